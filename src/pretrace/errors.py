@@ -133,6 +133,13 @@ def require(good: bool, message: str) -> None:
         raise ExpressionError(message)
 
 
+def require_least(what: str, settings: object, **least: float) -> None:
+    """ExpressionError for a field of settings, called `what`, that is below its least value; None is no value."""
+    for name, bound in least.items():
+        found = getattr(settings, name)
+        require(found is None or found >= bound, f"{what}: {name} must be at least {bound}, found {found!r}.")
+
+
 @contextmanager
 def one_error(what: str, cure: str = "") -> Iterator[None]:
     """Turn whatever the code of a model or of its reader raises while the context lasts into one ModelError: `what`

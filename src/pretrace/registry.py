@@ -30,7 +30,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pretrace.errors import ExpressionError, PretraceError
-from pretrace.errors import require as require  # a score finds it beside its registry
+from pretrace.errors import require as require  # a score finds both beside its registry
+from pretrace.errors import require_least as require_least
 
 if TYPE_CHECKING:
     from pretrace.types import Backend, Corpus, Recipe, Rewrite, Score

@@ -33,12 +33,6 @@ def test_it_is_a_token_table():
     assert TABLE.total == 7
 
 
-def test_another_tokenizer_is_an_error_that_names_both():
-    TABLE.check("a" * 64)
-    with pytest.raises(TableError, match=r"aaaaaaaaaaaa.*bbbbbbbbbbbb.*pretrace count --model"):
-        TABLE.check("b" * 64)
-
-
 def test_saved_and_loaded_it_is_the_same(tmp_path):
     path = tmp_path / "new" / "counts.npz"
     TABLE.save(path)

@@ -15,7 +15,7 @@ from processes import counted
 
 from pretrace.cli import main
 from pretrace.errors import EngineError
-from pretrace.jobs.engine import pool
+from pretrace.jobs import engine as pool
 from pretrace.runs import load_run, scan
 from pretrace.scoring import evidence
 

@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from pretrace.errors import EngineError, ModelError, PretraceError
-from pretrace.jobs.engine import pool
-from pretrace.jobs.engine.pool import Piece, Pool
-from pretrace.jobs.engine.work import SMALL, shard_size
+from pretrace.jobs import engine as pool
+from pretrace.jobs.engine import SMALL, Piece, Pool, shard_size
 from pretrace.jobs.settings import EngineSettings
 from pretrace.scoring.evidence import CHUNK
 from pretrace.scoring.parts import SHARD

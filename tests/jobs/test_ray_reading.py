@@ -10,7 +10,7 @@ from tiny import MORE_WORDS
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.cli import main
 from pretrace.errors import ExpressionError
-from pretrace.jobs.engine.work import reading_elsewhere
+from pretrace.jobs.engine import reading_elsewhere
 from pretrace.jobs.settings import EngineSettings
 from pretrace.runs import load_verdict
 from pretrace.scoring.plan import Models

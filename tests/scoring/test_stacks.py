@@ -7,7 +7,7 @@ import pytest
 
 from pretrace.errors import PretraceError
 from pretrace.scores import parse
-from pretrace.scoring.detect import Extremes, ModelScores
+from pretrace.scoring.detect import ModelScores
 from pretrace.scoring.plan import FittedScores, ScorePlan
 from pretrace.testing import make_evidence, make_trace
 from pretrace.types import Stackable, Text
@@ -78,12 +78,12 @@ def test_texts_that_are_offered_together_are_kept_as_one_by_one(sizes):
     rng = np.random.default_rng(5)
     scores = rng.integers(0, 12, 40) / 4.0  # with ties
     texts, traces = [Text(str(i), "") for i in range(40)], [make_trace([0.0])] * 40
-    together, alone = Extremes(), Extremes()
+    together, alone = scored({}, []), scored({}, [])
     at = 0
     for size in sizes:
         some = slice(at, at := at + size)
-        together.offer(scores[some], texts[some], traces[some])
+        together.rank(scores[some], texts[some], traces[some])
     for score, text, trace in zip(scores.tolist(), texts, traces, strict=True):
-        alone.offer(np.array([score]), (text,), (trace,))
+        alone.rank(np.array([score]), (text,), (trace,))
     assert [one[:2] for one in together.ends] == [one[:2] for one in alone.ends]
     assert together.seen == alone.seen == 40

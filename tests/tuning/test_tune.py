@@ -15,7 +15,8 @@ from pretrace.cache.location import text_key
 from pretrace.corpora import open_corpus
 from pretrace.errors import ModelError, OutputError, TextsError
 from pretrace.tuning import adapters
-from pretrace.tuning.adapters import Allocation, new_adapter, peft_settings, read_adapter, tune
+from pretrace.tuning.adapters import Allocation, new_adapter, peft_settings, tune
+from pretrace.tuning.artifacts import read_adapter
 from pretrace.tuning.plan import AdaLora, Ia3, Lora, methods
 from pretrace.types import Corpus, Quantity, Text
 

@@ -19,7 +19,7 @@ from pretrace.cli.verdicts import FoundInputs, finished, found_of, opened, with_
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError, MissingPackageError
-from pretrace.jobs.engine.work import reading_elsewhere
+from pretrace.jobs.engine import reading_elsewhere
 from pretrace.jobs.settings import EngineSettings
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import AUDIT as AUDIT_FOLDER

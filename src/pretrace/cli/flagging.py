@@ -23,7 +23,7 @@ from pretrace.corpora import Columns, open_stream
 from pretrace.corpora.opening import GivenStream, Source
 from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError, OutputError
-from pretrace.jobs.engine.work import Scoring
+from pretrace.jobs.engine import Scoring
 from pretrace.jobs.settings import EngineSettings, JobSettings, divided_by
 from pretrace.jobs.worker import ShardJob, missing_shards, parts_folder, said_missing
 from pretrace.report.wording import first_of

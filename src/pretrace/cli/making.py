@@ -22,7 +22,7 @@ from pretrace.errors import ExpressionError, MissingPackageError, OutputError
 from pretrace.frequencies import Counting
 from pretrace.frequencies import count as make_table
 from pretrace.frequencies.table import COUNTS
-from pretrace.jobs.engine.pool import spread_on_cluster
+from pretrace.jobs.engine import spread_on_cluster
 from pretrace.jobs.settings import EngineSettings
 from pretrace.results.atomic import check_writable
 from pretrace.results.output_checks import ADAPTER, PLANTED

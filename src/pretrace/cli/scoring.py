@@ -18,8 +18,7 @@ from pretrace.corpora import TextStream, open_corpus, windows
 from pretrace.corpora.opening import GivenStream, Source
 from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError
-from pretrace.jobs.engine.pool import Pool, connected
-from pretrace.jobs.engine.work import Scoring, shard_size_of, work_on
+from pretrace.jobs.engine import Pool, Scoring, connected, shard_size_of, work_on
 from pretrace.jobs.settings import EngineSettings, JobSettings, divided_by
 from pretrace.jobs.worker import (
     OpenedScoring,

@@ -27,6 +27,7 @@ from pretrace.frequencies.table import Frequencies, load_arrays, save_arrays
 from pretrace.registry import require
 from pretrace.results.atomic import check_writable
 from pretrace.results.output_checks import OWN
+from pretrace.results.wording import say
 from pretrace.rewrites import readable
 from pretrace.settings import option
 
@@ -107,15 +108,12 @@ class _Tally:
         for name, wanted in settings.items():
             found = facts["settings"].get(name)
             if found != wanted:
-                raise TableError(
-                    f"the checkpoint {path} was begun with {name} {found!r} and this run has {wanted!r}; "
-                    "delete it to begin anew, or give the settings it was begun with."
-                )
+                told = {"name": name, "found": found, "wanted": wanted}
+                raise TableError(say("counting.other_settings", path=path, **told))
         joined, ends = arrays["pieces"].tobytes(), np.cumsum(arrays["lengths"]).tolist()
         pieces = [joined[start:end] for start, end in zip([0, *ends], ends, strict=False)]
-        table = pa.table(
-            {"piece": pa.array(pieces, pa.binary()), "count": pa.array(arrays["counts"], pa.int64())}
-        )
+        columns = pa.array(pieces, pa.binary()), pa.array(arrays["counts"], pa.int64())
+        table = pa.table(dict(zip(("piece", "count"), columns, strict=True)))
         return cls(arrays["tokens"], table, facts["texts"], facts["bytes"], facts["last"])
 
 
@@ -233,10 +231,7 @@ def count(
         return run.count(texts, ByPieces(tokenizer, spec, seams), f"each distinct piece once: {seams.name}")
     except _DisagreementError:
         if iter(texts) is texts:
-            raise TableError(
-                f"{source}: cut into pieces, a text had other tokens than whole, and the texts cannot be "
-                "read a second time; count again with every text whole."
-            ) from None
+            raise TableError(say("counting.once", source=source)) from None
     run = replace(run, settings=replace(settings, whole=True))
     run.discard_checkpoint()
     return run.count(texts, WholeTexts(tokenizer, spec), "every text encoded whole: pieces had other tokens")
@@ -282,8 +277,13 @@ class _CountingRun:
     ) -> Iterator[Batch]:
         """What the texts come to, batch by batch in their order: counted elsewhere, or by threads."""
         if self.settings.elsewhere is None:
-            items = enumerate(batches(texts, _BATCH))
-            return _in_order(pool, lambda item: _counted(counter, *item), items, 2 * workers)
+
+            def counted(item: tuple[int, list[str]]) -> Batch:
+                index, batch = item
+                agree = not isinstance(counter, ByPieces) or counter.agrees(list(_samples(batch, index)))
+                return Batch(len(batch), batch[-1], counter.part(batch) if agree else None)
+
+            return _in_order(pool, counted, enumerate(batches(texts, _BATCH)), 2 * workers)
         tokenizer = (counter if isinstance(counter, WholeTexts) else counter.whole).tokenizer
         is_whole = isinstance(counter, WholeTexts)
         portion = Portion(tokenizer.to_str(), tokenizer.encode_special_tokens, is_whole)
@@ -299,20 +299,13 @@ class _CountingRun:
         if tally.texts:
             last = next(islice(remaining, tally.texts - 1, None), None)
             if last is None or _text_hash(last) != tally.last:
-                raise TableError(
-                    f"the checkpoint {self.settings.checkpoint} had counted {tally.texts} texts of "
-                    f"{self.source}, which have changed since; delete it to begin anew."
-                )
+                told = {"path": self.settings.checkpoint, "texts": tally.texts, "source": self.source}
+                raise TableError(say("counting.changed", **told))
         return remaining
 
     def discard_checkpoint(self) -> None:
         if self.settings.checkpoint:
             self.settings.checkpoint.unlink(missing_ok=True)
-
-
-def _counted(counter: WholeTexts | ByPieces, index: int, batch: list[str]) -> Batch:
-    agree = not isinstance(counter, ByPieces) or counter.agrees(list(_samples(batch, index)))
-    return Batch(len(batch), batch[-1], counter.part(batch) if agree else None)
 
 
 def _samples(batch: list[str], index: int) -> Iterator[str]:

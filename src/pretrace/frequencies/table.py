@@ -17,6 +17,7 @@ import numpy.typing as npt
 from pretrace.errors import TableError
 from pretrace.results.atomic import write_atomically
 from pretrace.results.output_checks import OutputFile
+from pretrace.results.wording import say
 from pretrace.types import Doubles
 
 Arrays = Mapping[str, npt.NDArray[Any]]
@@ -64,17 +65,15 @@ def load_arrays(path: Path, kind: str, *, cure: str) -> tuple[dict[str, Any], di
     `cure` ends the message about a damaged file: what to do then.
     """
     if not path.is_file():
-        raise TableError(f"{path} should hold a {kind}, and there is no such file; check the name.")
+        raise TableError(say("counting.missing", path=path, kind=kind))
     try:
         facts, arrays = _read(path)
     except _DAMAGE as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise TableError(f"{path} is no {kind} or is damaged ({reason}); {cure}.") from error
-    found = facts.get("kind")
+        raise TableError(say("counting.damaged", path=path, kind=kind, reason=reason, cure=cure)) from error
+    found = facts.get("kind") or "file of another program"
     if found != kind:
-        raise TableError(
-            f"{path} should hold a {kind} and holds a {found or 'file of another program'}; give the right file."
-        )
+        raise TableError(say("counting.other_kind", path=path, kind=kind, found=found))
     return facts, arrays
 
 
@@ -126,32 +125,16 @@ class Frequencies:
         """
         beyond = self.counts[vocabulary:]
         if beyond.any():
-            raise TableError(
-                f"the model predicts {vocabulary} tokens, but the count table has seen id "
-                f"{vocabulary + int(np.flatnonzero(beyond)[-1])}: it belongs to another model; "
-                "count again with pretrace count --model."
-            )
+            last = vocabulary + int(np.flatnonzero(beyond)[-1])
+            raise TableError(say("counting.other_model", vocabulary=vocabulary, id=last))
         smoothed = np.ones(vocabulary, dtype=np.float64)
         known = self.counts[:vocabulary]
         smoothed[: len(known)] += known
         return np.asarray(np.log(smoothed) - np.log(float(self.total + vocabulary)))
 
-    def check(self, tokenizer_hash: str) -> None:
-        """Raise TableError unless the table was counted with the tokenizer of this hash."""
-        if tokenizer_hash != self.tokenizer_hash:
-            raise TableError(
-                f"the count table was made with tokenizer {self.tokenizer_hash[:12]}, but the model's is "
-                f"{tokenizer_hash[:12]}; make a table for this model with pretrace count --model."
-            )
-
     def save(self, path: Path) -> None:
         """Write the table to an npz file, whole or not at all; OutputError where that fails."""
-        facts = {
-            "tokenizer_hash": self.tokenizer_hash,
-            "source": self.source,
-            "texts": self.texts,
-            "method": self.method,
-        }
+        facts = {name: getattr(self, name) for name in ("tokenizer_hash", "source", "texts", "method")}
         save_arrays(path, KIND, facts, {"counts": self.counts})
 
     @classmethod
@@ -167,10 +150,10 @@ class Frequencies:
                 method=str(facts["method"]),
             )
         except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise TableError(f"{path} is a {KIND} with parts missing; {_CURE}.") from error
+            raise TableError(say("counting.incomplete", path=path, kind=KIND, cure=_CURE)) from error
         counts = table.counts
         if counts.dtype != np.int64 or counts.ndim != 1 or (counts < 0).any():
-            raise TableError(f"{path} holds counts that are not whole numbers; {_CURE}.")
+            raise TableError(say("counting.fractions", path=path, cure=_CURE))
         if table.texts < 0 or counts.sum(dtype=np.float64) >= 2.0**63:
-            raise TableError(f"{path} holds counts beyond all texts there are; {_CURE}.")
+            raise TableError(say("counting.too_many", path=path, cure=_CURE))
         return table

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import base64
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -176,12 +176,6 @@ def _json(plain: object) -> Write:
     return lambda path: path.write_bytes(content)
 
 
-def _fixed(run: Run) -> list[str]:
-    labelled = any(member is not None for member in run.members)
-    there = {"label": labelled, "copies": run.copies is not None}
-    return [name for name in _FIXED if there.get(name, True)]
-
-
 def _write_scores(path: Path, run: Run) -> None:
     columns = score_columns(run)
     values = [
@@ -192,22 +186,22 @@ def _write_scores(path: Path, run: Run) -> None:
 
 def score_columns(run: Run, *, controls: bool = False) -> dict[str, Column]:
     """The columns of the scores as arrays, a missing value masked; with `controls` those of the controls too."""
-    labels = np.ma.array(
-        [bool(member) for member in run.members],
-        mask=[member is None for member in run.members],
-        dtype=np.int8,
-    )
-    fixed: dict[str, Column] = {
+    labelled = any(member is not None for member in run.members)
+    columns: dict[str, Column] = {
         "id": run.ids,
-        "label": labels,
+        **({"label": label_column(run.members)} if labelled else {}),
         "group": run.groups,
         "n_tokens": np.asarray(run.tokens, np.int32),
+        **({} if run.copies is None else {"copies": np.asarray(run.copies, np.int32)}),
     }
-    if run.copies is not None:
-        fixed["copies"] = np.asarray(run.copies, np.int32)
-    values = map(masked, np.asarray(run.matrix, np.float64).T)
-    columns = {name: fixed[name] for name in _fixed(run)} | dict(zip(run.scores, values, strict=True))
+    columns |= zip(run.scores, map(masked, np.asarray(run.matrix, np.float64).T), strict=True)
     return columns | _controls(run) if controls else columns
+
+
+def label_column(members: Sequence[bool | None]) -> Any:
+    """Labels as int8, masked where there is none."""
+    unknown = [member is None for member in members]
+    return np.ma.array([bool(member) for member in members], mask=unknown, dtype=np.int8)
 
 
 def masked(column: Doubles) -> Doubles:
@@ -238,7 +232,6 @@ def _load(opened: OpenFolder) -> Run:
     rows = opened.part(SCORES, lambda content: _read_scores(content, scores))
     run = Run(
         corpus=expect(facts["corpus"], str),
-        scores=scores,
         skipped=tuple(
             Skipped(expect(one["id"], str), expect(one["reason"], str), expect(one["n_tokens"], int))
             for one in expect(facts["skipped"], list)
@@ -257,41 +250,49 @@ def _load(opened: OpenFolder) -> Run:
 
 def _read_scores(content: bytes, scores: tuple[str, ...]) -> dict[str, Any]:
     table = read_parquet(content)
-    labelled = "label" in table.column_names
-    labels = table.column("label").to_pylist() if labelled else [None] * table.num_rows
-    matrix = np.empty((table.num_rows, len(scores)), np.float64)
-    for index, score in enumerate(scores):
-        matrix[:, index] = table.column(score).to_numpy()
     try:
         cut = np.frombuffer(zlib.decompress(base64.b64decode((table.schema.metadata or {})[_CUT])), "<i4")
     except zlib.error as error:
         raise ValueError(str(error)) from error
+    return {**run_rows(table, scores), "cut": cut.astype(np.int32)}
+
+
+def run_rows(table: Any, scores: tuple[str, ...]) -> dict[str, Any]:
+    """The fields of a run that a table of its rows has."""
+    has = set(table.column_names) - set(scores)
+    labels = table.column("label").to_pylist() if "label" in has else [None] * table.num_rows
     return {
         "ids": texts_of(table, "id"),
         "groups": texts_of(table, "group"),
         "members": tuple(None if label is None else bool(label) for label in labels),
         "tokens": table.column("n_tokens").to_numpy().astype(np.int32),
-        "cut": cut.astype(np.int32),
-        "copies": table.column("copies").to_numpy().astype(np.int32)
-        if "copies" in table.column_names and "copies" not in scores
-        else None,
-        "matrix": matrix,
+        "copies": table.column("copies").to_numpy().astype(np.int32) if "copies" in has else None,
+        "scores": scores,
+        "matrix": _matrix(table, scores),
     }
+
+
+def _matrix(table: Any, names: Sequence[str]) -> Doubles:
+    matrix = np.empty((table.num_rows, len(names)), np.float64)
+    for index, name in enumerate(names):
+        matrix[:, index] = table.column(name).to_numpy()
+    return matrix
+
+
+def run_controls(table: Any, outlines: Sequence[Mapping[str, Any]]) -> tuple[Control, ...]:
+    """The controls of a run in a table of them, by kind, score and number of repeats."""
+    return tuple(
+        Control(one["score"], one["kind"], _matrix(table, control_columns(**one))) for one in outlines
+    )
 
 
 def _read_controls(content: bytes, outlines: list[Any]) -> tuple[Control, ...]:
     table = read_parquet(content)
-    found = []
-    for outline in outlines:
-        kind, score = expect(outline["kind"], str), expect(outline["score"], str)
-        repeats = expect(outline["repeats"], int)
+    for one in outlines:
+        _, _, repeats = expect(one["kind"], str), expect(one["score"], str), expect(one["repeats"], int)
         if not 0 <= repeats < table.num_columns:
             raise ValueError(f"{repeats} repeats of a control do not fit into {table.num_columns} columns")
-        values = np.empty((table.num_rows, repeats), np.float64)
-        for index, name in enumerate(control_columns(kind, score, repeats)):
-            values[:, index] = table.column(name).to_numpy()
-        found.append(Control(score, kind, values))
-    return tuple(found)
+    return run_controls(table, outlines)
 
 
 def _evaluation(content: bytes) -> Evaluation:

@@ -7,6 +7,7 @@ from typing import Any
 
 from pretrace.errors import ExpressionError
 from pretrace.registry import require, scores
+from pretrace.results.wording import say
 from pretrace.types import Evidence, Needs, Recipe, Reference, Score
 
 TUNED = "tuned"
@@ -28,10 +29,7 @@ def fsd(of: Any) -> Score | Recipe:
     -1.0
     """
     if isinstance(of, Recipe):
-        require(
-            not of.reference,
-            "fsd takes a score that is not fitted on labelled texts, such as fsd(ppl) or fsd(min_k(k=0.1)).",
-        )
+        require(not of.reference, say("scores.of_fitted"))
         return _Unfitted(of)
     if not callable(of) or not isinstance(getattr(of, "needs", None), Needs):
         raise ExpressionError(f"fsd takes a score, such as fsd(ppl) or fsd(min_k(k=0.1)), found {of!r}.")

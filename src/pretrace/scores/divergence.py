@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -42,7 +42,7 @@ class DCPDD:
 
     def __post_init__(self) -> None:
         require(self.a > 0, f"dc_pdd: a is an upper bound above 0; found {self.a}.")
-        known = ("full", "lup", "cld")
+        known = get_args(_Variant)
         require(
             self.variant in known,
             f"dc_pdd: variant must be one of {', '.join(known)}, found {self.variant!r}.",

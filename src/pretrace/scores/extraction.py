@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.registry import require, scores
+from pretrace.registry import require, require_least, scores
 from pretrace.statistics.words import in_runs
 from pretrace.types import Continued, Doubles, Drawn, Evidence, Floats, Needs
 
@@ -83,15 +83,10 @@ class Extraction:
     suffix: int = 50
 
     def __post_init__(self) -> None:
-        require(self.n >= 1, f"extraction: n is a number of tries, 1 or more; found {self.n}.")
-        require(self.k >= 1, f"extraction: k is a number of tokens, 1 or more; found {self.k}.")
+        require_least("extraction", self, n=1, k=1, prefix=0, suffix=1)
         require(
             0 < self.temperature < float("inf"),
             f"extraction: temperature lies above 0 (k=1 draws the likeliest token), found {self.temperature}.",
-        )
-        require(self.prefix >= 0, f"extraction: prefix is a number of tokens, found {self.prefix}.")
-        require(
-            self.suffix >= 1, f"extraction: suffix is a number of tokens, 1 or more; found {self.suffix}."
         )
 
     @cached_property
@@ -149,14 +144,11 @@ class Coverage:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        require(self.n >= 1, f"coverage: n is a number of tokens in a row, 1 or more; found {self.n}.")
-        require(self.samples >= 1, f"coverage: samples is a number of ends, 1 or more; found {self.samples}.")
+        require_least("coverage", self, n=1, samples=1, temperature=0, seed=0)
         require(0 < self.share < 1, f"coverage: share lies between 0 and 1; found {self.share}.")
         require(
-            0 <= self.temperature < float("inf"),
-            f"coverage: temperature is 0 (the likeliest token) or more; found {self.temperature}.",
+            self.temperature < float("inf"), f"coverage: temperature is finite; found {self.temperature}."
         )
-        require(self.seed >= 0, f"coverage: seed is a whole number, 0 or more; found {self.seed}.")
 
     @cached_property
     def needs(self) -> Needs:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from pretrace.errors import LeakError, TextsError
 from pretrace.registry import require, scores
+from pretrace.results.wording import say
 from pretrace.scores.likelihood import TINY_STD, window_sums
 from pretrace.scores.reference import PAIRED, gains
 from pretrace.statistics.documents import grouped_split
@@ -110,10 +111,7 @@ class Classifier:
 
     def __call__(self, evidence: Evidence, /) -> float:
         if self.source and keys(evidence.text.text) <= self.seen:
-            raise LeakError(
-                f"text {evidence.text.id!r} is among those that the classifier of {self.source} was fitted on: take it "
-                "out, or carry over a classifier that was fitted on others."
-            )
+            raise LeakError(say("scores.fitted_on", text=evidence.text.id, source=self.source))
         return float(features(evidence) @ self.weights) + self.bias
 
 
@@ -128,17 +126,14 @@ def carried(folder: Path) -> Classifier:
         written = json.loads((folder / "run.json").read_text(encoding="utf-8"))
         fitted = written["settings"]["fitted"]
         one = next(
-            facts["classifier"] for name, facts in fitted.items() if name.partition("(")[0] == "learned"
+            found["classifier"] for name, found in fitted.items() if name.partition("(")[0] == "learned"
         )
         weights, bias = np.array(one["weights"], dtype=np.float64).ravel(), float(one["bias"])
         seen = frozenset(str(text["text"]) for text in one["seen"])
     except (OSError, ValueError, LookupError, TypeError, AttributeError, StopIteration):
-        raise TextsError(
-            f"{folder} is not the folder of a run in which learned was fitted: make one with `pretrace evaluate` (or "
-            "score) on a planted model, with --scores learned and --reference-share or --reference."
-        ) from None
+        raise TextsError(say("scores.no_classifier", folder=folder)) from None
     if weights.shape != (6 * 3 * len(WINDOWS),) or not np.isfinite([*weights, bias]).all():
-        raise TextsError(f"the classifier recorded in {folder} has other features: fit it anew.")
+        raise TextsError(say("scores.other_features", folder=folder))
     return Classifier(weights, bias, seen, str(folder))
 
 
@@ -147,22 +142,13 @@ def known(reference: Reference, score: str, needs: Needs) -> Bools:
     side has fewer than 2."""
     for e in reference.evidence:
         if e.text.member is None:
-            raise TextsError(
-                f"{score} learns from texts with known labels, and reference text {e.text.id!r} has none; label "
-                "it or leave it out."
-            )
+            raise TextsError(say("scores.unlabelled", score=score, text=e.text.id))
         if any(state not in e.plain.states for states in needs.states.values() for state in states):
-            raise TextsError(
-                f"{score} looks inside the model while it reads, and reference text {e.text.id!r} was not read: "
-                "it has no token to predict; leave it out."
-            )
+            raise TextsError(say("scores.unread", score=score, text=e.text.id))
     members = np.array([bool(e.text.member) for e in reference.evidence], dtype=bool)
     found = int(members.sum()), int((~members).sum())
     if min(found) < 2:
-        raise TextsError(
-            f"{score} learns from reference texts: wanted at least 2 members and 2 non-members, found {found[0]} and "
-            f"{found[1]}; give more with --reference (the paper takes 100 of each)."
-        )
+        raise TextsError(say("scores.few", score=score, members=found[0], nonmembers=found[1]))
     return members
 
 
@@ -208,11 +194,7 @@ class Probe:
 
     def __post_init__(self) -> None:
         require(0 < self.c < math.inf, f"probe: c is an inverse penalty above 0, found {self.c}.")
-        require(
-            0 < self.share < 1,
-            f"probe: share is the part of the reference texts that the layer is chosen by, between 0 and 1; "
-            f"found {self.share}.",
-        )
+        require(0 < self.share < 1, f"probe: share lies between 0 and 1; found {self.share}.")
 
     def fit(self, reference: Reference, /) -> Score:
         """The probe of the best layer; TextsError where either side has too few texts or documents."""
@@ -266,8 +248,5 @@ def _held(probe: Probe, reference: Reference, members: Bools) -> Bools:
     documents = [e.text.document for e in reference.evidence]
     held = grouped_split(documents, probe.share, reference.seed, members)
     if any(len(np.unique(members[part])) < 2 for part in (held, ~held)):
-        raise TextsError(
-            "probe fits on some of the reference documents and chooses its layer by the others: wanted at least 2 "
-            "documents of members and 2 of non-members; give more with --reference."
-        )
+        raise TextsError(say("scores.few_documents"))
     return held

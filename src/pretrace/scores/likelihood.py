@@ -10,25 +10,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.registry import require, scores
-from pretrace.types import Doubles, Evidence, Floats, Needs, Peak, Quantity, Stack, Text, Trace, View
+from pretrace.registry import require, require_least, scores
+from pretrace.types import Doubles, Evidence, Needs, Peak, Quantity, Stack, Text, Trace, View
 
 FLOOR = 1e-6
 """What a denominator is kept away from 0 by."""
 _PERPLEXITY_CEILING = 700.0  # exp() of more than this is no float64
 
 
-def mean_logp(logp: Floats) -> float:
-    """Mean log-probability a token, in nats, summed in float64.
+def mean_of(values: npt.NDArray[np.floating[Any]]) -> float:
+    """The mean, summed in float64.
 
-    >>> mean_logp(np.array([-0.5, -1.0, -3.0], dtype=np.float32))
+    >>> mean_of(np.array([-0.5, -1.0, -3.0], dtype=np.float32))
     -1.5
     """
-    return mean_of(logp)
-
-
-def mean_of(values: npt.NDArray[np.floating[Any]]) -> float:
-    """The mean, summed in float64."""
     return float(means(values))
 
 
@@ -111,7 +106,7 @@ class Perplexity:
     needs = Needs(Quantity.LOGP)
 
     def __call__(self, evidence: Evidence, /) -> float:
-        return -float(np.exp(min(-mean_logp(evidence.plain.logp), _PERPLEXITY_CEILING)))
+        return -float(np.exp(min(-mean_of(evidence.plain.logp), _PERPLEXITY_CEILING)))
 
 
 @scores.add("zlib")
@@ -155,8 +150,8 @@ class Lowercase:
     needs = Needs(Quantity.LOGP, View(), View(rewrite="lower"))
 
     def __call__(self, evidence: Evidence, /) -> float:
-        lower = mean_logp(evidence.trace("lower").logp)
-        return -(mean_logp(evidence.plain.logp) / min(lower, -FLOOR))
+        lower = mean_of(evidence.trace("lower").logp)
+        return -(mean_of(evidence.plain.logp) / min(lower, -FLOOR))
 
 
 Numbers = npt.NDArray[np.floating[Any]]
@@ -196,10 +191,8 @@ class _ShareOfTokens:
     called = ""
 
     def __post_init__(self) -> None:
-        require(
-            0 < self.k <= 1,
-            f"{self.called}: k is a share of the tokens, above 0 and at most 1; found {self.k}.",
-        )
+        wanted = "k is a share of the tokens, above 0 and at most 1"
+        require(0 < self.k <= 1, f"{self.called}: {wanted}; found {self.k}.")
 
 
 @scores.add("min_k")
@@ -289,7 +282,7 @@ class GapK(_ShareOfTokens):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(self.window >= 1, f"gap_k: window is a number of tokens, 1 or more; found {self.window}.")
+        require_least("gap_k", self, window=1)
 
     def __call__(self, evidence: Evidence, /) -> float:
         trace = evidence.plain

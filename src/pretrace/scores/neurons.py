@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from pretrace.registry import require, scores
+from pretrace.results.wording import say
 from pretrace.scores.learned import known
 from pretrace.statistics.documents import Grouping, Numbers, grouped_folds
 from pretrace.statistics.roc import auc
@@ -66,20 +67,14 @@ class NAPDD:
     gated: bool = False
 
     def __post_init__(self) -> None:
-        require(
-            self.preset is None or self.preset in _PRESETS,
-            f"na_pdd: preset must be 'paper' or 'appendix', found {self.preset!r}.",
-        )
-        require(
-            self.pool in ("any", "mean", "notebook"),
-            f"na_pdd: pool must be 'any', 'mean' or 'notebook', found {self.pool!r}.",
-        )
+        for name, choices in (("preset", tuple(_PRESETS)), ("pool", get_args(Pool))):
+            given, shown = getattr(self, name), " or ".join(map(repr, choices))
+            known = given in choices or (given is None and name == "preset")
+            require(known, f"na_pdd: {name} must be {shown}, found {given!r}.")
         for name, value in zip(("threshold", "alpha", "k"), _PRESETS[self.preset or "paper"], strict=True):
             given = getattr(self, name)
-            require(
-                self.preset is None or given is None or given == value,
-                f"na_pdd: preset {self.preset!r} means {name}={value}, found {name}={given}; give one of the two.",
-            )
+            wrong = say("scores.preset", preset=self.preset, name=name, value=value, given=given)
+            require(self.preset is None or given is None or given == value, wrong)
         threshold, alpha, k = self.chosen
         require(np.isfinite(threshold), f"na_pdd: threshold must be a finite number, found {threshold}.")
         require(np.isfinite(alpha) and alpha >= 1, f"na_pdd: alpha must be 1 or more, found {alpha}.")
@@ -154,7 +149,7 @@ class NeuronSets:
     def at(self, layers: Numbers) -> NeuronSets:
         """These layers alone."""
         return NeuronSets(
-            self.member[layers], self.nonmember[layers], self.members[layers], self.nonmembers[layers]
+            *(one[layers] for one in (self.member, self.nonmember, self.members, self.nonmembers))
         )
 
     def overlaps(self, active: Bits) -> tuple[Doubles, Doubles]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pretrace.registry import require, scores
 from pretrace.rewrites import Disturbance, Neighbors, disturbances
-from pretrace.scores.likelihood import FLOOR, mean_logp, ppl_difference, ppl_ratio
+from pretrace.scores.likelihood import FLOOR, mean_of, ppl_difference, ppl_ratio
 from pretrace.types import Evidence, Needs, Quantity, View
 
 
@@ -51,8 +51,8 @@ class Perturbed:
         return Needs(Quantity.LOGP, View(), View(rewrite=self.rewrite.name))
 
     def __call__(self, evidence: Evidence, /) -> float:
-        own = mean_logp(evidence.plain.logp)
-        disturbed = mean_logp(evidence.trace(self.rewrite.name).logp)
+        own = mean_of(evidence.plain.logp)
+        disturbed = mean_of(evidence.trace(self.rewrite.name).logp)
         if self.perplexity:
             return -(ppl_difference if self.difference else ppl_ratio)(own, disturbed)
         if self.difference:
@@ -96,5 +96,5 @@ class Neighbor:
 
     def __call__(self, evidence: Evidence, /) -> float:
         traces = evidence.views[View(evidence.model, self.rewrite.name)]
-        near = [mean_logp(trace.logp) for trace in traces if len(trace)]
-        return mean_logp(evidence.plain.logp) - sum(near) / len(near) if near else 0.0
+        near = [mean_of(trace.logp) for trace in traces if len(trace)]
+        return mean_of(evidence.plain.logp) - sum(near) / len(near) if near else 0.0

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from pretrace.errors import TextsError
-from pretrace.registry import require, scores
+from pretrace.registry import require, require_least, scores
+from pretrace.results.wording import say
 from pretrace.rewrites import After
-from pretrace.scores.likelihood import FLOOR, mean_logp
+from pretrace.scores.likelihood import FLOOR, mean_of
 from pretrace.types import Evidence, Needs, Quantity, Reference, Score, View
 
 
@@ -25,7 +26,7 @@ class _Shots:
     called = ""
 
     def __post_init__(self) -> None:
-        require(self.shots >= 1, f"{self.called}: shots is a number of texts, 1 or more; found {self.shots}.")
+        require_least(self.called, self, shots=1)
 
     def draw(self, reference: Reference, member: bool) -> tuple[After, list[str]]:
         """The prefix and the ids of its texts, all of them members or not; TextsError where there are too few."""
@@ -34,11 +35,8 @@ class _Shots:
         order = np.random.default_rng([reference.seed, int(member)]).permutation(len(known))
         drawn = list({known[i].document: known[i] for i in order}.values())[: self.shots]
         if len(drawn) < self.shots:
-            raise TextsError(
-                f"{self.called} puts {self.shots} known {kind} before each text: found {len(drawn)} documents of them "
-                "among the reference texts; give more with --reference, or take fewer with "
-                f"{self.called}(shots={max(1, len(drawn))})."
-            )
+            numbers = {"shots": self.shots, "found": len(drawn), "fewer": max(1, len(drawn))}
+            raise TextsError(say("scores.few_shots", score=self.called, kind=kind, **numbers))
         return After(" ".join(text.text for text in drawn)), [text.id for text in drawn]
 
 
@@ -53,7 +51,7 @@ class Recall(_Shots):
 
     >>> from pretrace.testing import make_evidence, make_trace
     >>> text, score = make_evidence(logp=[-1.0, -2.0]), Behind(After("Other words."))
-    >>> view = {View(rewrite=score.nonmembers.name): (make_trace([-2.0, -1.0, -3.0]),)}
+    >>> view = {View(rewrite=score.first.name): (make_trace([-2.0, -1.0, -3.0]),)}
     >>> round(score(Evidence(text.text, {**text.views, **view})), 4)  # −2 / −1.5
     1.3333
     """
@@ -77,8 +75,8 @@ class ConRecall(_Shots):
 
     >>> from pretrace.testing import make_evidence, make_trace
     >>> text, score = make_evidence(logp=[-1.0, -3.0]), Behind(After("Other words."), After("These words."), 0.5)
-    >>> views = {View(rewrite=score.nonmembers.name): (make_trace([-3.0]),)}
-    >>> views[View(rewrite=score.members.name)] = (make_trace([-1.0]),)
+    >>> views = {View(rewrite=score.first.name): (make_trace([-3.0]),)}
+    >>> views[View(rewrite=score.second.name)] = (make_trace([-1.0]),)
     >>> score(Evidence(text.text, {**text.views, **views}))  # (−3 + 0.5) / −2
     1.25
     """
@@ -100,23 +98,27 @@ class ConRecall(_Shots):
 
 @dataclass(frozen=True)
 class Behind:
-    """Either score with its prefixes: known `nonmembers`, and known `members` with their weight where there are any."""
+    """A score with its prefixes: the `first`, and a `second` with its weight where there is one. With `difference` how
+    much likelier a text is alone than behind the first."""
 
-    nonmembers: After
-    members: After | None = None
+    first: After
+    second: After | None = None
     gamma: float = 0.0
+    difference: bool = False
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def needs(self) -> Needs:
-        before = [one for one in (self.nonmembers, self.members) if one is not None]
+        before = [one for one in (self.first, self.second) if one is not None]
         return Needs(Quantity.LOGP, View(), *(View(rewrite=one.name) for one in before))
 
     def __call__(self, evidence: Evidence, /) -> float:
-        behind = mean_logp(evidence.trace(self.nonmembers.name).logp)
-        if self.members is not None:
-            behind -= self.gamma * mean_logp(evidence.trace(self.members.name).logp)
-        return behind / min(mean_logp(evidence.plain.logp), -FLOOR)
+        alone, behind = mean_of(evidence.plain.logp), mean_of(evidence.trace(self.first.name).logp)
+        if self.difference:
+            return alone - behind
+        if self.second is not None:
+            behind -= self.gamma * mean_of(evidence.trace(self.second.name).logp)
+        return behind / min(alone, -FLOOR)
 
 
 @scores.add("codec")
@@ -131,8 +133,8 @@ class CollectionContext(_Shots):
     kind, read behind the same C, and with a model that never saw the texts.
 
     >>> from pretrace.testing import make_evidence, make_trace
-    >>> text, score = make_evidence(logp=[-1.0, -2.0]), Disturbed(After("Other words."))
-    >>> view = {View(rewrite=score.context.name): (make_trace([-2.0, -1.0, -3.0]),)}
+    >>> text, score = make_evidence(logp=[-1.0, -2.0]), Behind(After("Other words."), difference=True)
+    >>> view = {View(rewrite=score.first.name): (make_trace([-2.0, -1.0, -3.0]),)}
     >>> score(Evidence(text.text, {**text.views, **view}))  # −1.5 + 2
     0.5
     """
@@ -143,19 +145,4 @@ class CollectionContext(_Shots):
     def fit(self, reference: Reference, /) -> Score:
         """The score with its context; TextsError where there are too few texts of the collection."""
         before, ids = self.draw(reference, True)
-        return Disturbed(before, facts={"prefix": {"members": ids}})
-
-
-@dataclass(frozen=True)
-class Disturbed:
-    """The score with the texts that stand before each."""
-
-    context: After
-    facts: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def needs(self) -> Needs:
-        return Needs(Quantity.LOGP, View(), View(rewrite=self.context.name))
-
-    def __call__(self, evidence: Evidence, /) -> float:
-        return mean_logp(evidence.plain.logp) - mean_logp(evidence.trace(self.context.name).logp)
+        return Behind(before, difference=True, facts={"prefix": {"members": ids}})

@@ -8,7 +8,8 @@ import numpy as np
 
 from pretrace.errors import ModelError
 from pretrace.registry import scores
-from pretrace.scores.likelihood import FLOOR, mean_logp, ppl_difference, ppl_ratio, window_sums
+from pretrace.results.wording import say
+from pretrace.scores.likelihood import FLOOR, mean_of, ppl_difference, ppl_ratio, window_sums
 from pretrace.types import Doubles, Evidence, Needs, Peak, Quantity, View
 
 PAIRED = Needs(Quantity.LOGP, View(), View(model="reference"), paired=True)
@@ -31,10 +32,7 @@ def gains(evidence: Evidence) -> tuple[Doubles, slice]:
         part = slice(mine, mine + length)
         if length > 0 and np.array_equal(own.tokens[part], other.tokens[its : its + length]):
             return own.logp[part].astype(np.float64) - other.logp[its : its + length], part
-    raise ModelError(
-        f"text {evidence.text.id!r} has other tokens for the reference model than for the target: name a "
-        "--reference-model with the same tokenizer."
-    )
+    raise ModelError(say("scores.other_tokens", text=evidence.text.id))
 
 
 @scores.add("ref")
@@ -57,8 +55,8 @@ class Ref:
     needs = Needs(Quantity.LOGP, View(), View(model="reference"))
 
     def __call__(self, evidence: Evidence, /) -> float:
-        own = mean_logp(evidence.plain.logp)
-        reference = mean_logp(evidence.through("reference").plain.logp)
+        own = mean_of(evidence.plain.logp)
+        reference = mean_of(evidence.through("reference").plain.logp)
         if self.perplexity:
             return -(ppl_difference if self.difference else ppl_ratio)(own, reference)
         return own - reference if self.difference else -(own / min(reference, -FLOOR))

@@ -14,8 +14,8 @@ import numpy.typing as npt
 from pretrace.cache.location import text_key
 from pretrace.corpora import Texts, corpus_of
 from pretrace.errors import PretraceError, TextsError, shown
-from pretrace.results.folder import arrow_column
-from pretrace.results.run import control_columns, masked
+from pretrace.results.folder import Column, arrow_table
+from pretrace.results.run import control_columns, label_column, masked
 from pretrace.results.wording import say
 from pretrace.rewrites import Lower
 from pretrace.scoring.evidence import CHUNK, Progress, Silent
@@ -25,7 +25,6 @@ from pretrace.scoring.plan import FittedScores, Models, ScorePlan
 from pretrace.scoring.provenance import record_corpus, record_counts, record_software, record_tuning
 from pretrace.types import (
     Backend,
-    Control,
     Corpus,
     Doubles,
     Evidence,
@@ -43,40 +42,8 @@ from pretrace.types import (
 
 PIECES = 400
 """Tokens shown of a text."""
-
 T = TypeVar("T")
-
-
 _LABELS = {True: "a known member", False: "a known non-member", None: "not labelled"}
-
-
-class Extremes:
-    """Keeps the texts with the highest and the lowest score as they come by: `ends` holds each with its score, its
-    place among those `seen`, from 0, and its trace, the highest score first; equal scores rank in the order they come.
-    """
-
-    def __init__(self) -> None:
-        self.seen = 0
-        self.ends: list[tuple[float, int, Text, Trace]] = []
-
-    def offer(self, scores: Doubles, texts: Sequence[Text], traces: Sequence[Trace]) -> None:
-        """Take notice of as many texts one after another."""
-        order = _outer(np.argsort(-scores, kind="stable").tolist())
-        more = ((float(scores[i]), self.seen + i, texts[i], traces[i]) for i in order)
-        self.ends = _outer(sorted([*self.ends, *more], key=lambda one: (-one[0], one[1])))
-        self.seen += len(scores)
-
-    def ranked(self, backend: Backend) -> tuple[Ranked, ...]:
-        """The ends with their tokens."""
-        return tuple(
-            Ranked(score, place, _LABELS[text.member], heat_of(text, trace, backend))
-            for score, place, text, trace in self.ends
-        )
-
-
-def _outer(ordered: list[T]) -> list[T]:
-    """What of some that are in order can be shown, however many others come."""
-    return ordered if len(ordered) <= 3 * SHOWN else [*ordered[: 2 * SHOWN], *ordered[-SHOWN:]]
 
 
 def heat_of(text: Text, trace: Trace, backend: Backend, *, limit: int | None = PIECES) -> Heat:
@@ -92,17 +59,6 @@ def heat_of(text: Text, trace: Trace, backend: Backend, *, limit: int | None = P
 
 
 _PLAIN = View()
-
-
-class ScoredText(NamedTuple):
-    """A text that has a score: its scores in the plan's order, those fitted on shuffled labels, its tokens, and how
-    many of them the limit dropped."""
-
-    text: Text
-    values: list[float]
-    shuffled: list[list[float]]
-    tokens: int
-    cut: int
 
 
 class NamedScore(NamedTuple):
@@ -154,82 +110,73 @@ def _stacked(traces: Sequence[Trace]) -> Iterator[tuple[npt.NDArray[np.int64], S
     for places in np.split(order, np.flatnonzero(np.diff(lengths[order])) + 1):
         shape = len(places), int(lengths[places[0]])
         part = slice(begin, begin := begin + shape[0] * shape[1])
-        mean, std = (None, None) if moments is None else (moments[0][part], moments[1][part])
-        yield (
-            places,
-            Stack(
-                logp[part].reshape(shape),
-                None if mean is None else mean.reshape(shape),
-                None if std is None else std.reshape(shape),
-            ),
-        )
+        mean, std = (one[part].reshape(shape) for one in moments) if moments else (None, None)
+        yield places, Stack(logp[part].reshape(shape), mean, std)
 
 
-@dataclass(slots=True)
 class ModelScores:
-    """What one set of models said of texts, in their order: rows, and what has none."""
+    """What one set of models said of texts, in their order. `texts` are those with a row, `tokens` how many of each
+    were read and how many the limit dropped. `ends` are those of the `seen` texts with the highest and the lowest first
+    score, highest first and equal ones as they came: the score, the place among those seen, from 0, and the trace."""
 
-    scores: FittedScores
-    plan: ScorePlan
-    rows: list[ScoredText] = field(default_factory=list)
-    skipped: list[Skipped] = field(default_factory=list)
-    missing: list[Missing] = field(default_factory=list)
-    extremes: Extremes = field(default_factory=Extremes)
-    _ready: list[NamedScore] = field(init=False)
-    _shuffled: list[list[NamedScore]] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._ready = [NamedScore.of(name, score) for name, score in self.scores.ready.items()]
-        self._shuffled = [
-            [NamedScore.of(name, score) for score in repeats]
-            for name, repeats in self.scores.shuffled.items()
-        ]
+    def __init__(self, scores: FittedScores, plan: ScorePlan) -> None:
+        self.scores, self.plan = scores, plan
+        self.texts: list[Text] = []
+        self.tokens: list[tuple[int, int]] = []
+        self.skipped: list[Skipped] = []
+        self.missing: list[Missing] = []
+        self.seen = 0
+        self.ends: list[tuple[float, int, Text, Trace]] = []
+        shuffled = ((name, one) for name, repeats in scores.shuffled.items() for one in repeats)
+        self._columns = [NamedScore.of(*one) for one in (*scores.ready.items(), *shuffled)]
+        self._ready = self._columns[: len(scores.ready)]
+        self._values: list[Doubles] = []
 
     @property
-    def matrix(self) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """The scores of the rows, float64 [texts, scores]; NaN where a text has no value of one."""
-        return np.array([row.values for row in self.rows], dtype=np.float64)
+    def matrix(self) -> Doubles:
+        """The scores of the rows, then those fitted on shuffled labels, float64 [texts, columns]; NaN where a text has
+        no value of one."""
+        return np.concatenate([np.empty((0, len(self._columns))), *self._values])
 
-    def read(self, evidence: Iterable[Evidence]) -> ModelScores:
+    def read(self, evidence: Iterable[Evidence]) -> Self:
         """This, with the rows of all the evidence."""
         left = iter(evidence)
         while some := list(islice(left, CHUNK)):
             emptied, traces = [one.empty for one in some], [one.views[_PLAIN][0] for one in some]
-            values = self._values(some, emptied, traces)
-            ranked = []
-            for place, (seen, empty, found) in enumerate(zip(some, emptied, values.tolist(), strict=True)):
-                if (empty or any(map(math.isnan, found))) and not self._record_missing(seen, found, empty):
-                    continue
-                shuffled = [
-                    [
-                        float("nan") if one.lacks(seen, empty) else one.checked(one.score(seen), (seen.text,))
-                        for one in repeats
-                    ]
-                    for repeats in self._shuffled
-                ]
-                plain = traces[place]
-                self.rows.append(ScoredText(seen.text, found, shuffled, len(plain), plain.cut))
-                if not math.isnan(found[0]):
-                    ranked.append(place)
-            self.extremes.offer(
-                values[ranked, 0], [some[i].text for i in ranked], [traces[i] for i in ranked]
-            )
+            values = self._evaluate(some, emptied, traces)
+            lacking = np.isnan(values[:, : len(self._ready)]).any(axis=1).tolist()
+            kept = [
+                i
+                for i, empty in enumerate(emptied)
+                if not (empty or lacking[i]) or self._record_missing(some[i], values[i].tolist(), empty)
+            ]
+            self.texts += [some[i].text for i in kept]
+            self.tokens += [(len(traces[i]), traces[i].cut) for i in kept]
+            self._values.append(values[kept])
+            ranked = [i for i in kept if not math.isnan(values[i, 0])]
+            self.rank(values[ranked, 0], [some[i].text for i in ranked], [traces[i] for i in ranked])
         return self
 
-    def _values(
+    def rank(self, scores: Doubles, texts: Sequence[Text], traces: Sequence[Trace]) -> None:
+        """Keep those of as many further texts whose score is among the highest or lowest."""
+        order = _outer(np.argsort(-scores, kind="stable").tolist())
+        more = ((float(scores[i]), self.seen + i, texts[i], traces[i]) for i in order)
+        self.ends = _outer(sorted([*self.ends, *more], key=lambda one: (-one[0], one[1])))
+        self.seen += len(scores)
+
+    def _evaluate(
         self, some: Sequence[Evidence], emptied: Sequence[frozenset[View]], traces: Sequence[Trace]
     ) -> Doubles:
-        """The scores of texts, [texts, scores]; NaN where one has nothing to see, or too little."""
+        """The columns of texts, [texts, columns]; NaN where one has nothing to see, or too little."""
         stacks = list(_stacked(traces))
-        values = np.full((len(some), len(self._ready)), np.nan)
-        for column, one in enumerate(self._ready):
+        values = np.full((len(some), len(self._columns)), np.nan)
+        for column, one in enumerate(self._columns):
             if isinstance(one.score, Stackable) and one.views == {_PLAIN}:  # texts of one length at once
                 for places, stack in stacks:
                     if stack.logp.shape[1] >= one.fewest:
                         texts = [some[i].text for i in places]
-                        values[places, column] = one.checked(
-                            one.score.over(stack, texts), texts, (len(texts),)
-                        )
+                        found = one.score.over(stack, texts)
+                        values[places, column] = one.checked(found, texts, (len(texts),))
                 continue
             for row, (seen, empty) in enumerate(zip(some, emptied, strict=True)):
                 if not one.lacks(seen, empty):
@@ -238,9 +185,9 @@ class ModelScores:
 
     def _record_missing(self, evidence: Evidence, values: list[float], empty: frozenset[View]) -> bool:
         """Record what the text lacks; False where it has no row."""
-        lost = [one for one, value in zip(self._ready, values, strict=True) if math.isnan(value)]
+        lost = [one for one, value in zip(self._ready, values, strict=False) if math.isnan(value)]
         reasons = {one.name: self._why(one, evidence, empty & one.views) for one in lost}
-        if _PLAIN in empty or len(lost) == len(values):
+        if _PLAIN in empty or len(lost) == len(self._ready):
             tokens = max((len(traces[0]) for traces in evidence.views.values() if traces), default=0)
             why = self._why(lost[0], evidence, empty) if lost else _reason(evidence, empty, self.plan)
             self.skipped.append(Skipped(evidence.text.id, why, tokens))
@@ -253,33 +200,25 @@ class ModelScores:
             return _reason(evidence, empty, self.plan)
         return say("scoring.short", tokens=len(evidence.plain), score=one.name, fewest=one.fewest)
 
-    def placebo_controls(self, placebo: ModelScores) -> tuple[Control, ...]:
-        """The scores of the same rows under the placebo; a cell that the placebo lacks is NaN and is added to
-        `missing`."""
-        other = {row.text.id: row.values for row in placebo.rows}
+    def under(self, placebo: ModelScores) -> Doubles:
+        """The scores of the same rows under the placebo, float64 [texts, scores]; a cell that the placebo lacks is NaN
+        and is added to `missing`."""
+        names = list(self.scores.ready)
+        other = dict(zip((text.id for text in placebo.texts), placebo.matrix, strict=True))
+        nothing = np.full(len(names), np.nan)
+        found = np.array([other.get(text.id, nothing) for text in self.texts]).reshape(-1, len(names))
         reasons = {(one.id, one.score): one.reason for one in placebo.missing}
         skipped = {one.id: one.reason for one in placebo.skipped}
-        nothing = [float("nan")] * len(self.scores.ready)
-        matrix = np.array([other.get(row.text.id, nothing) for row in self.rows], dtype=np.float64)
-        matrix = matrix.reshape(len(self.rows), len(nothing))
-        for row, values in zip(self.rows, matrix.tolist(), strict=True):
-            for name, value, mine in zip(self.scores.ready, values, row.values, strict=True):
-                if math.isnan(value) and not math.isnan(mine):
-                    why = reasons.get((row.text.id, name)) or skipped[row.text.id]
-                    self.missing.append(Missing(row.text.id, name, f"under the placebo model: {why}"))
-        return tuple(Control(name, "placebo", matrix[:, [i]]) for i, name in enumerate(self.scores.ready))
+        for row, column in np.argwhere(np.isnan(found) & ~np.isnan(self.matrix[:, : len(names)])).tolist():
+            name, score = self.texts[row].id, names[column]
+            why = reasons.get((name, score)) or skipped[name]
+            self.missing.append(Missing(name, score, f"under the placebo model: {why}"))
+        return found
 
-    @property
-    def shuffled(self) -> tuple[Control, ...]:
-        """The scores of the rows that were fitted on shuffled labels."""
-        return tuple(
-            Control(
-                name,
-                "shuffled",
-                np.array([row.shuffled[i] for row in self.rows], np.float64).reshape(-1, len(repeats)),
-            )
-            for i, (name, repeats) in enumerate(self.scores.shuffled.items())
-        )
+
+def _outer(ordered: list[T]) -> list[T]:
+    """What of some that are in order can be shown, however many others come."""
+    return ordered if len(ordered) <= 3 * SHOWN else [*ordered[: 2 * SHOWN], *ordered[-SHOWN:]]
 
 
 def _reason(evidence: Evidence, empty: frozenset[View], plan: ScorePlan) -> str:
@@ -322,9 +261,8 @@ def detect(
     see. Raises a PretraceError before any model is asked when an expression is wrong or something it needs
     is missing, LeakError when a text to be scored was tuned or fitted on.
     """
-    options = options or Options()
-    corpus = corpus_of(texts)
-    return run_of(score_rows(corpus, Models.of(models), ScorePlan.parse(expressions), options or Options()))
+    plan, models = ScorePlan.parse(expressions), Models.of(models)
+    return run_of(score_rows(corpus_of(texts), models, plan, options or Options()))
 
 
 def score_rows(corpus: Corpus, models: Models, plan: ScorePlan, options: Options) -> ScoredRows:
@@ -371,49 +309,34 @@ class Scorer:
         ]
 
     def part(self, shard: Shard) -> tuple[Any, dict[str, Any]]:
-        """The part of a shard, a pyarrow table, and what its manifest says besides."""
+        """The part of a shard, a pyarrow table (`COLUMNS`, a column a score, a column a repeat of each control; null
+        where nothing is known), and what its manifest says besides."""
         found = ModelScores(self.scores, self.plan).read(self._reader.read(shard.texts))
-        controls = found.shuffled
+        names, matrix = list(self.scores.ready), found.matrix
         if self.placebo and self.models.placebo:
             with self.models.placebo.reader(self.placebo.needs, plan=self.plan, **self._how) as reader:
                 other = ModelScores(self.placebo, self.plan).read(reader.read(shard.texts))
-            controls = (*found.placebo_controls(other), *controls)
-        facts = {
-            "index": shard.index,
-            "texts": len(shard.texts),
-            "seen": found.extremes.seen,
-            "skipped": tuple(found.skipped),
-            "missing": tuple(found.missing),
-            "ends": found.extremes.ranked(self.models.target),
+            matrix = np.hstack([matrix[:, : len(names)], found.under(other), matrix[:, len(names) :]])
+        names += [name for one in self.outlines for name in control_columns(**one)]
+        read, copies = np.array(found.tokens, np.int32).reshape(-1, 2), [text.copies for text in found.texts]
+        columns: dict[str, Column] = {
+            "id": [text.id for text in found.texts],
+            "label": label_column([text.member for text in found.texts]),
+            "group": [text.document for text in found.texts],
+            "n_tokens": read[:, 0],
+            "n_cut": read[:, 1],
+            "n_chars": np.array([len(text.text) for text in found.texts], np.int32),
         }
-        return table_of(found, controls), facts
-
-
-def table_of(found: ModelScores, controls: tuple[Control, ...]) -> Any:
-    """The rows as a pyarrow table: `COLUMNS`, a column a score, a column a repeat of each control; null for what is
-    not known."""
-    import pyarrow as pa
-
-    rows = found.rows
-    labels = [None if row.text.member is None else int(row.text.member) for row in rows]
-    columns: dict[str, Any] = {
-        "id": arrow_column([row.text.id for row in rows]),
-        "label": pa.array(labels, pa.int8()),
-        "group": arrow_column([row.text.document for row in rows]),
-        "n_tokens": pa.array([row.tokens for row in rows], pa.int32()),
-        "n_cut": pa.array([row.cut for row in rows], pa.int32()),
-        "n_chars": pa.array([len(row.text.text) for row in rows], pa.int32()),
-    }
-    copies = [row.text.copies for row in rows if row.text.copies is not None]
-    if rows and len(copies) == len(rows):  # a scan counted those of all or none
-        columns["copies"] = pa.array(copies, pa.int32())
-    names = list(found.scores.ready)
-    matrix = found.matrix.reshape(len(rows), len(names))
-    values = {name: arrow_column(masked(matrix[:, i])) for i, name in enumerate(names)}
-    for control in controls:
-        for place, name in enumerate(control_columns(control.kind, control.score, control.values.shape[1])):
-            values[name] = arrow_column(masked(control.values[:, place]))
-    return pa.table({**columns, **values})
+        if copies and None not in copies:  # a scan counted those of all or none
+            columns["copies"] = np.array(copies, np.int32)
+        columns |= zip(names, map(masked, matrix.T), strict=True)
+        ends = tuple(
+            Ranked(score, place, _LABELS[text.member], heat_of(text, trace, self.models.target))
+            for score, place, text, trace in found.ends
+        )
+        lost = {"skipped": tuple(found.skipped), "missing": tuple(found.missing)}
+        texts = {"index": shard.index, "texts": len(shard.texts), "seen": found.seen}
+        return arrow_table(columns), {**texts, **lost, "ends": ends}
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ texts; `validation` is then 0 and a finding says so.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Any
@@ -45,28 +45,11 @@ from pretrace.statistics.paired import ScorePair, adjusted, usual_baseline
 from pretrace.statistics.resampling import (
     Bootstrap,
     Calls,
-    PairedDifference,
-    Spread,
     group_bootstrap,
     paired_difference,
 )
 from pretrace.statistics.roc import best_threshold, roc_curve
-from pretrace.types import (
-    Bools,
-    ByCopies,
-    Comparison,
-    Corpus,
-    Doubles,
-    Evaluation,
-    Measured,
-    Run,
-)
-
-# Figures of columns that do not all have a value for every text: each rests on the texts that it has.
-#
-# Columns with the same texts are measured together, under the same resamples. Where every column has every text,
-# there is one part, and all differences are paired over it.
-
+from pretrace.types import Bools, ByCopies, Comparison, Corpus, Doubles, Evaluation, Measured, Run
 
 _Key = tuple[str, str]
 """A column's name and kind."""
@@ -83,11 +66,6 @@ class MeasuredPart:
     bootstrap: Bootstrap
     documents: int
     """Documents of the scarcer class."""
-
-    @property
-    def auc(self) -> Spread:
-        """The AUC of each column with its resamples."""
-        return self.bootstrap.auc
 
     def row(self, key: _Key) -> Measured:
         """The figures of a column; of a placebo also how far the score's AUC on the target exceeds it."""
@@ -114,8 +92,9 @@ class MeasuredPart:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeasuredParts:
-    """The columns by the texts that they have. A column whose texts are all of one class has no part. All are measured
-    by `members` and `groups` [texts], how thresholds are chosen, and the draws."""
+    """The columns by the texts that they have: those with the same texts are measured together, under the same
+    resamples. A column whose texts are all of one class has no part. All are measured by `members` and `groups`
+    [texts], how thresholds are chosen, and the draws."""
 
     columns: Mapping[_Key, Doubles]
     members: Bools
@@ -152,20 +131,17 @@ class MeasuredParts:
     def measure(self, scores: Sequence[str]) -> None:
         """Measure every column on its texts, together with what it is compared with: the score of a placebo,
         the usual baseline and the blind baselines beside a score. TextsError where no score can be measured."""
-        columns = self.columns
         wanted: dict[bytes, tuple[Bools, set[_Key]]] = {}
-        blind = [key for key in columns if key[1] == "blind"]
+        blind = [key for key in self.columns if key[1] == "blind"]
         first = [(usual_baseline(scores), "score")] if scores else []
-        for key in columns:
+        for key in self.columns:
             beside = {PLACEBO: [(key[0], "score")], "score": [*blind, *first]}.get(key[1], [])
-            for others in ((), *((other,) for other in beside)):
-                texts = self._texts(key)
-                for other in others:
-                    texts = texts & self._texts(other)
-                wanted.setdefault(texts.tobytes(), (texts, set()))[1].update((key, *others))
+            for other in (key, *beside):
+                texts = self._texts(key) & self._texts(other)
+                wanted.setdefault(texts.tobytes(), (texts, set()))[1].update((key, other))
         for name, (texts, keys) in wanted.items():
             if len(np.unique(self.members[texts])) == 2:
-                self._found[name] = self._part([key for key in columns if key in keys], texts)
+                self._found[name] = self._part([key for key in self.columns if key in keys], texts)
         if scores and not any(self.has((name, "score")) for name in scores):
             raise TextsError(say("measured.nothing"))
 
@@ -173,15 +149,13 @@ class MeasuredParts:
         matrix = np.empty((np.count_nonzero(texts), len(keys)))
         for place, key in enumerate(keys):  # one copy at a time
             matrix[:, place] = self.columns[key][texts]
-        members = self.members[texts]
-        groups = self.groups[texts]
+        members, groups = self.members[texts], self.groups[texts]
         division = self.division.within(texts, self.members)
         chosen = division.chosen
         thresholds = [best_threshold(column, members[chosen]) for column in matrix[chosen].T]
         calls = Calls(np.array(thresholds, dtype=np.float64), division.tested)
-        bootstrap = group_bootstrap(
-            matrix, members, groups=groups, calls=calls, seed=self.seed, resamples=self.wanted
-        )
+        how = {"seed": self.seed, "resamples": self.wanted}
+        bootstrap = group_bootstrap(matrix, members, groups=groups, calls=calls, **how)
         bag = (BLIND, "blind")
         if bag in keys:  # a cross-fitted classifier varies more than its fixed predictions do
             bootstrap = bootstrap.widened(keys.index(bag), WIDENING)
@@ -237,18 +211,27 @@ def measure(
     run, lengths, groups = all_rows(rows)
     members = _checked(run)
     linked, withheld = 0, ""
-    if (
-        stream and unlearned is not None
-    ):  # before a classifier judges: near copies do not stand on both of its sides
+    if stream and unlearned is not None:  # before a classifier judges: no near copies on both of its sides
         ids = rows.ids()
         groups, linked = copies_linked(stream.texts(), ids, groups, members)
         withheld = unlike(stream.texts(), ids, groups, members, seed=seed)
     judged = _judged(rows, stream, members, groups, seed) if stream else None
-    grouping = Grouping.of(groups, members)
-    columns, division = _columns(run, lengths, judged), _divided(members, groups, share=validation, seed=seed)
+    columns = {(name, "score"): run.matrix[:, k] for k, name in enumerate(run.scores)}  # resampled together
+    note = say("measured.blind_left_out")
+    if judged is not None:
+        if judged.scores is not None:
+            columns[BLIND, "blind"] = judged.scores
+        columns[LENGTH, "blind"] = lengths
+        note = judged.note if judged.scores is not None else say("measured.no_blind", note=judged.note)
+    columns |= {(name, PLACEBO): values for name, values in placebos(run).items()}
+    grouping, division = Grouping.of(groups, members), _divided(members, groups, share=validation, seed=seed)
     parts = MeasuredParts(columns, members, groups, division, seed, resamples)
     parts.measure(run.scores)
     measured = tuple(parts.row(key) for key in columns if parts.has(key))
+    best, blind, lead = best_of(measured), blind_of(measured), None
+    if best is not None and blind is not None:
+        part, places = parts.beside((best.name, best.kind), (blind.name, blind.kind))
+        lead = paired_difference(part.bootstrap.auc, *places) if part else None
     evaluation = Evaluation(
         rows=(*measured, *shuffled_rows(run, members, division)),
         members=int(np.count_nonzero(members)),
@@ -260,11 +243,11 @@ def measure(
         by_copies=_by_copies(run, members, groups, seed=seed, resamples=resamples),
     )
     circumstances = Circumstances(
-        lead=_lead(measured, parts),
+        lead=lead,
         member_groups=grouping.holding(MEMBERS),
         nonmember_groups=grouping.holding(NONMEMBERS),
         asked=resamples,
-        blind_note=_note(judged),
+        blind_note=note,
         placebo=placebo_name(run.settings),
         shuffles=shuffles(run),
         partial=_partial(run, parts),
@@ -288,24 +271,16 @@ def _judged(
     return baseline.BlindScores(scores, f"{note} {found.note}".strip())
 
 
-def _columns(
-    run: Run, lengths: Doubles, judged: baseline.BlindScores | None
-) -> dict[tuple[str, str], Doubles]:
-    """What is resampled together, [texts], by name and kind: scores, blind baselines, placebos."""
-    columns = {(name, "score"): run.matrix[:, k] for k, name in enumerate(run.scores)}
-    if judged is not None:
-        if judged.scores is not None:
-            columns[BLIND, "blind"] = judged.scores
-        columns[LENGTH, "blind"] = lengths
-    return columns | {(name, PLACEBO): values for name, values in placebos(run).items()}
-
-
 def _comparisons(scores: Sequence[str], parts: MeasuredParts) -> tuple[Comparison, ...]:
     if len(scores) < 2:
         return ()
     first = usual_baseline(scores)
     pairs = ((name, parts.beside((name, "score"), (first, "score"))) for name in scores if name != first)
-    found = [ScorePair.of(name, part.auc, columns, part.documents) for name, (part, columns) in pairs if part]
+    found = [
+        ScorePair.of(name, part.bootstrap.auc, columns, part.documents)
+        for name, (part, columns) in pairs
+        if part
+    ]
     return adjusted(found, first, measure="auc")
 
 
@@ -315,22 +290,18 @@ def _by_copies(
     """The AUC of each score for the members with so many copies: 1, 2, 3 to 4, 5 to 8, … against all non-members."""
     if run.copies is None:
         return ()
-    known = ~np.isnan(run.matrix)
+    alike: dict[bytes, list[int]] = {}  # the places of columns that are known for the same texts
+    for place, column in enumerate(run.matrix.T):
+        alike.setdefault(np.isnan(column).tobytes(), []).append(place)
     steps = np.ceil(np.log2(np.maximum(1, run.copies)))
     found = []
     for step in np.unique(steps[members]).tolist():
-        chosen = ~members | (members & (steps == step))
-        for texts, places in _alike(known):
-            here = chosen & texts
+        for places in alike.values():
+            here = (~members | (steps == step)) & ~np.isnan(run.matrix[:, places[0]])
             if len(np.unique(members[here])) < 2:
                 continue
-            made = group_bootstrap(
-                run.matrix[np.ix_(here, places)],
-                members[here],
-                groups=groups[here],
-                seed=seed,
-                resamples=resamples,
-            )
+            matrix, how = run.matrix[np.ix_(here, places)], {"seed": seed, "resamples": resamples}
+            made = group_bootstrap(matrix, members[here], groups=groups[here], **how)
             least = 1 if step == 0 else int(2 ** (step - 1)) + 1
             number = int(np.count_nonzero(members[here]))
             found += [
@@ -338,15 +309,6 @@ def _by_copies(
                 for i, k in enumerate(places)
             ]
     return tuple(sorted(found, key=lambda one: (run.scores.index(one.score), one.least)))
-
-
-def _alike(known: Bools) -> Iterator[tuple[Bools, list[int]]]:
-    """Columns that are known for the same texts: these texts, and the columns' places."""
-    places: dict[bytes, list[int]] = {}
-    for place, column in enumerate(known.T):
-        places.setdefault(column.tobytes(), []).append(place)
-    for some in places.values():
-        yield known[:, some[0]], some
 
 
 def _partial(run: Run, parts: MeasuredParts) -> tuple[str, ...]:
@@ -372,14 +334,6 @@ def placebo_name(settings: Mapping[str, Any]) -> str:
     return path.name if path.is_absolute() else str(name or "")
 
 
-def _lead(rows: Sequence[Measured], parts: MeasuredParts) -> PairedDifference | None:
-    best, blind = best_of(rows), blind_of(rows)
-    if best is None or blind is None:
-        return None
-    part, columns = parts.beside((best.name, best.kind), (blind.name, blind.kind))
-    return paired_difference(part.auc, *columns) if part else None
-
-
 def _checked(run: Run) -> Bools:
     """The labels, once everything an evaluation rests on is seen to be there."""
     unknown = sum(member is None for member in run.members)
@@ -397,12 +351,6 @@ def _checked(run: Run) -> Bools:
         raise ExpressionError(say("measured.infinite", number=len(wrong), **found))
     check_controls(run)
     return members
-
-
-def _note(judged: baseline.BlindScores | None) -> str:
-    if judged is None:
-        return say("measured.blind_left_out")
-    return judged.note if judged.scores is not None else say("measured.no_blind", note=judged.note)
 
 
 def _divided(members: Bools, groups: Numbers, *, share: float, seed: int) -> ThresholdDivision:

@@ -16,6 +16,7 @@ from pretrace.backends.beginnings import alike, behind
 from pretrace.cache.location import text_key
 from pretrace.cache.store import STATE, TRACE, CacheEntry, Entries, Kind
 from pretrace.errors import ModelError
+from pretrace.results.wording import say
 from pretrace.rewrites import After, rewrites
 from pretrace.types import (
     Backend,
@@ -276,7 +277,18 @@ def trace(
     progress = progress or Silent()
     want = want if isinstance(want, Want) else Want(want)
     if not want.quantity:
-        return _unread(backend.encode(texts), progress)
+        progress.weigh(len(texts), 0)
+        progress.advance(len(texts), 0, 0.0, False)
+        return [
+            _fixed(
+                Trace(
+                    e.tokens[len(e.tokens) - e.predicted :],
+                    np.full(e.predicted, np.nan, np.float32),
+                    cut=e.cut,
+                )
+            )
+            for e in backend.encode(texts)
+        ]
     keys = [text_key(text, after) for text in texts]
     different = dict(zip(keys, texts, strict=True))
     if len(different) < len(texts):
@@ -293,7 +305,9 @@ def trace(
     progress.advance(len(known), sum([lengths[i] for i in known]), 0.0, False)
     for i, e in enumerate(encoded):
         if traces[i] is None and not e.predicted:
-            traces[i] = _empty(e, want.quantity)
+            nothing = np.zeros(0, dtype=np.float32)
+            moments = (nothing, nothing) if Quantity.MOMENTS in want.quantity else (None, None)
+            traces[i] = Trace(np.zeros(0, dtype=np.int32), nothing, *moments, e.cut)
             progress.advance(1, lengths[i], 0.0, False)
     batches = remaining_batches(backend, encoded, traces)
     weight = getattr(backend, "work", sum)  # of a batch, by the lengths of its rows
@@ -312,8 +326,7 @@ def trace(
     read = [found for found in traces if found is not None]
     if len(read) < len(texts):  # the others would stand beside the wrong texts
         raise ModelError(
-            f"{backend.name} left {len(texts) - len(read):,} of {len(texts):,} texts without an answer: its results "
-            "cannot be used. Ask again; where it happens again, the back end is at fault."
+            say("scoring.unanswered", name=backend.name, left=len(texts) - len(read), texts=len(texts))
         )
     return read
 
@@ -362,19 +375,3 @@ def _fixed(made: Trace) -> Trace:
         if array is not None and array.flags.writeable:
             array.flags.writeable = False
     return made
-
-
-def _unread(encoded: Sequence[Encoded], progress: Progress) -> list[Trace]:
-    progress.weigh(len(encoded), 0)
-    progress.advance(len(encoded), 0, 0.0, False)
-    tokens = [one.tokens[len(one.tokens) - one.predicted :] for one in encoded]
-    return [
-        _fixed(Trace(some, np.full(len(some), np.nan, np.float32), cut=one.cut))
-        for some, one in zip(tokens, encoded, strict=True)
-    ]
-
-
-def _empty(encoded: Encoded, want: Quantity) -> Trace:
-    nothing = np.zeros(0, dtype=np.float32)
-    moments = nothing if Quantity.MOMENTS in want else None
-    return Trace(np.zeros(0, dtype=np.int32), nothing, moments, moments, encoded.cut)

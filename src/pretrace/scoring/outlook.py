@@ -7,7 +7,7 @@ A job has one `TimeEstimate`, whatever shows it: a terminal, a line, the page. T
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import astuple, dataclass, field
 from operator import add
@@ -29,7 +29,7 @@ from pretrace.scoring.evidence import (
 )
 from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.tuning.plan import OnStep
-from pretrace.types import AuditPlan, Backend, Corpus, Needs, Quantity, Trace, View
+from pretrace.types import AuditPlan, Backend, Corpus, Needs, Rewrite, Trace
 
 T = TypeVar("T")
 Clock = Callable[[], float]
@@ -137,13 +137,17 @@ class TimeEstimate:
         if self.current is None and not self.stages:
             return None
         ahead = [stage.seconds for stage in self.stages[0 if self.current is None else self.current + 1 :]]
-        rest, idle = (
-            self._rest(),
-            0.0 if self._running or self.current is None else self.clock() - self._began,
-        )
+        rest = self._rest()
+        idle = 0.0 if self._running or self.current is None else self.clock() - self._began
         if rest is None or 0 in ahead:
             return None
-        return rest + self._pace() * sum(ahead) + _still(self.after, idle)
+        # seconds measured over seconds guessed, of finished stages and of what is done of the one under way
+        guessed, measured = self._guessed, self._measured
+        if self._running and self.share >= _TRUSTED and self._stage().seconds:
+            guessed += self.share * self._stage().seconds
+            measured += self._last
+        pace = measured / guessed if guessed > 0 else 1.0
+        return rest + pace * sum(ahead) + _still(self.after, idle)
 
     def _rest(self) -> float | None:
         """Seconds left of the stage under way: by its pace, and as long as there is little of it by the guess."""
@@ -157,14 +161,6 @@ class TimeEstimate:
         own = _still(self._last / self.share * (1 - self.share), gone - self._last)
         weight = 1.0 if guess is None else min(1.0, self.share / _TRUSTED)
         return weight * own + (1 - weight) * (guess or 0.0)
-
-    def _pace(self) -> float:
-        """Seconds measured over seconds guessed, of finished stages and of what is done of the one under way."""
-        guessed, measured = self._guessed, self._measured
-        if self._running and self.share >= _TRUSTED and self._stage().seconds:
-            guessed += self.share * self._stage().seconds
-            measured += self._last
-        return measured / guessed if guessed > 0 else 1.0
 
     def _stage(self) -> Stage:
         assert self.current is not None, "no stage has begun"
@@ -268,12 +264,10 @@ class Workload:
     @property
     def line(self) -> str:
         """The workload as a sentence."""
-        what = "requests" if served_kind(self.model) else "batches"
+        asked = f"{self.requests:,} {'requests' if served_kind(self.model) else 'batches'}"
+        size = f"{self.tokens:,} tokens, {self.passes:,} texts and forms of texts"
         kept = f"; {self.known:,} more are answered already" if self.known else ""
-        size = (
-            f"{self.requests:,} {what} with {self.tokens:,} tokens, {self.passes:,} texts and forms of texts"
-        )
-        return f"{self.model}: {size}{kept}"
+        return f"{self.model}: {asked} with {size}{kept}"
 
 
 def workload(
@@ -286,28 +280,20 @@ def workload(
     """
     found: list[Workload] = []
     for some in (models, models.placebo):
-        if some is not None:
-            named = some.named()
-            for name, backend in named.items():
-                mine = _of_model(plan.needs, name, named)
-                reference = _of_model(plan.reference, name, named) if labelled else ()
-                found.append(_work(backend, plan, ((corpus, mine), (labelled, reference)), cache))
+        named = some.named() if some is not None else {}
+        for name, backend in named.items():
+            tuned_later = {view.model for view in (plan.needs | plan.reference).views} - named.keys()
+            mine = {name, *tuned_later} if name == "target" else {name}
+            parts = [(corpus, plan.needs)] + ([(labelled, plan.reference)] if labelled else [])
+            found.append(_work(backend, plan, parts, mine, cache))
     return tuple(found)
-
-
-def _of_model(needs: Needs, name: str, named: dict[str, Backend]) -> tuple[tuple[View, Quantity], ...]:
-    found = (
-        (view, quantity)
-        for view, quantity in needs.views.items()
-        if quantity and (view.model == name or (name == "target" and view.model not in named))
-    )
-    return tuple(sorted(found, key=lambda one: one[0].rewrite != "plain"))  # as they are read
 
 
 def _work(
     backend: Backend,
     plan: ScorePlan,
-    parts: Sequence[tuple[Corpus | None, tuple[tuple[View, Quantity], ...]]],
+    parts: Sequence[tuple[Corpus, Needs]],
+    mine: Container[str],
     cache: bool,
 ) -> Workload:
     requests = tokens = passes = known = 0
@@ -315,10 +301,13 @@ def _work(
     later = Trace(nothing.astype(np.int32), nothing)  # what this run itself will have answered by then
     seen: set[bytes] = set()
     with open_store(backend.fingerprint if cache else None) as store:
-        for corpus, views in parts:
-            for view, quantity in views if corpus is not None else ():
+        for corpus, needs in parts:
+            views = [one for one in needs.views.items() if one[1] and one[0].model in mine]
+            for view, quantity in sorted(
+                views, key=lambda one: one[0].rewrite != "plain"
+            ):  # as they are read
                 form = plan.rewrites[view.rewrite]
-                for texts in _forms(corpus, view, plan):
+                for texts in _forms(corpus, form):
                     encoded = encoded_for(backend, texts, Want(quantity))
                     # what will stand before the texts follows from fitting; it is read once
                     keys = [text_key(text, form.name if isinstance(form, After) else "") for text in texts]
@@ -336,13 +325,11 @@ def _work(
     return Workload(backend.name, requests, tokens, passes, known)
 
 
-def _forms(corpus: Corpus | None, view: View, plan: ScorePlan) -> Iterator[list[str]]:
-    """The forms of the texts that a view reads, as many at once as a run reads."""
-    rewrite = plan.rewrites[view.rewrite]
-    texts = [text.text for text in corpus.texts] if corpus is not None else []
-    for start in range(0, len(texts), CHUNK):
-        some = texts[start : start + CHUNK]
-        if isinstance(rewrite, Neighbors):
-            yield [text for text in some for _ in range(rewrite.count)]
+def _forms(corpus: Corpus, form: Rewrite) -> Iterator[list[str]]:
+    """The forms of the texts, as many at once as a run reads."""
+    for start in range(0, len(corpus), CHUNK):
+        some = [text.text for text in corpus.texts[start : start + CHUNK]]
+        if isinstance(form, Neighbors):
+            yield [text for text in some for _ in range(form.count)]
         else:
-            yield [form for forms in rewrite(some, None) for form in forms]
+            yield [one for forms in form(some, None) for one in forms]

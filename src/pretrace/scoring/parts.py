@@ -25,7 +25,15 @@ from pretrace.corpora.reading import Unreadable, refuse_repeated_ids
 from pretrace.errors import OutputError, TextsError
 from pretrace.results.atomic import atomic_bytes
 from pretrace.results.folder import Column, arrow_table, texts_of, write_csv
-from pretrace.results.run import CUT_COLUMNS, MISSING_COLUMNS, SKIPPED_COLUMNS, control_columns, score_columns
+from pretrace.results.run import (
+    CUT_COLUMNS,
+    MISSING_COLUMNS,
+    SKIPPED_COLUMNS,
+    control_columns,
+    run_controls,
+    run_rows,
+    score_columns,
+)
 from pretrace.results.serialization import from_json, from_plain, to_json, to_plain
 from pretrace.results.wording import say
 from pretrace.scoring.evidence import CHUNK
@@ -88,20 +96,25 @@ class Survey:
     unreadable: int = 0
 
 
-def shards(stream: TextStream, size: int = SHARD) -> Iterator[Shard]:
-    """The shards of a source in order; TextsError where a record cannot be read."""
-    texts = stream.texts()
+def shards(
+    stream: TextStream,
+    size: int = SHARD,
+    tell: Callable[[Unreadable], object] | None = None,
+    digest: Any = None,
+) -> Iterator[Shard]:
+    """The shards of a source in order; TextsError where a record cannot be read, unless those are left out: then `tell`
+    is given each. A hash `digest` is fed with what all texts hold."""
+    texts = stream.texts(tell)
     for index in itertools.count():
         some = tuple(itertools.islice(texts, size))
         if not some:
             return
-        yield Shard(index, _key(b"".join(map(content_of, some)), some), some)
-
-
-def _key(content: bytes, texts: Sequence[Text]) -> str:
-    """The hash of what texts hold, and of their copies where a scan counted them."""
-    copies = [text.copies for text in texts if text.copies is not None]
-    return hashlib.sha256(content + (str(copies).encode() if copies else b"")).hexdigest()[:32]
+        content = b"".join(map(content_of, some))
+        if digest:
+            digest.update(content)
+        copies = [text.copies for text in some if text.copies is not None]  # where a scan counted them
+        key = hashlib.sha256(content + (str(copies).encode() if copies else b"")).hexdigest()[:32]
+        yield Shard(index, key, some)
 
 
 def survey(
@@ -123,19 +136,21 @@ def survey(
         if tell is not None:
             tell(record)
 
-    texts = stream.texts(told)
-    while some := tuple(itertools.islice(texts, size)):
-        content = b"".join(map(content_of, some))
-        digest.update(content)
-        found.append((_key(content, some), len(some)))
+    for shard in shards(stream, size, told, digest):
+        some = shard.texts
+        found.append((shard.key, len(some)))
         ids.extend([hash(text.id) for text in some])
         documents.extend([hash(text.group or text.id) for text in some])
         labels.update([text.member for text in some])
         unlabelled = unlabelled or next((text.id for text in some if text.member is None), "")
-    _refuse_repeated(ids, stream)
+    hashes: npt.NDArray[np.int64] = np.sort(np.frombuffer(ids, np.int64))
+    suspected = set(hashes[1:][hashes[1:] == hashes[:-1]].tolist())
+    if suspected:  # of which the source, read again, tells whether the ids are equal too
+        names = [text.id for text in stream.texts() if hash(text.id) in suspected]
+        refuse_repeated_ids(names, stream.source)
     return Survey(
         texts=len(ids),
-        documents=len(np.unique(np.frombuffer(documents, np.int64))),
+        documents=_different(documents),
         members=labels[True],
         nonmembers=labels[False],
         unlabelled=unlabelled,
@@ -146,14 +161,8 @@ def survey(
     )
 
 
-def _refuse_repeated(ids: array[int], stream: TextStream) -> None:
-    """TextsError where ids repeat. Equal hashes are only a suspicion: the source is then read again for the ids that
-    have them."""
-    hashes: npt.NDArray[np.int64] = np.sort(np.frombuffer(ids, np.int64))
-    suspected = set(hashes[1:][hashes[1:] == hashes[:-1]].tolist())
-    if suspected:
-        names = [text.id for text in stream.texts() if hash(text.id) in suspected]
-        refuse_repeated_ids(names, stream.source)
+def _different(hashes: array[int]) -> int:
+    return len(np.unique(np.frombuffer(hashes, np.int64)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,19 +174,6 @@ class Ranked:
     place: int
     label: str
     heat: Heat
-
-
-def show_ends(ends: Sequence[Ranked], seen: int) -> tuple[Heat, ...]:
-    """Choose those of the `ends`, highest score first, that are shown: all texts where few were seen, else so many from
-    each end. Each has its rank among all in its note."""
-    ranks = list(enumerate(ends, start=1))
-    if seen > 2 * SHOWN:
-        ranks = [*ranks[:SHOWN], *enumerate(ends[-SHOWN:], start=seen - SHOWN + 1)]
-    notes = (f"rank {rank} of {seen} by score, {one.label}" for rank, one in ranks)
-    return tuple(
-        replace(one.heat, note="; ".join(filter(None, (note, one.heat.note))))
-        for note, (_, one) in zip(notes, ranks, strict=True)
-    )
 
 
 @dataclass(slots=True)
@@ -368,6 +364,10 @@ class ScoredRows:
             return self.place.table(part, columns)
         return self.place.select(columns) if columns else self.place
 
+    def column(self, name: str) -> npt.NDArray[Any]:
+        """A column of numbers of all rows, NaN where there is none."""
+        return np.concatenate([self.table(one, [name]).column(name).to_numpy() for one in self.parts])
+
     def check(self, part: Manifest) -> None:
         """OutputError unless a part on disk has the hash that its manifest says."""
         if isinstance(self.place, PartsFolder):
@@ -438,26 +438,25 @@ def run_of(rows: ScoredRows, *, seed: int = 0, unreadable: int = 0) -> Run:
     there are, and on neither their order nor the shards. One column of all rows on disk is in memory at a time.
     TextsError where no text, or for one score no text, has a value; OutputError where parts are damaged.
     """
-    found = rows.parts
     cut, hashes, documents, labels = CutTokens(), list[Hashes](), array("q"), Counter[int | None]()
-    for manifest in found:
-        table = rows.table(manifest, list(COLUMNS))
-        ids, groups = texts_of(table, "id"), texts_of(table, "group")
+    for part in rows.parts:
+        table = rows.table(part, list(COLUMNS))
+        ids = texts_of(table, "id")
         cut.add(ids, table.column("n_cut").to_numpy(), table.column("n_tokens").to_numpy())
         if rows.on_disk:
             hashes.append(keyed_hashes(ids, seed))
-            documents.extend([hash(group) for group in groups])
+            documents.extend([hash(group) for group in texts_of(table, "group")])
             labels.update(table.column("label").to_pylist())
     ends = _ends(rows)
-    lost = [one for manifest in found for one in manifest.missing]
-    skipped = [one for manifest in found for one in manifest.skipped]
-    whole = None
+    lost = [one for part in rows.parts for one in part.missing]
+    skipped = [one for part in rows.parts for one in part.skipped]
+    whole, table = None, rows.place
     if rows.on_disk:
         drawn = np.sort(np.argsort(np.concatenate(hashes), kind="stable")[:SAMPLE]).tolist()
         table = rows.take([*drawn, *sorted(ends - set(drawn))])
         whole = Whole(
             texts=sum(labels.values()),
-            documents=len(np.unique(np.frombuffer(documents, np.int64))),
+            documents=_different(documents),
             members=labels[1],
             nonmembers=labels[0],
             tokens=cut.of_tokens - cut.tokens,
@@ -470,46 +469,31 @@ def run_of(rows: ScoredRows, *, seed: int = 0, unreadable: int = 0) -> Run:
             sampled=len(drawn),
             reasons=dict(Counter(one.reason for one in skipped).most_common(_REASONS)),
             parts=tuple(
-                TablePart(f"scores/part-{number:05}.parquet", manifest.rows, manifest.sha256)
-                for number, manifest in enumerate(found)
+                TablePart(f"scores/part-{number:05}.parquet", part.rows, part.sha256)
+                for number, part in enumerate(rows.parts)
             ),
         )
-    else:
-        table = rows.place
-    kept = texts_of(table, "id")
-    known = set(kept)
+    has = run_rows(table, rows.scores)
+    known = set(has["ids"])
     return Run(
         corpus=rows.corpus,
-        ids=kept,
-        groups=texts_of(table, "group"),
-        members=_labels(table),
-        tokens=table.column("n_tokens").to_numpy().astype(np.int32),
+        **has,
         cut=table.column("n_cut").to_numpy().astype(np.int32),
-        scores=rows.scores,
-        matrix=_columns(table, rows.scores),
         skipped=tuple(skipped[:LISTED] if whole else skipped),
         missing=tuple(one for one in lost if one.id in known),
-        heat=_heat(found),
-        controls=tuple(
-            Control(one["score"], one["kind"], _columns(table, control_columns(**one)))
-            for one in rows.outlines
-        ),
+        heat=_heat(rows.parts),
+        controls=run_controls(table, rows.outlines),
         settings={**rows.settings, "cut": asdict(cut)},
         whole=whole,
-        copies=table.column("copies").to_numpy() if "copies" in table.column_names else None,
     )
 
 
 def _ends(rows: ScoredRows) -> set[int]:
     """The rows, counted through all parts, from both ends of each score. TextsError where no text has a score, or one
     score has no text, or no text has one under the placebo."""
-
-    def column(name: str) -> Doubles:
-        return np.concatenate([rows.table(one, [name]).column(name).to_numpy() for one in rows.parts])
-
     ends: dict[str, set[int]] = {}
     for score in rows.scores:
-        values = column(score)
+        values = rows.column(score)
         have = np.flatnonzero(np.isfinite(values))
         orders = (np.argsort(sign * values[have], kind="stable")[:EXTREMES] for sign in (1, -1))
         ends[score] = {row for order in orders for row in have[order].tolist()}
@@ -522,30 +506,30 @@ def _ends(rows: ScoredRows) -> set[int]:
             reason = next(why, "it was skipped")
             raise TextsError(say("scoring.no_value", name=rows.corpus, score=score, reason=reason))
     placebo = [name for one in rows.outlines if one["kind"] == "placebo" for name in control_columns(**one)]
-    if placebo and not any(np.isfinite(column(name)).any() for name in placebo):
+    if placebo and not any(np.isfinite(rows.column(name)).any() for name in placebo):
         raise TextsError(say("scoring.no_placebo"))
     return set().union(*ends.values())
 
 
-def _heat(found: Sequence[Manifest]) -> tuple[Heat, ...]:
-    """The texts from both ends of the first score, token by token, with their ranks among all."""
-    ranked, seen = list[Ranked](), 0
-    for manifest in found:
-        ranked += [replace(one, place=one.place + seen) for one in manifest.ends]
-        seen += manifest.seen
-    ranked.sort(key=lambda one: (-one.score, one.place))
-    return show_ends(ranked, seen)
-
-
-def _labels(table: Any) -> tuple[bool | None, ...]:
-    return tuple(None if label is None else bool(label) for label in table.column("label").to_pylist())
-
-
-def _columns(table: Any, names: Sequence[str]) -> Doubles:
-    matrix = np.empty((table.num_rows, len(names)), np.float64)
-    for index, name in enumerate(names):
-        matrix[:, index] = table.column(name).to_numpy()
-    return matrix
+def _heat(parts: Sequence[Manifest]) -> tuple[Heat, ...]:
+    """The texts of the highest and the lowest first score, token by token: all where few were seen, else so many from
+    each end. Each has its rank among all in its note."""
+    starts = itertools.accumulate((part.seen for part in parts), initial=0)
+    ends = [
+        (one.score, seen + one.place, one)
+        for part, seen in zip(parts, starts, strict=False)
+        for one in part.ends
+    ]
+    ends.sort(key=lambda end: (-end[0], end[1]))
+    seen, ranks = sum(part.seen for part in parts), list(enumerate((one for *_, one in ends), start=1))
+    if seen > 2 * SHOWN:
+        last = [one for *_, one in ends[-SHOWN:]]
+        ranks = [*ranks[:SHOWN], *enumerate(last, start=seen - SHOWN + 1)]
+    notes = (f"rank {rank} of {seen} by score, {one.label}" for rank, one in ranks)
+    return tuple(
+        replace(one.heat, note="; ".join(filter(None, (note, one.heat.note))))
+        for note, (_, one) in zip(notes, ranks, strict=True)
+    )
 
 
 def _linked(source: Path, target: Path) -> None:
@@ -575,55 +559,44 @@ def in_order(blocks: Sequence[Any]) -> tuple[Any, npt.NDArray[np.int32]]:
 
 def all_rows(scored: ScoredRows) -> tuple[Run, Doubles, Numbers]:
     """Read a run with all rows of the parts, and the characters and the document of each, by its number. The run has no
-    groups, and on disk the ids of those texts alone that lack a value. Each part is copied into whole arrays and let
-    go of."""
+    groups, and on disk the ids of those texts alone that lack a value. One column is read at a time."""
     import pyarrow as pa
 
-    found = scored.parts
-    rows = sum(manifest.rows for manifest in found)
-    matrix, counts, lengths = (
-        np.empty((rows, len(scored.scores))),
-        np.empty((2, rows), np.int32),
-        np.empty(rows),
-    )
-    names = (*scored.scores, "n_tokens", "n_cut", "n_chars")
-    places = dict(zip(names, (*matrix.T, *counts, lengths), strict=True))
-    copies = None
-    if found and "copies" in scored.table(found[0]).column_names:
-        places["copies"] = copies = np.empty(rows, np.int32)
-    controls: list[Control] = []
-    for one in scored.outlines:
-        repeats = control_columns(**one)
-        controls.append(Control(one["score"], one["kind"], np.empty((rows, len(repeats)))))
-        places |= zip(repeats, controls[-1].values.T, strict=True)
-    members: list[bool | None] = []
-    ids: list[str] = []
-    blocks: list[Any] = []
-    for manifest in found:
-        table = scored.table(manifest)
-        for name, place in places.items():
-            place[len(members) : len(members) + table.num_rows] = table.column(name).to_numpy()
-        members += _labels(table)
-        lacking = {one.id for one in manifest.missing}
+    ids, blocks, members = list[str](), list[Any](), list[bool | None]()
+    for part in scored.parts:
+        lacking = {one.id for one in part.missing}
+        table = scored.table(part, ["id", "label", "group"])
         if lacking or not scored.on_disk:
             named = texts_of(table, "id")
             ids += [name if name in lacking else "" for name in named] if scored.on_disk else named
         else:
             ids += [""] * table.num_rows
+        members += [None if label is None else bool(label) for label in table.column("label").to_pylist()]
         blocks += table.column("group").cast(pa.large_binary()).dictionary_encode().chunks
+
+    def matrix(names: Sequence[str]) -> Doubles:
+        found = np.empty((len(ids), len(names)))
+        for place, name in enumerate(names):
+            found[:, place] = scored.column(name)
+        return found
+
+    counted = bool(scored.parts) and "copies" in scored.table(scored.parts[0]).column_names
     run = Run(
         corpus=scored.corpus,
         ids=tuple(ids),
-        groups=("",) * rows,
+        groups=("",) * len(ids),
         members=tuple(members),
-        tokens=counts[0],
-        cut=counts[1],
+        tokens=scored.column("n_tokens"),
+        cut=scored.column("n_cut"),
         scores=scored.scores,
-        matrix=matrix,
-        missing=tuple(one for manifest in found for one in manifest.missing),
-        controls=tuple(controls),
+        matrix=matrix(scored.scores),
+        missing=tuple(one for part in scored.parts for one in part.missing),
+        controls=tuple(
+            Control(one["score"], one["kind"], matrix(control_columns(**one))) for one in scored.outlines
+        ),
         settings=scored.settings,
-        copies=copies,
+        copies=scored.column("copies") if counted else None,
     )
+    lengths = scored.column("n_chars").astype(np.float64)
     pa.default_memory_pool().release_unused()
     return run, lengths, in_order(blocks)[1].astype(np.int64)

@@ -107,9 +107,8 @@ class Models:
         """What reads texts with these models; with the plan of the scores its rewrites are not parsed again."""
         forms = plan.rewrites if plan else None
         named = {name: self.read_by(backend) for name, backend in self.named().items()}
-        return EvidenceReader(
-            named, needs, proposer=self.proposer, cache=cache, progress=progress, forms=forms
-        )
+        how = {"cache": cache, "progress": progress, "forms": forms}
+        return EvidenceReader(named, needs, proposer=self.proposer, **how)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,14 +150,9 @@ class ScorePlan:
         parsed = scores.several(expressions)
         needs, reference = _united(parsed.values()), Needs()
         for score in parsed.values():
-            if isinstance(score, Recipe):
-                reference = reference | score.reference
-        return cls(
-            parsed,
-            needs,
-            reference,
-            {view.rewrite: rewrites.make(view.rewrite) for view in (needs | reference).views},
-        )
+            reference = reference | (score.reference if isinstance(score, Recipe) else Needs())
+        forms = {view.rewrite: rewrites.make(view.rewrite) for view in (needs | reference).views}
+        return cls(parsed, needs, reference, forms)
 
     @property
     def passes(self) -> int:
@@ -214,19 +208,14 @@ class ScorePlan:
         if counts is not None and counts.tokenizer_hash != target.tokenizer_hash:
             mine, theirs = target.tokenizer_hash[:12], counts.tokenizer_hash[:12]
             raise TableError(say("plan.tokenizer", target=target.name, mine=mine, theirs=theirs))
-        self._check_tokens(models)
+        reference, mine = models.reference, target.tokenizer_hash
+        if self.needs.paired and reference is not None and reference.tokenizer_hash != mine:
+            asking = ", ".join(name for name, score in self.scores.items() if score.needs.paired)
+            raise ModelError(say("plan.tokens", scores=asking, reference=reference.name, target=target.name))
         for view, quantity in (self.needs | self.reference).views.items():
             missing = quantity & ~named[view.model].offers
             if missing:
                 raise self._not_offered(named[view.model].name, view.model, missing)
-
-    def _check_tokens(self, models: Models) -> None:
-        """ModelError where a score holds tokens against each other that are not the same ones."""
-        target, reference = models.target, models.reference
-        if not self.needs.paired or reference is None or reference.tokenizer_hash == target.tokenizer_hash:
-            return
-        asking = ", ".join(name for name, score in self.scores.items() if score.needs.paired)
-        raise ModelError(say("plan.tokens", scores=asking, reference=reference.name, target=target.name))
 
     def check_servers(self, named: Mapping[str, str]) -> None:
         """ModelError where a score needs more of a model on a server than log-probabilities; `named` is what each is
@@ -237,7 +226,12 @@ class ScorePlan:
                 raise self._not_offered(model, view.model, missing)
 
     def _not_offered(self, name: str, model: str, missing: Quantity) -> ModelError:
-        without = [one for one, score in self.scores.items() if not _asks(score, model, missing)]
+        without = [
+            name
+            for name, score in self.scores.items()
+            for needs in [score.needs | score.reference if isinstance(score, Recipe) else score.needs]
+            if not any(view.model == model and quantity & missing for view, quantity in needs.views.items())
+        ]
         lacking = ", ".join(one for one in self.scores if one not in without)
         rest = say(f"plan.offers.{'others' if without else 'simple'}", scores=",".join(without))
         words = " and ".join(say(f"plan.offers.{one.name}") for one in Quantity if one in missing)
@@ -273,11 +267,6 @@ class ScorePlan:
         }
         facts = {name: dict(score.facts) for name, score in ready.items() if isinstance(score, Fitted)}
         return FittedScores(ready, shuffled, facts)
-
-
-def _asks(score: Score | Recipe, model: str, wanted: Quantity) -> bool:
-    needs = score.needs | score.reference if isinstance(score, Recipe) else score.needs
-    return any(view.model == model and quantity & wanted for view, quantity in needs.views.items())
 
 
 def _united(scores: Iterable[Score | Recipe]) -> Needs:

@@ -10,9 +10,7 @@ import numpy as np
 from pretrace.errors import ExpressionError
 from pretrace.results.run import counts
 from pretrace.results.wording import sentences_of
-from pretrace.types import ComparedRun, Measured, Run, RunScore, SettingDifference, SideBySide
-
-_SHORT_HASH = 12
+from pretrace.types import ComparedRun, Run, RunScore, SettingDifference, SideBySide
 
 
 def facts_of(run: Run, *path: str) -> Mapping[str, Any]:
@@ -34,7 +32,7 @@ def differences(runs: Sequence[Run]) -> tuple[SettingDifference, ...]:
 def _differing(name: str, setting: Mapping[str, Any], runs: Sequence[Run]) -> list[SettingDifference]:
     scopes: dict[tuple[str, ...], dict[str, list[int]]] = {}
     for number, run in enumerate(runs, 1):
-        model = str(_target(run).get("name") or "the model")
+        model = str(facts_of(run, "models", "target").get("name") or "the model")
         within = {"all": (), "model": (model,), "corpus": (run.corpus,), "texts": (run.corpus, _texts(run))}
         if value := _READ[name](run) if name in _READ else _recorded(run, setting):
             scopes.setdefault(within[setting["within"]], {}).setdefault(value, []).append(number)
@@ -79,28 +77,22 @@ def _numbered(values: Mapping[str, Sequence[int]]) -> tuple[tuple[str, tuple[int
     return tuple((value, tuple(numbers)) for value, numbers in values.items())
 
 
-def _target(run: Run) -> Mapping[str, Any]:
-    return facts_of(run, "models", "target")
-
-
 def _texts(run: Run) -> str:
     return str(facts_of(run, "texts").get("sha256") or "")
 
 
 def _start(run: Run) -> str:
-    prefix = _target(run).get("prefix")
-    if not isinstance(prefix, list | tuple):
-        return ""
-    return "a start token before each text" if prefix else "no start token"
+    prefix = facts_of(run, "models", "target").get("prefix")
+    words = "a start token before each text" if prefix else "no start token"
+    return words if isinstance(prefix, list | tuple) else ""
 
 
 def _windows(run: Run) -> str:
-    found = run.settings.get("windows")
-    return "" if found is None else "windows of long texts" if found else "one row a text"
+    return {None: "", False: "one row a text"}.get(run.settings.get("windows"), "windows of long texts")
 
 
 def _cut(run: Run) -> str:
-    longest = _target(run).get("max_tokens")
+    longest = facts_of(run, "models", "target").get("max_tokens")
     if not counts(run)["cut_texts"]:
         return "no text was cut"
     return f"some were cut to {longest:,} tokens" if isinstance(longest, int) else "some were cut"
@@ -117,7 +109,7 @@ def _counts(run: Run) -> str:
 
 
 _READ: Mapping[str, Callable[[Run], str]] = {
-    "texts": lambda run: _texts(run)[:_SHORT_HASH],
+    "texts": lambda run: _texts(run)[:12],
     "start token": _start,
     "windows": _windows,
     "reference model": _reference,
@@ -128,10 +120,8 @@ _READ: Mapping[str, Callable[[Run], str]] = {
 """What reads a setting that is more than a recorded value."""
 
 
-_SHORT = 8
-"""Characters of a hash that tell two of a name apart."""
-_HASH = 32
-"""Characters from which on a mark is a hash."""
+_SHORT, _HASH = 8, 32
+"""Characters of a hash that tell two of a name apart, and those from which on a mark is a hash."""
 
 
 def side_by_side(runs: Sequence[tuple[str, Run]], scores: Sequence[str] = ()) -> SideBySide:
@@ -146,11 +136,17 @@ def side_by_side(runs: Sequence[tuple[str, Run]], scores: Sequence[str] = ()) ->
         if score not in there:
             raise ExpressionError(f"no run has the score {score!r}; they have {', '.join(there)}.")
     shown = tuple(dict.fromkeys(scores)) or there
-    models = _told_apart([_model(run) for _, run in runs])
-    corpora = _told_apart([_corpus(run) for _, run in runs])
+    models, corpora = [], []  # name, what tells it from others of that name, and how that is written
+    for _, run in runs:
+        facts, texts = facts_of(run, "models", "target"), _texts(run)
+        marks = [str(facts.get(key) or "") for key in ("revision", "weights")]
+        written = ", ".join(_shortened(one) for one in marks if one)
+        models.append((str(facts.get("name") or "a model without a name"), marks[1] or marks[0], written))
+        corpora.append((run.corpus, texts, _shortened(texts)))
+    places = zip(_told_apart(models), _told_apart(corpora), strict=True)
     found = tuple(
-        _compared(number, folder, run, (model, corpus), shown)
-        for number, ((folder, run), model, corpus) in enumerate(zip(runs, models, corpora, strict=True), 1)
+        _compared(number, folder, run, place, shown)
+        for number, ((folder, run), place) in enumerate(zip(runs, places, strict=True), 1)
     )
     return SideBySide(found, shown, differences([run for _, run in runs]))
 
@@ -166,9 +162,7 @@ def _compared(
         folder=folder,
         model=place[0],
         corpus=place[1],
-        texts=counted["texts"],
-        members=counted["members"],
-        nonmembers=counted["nonmembers"],
+        **{name: counted[name] for name in ("texts", "members", "nonmembers")},
         sampled=run.whole.sampled if run.whole else 0,
         blind_name=blind.name if blind else "",
         blind=blind.auc if blind else None,
@@ -177,10 +171,8 @@ def _compared(
 
 
 def _scored(run: Run, score: str) -> RunScore:
-    by_kind: dict[str, Measured] = {}
-    for row in run.evaluation.rows if run.evaluation else ():
-        if row.name == score:
-            by_kind.setdefault(row.kind, row)
+    rows = run.evaluation.rows if run.evaluation else ()
+    by_kind = {row.kind: row for row in reversed(rows) if row.name == score}  # the first of a kind
     own, placebo, shuffled = (by_kind.get(kind) for kind in ("score", "placebo", "shuffled"))
     values = run.column(score)[: run.whole.sampled] if run.whole else run.column(score)
     known = values[~np.isnan(values)]
@@ -196,19 +188,6 @@ def _scored(run: Run, score: str) -> RunScore:
         survives=placebo.survives if placebo else None,
         shuffled=shuffled.auc if shuffled else None,
     )
-
-
-def _model(run: Run) -> tuple[str, str, str]:
-    """Its name, what tells it from others of that name, and how that is written."""
-    facts = facts_of(run, "models", "target")
-    revision, weights = (str(facts.get(key) or "") for key in ("revision", "weights"))
-    written = ", ".join(_shortened(one) for one in (revision, weights) if one)
-    return str(facts.get("name") or "a model without a name"), weights or revision, written
-
-
-def _corpus(run: Run) -> tuple[str, str, str]:
-    found = str(facts_of(run, "texts").get("sha256") or "")
-    return run.corpus, found, _shortened(found)
 
 
 def _shortened(mark: str) -> str:

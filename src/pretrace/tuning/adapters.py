@@ -12,7 +12,7 @@ import hashlib
 import math
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,46 +29,39 @@ from pretrace.cache.location import cache_folder, text_key
 from pretrace.errors import ModelError
 from pretrace.results.atomic import check_writable
 from pretrace.results.output_checks import ADAPTER
-from pretrace.tuning.artifacts import Adapter, read_adapter, write_adapter
-from pretrace.tuning.batches import Selection, select
-from pretrace.tuning.plan import (
-    AdaLora,
-    History,
-    Ia3,
-    Lora,
-    OnStep,
-    TrainingPlan,
-    TuningMethod,
-    expression,
-    name_of,
-)
+from pretrace.results.wording import say
+from pretrace.tuning.artifacts import Adapter, write_adapter
+from pretrace.tuning.batches import select
+from pretrace.tuning.plan import AdaLora, History, Ia3, Lora, OnStep, TuningMethod, expression, name_of
 from pretrace.tuning.training import computing, settled, train
 from pretrace.types import Backend, Corpus, Tuned
 
 # What a method means to peft: which layers of which model are adapted, and how.
 
 
-_ALL = "all-linear"
 # What most architectures call the projections to keys and values, and the one out of the feed-forward block.
 _KEYS_AND_VALUES = ("k_proj", "v_proj", "key", "value", "query_key_value", "qkv_proj", "c_attn", "Wqkv")
 _OUT_OF_FEEDFORWARD = ("down_proj", "dense_4h_to_h", "fc2", "fc_out", "w2", "mlp.c_proj", "output_linear")
 
 
-def new_adapter(method: TuningMethod, *, steps: int, seed: int) -> Callable[[Any], PeftModel]:
+def new_adapter(
+    method: TuningMethod, *, steps: int, seed: int | None, task: str = "CAUSAL_LM", cure: str = ""
+) -> Callable[[Any], PeftModel]:
     """What puts a new adapter into a model, for `backends.adapters.inserted`: float32, the seed decides its
-    weights, torch's global random state is as before. ModelError where there is no layer to adapt."""
+    weights, torch's global random state is as before; without one the weights follow from that state. ModelError, which
+    ends with the `cure`, where there is no layer to adapt."""
 
     def wrap(model: Any) -> PeftModel:
         settings = peft_settings(method, model, steps=steps)
-        with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
-            torch.manual_seed(seed)
+        settings.task_type = task
+        with torch.random.fork_rng(devices=range(torch.cuda.device_count()), enabled=seed is not None):
+            if seed is not None:
+                torch.manual_seed(seed)
             try:
                 return get_peft_model(model, settings)
             except ValueError as error:  # what peft raises where no layer has the name, or the wrong kind
-                reason = str(error).partition("\n")[0]
-                raise ModelError(
-                    f"{name_of(method)} cannot adapt a model of type {model.config.model_type!r}: {reason}"
-                ) from None
+                told = {"type": model.config.model_type, "reason": str(error).partition("\n")[0] + cure}
+                raise ModelError(say("tuning.unadaptable", method=name_of(method), **told)) from None
 
     return wrap
 
@@ -77,13 +70,18 @@ def peft_settings(method: TuningMethod, model: Any, *, steps: int) -> PeftConfig
     """The configuration of the method for a model: layers that peft knows for its type, else all linear ones, and
     for IA3 those with the usual names; ModelError where it finds none."""
     kind = str(model.config.model_type)
+
+    def targets(*known: Mapping[str, Any]) -> list[str] | str:
+        """Names of layers, or a pattern for them, from the first table that has the type of model."""
+        found = next((table[kind] for table in known if kind in table), "all-linear")
+        return found if isinstance(found, str) else list(found)
+
     if isinstance(method, Lora):
         return LoraConfig(
             r=method.rank,
             lora_alpha=method.alpha,  # type: ignore[arg-type]  # any number will do
             lora_dropout=method.dropout,
-            target_modules=_targets(kind, LORA_TARGETS),
-            task_type="CAUSAL_LM",
+            target_modules=targets(LORA_TARGETS),
         )
     if isinstance(method, AdaLora):
         return AdaLoraConfig(
@@ -92,43 +90,24 @@ def peft_settings(method: TuningMethod, model: Any, *, steps: int) -> PeftConfig
             lora_alpha=method.alpha,  # type: ignore[arg-type]
             lora_dropout=method.dropout,
             orth_reg_weight=method.penalty,
-            target_modules=_targets(kind, ADALORA_TARGETS, LORA_TARGETS),
+            target_modules=targets(ADALORA_TARGETS, LORA_TARGETS),
             total_step=max(1, steps),
             tinit=steps // 10,
             tfinal=3 * steps // 10,
-            task_type="CAUSAL_LM",
         )
     assert isinstance(method, Ia3)
-    targets, feedforward = IA3_TARGETS.get(kind), IA3_FEEDFORWARD.get(kind)
-    if targets is None or feedforward is None:
-        targets, feedforward = _by_name(model)
-    return IA3Config(target_modules=targets, feedforward_modules=feedforward, task_type="CAUSAL_LM")
-
-
-def _targets(kind: str, *known: Mapping[str, Any]) -> list[str] | str:
-    """Names of layers, or a pattern for them, from the first table that has the type of model."""
-    for table in known:
-        if kind in table:
-            found = table[kind]
-            return found if isinstance(found, str) else list(found)
-    return _ALL
-
-
-def _by_name(model: Any) -> tuple[list[str], list[str]]:
-    """The layers IA3 scales in a model peft does not know."""
-    names = [f".{name}" for name, _ in model.named_modules()]
-
-    def present(candidates: Sequence[str]) -> list[str]:
-        return [one for one in candidates if any(name.endswith(f".{one}") for name in names)]
-
-    attention, feedforward = present(_KEYS_AND_VALUES), present(_OUT_OF_FEEDFORWARD)
-    if not attention or not feedforward:
-        missing = "feed-forward layers" if attention else "projections to keys and values"
-        raise ModelError(
-            f"ia3 does not know the layers of a model of type {model.config.model_type!r} and found no {missing} "
-            "under a usual name: choose lora or adalora, which take all linear layers."
+    attention, feedforward = IA3_TARGETS.get(kind), IA3_FEEDFORWARD.get(kind)
+    if attention is None or feedforward is None:
+        names = [f".{name}" for name, _ in model.named_modules()]
+        keys, feedforward = (
+            [one for one in usual if any(name.endswith(f".{one}") for name in names)]
+            for usual in (_KEYS_AND_VALUES, _OUT_OF_FEEDFORWARD)
         )
-    return attention + feedforward, feedforward
+        if not keys or not feedforward:
+            missing = "feed-forward layers" if keys else "projections to keys and values"
+            raise ModelError(say("tuning.unknown_layers", type=kind, missing=missing))
+        attention = keys + feedforward
+    return IA3Config(target_modules=attention, feedforward_modules=feedforward)
 
 
 class Allocation:
@@ -144,11 +123,10 @@ class Allocation:
     def penalty(self) -> torch.Tensor:
         """How far the directions of each layer are from orthonormal, on average over the matrices."""
         squares = [a @ a.T for a in self.rows] + [b.T @ b for b in self.columns]
+        units = [torch.eye(len(s), device=s.device, dtype=s.dtype) for s in squares]
         distances = [
-            torch.linalg.matrix_norm(s - torch.eye(len(s), device=s.device, dtype=s.dtype)).to(
-                squares[0].device
-            )
-            for s in squares
+            torch.linalg.matrix_norm(s - unit).to(squares[0].device)
+            for s, unit in zip(squares, units, strict=True)
         ]
         return self.weight * torch.stack(distances).mean()
 
@@ -160,8 +138,6 @@ class Allocation:
             self.adapted.rankallocator.update_ipt(self.adapted.model)
         self.adapted.update_and_allocate(step)
 
-
-__all__ = ["Adapter", "read_adapter", "tune"]
 
 SAVE_MINUTES = 10.0
 """The time between checkpoints of a training under way."""
@@ -191,58 +167,47 @@ def tune(
     plan = method.plan(seed=seed, precision=precision, save_minutes=SAVE_MINUTES)
     steps = math.ceil(len(chosen.texts) / plan.batch) * plan.epochs
     checkpoint = folder.with_name(f".{folder.name}.training")
+    facts = ("name", "revision", "weights", "family", "dtype", "tokenizer", "start", "max_tokens")
+    labels = [text.member for text in chosen.texts]
     with inserted(model.model, new_adapter(method, steps=steps, seed=seed)) as made:
-        card = {**_made(model, made.model, method, plan), **_counts(corpus, chosen)}
-        companion, tuner = None, made.model.base_model
-        if isinstance(method, AdaLora) and isinstance(tuner, AdaLoraModel):
-            companion = Allocation(tuner, weight=method.penalty, steps=steps)
-        place = None if companion else checkpoint
+        adapted = made.model
+        card = {
+            "method": {
+                "name": name_of(method),
+                "expression": expression(method),
+                **dataclasses.asdict(method),
+            },
+            "seed": plan.seed,
+            "precision": plan.precision,
+            "threads": torch.get_num_threads(),
+            "base": {name: model.facts[name] for name in facts},
+            "layers": sorted({name.rpartition(".")[2] for name in adapted.targeted_module_names}),
+            "parameters": sum(weight.numel() for weight in adapted.parameters() if weight.requires_grad),
+            "corpus": corpus.name,
+            "source": corpus.source,
+            "notes": list(corpus.notes),
+            "texts": len(chosen.texts),
+            "groups": len({text.document for text in chosen.texts}),
+            "members": labels.count(True),
+            "nonmembers": labels.count(False),
+            "cut_texts": chosen.cut_texts,
+            "cut_tokens": chosen.cut_tokens,
+            "left_out": list(chosen.left_out),
+            "hashes": sorted({text_key(text.text).hex() for text in chosen.texts}),
+        }
+        companion = None
+        if isinstance(method, AdaLora) and isinstance(adapted.base_model, AdaLoraModel):
+            companion = Allocation(adapted.base_model, weight=method.penalty, steps=steps)
         history = History((), 0, 0, 0.0)  # what it stays where no texts are wanted
         if chosen.texts:
+            how: dict[str, Any] = {"on_step": on_step, "checkpoint": None if companion else checkpoint}
             with computing(model.model, precision):
-                history = train(
-                    model.model,
-                    chosen.sequences,
-                    plan,
-                    on_step=on_step,
-                    checkpoint=place,
-                    companion=companion,
-                )
+                history = train(model.model, chosen.sequences, plan, companion=companion, **how)
         card |= {"tokens": history.tokens, "steps": history.steps, "losses": list(history.losses)}
         texts = dataclasses.replace(corpus, texts=chosen.texts)
-        adapter = write_adapter(folder, made.model, texts=texts, method=method, card=card)
+        adapter = write_adapter(folder, adapted, texts=texts, method=method, card=card)
     checkpoint.unlink(missing_ok=True)
     return adapter
-
-
-def _made(model: HuggingFace, adapted: PeftModel, method: TuningMethod, plan: TrainingPlan) -> dict[str, Any]:
-    facts = ("name", "revision", "weights", "family", "dtype", "tokenizer", "start", "max_tokens")
-    return {
-        "method": {"name": name_of(method), "expression": expression(method), **dataclasses.asdict(method)},
-        "seed": plan.seed,
-        "precision": plan.precision,
-        "threads": torch.get_num_threads(),
-        "base": {name: model.facts[name] for name in facts},
-        "layers": sorted({name.rpartition(".")[2] for name in adapted.targeted_module_names}),
-        "parameters": sum(weight.numel() for weight in adapted.parameters() if weight.requires_grad),
-    }
-
-
-def _counts(corpus: Corpus, chosen: Selection) -> dict[str, Any]:
-    labels = [text.member for text in chosen.texts]
-    return {
-        "corpus": corpus.name,
-        "source": corpus.source,
-        "notes": list(corpus.notes),
-        "texts": len(chosen.texts),
-        "groups": len({text.document for text in chosen.texts}),
-        "members": labels.count(True),
-        "nonmembers": labels.count(False),
-        "cut_texts": chosen.cut_texts,
-        "cut_tokens": chosen.cut_tokens,
-        "left_out": list(chosen.left_out),
-        "hashes": sorted({text_key(text.text).hex() for text in chosen.texts}),
-    }
 
 
 def tuned_model(
@@ -257,7 +222,7 @@ def tuned_model(
     """The model with an adapter tuned on the texts, over the same weights in memory. `cache` keeps it in the cache
     (True), writes it to a folder, or keeps nothing. ModelError where the model has no weights here."""
     if not isinstance(model, HuggingFace):
-        raise ModelError(f"tuning needs a model with local weights; {model.name} has none here.")
+        raise ModelError(say("tuning.served", name=model.name))
     with _place(model, texts, method, seed, cache) as place:
         if place.exists() and place != cache:
             with contextlib.suppress(ModelError):  # damaged: it is made anew

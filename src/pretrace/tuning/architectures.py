@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pretrace.errors import TextsError
 from pretrace.registry import require
+from pretrace.results.wording import say
 from pretrace.settings import check_ranges, option
 
 if TYPE_CHECKING:
@@ -24,9 +25,8 @@ def train_vocabulary(
     texts: Iterable[str], *, size: int = 4096, max_tokens: int = 512
 ) -> PreTrainedTokenizerFast:
     """A byte-level BPE tokenizer of at most `size` tokens, trained on members and non-members alike: one made of
-    the members alone would spell them in fewer tokens than the others. It adds no token by itself; the order of
-    the texts does not matter; `max_tokens` is noted down. ExpressionError for a size below 257, TextsError without
-    texts."""
+    the members alone would spell them in fewer tokens than the others. It adds no token by itself; the order of the
+    texts does not matter. ExpressionError for a size below 257, TextsError without texts."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
@@ -35,7 +35,7 @@ def train_vocabulary(
     require(size >= SMALLEST, f"a byte-level vocabulary holds at least {SMALLEST} tokens, found {size}.")
     spelled = [readable(text) for text in texts]
     if not any(spelled):
-        raise TextsError("a vocabulary is trained on texts, and none were given (or all were empty).")
+        raise TextsError(say("tuning.no_vocabulary"))
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()

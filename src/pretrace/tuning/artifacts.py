@@ -26,6 +26,7 @@ from pretrace.results.output_checks import (
     FILES_KEY,
     PLANTED,
 )
+from pretrace.results.wording import say
 from pretrace.tuning.plan import TuningMethod, methods
 from pretrace.types import Corpus, Text
 
@@ -81,7 +82,7 @@ def read_adapter(folder: Path) -> Adapter:
         method = methods.make(expression)
         texts = tuple(_text(row) for row in read_lines((folder / TEXTS).read_bytes()))
     except (ExpressionError, OSError, ValueError, KeyError, TypeError) as error:
-        raise ModelError(f"the adapter in {folder} cannot be repeated ({error}): tune it again.") from None
+        raise ModelError(say("tuning.lost", folder=folder, error=error)) from None
     corpus = Corpus(f"texts of {folder.name}", texts, f"{folder}")
     return Adapter(folder, card, corpus, _again(method), card["seed"])
 
@@ -143,9 +144,8 @@ def _versions(*more: str) -> dict[str, str]:
 
 
 def _counts(corpus: Corpus) -> dict[str, Any]:
-    sides = {True: "members", False: "nonmembers"}
     counts: dict[str, Any] = {"corpus": corpus.name, "source": corpus.source, "notes": list(corpus.notes)}
-    for member, name in sides.items():
+    for member, name in ((True, "members"), (False, "nonmembers")):
         texts = [text for text in corpus.texts if text.member is member]
         counts[name] = {
             "texts": len(texts),

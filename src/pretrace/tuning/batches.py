@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from pretrace.errors import TextsError
 from pretrace.registry import require
+from pretrace.results.wording import say
 from pretrace.statistics.documents import link_documents
 from pretrace.tuning.plan import On, TrainingPlan, TuningMethod
 from pretrace.types import Backend, Corpus, Text
@@ -71,39 +72,28 @@ def select(corpus: Corpus, backend: Backend, method: TuningMethod, *, seed: int)
 def _side(corpus: Corpus, on: On) -> list[Text]:
     """The texts with the label wanted, or all where `on` says so or no text has a label."""
     labels = [text.member for text in corpus.texts]
-    if on == "all" or all(label is None for label in labels):
-        texts = list(corpus.texts)
-    else:
-        texts = [text for text in corpus.texts if text.member is (on == "members")]
+    every = on == "all" or all(label is None for label in labels)
+    texts = [text for text in corpus.texts if every or text.member is (on == "members")]
     if not texts:
         wanted = {"members": "known members", "nonmembers": "known non-members", "all": "texts"}[on]
-        cure = "give it some." if on == "all" or not labels else f"give it some, or choose {_OTHERS[on]}."
-        raise TextsError(f"tuning on={on!r} wants {wanted}, and {corpus.name} has {_counted(labels)}: {cure}")
+        other = {"members": "nonmembers", "nonmembers": "members"}.get(on)
+        cure = f"give it some, or choose on={other!r} or on='all'." if other and labels else "give it some."
+        names = {True: "members", False: "non-members", None: "texts without a label"}
+        counted = [f"{labels.count(label)} {name}" for label, name in names.items() if label in labels]
+        found = ", ".join(counted) or "no texts"
+        raise TextsError(say("tuning.side", on=on, wanted=wanted, corpus=corpus.name, found=found, cure=cure))
     return texts
-
-
-_OTHERS = {"members": "on='nonmembers' or on='all'", "nonmembers": "on='members' or on='all'"}
-
-
-def _counted(labels: Sequence[bool | None]) -> str:
-    if not labels:
-        return "no texts"
-    names = {True: "members", False: "non-members", None: "texts without a label"}
-    return ", ".join(f"{labels.count(label)} {name}" for label, name in names.items() if label in labels)
 
 
 def _drawn(found: int, method: TuningMethod, *, seed: int, corpus: str) -> list[int]:
     if method.limit == 0:
         return []
     if not found:
-        raise TextsError(f"tuning wants texts of 2 tokens or more, and none in {corpus} has as many.")
+        raise TextsError(say("tuning.short", corpus=corpus))
     if method.limit is None:
         return list(range(found))
     if method.limit > found:
-        raise TextsError(
-            f"tuning with limit={method.limit} wants as many texts, and {corpus} has {found} for "
-            f"on={method.on!r}: choose a limit of {found} or less, or give it more texts."
-        )
+        raise TextsError(say("tuning.few", limit=method.limit, corpus=corpus, found=found, on=method.on))
     return sorted(np.random.default_rng(seed).permutation(found)[: method.limit].tolist())
 
 
@@ -120,7 +110,9 @@ def split_members(corpus: Corpus, share: float = 0.5, seed: int = 0) -> Corpus:
     for text in corpus.texts:
         sizes[document[text.document]] += len(text.text)
     if len(sizes) < 2:
-        raise TextsError(_indivisible(corpus, len(document)))
+        found = f"1 group with {len(corpus)} texts" if corpus.texts else "no texts"
+        why = "shared" if len(document) >= 2 else "indivisible"
+        raise TextsError(say(f"tuning.{why}", documents=len(document), corpus=corpus.name, found=found))
     names = list(sizes)
     order = np.random.default_rng(seed).permutation(len(names))
     reached = np.cumsum([sizes[names[i]] for i in order])
@@ -129,16 +121,6 @@ def split_members(corpus: Corpus, share: float = 0.5, seed: int = 0) -> Corpus:
     members = {names[i] for i in order[:taken]}
     texts = tuple(replace(text, member=document[text.document] in members) for text in corpus.texts)
     return replace(corpus, texts=texts)
-
-
-def _indivisible(corpus: Corpus, documents: int) -> str:
-    if documents >= 2:
-        return (
-            f"all {documents} groups of {corpus.name} share texts with one another, so none can be a member "
-            "without the others: take the repeated texts out."
-        )
-    found = f"1 group with {len(corpus)} texts" if corpus.texts else "no texts"
-    return f"drawing members wants at least 2 groups (documents) of texts; {corpus.name} has {found}."
 
 
 # Sequences are sorted by length within buckets of so many batches: wide enough that little is padded,
@@ -184,6 +166,5 @@ def rate(plan: TrainingPlan, *, step: int, steps: int) -> float:
     if plan.schedule == "constant":
         return plan.learning_rate
     gone = (step - warmup) / (steps - warmup)
-    return plan.learning_rate * (
-        0.5 * (1 + math.cos(math.pi * gone)) if plan.schedule == "cosine" else 1 - gone
-    )
+    left = 0.5 * (1 + math.cos(math.pi * gone)) if plan.schedule == "cosine" else 1 - gone
+    return plan.learning_rate * left

@@ -8,7 +8,6 @@ of the paper's table 6. What is read off a text is the mean of the last hidden s
 from __future__ import annotations
 
 import copy
-import functools
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -24,9 +23,8 @@ from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.loading import device_of, load, locate
 from pretrace.backends.settings import ModelSettings
 from pretrace.backends.tokens import Tokens, pack, padded
-from pretrace.errors import ModelError
 from pretrace.tuning.architectures import train_vocabulary
-from pretrace.tuning.plan import SUREST, NewClassifier, TrainingPlan, TunedClassifier, check_kinds
+from pretrace.tuning.plan import SUREST, Lora, NewClassifier, TrainingPlan, TunedClassifier, check_kinds
 from pretrace.tuning.training import Training, so_many_threads, trainable
 from pretrace.types import Bools, Doubles
 
@@ -96,8 +94,10 @@ def fit_pretrained(
             _learn(network, sequences, labels, plan)
             return _TextJudge(network, reader, nullcontext)
         from pretrace.backends.adapters import inserted
+        from pretrace.tuning.adapters import new_adapter  # peft, which takes a moment to import
 
-        with inserted(body, functools.partial(_adapted, rank=settings.rank)) as made:
+        cure = {"task": "FEATURE_EXTRACTION", "cure": "; take method='full'."}
+        with inserted(body, new_adapter(Lora(rank=settings.rank), steps=0, seed=None, **cure)) as made:
             _learn(network, sequences, labels, plan)
     return _TextJudge(network, reader, made.in_place)
 
@@ -206,24 +206,6 @@ def _opened(model: HuggingFace | str | Path, settings: TunedClassifier) -> tuple
     context = getattr(body.config.get_text_config(), "max_position_embeddings", None) or 512
     limit = min(settings.max_tokens, int(context), int(tokenizer.model_max_length))
     return body.eval(), Tokens(tokenizer, max_tokens=limit, model=body)
-
-
-def _adapted(body: Any, *, rank: int) -> Any:
-    """The body with a new adapter, as peft makes it for a model that only reads."""
-    from peft import get_peft_model
-
-    from pretrace.tuning.adapters import peft_settings
-    from pretrace.tuning.plan import Lora
-
-    how = peft_settings(Lora(rank=rank), body, steps=0)
-    how.task_type = "FEATURE_EXTRACTION"
-    try:
-        return get_peft_model(body, how)
-    except ValueError as error:  # what peft raises where no layer has the name, or the wrong kind
-        reason = str(error).partition("\n")[0]
-        raise ModelError(
-            f"lora cannot adapt a model of type {body.config.model_type!r}: {reason}; take method='full'."
-        ) from None
 
 
 @contextmanager

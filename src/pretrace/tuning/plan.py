@@ -5,13 +5,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.errors import TextsError
-from pretrace.registry import Registry, require
+from pretrace.errors import TextsError, require, require_least
+from pretrace.registry import Registry
+from pretrace.results.wording import say
 from pretrace.settings import shared
 from pretrace.tuning.architectures import SMALLEST
 
@@ -55,18 +56,12 @@ class TrainingPlan:
     subject: str = ""
 
     def __post_init__(self) -> None:
-        _check(self.epochs >= 1, "epochs", "at least 1", self.epochs)
-        _check(self.batch >= 1, "batch", "at least 1 sequence", self.batch)
+        least = {"epochs": 1, "batch": 1, "at_once": 2, "warmup": 0, "weight_decay": 0, "clip": 0}
+        require_least("training", self, **least, save_minutes=0, seed=0)
         _check(0 < self.learning_rate < 1, "learning_rate", "above 0 and below 1", self.learning_rate)
         _check(self.schedule in ("cosine", "linear", "constant"), "schedule", _SCHEDULES, self.schedule)
-        _check(self.warmup >= 0, "warmup", "0 or more", self.warmup)
-        _check(self.weight_decay >= 0, "weight_decay", "0 or more", self.weight_decay)
         _check(all(0 <= beta < 1 for beta in self.betas), "betas", "at least 0 and below 1", self.betas)
-        _check(self.clip >= 0, "clip", "0 or more", self.clip)
         _check(self.precision in ("float32", "bfloat16"), "precision", _PRECISIONS, self.precision)
-        _check(self.at_once >= 2, "at_once", "at least 2 tokens", self.at_once)
-        _check(self.save_minutes >= 0, "save_minutes", "0 or more", self.save_minutes)
-        _check(self.seed >= 0, "seed", "0 or more", self.seed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,15 +131,9 @@ class NewClassifier:
 
     def __post_init__(self) -> None:
         whole = self.heads >= 1 and self.width >= 1 and self.width % self.heads == 0
-        size = f"a multiple of heads={self.heads}"
-        _check(self.layers >= 1, "layers", "at least 1", self.layers, "gpt2")
-        _check(whole, "width", size, self.width, "gpt2")
+        require_least("gpt2", self, layers=1, vocabulary=SMALLEST, max_tokens=2, threads=0)
+        _check(whole, "width", f"a multiple of heads={self.heads}", self.width, "gpt2")
         _check(0 <= self.dropout < 1, "dropout", "at least 0 and below 1", self.dropout, "gpt2")
-        _check(
-            self.vocabulary >= SMALLEST, "vocabulary", f"at least {SMALLEST} tokens", self.vocabulary, "gpt2"
-        )
-        _check(self.max_tokens >= 2, "max_tokens", "at least 2", self.max_tokens, "gpt2")
-        _check(self.threads >= 0, "threads", "0 or more", self.threads, "gpt2")
         _ = self.plan(0)  # whose own checks are of the other fields
 
     def plan(self, seed: int) -> TrainingPlan:
@@ -168,10 +157,8 @@ class TunedClassifier:
     rank: int = 16
 
     def __post_init__(self) -> None:
-        what = "pretrained"
-        _check(self.method in ("lora", "full"), "method", "'lora' or 'full'", self.method, what)
-        _check(self.rank >= 1, "rank", "at least 1", self.rank, what)
-        _check(self.max_tokens >= 8, "max_tokens", "at least 8", self.max_tokens, what)
+        _check(self.method in ("lora", "full"), "method", "'lora' or 'full'", self.method, "pretrained")
+        require_least("pretrained", self, rank=1, max_tokens=8)
         _ = self.plan(0)
 
     def plan(self, seed: int) -> TrainingPlan:
@@ -184,25 +171,15 @@ class TunedClassifier:
 def check_kinds(texts: Sequence[str], labels: npt.NDArray[np.bool_]) -> None:
     """Raise TextsError unless each text has a label and both labels occur."""
     if len(texts) != len(labels):
-        raise TextsError(f"wanted one label for each of {len(texts)} texts, found {len(labels)}.")
+        raise TextsError(say("tuning.no_labels", texts=len(texts), labels=len(labels)))
     if labels.all() or not labels.any():
-        raise TextsError(
-            f"a classifier learns from two kinds of text, and all {len(texts)} are of one; give it both."
-        )
+        raise TextsError(say("tuning.one_kind", texts=len(texts)))
 
 
 def _plan(epochs: int, batch: int, rate: float, seed: int) -> TrainingPlan:
     """AdamW with torch's own betas, a tenth of the steps to warm up, then down along a line."""
-    return TrainingPlan(
-        epochs=epochs,
-        batch=batch,
-        learning_rate=rate,
-        schedule="linear",
-        warmup=0.1,
-        betas=(0.9, 0.999),
-        at_once=4096,
-        seed=seed,
-    )
+    usual: dict[str, Any] = {"schedule": "linear", "warmup": 0.1, "betas": (0.9, 0.999), "at_once": 4096}
+    return TrainingPlan(epochs=epochs, batch=batch, learning_rate=rate, seed=seed, **usual)
 
 
 SMALL = NewClassifier()
@@ -244,29 +221,17 @@ class TuningMethod:
     max_tokens: int | None = None
 
     def __post_init__(self) -> None:
-        precisions, sides = ("auto", "float32", "bfloat16"), ("nonmembers", "members", "all")
-        limit, most = self.limit, self.max_tokens
-        _check(
-            self.precision in precisions,
-            "precision",
-            "'auto', 'float32' or 'bfloat16'",
-            self.precision,
-            "tuning",
-        )
-        _check(self.on in sides, "on", "'nonmembers', 'members' or 'all'", self.on, "tuning")
-        _check(limit is None or limit >= 0, "limit", "0 or more texts", limit, "tuning")
-        _check(most is None or most >= 2, "max_tokens", "at least 2", most, "tuning")
+        for name, choices in (("precision", ("auto", *get_args(Precision))), ("on", get_args(On))):
+            found = getattr(self, name)
+            _check(found in choices, name, f"one of {', '.join(map(repr, choices))}", found, "tuning")
+        require_least("tuning", self, limit=0, max_tokens=2)
         _ = self.plan(seed=0, precision="float32")  # whose own checks are of the other fields
 
     def plan(self, *, seed: int, precision: Precision, save_minutes: float = 10.0) -> TrainingPlan:
         """The training this asks for, by AdamW with torch's own betas."""
-        own = {
-            "precision": precision,
-            "seed": seed,
-            "save_minutes": save_minutes,
-            "subject": expression(self),
-        }
-        return shared(TrainingPlan, self, betas=(0.9, 0.999), at_once=AT_ONCE, **own)
+        own = {"precision": precision, "seed": seed, "save_minutes": save_minutes}
+        usual = {"betas": (0.9, 0.999), "at_once": AT_ONCE, "subject": expression(self)}
+        return shared(TrainingPlan, self, **own, **usual)
 
 
 methods: Registry[TuningMethod] = Registry("tuning method")
@@ -310,7 +275,7 @@ class AdaLora(TuningMethod):
         _check_matrices("adalora", self.rank, self.alpha, self.dropout)
         above = f"above rank={self.rank}"
         _check(self.first_rank > self.rank, "initial_rank", above, self.initial_rank, "adalora")
-        _check(self.penalty >= 0, "penalty", "0 or more", self.penalty, "adalora")
+        require_least("adalora", self, penalty=0)
 
     @property
     def first_rank(self) -> int:

@@ -16,6 +16,7 @@ from pretrace.errors import ModelError
 from pretrace.registry import require
 from pretrace.results.atomic import check_writable
 from pretrace.results.output_checks import PLANTED
+from pretrace.results.wording import say
 from pretrace.settings import TRAINING, check_ranges, option, seed_option, shared
 from pretrace.tuning.architectures import SMALL, Architecture, new_model
 from pretrace.tuning.artifacts import PlantedModel, write_planted
@@ -182,10 +183,7 @@ def _opened(
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, dict[str, str]]:
     """The model to train, its tokenizer, and what the card says of where it is from."""
     if start is None:
-        require(
-            settings.adapter is None,
-            "planting: method='lora' adapts an existing model; a new one is trained with method='full'.",
-        )
+        require(settings.adapter is None, say("tuning.new_lora"))
         texts = (text.text for text in corpus.texts)
         return *new_model(texts, architecture=settings.architecture, seed=settings.seed), {"model": "new"}
     if isinstance(start, tuple):
@@ -211,10 +209,7 @@ def _window(model: PreTrainedModel, settings: PlantSettings) -> int:
     """The most tokens of a sequence; ModelError where the model reads fewer than were asked for."""
     context = getattr(model.config.get_text_config(), "max_position_embeddings", None)
     if context is not None and (settings.max_tokens or 0) > context:
-        raise ModelError(
-            f"planting: max_tokens is {settings.max_tokens}, and the model reads at most {context} tokens; "
-            f"choose max_tokens of {context} or less."
-        )
+        raise ModelError(say("tuning.context", asked=settings.max_tokens, context=context))
     return settings.max_tokens or min(_WINDOW, context or _WINDOW)
 
 

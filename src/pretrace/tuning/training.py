@@ -13,14 +13,13 @@ from __future__ import annotations
 import functools
 import hashlib
 import math
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import Any, Literal, Protocol, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +29,8 @@ from torch.nn.functional import cross_entropy
 from pretrace.backends.huggingface import is_head_alone
 from pretrace.backends.tokens import padded
 from pretrace.errors import ModelError, TextsError
-from pretrace.results.atomic import explained
+from pretrace.results.atomic import write_atomically
+from pretrace.results.wording import say
 from pretrace.tuning.batches import epoch_batches, pieces, rate
 from pretrace.tuning.plan import History, OnStep, Precision, TrainingPlan, TrainingStep
 
@@ -139,7 +139,7 @@ class Checkpoint:
     identity: str
 
     def save(self, model: torch.nn.Module, optimiser: torch.optim.Optimizer, position: Position) -> None:
-        """Write the state beside the file, then put it in its place; OutputError where there is no room for it."""
+        """Write the state, whole or not at all; OutputError where there is no room for it."""
         state = {
             "identity": self.identity,
             "weights": dict(trainable(model)),
@@ -148,19 +148,20 @@ class Checkpoint:
             "random": torch.get_rng_state(),
             "random_cuda": torch.cuda.get_rng_state_all(),
         }
-        beside = self.path.with_name(self.path.name + ".part")
-        with explained(self.path):
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with beside.open("wb") as file:
+
+        def write(partial: Path) -> None:
+            with partial.open("wb") as file:  # by a path torch would not say why it cannot
                 torch.save(state, file)
-                file.flush()
-                os.fsync(file.fileno())
-            beside.replace(self.path)
+
+        write_atomically(self.path, write)
 
     def restore(self, model: torch.nn.Module, optimiser: torch.optim.Optimizer) -> Position:
-        """The saved position, with the model and the optimiser put back there; a new one without a file."""
-        state = self._read()
-        if state is None:
+        """The saved position, with the model and the optimiser put back there; a new one without such a file."""
+        try:
+            state = torch.load(self.path, map_location="cpu", weights_only=True)
+        except (FileNotFoundError, EOFError, RuntimeError, UnpicklingError):
+            state = None
+        if not isinstance(state, dict) or state.get("identity") != self.identity:
             return Position()
         with torch.no_grad():
             for name, weight in trainable(model):
@@ -170,18 +171,6 @@ class Checkpoint:
         if torch.cuda.is_available():
             torch.cuda.set_rng_state_all(state["random_cuda"])
         return Position(**state["position"])
-
-    def remove(self) -> None:
-        """Take the file away, once the result of the training is safe."""
-        self.path.unlink(missing_ok=True)
-        self.path.with_name(self.path.name + ".part").unlink(missing_ok=True)
-
-    def _read(self) -> dict[str, Any] | None:
-        try:
-            state = torch.load(self.path, map_location="cpu", weights_only=True)
-        except (FileNotFoundError, EOFError, RuntimeError, UnpicklingError):
-            return None
-        return state if isinstance(state, dict) and state.get("identity") == self.identity else None
 
 
 @contextmanager
@@ -213,18 +202,6 @@ def identity(model: torch.nn.Module, sequences: Sequence[Sequence[int]], plan: T
     return digest.hexdigest()
 
 
-class Companion(Protocol):
-    """What takes part in every step of a training beside the loss: AdaLoRA is one."""
-
-    def penalty(self) -> torch.Tensor:
-        """A scalar added to the mean loss of the step, but not to the loss that is told and recorded."""
-        ...
-
-    def updated(self, step: int) -> None:
-        """Called when the optimiser has taken `step`, counted from 1, with its gradients still there."""
-        ...
-
-
 def train(
     model: torch.nn.Module,
     sequences: Sequence[Sequence[int]],
@@ -232,22 +209,35 @@ def train(
     *,
     on_step: OnStep | None = None,
     checkpoint: Path | None = None,
-    companion: Companion | None = None,
+    companion: Any = None,
 ) -> History:
     """What the training did; the model is trained in place, all parameters that require a gradient, and left in
     eval mode. The same model, sequences, plan and threads give the same weights on one machine; torch's global
     random state is as before. A file `checkpoint` is written every `plan.save_minutes`, and a killed training goes
-    on from it; the caller removes it with the result safe. It knows nothing of a `companion`. TextsError where a
-    sequence has nothing to predict, ModelError where the loss is no longer a number."""
-    lengths = _lengths(sequences)
+    on from it; the caller removes it with the result safe. It knows nothing of a `companion`, as AdaLoRA's `Allocation`
+    is one. TextsError where a sequence has nothing to predict, ModelError where the loss is no longer a number."""
+    if not sequences:
+        raise TextsError(say("tuning.no_sequence"))
+    lengths = np.array([len(sequence) for sequence in sequences], dtype=np.int64)
+    if lengths.min() < 2:
+        raise TextsError(say("tuning.no_target", sequence=lengths.argmin(), tokens=lengths.min()))
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(plan.seed)
         weights = [weight for _, weight in trainable(model)]
         if not weights:
-            raise ModelError("the model has no trainable weights: all of them are frozen.")
+            raise ModelError(say("tuning.frozen"))
         loss = _NextTokenLoss(model, sequences, plan.precision)
         place = Checkpoint(checkpoint, identity(model, sequences, plan)) if checkpoint else None
-        return Training(model, loss, lengths, plan, _optimiser(weights, plan), companion).run(on_step, place)
+        # Gains and biases (one axis) are not decayed: pulling a layer norm to 0 regularises nothing.
+        decayed, others = [w for w in weights if w.ndim >= 2], [w for w in weights if w.ndim < 2]
+        groups = [(decayed, plan.weight_decay), (others, 0.0)]
+        optimiser = torch.optim.AdamW(
+            [{"params": some, "weight_decay": decay} for some, decay in groups if some],
+            lr=plan.learning_rate,
+            betas=plan.betas,
+            fused=True,
+        )
+        return Training(model, loss, lengths, plan, optimiser, companion).run(on_step, place)
 
 
 class Training:
@@ -260,7 +250,7 @@ class Training:
         lengths: npt.NDArray[np.int64],
         plan: TrainingPlan,
         optimiser: torch.optim.Optimizer,
-        companion: Companion | None = None,
+        companion: Any = None,
     ) -> None:
         self.model, self.loss, self.lengths, self.plan = model, loss, lengths, plan
         self.optimiser, self.companion = optimiser, companion
@@ -280,8 +270,8 @@ class Training:
         try:
             self._go_on(on_step, checkpoint)
         except ModelError:
-            if checkpoint:
-                checkpoint.remove()  # it would only lead here again
+            if checkpoint:  # it would only lead here again
+                checkpoint.path.unlink(missing_ok=True)
             raise
         finally:
             if self.plan.recompute:
@@ -296,7 +286,16 @@ class Training:
         position, began = self.position, time.monotonic()
         before, tokens, saved = position.seconds, 0, began
         while position.step < self.steps:
-            loss, count = self._step()
+            epoch, index = divmod(position.step, self.each_epoch)
+            if index == 0 or not self.batches:
+                self.batches = epoch_batches(self.lengths, self.plan, epoch=epoch)
+            if index == 0:
+                position.sums.append(0.0)
+                position.counts.append(0)
+            total, count = self._step(self.batches[index])
+            position.sums[epoch] += total
+            position.counts[epoch] += count
+            position.step += 1
             tokens += count
             now = time.monotonic()
             position.seconds = before + now - began
@@ -304,14 +303,11 @@ class Training:
                 checkpoint.save(self.model, self.optimiser, position)
                 saved = time.monotonic()
             if on_step:
-                on_step(self._progress(loss, tokens / max(now - began, 1e-9)))
+                where = position.step, self.steps, epoch + 1, self.plan.epochs
+                on_step(TrainingStep(*where, total / count, tokens / max(now - began, 1e-9)))
 
-    def _step(self) -> tuple[float, int]:
-        """Take one step; its mean loss in nats and the number of tokens it predicted."""
-        epoch, index = divmod(self.position.step, self.each_epoch)
-        if index == 0 or not self.batches:
-            self.batches = epoch_batches(self.lengths, self.plan, epoch=epoch)
-        batch = self.batches[index]
+    def _step(self, batch: Sequence[int]) -> tuple[float, int]:
+        """Take one step; its summed loss in nats and the number of tokens it predicted."""
         count = self.loss.size(batch)
         total = 0.0
         for rows in pieces(batch, self.lengths, at_once=self.plan.at_once):
@@ -321,55 +317,15 @@ class Training:
         # Without a bound the norm is only measured: a gradient that is no number would spoil the weights.
         norm = torch.nn.utils.clip_grad_norm_(self.weights, self.plan.clip or math.inf)
         if not (math.isfinite(total) and math.isfinite(norm)):
-            raise ModelError(
-                f"the training diverged: the loss was {total / count:g} at step {self.position.step + 1} of "
-                f"{self.steps} and its gradient {float(norm):g}; "
-                f"choose a learning rate below {self.plan.learning_rate:g}."
-            )
+            found = {"loss": total / count, "norm": float(norm), "rate": self.plan.learning_rate}
+            raise ModelError(say("tuning.diverged", step=self.position.step + 1, steps=self.steps, **found))
         for group in self.optimiser.param_groups:
             group["lr"] = rate(self.plan, step=self.position.step, steps=self.steps)
         self.optimiser.step()
         if self.companion:
             self.companion.updated(self.position.step + 1)
         self.optimiser.zero_grad(set_to_none=True)
-        self._count(epoch, total, count)
-        return total / count, count
-
-    def _count(self, epoch: int, total: float, count: int) -> None:
-        position = self.position
-        if len(position.sums) == epoch:
-            position.sums.append(0.0)
-            position.counts.append(0)
-        position.sums[epoch] += total
-        position.counts[epoch] += count
-        position.step += 1
-
-    def _progress(self, loss: float, speed: float) -> TrainingStep:
-        epoch = (self.position.step - 1) // self.each_epoch + 1
-        return TrainingStep(self.position.step, self.steps, epoch, self.plan.epochs, loss, speed)
-
-
-def _lengths(sequences: Sequence[Sequence[int]]) -> npt.NDArray[np.int64]:
-    if not sequences:
-        raise TextsError("there is nothing to train on: no sequence was given.")
-    lengths = np.array([len(sequence) for sequence in sequences], dtype=np.int64)
-    if lengths.min() < 2:
-        raise TextsError(
-            f"a sequence must hold at least 2 tokens, or there is nothing to predict; "
-            f"sequence {int(lengths.argmin())} holds {int(lengths.min())}."
-        )
-    return lengths
-
-
-def _optimiser(weights: Sequence[torch.nn.Parameter], plan: TrainingPlan) -> torch.optim.AdamW:
-    # Gains and biases (one axis) are not decayed: pulling a layer norm to 0 regularises nothing.
-    groups = [
-        {"params": [w for w in weights if w.ndim >= 2], "weight_decay": plan.weight_decay},
-        {"params": [w for w in weights if w.ndim < 2], "weight_decay": 0.0},
-    ]
-    return torch.optim.AdamW(
-        [g for g in groups if g["params"]], lr=plan.learning_rate, betas=plan.betas, fused=True
-    )
+        return total, count
 
 
 def _recomputing(model: torch.nn.Module, what: str) -> Callable[..., None]:
@@ -377,9 +333,7 @@ def _recomputing(model: torch.nn.Module, what: str) -> Callable[..., None]:
     method = getattr(model, f"activation_checkpointing_{what}", None)
     method = method or getattr(model, f"gradient_checkpointing_{what}", None)
     if method is None:
-        raise ModelError(
-            f"{type(model).__name__} cannot recompute its activations; train it with recompute=False."
-        )
+        raise ModelError(say("tuning.not_recomputed", model=type(model).__name__))
     return cast(Callable[..., None], method)
 
 

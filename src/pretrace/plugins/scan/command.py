@@ -18,7 +18,7 @@ from pretrace.cli.verdicts import finished, with_text_column
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError, OutputError, TextsError
-from pretrace.jobs.engine.pool import spread_on_cluster
+from pretrace.jobs.engine import spread_on_cluster
 from pretrace.jobs.settings import EngineSettings
 from pretrace.plugins.scan import scan as room
 from pretrace.plugins.scan.cleaning import check_clean, clean

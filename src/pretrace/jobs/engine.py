@@ -1,4 +1,5 @@
-"""Actors on Ray that are handed pieces of work one after the other, and started anew by Ray when they die.
+"""Workers on a Ray cluster: actors that open the models once and are handed shards, batches or texts to count, one
+piece after the other, and are started anew by Ray when they die.
 
 The content of a piece lies in Ray's object store, so that the process that hands out holds no texts. What an actor
 makes comes back the same way: nothing is written by actors, and no disk is shared.
@@ -12,18 +13,30 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import chdir, contextmanager, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, cast
 
-from pretrace.errors import EngineError, MissingPackageError, PretraceError
+from pretrace.corpora import TextStream
+from pretrace.errors import EngineError, ExpressionError, MissingPackageError, PretraceError
 from pretrace.jobs.settings import EngineSettings
+from pretrace.jobs.worker import OpenedScoring, ShardJob, shards_to_do
 from pretrace.registry import load_plugin, loaded_plugins
 from pretrace.results.rounding import plural
 from pretrace.results.wording import say
+from pretrace.scoring import parts as shards
+from pretrace.scoring.detect import Options, Scorer
+from pretrace.scoring.evidence import CHUNK, Progress
+from pretrace.scoring.holdout import CorpusParts
+from pretrace.scoring.parts import PartsFolder
+from pretrace.scoring.plan import Models, ScorePlan, open_models, with_texts
+from pretrace.scoring.settings import ModelsSettings
+from pretrace.tuning.plan import TuningMethod
+from pretrace.types import Backend, Encoded, Quantity, States, Streaming, Trace
 
 ANSWERS_WITHIN = 30.0
 """Seconds in which a cluster must answer; Ray itself waits for minutes where nothing does."""
@@ -83,9 +96,7 @@ def connected(address: str | None) -> Iterator[Any]:
 
 
 def _begin(ray: Any, address: str) -> None:
-    own: dict[str, Any] = {"include_dashboard": False, "object_store_memory": _STORE}
-    if address != "local":
-        own = {}
+    own = {"include_dashboard": False, "object_store_memory": _STORE} if address == "local" else {}
     try:
         with chdir(Path.cwd().anchor):  # Ray has its workers import from the folder it is started in
             ray.init(address=address, log_to_driver=False, logging_level="ERROR", **own)
@@ -251,10 +262,8 @@ class Pool:
 
     def __enter__(self) -> Self:
         ray, has = self._ray, self.room
-        how = {"num_cpus": has.cpus, "num_gpus": has.gpus, "max_restarts": -1}
-        actor = ray.remote(Actor).options(
-            **how, max_task_retries=MOST_DEATHS - 1, scheduling_strategy="SPREAD"
-        )
+        how = {"num_cpus": has.cpus, "num_gpus": has.gpus, "scheduling_strategy": "SPREAD"}
+        actor = ray.remote(Actor).options(**how, max_restarts=-1, max_task_retries=MOST_DEATHS - 1)
         try:
             self._actors = [actor.remote() for _ in range(has.workers)]
             placed, _ = ray.wait([one.place.remote() for one in self._actors], timeout=PLACED_WITHIN)
@@ -336,7 +345,146 @@ def spread_on_cluster(settings: EngineSettings) -> Iterator[Spread | None]:
 
 
 def _why(reason: str) -> str:
-    lines = [line.strip() for line in reason.splitlines() if line.strip()]
-    return next((line for line in lines if "exit detail" in line), lines[-1] if lines else "no reason given")[
-        :300
-    ]
+    lines = [line.strip() for line in reason.splitlines() if line.strip()] or ["no reason given"]
+    return next((line for line in lines if "exit detail" in line), lines[-1])[:300]
+
+
+# What workers do: score shards, read batches of an audit.
+
+
+SMALL = 32
+"""Shards of a source that is smaller than a shard usually is."""
+_LEAST = 16  # texts of a shard: fewer fill no batch
+MANY = 512
+"""Shards that a larger source has at least, as far as that keeps the batches: so many that the last ones to be done
+hold nobody up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """The work of one scoring worker: which models, which scores, the texts that scores are fitted on, and how."""
+
+    wanted: ModelsSettings
+    expressions: str
+    texts: CorpusParts
+    method: TuningMethod | None
+    options: Options
+
+    def open(self) -> tuple[OpenedScoring, Callable[[Any], Any]]:
+        """The worker's own account of itself, and what scores a shard."""
+        plan, options = ScorePlan.parse(self.expressions), self.options
+        models = with_texts(open_models(self.wanted), self.wanted, self.texts, self.method, seed=options.seed)
+        worker = Scorer(models, plan, options)  # open as long as the process
+        return OpenedScoring.of(worker, options), worker.part
+
+
+def shard_size(texts: int) -> int:
+    """Texts of a shard where workers on a cluster share them; it depends on the source alone, so that the same command
+    finds its shards again whatever the number of workers.
+
+    A source of at least a usual shard is cut at multiples of the texts whose batches are planned together, which
+    keeps the numbers of a run in one piece; a smaller one into `SMALL` shards, whose batches are others.
+    """
+    if texts >= shards.SHARD:
+        return min(max(texts // MANY // CHUNK, 1) * CHUNK, shards.SHARD)
+    return max(-(-texts // SMALL), _LEAST)
+
+
+def shard_size_of(stream: TextStream) -> int:
+    """The `shard_size` of a source, whose texts are counted as far as it depends on them."""
+    return shard_size(sum(1 for _ in islice(stream.texts(), MANY * shards.SHARD)))
+
+
+def work_on(
+    pool: Pool, job: ShardJob, stream: TextStream, parts: PartsFolder, *, size: int, progress: Progress
+) -> int:
+    """Score the shards that have no part yet; the number of them. Parts are written here, by one process.
+
+    `progress` is told of the texts of every shard, each with as many passes as the job has. TextsError where the
+    source is not what it was when it was surveyed.
+    """
+    made = 0
+    pieces = (
+        Piece(shard.key, f"shard {shard.index + 1} of {len(job.survey.shards)} of {stream.source}", shard)
+        for shard in shards_to_do(job, stream, parts, size=size)
+    )
+    for piece, answer in pool.each(pieces):
+        table, facts = answer.value
+        parts.write(piece.tag, table, facts)
+        tokens = int(table.column("n_tokens").to_numpy().sum())
+        progress.advance(facts["texts"], tokens, answer.seconds / pool.room.workers, True)
+        made += 1
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class BatchReading:
+    """The work of one reading worker: which models it opens."""
+
+    wanted: ModelsSettings
+
+    def open(self) -> tuple[dict[str, str], Callable[[Any], Any]]:
+        """The models' fingerprints by role, and what reads a batch with one of them."""
+        opened = roles(open_models(self.wanted))
+
+        def read(content: tuple[str, Sequence[Encoded], Quantity, States]) -> list[Trace]:
+            role, batch, want, states = content
+            return opened[role].run(batch, want, states)
+
+        return {role: backend.fingerprint for role, backend in opened.items()}, read
+
+
+class _ReadElsewhere:
+    """A model whose batches are read by workers; all else is that of the model itself, which is open here too."""
+
+    def __init__(self, backend: Backend, role: str, pool: Pool) -> None:
+        self._backend, self._role, self._pool = backend, role, pool
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._backend, name)
+
+    def stream(
+        self, batches: Sequence[Sequence[Encoded]], want: Quantity, states: States = frozenset(), /
+    ) -> Iterator[tuple[int, list[Trace]]]:
+        """The traces of each batch as soon as they are there, with the batch's number."""
+        pieces = (
+            Piece(number, f"batch {number + 1} of {len(batches)}", (self._role, batch, want, states))
+            for number, batch in enumerate(batches)
+        )
+        for piece, answer in self._pool.each(pieces):
+            yield piece.tag, answer.value
+
+
+def roles(models: Models) -> dict[str, Backend]:
+    """The models that workers read with, by role; not those behind servers, which answer several at once themselves."""
+    from pretrace.backends.adapters import Adapted  # torch
+    from pretrace.backends.huggingface import HuggingFace
+
+    found: dict[str, Backend | None] = {"target": models.target, "reference": models.reference}
+    found |= {f"placebo {number}": one for number, one in enumerate(models.placebos, 1)}
+    here = (HuggingFace, Adapted)
+    return {
+        role: one
+        for role, one in found.items()
+        if one is not None and (isinstance(one, here) or not isinstance(one, Streaming))
+    }
+
+
+@contextmanager
+def reading_elsewhere(settings: EngineSettings, wanted: ModelsSettings, models: Models) -> Iterator[Models]:
+    """The models, read by workers on the cluster that the settings name, or as they are without one.
+
+    EngineError where the workers' models are others than those of this machine.
+    """
+    if not settings.on_ray:
+        yield models
+        return
+    mine = roles(models)
+    if not mine:
+        raise ExpressionError(say("cluster.useless"))
+    with connected(settings.address) as ray, Pool(ray, BatchReading(wanted), settings) as pool:
+        for role, backend in mine.items():
+            if pool.told.get(role) != backend.fingerprint:
+                raise EngineError(say("cluster.other_model", role=role, name=backend.name))
+        spread = {id(one): cast(Backend, _ReadElsewhere(one, role, pool)) for role, one in mine.items()}
+        yield replace(models, elsewhere=lambda backend: spread.get(id(backend), backend))
