@@ -176,7 +176,7 @@ def open_server(
     address = parse_text_address(f"chat:{url}#{model}")
     client = Client(address.url, requests=REQUESTS, seconds=seconds, retries=retries, cures=_CURES)
     return ServerInstructed(
-        Continuing(address, client, _UNLIMITED, cache, instruction="{beginning}", reads_refusals=False)
+        Continuing(address, client, _UNLIMITED, cache=cache, instruction="{beginning}", reads_refusals=False)
     )
 
 
