@@ -20,6 +20,7 @@ from torch import nn
 from torch.utils.hooks import RemovableHandle
 
 from pretrace.errors import ModelError
+from pretrace.results.wording import say
 from pretrace.types import Firing, Hidden, Pool, State
 
 _PLACES = (128, 64, 32, 16, 8, 4, 2, 1)  # numpy.packbits: the first of eight is the highest bit
@@ -81,10 +82,7 @@ def last_tokens(
         if layer not in wanted:
             return
         if hidden is None or hidden.dim() != 3 or len(hidden) != len(lengths):
-            raise ModelError(
-                f"hidden state {layer} was wanted as [texts, tokens, width], and the model passes it on in "
-                "another form; use scores that need no hidden states."
-            )
+            raise ModelError(say("models.hidden_form", layer=layer))
         rows = torch.arange(len(lengths), device=hidden.device)
         found[layer] = hidden[rows, torch.tensor(lengths, device=hidden.device) - 1].float()
 
@@ -101,10 +99,7 @@ def last_tokens(
     with hooked([*handles, body.register_forward_hook(after)]):
         yield made
     if missing := wanted - found.keys():
-        raise ModelError(
-            f"hidden state {min(missing)} was wanted, and the model never computed it; use scores that "
-            "need no hidden states."
-        )
+        raise ModelError(say("models.no_hidden", missing=min(missing)))
     arrays = {
         layer: nn.functional.pad(one, (0, max(widths) - one.shape[1])).cpu().numpy()
         for layer, one in sorted(found.items())
@@ -411,7 +406,4 @@ def _runs(rows: torch.Tensor, lengths: Sequence[int]) -> Iterator[tuple[slice, t
 
 
 def _unsteady() -> ModelError:
-    return ModelError(
-        "neurons were wanted, and this model applied its activation functions otherwise than on the few tokens "
-        "it was looked at with; use scores that need no neurons."
-    )
+    return ModelError(say("models.unsteady_neurons"))

@@ -22,6 +22,7 @@ from pretrace.backends.prefixes import Prefixes, can_go_on
 from pretrace.backends.settings import ModelIdentity, ModelSettings
 from pretrace.backends.tokens import Tokens, pack, padded
 from pretrace.errors import ModelError, one_error
+from pretrace.results.wording import say
 from pretrace.types import (
     Backend,
     Continued,
@@ -216,10 +217,7 @@ class HuggingFace:
             if array is not None:
                 array.flags.writeable = False  # and so are its parts
         if not np.isfinite(logp).all():
-            raise ModelError(
-                f"{self.name} in {self.facts['dtype']} gave a log-probability that is not finite; try another "
-                "--dtype (float32 or bfloat16). If it stays, the weights are damaged."
-            )
+            raise ModelError(say("models.infinite", name=self.name, dtype=self.facts["dtype"]))
         written = self._written(rows, starts, states)
         over: dict[State, npt.NDArray[Any]] = {
             state: values.numpy() for state, values in reading.drawn.items()
@@ -326,10 +324,7 @@ class HuggingFace:
         firing = {state for state in states if isinstance(state, Firing)}
         hidden = {state for state in states if isinstance(state, Hidden)}
         if hidden and Quantity.HIDDEN not in self.offers:
-            raise ModelError(
-                f"hidden states were wanted of {self.name} ({self.facts['family']}), and it has no list of "
-                "blocks that pass on one vector a token. Use scores that need no hidden states."
-            )
+            raise ModelError(say("models.no_blocks", name=self.name, family=self.facts["family"]))
         if firing and not self.layers:
             raise ModelError(
                 f"feed-forward neurons were wanted of {self.name} ({self.facts['family']}), and "
@@ -393,10 +388,7 @@ class HuggingFace:
         half = self.dtype != torch.float32
         scale = float(first.abs().max()) + 1.0
         if _apart(first, again) > (5e-3 if half else 2e-5) * scale:
-            raise ModelError(
-                f"{self.name} gives other log-probabilities each time it reads the same text: they say nothing of the "
-                "text. Use another model."
-            )
+            raise ModelError(say("models.random", name=self.name))
         short = ids[:, :5]
         alone = self._all_logp(short)[0]
         early = _apart(first, changed) > (5e-3 if half else 2e-5) * scale
@@ -406,10 +398,7 @@ class HuggingFace:
                 "numbers are no probabilities of a next token. Use a causal language model."
             )
         if _apart(first, first[:1]) <= 1e-6 * scale:
-            raise ModelError(
-                f"{self.name} predicts the same after every text: its weights are all zero, or its output layer was "
-                "not saved. Download it again, or save it anew."
-            )
+            raise ModelError(say("models.constant", name=self.name))
         if not self.split:
             return False  # such a model is asked a text at a time
         mates = torch.cat([torch.nn.functional.pad(short, (0, 5)), ids])

@@ -37,6 +37,7 @@ from pretrace.cache.location import cache_folder
 from pretrace.errors import MissingPackageError, ModelError, OutputError, one_error, suggest
 from pretrace.registry import backends
 from pretrace.results.atomic import atomic_text, check_writable, new_folder
+from pretrace.results.wording import say
 
 if TYPE_CHECKING:
     import torch
@@ -67,10 +68,7 @@ def open_model(model: str, **settings: Any) -> Backend:
 
     chosen = ModelSettings(**settings)
     if text_kind(model) == "chat":
-        raise ModelError(
-            "chat: names a model that gives text alone, which no score can read: ask it with pretrace recite --access "
-            "text, order --access text or canaries --access text."
-        )
+        raise ModelError(say("models.text_alone"))
     if served_kind(model):
         from pretrace.backends.serving.backend import open_served
 
@@ -148,10 +146,7 @@ class Located:
         if pickled and allow_pickle:
             return pickled
         if pickled:
-            raise ModelError(
-                f"{self.label} holds its weights only as a pickle ({pickled[0].name}), which can run any code when "
-                "it is opened. Convert it to safetensors, or pass --allow-pickle if you trust its origin."
-            )
+            raise ModelError(say("models.pickle", label=self.label, name=pickled[0].name))
         found = ", ".join(sorted(path.name for path in self.folder.iterdir())[:5]) or "nothing"
         raise ModelError(f"{self.label} holds no weights (*.safetensors); found {found}.")
 
@@ -170,11 +165,7 @@ def locate(
     if path.is_dir():
         if not (path / "config.json").is_file():
             if (path / "adapter_config.json").is_file():
-                raise ModelError(
-                    f"{model} is an adapter (LoRA) without the model that it belongs to: merge the two with peft "
-                    "(merge_and_unload, then save_pretrained) and pass that folder. What `pretrace tune` wrote goes to "
-                    "--tuned, beside its model."
-                )
+                raise ModelError(say("models.adapter", model=model))
             found = ", ".join(sorted(p.name for p in path.iterdir())[:5]) or "nothing"
             raise ModelError(
                 f"{model} is not a model: a model folder holds config.json and *.safetensors; found {found}."
@@ -192,10 +183,7 @@ def locate(
 def _check_path(model: str) -> None:
     """ModelError for what can be nothing but a path, and is none."""
     if model.startswith(("/", "./", "../", "~")):
-        raise ModelError(
-            f"there is no folder or file {model[:200]} on this machine.{suggest(model)} Mend the path, or name a hub "
-            "id, smollm2 or a server."
-        )
+        raise ModelError(say("models.no_path", model=model[:200], suggest=suggest(model)))
 
 
 def count_parameters(model: str) -> int:
@@ -319,10 +307,7 @@ def load(model: str, settings: ModelSettings, *, kind: Any = None, without: str 
     """The weights and tokenizer of what `locate` finds; ModelError where there is none that may be opened safely.
     `kind` is the class of transformers for a model that predicts no next token, which has no use for some weights."""
     if served_kind(model):
-        raise ModelError(
-            f"{model} stands behind a server, and this takes weights that are opened here: name a hub id, a folder or "
-            "a .gguf file."
-        )
+        raise ModelError(say("models.behind_server", model=model))
     served = ("served_model", "tokenizer", "requests", "request_timeout")
     settings.refuse(served, f"for models on servers (vllm:URL, completions:URL), and {model} is opened here")
     device = device_of(settings.device)
@@ -337,8 +322,7 @@ def load(model: str, settings: ModelSettings, *, kind: Any = None, without: str 
     if unread and kind is None:
         more = f" and {len(unread) - 1:,} more" if len(unread) > 1 else ""
         warnings.warn(
-            f"the files of {located.label} hold weights that its config.json has no place for, and that are not used: "
-            f"{unread[0]}{more}.",
+            say("models.unused_weights", label=located.label, unread=unread[0], more=more),
             stacklevel=2,
         )
     code = sorted(located.folder.glob("*.py")) if settings.trust_remote_code else []
@@ -520,10 +504,7 @@ def _reader(located: Located, settings: ModelSettings) -> Any:
         if kind.__name__ in mapped or type(config) in kind._model_mapping:
             return kind
     built = (getattr(config, "architectures", None) or [config.model_type])[0]
-    raise ModelError(
-        f"{located.label} is a {built}, and transformers has no model of this kind that predicts the next token of a "
-        "text. Name a causal language model."
-    )
+    raise ModelError(say("models.no_reader", label=located.label, built=built))
 
 
 def _unpacked(located: Located, digest: str, settings: ModelSettings) -> Located:
@@ -579,10 +560,7 @@ def from_pretrained(
         except (OSError, ValueError) as error:
             if "trust_remote_code" not in str(error):
                 raise
-            raise ModelError(
-                f"{located.label} brings its own Python code; pass --trust-remote-code to run it, "
-                "if you trust its origin: it can do anything you can."
-            ) from None
+            raise ModelError(say("models.own_code", label=located.label)) from None
 
 
 @contextmanager
@@ -647,10 +625,7 @@ def check_loaded(model: Any, told: Mapping[str, Any], label: str, *, without: st
     if missing:
         first, more = min(missing), len(missing) - 1
         beside = f" and {more:,} other weights" if more else ""
-        raise ModelError(
-            f"{label} lacks the weight {first}{beside}: transformers would fill the gap with random numbers. "
-            "Save the model anew with save_pretrained, or download all of its files."
-        )
+        raise ModelError(say("models.lacks_weight", label=label, first=first, beside=beside))
     wrong = sorted(one if isinstance(one, str) else one[0] for one in told.get("mismatched_keys") or ())
     if wrong:
         raise ModelError(

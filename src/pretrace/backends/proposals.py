@@ -48,6 +48,7 @@ from pretrace.backends.tokens import Tokens, own_specials, pack, padded
 from pretrace.cache.location import text_key
 from pretrace.cache.store import Neighbors, open_neighbors
 from pretrace.errors import ModelError
+from pretrace.results.wording import say
 from pretrace.rewrites import readable
 from pretrace.types import Backend, Doubles, Ints, Proposer
 
@@ -128,10 +129,7 @@ def open_proposer(
     if spec == "causal":
         if not isinstance(target, HuggingFace):
             found = "no target" if target is None else f"the target {target.name}, which has none here"
-            raise ModelError(
-                f"--neighbors causal lets the target propose words and needs its weights; found {found}. "
-                "Pass --model with local weights, or --neighbors causal:MODEL."
-            )
+            raise ModelError(say("models.no_target", found=found))
         return Proposals(CausalGuesser(target), cache=cache)
     if kind not in ("causal", "masked") or not model:
         raise ModelError(
@@ -176,10 +174,7 @@ def _check_kind(kind: str, model: str, located: Located) -> None:
         cure = f"use causal:{model}" if causal else "use another model, such as bert-base-uncased"
         raise ModelError(f"masked:{model} needs a masked language model, and {what}; {cure}.")
     if kind == "causal" and masked and not causal:
-        raise ModelError(
-            f"causal:{model} needs a model that predicts the next token, and {what}, a masked "
-            f"language model; use masked:{model}."
-        )
+        raise ModelError(say("models.masked", model=model, what=what))
 
 
 FORMAT = 1  # part of the fingerprints: raised whenever other neighbours would be made
@@ -497,10 +492,7 @@ class Ranking:
         scores.scatter_(1, own[:, None].clamp(max=size - 1), -torch.inf)
         best = scores.topk(min(self.top, size), dim=1)
         if best.values.isnan().any():
-            raise ModelError(
-                "the model that proposes words gave a logit that is not a number; try another --dtype "
-                "(float32 or bfloat16). If it stays, the weights are damaged."
-            )
+            raise ModelError(say("models.not_a_number"))
         return best
 
 

@@ -14,6 +14,7 @@ import tokenizers
 from tokenizers import processors
 
 from pretrace.errors import ModelError, one_error
+from pretrace.results.wording import say
 from pretrace.rewrites import readable
 from pretrace.types import Encoded, Ints
 
@@ -61,8 +62,7 @@ class Tokens:
                 if self._rows is not None and ids.max(initial=0) >= self._rows:
                     token = self.rust.id_to_token(int(ids.max()))
                     raise ModelError(
-                        f"a text contains {token!r}, token {ids.max()}, and the model has embeddings for "
-                        f"{self._rows} tokens only, so it cannot read it. Remove it from the texts."
+                        say("models.token_beyond", token=token, number=ids.max(), rows=self._rows)
                     )
                 cut = 0 if room is None else max(0, len(ids) - room)
                 made.append(Encoded(self.prefix, ids[: len(ids) - cut], cut))
@@ -87,16 +87,9 @@ class Tokens:
         ordinary = self.rust.get_vocab(with_added_tokens=False)
         beyond = [token for token, i in ordinary.items() if i >= rows and token not in added]
         if beyond:
-            raise ModelError(
-                f"the model has embeddings for {rows} tokens, and {len(beyond)} tokens of its tokenizer are beyond "
-                f"these, {beyond[0]!r} among them: it is another model's. Put the tokenizer of this model beside its "
-                "weights."
-            )
+            raise ModelError(say("models.other_tokenizer", rows=rows, number=len(beyond), first=beyond[0]))
         if self.prefix.max(initial=0) >= rows:
-            raise ModelError(
-                f"the model has embeddings for {rows} tokens, and its start token is number {self.prefix.max()}. Pass "
-                "--start never, or put the tokenizer of this model beside its weights."
-            )
+            raise ModelError(say("models.start_beyond", rows=rows, number=self.prefix.max()))
 
 
 def _plain_tokenizer(tokenizer: Any) -> tokenizers.Tokenizer:

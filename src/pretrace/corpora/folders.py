@@ -17,6 +17,7 @@ from pretrace.corpora.formats import FORMATS, LINES, ending_of, file_rows, looks
 from pretrace.corpora.packing import HEAD, open_unpacked, without_packing
 from pretrace.corpora.reading import SourceRow, TextReading, named
 from pretrace.errors import TextsError
+from pretrace.results.wording import say
 
 _OF_TOOLS = frozenset((".git", ".hg", ".svn", ".cache", "__MACOSX", "__pycache__", ".ipynb_checkpoints"))
 """Folders that tools keep for themselves."""
@@ -135,10 +136,7 @@ def folder_rows(folder: Path, reading: TextReading) -> Iterator[SourceRow]:
         return
     if not documents:
         endings = ", ".join(sorted(DOCUMENTS))
-        raise TextsError(
-            f"{reading.source} holds no .txt file, no document ({endings}; a README is none) and no table: name a file "
-            "in it, another folder, or which of its files are texts with --files."
-        )
+        raise TextsError(say("texts.no_texts", source=reading.source, endings=endings))
     plain = set(documents.values()) == {".txt"}
     for name, kind in documents.items():
         for row in file_rows(found.files[name], reading, SOURCE if kind == ".txt" else kind):
@@ -155,10 +153,7 @@ def _sorted_out(found: Walk, reading: TextReading) -> tuple[dict[str, Path], dic
         if not (kind and (path.is_file() or path.is_fifo())):
             reading.left_out.append(mended(name)[0])
         elif not path.is_file():
-            raise TextsError(
-                f"{reading.source} holds {mended(name)[0]!r}, which is a pipe or a device and no file: take it out of "
-                "the folder."
-            )
+            raise TextsError(say("texts.pipe", source=reading.source, file=mended(name)[0]))
         elif kind in FORMATS and kind != ".txt":
             tables[name] = path
         else:

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from pretrace.corpora.reading import SourceRow, TextReading
 from pretrace.errors import MissingPackageError, TextsError
+from pretrace.results.wording import say
 
 T = TypeVar("T")
 
@@ -90,10 +91,7 @@ def _asked_of_hub(name: str, ask: Callable[[], T]) -> T:
     except failures as error:
         cause = error.__cause__ or error
         reason = unreachable or " ".join(str(cause).split()).rstrip(".") or type(cause).__name__
-        raise TextsError(
-            f"hub:{name} cannot be had: {reason[:300]}. Check the name; without a network, download the data set "
-            "elsewhere and give the path of its parquet, CSV or JSON lines file."
-        ) from None
+        raise TextsError(say("texts.hub", name=name, reason=reason[:300])) from None
 
 
 def _unreachable(name: str) -> str:

@@ -29,6 +29,7 @@ from pretrace.corpora.reading import EveryColumn, SourceRow, TextReading, Unread
 from pretrace.corpora.webpages import FEEDS
 from pretrace.errors import TextsError, suggest
 from pretrace.registry import Registry, corpora
+from pretrace.results.wording import say
 from pretrace.settings import option
 from pretrace.types import Card, Corpus, Text
 
@@ -167,10 +168,7 @@ def _given(items: object) -> Iterator[SourceRow]:
     if isinstance(items, set | frozenset):
         raise TextsError("a set was given, which has no order: give a list, such as sorted(texts).")
     if isinstance(items, Mapping | bytes) or not isinstance(items, Iterable):
-        raise TextsError(
-            f"{kind_of(items)} was given where texts were wanted: give a path, or a list of strings or of rows "
-            "such as {'text': '…', 'label': 1}."
-        )
+        raise TextsError(say("texts.no_items", what=kind_of(items)))
     for number, item in enumerate(items):
         if isinstance(item, str | bytes):
             yield SourceRow({"text": item})
@@ -179,10 +177,7 @@ def _given(items: object) -> Iterator[SourceRow]:
                 {name: cell.item() if isinstance(cell, np.generic) else cell for name, cell in item.items()}
             )
         else:
-            raise TextsError(
-                f"{GIVEN}: row {number} is {kind_of(item)}; give a string, or a dict such as "
-                "{'text': '…', 'label': 1}."
-            )
+            raise TextsError(say("texts.no_row", source=GIVEN, number=number, what=kind_of(item)))
 
 
 def _rows_of_table(items: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeVar
 from pretrace.corpora.columns import Columns, cell_of, kind_of, listed, membership, mended, name_of
 from pretrace.corpora.packing import not_utf8
 from pretrace.errors import TextsError
+from pretrace.results.wording import say
 from pretrace.types import Text
 
 T = TypeVar("T")
@@ -134,10 +135,7 @@ class TextReading:
             except UnicodeDecodeError:
                 raise TextsError(not_utf8(value, where)) from None
         if not isinstance(value, str):
-            raise TextsError(
-                f"{where} has no text: the column {column!r} should hold a string and holds {kind_of(value)}; mend the "
-                "row or take it out."
-            )
+            raise TextsError(say("texts.no_string", where=where, column=column, what=kind_of(value)))
         text, replaced = mended(value)
         self._surrogates += replaced
         return text

@@ -17,6 +17,7 @@ from pretrace.corpora.dates import days
 from pretrace.corpora.packing import HEAD, decode_text, encoding_of, is_utf8
 from pretrace.corpora.reading import SourceRow, TextReading, counted
 from pretrace.errors import TextsError
+from pretrace.results.wording import say
 
 DEEPEST = 2_000
 """Open tags within each other; the time to read a page grows with the square of it."""
@@ -176,10 +177,7 @@ def feed_rows(stream: IO[bytes], reading: TextReading, source: str) -> Iterator[
     if kind in ("urlset", "sitemapindex"):
         raise TextsError(_sitemap(root, source))
     if kind not in ("rss", "RDF", "feed"):
-        raise TextsError(
-            f"{source} is XML with the root <{kind}>, neither RSS nor Atom: give a feed, or the texts as "
-            ".jsonl, .csv or a folder of files."
-        )
+        raise TextsError(say("texts.no_feed", source=source, root=kind))
     name = "entry" if kind == "feed" else "item"
     for number, entry in enumerate(one for one in root.iter() if _local(one) == name):
         fields, whole = _atom(entry) if name == "entry" else _rss(entry)
@@ -201,10 +199,7 @@ def _parsed(raw: bytes, source: str) -> ElementTree.Element:
         raise TextsError(f"{source} is empty: give a feed with at least one entry.")
 
     def refuse(*_: object) -> None:
-        raise TextsError(
-            f"{source} declares a document type (<!DOCTYPE …>), through which XML can name other files: take that "
-            "line out."
-        )
+        raise TextsError(say("texts.doctype", source=source))
 
     opened: list[object] = []
 

@@ -11,6 +11,7 @@ from typing import Literal, cast
 from urllib.parse import SplitResult, urlsplit
 
 from pretrace.errors import ModelError
+from pretrace.results.wording import say
 
 Kind = Literal["vllm", "completions", "chat"]
 DESCRIBED = {
@@ -71,10 +72,7 @@ def parse_text_address(model: str) -> ServerAddress:
     secret."""
     kind, (parts, url, name) = text_kind(model), _split(model)
     if kind is None or parts is None:
-        raise ModelError(
-            f"a model that is asked for text is written {kind or 'chat'}:https://host/v1#model-name; what was given is "
-            "no address of that form."
-        )
+        raise ModelError(say("servers.text_address", kind=kind or "chat"))
     return ServerAddress(kind, _root(url, parts), name)
 
 
@@ -87,11 +85,7 @@ def parse_address(model: str) -> ServerAddress:
         return ServerAddress("vllm", opened, here=True)
     served, (parts, url, name) = served_kind(model), _split(model)
     if served is None or parts is None:
-        raise ModelError(
-            f"a model on a server is written {served or 'vllm'}:http://host:port, with --served-model NAME where the "
-            "server holds several, and one that vLLM opens in this process vllm:FOLDER or vllm:owner/name; what was "
-            "given is none of these."
-        )
+        raise ModelError(say("servers.address", kind=served or "vllm"))
     root = _root(url, parts)
     _refuse_generating(parts)
     return ServerAddress(served, root, name)
@@ -106,10 +100,7 @@ def _split(model: str) -> tuple[SplitResult | None, str, str]:
 def _root(url: str, parts: SplitResult) -> str:
     """The address that routes are appended to; OpenAI's begin below /v1. ModelError where it may hold a secret."""
     if holds_secret(parts):
-        raise ModelError(
-            f"an address is recorded with the results, and this one may hold a secret: put the key in {KEYS[0]} and "
-            "leave user, password and query out of the address."
-        )
+        raise ModelError(say("servers.secret", key=KEYS[0]))
     url = url.rstrip("/")
     return url if parts.path.strip("/") else f"{url}/v1"
 
@@ -140,12 +131,7 @@ def _is(parts: SplitResult, *domains: str) -> bool:
 
 def _refuse_generating(parts: SplitResult) -> None:
     if _is(parts, *_GENERATED_ONLY):
-        raise ModelError(
-            f"{parts.hostname} gives log-probabilities of generated tokens only, or none, so nothing here that scores "
-            "your texts can ask it; what works there are trigger sentences placed before publication (pretrace mark "
-            "--canary, then check --prompts and --answers). If the weights can be had, open them here, or serve them "
-            "yourself and name the server, such as vllm:http://localhost:8000."
-        )
+        raise ModelError(say("servers.generated_only", host=parts.hostname))
 
 
 def split_url(url: str) -> SplitResult | None:

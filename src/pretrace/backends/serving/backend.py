@@ -44,6 +44,7 @@ from pretrace.backends.tokens import Tokens, pack
 from pretrace.cache.location import cache_folder
 from pretrace.errors import ModelError, OutputError, shown
 from pretrace.results.atomic import atomic_text
+from pretrace.results.wording import say
 from pretrace.settings import given_for
 from pretrace.types import Encoded, Quantity, States, Trace
 
@@ -85,17 +86,6 @@ _MORE = (
 _SHAPES = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
 """What reading an answer of another form raises."""
 _AFTER = "each number is that of the distribution after its token"
-_STEADY = (
-    "Start the server without a prefix cache (vLLM: --no-enable-prefix-caching) and so that numbers do not depend on "
-    "other requests (vLLM: VLLM_BATCH_INVARIANT=1; --dtype float32 where that is not possible)."
-)
-_OTHER_SERVERS = {
-    "llamacpp": "this is llama.cpp's own server, which gives log-probabilities of generated tokens only: open its "
-    "GGUF file itself (--model FILE.gguf)",
-    "library": "this is Ollama, which gives log-probabilities of generated tokens only: open the weights or the GGUF "
-    "file itself, or serve them with vLLM",
-}
-"""What servers call the owner of their models, and why they cannot be used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +104,9 @@ class ServedModel:
     def __init__(self, address: ServerAddress, client: Client | Engine, settings: ModelSettings) -> None:
         held = _list_models(client)
         for one in held.values():
-            if why := _OTHER_SERVERS.get(str(one.get("owned_by"))):
-                raise ModelError(f"{address.url}: {why}.")
+            # what servers call the owner of their models
+            if (owner := one.get("owned_by")) in ("llamacpp", "library"):
+                raise ModelError(say(f"servers.{owner}", url=address.url))
         model = choose_name(address.model or settings.served_model or "", client, held)
         said = held.get(model, {})
         source = settings.tokenizer or _own_tokenizer(model, said)
@@ -239,11 +230,7 @@ class ServedModel:
         # a server of texts may read a start token that a user said is none of ours
         spare = self.tokens.start == "never" and not self.route.asks_ids
         if whole and read is not None and read > sent + spare:
-            raise ModelError(
-                f"{self.name} says that it read {read} tokens where {sent} were sent: it puts a start token or a "
-                "chat template around texts. Start it so that it does not, or name --start always where it is the "
-                "model's own start token."
-            )
+            raise ModelError(say("servers.read_more", name=self.name, read=read, sent=sent))
         return answers
 
     # Texts as prompts, and answers as traces.
@@ -292,10 +279,7 @@ class ServedModel:
         """The answers; ModelError where one is not about its prompt's tokens, or its numbers are none."""
         wanted, found = [one.ids for one in prompts], [one.ids or () for one in answers]
         if wanted != found and sorted(wanted) == sorted(found):
-            raise ModelError(
-                f"{self.name} answers several prompts in another order than they were asked in: its answers cannot be "
-                "told apart. Update the server, or take what stands in front of it away."
-            )
+            raise ModelError(say("servers.mixed_up", name=self.name))
         for prompt, answer in zip(prompts, answers, strict=True):
             self._check_answer(prompt, answer)
         return answers
@@ -303,51 +287,34 @@ class ServedModel:
     def _check_answer(self, prompt: Prompt, answer: PromptAnswer) -> None:
         """ModelError unless the answer has log-probabilities, our tokens, one number each, and none for the first."""
         if not any(one is not None for one in answer.logp):
-            raise ModelError(f"{self.name} gives no log-probabilities of prompts: {self.route.cure}.")
+            raise ModelError(f"{self.name} gives no log-probabilities of prompts: {say(self.route.cure)}.")
         self._check_cut(prompt, answer)
         if _without_start(prompt, answer):
-            raise ModelError(
-                f"{self.name} puts a start token in front and leaves it out of its answer, so that the first token "
-                "has no number: name --start never. Its numbers are then those of a text with its start token."
-            )
+            raise ModelError(say("servers.left_start", name=self.name))
         if len(answer.logp) != len(prompt.ids):
             raise ModelError(
                 f"{self.name} gives {len(answer.logp)} numbers for {len(prompt.ids)} tokens: its tokenizer or "
                 "its start token is not the one here. Name its own with --tokenizer, or try --start never or always."
             )
         if answer.logp[0] is not None:
-            raise ModelError(
-                f"{self.name} gives a log-probability for the very first token, which nothing precedes: it puts a "
-                "token of its own in front, or its numbers are shifted by one. They cannot be used."
-            )
+            raise ModelError(say("servers.first_number", name=self.name))
         if any(one is None or not LOWEST <= one <= 1e-3 for one in answer.logp[1:]):
-            raise ModelError(
-                f"{self.name} gives numbers that are no log-probabilities (above 0, missing, or -9999): what it "
-                "computes is not passed on. They cannot be used."
-            )
+            raise ModelError(say("servers.no_logprobs", name=self.name))
 
     def _check_cut(self, prompt: Prompt, answer: PromptAnswer) -> None:
         """ModelError unless the answer is about the prompt's tokens, by all that it says of them: ids or the keys of
         its entries, and where it has neither, words."""
         if answer.ids is not None and answer.ids != prompt.ids:
             raise ModelError(
-                f"{self.name} reads other tokens than the tokenizer here gives, or answers another text than it was "
-                "asked: name the server's own with --tokenizer (or another start rule with --start). Of one text it "
-                f"has {_ids(answer.ids)}, here it is {_ids(prompt.ids)}."
+                say("servers.other_tokens", name=self.name, theirs=_ids(answer.ids), ours=_ids(prompt.ids))
             )
         if answer.ids is not None or not answer.logp:
             return
         if not answer.words:
-            raise ModelError(
-                f"{self.name} gives numbers without saying of which tokens, neither as ids nor as words: answers that "
-                "were mixed up could not be told. They cannot be used."
-            )
+            raise ModelError(say("servers.no_tokens", name=self.name))
         # one without its start token is told by name afterwards
         if not _without_start(prompt, answer) and not self._same_words(prompt.ids, answer.words):
-            raise ModelError(
-                f"{self.name} cuts a text into other tokens than the tokenizer here does, or answers another text than "
-                "it was asked: name the server's own with --tokenizer (or another start rule with --start)."
-            )
+            raise ModelError(say("servers.other_cut", name=self.name))
 
     def _same_words(self, own: Sequence[int], words: Sequence[str]) -> bool:
         """Whether an answer's words are the prompt's tokens: none may be another, and most must be told."""
@@ -405,7 +372,7 @@ class ServedModel:
         if np.ptp(numbers) < 1e-6:
             raise ModelError(
                 f"{self.name} gives the same number, {numbers[0]:g}, for every token: these are no log-probabilities. "
-                f"{self.route.cure}."
+                f"{say(self.route.cure)}."
             )
         self._refuse_later_distribution(first)
         self._refuse_moved_list(first)
@@ -423,11 +390,7 @@ class ServedModel:
         pairs += [(first[i], answer) for i, answer in followed.items()]
         apart = [_difference(*pair) for pair in pairs]
         if max(apart[:number]) > WOBBLE or max(apart) > _COMPANY:
-            raise ModelError(
-                f"{self.name} gives other numbers for the same text when it is asked again, in another order or with "
-                f"more text behind it (up to {max(apart):.2g} nats): answers are mixed up or depend on what else is "
-                f"computed. {_STEADY}"
-            )
+            raise ModelError(say("servers.unsteady", name=self.name, apart=max(apart)))
         self._refuse_written_otherwise(first, followed)
         self.answers, self.numbers, self.wobble = first, tuple(map(float, numbers)), max(apart)
         self.identical = all(
@@ -487,8 +450,7 @@ class ServedModel:
                 wrong.append(abs(read - written) > _WRITTEN)
         if not wrong:
             warnings.warn(
-                f"{self.name} does not say enough to see whether its numbers are shifted by one token: compare a few "
-                "with a model of known weights.",
+                say("servers.unclear", name=self.name),
                 stacklevel=2,
             )
         if sum(wrong) > _TIES:
@@ -498,11 +460,7 @@ class ServedModel:
             )
 
     def _shifted(self, how: str) -> ModelError:
-        return ModelError(
-            f"{self.name} gives log-probabilities that are shifted by one token ({how}), as llama-cpp-python does for "
-            "models without a start token: they cannot be used. Take another server, or open the weights here (a .gguf "
-            "file too)."
-        )
+        return ModelError(say("servers.shifted", name=self.name, how=how))
 
     def _check_again(self, which: Sequence[int], body: Any) -> None:
         """ModelError where sentences are answered otherwise during the run than when connecting."""
@@ -511,12 +469,7 @@ class ServedModel:
         allowed = min(_COMPANY, max(_MOVED, 3 * self.wobble))
         moved = max(_difference(one, self.answers[i]) for i, one in zip(which, said, strict=True))
         if moved > allowed:
-            raise ModelError(
-                f"{self.name} gives other numbers for a sentence of the check than when it was connected (by "
-                f"{moved:.2g} nats, where {allowed:.2g} are allowed): its model or its settings changed, or its "
-                "numbers depend on what else it computes. The run stops; what was answered since the last such "
-                f"question is not kept. {_STEADY}"
-            )
+            raise ModelError(say("servers.changed", name=self.name, moved=moved, allowed=allowed))
 
     def _first_numbers(self, named: Mapping[str, Any]) -> tuple[float, ...]:
         """The numbers that name the model, beside what `named` says: those of its first meeting, or these, where it is
@@ -540,8 +493,7 @@ class ServedModel:
         if before := [(time, numbers) for where, time, numbers in met if where == url]:
             time, numbers = before[-1]
             warnings.warn(
-                f"the model behind {url} gives other answers than on {time} (up to {_apart(numbers, self.numbers):.2g} "
-                "nats): it is another model now. What the earlier one answered is not used.",
+                say("servers.another", url=url, time=time, apart=_apart(numbers, self.numbers)),
                 stacklevel=2,
             )
         met.append((url, datetime.now(UTC).date().isoformat(), self.numbers))
@@ -555,13 +507,7 @@ class ServedModel:
 
     def _unseen(self) -> str:
         """What the server could have done without being noticed, for the record and the first page of a report."""
-        made = (
-            f"The model answered from behind a server ({self.address.kind}), where this would not have been seen: "
-            "other weights, text or a start token put in front of each text, numbers rescaled or moved alike, or "
-            "answers changed for some texts and not for the known ones."
-        )
-        if self.address.here:
-            made = "The model was opened and read by vLLM in this process, whose numbers passed a server's check."
+        made = say("servers.unseen_here" if self.address.here else "servers.unseen", kind=self.address.kind)
         if self.wobble > _MOVED:
             return f"{made} Its numbers moved by up to {self.wobble:.1g} nats when the same text was asked again."
         how = "the same to the last bit" if self.identical else f"the same within {_MOVED:g} nats"
@@ -643,10 +589,7 @@ def _list_models(client: Client | Engine) -> dict[str, Mapping[str, Any]]:
     found = client.find("/models")
     listed = found.get("data") if isinstance(found, dict) else found
     if listed is not None and not isinstance(listed, list):
-        raise ModelError(
-            f"{client.url} answers the question for its models with something else than a list: check the address "
-            "and the kind of server."
-        )
+        raise ModelError(say("servers.no_list", url=client.url))
     return {
         one["id"]: one for one in listed or () if isinstance(one, dict) and isinstance(one.get("id"), str)
     }
@@ -664,20 +607,14 @@ def choose_name(wanted: str, client: Client | Engine, held: Mapping[str, Any] | 
         return next(iter(held))
     if held:
         raise ModelError(f"{url} serves several models, name one with --served-model: {names}.")
-    raise ModelError(
-        f"{url} does not say which models it serves: name one with --served-model, and check that the address "
-        "and the kind of server are right."
-    )
+    raise ModelError(say("servers.unnamed", url=url))
 
 
 def _own_tokenizer(name: str, said: Mapping[str, Any]) -> str:
     """The folder or hub id that the server itself says the model is from."""
     source = str(said.get("root") or said.get("model_id") or name)
     if Path(source).is_absolute() and not Path(source).is_dir():
-        raise ModelError(
-            f"the tokenizer of {shown(name)[:200]} is wanted here, to know its tokens: name a hub id or a folder with "
-            f"--tokenizer (the server has {shown(source)[:200]}, which is no folder on this machine)."
-        )
+        raise ModelError(say("servers.tokenizer", name=shown(name)[:200], source=shown(source)[:200]))
     return source
 
 

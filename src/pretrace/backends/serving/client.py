@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 from pretrace.backends.serving.address import api_key, wants_key
 from pretrace.backends.serving.engine import Engine
 from pretrace.errors import MissingPackageError, ModelError, shown
+from pretrace.results.wording import say
 
 RETRIES = 6
 """How often a request is repeated: the waits, each twice the last up to 8 s, come to about half a minute."""
@@ -161,10 +162,7 @@ class Client:
             async for part in response.aiter_bytes():
                 found += part
                 if len(found) > MOST_BYTES:
-                    raise ModelError(
-                        f"{self.url} answers with more than {MOST_BYTES >> 20} MiB, more than any request here calls "
-                        "for: it is not the server that was named, or it is out of order."
-                    )
+                    raise ModelError(say("servers.too_long", url=self.url, size=MOST_BYTES >> 20))
         return response.status_code, response.headers, found.decode("utf-8", "replace")
 
     def _refusal(

@@ -20,6 +20,7 @@ from pretrace.backends.settings import ModelSettings
 from pretrace.cache.location import text_key
 from pretrace.cache.store import Draw, open_written
 from pretrace.errors import ModelError
+from pretrace.results.wording import say
 from pretrace.types import Progress, Quantity, Written
 
 FORMAT = 1  # part of the fingerprint: raised whenever a server would be asked in another way
@@ -123,10 +124,7 @@ class Continuing:
                     store.put([keys[prompt]], [one], draw.label)
                 progress.advance(1, draw.tokens, 0.0, True)
         if found and not any(one.text for one in found.values()):
-            raise ModelError(
-                f"{self.name} refused, or gave no text to, all of {len(found):,} requests: check the model's name, or "
-                "ask another provider of the same model. What it said is kept (--no-cache asks again)."
-            )
+            raise ModelError(say("servers.all_refused", name=self.name, number=len(found)))
         return [[found[prompt, draw] for draw in draws] for prompt in prompts]
 
     def _request(self, prompt: str, draw: Draw) -> tuple[str, dict[str, Any]]:
@@ -160,10 +158,7 @@ class Continuing:
                 raise TypeError
         except (LookupError, TypeError, AttributeError):
             route = "chat completions" if self.chats else "completions"
-            raise ModelError(
-                f"{self.address.url} does not answer as {route} do: give the address under which they lie, which most "
-                "often ends in /v1."
-            ) from None
+            raise ModelError(say("servers.no_route", url=self.address.url, route=route)) from None
         if refusal or reason == "content_filter" or (self._refusals and self._refusals.match(text)):
             return Written("", ended=False), True
         most = LONGEST_TOKEN * draw.tokens  # a server that does not stop where it was told

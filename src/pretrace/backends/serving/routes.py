@@ -54,8 +54,8 @@ them, None where it does not say."""
 class Route:
     """How one kind of server is asked: by token ids of several prompts in a request (`asks_ids`) or the text of
     one, with `body` beside them and the model's name; `answers` reads what came back, LookupError, TypeError or
-    ValueError for another form. `cure` tells how such a server is started so that it gives log-probabilities of
-    prompts."""
+    ValueError for another form. `cure` is the sentence on how such a server is started so that it gives
+    log-probabilities of prompts."""
 
     title: str
     asks_ids: bool
@@ -198,15 +198,10 @@ def _written(said: _Json, place: int, choice: _Json, text: str) -> tuple[Any, st
     return ids[-1] if ids else id_, behind if word is None else word, _or_none(logp)
 
 
-_VLLM_CURE = "log-probabilities of prompts are part of vLLM's own server since 0.4 and need --max-logprobs of 1 or more"
-_ECHO_CURE = (
-    "the server must take echo with logprobs: llama-cpp-python is started with --logits_all true, for vLLM take "
-    "vllm:URL; many services give them for generated tokens only"
-)
 ROUTES: Mapping[str, tuple[Route, ...]] = {
-    "vllm": (Route("vLLM", True, {"prompt_logprobs": 0}, _vllm_answers, _VLLM_CURE),),
+    "vllm": (Route("vLLM", True, {"prompt_logprobs": 0}, _vllm_answers, "servers.vllm_cure"),),
     "completions": tuple(
-        Route("completions with echo", asks_ids, {"echo": True}, _echo_answers, _ECHO_CURE)
+        Route("completions with echo", asks_ids, {"echo": True}, _echo_answers, "servers.echo_cure")
         for asks_ids in (True, False)
     ),
 }
