@@ -212,7 +212,7 @@ def _counted(file: Path, at: int) -> int:
         from gguf import GGUFReader
 
         return sum(int(one.n_elements) for one in GGUFReader(file).tensors)
-    return sum(math.prod(one["shape"]) for one in read_header(file).values())
+    return sum(math.prod(one["shape"]) for one in read_header(file)[0].values())
 
 
 def _packaged() -> Located:
@@ -318,7 +318,7 @@ def load(model: str, settings: ModelSettings, *, kind: Any = None, without: str 
     if located.gguf and files[0].stat().st_size <= _SMALL_GGUF:
         located = _unpacked(located, digest, settings)
     chosen = kind or _reader(located, settings)
-    opened, unread = _load_weights(chosen, located, files, settings, device, without)
+    opened, unread = open_weights(chosen, located, files, settings, device, without=without)
     if unread and kind is None:
         more = f" and {len(unread) - 1:,} more" if len(unread) > 1 else ""
         warnings.warn(
@@ -439,38 +439,23 @@ def load_tokenizer(located: Located, settings: ModelSettings) -> Any:
         return follow_file(rust, auto, located.folder)
 
 
-def _load_weights(
-    kind: Any,
-    located: Located,
-    files: Sequence[Path],
-    settings: ModelSettings,
-    device: torch.device,
-    without: str = "",
-) -> tuple[Any, tuple[str, ...]]:
-    import torch
-
-    options: dict[str, Any] = {"dtype": dtype_of(settings.dtype, device)}
-    if settings.device_map:
-        options["device_map"] = settings.device_map
-    try:
-        model, unread = open_weights(kind, located, files, settings, options, without=without)
-        return model if settings.device_map else model.to(device), unread
-    except torch.OutOfMemoryError:
-        raise ModelError(f"{located.label} does not fit on {device}; try --dtype bfloat16.") from None
-
-
 def open_weights(
     kind: Any,
     located: Located,
     files: Sequence[Path],
     settings: ModelSettings,
-    options: dict[str, Any],
+    device: torch.device,
     *,
     without: str = "",
 ) -> tuple[Any, tuple[str, ...]]:
     """The model of the class `kind` with all its weights out of the files, and the names there that it does not use;
     ModelError where one is missing, or has another shape there. Weights whose name begins with `without` may be."""
-    options = {**options, "output_loading_info": True, "ignore_mismatched_sizes": True}
+    import torch
+
+    options: dict[str, Any] = {"dtype": dtype_of(settings.dtype, device), "output_loading_info": True}
+    options["ignore_mismatched_sizes"] = True
+    if settings.device_map:
+        options["device_map"] = settings.device_map
     if not settings.allow_pickle and not located.gguf:
         options["use_safetensors"] = True
     state = unwrapped_state(files)
@@ -480,14 +465,13 @@ def open_weights(
         config = from_pretrained(AutoConfig, located, settings, {})
         if type(config) in getattr(kind, "_model_mapping", {}):  # the automatic one wants a folder
             kind = kind._model_mapping[type(config)]
-            options = {
-                **options,
-                "config": config,
-                "state_dict": state,
-                "pretrained_model_name_or_path": None,
-            }
-    model, told = from_pretrained(kind, located, settings, options)
-    return model, check_loaded(model, told, located.label, without=without)
+            options |= {"config": config, "state_dict": state, "pretrained_model_name_or_path": None}
+    try:
+        model, told = from_pretrained(kind, located, settings, options)
+        unread = check_loaded(model, told, located.label, without=without)
+        return model if settings.device_map else model.to(device), unread
+    except torch.OutOfMemoryError:
+        raise ModelError(f"{located.label} does not fit on {device}; try --dtype bfloat16.") from None
 
 
 def _reader(located: Located, settings: ModelSettings) -> Any:
@@ -525,7 +509,7 @@ def _unpacked(located: Located, digest: str, settings: ModelSettings) -> Located
     tokenizer = load_tokenizer(located, settings)
     file = located.folder / str(located.gguf)
     plain, place = replace(settings, dtype="float32"), torch.device("cpu")
-    model, _ = _load_weights(_reader(located, settings), located, [file], plain, place)
+    model, _ = open_weights(_reader(located, settings), located, [file], plain, place)
     unquantise(model)
     try:
         with new_folder(folder) as partial, quiet():
@@ -644,7 +628,7 @@ def unwrapped_state(files: Sequence[Path]) -> dict[str, Any] | None:
     from safetensors.torch import load_file
 
     try:
-        if not any(_WRAPPERS.search(name) for path in files for name in read_header(path)):
+        if not any(_WRAPPERS.search(name) for path in files for name in read_header(path)[0]):
             return None
         return {plain_name(name): tensor for path in files for name, tensor in load_file(path).items()}
     except (OSError, ValueError, TypeError, LookupError, SafetensorError):
@@ -669,20 +653,21 @@ def weights_hash(files: Sequence[Path], memory: Path | None = None) -> str:
 
 def _remembered(path: Path, memory: Path | None) -> list[str]:
     real = path.resolve()
+    if memory is None:
+        return _hashes(real)
     stat = real.stat()
     state = [str(real), stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns]
-    kept = memory / hashlib.sha256(json.dumps(state).encode()).hexdigest()[:32] if memory else None
-    if kept and kept.is_file():
+    kept = memory / hashlib.sha256(json.dumps(state).encode()).hexdigest()[:32]
+    if kept.is_file():
         known = kept.read_text(encoding="utf-8", errors="replace").splitlines()
         if known and known.pop() == _sealed(known):
             return known
     rows = _hashes(real)
-    if kept:
-        try:
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            atomic_text(kept, "\n".join([*rows, _sealed(rows)]))
-        except (OSError, OutputError):
-            pass  # only a convenience: the hashes are computed again next time
+    try:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        atomic_text(kept, "\n".join([*rows, _sealed(rows)]))
+    except (OSError, OutputError):
+        pass  # only a convenience: the hashes are computed again next time
     return rows
 
 
@@ -692,22 +677,21 @@ def _sealed(rows: Sequence[str]) -> str:
 
 def _hashes(path: Path) -> list[str]:
     """A row for each tensor of a safetensors file; one for all of another file, or of one that is damaged."""
-    try:
-        found = read_header(path) if path.suffix == ".safetensors" else {}
-        places = {
-            name: (one["data_offsets"], json.dumps([one["dtype"], one["shape"]]))
-            for name, one in found.items()
-        }
-        whole = (
-            not places or max(end for (_, end), _ in places.values()) + _start(path) != path.stat().st_size
-        )
-    except (ValueError, TypeError, LookupError):
-        whole, places = True, {}
     with path.open("rb") as file:
+        try:
+            tensors, start = read_header(path) if path.suffix == ".safetensors" else ({}, 0)
+            places: list[tuple[int, int, str, str]] = sorted(
+                (begin, end, name, json.dumps([one["dtype"], one["shape"]]))
+                for name, one in tensors.items()
+                for begin, end in (one["data_offsets"],)
+            )
+            whole = not places or max(end for _, end, _, _ in places) + start != path.stat().st_size
+        except (ValueError, TypeError, LookupError):
+            whole, places, start = True, [], 0
         if whole:
             return [hashlib.file_digest(file, "sha256").hexdigest()]
-        start, rows = _start(path), []
-        for name, ((begin, end), kind) in sorted(places.items(), key=lambda one: one[1][0]):
+        rows = []
+        for begin, end, name, kind in places:
             file.seek(start + begin)
             digest, left = hashlib.sha256(), end - begin
             while left > 0 and (part := file.read(min(left, _BLOCK))):
@@ -717,22 +701,17 @@ def _hashes(path: Path) -> list[str]:
     return rows
 
 
-def _start(path: Path) -> int:
+def read_header(path: Path) -> tuple[dict[str, Any], int]:
+    """The tensors of a safetensors file by its header (type, shape and place of each), and the byte at which their
+    places begin. ValueError where it is none."""
     with path.open("rb") as file:
-        return _HEADER + int.from_bytes(file.read(_HEADER), "little")
-
-
-def read_header(path: Path) -> dict[str, Any]:
-    """The tensors of a safetensors file by its header: type, shape and place of each. ValueError where it is none."""
-    start = _start(path)
-    if start > path.stat().st_size:
-        raise ValueError("no header")
-    with path.open("rb") as file:
-        file.seek(_HEADER)
+        size = int.from_bytes(file.read(_HEADER), "little")
+        if _HEADER + size > path.stat().st_size:
+            raise ValueError("no header")
         try:
-            header = json.loads(file.read(start - _HEADER))
+            header = json.loads(file.read(size))
         except RecursionError:
             header = None
     if not isinstance(header, dict):
         raise ValueError("no header")
-    return {name: one for name, one in header.items() if name != "__metadata__"}
+    return {name: one for name, one in header.items() if name != "__metadata__"}, _HEADER + size

@@ -21,7 +21,6 @@ import torch
 from pretrace.backends.loading import (
     Located,
     device_of,
-    dtype_of,
     from_pretrained,
     locate,
     open_weights,
@@ -172,8 +171,7 @@ def open_translator(
     files = located.weight_files(allow_pickle=allow_pickle)
     digest = weights_hash(files, cache_folder() / "hashes")
     tokenizer = from_pretrained(MarianTokenizer, located, settings, {})
-    options = {"dtype": dtype_of(settings.dtype, place)}
-    model = open_weights(MarianMTModel, located, files, settings, options)[0].to(place)
+    model, _ = open_weights(MarianMTModel, located, files, settings, place)
     facts = {"name": located.label, "weights": digest, "tokenizer": _tokenizer_hash(located)}
     return Translator(model, tokenizer, facts=facts, beams=beams, cache=cache)
 
