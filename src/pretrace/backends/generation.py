@@ -72,9 +72,7 @@ class Completer:
         Draw(tokens, sampling, seed)  # which says what is out of range
         asked = list(dict.fromkeys(prompts))
         rows = self._encoded(asked, tokens)
-        uniform = (
-            np.stack([uniform_numbers(p, tokens, seed) for p in asked]) if asked else np.zeros((0, tokens))
-        )
+        uniform = np.array([uniform_numbers(p, tokens, seed) for p in asked]).reshape(-1, tokens)
         made: dict[str, str] = {}
         choose = partial(distribution, banned=self._banned, sampling=sampling)
         with self._in_place() as base, torch.inference_mode():

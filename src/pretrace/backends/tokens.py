@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -168,27 +169,8 @@ def vocabulary_of(model: object) -> frozenset[str]:
     return frozenset(word for word in (token.lstrip("\u0120\u2581 ") for token in held) if word.isalnum())
 
 
-_PROBES = (
-    "It's 1, 12, 123, 1234 and 1234567 of 3.14159; on 2026-11-26, 0x1F, ٣٤٥ ½ ² Ⅳ",
-    "one  two   three    four          ten\u00a0 fixed\u3000wide",
-    "def f(x):\n    if x == 10:\n        return  x+1\n\tif y:\n\t\tpass  \n\n\n    9\n",
-    " leading",
-    "trailing ",
-    "   three and three   ",
-    "\n\nlines\r\nand\ttabs\t\t1\n \n  2\r\r\n",
-    "我想在2026年の東京で、한국어。！Ａｂ",
-    "مرحبا بالعالم، שָׁלוֹם नमस्ते दुनिया",
-    "ภาษาไทยไม่มีช่องว่าง",
-    "Привет, МИР! Ёлка αβγΣς",
-    "👩\u200d👩\u200d👧 🏳\ufe0f\u200d🌈 👍🏽🙂🙂",
-    "don't I'M we'Ve they'LL you'd 'RE O'Neil l'été it’s 'quoted'",
-    "https://example.org/a_b-c?d=1&e=%20#top someone@mail.example /usr/local/bin",
-    "NASA HTTPServer iPhone XMLHttpRequest CamelCase snake_case UPPERlower ÉCOLE",
-    "cafe\u0301 naïve ﬁne İstanbul straße zero\u200bwidth\ufeff soft\u00adhyphen",
-    '#include <a.h> // x->y; a!=b && c||!d; "q" `q` $x @y ^^ ~~ {}[]() += \\n',
-    "Wait...what?!! --- === *** ___ ......\n\n| a | b |\n|---|---|\n<b>&amp;</b>",
-)
-"""Where pre-tokenizers and normalisers differ: digits, blanks, code, scripts, emoji, contractions, capitals."""
+TOKENIZER_FACTS = tomllib.loads(Path(__file__).with_name("pre_tokenizers.toml").read_text(encoding="utf-8"))
+"""What GGUF files name alone, and probes in which tokenizers differ."""
 KEPT_READER = "tokenizer_read_by.txt"
 """Beside a tokenizer.json that we wrote: what the tokenizer had been read by."""
 _PIECES = 1024  # tokens of the vocabulary in the text that is made of it
@@ -267,7 +249,7 @@ def _read_alike(auto: Any, rust: tokenizers.Tokenizer) -> bool:
     added = [token.content for token in rust.get_added_tokens_decoder().values()]
     size = rust.get_vocab_size()
     pieces = rust.decode(list(range(0, size, max(1, size // _PIECES))), skip_special_tokens=False)
-    texts = [*_PROBES, "x".join(f"{token} {token}y\n" for token in added), pieces]
+    texts = [*TOKENIZER_FACTS["probes"], "x".join(f"{token} {token}y\n" for token in added), pieces]
     ours = [encoding.ids for encoding in rust.encode_batch(texts, add_special_tokens=False)]
     theirs = auto(texts, add_special_tokens=False)["input_ids"]
     return own_specials(auto)[0] == own_specials(rust)[0] and all(

@@ -200,16 +200,11 @@ def _built(source: str, columns: Columns) -> Corpus:
     name = written[1] if written else ""
     if name not in corpora:
         near = difflib.get_close_matches(name, corpora, n=3) if name else []
-        beside = "" if near else suggest(source[:200])
-        cure = (
-            f"; did you mean the corpus {' or '.join(near)}?"
-            if near
-            else "; check the path, or give - for standard input, hub:NAME for a data set of the hub, or the "
-            f"name of a built corpus: {', '.join(corpora)}."
-        )
-        raise TextsError(
-            f"there is no file, folder or corpus {source[:200]!r}{f'.{beside}' if beside else cure}"
-        )
+        cure = f"; did you mean the corpus {' or '.join(near)}?"
+        if not near:
+            beside = suggest(source[:200])
+            cure = f".{beside}" if beside else say("texts.no_corpus", corpora=", ".join(corpora))
+        raise TextsError(f"there is no file, folder or corpus {source[:200]!r}{cure}")
     if named := columns.required(()):
         raise TextsError(
             f"{name} is a built corpus and has no columns to choose from, found {min(named)!r}: leave it out."

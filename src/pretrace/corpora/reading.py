@@ -182,22 +182,26 @@ class TextReading:
         text, named_texts = self.chosen[0] if self.chosen else None, self.columns.named_texts
         gave_way = self.columns.give_way and self.columns.text and text not in named_texts and not self.kinds
         told: dict[str, object] = {
-            f"The folder holds files of several kinds ({kinds}), whose texts differ in line ends and the like: do not "
-            "compare one kind with another.": len(self.kinds) > 1,
-            f"{self.source} has no column {self.columns.text!r}: its texts are those of {text!r}.": gave_way,
-            **{f"{counted(number, 'text')}: {remark}.": number for remark, number in self.remarks.items()},
-            f"{counted(self._surrogates, 'text')} held half a surrogate pair; it was replaced by U+FFFD.": (
-                self._surrogates
-            ),
-            f"{counted(self.blank, 'blank line')} skipped.": self.blank,
-            f"{counted(len(self.left_out), 'file')} in the folder left out: {named(self.left_out)}.": self.left_out,
-            f"{counted(self.unread, 'record')} could not be read: they are in unreadable.jsonl.": self.unread,
-            # where all rows took it there simply are no ids
-            f"{counted(self._unnamed, 'row')} without an id took the row number.": 0
-            < self._unnamed
-            < self._taken,
+            "kinds": len(self.kinds) > 1,
+            "gave_way": gave_way,
+            "surrogates": self._surrogates,
+            "blank": self.blank,
+            "left_out": self.left_out,
+            "unread": self.unread,
+            "unnamed": 0 < self._unnamed < self._taken,  # where all rows took it there simply are no ids
         }
-        return (*self.said, *(note for note, count in told.items() if count))
+        facts = {
+            **{"source": self.source, "kinds": kinds, "column": self.columns.text, "text": text},
+            **{"surrogates": counted(self._surrogates, "text"), "blank": counted(self.blank, "blank line")},
+            **{"files": counted(len(self.left_out), "file"), "left_out": named(self.left_out)},
+            **{"unread": counted(self.unread, "record"), "unnamed": counted(self._unnamed, "row")},
+        }
+        notes = [say(f"texts.notes.{name}", **facts) for name, is_so in told.items() if is_so]
+        remarks = [
+            f"{counted(number, 'text')}: {remark}." for remark, number in self.remarks.items() if number
+        ]
+        at = len([name for name in ("kinds", "gave_way") if told[name]])
+        return (*self.said, *notes[:at], *remarks, *notes[at:])
 
 
 class EveryColumn(TextReading):

@@ -14,14 +14,6 @@ from pretrace.errors import ModelError
 from pretrace.results.wording import say
 
 Kind = Literal["vllm", "completions", "chat"]
-DESCRIBED = {
-    "vllm:URL": "a model behind a vLLM server (extra: server; --served-model, --tokenizer): log-probabilities only",
-    "vllm:MODEL": "a folder or hub id that vLLM opens in this process (extra: vllm): log-probabilities only",
-    "completions:URL": "the same behind /v1/completions with echo: Together, Fireworks, llama-cpp-python, vLLM",
-    "chat:URL": "a model that gives text alone, by chat completions (extra: server): for --access text",
-}
-"""What `--model` takes for servers, with one line each."""
-
 KEYS = ("PRETRACE_API_KEY", "OPENAI_API_KEY")
 """Environment variables that may hold a server's key, the first that is set counts."""
 KEY_HOSTS = "PRETRACE_KEY_HOSTS"
@@ -115,14 +107,9 @@ def refuse_bare_url(model: str) -> None:
         raise ModelError(
             f"{parts.hostname} is the hub: name the model alone, such as EleutherAI/pythia-160m."
         )
-    raise ModelError(
-        f"an address alone does not tell what kind of server is there: write vllm:{parts.scheme}://{parts.netloc} for "
-        "vLLM, completions: for a /v1/completions with echo (--served-model NAME where it "
-        "holds several). A server can be audited if it gives log-probabilities of your text; most chat APIs do not."
-        if not holds_secret(parts)
-        else "an address alone does not tell what kind of server is there, and this one may hold a secret: write "
-        f"vllm:http://host:port, and put the key in {KEYS[0]}."
-    )
+    if holds_secret(parts):
+        raise ModelError(say("servers.bare_secret", key=KEYS[0]))
+    raise ModelError(say("servers.bare", scheme=parts.scheme, host=parts.netloc))
 
 
 def _is(parts: SplitResult, *domains: str) -> bool:
@@ -193,12 +180,8 @@ def api_key(url: str) -> str:
 
 def wants_key(url: str) -> str:
     """What to do where the server at an address wants a key, in half a sentence."""
-    if _may_have_key(url):
-        return f"set {KEYS[0]} (or {KEYS[1]}) to one"
-    return (
-        f"keys are given only to the hosts that {KEY_HOSTS} names (pretrace serve: --key-host), and this is none of "
-        "them"
-    )
+    own = f"set {KEYS[0]} (or {KEYS[1]}) to one"
+    return own if _may_have_key(url) else say("servers.no_key", hosts=KEY_HOSTS)
 
 
 def _may_have_key(url: str) -> bool:
