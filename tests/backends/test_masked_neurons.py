@@ -4,7 +4,7 @@ import numpy as np
 from tiny import SENTENCES, opened
 
 from pretrace.backends import huggingface
-from pretrace.backends._inside import Firings
+from pretrace.backends._inside import firings
 from pretrace.types import Firing, Quantity
 
 STATES = frozenset(
@@ -13,14 +13,6 @@ STATES = frozenset(
     for t in (-0.1, 0.05, 0.3)
     for gated in (False, True)
 )
-
-
-class Masked(Firings):
-    """As on a GPU."""
-
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        self.masked = True
 
 
 def read(model):
@@ -36,7 +28,8 @@ def stacked(traces, state):
 def test_masked_rows_give_what_cut_rows_give(monkeypatch):
     model = opened("llama")
     cut = read(model)
-    monkeypatch.setattr(huggingface, "Firings", Masked)
+    as_on_a_gpu = lambda *given, masked, **how: firings(*given, masked=True, **how)  # noqa: E731
+    monkeypatch.setattr(huggingface, "firings", as_on_a_gpu)
     masked = read(model)
     for state in STATES:
         expected = stacked(cut, state)

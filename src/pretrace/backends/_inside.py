@@ -7,11 +7,11 @@ model, after its final norm: as transformers numbers them, but caught as they pa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from torch import nn
 from torch.utils.hooks import RemovableHandle
 
 from pretrace.errors import ModelError
+from pretrace.results.wording import say
 from pretrace.types import Firing, Hidden, Pool, State
 
 _PLACES = (128, 64, 32, 16, 8, 4, 2, 1)  # numpy.packbits: the first of eight is the highest bit
@@ -58,79 +59,56 @@ def _limit(threshold: float, dtype: torch.dtype) -> float:
     return float(limit)
 
 
-Read = Mapping[State, npt.NDArray[Any]]
+Read = dict[State, npt.NDArray[Any]]
 
 
-class LastToken:
-    """Hidden states at the last token of each row of a pass: `attach` the hooks, `begin` before it with the rows'
-    lengths in tokens, `read` after it. A layer narrower than the widest (OPT's last, in some sizes) is padded with
-    zeros."""
+@contextmanager
+def last_tokens(
+    blocks: Sequence[nn.Module], body: nn.Module, lengths: Sequence[int], states: set[Hidden]
+) -> Iterator[list[Read]]:
+    """One pass over rows of so many tokens while the context lasts; after it the list holds each row's hidden states at
+    its last token, float32. A layer narrower than the widest (OPT's last, in some sizes) is padded with zeros.
+    ModelError for a layer that there is not, that was passed by, or whose states have another form."""
+    count, every = len(blocks) + 1, Hidden() in states
+    wanted = frozenset(range(count) if every else (s.layer for s in states if s.layer is not None))
+    beyond = sorted(layer for layer in wanted if not 0 <= layer < count)
+    if beyond:
+        raise ModelError(f"hidden state {beyond[0]} was wanted; this model has 0 to {count - 1}.")
+    found: dict[int, torch.Tensor] = {}
+    widths: list[int] = []
 
-    def __init__(self, blocks: Sequence[nn.Module], body: nn.Module, *, states: set[Hidden]) -> None:
-        self.blocks, self.body = blocks, body
-        self.states = states
-        count = len(blocks) + 1
-        chosen = range(count) if Hidden() in states else (s.layer for s in states if s.layer is not None)
-        self.wanted = frozenset(chosen)
-        beyond = sorted(layer for layer in self.wanted if not 0 <= layer < count)
-        if beyond:
-            raise ModelError(f"hidden state {beyond[0]} was wanted; this model has 0 to {count - 1}.")
-        self.begin(())
-
-    def begin(self, lengths: Sequence[int]) -> None:
-        """A pass over rows of so many tokens."""
-        self.lengths = lengths
-        self._found: dict[int, torch.Tensor] = {}
-        self._passed = self._widest = 0
-
-    def attach(self) -> list[RemovableHandle]:
-        """Hooks before each block, and after the whole body."""
-        before: list[RemovableHandle] = [
-            block.register_forward_pre_hook(self._before, with_kwargs=True)
-            for block in dict.fromkeys(self.blocks)
-        ]
-        return [*before, self.body.register_forward_hook(self._after)]
-
-    def read(self) -> list[Read]:
-        """For each row its states, float32; ModelError where a block was passed by."""
-        missing = self.wanted - self._found.keys()
-        if missing:
-            raise ModelError(
-                f"hidden state {min(missing)} was wanted, and the model never computed it; use scores that "
-                "need no hidden states."
-            )
-        arrays = {
-            layer: nn.functional.pad(found, (0, self._widest - found.shape[1])).cpu().numpy()
-            for layer, found in self._found.items()
-        }
-        made: list[Read] = []
-        for row in range(len(self.lengths)):
-            stack = [arrays[layer][row] for layer in sorted(arrays)]
-            made.append(
-                {s: np.stack(stack) if s.layer is None else arrays[s.layer][row].copy() for s in self.states}
-            )
-        return made
-
-    def _before(self, block: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self._keep(self._passed, stream(args, kwargs))
-        self._passed += 1
-
-    def _after(self, body: nn.Module, args: tuple[Any, ...], output: Any) -> None:
-        found = output[0] if isinstance(output, tuple) else getattr(output, "last_hidden_state", None)
-        self._keep(len(self.blocks), found)
-
-    def _keep(self, layer: int, hidden: torch.Tensor | None) -> None:
-        self._widest = max(self._widest, 0 if hidden is None else hidden.shape[-1])
-        if layer not in self.wanted:
+    def keep(layer: int, hidden: torch.Tensor | None) -> None:
+        widths.append(0 if hidden is None else hidden.shape[-1])
+        if layer not in wanted:
             return
-        if hidden is None or hidden.dim() != 3 or len(hidden) != len(self.lengths):
-            raise ModelError(
-                f"hidden state {layer} was wanted as [texts, tokens, width], and the model passes it on in "
-                "another form; use scores that need no hidden states."
-            )
-        rows = torch.arange(len(self.lengths), device=hidden.device)
-        last = torch.tensor(self.lengths, device=hidden.device) - 1
-        self._found[layer] = hidden[rows, last].float()
+        if hidden is None or hidden.dim() != 3 or len(hidden) != len(lengths):
+            raise ModelError(say("models.hidden_form", layer=layer))
+        rows = torch.arange(len(lengths), device=hidden.device)
+        found[layer] = hidden[rows, torch.tensor(lengths, device=hidden.device) - 1].float()
+
+    def before(block: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        keep(len(widths), stream(args, kwargs))
+
+    def after(body: nn.Module, args: tuple[Any, ...], output: Any) -> None:
+        keep(
+            count - 1, output[0] if isinstance(output, tuple) else getattr(output, "last_hidden_state", None)
+        )
+
+    handles = [b.register_forward_pre_hook(before, with_kwargs=True) for b in dict.fromkeys(blocks)]
+    made: list[Read] = []
+    with hooked([*handles, body.register_forward_hook(after)]):
+        yield made
+    if missing := wanted - found.keys():
+        raise ModelError(say("models.no_hidden", missing=min(missing)))
+    arrays = {
+        layer: nn.functional.pad(one, (0, max(widths) - one.shape[1])).cpu().numpy()
+        for layer, one in sorted(found.items())
+    }
+    for row in range(len(lengths)):
+        own = {layer: array[row] for layer, array in arrays.items()}
+        made.append(
+            {s: np.stack([*own.values()]) if s.layer is None else own[s.layer].copy() for s in states}
+        )
 
 
 @contextmanager
@@ -181,8 +159,7 @@ _FUNCTIONS: tuple[Callable[[torch.Tensor], torch.Tensor], ...] = (  # GELU stand
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _FeedForward:
+class _FeedForward(NamedTuple):
     """Where one block's neurons are read: what leaves `activation`, or where that is None what enters
     `down`. What enters `down` is also the gated product of a gated layer. `neurons` wide."""
 
@@ -191,8 +168,7 @@ class _FeedForward:
     neurons: int
 
 
-@dataclass(slots=True)
-class _Call:
+class _Call(NamedTuple):
     """A call inside a block: last dimension of what went in and came out, positions, a few of the numbers."""
 
     module: nn.Module
@@ -204,11 +180,10 @@ class _Call:
     left: torch.Tensor
 
 
-@dataclass(slots=True)
-class _BlockModules:
-    width: int = 0
-    positions: int = 0
-    calls: list[_Call] = field(default_factory=list)
+class _CalledBlock(NamedTuple):
+    width: int
+    positions: int
+    calls: list[_Call]
 
 
 def find_feed_forward(
@@ -222,15 +197,13 @@ def find_feed_forward(
     """
     if not blocks:
         return (), "its blocks could not be found"
-    if any(_several(block) for block in blocks):
+    if any(map(_holds_several, blocks)):
         if any("expert" in name for block in blocks for name, _ in block.named_parameters()):
             return (), "it is a mixture of experts, where a token passes through some of the neurons only"
-        return (
-            (),
-            "its blocks hold several networks or stacks of matrices, of which none is known to be the feed-forward",
-        )
+        why = "its blocks hold several networks or stacks of matrices, of which none is known to be the feed-forward"
+        return (), why
     found = []
-    for number, block in enumerate(_observed(blocks, ask), start=1):
+    for number, block in enumerate(_observe_calls(blocks, ask), start=1):
         layer = _feed_forward(block)
         if isinstance(layer, str):
             return (), f"in block {number} {layer}"
@@ -238,27 +211,24 @@ def find_feed_forward(
     return tuple(found), ""
 
 
-def _several(block: nn.Module) -> bool:
+def _holds_several(block: nn.Module) -> bool:
     """Whether a block holds a stack of matrices, or a list of modules: experts, or the heads of a recurrence."""
-    for module in block.modules():
-        if isinstance(module, nn.modules.conv._ConvNd):
-            continue
-        if any(sum(n > 1 for n in p.shape) > 2 for p in module.parameters(recurse=False)):
-            return True
-        if isinstance(module, nn.ModuleList) and len(module) > 1:
-            return True
-    return False
+    return any(
+        (isinstance(module, nn.ModuleList) and len(module) > 1)
+        or any(sum(n > 1 for n in p.shape) > 2 for p in module.parameters(recurse=False))
+        for module in block.modules()
+        if not isinstance(module, nn.modules.conv._ConvNd)
+    )
 
 
-def _observed(blocks: Sequence[nn.Module], ask: Callable[[], object]) -> list[_BlockModules]:
+def _observe_calls(blocks: Sequence[nn.Module], ask: Callable[[], object]) -> list[_CalledBlock]:
     """What is called inside each block, in order, while the model reads something."""
-    seen: list[_BlockModules] = []
+    seen: list[_CalledBlock] = []
 
     def enter(block: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         hidden = stream(args, kwargs)
-        seen.append(
-            _BlockModules() if hidden is None else _BlockModules(hidden.shape[-1], hidden[..., 0].numel())
-        )
+        width, positions = (0, 0) if hidden is None else (hidden.shape[-1], hidden[..., 0].numel())
+        seen.append(_CalledBlock(width, positions, []))
 
     def call(module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
         made = _called(module, args[0] if args else None, output)
@@ -285,12 +255,8 @@ def _called(module: nn.Module, entered: Any, left: Any) -> _Call | None:
     activation = not linear and _elementwise(module, entered, left)
     if not (linear or activation):
         return None
-    size = left[..., 0].numel()
-    return _Call(module, activation, entered.shape[-1], left.shape[-1], size, _few(entered), _few(left))
-
-
-def _few(values: torch.Tensor) -> torch.Tensor:
-    return values.reshape(-1, values.shape[-1])[:, :_SEEN].float().clone()
+    few = [one.reshape(-1, one.shape[-1])[:, :_SEEN].float().clone() for one in (entered, left)]
+    return _Call(module, activation, entered.shape[-1], left.shape[-1], left[..., 0].numel(), *few)
 
 
 def _elementwise(module: nn.Module, entered: torch.Tensor, left: torch.Tensor) -> bool:
@@ -306,12 +272,11 @@ def _elementwise(module: nn.Module, entered: torch.Tensor, left: torch.Tensor) -
     return isinstance(alone, torch.Tensor) and _close(alone, left[..., :1])
 
 
-def _feed_forward(block: _BlockModules) -> _FeedForward | str:
+def _feed_forward(block: _CalledBlock) -> _FeedForward | str:
     """The feed-forward layer of one block, or what is wrong with it, as a clause."""
-    calls = list(enumerate(block.calls))
-    downs = [(i, c) for i, c in calls if not c.activation and c.outward == block.width]
+    downs = [(i, c) for i, c in enumerate(block.calls) if not c.activation and c.outward == block.width]
     pairs = []
-    for i, c in calls:
+    for i, c in enumerate(block.calls):
         after = [down for j, down in downs if j > i and down.inward == c.outward]
         if c.activation and after:
             pairs.append((c, after[-1]))
@@ -325,7 +290,7 @@ def _feed_forward(block: _BlockModules) -> _FeedForward | str:
             return "the activation function was not applied to every token"
         return _FeedForward(activation.module, down.module, down.inward)
     for i, down in reversed(downs):
-        ups = [c for j, c in calls if j < i and not c.activation and c.outward == down.inward > block.width]
+        ups = [c for c in block.calls[:i] if not c.activation and c.outward == down.inward > block.width]
         if ups and any(_close(function(ups[-1].left), down.entered) for function in _FUNCTIONS):
             return _FeedForward(None, down.module, down.inward)
     return "no activation function was found"
@@ -336,112 +301,109 @@ def _close(a: torch.Tensor, b: torch.Tensor) -> bool:
     return a.shape == b.shape and float((a.float() - b.float()).abs().max()) <= 0.01 * float(b.abs().max())
 
 
-class Firings:
-    """Which neurons each row of a pass activates; methods as those of `LastToken`. Rules that differ in their
-    thresholds alone share one reduction a layer."""
+@contextmanager
+def firings(
+    blocks: Sequence[nn.Module],
+    layers: Sequence[_FeedForward],
+    lengths: Sequence[int],
+    states: set[Firing],
+    *,
+    device: torch.device,
+    masked: bool,
+) -> Iterator[list[Read]]:
+    """One pass over rows of so many tokens while the context lasts; after it the list says which neurons each row
+    activates. Rules that differ in their thresholds alone share one reduction a layer. `masked`: all rows at once with
+    what pads them masked, as a GPU is best given them, where a call for each length would take longer. ModelError where
+    a layer was passed by."""
+    kinds: dict[tuple[bool, Pool], list[Firing]] = {}
+    for state in sorted(states, key=lambda s: s.threshold):
+        kinds.setdefault((state.gated, state.pool), []).append(state)
+    widest = max(layer.neurons for layer in layers)
+    found: dict[tuple[bool, Pool], torch.Tensor] = {}
+    for kind, rules in kinds.items():
+        width, dtype = (widest, torch.int32) if kind[1] == "count" else (-(-widest // 8), torch.uint8)
+        found[kind] = torch.zeros((len(lengths), len(rules), len(layers), width), dtype=dtype, device=device)
+    here, seen = [-1], set[tuple[int, bool]]()  # the layer whose block was entered last
 
-    def __init__(
-        self,
-        blocks: Sequence[nn.Module],
-        layers: Sequence[_FeedForward],
-        *,
-        states: set[Firing],
-        device: torch.device,
-    ) -> None:
-        self.blocks, self.layers, self.device = blocks, layers, device
-        self.rules: dict[tuple[bool, Pool], list[Firing]] = {}
-        for state in sorted(states, key=lambda s: s.threshold):
-            self.rules.setdefault((state.gated, state.pool), []).append(state)
-        # A GPU is given all rows at once with what pads them masked: a call for each length would take longer.
-        self.masked = device.type != "cpu"
-        self.begin(())
+    def enter(block: nn.Module, args: tuple[Any, ...]) -> None:
+        here[0] += 1
 
-    def begin(self, lengths: Sequence[int]) -> None:
-        """A pass over rows of so many tokens."""
-        self.lengths = lengths
-        widest = max(layer.neurons for layer in self.layers)
-        self._found: dict[tuple[bool, Pool], torch.Tensor] = {}
-        for kind, rules in self.rules.items():
-            counted = kind[1] == "count"
-            self._found[kind] = torch.zeros(
-                (len(lengths), len(rules), len(self.layers), widest if counted else -(-widest // 8)),
-                dtype=torch.int32 if counted else torch.uint8,
-                device=self.device,
-            )
-        self._layer = -1
-        self._seen: set[tuple[int, bool]] = set()
-
-    def attach(self) -> list[RemovableHandle]:
-        """Hooks before each block, to know the layer, and at the activations and down projections."""
-        handles: list[RemovableHandle] = [
-            b.register_forward_pre_hook(self._enter) for b in dict.fromkeys(self.blocks)
-        ]
-        for gated in {gated for gated, _ in self.rules}:
-            sources = [None if gated else layer.activation for layer in self.layers]
-            downs = [layer.down for layer, a in zip(self.layers, sources, strict=True) if a is None]
-            reduce = partial(self._reduce, gated)
-            handles += [
-                down.register_forward_pre_hook(lambda _, args, reduce=reduce: reduce(args[0]))
-                for down in dict.fromkeys(downs)
-            ]
-            handles += [
-                a.register_forward_hook(lambda _, args, output, reduce=reduce: reduce(output))
-                for a in dict.fromkeys(sources)
-                if a is not None
-            ]
-        return handles
-
-    def read(self) -> list[Read]:
-        """For each row its states; ModelError where a layer was passed by."""
-        wanted = {(layer, gated) for layer in range(len(self.layers)) for gated, _ in self.rules}
-        if self._seen != wanted:
-            raise _unsteady()
-        made: list[dict[Any, Any]] = [{} for _ in self.lengths]
-        for kind, rules in self.rules.items():
-            whole = self._found[kind].cpu().numpy()
-            for row, states in enumerate(made):
-                for number, rule in enumerate(rules):
-                    kept = whole[row, number]
-                    states[rule] = kept.astype(np.uint32) if kind[1] == "count" else kept.copy()
-        return list(made)
-
-    def _enter(self, block: nn.Module, args: tuple[Any, ...]) -> None:
-        self._layer += 1
-
-    def _reduce(self, gated: bool, activations: torch.Tensor) -> None:
+    def reduce(gated: bool, activations: torch.Tensor) -> None:
         """One layer's activations, [texts, positions, neurons] or flattened to [positions, neurons]."""
-        if self._layer >= len(self.layers) or (self._layer, gated) in self._seen:
+        layer = here[0]
+        if layer >= len(layers) or (layer, gated) in seen:
             raise _unsteady()
-        self._seen.add((self._layer, gated))
-        rows = activations.reshape(len(self.lengths), -1, self.layers[self._layer].neurons)
-        for (also, pool), rules in self.rules.items():
-            if also != gated:
-                continue
-            thresholds = [rule.threshold for rule in rules]
-            for some, part in [self._whole(rows, pool)] if self.masked else self._runs(rows):
-                fired = count(part, thresholds) if pool == "count" else bits(part, pool, thresholds)
-                self._found[also, pool][some, :, self._layer, : fired.shape[-1]] = fired
+        seen.add((layer, gated))
+        rows = activations.reshape(len(lengths), -1, layers[layer].neurons)
+        for kind in (one for one in kinds if one[0] == gated):
+            parts = [_whole(rows, lengths, kind[1])] if masked else _runs(rows, lengths)
+            for some, fired in _fired(parts, kinds[kind]):
+                found[kind][some, :, layer, : fired.shape[-1]] = fired
 
-    def _whole(self, rows: torch.Tensor, pool: Pool) -> tuple[slice, torch.Tensor]:
-        """All rows, changed where they are padded so that pooling over every position leaves it out."""
-        lengths = torch.tensor(self.lengths, device=rows.device)
-        padding = (torch.arange(rows.shape[1], device=rows.device) >= lengths[:, None])[:, :, None]
-        if pool == "mean":
-            share = rows.shape[1] / lengths.float()
-            return slice(0, len(rows)), rows.float().masked_fill(padding, 0) * share[:, None, None]
-        return slice(0, len(rows)), rows.masked_fill(padding, -torch.inf)
+    handles: list[RemovableHandle] = [b.register_forward_pre_hook(enter) for b in dict.fromkeys(blocks)]
+    gatings = {gated for gated, _ in kinds}
+    for gated in gatings:
+        handles += _neuron_hooks(layers, gated, partial(reduce, gated))
+    made: list[Read] = []
+    with hooked(handles):
+        yield made
+    if seen != set(product(range(len(layers)), gatings)):
+        raise _unsteady()
+    made += _by_row(kinds, {kind: one.cpu().numpy() for kind, one in found.items()}, len(lengths))
 
-    def _runs(self, rows: torch.Tensor) -> Iterator[tuple[slice, torch.Tensor]]:
-        """Neighbouring rows of one length together, cut to their length: what pads them is left out."""
-        start = 0
-        for stop in range(1, len(self.lengths) + 1):
-            if stop == len(self.lengths) or self.lengths[stop] != self.lengths[start]:
-                yield slice(start, stop), rows[start:stop, : self.lengths[start]]
-                start = stop
+
+def _by_row(
+    kinds: Mapping[Any, Sequence[Firing]], found: Mapping[Any, npt.NDArray[Any]], rows: int
+) -> list[Read]:
+    made: list[Read] = [{} for _ in range(rows)]
+    for kind, rules in kinds.items():
+        for row, number in np.ndindex(found[kind].shape[:2]):
+            fired = found[kind][row, number]
+            made[row][rules[number]] = fired.astype(np.uint32) if kind[1] == "count" else fired.copy()
+    return made
+
+
+def _neuron_hooks(
+    layers: Sequence[_FeedForward], gated: bool, reduce: Callable[[torch.Tensor], None]
+) -> list[RemovableHandle]:
+    """Hooks at what is read of each layer, once a module."""
+    sources = [None if gated else layer.activation for layer in layers]
+    downs = [layer.down for layer, source in zip(layers, sources, strict=True) if source is None]
+    entered = [d.register_forward_pre_hook(lambda _, args: reduce(args[0])) for d in dict.fromkeys(downs)]
+    return entered + [
+        a.register_forward_hook(lambda _, args, output: reduce(output))
+        for a in dict.fromkeys(sources)
+        if a is not None
+    ]
+
+
+def _fired(
+    parts: Iterable[tuple[slice, torch.Tensor]], rules: Sequence[Firing]
+) -> Iterator[tuple[slice, torch.Tensor]]:
+    """What the activations of each part fire by rules of one pool."""
+    pool, thresholds = rules[0].pool, [rule.threshold for rule in rules]
+    for some, part in parts:
+        yield some, count(part, thresholds) if pool == "count" else bits(part, pool, thresholds)
+
+
+def _whole(rows: torch.Tensor, lengths: Sequence[int], pool: Pool) -> tuple[slice, torch.Tensor]:
+    """All rows, changed where they are padded so that pooling over every position leaves it out."""
+    sizes = torch.tensor(lengths, device=rows.device)
+    padding = (torch.arange(rows.shape[1], device=rows.device) >= sizes[:, None])[:, :, None]
+    if pool == "mean":
+        share = rows.shape[1] / sizes.float()
+        return slice(0, len(rows)), rows.float().masked_fill(padding, 0) * share[:, None, None]
+    return slice(0, len(rows)), rows.masked_fill(padding, -torch.inf)
+
+
+def _runs(rows: torch.Tensor, lengths: Sequence[int]) -> Iterator[tuple[slice, torch.Tensor]]:
+    """Neighbouring rows of one length together, cut to their length: what pads them is left out."""
+    start = 0
+    for stop in range(1, len(lengths) + 1):
+        if stop == len(lengths) or lengths[stop] != lengths[start]:
+            yield slice(start, stop), rows[start:stop, : lengths[start]]
+            start = stop
 
 
 def _unsteady() -> ModelError:
-    return ModelError(
-        "neurons were wanted, and this model applied its activation functions otherwise than on the few tokens "
-        "it was looked at with; use scores that need no neurons."
-    )
+    return ModelError(say("models.unsteady_neurons"))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -20,6 +21,7 @@ from pretrace.results.folder import file_hash
 from pretrace.results.output_checks import ADAPTER_CARD as CARD
 from pretrace.results.output_checks import ADAPTER_KEY as KEY
 from pretrace.results.serialization import from_json
+from pretrace.results.wording import say
 from pretrace.types import Backend, Encoded, Quantity, States, Trace, Tuned
 
 if TYPE_CHECKING:
@@ -46,7 +48,11 @@ def attach(backend: Backend, folder: str | Path) -> Tuned:
         )
     folder = Path(folder)
     card = read_card(folder)
-    _check_base(card, backend, folder)
+    base = card["base"]
+    for what, own in (("weights", backend.identity.weights), ("the tokenizer", backend.identity.tokenizer)):
+        if (known := base[what.removeprefix("the ")]) != own:
+            facts = {"what": what, "known": known[:12], "found": own[:12], "name": backend.name}
+            raise ModelError(say("models.other_base", folder=folder, base=base["name"], **facts))
     try:
         with inserted(backend.model, lambda model: PeftModel.from_pretrained(model, str(folder))) as layers:
             _check_complete(layers.model, folder)
@@ -58,14 +64,7 @@ def attach(backend: Backend, folder: str | Path) -> Tuned:
 
 
 _UNFIT = (
-    ValueError,
-    TypeError,
-    LookupError,
-    AttributeError,
-    RuntimeError,
-    OSError,
-    AssertionError,
-    MemoryError,
+    *(ValueError, TypeError, LookupError, AttributeError, RuntimeError, OSError, AssertionError, MemoryError),
     re.error,
 )
 """What peft and torch raise for an adapter whose settings or weights make no sense; what pretrace raises is none."""
@@ -166,8 +165,6 @@ class Layers:
 def inserted(model: Any, wrap: Callable[[Any], PeftModel]) -> Iterator[Layers]:
     """The adapter that `wrap` puts into a transformers model while the context lasts; afterwards the model is as
     it was: its layers, their gradients required or not, no trace of peft."""
-    import warnings
-
     required = [(weight, weight.requires_grad) for weight in model.parameters()]
     try:
         with warnings.catch_warnings():
@@ -240,16 +237,3 @@ def _card(folder: Path) -> dict[str, Any]:
 
 def _damaged(folder: Path, what: str) -> ModelError:
     return ModelError(f"the adapter in {folder} is damaged: {what}; tune it again with `pretrace tune`.")
-
-
-def _check_base(card: Mapping[str, Any], backend: HuggingFace, folder: Path) -> None:
-    base = card["base"]
-    for what, known, found in (
-        ("weights", base["weights"], backend.identity.weights),
-        ("the tokenizer", base["tokenizer"], backend.identity.tokenizer),
-    ):
-        if known != found:
-            raise ModelError(
-                f"the adapter in {folder} was tuned on {base['name']} with {what} {known[:12]}, and {backend.name} has "
-                f"{found[:12]}: an adapter fits only the model it was tuned on; open that one, or tune again on this."
-            )

@@ -119,43 +119,27 @@ def pack_alike(encoded: Sequence[Encoded], budget: int) -> list[tuple[int, ...]]
         else:
             rest[i] = e.length if e.predicted else 0
     batches: list[tuple[int, ...]] = []
-    batch = _AlikeBatch(encoded)
+    rows: list[int] = []
+    depths: list[int] = []
+
+    def fits(shared: int, found: Sequence[int]) -> bool:
+        every = [*rows, *found]
+        longest = max(encoded[i].length for i in every)
+        cost = len(every) * (longest - shared) + (len(depths) + 1) * shared
+        near = not depths or shared >= _NEAR * depths[0]
+        return near and cost <= budget and len(every) * longest <= WIDTH * budget
+
     for (shared, _), found in sorted(sets.items(), key=lambda one: (-one[0][0], one[1][0])):
-        if not batch.takes(shared, found, budget):
-            batches += batch.taken()
-        if batch.takes(shared, found, budget):
-            batch.add(shared, found)
+        if rows and not fits(shared, found):
+            batches.append(tuple(rows))
+            rows, depths = [], []
+        if fits(shared, found):
+            rows += found
+            depths.append(shared)
             continue
         longest = max(encoded[i].length for i in found)
         room = max(1, WIDTH * budget // longest)  # rows
-        own = pack([encoded[i].length - shared for i in found], budget)
-        for some in own:
-            rows = [found[i] for i in some]
-            batches += [tuple(rows[start : start + room]) for start in range(0, len(rows), room)]
-    batches += batch.taken()
-    return batches + pack(rest, budget)
-
-
-class _AlikeBatch:
-    def __init__(self, encoded: Sequence[Encoded]) -> None:
-        self.encoded = encoded
-        self.rows: list[int] = []
-        self.depths: list[int] = []
-
-    def takes(self, shared: int, rows: Sequence[int], limit: int) -> bool:
-        """Whether the set still fits."""
-        all_rows = [*self.rows, *rows]
-        longest = max(self.encoded[i].length for i in all_rows)
-        cost = len(all_rows) * (longest - shared) + (len(self.depths) + 1) * shared
-        near = not self.depths or shared >= _NEAR * self.depths[0]
-        return near and cost <= limit and len(all_rows) * longest <= WIDTH * limit
-
-    def add(self, shared: int, rows: Sequence[int]) -> None:
-        self.rows += rows
-        self.depths.append(shared)
-
-    def taken(self) -> list[tuple[int, ...]]:
-        """The batch, if there is anything in it; then it is empty."""
-        done = [tuple(self.rows)] if self.rows else []
-        self.rows, self.depths = [], []
-        return done
+        for some in pack([encoded[i].length - shared for i in found], budget):
+            own = [found[i] for i in some]
+            batches += [tuple(own[start : start + room]) for start in range(0, len(own), room)]
+    return batches + ([tuple(rows)] if rows else []) + pack(rest, budget)

@@ -32,6 +32,7 @@ from pretrace.backends.prefixes import cache_of, going_on
 from pretrace.cache.location import text_key
 from pretrace.cache.store import Draw
 from pretrace.errors import ModelError, TextsError
+from pretrace.results.wording import say
 from pretrace.types import Backend, Continued, Doubles, Sampling
 
 FORMAT = 1  # part of the fingerprint: raised whenever other continuations would be made
@@ -51,10 +52,7 @@ class Completer:
 
     def __init__(self, backend: Backend, *, budget: int | None = None) -> None:
         if not isinstance(backend, HuggingFace | Adapted):
-            raise ModelError(
-                f"writing texts needs a model with weights here, and {backend.name} runs on a remote server: "
-                "choose another --generator."
-            )
+            raise ModelError(say("models.no_weights", name=backend.name))
         self.backend = backend
         self.name, self.spans = backend.name, backend.spans
         self.facts: Mapping[str, Any] = backend.facts
@@ -74,9 +72,7 @@ class Completer:
         Draw(tokens, sampling, seed)  # which says what is out of range
         asked = list(dict.fromkeys(prompts))
         rows = self._encoded(asked, tokens)
-        uniform = (
-            np.stack([uniform_numbers(p, tokens, seed) for p in asked]) if asked else np.zeros((0, tokens))
-        )
+        uniform = np.array([uniform_numbers(p, tokens, seed) for p in asked]).reshape(-1, tokens)
         made: dict[str, str] = {}
         choose = partial(distribution, banned=self._banned, sampling=sampling)
         with self._in_place() as base, torch.inference_mode():
@@ -133,10 +129,7 @@ def write_on(
     for step in range(uniform.shape[1]):
         logits, kept = next_logits(base, ids, kept, keep=keep)
         if not logits.amax(dim=-1).isfinite().all():
-            raise ModelError(
-                f"{base.name} gave a logit that is not a finite number; try another --dtype (float32 or bfloat16). If "
-                "it stays, the weights are damaged."
-            )
+            raise ModelError(say("models.infinite_logit", name=base.name))
         new = draw(choose(logits, ids), numbers[:, step])
         ids = torch.cat([ids, new[:, None]], dim=1)
         over |= torch.isin(new, last)

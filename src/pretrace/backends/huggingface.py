@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from pretrace.backends._inside import Firings, LastToken, Read, find_blocks, find_feed_forward, hooked
+from pretrace.backends._inside import Read, find_blocks, find_feed_forward, firings, last_tokens
 from pretrace.backends._logits import Sweep, VocabularyReading, read
 from pretrace.backends.beginnings import pack_alike
 from pretrace.backends.loading import LoadedModel, configuration_hash, context_in, load, turning_length
@@ -22,6 +22,7 @@ from pretrace.backends.prefixes import Prefixes, can_go_on
 from pretrace.backends.settings import ModelIdentity, ModelSettings
 from pretrace.backends.tokens import Tokens, pack, padded
 from pretrace.errors import ModelError, one_error
+from pretrace.results.wording import say
 from pretrace.types import (
     Backend,
     Continued,
@@ -39,8 +40,6 @@ from pretrace.types import (
 _TRACE_FORMAT = 1  # part of the fingerprint: raised whenever the numbers of a trace change
 _TIMED = 2.0e10  # parameters times tokens that are computed to time a model: a quarter of a second
 _FEWEST_TIMED, _MOST_TIMED = 16, 256  # tokens of that
-
-_Watches = list[LastToken | Firings]
 
 
 class HuggingFace:
@@ -160,9 +159,8 @@ class HuggingFace:
         alike = any(e.shared for batch in batches for e in batch) and self.begins_once
         begun = Prefixes(self.model.base_model) if alike else None
         for i, batch in enumerate(batches):
-            watches = self._watches(states)
-            with hooked([handle for watch in watches for handle in watch.attach()]), self._one_error():
-                traces = self._traces(batch, want, states, watches, begun)
+            with self._one_error():
+                traces = self._traces(batch, want, states, begun)
             yield i, traces
 
     def work(self, lengths: Sequence[int], /) -> float:
@@ -189,12 +187,7 @@ class HuggingFace:
 
     @torch.inference_mode()
     def _traces(
-        self,
-        batch: Sequence[Encoded],
-        want: Quantity,
-        states: States,
-        watches: _Watches,
-        begun: Prefixes | None,
+        self, batch: Sequence[Encoded], want: Quantity, states: States, begun: Prefixes | None
     ) -> list[Trace]:
         """One forward pass over the batch, padded on the right under the causal mask, so that no attention mask is
         needed; a second one, over what all rows begin with, where that is shared and nothing inside the model is
@@ -203,7 +196,8 @@ class HuggingFace:
         starts = [max(1, len(e.prefix)) for e in batch]
         sweep = self._sweep(Quantity.MOMENTS in want, states)
         # A window that slides over a beginning is not taken up again alike by all families.
-        whole = begun is None or watches or max(map(len, rows)) > self.window
+        looked = any(isinstance(state, Hidden | Firing) for state in states)
+        whole = begun is None or looked or max(map(len, rows)) > self.window
         shared = 0 if whole else min(e.shared for e in batch)
         inside: list[Read] = [{} for _ in batch]
         parts: Sequence[slice | npt.NDArray[np.int64]]
@@ -213,7 +207,7 @@ class HuggingFace:
         else:
             lengths = [len(row) for row in rows]
             predicted = np.stack([starts, lengths], axis=1).astype(np.int64)
-            reading, inside = self._read(torch.from_numpy(padded(rows)[0]), predicted, sweep, watches)
+            reading, inside = self._read(torch.from_numpy(padded(rows)[0]), predicted, sweep, states)
             ends = np.cumsum(predicted[:, 1] - predicted[:, 0]).tolist()
             # parts of the batch's arrays: all traces of a batch are in memory at once anyway
             parts = [slice(a, b) for a, b in zip([0, *ends], ends, strict=False)]
@@ -223,10 +217,7 @@ class HuggingFace:
             if array is not None:
                 array.flags.writeable = False  # and so are its parts
         if not np.isfinite(logp).all():
-            raise ModelError(
-                f"{self.name} in {self.facts['dtype']} gave a log-probability that is not finite; try another "
-                "--dtype (float32 or bfloat16). If it stays, the weights are damaged."
-            )
+            raise ModelError(say("models.infinite", name=self.name, dtype=self.facts["dtype"]))
         written = self._written(rows, starts, states)
         over: dict[State, npt.NDArray[Any]] = {
             state: values.numpy() for state, values in reading.drawn.items()
@@ -299,12 +290,12 @@ class HuggingFace:
         return read(states.index_select(0, chosen), tokens, self.head, sweep), parts
 
     def _read(
-        self, ids: torch.Tensor, predicted: npt.NDArray[np.int64], sweep: Sweep, watches: _Watches
+        self, ids: torch.Tensor, predicted: npt.NDArray[np.int64], sweep: Sweep, states: States
     ) -> tuple[VocabularyReading, list[Read]]:
         """Statistics of the positions [start, stop) of each row, int64 [rows, 2], concatenated row after row, and each
         row's states."""
         if self.split:
-            with _watched(watches, predicted[:, 1].tolist()) as inside:
+            with self._watched(states, predicted[:, 1].tolist()) as inside:
                 hidden = self._body(ids.to(self.device))
             places = np.arange(ids.shape[1])
             chosen = np.flatnonzero((places >= predicted[:, :1]) & (places < predicted[:, 1:]))
@@ -316,7 +307,7 @@ class HuggingFace:
         parts: list[VocabularyReading] = []
         rows: list[Read] = []
         for i, (start, stop) in enumerate(predicted.tolist()):
-            with _watched(watches, [stop]) as inside:
+            with self._watched(states, [stop]) as inside:
                 logits = self._logits(ids[i : i + 1, :stop].to(self.device))[0, start - 1 : stop - 1]
             parts.append(read(logits, ids[i, start:stop].to(self.device), lambda rows: rows, sweep))
             rows += inside
@@ -326,27 +317,31 @@ class HuggingFace:
         drawn = {one: torch.cat([part.drawn[one] for part in parts]) for one in sweep.draws}
         return VocabularyReading(logp, peak, mean, std, drawn), rows
 
-    def _watches(self, states: States) -> _Watches:
-        """What to look at inside the model for the wanted states; ModelError where it cannot be found."""
+    @contextlib.contextmanager
+    def _watched(self, states: States, lengths: Sequence[int]) -> Iterator[list[Read]]:
+        """One pass over rows of so many tokens while the context lasts; after it the list holds the states of each row.
+        ModelError where they cannot be found inside the model."""
         firing = {state for state in states if isinstance(state, Firing)}
         hidden = {state for state in states if isinstance(state, Hidden)}
-        watches: _Watches = []
-        if hidden:
-            if Quantity.HIDDEN not in self.offers:
-                raise ModelError(
-                    f"hidden states were wanted of {self.name} ({self.facts['family']}), and it has no list of "
-                    "blocks that pass on one vector a token. Use scores that need no hidden states."
+        if hidden and Quantity.HIDDEN not in self.offers:
+            raise ModelError(say("models.no_blocks", name=self.name, family=self.facts["family"]))
+        if firing and not self.layers:
+            raise ModelError(
+                f"feed-forward neurons were wanted of {self.name} ({self.facts['family']}), and "
+                f"{self.no_neurons}. Use a dense model, or scores that need no neurons."
+            )
+        found: list[list[Read]] = []
+        rows: list[Read] = []
+        with contextlib.ExitStack() as stack:
+            if hidden:
+                found.append(
+                    stack.enter_context(last_tokens(self.blocks, self.model.base_model, lengths, hidden))
                 )
-            body = self.model.base_model
-            watches.append(LastToken(self.blocks, body, states=hidden))
-        if firing:
-            if not self.layers:
-                raise ModelError(
-                    f"feed-forward neurons were wanted of {self.name} ({self.facts['family']}), and "
-                    f"{self.no_neurons}. Use a dense model, or scores that need no neurons."
-                )
-            watches.append(Firings(self.blocks, self.layers, states=firing, device=self.device))
-        return watches
+            if firing:
+                how = {"device": self.device, "masked": self.device.type != "cpu"}
+                found.append(stack.enter_context(firings(self.blocks, self.layers, lengths, firing, **how)))
+            yield rows
+        rows.extend({s: a for part in found for s, a in part[i].items()} for i in range(len(lengths)))
 
     def _sweep(self, moments: bool, states: States = frozenset()) -> Sweep:
         draws = sorted({s for s in states if isinstance(s, Drawn)}, key=lambda one: (one.k, one.temperature))
@@ -393,10 +388,7 @@ class HuggingFace:
         half = self.dtype != torch.float32
         scale = float(first.abs().max()) + 1.0
         if _apart(first, again) > (5e-3 if half else 2e-5) * scale:
-            raise ModelError(
-                f"{self.name} gives other log-probabilities each time it reads the same text: they say nothing of the "
-                "text. Use another model."
-            )
+            raise ModelError(say("models.random", name=self.name))
         short = ids[:, :5]
         alone = self._all_logp(short)[0]
         early = _apart(first, changed) > (5e-3 if half else 2e-5) * scale
@@ -406,10 +398,7 @@ class HuggingFace:
                 "numbers are no probabilities of a next token. Use a causal language model."
             )
         if _apart(first, first[:1]) <= 1e-6 * scale:
-            raise ModelError(
-                f"{self.name} predicts the same after every text: its weights are all zero, or its output layer was "
-                "not saved. Download it again, or save it anew."
-            )
+            raise ModelError(say("models.constant", name=self.name))
         if not self.split:
             return False  # such a model is asked a text at a time
         mates = torch.cat([torch.nn.functional.pad(short, (0, 5)), ids])
@@ -441,17 +430,6 @@ def usual_budget(device: torch.device) -> int:
 def _apart(one: torch.Tensor, other: torch.Tensor) -> float:
     found = float((one - other).abs().max())
     return found if math.isfinite(found) else math.inf
-
-
-@contextlib.contextmanager
-def _watched(watches: _Watches, lengths: Sequence[int]) -> Iterator[list[Read]]:
-    """One pass while the context lasts; after it the list holds the states of each row."""
-    found: list[Read] = []
-    for watch in watches:
-        watch.begin(lengths)
-    yield found
-    read_off = [watch.read() for watch in watches]
-    found.extend({s: a for one in read_off for s, a in one[i].items()} for i in range(len(lengths)))
 
 
 def open_huggingface(model: str, settings: ModelSettings | None = None) -> HuggingFace:

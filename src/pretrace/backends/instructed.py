@@ -36,6 +36,7 @@ from pretrace.backends.settings import ModelSettings
 from pretrace.cache.store import Batch, Draw, written_once
 from pretrace.corpora.columns import mended
 from pretrace.errors import ModelError
+from pretrace.results.wording import say
 from pretrace.rewrites import readable
 from pretrace.types import Instructed, Sampling, Silent, Written
 
@@ -169,14 +170,11 @@ def open_server(
     """
     url, _, model = source.removeprefix(_SERVER).partition("#")
     if split_url(url) is None or not model:
-        raise ModelError(
-            "a server is written server:http://host:port/v1#model-name, with the name the server knows the model by; "
-            f"found {source[:100]!r}."
-        )
+        raise ModelError(say("models.server", source=source[:100]))
     address = parse_text_address(f"chat:{url}#{model}")
     client = Client(address.url, requests=REQUESTS, seconds=seconds, retries=retries, cures=_CURES)
     return ServerInstructed(
-        Continuing(address, client, _UNLIMITED, cache, instruction="{beginning}", reads_refusals=False)
+        Continuing(address, client, _UNLIMITED, cache=cache, instruction="{beginning}", reads_refusals=False)
     )
 
 

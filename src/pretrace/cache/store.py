@@ -68,8 +68,7 @@ _ADD = (
 _PUT = _ADD.replace("NOTHING", "UPDATE SET checksum = excluded.checksum, body = excluded.body")
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(NamedTuple):
     """What a cache file holds: its folder below the cache, and the words for messages ("trace cache", "traces")."""
 
     folder: str
@@ -126,7 +125,11 @@ class Entries:
         if self._fingerprint is None or not entries:
             return
         bodies = [entry.codec.encode(entry.content) for entry in entries]
-        self._run(lambda connection: _write(connection, entries, bodies))
+        rows = [
+            (one.key, one.label, _checksum(one.key, one.label, body), body)
+            for one, body in zip(entries, bodies, strict=True)
+        ]
+        self._run(lambda connection: _write(connection, entries, rows))
 
     def close(self) -> None:
         """Close the file for good; closing twice is no mistake."""
@@ -147,21 +150,17 @@ class Entries:
             if self._closed:
                 raise ValueError(f"the {self._kind.noun} {self.path} is closed")
             try:
-                return self._attempt(work)
+                try:
+                    return work(self._connected())
+                except _FAILURES as error:
+                    if isinstance(error, sqlite3.Error) and _code(error) not in _DAMAGE:
+                        raise
+                    self._drop()
+                    self._set_aside(error)
+                return work(self._connected())
             except (*_FAILURES, OSError) as error:
                 self._drop()
                 raise OutputError(_refusal(f"{self._kind.noun} {self.path}", error)) from error
-
-    def _attempt(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        try:
-            return work(self._connected())
-        except _FAILURES as error:
-            damaged = isinstance(error, DamagedError | UnicodeDecodeError) or _code(error) in _DAMAGE
-            if not damaged:
-                raise
-            self._drop()
-            self._set_aside(error)
-        return work(self._connected())
 
     def _connected(self) -> sqlite3.Connection:
         if self._connection is None:
@@ -214,10 +213,8 @@ def _connect(path: Path, fingerprint: str) -> sqlite3.Connection:
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=NORMAL")
         connection.execute(f"PRAGMA wal_autocheckpoint={_LOG_PAGES}")
-        wanted = {
-            b"fingerprint": fingerprint.encode("utf-8", "surrogatepass"),
-            b"format": str(FORMAT).encode(),
-        }
+        name = fingerprint.encode("utf-8", "surrogatepass")
+        wanted = {b"fingerprint": name, b"format": str(FORMAT).encode()}
         with transaction(connection):  # also finds out at once whether the file can be written
             for statement in (_META, _ENTRIES):
                 connection.execute(statement)
@@ -282,36 +279,28 @@ def _find(
 
 
 def _write(
-    connection: sqlite3.Connection, entries: Sequence[CacheEntry[Any]], bodies: Sequence[bytes]
+    connection: sqlite3.Connection, entries: Sequence[CacheEntry[Any]], rows: Sequence[tuple[Any, ...]]
 ) -> None:
-    rows = [
-        (key, label, _checksum(key, label, body), body)
-        for (key, label, _, _), body in zip(entries, bodies, strict=True)
-    ]
     with transaction(connection):
         before = connection.total_changes
         connection.executemany(_ADD, rows)
-        if connection.total_changes - before < len(rows):
-            connection.executemany(_PUT, _better(connection, entries, rows))
-
-
-def _better(
-    connection: sqlite3.Connection, entries: Sequence[CacheEntry[Any]], rows: Sequence[tuple[Any, ...]]
-) -> list[tuple[Any, ...]]:
-    """The rows that are to take the place of what is stored, which is damaged or has less in it. What is stored is
-    looked at inside the transaction: another process may have stored something by now."""
-    labels: dict[str, dict[bytes, None]] = {}
-    for entry in entries:
-        labels.setdefault(entry.label, {})[entry.key] = None
-    codecs = {entry.label: entry.codec for entry in entries}
-    there = {label: _find(connection, keys, label, codecs[label]) for label, keys in labels.items()}
-    found = []
-    for entry, row in zip(entries, rows, strict=True):
-        key, label, content, codec = entry
-        if key not in there[label] or codec.better(content, there[label][key]):
-            found.append(row)
-            there[label][key] = content
-    return found
+        if connection.total_changes - before == len(rows):
+            return
+        # What is to take the place of what is stored, which is damaged or has less in it. What is stored is looked at
+        # inside the transaction: another process may have stored something by now.
+        labels: dict[str, list[CacheEntry[Any]]] = {}
+        for entry in entries:
+            labels.setdefault(entry.label, []).append(entry)
+        there = {
+            label: _find(connection, dict.fromkeys(one.key for one in some), label, some[0].codec)
+            for label, some in labels.items()
+        }
+        better = []
+        for (key, label, content, codec), row in zip(entries, rows, strict=True):
+            if key not in there[label] or codec.better(content, there[label][key]):
+                better.append(row)
+                there[label][key] = content
+        connection.executemany(_PUT, better)
 
 
 def _checksum(key: bytes, label: str, body: bytes) -> int:
@@ -388,24 +377,20 @@ def _encode_text(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _decode_text(body: bytes) -> str:
-    return body.decode("utf-8", "surrogatepass")
-
-
 TRACE = EntryCodec(
     _encode_trace, _decode_trace, better=lambda new, old: new.holds != old.holds and old.holds in new.holds
 )
 """A trace without its states; one with more quantities takes the place of one with fewer."""
 STATE = EntryCodec(_encode_array, _decode_array)
 """An array of numbers, to the last bit; it is read-only when it comes back."""
-TEXT = EntryCodec(_encode_text, _decode_text)
+TEXT = EntryCodec(_encode_text, lambda body: body.decode("utf-8", "surrogatepass"))
 WRITTEN: EntryCodec[Written] = EntryCodec(
     lambda written: bytes([written.ended]) + _encode_text(written.text),
-    lambda body: Written(_decode_text(body[1:]), body[0] == 1),
+    lambda body: Written(TEXT.decode(body[1:]), body[0] == 1),
 )
 NEIGHBORS: EntryCodec[tuple[str, ...]] = EntryCodec(
     lambda texts: zlib.compress(_encode_text(json.dumps(texts, ensure_ascii=False))),
-    lambda body: tuple(json.loads(_decode_text(zlib.decompress(body)))),
+    lambda body: tuple(json.loads(TEXT.decode(zlib.decompress(body)))),
     better=lambda new, old: len(new) > len(old),
 )
 """The neighbours of one text are nearly the same text many times over, so they are compressed together. A longer list
@@ -438,10 +423,8 @@ class Draw:
     @property
     def label(self) -> str:
         """The same as text, all of it: what tells the continuations of one prompt apart."""
-        t, p, r = (
-            float(value).hex()
-            for value in (self.sampling.temperature, self.sampling.top_p, self.sampling.repetition_penalty)
-        )
+        how = self.sampling.temperature, self.sampling.top_p, self.sampling.repetition_penalty
+        t, p, r = (float(value).hex() for value in how)
         return f"tokens={int(self.tokens)} temperature={t} top_p={p} repetition_penalty={r} seed={int(self.seed)}"
 
 
@@ -468,13 +451,11 @@ class WrittenStore(Entries, Generic[T]):
 # What keeps nothing for the fingerprint None, and raises OutputError where the folder cannot be written: continuations
 # of a generator, labelled by `Draw.label`; the first neighbours of a text by a proposer; what a model wrote until
 # it was done by its own account, or was cut off.
-open_continuations = partial(
-    WrittenStore[str], Kind("continuations", "cache of generated texts", "continuations"), TEXT
+open_continuations, open_neighbors, open_written = (
+    partial(WrittenStore[str], Kind("continuations", "cache of generated texts", "continuations"), TEXT),
+    partial(WrittenStore[Neighbors], Kind("neighbors", "neighbour cache", "neighbours"), NEIGHBORS),
+    partial(WrittenStore[Written], Kind("written", "cache of written texts", "texts"), WRITTEN),
 )
-open_neighbors = partial(
-    WrittenStore[Neighbors], Kind("neighbors", "neighbour cache", "neighbours"), NEIGHBORS
-)
-open_written = partial(WrittenStore[Written], Kind("written", "cache of written texts", "texts"), WRITTEN)
 
 
 def written_once(fingerprint: str | None, texts: Sequence[str], label: str, write: Write) -> list[Written]:

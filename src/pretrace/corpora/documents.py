@@ -19,6 +19,7 @@ from xml.etree import ElementTree
 from pretrace.corpora.packing import decode_text
 from pretrace.corpora.webpages import decode_page, read_html, read_xhtml
 from pretrace.errors import MissingPackageError, TextsError
+from pretrace.results.wording import say
 
 # The text of `.docx` and `.pdf` files, by python-docx and pypdf (extra `documents`), imported when used.
 
@@ -69,10 +70,7 @@ def _pdf(raw: bytes, encoding: str | None) -> Document:
         raise TextsError("the PDF is cut off: its end mark is not there; fetch it again.")
     text = "\n".join(page for page in pages if page)
     if not text:
-        raise TextsError(
-            "the PDF has no text layer, as scans have none: recognise its text first (OCR, such as ocrmypdf), or "
-            "leave it out."
-        )
+        raise TextsError(say("texts.scan"))
     return Document(text, () if all(pages) else (EMPTY_PAGES,))
 
 

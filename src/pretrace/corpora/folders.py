@@ -7,9 +7,9 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
+from typing import NamedTuple
 
 from pretrace.corpora.columns import listed, mended
 from pretrace.corpora.documents import DOCUMENTS, SOURCE
@@ -17,6 +17,7 @@ from pretrace.corpora.formats import FORMATS, LINES, ending_of, file_rows, looks
 from pretrace.corpora.packing import HEAD, open_unpacked, without_packing
 from pretrace.corpora.reading import SourceRow, TextReading, named
 from pretrace.errors import TextsError
+from pretrace.results.wording import say
 
 _OF_TOOLS = frozenset((".git", ".hg", ".svn", ".cache", "__MACOSX", "__pycache__", ".ipynb_checkpoints"))
 """Folders that tools keep for themselves."""
@@ -29,23 +30,23 @@ _PART = re.compile(r"(.+?)[-.](\d{5})-of-(\d{5})(?:-[0-9a-f]+)?")
 _SPLITS = frozenset(("train", "test", "validation", "valid", "val", "dev"))
 
 
-@dataclass(slots=True)
-class Walk:
+class Walk(NamedTuple):
     """The files below a folder, each once, and what cannot be reached with the reason; by their paths within it."""
 
-    files: dict[str, Path] = field(default_factory=dict)
-    faults: dict[str, str] = field(default_factory=dict)
+    files: dict[str, Path]
+    faults: dict[str, str]
 
 
 def walk(folder: Path) -> Walk:
     """All that lies below a folder, in the order of the paths; links are followed, each file once. Folders that tools
     keep are passed over. OSError where the folder itself cannot be read."""
-    found, files, links = Walk(), dict[tuple[int, int], list[Path]](), []
+    faults: dict[str, str] = {}
+    files, links = dict[tuple[int, int], list[Path]](), []
     seen: set[tuple[int, int]] = set()
     waiting, linked = [folder], list[Path]()
     while waiting or linked:
         here = waiting.pop() if waiting else linked.pop(0)
-        for path, known in _inside(here, folder, found, seen):
+        for path, known in _inside(here, folder, faults, seen):
             if stat.S_ISDIR(known.st_mode):
                 if path.name not in _OF_TOOLS:
                     (linked if path.is_symlink() else waiting).append(path)
@@ -55,13 +56,12 @@ def walk(folder: Path) -> Walk:
                 files.setdefault((known.st_dev, known.st_ino), []).append(path)
     for known, path in links:
         files.setdefault((known.st_dev, known.st_ino), [path])
-    every = {_within(folder, path): path for paths in files.values() for path in paths}
-    found.files = dict(sorted(every.items()))
-    return found
+    every = {path.relative_to(folder).as_posix(): path for paths in files.values() for path in paths}
+    return Walk(dict(sorted(every.items())), faults)
 
 
 def _inside(
-    here: Path, top: Path, found: Walk, seen: set[tuple[int, int]]
+    here: Path, top: Path, faults: dict[str, str], seen: set[tuple[int, int]]
 ) -> Iterator[tuple[Path, os.stat_result]]:
     """What lies in a folder, links followed, the first time that it is come to; what cannot be reached is told."""
     try:
@@ -71,20 +71,15 @@ def _inside(
     except OSError as error:
         if here == top:
             raise
-        found.faults[_within(top, here)] = error.strerror or str(error)
-        return
+        inside = []
+        faults[here.relative_to(top).as_posix()] = error.strerror or str(error)
     for path in inside:
         try:
-            known = path.stat()
+            yield path, path.stat()
         except OSError as error:
             missing = path.is_symlink() and isinstance(error, FileNotFoundError)
-            found.faults[_within(top, path)] = "it is a link to nothing" if missing else str(error.strerror)
-            continue
-        yield path, known
-
-
-def _within(folder: Path, path: Path) -> str:
-    return path.relative_to(folder).as_posix()
+            why = "it is a link to nothing" if missing else str(error.strerror)
+            faults[path.relative_to(top).as_posix()] = why
 
 
 def is_about(name: str) -> bool:
@@ -121,10 +116,9 @@ def folder_rows(folder: Path, reading: TextReading) -> Iterator[SourceRow]:
     found = walk(folder)
     tables, documents = _sorted_out(found, reading)
     if tables and documents:
-        raise TextsError(
-            f"{reading.source} holds tables ({named([*tables])}) and documents ({named([*documents])}): say which are "
-            f'the texts, as in --files "*{ending_of(next(iter(tables)))}", or name a folder in it.'
-        )
+        sides = {"tables": named([*tables]), "documents": named([*documents])}
+        ending = ending_of(next(iter(tables)))
+        raise TextsError(say("texts.both_kinds", source=reading.source, **sides, ending=ending))
     for name, why in found.faults.items():
         if is_hidden(name):
             reading.left_out.append(name)
@@ -135,10 +129,7 @@ def folder_rows(folder: Path, reading: TextReading) -> Iterator[SourceRow]:
         return
     if not documents:
         endings = ", ".join(sorted(DOCUMENTS))
-        raise TextsError(
-            f"{reading.source} holds no .txt file, no document ({endings}; a README is none) and no table: name a file "
-            "in it, another folder, or which of its files are texts with --files."
-        )
+        raise TextsError(say("texts.no_texts", source=reading.source, endings=endings))
     plain = set(documents.values()) == {".txt"}
     for name, kind in documents.items():
         for row in file_rows(found.files[name], reading, SOURCE if kind == ".txt" else kind):
@@ -155,10 +146,7 @@ def _sorted_out(found: Walk, reading: TextReading) -> tuple[dict[str, Path], dic
         if not (kind and (path.is_file() or path.is_fifo())):
             reading.left_out.append(mended(name)[0])
         elif not path.is_file():
-            raise TextsError(
-                f"{reading.source} holds {mended(name)[0]!r}, which is a pipe or a device and no file: take it out of "
-                "the folder."
-            )
+            raise TextsError(say("texts.pipe", source=reading.source, file=mended(name)[0]))
         elif kind in FORMATS and kind != ".txt":
             tables[name] = path
         else:
@@ -228,10 +216,8 @@ def _of_split(tables: Mapping[str, Path], reading: TextReading) -> dict[str, Pat
             parts.setdefault((str(Path(name).with_name(part[1])), int(part[3])), set()).add(int(part[2]))
     for (name, number), there in parts.items():
         if len(there) < number:
-            raise TextsError(
-                f"{reading.source} holds {len(there)} of the {number} parts of {name}: fetch the others, or name the "
-                "files to read with --files."
-            )
+            facts = {"source": reading.source, "there": len(there), "number": number, "name": name}
+            raise TextsError(say("texts.parts", **facts))
     return dict(chosen)
 
 

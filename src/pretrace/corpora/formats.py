@@ -34,6 +34,7 @@ from pretrace.corpora.packing import (
 from pretrace.corpora.reading import SourceRow, TextReading
 from pretrace.corpora.webpages import FEEDS, feed_rows
 from pretrace.errors import TextsError
+from pretrace.results.wording import say, sentences_of
 
 _FIELD_LIMIT = 10 * 1024 * 1024
 """Longest field of a CSV file in characters: a quote that is never closed stops here."""
@@ -46,15 +47,6 @@ LINES = (".jsonl", ".ndjson", ".json")
 """Endings of JSON, one object a line or a list of objects."""
 ARCHIVES = (".warc", ".wet")
 """Endings of web archives, which are corpora to be searched and no texts."""
-_CURES = {
-    ".xlsx": "save the sheet as .csv",
-    ".ods": "save the sheet as .csv",
-    ".doc": "save it as .docx",
-    ".odt": "save it as .docx",
-    ".rtf": "save it as .docx",
-    ".zip": "unpack it and give the folder",
-    ".tar": "unpack it and give the folder",
-}
 
 
 def file_rows(address: Path | str, reading: TextReading, kind: str = "") -> Iterator[SourceRow]:
@@ -81,12 +73,11 @@ def rows_in(
         raise TextsError(f"{source} is a web archive, which `pretrace scan --corpus` searches: give texts.")
     else:
         endings = ", ".join((*FORMATS, *DOCUMENTS, *FEEDS))
-        cure = _CURES.get(ending_of(name))
+        cure = sentences_of("texts.save_as").get(ending_of(name))
         raise TextsError(
             f"{source} is of no kind that is read: {cure}."
             if cure
-            else f"{source}: its name does not tell its format; give a file that ends in {endings} (each also packed: "
-            f'{", ".join(PACKED)}), a folder of such files, or name source code with --files, as in --files "*.py".'
+            else say("texts.no_format", source=source, endings=endings, packed=", ".join(PACKED))
         )
 
 

@@ -12,13 +12,12 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import urlsplit
 
 from pretrace.corpora.reading import SourceRow, TextReading
 from pretrace.errors import MissingPackageError, TextsError
-
-T = TypeVar("T")
+from pretrace.results.wording import say
 
 _SECONDS_TO_REACH = 3.0
 """How long the hub's host may take to answer before its data sets are looked for in the cache alone."""
@@ -35,10 +34,15 @@ def open_table(address: str, split: str | None = None) -> tuple[str, Any]:
         raise MissingPackageError("datasets", "reading from the Hugging Face hub")
     import datasets
 
-    name, config, named = _parts(address)
+    name, *rest = address.split(":")
+    if not name or len(rest) > 2:
+        raise TextsError(f"'hub:{address}' is not a data set of the hub: write hub:NAME[:CONFIG][:SPLIT].")
+    config, named = [*rest, "", ""][:2]
+    if config and len(rest) == 1 and config not in _ask_hub(name, datasets.get_dataset_config_names, name):
+        config, named = "", config
     split = named or split or _only_split(name, config)
-    table = _asked_of_hub(name, lambda: datasets.load_dataset(name, config, split=split))
-    return f"{name}:{config or ''}:{split}", table
+    table = _ask_hub(name, datasets.load_dataset, name, config or None, split=split)
+    return f"{name}:{config}:{split}", table
 
 
 def table_rows(table: Any, reading: TextReading) -> Iterator[SourceRow]:
@@ -49,33 +53,19 @@ def table_rows(table: Any, reading: TextReading) -> Iterator[SourceRow]:
         yield SourceRow(row)
 
 
-def _parts(address: str) -> tuple[str, str | None, str | None]:
-    name, *rest = address.split(":")
-    if not name or len(rest) > 2:
-        raise TextsError(f"'hub:{address}' is not a data set of the hub: write hub:NAME[:CONFIG][:SPLIT].")
-    if len(rest) == 2:
-        return name, rest[0] or None, rest[1] or None
-    if not rest or not rest[0]:
-        return name, None, None
+def _only_split(name: str, config: str) -> str:
     import datasets
 
-    configs = _asked_of_hub(name, lambda: datasets.get_dataset_config_names(name))
-    return (name, rest[0], None) if rest[0] in configs else (name, None, rest[0])
-
-
-def _only_split(name: str, config: str | None) -> str:
-    import datasets
-
-    splits: list[str] = _asked_of_hub(name, lambda: datasets.get_dataset_split_names(name, config))
+    splits: list[str] = _ask_hub(name, datasets.get_dataset_split_names, name, config or None)
     if len(splits) == 1:
         return splits[0]
-    where = f"hub:{name}:{config or ''}"
+    where = f"hub:{name}:{config}"
     if not splits:
         raise TextsError(f"hub:{name} does not list its splits: name one, as in {where}:test.")
     raise TextsError(f"hub:{name} has the splits {', '.join(splits)}: name one, as in {where}:{splits[0]}.")
 
 
-def _asked_of_hub(name: str, ask: Callable[[], T]) -> T:
+def _ask_hub(name: str, ask: Callable[..., Any], *what: Any, **how: Any) -> Any:
     """The answer of the hub, or a TextsError that says what to do where there is none."""
     from datasets.exceptions import DatasetsError
     from huggingface_hub.errors import HfHubHTTPError
@@ -86,14 +76,11 @@ def _asked_of_hub(name: str, ask: Callable[[], T]) -> T:
     unreachable = _unreachable(name)
     try:
         with _offline(bool(unreachable)):
-            return ask()
+            return ask(*what, **how)
     except failures as error:
         cause = error.__cause__ or error
         reason = unreachable or " ".join(str(cause).split()).rstrip(".") or type(cause).__name__
-        raise TextsError(
-            f"hub:{name} cannot be had: {reason[:300]}. Check the name; without a network, download the data set "
-            "elsewhere and give the path of its parquet, CSV or JSON lines file."
-        ) from None
+        raise TextsError(say("texts.hub", name=name, reason=reason[:300])) from None
 
 
 def _unreachable(name: str) -> str:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pretrace.corpora.reading import counted, refuse_repeated_ids
 from pretrace.errors import TextsError
 from pretrace.registry import require
+from pretrace.results.wording import say
 from pretrace.types import Backend, Corpus, Encoded, Text
 
 _ENCODED_TOGETHER = 64
@@ -102,10 +103,7 @@ class _Cutter:
         size = len(ahead)
         while not _fits(self._encode(ahead[:size]), self.limit):
             if size == 1:
-                raise TextsError(
-                    f"the text {self.text.id!r} has a character that alone takes more than {self.limit} tokens: "
-                    "allow longer windows."
-                )
+                raise TextsError(say("texts.long_character", id=self.text.id, limit=self.limit))
             size //= 2
         return size
 

@@ -67,10 +67,7 @@ class Sketches:
 
 
 def link(
-    sketches: Sketches,
-    codes: npt.NDArray[np.integer],
-    first: Numbers,
-    sides: Sequence[slice | Bools],
+    sketches: Sketches, codes: npt.NDArray[np.integer], first: Numbers, sides: Sequence[slice | Bools]
 ) -> Numbers:
     """For each document the one that it is linked to, itself where to none: beyond `first` [documents], each with those
     of its side that say mostly the same. `codes` [texts] are the documents of the texts; a text is on one side."""

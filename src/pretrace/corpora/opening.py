@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, TypeGuard, cast
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from pretrace.corpora.reading import EveryColumn, SourceRow, TextReading, Unread
 from pretrace.corpora.webpages import FEEDS
 from pretrace.errors import TextsError, suggest
 from pretrace.registry import Registry, corpora
+from pretrace.results.wording import say
 from pretrace.settings import option
 from pretrace.types import Card, Corpus, Text
 
@@ -85,61 +86,52 @@ def open_corpus(source: Texts, columns: Columns = USUAL) -> Corpus:
     Raises TextsError where there is no such source or an item is neither text nor row, ExpressionError where a
     parameter of a built corpus is wrong.
     """
-    if not isinstance(source, str | Path):
-        return TextReading(columns, GIVEN).corpus(_given(source), GIVEN)
-    if isinstance(source, str) and source != "-" and not _is_file(source):
-        return _built(source, columns)
-    name, called, rows = resolve_source(source, columns)
-    reading = TextReading(columns, called)
-    return reading.corpus(rows(reading), name)
+    if isinstance(source, str | Path):
+        if _names_corpus(source):
+            return _built(source, columns)
+        stream = TextStream(*resolve_source(source, columns), columns=columns)
+    else:
+        stream = TextStream(GIVEN, GIVEN, lambda reading: _given(source), columns=columns)
+    return stream.corpus_of(tuple(stream.texts()))
 
 
 Rows = Callable[[TextReading], Iterator[SourceRow]]
 
 
 def resolve_source(source: str | Path, columns: Columns = USUAL) -> tuple[str, str, Rows]:
-    """What a corpus is named, what messages call its source, and its rows; a data set of the hub is opened."""
+    """What a corpus is named, what messages call its source, and its rows: of a file, a folder, a pipe, an address that
+    fsspec opens, `-` (standard input), or a data set of the hub, which is opened."""
     if isinstance(source, str) and source.startswith("hub:"):
         name, table = open_table(source.removeprefix("hub:"), columns.split)
         return name, f"hub:{name}", partial(table_rows, table)
-    rows = partial(rows_of, source)
     if source == "-":
-        return "standard input", "standard input", rows
-    if isinstance(source, str) and _is_address(source):
-        return _name_of_path(Path(source.partition("?")[0])), source, rows
-    _refuse_missing(Path(source))
-    return _name_of_path(Path(source)), shown(Path(source)), rows
-
-
-def _is_address(source: str) -> bool:
-    return "://" in source and not path_exists(Path(source))
+        return "standard input", "standard input", lambda reading: _stream_rows(standard_input(), reading)
+    path = Path(source)
+    if isinstance(source, str) and "://" in source and not path_exists(path):
+        return _name_of_path(Path(source.partition("?")[0])), source, partial(file_rows, source)
+    _refuse_missing(path)
+    return _name_of_path(path), shown(path), partial(_path_rows, path)
 
 
 def rows_of(source: str | Path, reading: TextReading) -> Iterator[SourceRow]:
-    """The rows of whatever has some: a file, a folder, a pipe, an address that fsspec opens, a data set of the hub, or
-    `-`, standard input. TextsError for whatever is wrong with it; MissingPackageError where a reader is not
-    installed."""
-    if source == "-":
-        yield from _stream_rows(standard_input(), reading)
-    elif isinstance(source, str) and source.startswith("hub:"):
-        yield from resolve_source(source, reading.columns)[2](reading)
-    elif isinstance(source, str) and _is_address(source):
-        yield from file_rows(source, reading)
-    else:
-        path = Path(source)
-        _refuse_missing(path)
-        with unreadable_explained(reading.source):
-            if path.is_dir():
-                yield from folder_rows(path, reading)
-            elif path.is_fifo():
-                with path.open("rb") as pipe:
-                    yield from _stream_rows(pipe, reading)
-            else:
-                if reading.columns.split is not None and not reading.columns.give_way:
-                    raise TextsError(f"{reading.source} is a file, and has no splits: leave out --split.")
-                chosen = reading.columns.files
-                source_code = chosen is not None and matches(path.name, chosen) and not _has_format(path)
-                yield from file_rows(path, reading, SOURCE if source_code else "")
+    """The rows of whatever `resolve_source` finds. TextsError for whatever is wrong with it; MissingPackageError where
+    a reader is not installed."""
+    yield from resolve_source(source, reading.columns)[2](reading)
+
+
+def _path_rows(path: Path, reading: TextReading) -> Iterator[SourceRow]:
+    columns = reading.columns
+    with unreadable_explained(reading.source):
+        if path.is_dir():
+            yield from folder_rows(path, reading)
+        elif path.is_fifo():
+            with path.open("rb") as pipe:
+                yield from _stream_rows(pipe, reading)
+        else:
+            if columns.split is not None and not columns.give_way:
+                raise TextsError(f"{reading.source} is a file, and has no splits: leave out --split.")
+            chosen = columns.files is not None and matches(path.name, columns.files)
+            yield from file_rows(path, reading, SOURCE if chosen and not _has_format(path) else "")
 
 
 def _stream_rows(stream: BinaryIO, reading: TextReading) -> Iterator[SourceRow]:
@@ -152,9 +144,11 @@ def _stream_rows(stream: BinaryIO, reading: TextReading) -> Iterator[SourceRow]:
         buffered.detach()  # or it would close standard input when it goes
 
 
-def _is_file(source: str) -> bool:
-    """Whether a word names something that has rows, and not a corpus that is built."""
-    return source.startswith("hub:") or "://" in source or bool(source.strip() and path_exists(Path(source)))
+def _names_corpus(source: str | Path) -> TypeGuard[str]:
+    """Whether a word names a corpus that is built, and not something that has rows."""
+    if not isinstance(source, str) or source == "-" or source.startswith("hub:") or "://" in source:
+        return False
+    return not (source.strip() and path_exists(Path(source)))
 
 
 def operand(source: str) -> str:
@@ -174,10 +168,7 @@ def _given(items: object) -> Iterator[SourceRow]:
     if isinstance(items, set | frozenset):
         raise TextsError("a set was given, which has no order: give a list, such as sorted(texts).")
     if isinstance(items, Mapping | bytes) or not isinstance(items, Iterable):
-        raise TextsError(
-            f"{kind_of(items)} was given where texts were wanted: give a path, or a list of strings or of rows "
-            "such as {'text': '…', 'label': 1}."
-        )
+        raise TextsError(say("texts.no_items", what=kind_of(items)))
     for number, item in enumerate(items):
         if isinstance(item, str | bytes):
             yield SourceRow({"text": item})
@@ -186,10 +177,7 @@ def _given(items: object) -> Iterator[SourceRow]:
                 {name: cell.item() if isinstance(cell, np.generic) else cell for name, cell in item.items()}
             )
         else:
-            raise TextsError(
-                f"{GIVEN}: row {number} is {kind_of(item)}; give a string, or a dict such as "
-                "{'text': '…', 'label': 1}."
-            )
+            raise TextsError(say("texts.no_row", source=GIVEN, number=number, what=kind_of(item)))
 
 
 def _rows_of_table(items: Any) -> Any:
@@ -212,16 +200,11 @@ def _built(source: str, columns: Columns) -> Corpus:
     name = written[1] if written else ""
     if name not in corpora:
         near = difflib.get_close_matches(name, corpora, n=3) if name else []
-        beside = "" if near else suggest(source[:200])
-        cure = (
-            f"; did you mean the corpus {' or '.join(near)}?"
-            if near
-            else "; check the path, or give - for standard input, hub:NAME for a data set of the hub, or the "
-            f"name of a built corpus: {', '.join(corpora)}."
-        )
-        raise TextsError(
-            f"there is no file, folder or corpus {source[:200]!r}{f'.{beside}' if beside else cure}"
-        )
+        cure = f"; did you mean the corpus {' or '.join(near)}?"
+        if not near:
+            beside = suggest(source[:200])
+            cure = f".{beside}" if beside else say("texts.no_corpus", corpora=", ".join(corpora))
+        raise TextsError(f"there is no file, folder or corpus {source[:200]!r}{cure}")
     if named := columns.required(()):
         raise TextsError(
             f"{name} is a built corpus and has no columns to choose from, found {min(named)!r}: leave it out."
@@ -297,8 +280,7 @@ def further_columns(source: str, columns: Columns, corpus: Corpus) -> dict[str, 
     path = Path(source)
     if not path_exists(path) or not path.is_file():
         return {}
-    reading = EveryColumn(columns, shown(path))
-    further = {}
+    reading, further = EveryColumn(columns, shown(path)), {}
     read = {role: name for role, name in columns.others(()).items() if role != "label"}
     for text, row in zip(corpus.texts, rows_of(path, reading), strict=False):
         left = {*read.values(), *columns.pick_texts(row.fields.keys(), reading.source), *columns.more}
@@ -351,7 +333,13 @@ class TextStream:
     cannot be read is left out, and `texts` tells of it."""
 
     def __init__(
-        self, name: str, source: str, columns: Columns, rows: Rows, *, skip_unreadable: bool = False
+        self,
+        name: str,
+        source: str,
+        rows: Rows = lambda reading: iter(()),
+        *,
+        columns: Columns = USUAL,
+        skip_unreadable: bool = False,
     ) -> None:
         self.name, self.source = name, source
         self.card: Card | None = None
@@ -367,6 +355,11 @@ class TextStream:
         yield from reading.stream(self._rows(reading))
         self.notes = reading.notes
 
+    def corpus_of(self, texts: tuple[Text, ...]) -> Corpus:
+        """The corpus of these texts of the stream. TextsError for repeated ids."""
+        refuse_repeated_ids([text.id for text in texts], self.source)
+        return Corpus(self.name, texts, self.source, self.notes, self.card)
+
     def whole(self, most: int, tell: OnUnreadable | None = None) -> Corpus | None:
         """The corpus, where it has at most so many texts; None otherwise. TextsError for repeated ids."""
         unread: list[Unreadable] = []
@@ -375,37 +368,34 @@ class TextStream:
             return None
         for one in unread if tell else ():
             cast(OnUnreadable, tell)(one)
-        refuse_repeated_ids([text.id for text in texts], self.source)
-        return Corpus(self.name, texts, self.source, self.notes, self.card)
+        return self.corpus_of(texts)
 
 
 class GivenStream(TextStream):
     """The texts of a corpus that is in memory."""
 
     def __init__(self, corpus: Corpus) -> None:
-        super().__init__(corpus.name, corpus.source, USUAL, lambda reading: iter(()))
+        super().__init__(corpus.name, corpus.source)
         self.corpus, self.card, self.notes = corpus, corpus.card, corpus.notes
 
     def texts(self, tell: OnUnreadable | None = None) -> Iterator[Text]:
-        """The texts in order."""
         return iter(self.corpus.texts)
 
-    def whole(self, most: int, tell: OnUnreadable | None = None) -> Corpus | None:
-        """The corpus, where it has at most so many texts."""
-        return self.corpus if len(self.corpus) <= most else None
+    def corpus_of(self, texts: tuple[Text, ...]) -> Corpus:
+        return self.corpus
 
 
 def open_stream(source: str | Path, columns: Columns = USUAL, *, skip_unreadable: bool = False) -> TextStream:
     """The stream of what a source names, as `open_corpus` reads it; errors of a record come when it is reached."""
-    if isinstance(source, str) and source != "-" and not _is_file(source):
-        return GivenStream(open_corpus(source, columns))
+    if _names_corpus(source):
+        return GivenStream(_built(source, columns))
     name, called, rows = resolve_source(source, columns)
     if source == "-":
         rows = _copied(standard_input())
     elif called == shown(Path(source)) and Path(source).is_fifo():
         with unreadable_explained(called), Path(source).open("rb") as pipe:
             rows = _copied(pipe)
-    return TextStream(name, called, columns, rows, skip_unreadable=skip_unreadable)
+    return TextStream(name, called, rows, columns=columns, skip_unreadable=skip_unreadable)
 
 
 def _copied(stream: BinaryIO) -> Rows:

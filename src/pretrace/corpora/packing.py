@@ -85,7 +85,7 @@ def unpack_stream(stream: io.BufferedReader, source: str) -> io.BufferedReader:
             else f"{source} is a git-annex pointer, not the file: run `git annex get` in its repository."
         )
     packing = packing_of(head)
-    return io.BufferedReader(_Unpacked(stream, packing), 1 << 20) if packing else stream
+    return io.BufferedReader(_Pieces(stream, _unpacked(stream, packing)), 1 << 20) if packing else stream
 
 
 def place_of(stream: Any, read: int) -> int:
@@ -97,12 +97,11 @@ def place_of(stream: Any, read: int) -> int:
         return read
 
 
-class _Made(io.RawIOBase):
+class _Pieces(io.RawIOBase):
     """A stream whose bytes are made of those of another one, `under`, a piece at a time."""
 
-    def __init__(self, under: IO[bytes]) -> None:
-        self.under = under
-        self._output = memoryview(b"")
+    def __init__(self, under: IO[bytes], pieces: Iterator[bytes]) -> None:
+        self.under, self._pieces, self._output = under, pieces, memoryview(b"")
 
     def readable(self) -> bool:
         return True
@@ -110,50 +109,43 @@ class _Made(io.RawIOBase):
     def readinto(self, space: Any) -> int:
         """Fill the space with what follows."""
         while not len(self._output):
-            if not self._advance():
+            piece = next(self._pieces, None)
+            if piece is None:
                 return 0
+            self._output = memoryview(piece)
         size = min(len(space), len(self._output))
         space[:size] = self._output[:size]
         self._output = self._output[size:]
         return size
 
-    def _advance(self) -> bool:
-        """Make some more `_output`; False at the end."""
-        raise NotImplementedError
 
-
-class _Unpacked(_Made):
+def _unpacked(under: IO[bytes], packing: str) -> Iterator[bytes]:
     """The bytes of a packed stream, of as many streams as stand behind each other in it."""
-
-    def __init__(self, under: IO[bytes], packing: str) -> None:
-        super().__init__(under)
-        self._packing, self._input = packing, b""
-        self._one = _decompressor(packing)
-
-    def _advance(self) -> bool:
-        is_zst = self._packing == "zst"
-        if self._one.eof:
-            rest = self._input.lstrip(b"\0")  # padding, which gz and xz allow
-            while not rest:
-                some = self.under.read(_PIECE)
-                if not some:
-                    return False
-                rest = some.lstrip(b"\0")
-            self._input = rest + self.under.read(16)
-            if packing_of(self._input) != self._packing:
-                raise OSError(f"bytes that are not {self._packing} stand behind its end")
-            self._one = _decompressor(self._packing)
-        elif not self._input and getattr(self._one, "needs_input", True):
-            self._input = self.under.read(_ZST_PIECE if is_zst else _PIECE)
-            if not self._input:
-                raise EOFError(f"its {self._packing} stream is cut off")
+    is_zst = packing == "zst"
+    given, one = b"", _decompressor(packing)
+    while True:
+        if not given and getattr(one, "needs_input", True):
+            given = under.read(_ZST_PIECE if is_zst else _PIECE)
+            if not given:
+                raise EOFError(f"its {packing} stream is cut off")
         try:
-            made = self._one.decompress(self._input, *(() if is_zst else (1 << 20,)))
+            made = one.decompress(given, *(() if is_zst else (1 << 20,)))
         except (zlib.error, lzma.LZMAError, zstandard.ZstdError, OSError, EOFError) as error:
-            raise OSError(f"its {self._packing} stream is damaged: {error}") from None
-        self._input = self._one.unused_data if self._one.eof else getattr(self._one, "unconsumed_tail", b"")
-        self._output = memoryview(made)
-        return True
+            raise OSError(f"its {packing} stream is damaged: {error}") from None
+        yield made
+        if not one.eof:
+            given = getattr(one, "unconsumed_tail", b"")
+            continue
+        given = one.unused_data.lstrip(b"\0")  # padding, which gz and xz allow
+        while not given:
+            some = under.read(_PIECE)
+            if not some:
+                return
+            given = some.lstrip(b"\0")
+        given += under.read(16)
+        if packing_of(given) != packing:
+            raise OSError(f"bytes that are not {packing} stand behind its end")
+        one = _decompressor(packing)
 
 
 def _decompressor(packing: str) -> Any:
@@ -217,25 +209,19 @@ def as_utf8(stream: io.BufferedReader, source: str, named: str | None = None) ->
         elif _looks_like_utf16(head):
             raise TextsError(not_utf8(head, source))
         return stream
-    return io.BufferedReader(_Decoded(stream, encoding, source), 1 << 20)
+    return io.BufferedReader(_Pieces(stream, _encoded_anew(stream, encoding, source)), 1 << 20)
 
 
-class _Decoded(_Made):
-    """A stream of another encoding as UTF-8."""
-
-    def __init__(self, under: IO[bytes], encoding: str, source: str) -> None:
-        super().__init__(under)
-        self._encoding, self._source = encoding, source
-        self._decoder = codecs.getincrementaldecoder(encoding)()
-
-    def _advance(self) -> bool:
-        some = self.under.read(_PIECE)
+def _encoded_anew(under: IO[bytes], encoding: str, source: str) -> Iterator[bytes]:
+    """The bytes of a stream of another encoding as UTF-8."""
+    decoder, some = codecs.getincrementaldecoder(encoding)(), b"-"
+    while some:
+        some = under.read(_PIECE)
         try:
-            made = self._decoder.decode(some, final=not some)
+            made = decoder.decode(some, final=not some)
         except UnicodeDecodeError as error:
-            raise TextsError(_not_in(self._encoding, self._source, error)) from None
-        self._output = memoryview(made.encode("utf-8", "surrogatepass"))
-        return bool(some or made)
+            raise TextsError(_not_in(encoding, source, error)) from None
+        yield made.encode("utf-8", "surrogatepass")
 
 
 def decode_text(raw: bytes, source: str, named: str | None = None) -> str:

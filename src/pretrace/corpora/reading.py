@@ -10,7 +10,8 @@ from typing import NamedTuple, TypeVar
 from pretrace.corpora.columns import Columns, cell_of, kind_of, listed, membership, mended, name_of
 from pretrace.corpora.packing import not_utf8
 from pretrace.errors import TextsError
-from pretrace.types import Corpus, Text
+from pretrace.results.wording import say
+from pretrace.types import Text
 
 T = TypeVar("T")
 _NAMED = 5
@@ -41,16 +42,16 @@ class Unreadable:
 class TextReading:
     """One pass over one source, which messages call `source`: what to read of it, and what had to be mended on the way.
 
-    The formats yield rows and ask `pick` for the columns worth reading; `corpus`, `stream` and `strings` make texts of
-    them. A record that cannot be read is given to `unreadable` and left out; without it the first one is a TextsError.
+    The formats yield rows and ask `pick` for the columns worth reading; `stream` and `strings` make texts of them. A
+    record that cannot be read is given to `unreadable` and left out; without it the first one is a TextsError.
     """
 
     def __init__(
         self, columns: Columns, source: str, unreadable: Callable[[Unreadable], object] | None = None
     ) -> None:
-        self.columns = columns
+        self.columns = self._found = columns
         self.source = source
-        self.blank = 0
+        self.blank = self.unread = self._taken = self._surrogates = self._unnamed = 0
         self.left_out: list[str] = []
         """Files of a folder that were not read."""
         self.kinds: Counter[str] = Counter()
@@ -59,15 +60,9 @@ class TextReading:
         """What formats tell of their texts, in half sentences, and of how many."""
         self.said: list[str] = []
         """What is to be told of the source as a whole."""
-        self.unread = 0
-        self._tell = unreadable
-        self._taken = 0
-        self._surrogates = 0
-        self._unnamed = 0
-        self._found = columns
         self.chosen: tuple[str, ...] = ()
         """The columns that a text is made of."""
-        self._made = False
+        self._tell = unreadable
 
     def pick(self, found: Sequence[str], source: str) -> tuple[str, ...]:
         """The columns to read of a file, for formats that know all of theirs beforehand."""
@@ -77,25 +72,13 @@ class TextReading:
         """The texts alone, one at a time."""
         return self._read(rows, lambda number, row, text: text)
 
-    def corpus(self, rows: Iterable[SourceRow], name: str) -> Corpus:
-        """All texts of a source. Raises TextsError for a cell that makes no sense and for repeated ids."""
-        texts = tuple(self.stream(rows))
-        refuse_repeated_ids([text.id for text in texts], self.source)
-        return Corpus(name=name, texts=texts, source=self.source, notes=self.notes)
-
     def stream(self, rows: Iterable[SourceRow]) -> Iterator[Text]:
         """The texts of a source one at a time, whose ids may still repeat; after the last, `notes` are whole."""
         return self._read(rows, self._text)
 
-    @property
-    def skips(self) -> bool:
-        """Whether a record that cannot be read is left out."""
-        return self._tell is not None
-
     def _read(self, rows: Iterable[SourceRow], make: Callable[[int, SourceRow, str], T]) -> Iterator[T]:
         unseen: set[str] = set()
         first: tuple[str, ...] | None = None
-        number = -1
         for number, row in enumerate(rows):
             if row.fault:
                 self._leave_out(number, row, row.fault)
@@ -104,14 +87,13 @@ class TextReading:
                 first = tuple(row.fields)
                 unseen = self.columns.required(first)
                 self.chosen = self.columns.pick_texts(first, self.source)
-                self._made = self.columns.template is not None or len(self.chosen) > 1
                 self._found = replace(self.columns, **self.columns.others(first))
             if unseen:
                 unseen -= row.fields.keys()
             try:
                 made = make(number, row, self.string(number, row))
             except TextsError as error:
-                if not self.skips:
+                if self._tell is None:
                     raise
                 self._leave_out(number, row, str(error))
                 continue
@@ -127,7 +109,7 @@ class TextReading:
 
     def fault(self, reason: str, line: int | None) -> SourceRow:
         """The record that cannot be read, where such records are left out; a TextsError otherwise."""
-        if not self.skips:
+        if self._tell is None:
             raise TextsError(reason) from None
         return SourceRow({}, line, fault=reason)
 
@@ -138,24 +120,22 @@ class TextReading:
 
     def string(self, number: int, row: SourceRow) -> str:
         """The text of a row. TextsError where it has none."""
-        column = self.chosen[0]
+        column, is_made = self.chosen[0], len(self.chosen) > 1 or self.columns.template is not None
         value = row.fields.get(column)
-        if isinstance(value, str) and value.isascii() and not self._made:
+        if isinstance(value, str) and value.isascii() and not is_made:
             return value  # nearly always
+        where = self.where(number, row)
         try:
             value = self.columns.text_of(row.fields, self.chosen)
         except ValueError as error:
-            raise TextsError(f"{self._where(number, row)} has no text: {error}.") from None
-        if not isinstance(value, str | bytes):
-            raise TextsError(
-                f"{self._where(number, row)} has no text: the column {column!r} should hold a string and holds "
-                f"{kind_of(value)}; mend the row or take it out."
-            )
+            raise TextsError(f"{where} has no text: {error}.") from None
         if isinstance(value, bytes):
             try:
                 return value.decode()
             except UnicodeDecodeError:
-                raise TextsError(not_utf8(value, self._where(number, row))) from None
+                raise TextsError(not_utf8(value, where)) from None
+        if not isinstance(value, str):
+            raise TextsError(say("texts.no_string", where=where, column=column, what=kind_of(value)))
         text, replaced = mended(value)
         self._surrogates += replaced
         return text
@@ -166,15 +146,17 @@ class TextReading:
             member = membership(label)
         except ValueError:
             raise TextsError(
-                f"{self._where(number, row)} has the label {_short(label)}; a label is 1 or member, 0 or "
+                f"{self.where(number, row)} has the label {_short(label)}; a label is 1 or member, 0 or "
                 f"non-member, or empty where nobody knows. An empty label column name leaves the column out."
             ) from None
         identity = self._name(number, row, self._found.id)
         self._unnamed += not identity
         group = self._name(number, row, self._found.group)
-        more = self._found.more
-        meta = {name: cell_of(row.fields.get(name)) for name in more} if more else {}
-        return Text(identity or str(number), text, member, group, meta)
+        return Text(identity or str(number), text, member, group, self.meta(row.fields))
+
+    def meta(self, fields: Mapping[str, object]) -> dict[str, str]:
+        """The further columns of a text."""
+        return {name: cell_of(fields.get(name)) for name in self.columns.more}
 
     def _name(self, number: int, row: SourceRow, column: str | None) -> str:
         value = row.fields.get(column or "")
@@ -184,46 +166,48 @@ class TextReading:
             return name_of(value)
         except ValueError:
             raise TextsError(
-                f"{self._where(number, row)} holds {_short(value)} in the column {column!r}, where a name or "
+                f"{self.where(number, row)} holds {_short(value)} in the column {column!r}, where a name or "
                 "a number was wanted."
             ) from None
 
-    def _where(self, number: int, row: SourceRow) -> str:
+    def where(self, number: int, row: SourceRow) -> str:
+        """A row as messages name it."""
         place = f" ({row.file})" if row.file else ""
         return f"{self.source}: row {number}" + (place if row.line is None else f"{place} (line {row.line})")
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What was mended, skipped and left out so far, in sentences."""
-        texts = self._taken
-        pairs_of = counted(self._surrogates, "text")
-        some_unnamed = self._unnamed if self._unnamed < texts else 0  # all of them: there simply are no ids
         kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(self.kinds.items()))
-        text = self.chosen[0] if self.chosen else None
-        told = {
-            f"The folder holds files of several kinds ({kinds}), whose texts differ in line ends and the like: do not "
-            "compare one kind with another.": len(self.kinds) > 1,
-            f"{self.source} has no column {self.columns.text!r}: its texts are those of {text!r}.": (
-                self.columns.give_way
-                and bool(self.columns.text)
-                and text not in self.columns.named_texts
-                and not self.kinds
-            ),
-            **{f"{counted(number, 'text')}: {remark}.": number for remark, number in self.remarks.items()},
-            f"{pairs_of} held half a surrogate pair; it was replaced by U+FFFD.": self._surrogates,
-            f"{counted(self.blank, 'blank line')} skipped.": self.blank,
-            f"{counted(len(self.left_out), 'file')} in the folder left out: {named(self.left_out)}.": self.left_out,
-            f"{counted(self.unread, 'record')} could not be read: they are in unreadable.jsonl.": self.unread,
-            f"{counted(self._unnamed, 'row')} without an id took the row number.": some_unnamed,
+        text, named_texts = self.chosen[0] if self.chosen else None, self.columns.named_texts
+        gave_way = self.columns.give_way and self.columns.text and text not in named_texts and not self.kinds
+        told: dict[str, object] = {
+            "kinds": len(self.kinds) > 1,
+            "gave_way": gave_way,
+            "surrogates": self._surrogates,
+            "blank": self.blank,
+            "left_out": self.left_out,
+            "unread": self.unread,
+            "unnamed": 0 < self._unnamed < self._taken,  # where all rows took it there simply are no ids
         }
-        return (*self.said, *(note for note, count in told.items() if count))
+        facts = {
+            **{"source": self.source, "kinds": kinds, "column": self.columns.text, "text": text},
+            **{"surrogates": counted(self._surrogates, "text"), "blank": counted(self.blank, "blank line")},
+            **{"files": counted(len(self.left_out), "file"), "left_out": named(self.left_out)},
+            **{"unread": counted(self.unread, "record"), "unnamed": counted(self._unnamed, "row")},
+        }
+        notes = [say(f"texts.notes.{name}", **facts) for name, is_so in told.items() if is_so]
+        remarks = [
+            f"{counted(number, 'text')}: {remark}." for remark, number in self.remarks.items() if number
+        ]
+        at = len([name for name in ("kinds", "gave_way") if told[name]])
+        return (*self.said, *notes[:at], *remarks, *notes[at:])
 
 
 class EveryColumn(TextReading):
     """A reading that takes all columns of a table, whether one of them is the text or not."""
 
     def pick(self, found: Sequence[str], source: str) -> tuple[str, ...]:
-        """All of them."""
         return tuple(dict.fromkeys(found))
 
 

@@ -81,8 +81,7 @@ def _all_docstrings(folder: Path) -> tuple[tuple[tuple[str, str, str], ...], int
 
 
 def _docstrings(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """Qualified name and cleaned docstring of all that has one, in the order of the source. A name that is defined
-    again gets `~2`, `~3`, …"""
+    """Qualified name and cleaned docstring of all that has one, in order; a name defined again gets `~2`, `~3`, …"""
     seen: Counter[str] = Counter()
     for name, node in _documented(tree, ""):
         docstring = ast.get_docstring(node)

@@ -17,6 +17,7 @@ from pretrace.corpora.dates import days
 from pretrace.corpora.packing import HEAD, decode_text, encoding_of, is_utf8
 from pretrace.corpora.reading import SourceRow, TextReading, counted
 from pretrace.errors import TextsError
+from pretrace.results.wording import say
 
 DEEPEST = 2_000
 """Open tags within each other; the time to read a page grows with the square of it."""
@@ -48,20 +49,33 @@ def read_html(html: str) -> str:
     if _depth(html) > DEEPEST:
         raise TextsError(f"more than {DEEPEST:,} HTML tags stand open within each other: this is no page.")
     tree = LexborHTMLParser(mended(html)[0])  # kept by name: nodes do not keep it in every version
-    lines = _Lines()
+    done: list[str] = []
+    now: list[str] = []
+    pre, verbatim = 0, False  # open `pre` elements, in which white space stays
+
+    def end() -> None:
+        nonlocal verbatim
+        line = "".join(now)
+        line = line.rstrip() if verbatim else " ".join(line.split())
+        if line or (verbatim and pre):
+            done.append(line)
+        now.clear()
+        verbatim = False
+
     for node, closed in _walked(tree.body) if tree.body else ():
         tag = node.tag or ""
-        if tag == "-text":
-            lines.add(node.text(deep=False))
-            continue
-        if tag == "pre":
-            lines.pre += -1 if closed else 1
-        if tag in ("td", "th"):
-            lines.add(" ")
+        if tag == "-text" or tag in ("td", "th"):
+            text = node.text(deep=False) if tag == "-text" else " "
+            for number, piece in enumerate(text.split("\n") if pre else (text,)):
+                if number:
+                    end()
+                verbatim = verbatim or pre > 0
+                now.append(piece)
         elif tag not in _INLINE:
-            lines.end()
-    lines.end()
-    return "\n".join(lines.done)
+            pre += (tag == "pre") * (-1 if closed else 1)
+            end()
+    end()
+    return "\n".join(done)
 
 
 _SELF_CLOSED = re.compile(r"<([a-zA-Z][\w:.-]*)((?:\s[^<>]*?)?)/>")
@@ -127,33 +141,6 @@ def _hidden(node: LexborNode, in_article: bool) -> bool:
     return "hidden" in (node.attributes or {})
 
 
-class _Lines:
-    """Lines in the making. `pre` counts the open `pre` elements, in which white space stays."""
-
-    def __init__(self) -> None:
-        self.done: list[str] = []
-        self.pre = 0
-        self._now: list[str] = []
-        self._verbatim = False
-
-    def add(self, text: str) -> None:
-        if not self.pre:
-            self._now.append(text)
-            return
-        for number, piece in enumerate(text.split("\n")):
-            if number:
-                self.end()
-            self._verbatim = True
-            self._now.append(piece)
-
-    def end(self) -> None:
-        line = "".join(self._now)
-        line = line.rstrip() if self._verbatim else " ".join(line.split())
-        if line or (self._verbatim and self.pre):
-            self.done.append(line)
-        self._now, self._verbatim = [], False
-
-
 # Feeds saved as files: each entry of an RSS or Atom feed is a text. A sitemap holds none, and is refused.
 
 
@@ -165,7 +152,6 @@ _DEEPEST_FEED = 200
 _CONTENT = "{http://purl.org/rss/1.0/modules/content/}encoded"
 _DUBLIN = "{http://purl.org/dc/elements/1.1/}"
 _MARKUP = re.compile(r"</?[a-z][^<>]*>", re.IGNORECASE)
-_SAVE = "grep -o '<loc>[^<]*' {} | cut -c6- | wget -P pages -E -i -"
 
 
 def feed_rows(stream: IO[bytes], reading: TextReading, source: str) -> Iterator[SourceRow]:
@@ -174,12 +160,12 @@ def feed_rows(stream: IO[bytes], reading: TextReading, source: str) -> Iterator[
     root = _parsed(stream.read(), source)
     kind = _local(root)
     if kind in ("urlset", "sitemapindex"):
-        raise TextsError(_sitemap(root, source))
-    if kind not in ("rss", "RDF", "feed"):
-        raise TextsError(
-            f"{source} is XML with the root <{kind}>, neither RSS nor Atom: give a feed, or the texts as "
-            ".jsonl, .csv or a folder of files."
+        what = counted(
+            sum(_local(one) == "loc" for one in root.iter()), "page" if kind == "urlset" else "sitemap"
         )
+        raise TextsError(say(f"texts.{kind}", source=source, what=what))
+    if kind not in ("rss", "RDF", "feed"):
+        raise TextsError(say("texts.no_feed", source=source, root=kind))
     name = "entry" if kind == "feed" else "item"
     for number, entry in enumerate(one for one in root.iter() if _local(one) == name):
         fields, whole = _atom(entry) if name == "entry" else _rss(entry)
@@ -201,10 +187,7 @@ def _parsed(raw: bytes, source: str) -> ElementTree.Element:
         raise TextsError(f"{source} is empty: give a feed with at least one entry.")
 
     def refuse(*_: object) -> None:
-        raise TextsError(
-            f"{source} declares a document type (<!DOCTYPE …>), through which XML can name other files: take that "
-            "line out."
-        )
+        raise TextsError(say("texts.doctype", source=source))
 
     opened: list[object] = []
 
@@ -223,19 +206,6 @@ def _parsed(raw: bytes, source: str) -> ElementTree.Element:
         return ElementTree.fromstring(raw)
     except (expat.ExpatError, ElementTree.ParseError, ValueError, LookupError) as error:
         raise TextsError(f"{source} is not XML that can be read: {error}; save the feed again.") from None
-
-
-def _sitemap(root: ElementTree.Element, source: str) -> str:
-    number = sum(_local(one) == "loc" for one in root.iter())
-    if _local(root) == "sitemapindex":
-        return (
-            f"{source} is an index of {counted(number, 'sitemap')} and holds no texts: fetch a sitemap that it names, "
-            "save the pages which that names as .html files, and give their folder."
-        )
-    return (
-        f"{source} is a sitemap: it names {counted(number, 'page')} and holds no texts. Save the pages as .html files "
-        f"and give their folder: {_SAVE.format(source)}"
-    )
 
 
 def _rss(item: ElementTree.Element) -> tuple[dict[str, str], bool]:

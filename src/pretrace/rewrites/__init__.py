@@ -254,20 +254,15 @@ class PlainForm:
 
 @rewrites.add("after")
 @dataclass(frozen=True)
-class After:
+class After(PlainForm):
     """The text as it stands, read behind another one, whose tokens are not predicted; "" for one not known yet."""
 
     text: str = ""
-
-    count = 1
 
     @property
     def name(self) -> str:
         """The expression that makes this rewrite, for a `View`."""
         return f"after({self.text!r})"
-
-    def __call__(self, texts: Sequence[str], proposer: Proposer | None, /) -> list[tuple[str, ...]]:
-        return [(text,) for text in texts]
 
 
 @disturbance("case")

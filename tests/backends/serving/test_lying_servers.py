@@ -14,9 +14,8 @@ from tiny import MORE_WORDS
 
 from pretrace import open_model
 from pretrace.backends.serving import client
-from pretrace.backends.serving.backend import EVERY
+from pretrace.backends.serving.backend import EVERY, SENTENCES
 from pretrace.backends.serving.routes import Prompt
-from pretrace.backends.serving.self_check import SENTENCES
 from pretrace.cache.location import text_key
 from pretrace.errors import ModelError
 from pretrace.scoring.evidence import open_store, trace
@@ -281,7 +280,7 @@ def test_escape_sequences_of_a_server_are_shown_as_text(opened, server):
 
 def test_json_that_is_no_answer(opened, server):
     model = opened()
-    read = model.connection.read
+    read = model.read
     for body in (5, None, [], {}, {"choices": 5}, {"choices": [5]}, {"choices": [{"prompt_logprobs": [[]]}]}):
         with pytest.raises(ModelError, match="does not answer as vLLM does"):
             read(json.loads(json.dumps(body)), [Prompt((1, 2))])

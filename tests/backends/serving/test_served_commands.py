@@ -7,7 +7,7 @@ import pytest
 from tiny import MORE_WORDS
 
 from pretrace import load_run
-from pretrace.backends.serving.self_check import SENTENCES as PROBES
+from pretrace.backends.serving.backend import SENTENCES as PROBES
 
 
 def written(path, number, *, words=12, seed=0, labels=True):

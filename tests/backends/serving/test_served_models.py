@@ -11,8 +11,8 @@ from tiny import SENTENCES
 
 from pretrace import Models, detect, open_corpus, open_model
 from pretrace.backends import open_tokenizer
+from pretrace.backends.serving.backend import SENTENCES as PROBES
 from pretrace.backends.serving.client import Client
-from pretrace.backends.serving.self_check import SENTENCES as PROBES
 from pretrace.errors import MissingPackageError, ModelError
 from pretrace.scoring.evidence import open_store, trace
 from pretrace.types import Quantity
@@ -184,7 +184,7 @@ def test_a_request_that_fails_is_repeated(trouble, kind, opened, server, model_f
 
 def test_a_slow_server(opened, server):
     model = opened("vllm")
-    model.connection.client = Client(f"{server.root}/v1", requests=1, seconds=0.2, retries=0)
+    model.client = Client(f"{server.root}/v1", requests=1, seconds=0.2, retries=0)
     server.slow = 60.0  # until the test is over
     with pytest.raises(ModelError, match="did not answer in time: allow it more"):
         asked(model, SENTENCES)

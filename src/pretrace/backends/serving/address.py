@@ -7,23 +7,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 from urllib.parse import SplitResult, urlsplit
 
 from pretrace.errors import ModelError
+from pretrace.results.wording import say
 
 Kind = Literal["vllm", "completions", "chat"]
-_READING: tuple[Kind, ...] = ("vllm", "completions")
-_WRITING: tuple[Kind, ...] = ("chat", "completions")
-"""Kinds of servers that give log-probabilities of prompts, and those that are asked for text alone."""
-DESCRIBED = {
-    "vllm:URL": "a model behind a vLLM server (extra: server; --served-model, --tokenizer): log-probabilities only",
-    "vllm:MODEL": "a folder or hub id that vLLM opens in this process (extra: vllm): log-probabilities only",
-    "completions:URL": "the same behind /v1/completions with echo: Together, Fireworks, llama-cpp-python, vLLM",
-    "chat:URL": "a model that gives text alone, by chat completions (extra: server): for --access text",
-}
-"""What `--model` takes for servers, with one line each."""
-
 KEYS = ("PRETRACE_API_KEY", "OPENAI_API_KEY")
 """Environment variables that may hold a server's key, the first that is set counts."""
 KEY_HOSTS = "PRETRACE_KEY_HOSTS"
@@ -55,30 +45,42 @@ class ServerAddress:
 
 def text_kind(model: str) -> Kind | None:
     """How the model of a `--model` value is asked for text; None for a model with weights here."""
-    return _kind(model, _WRITING)
+    return _kind(model, "chat", "completions")
 
 
 def served_kind(model: str) -> Kind | None:
-    """The kind of server that a `--model` value names; None for a model with weights here."""
-    return _kind(model, _READING)
+    """The kind of server, which gives log-probabilities of prompts, that a `--model` value names; None for a model with
+    weights here."""
+    return _kind(model, "vllm", "completions")
 
 
-def _kind(model: str, known: tuple[Kind, ...]) -> Kind | None:
+def _kind(model: str, *known: str) -> Kind | None:
     kind, colon, _ = model.partition(":")
-    return next((one for one in known if colon and kind == one), None)
+    return cast(Kind, kind) if colon and kind in known else None
 
 
 def parse_text_address(model: str) -> ServerAddress:
     """The address in `chat:https://api.host/v1#model-name`; ModelError where it is written otherwise or may hold a
     secret."""
-    kind, parts, url, name = text_kind(model), *_split(model)
+    kind, (parts, url, name) = text_kind(model), _split(model)
     if kind is None or parts is None:
-        raise ModelError(
-            f"a model that is asked for text is written {kind or 'chat'}:https://host/v1#model-name; what was given is "
-            "no address of that form."
-        )
-    _refuse_secret(parts)
+        raise ModelError(say("servers.text_address", kind=kind or "chat"))
     return ServerAddress(kind, _root(url, parts), name)
+
+
+def parse_address(model: str) -> ServerAddress:
+    """The address in `vllm:http://host:8000#model-name`, or of what vLLM opens in this process (`vllm:FOLDER`,
+    `vllm:owner/name`); ModelError where it is written otherwise, may hold a secret, or names an API that gives no
+    log-probabilities of prompts."""
+    opened = model.partition(":")[2] if served_kind(model) == "vllm" else ""
+    if opened and (_HUB_ID.fullmatch(opened) or (opened.strip() and Path(opened).expanduser().is_dir())):
+        return ServerAddress("vllm", opened, here=True)
+    served, (parts, url, name) = served_kind(model), _split(model)
+    if served is None or parts is None:
+        raise ModelError(say("servers.address", kind=served or "vllm"))
+    root = _root(url, parts)
+    _refuse_generating(parts)
+    return ServerAddress(served, root, name)
 
 
 def _split(model: str) -> tuple[SplitResult | None, str, str]:
@@ -87,38 +89,12 @@ def _split(model: str) -> tuple[SplitResult | None, str, str]:
     return split_url(url), url, name
 
 
-def _in_process(model: str) -> str:
-    """The folder or hub id that vLLM is to open in this process (`vllm:FOLDER`, `vllm:owner/name`); "" for all else."""
-    kind, _, name = model.partition(":")
-    local = kind == "vllm" and (
-        _HUB_ID.fullmatch(name) or (name.strip() and Path(name).expanduser().is_dir())
-    )
-    return name if local else ""
-
-
-def parse_address(model: str) -> ServerAddress:
-    """The address in `vllm:http://host:8000#model-name`; ModelError where it is written otherwise, may hold a
-    secret, or names an API that gives no log-probabilities of prompts."""
-    if opened_here := _in_process(model):
-        return ServerAddress("vllm", opened_here, here=True)
-    kind, parts, url, name = served_kind(model), *_split(model)
-    if kind is None or parts is None:
-        raise ModelError(
-            f"a model on a server is written {kind or 'vllm'}:http://host:port, with --served-model NAME where the "
-            "server holds several, and one that vLLM opens in this process vllm:FOLDER or vllm:owner/name; what was "
-            "given is none of these."
-        )
-    _refuse_secret(parts)
-    _refuse_generating(parts)
-    return ServerAddress(kind, _root(url, parts), name)
-
-
-def _refuse_secret(parts: SplitResult) -> None:
+def _root(url: str, parts: SplitResult) -> str:
+    """The address that routes are appended to; OpenAI's begin below /v1. ModelError where it may hold a secret."""
     if holds_secret(parts):
-        raise ModelError(
-            f"an address is recorded with the results, and this one may hold a secret: put the key in {KEYS[0]} and "
-            "leave user, password and query out of the address."
-        )
+        raise ModelError(say("servers.secret", key=KEYS[0]))
+    url = url.rstrip("/")
+    return url if parts.path.strip("/") else f"{url}/v1"
 
 
 def refuse_bare_url(model: str) -> None:
@@ -131,44 +107,28 @@ def refuse_bare_url(model: str) -> None:
         raise ModelError(
             f"{parts.hostname} is the hub: name the model alone, such as EleutherAI/pythia-160m."
         )
-    raise ModelError(
-        f"an address alone does not tell what kind of server is there: write vllm:{parts.scheme}://{parts.netloc} for "
-        "vLLM, completions: for a /v1/completions with echo (--served-model NAME where it "
-        "holds several). A server can be audited if it gives log-probabilities of your text; most chat APIs do not."
-        if not holds_secret(parts)
-        else "an address alone does not tell what kind of server is there, and this one may hold a secret: write "
-        f"vllm:http://host:port, and put the key in {KEYS[0]}."
-    )
+    if holds_secret(parts):
+        raise ModelError(say("servers.bare_secret", key=KEYS[0]))
+    raise ModelError(say("servers.bare", scheme=parts.scheme, host=parts.netloc))
 
 
 def _is(parts: SplitResult, *domains: str) -> bool:
-    host = parts.hostname or ""
-    return any(host == one or host.endswith(f".{one}") for one in domains)
+    return f".{parts.hostname or ''}".endswith(tuple(f".{one}" for one in domains))
 
 
 def _refuse_generating(parts: SplitResult) -> None:
     if _is(parts, *_GENERATED_ONLY):
-        raise ModelError(
-            f"{parts.hostname} gives log-probabilities of generated tokens only, or none, so nothing here that scores "
-            "your texts can ask it; what works there are trigger sentences placed before publication (pretrace mark "
-            "--canary, then check --prompts and --answers). If the weights can be had, open them here, or serve them "
-            "yourself and name the server, such as vllm:http://localhost:8000."
-        )
+        raise ModelError(say("servers.generated_only", host=parts.hostname))
 
 
 def split_url(url: str) -> SplitResult | None:
     """The parts of an http address with a host, None for anything else."""
     try:
         parts = urlsplit(url)
-        reachable = (
-            url.isprintable()
-            and parts.scheme in ("http", "https")
-            and bool(parts.hostname)
-            and parts.port != 0
-        )
+        named = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         return None
-    return parts if reachable else None
+    return parts if named and url.isprintable() else None
 
 
 def holds_secret(parts: SplitResult) -> bool:
@@ -220,12 +180,8 @@ def api_key(url: str) -> str:
 
 def wants_key(url: str) -> str:
     """What to do where the server at an address wants a key, in half a sentence."""
-    if _may_have_key(url):
-        return f"set {KEYS[0]} (or {KEYS[1]}) to one"
-    return (
-        f"keys are given only to the hosts that {KEY_HOSTS} names (pretrace serve: --key-host), and this is none of "
-        "them"
-    )
+    own = f"set {KEYS[0]} (or {KEYS[1]}) to one"
+    return own if _may_have_key(url) else say("servers.no_key", hosts=KEY_HOSTS)
 
 
 def _may_have_key(url: str) -> bool:
@@ -253,9 +209,3 @@ def host_of(written: str) -> tuple[str, int | None] | None:
         return (parts.hostname or "", parts.port) if plain else None
     except ValueError:
         return None
-
-
-def _root(url: str, parts: SplitResult) -> str:
-    """The address that routes are appended to; OpenAI's begin below /v1."""
-    url = url.rstrip("/")
-    return url if parts.path.strip("/") else f"{url}/v1"

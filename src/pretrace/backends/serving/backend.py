@@ -1,8 +1,21 @@
 """A `Backend` whose model stands behind a server: the tokenizer is here, log-probabilities come from there.
 
-Between the requests of a run the sentences of the check are asked again, a fixed number of requests apart and once at
-the end. An answer counts when the question after it was answered as it must be: only then is it given away, and so
-kept.
+Before a text of the user is sent, six sentences of ours are: together; in reverse order; together with longer texts;
+two of them alone; and each with the token that the server itself wrote after it. From the answers follows whether the
+tokens are ours, whether every token has one number, whether numbers depend on what else was asked or on what comes
+later, and whether they belong to the tokens beside which they stand:
+
+- Two sentences begin alike. Up to where they part their numbers must agree, and there they must differ. A server
+  whose list is moved by one place is wrong at one of the two.
+- A token that the server wrote as the likeliest must be the likeliest when it is read. A server
+  that takes the distribution after a token for the one before it (llama-cpp-python without a start token) fails.
+  Where it names the likeliest token beside each, that shows in one answer: beside a text's last token stands the one
+  that it wrote after it.
+- What stands at the beginning of a longer text has the numbers that it has by itself: a model reads from left to right.
+
+Every answer must be about the tokens that were sent. Between the requests of a run the sentences are asked again, a
+fixed number of requests apart and once at the end: their numbers must be those of the first time. An answer counts
+when the question after it was answered as it must be: only then is it given away, and so kept.
 """
 
 from __future__ import annotations
@@ -10,11 +23,12 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from itertools import islice
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +36,15 @@ import numpy as np
 
 from pretrace.backends.loading import tokenizer_of
 from pretrace.backends.serving.address import ServerAddress, parse_address
-from pretrace.backends.serving.client import Client, NotTakenError, OpenRequests
+from pretrace.backends.serving.client import Client, NotTakenError, answered
 from pretrace.backends.serving.engine import Engine
-from pretrace.backends.serving.routes import ROUTES, Prompt, PromptAnswer
-from pretrace.backends.serving.self_check import WOBBLE, CheckedServer, Probed
+from pretrace.backends.serving.routes import PATH, ROUTES, Prompt, PromptAnswer
 from pretrace.backends.settings import ModelSettings
 from pretrace.backends.tokens import Tokens, pack
 from pretrace.cache.location import cache_folder
 from pretrace.errors import ModelError, OutputError, shown
 from pretrace.results.atomic import atomic_text
+from pretrace.results.wording import say
 from pretrace.settings import given_for
 from pretrace.types import Encoded, Quantity, States, Trace
 
@@ -39,9 +53,39 @@ BUDGET = 2048
 """Tokens a request unless told otherwise: some servers hold a whole distribution for each."""
 EVERY = 20
 """Requests after which is asked again: one short request in twenty."""
+REQUESTS, SECONDS = 8, 120.0
+"""Requests under way at once, and seconds for each, unless told otherwise."""
+SENTENCES = (
+    "The old mill by the river was sold in March to a baker from the next town, who painted its door green.",
+    "The old mill by the river never turned again after the long summer of 1921, when the water was low.",
+    "Seven boxes of letters stood under the stairs; nobody had opened them since the move.",
+    "To fold the map, begin at the left edge and follow the dotted line down to the harbour.",
+    "When asked about the price, the clerk laughed, closed the book, and pointed at the clock above the shelf.",
+    "Rain is expected over the hills tonight.",
+)
+"""Written for the check; the first two begin alike."""
+WOBBLE = 1e-2
+"""By how much a log-probability may move, in nats, between one request and another of the same size."""
+_COMPANY = 1e-1
+"""The same alone and in company, or with more text behind it: in bfloat16 the size of a request decides how it is
+computed. What moves is recorded and told; vLLM's VLLM_BATCH_INVARIANT=1 makes it 0."""
+_MOVED = 1e-3
+"""By how much the sentences may move during a run where they stood still when connecting, and an address between two
+runs where its numbers are computed in float32; of what moves by less page one says no more than that."""
+_FLOAT32 = 1e-4  # nats: numbers that move less than this are computed in float32
+LOWEST = -1000.0
+"""No model gives a token of ordinary text less; servers write -9999 for what they do not compute."""
+_WRITTEN = (
+    0.1  # nats: a token's number when written and when read; bfloat16 computes the two in different ways
+)
+_EXACT = 1e-5  # nats: two tokens with the same number where two sentences part are the same entry
+_TIES = 1  # of the sentences, one may be followed by another token: two may be equally likely
 _MORE = (
     8  # tokens behind a cut: with as many more characters, a server cuts the beginning into the same tokens
 )
+_SHAPES = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
+"""What reading an answer of another form raises."""
+_AFTER = "each number is that of the distribution after its token"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,45 +96,66 @@ class EncodedPassage(Encoded):
 
 
 class ServedModel:
-    """A `Backend` behind a server, log-probabilities only; `open_served` makes one. `probed` holds its answers to
-    the check, and those it gave when it was first met, which name the model."""
+    """A `Backend` behind a server, log-probabilities only, checked before any text is sent; ModelError where it cannot
+    be used. `model` is the name the server knows the model by."""
 
     offers = Quantity.LOGP
 
-    def __init__(
-        self,
-        connection: CheckedServer,
-        tokens: Tokens,
-        probed: Probed,
-        *,
-        facts: Mapping[str, Any],
-        budget: int | None = None,
-    ) -> None:
-        self.connection, self.name = connection, connection.name
-        self.tokens, self.spans = tokens, tokens.spans
-        self.probed = probed
+    def __init__(self, address: ServerAddress, client: Client | Engine, settings: ModelSettings) -> None:
+        held = _list_models(client)
+        for one in held.values():
+            # what servers call the owner of their models
+            if (owner := one.get("owned_by")) in ("llamacpp", "library"):
+                raise ModelError(say(f"servers.{owner}", url=address.url))
+        model = choose_name(address.model or settings.served_model or "", client, held)
+        said = held.get(model, {})
+        source = settings.tokenizer or _own_tokenizer(model, said)
+        tokenizer, context, vocabulary = tokenizer_of(source, settings)
+        limits = [n for n in (settings.max_tokens, _limit(said) or (context and context - 1)) if n]
+        self.address, self.client, self.model = address, client, model
+        self.name = f"{address.kind}:{address.url}" + (f"#{model}" if model else "")
+        self.tokens = self._whole = Tokens(tokenizer, start=settings.start)
+        rust = self._whole.rust
+        # the ways in which servers write a token: decoded, and as the vocabulary has it
+        self._pieces = cache(
+            lambda id_: (rust.decode([id_], skip_special_tokens=False), rust.id_to_token(id_) or "")
+        )
+        self.prompts = tuple(map(self._sentence, SENTENCES))
+        for self.route in ROUTES[address.kind]:
+            try:
+                self._check_tokenizer()
+                self._check_numbers()
+                break
+            except NotTakenError:
+                if self.route is ROUTES[address.kind][-1]:
+                    raise
         self._turn = 0  # of the sentences, the one that is asked next where a request takes one prompt
-        self.budget = budget or BUDGET
-        self.tokenizer_hash = tokens.hash
-        self.max_tokens = tokens.max_tokens or 1 << 30
-        self.vocabulary = int(facts["vocabulary"])
-        named = {
-            "format": FORMAT,
-            "kind": connection.address.kind,
-            "model": connection.model,
-            "tokenizer": tokens.hash,
-            "prefix": [int(one) for one in tokens.prefix],
-            "answers": hashlib.sha256(np.asarray(probed.met or probed.numbers, "<f8").tobytes()).hexdigest(),
-        }
+        self.budget = settings.token_budget or BUDGET
+        self.tokens = Tokens(tokenizer, start=settings.start, max_tokens=min(limits, default=None))
+        self.spans, self.tokenizer_hash = self.tokens.spans, self.tokens.hash
+        self.max_tokens = self.tokens.max_tokens or 1 << 30
+        self.vocabulary = vocabulary or rust.get_vocab_size(with_added_tokens=True)
+        named: dict[str, Any] = {"kind": address.kind, "model": model, "tokenizer": self.tokens.hash}
+        named["prefix"] = self.tokens.prefix.tolist()
+        met = np.asarray(self._first_numbers(named), "<f8")
+        named = {"format": FORMAT, **named, "answers": hashlib.sha256(met.tobytes()).hexdigest()}
         self.fingerprint = json.dumps({**named, "max_tokens": self.max_tokens})
         weights = hashlib.sha256(json.dumps(named).encode()).hexdigest()
         self.facts: Mapping[str, Any] = {
             "name": self.name,
-            **facts,
-            "weights": f"{'opened by vLLM' if connection.address.here else 'behind a server'}, by its answers: "
-            f"{weights[:32]}",
-            "tokenizer": tokens.hash,
-            "start": tokens.start,
+            "server": "vLLM in this process" if address.here else address.url,
+            "kind": address.kind,
+            "served_model": model,
+            "tokenizer_from": source,
+            "tokenizer_read_by": self.tokens.read_by,
+            "moved": self.wobble,
+            "bit_identical": self.identical,
+            **(client.facts if isinstance(client, Engine) else {}),
+            "unseen": self._unseen(),
+            "vocabulary": self.vocabulary,
+            "weights": f"{'opened by vLLM' if address.here else 'behind a server'}, by its answers: {weights[:32]}",
+            "tokenizer": self.tokens.hash,
+            "start": self.tokens.start,
             "prefix": named["prefix"],
             "max_tokens": self.max_tokens,
         }
@@ -98,7 +163,7 @@ class ServedModel:
     def encode(self, texts: Sequence[str], /) -> list[Encoded]:
         """Token ids of each text, in order."""
         made = self.tokens.encode(texts)
-        if self.connection.route.asks_ids:
+        if self.route.asks_ids:
             return made
         return [
             EncodedPassage(one.prefix, one.tokens, one.cut, text=self._characters(text, one))
@@ -108,7 +173,7 @@ class ServedModel:
     def pack(self, encoded: Sequence[Encoded], /) -> list[tuple[int, ...]]:
         """The requests: texts of similar length within the token budget, one alone where a server takes no more."""
         lengths = [e.length if e.predicted else 0 for e in encoded]
-        return pack(lengths, self.budget if self.connection.route.asks_ids else 1)
+        return pack(lengths, self.budget if self.route.asks_ids else 1)
 
     def run(self, batch: Sequence[Encoded], want: Quantity, states: States = frozenset(), /) -> list[Trace]:
         return next(self.stream([batch], want, states))[1]
@@ -123,57 +188,67 @@ class ServedModel:
             raise ModelError(f"{self.name} gives log-probabilities only: use --model with local weights.")
         groups = [[self._prompt(one) for one in batch] for batch in batches]
         windows: dict[int, dict[int, list[Trace]]] = {}  # whose answers are given away together
-        ahead = iter(range(len(groups)))
-        with OpenRequests(self.connection.client) as asked:
-            self._send_more(asked, ahead, groups)
-            for name, body in asked.answers():
-                if isinstance(name, int):
-                    # A text that is cut is sent to a server of texts with a little more behind it.
-                    whole = self.connection.route.asks_ids
-                    answers = self.connection.read(body, groups[name], whole=whole)
-                    window = windows.setdefault(name // EVERY, {})
-                    window[name] = [
-                        self._trace(*one) for one in zip(batches[name], groups[name], answers, strict=True)
-                    ]
-                    if len(window) == len(groups[name // EVERY * EVERY :][:EVERY]):
-                        self._ask_again(asked, name // EVERY)
-                else:
-                    again, which = name
-                    self._check_again(which, body)
-                    yield from windows.pop(again).items()
-                self._send_more(asked, ahead, groups)
+        again: deque[tuple[Any, Sequence[Prompt]]] = deque()
+        ahead = iter(enumerate(groups))
 
-    def _send_more(
-        self, asked: OpenRequests, ahead: Iterator[int], groups: Sequence[Sequence[Prompt]]
-    ) -> None:
-        """Send as many requests that the server is never idle, and no more: a question between them shall not wait."""
-        for i in islice(ahead, max(0, 2 * self.connection.client.requests - len(asked.waiting))):
-            self.connection.send(asked, i, groups[i])
+        def more() -> tuple[Any, str, Mapping[str, Any]] | None:
+            """The next request: a question between them shall not wait."""
+            name, prompts = again.popleft() if again else next(ahead, (None, ()))
+            return None if name is None else (name, PATH, self.route.request(prompts, self.model))
 
-    def _ask_again(self, asked: OpenRequests, window: int) -> None:
-        """Ask sentences of the check after the requests of a window; window and their places name the request."""
-        known = self.connection.prompts
-        which = tuple(range(len(known))) if self.connection.route.asks_ids else (self._turn,)
-        self._turn = (self._turn + 1) % len(known)
-        self.connection.send(asked, (window, which), [known[i] for i in which])
-
-    def _check_again(self, which: tuple[int, ...], body: Any) -> None:
-        """ModelError where the sentences are not answered as by the model that was met."""
-        prompts = [self.connection.prompts[i] for i in which]
-        said = self.connection.checked(prompts, self.connection.read(body, prompts))
-        self.connection.known_again([self.probed.answers[i] for i in which], said, self.probed)
+        for name, done in answered(self.client, more):
+            if isinstance(name, int):
+                # A text that is cut is sent to a server of texts with a little more behind it.
+                answers = self.read(done.result(), groups[name], whole=self.route.asks_ids)
+                window = windows.setdefault(name // EVERY, {})
+                window[name] = [
+                    self._trace(*one) for one in zip(batches[name], groups[name], answers, strict=True)
+                ]
+                if len(window) == len(groups[name // EVERY * EVERY :][:EVERY]):
+                    which = range(len(self.prompts)) if self.route.asks_ids else (self._turn,)
+                    self._turn = (self._turn + 1) % len(self.prompts)
+                    again.append(((name // EVERY, which), [self.prompts[i] for i in which]))
+            else:
+                over, which = name
+                self._check_again(which, done.result())
+                yield from windows.pop(over).items()
 
     def close(self) -> None:
-        self.connection.client.close()
+        self.client.close()
+
+    def read(self, body: Any, prompts: Sequence[Prompt], *, whole: bool = True) -> list[PromptAnswer]:
+        """The answers in what a server sent. `whole`: it was sent exactly these tokens, and may count no more."""
+        try:
+            answers, read = self.route.answers(body, prompts)
+        except _SHAPES as error:
+            raise ModelError(
+                f"{self.client.url} does not answer as {self.route.title} does "
+                f"({self.client.plain(str(error))[:80] or type(error).__name__}): check the address and the kind of "
+                f"server. It said: {self.client.quoted(body)}"
+            ) from None
+        sent = sum(len(one.ids) for one in prompts)
+        # a server of texts may read a start token that a user said is none of ours
+        spare = self.tokens.start == "never" and not self.route.asks_ids
+        if whole and read is not None and read > sent + spare:
+            raise ModelError(say("servers.read_more", name=self.name, read=read, sent=sent))
+        return answers
+
+    # Texts as prompts, and answers as traces.
 
     def _prompt(self, encoded: Encoded) -> Prompt:
         ids = tuple(int(one) for one in (*encoded.prefix, *encoded.tokens))
-        if self.connection.route.asks_ids:
+        if self.route.asks_ids:
             return Prompt(ids)
         if isinstance(encoded, EncodedPassage):
             return Prompt(ids, encoded.text)
-        text = self.tokens.rust.decode(list(ids[len(self.tokens.prefix) :]), skip_special_tokens=False)
-        return Prompt(ids, text)
+        return Prompt(
+            ids, self.tokens.rust.decode(list(ids[len(encoded.prefix) :]), skip_special_tokens=False)
+        )
+
+    def _sentence(self, text: str) -> Prompt:
+        ids = self._whole.encode([text])[0]
+        words = tuple(text[a:b] for a, b in self._whole.spans(text))
+        return Prompt(tuple(int(one) for one in (*ids.prefix, *ids.tokens)), text, words)
 
     def _characters(self, text: str, encoded: Encoded) -> str:
         """The text as far as its tokens are kept, and a little further where the last ones would be others without
@@ -189,88 +264,300 @@ class ServedModel:
         return text
 
     def _trace(self, encoded: Encoded, prompt: Prompt, answer: PromptAnswer) -> Trace:
-        if encoded.cut and not self.connection.route.asks_ids:
-            answer = _shortened(answer, len(prompt.ids))
-        self.connection.check(prompt, answer)
+        if encoded.cut and not self.route.asks_ids:
+            number = len(prompt.ids)
+            ids, words = answer.ids and answer.ids[:number], answer.words and answer.words[:number]
+            answer = replace(answer, logp=answer.logp[:number], ids=ids, words=words)
+        self._check_answer(prompt, answer)
         start = max(1, len(encoded.prefix))
-        return Trace(
-            tokens=np.array(prompt.ids[start:], dtype=np.int32),
-            logp=np.array(answer.logp[start:], dtype=np.float32),
-            cut=encoded.cut,
+        logp = np.array(answer.logp[start:], dtype=np.float32)
+        return Trace(np.array(prompt.ids[start:], dtype=np.int32), logp, cut=encoded.cut)
+
+    # One answer: is it about these tokens, with a log-probability each?
+
+    def _check_answers(self, prompts: Sequence[Prompt], answers: list[PromptAnswer]) -> list[PromptAnswer]:
+        """The answers; ModelError where one is not about its prompt's tokens, or its numbers are none."""
+        wanted, found = [one.ids for one in prompts], [one.ids or () for one in answers]
+        if wanted != found and sorted(wanted) == sorted(found):
+            raise ModelError(say("servers.mixed_up", name=self.name))
+        for prompt, answer in zip(prompts, answers, strict=True):
+            self._check_answer(prompt, answer)
+        return answers
+
+    def _check_answer(self, prompt: Prompt, answer: PromptAnswer) -> None:
+        """ModelError unless the answer has log-probabilities, our tokens, one number each, and none for the first."""
+        if not any(one is not None for one in answer.logp):
+            raise ModelError(f"{self.name} gives no log-probabilities of prompts: {say(self.route.cure)}.")
+        self._check_cut(prompt, answer)
+        if _without_start(prompt, answer):
+            raise ModelError(say("servers.left_start", name=self.name))
+        if len(answer.logp) != len(prompt.ids):
+            raise ModelError(
+                f"{self.name} gives {len(answer.logp)} numbers for {len(prompt.ids)} tokens: its tokenizer or "
+                "its start token is not the one here. Name its own with --tokenizer, or try --start never or always."
+            )
+        if answer.logp[0] is not None:
+            raise ModelError(say("servers.first_number", name=self.name))
+        if any(one is None or not LOWEST <= one <= 1e-3 for one in answer.logp[1:]):
+            raise ModelError(say("servers.no_logprobs", name=self.name))
+
+    def _check_cut(self, prompt: Prompt, answer: PromptAnswer) -> None:
+        """ModelError unless the answer is about the prompt's tokens, by all that it says of them: ids or the keys of
+        its entries, and where it has neither, words."""
+        if answer.ids is not None and answer.ids != prompt.ids:
+            raise ModelError(
+                say("servers.other_tokens", name=self.name, theirs=_ids(answer.ids), ours=_ids(prompt.ids))
+            )
+        if answer.ids is not None or not answer.logp:
+            return
+        if not answer.words:
+            raise ModelError(say("servers.no_tokens", name=self.name))
+        # one without its start token is told by name afterwards
+        if not _without_start(prompt, answer) and not self._same_words(prompt.ids, answer.words):
+            raise ModelError(say("servers.other_cut", name=self.name))
+
+    def _same_words(self, own: Sequence[int], words: Sequence[str]) -> bool:
+        """Whether an answer's words are the prompt's tokens: none may be another, and most must be told."""
+        if len(words) < len(own):
+            return False
+        told = 0
+        for place, (id_, word) in enumerate(zip(own, words, strict=False)):
+            known, said = {_bare(one) for one in self._pieces(id_)}, _bare(word)
+            if word.startswith("token_id:"):
+                if word != f"token_id:{id_}":
+                    return False
+                told += 1
+            elif said in known:
+                told += bool(said)
+            elif said and not _broken(word) and not any(map(_broken, self._pieces(id_))) and place:
+                return False  # at the first place a start token may be written in any way
+        readable = sum(any(_bare(one) for one in self._pieces(id_)) for id_ in own)
+        return 2 * told >= readable - 2
+
+    # The check of a server, by sentences of ours.
+
+    def _ask(self, prompts: Sequence[Prompt]) -> list[PromptAnswer]:
+        """An answer to each prompt, checked; ModelError where the server refuses or answers in another form."""
+        groups = [prompts] if self.route.asks_ids else [[one] for one in prompts]
+        ahead = ((i, PATH, self.route.request(some, self.model)) for i, some in enumerate(groups))
+        done = dict(answered(self.client, lambda: next(ahead, None)))
+        found = [self.read(done[i].result(), some) for i, some in enumerate(groups)]
+        return self._check_answers(prompts, [answer for some in found for answer in some])
+
+    def _check_tokenizer(self) -> None:
+        """ModelError where the server cuts a text of the check into other tokens than the tokenizer here; nothing where
+        it takes no text."""
+        start = len(self._whole.prefix)
+        for prompt in self.prompts[:2] if self.route.asks_ids else ():  # else the check itself sends text
+            own = Prompt(prompt.ids[start:], prompt.text, prompt.words)
+            try:
+                body = self.client.ask(PATH, self.route.request([prompt], self.model, text=True))
+            except NotTakenError:
+                return
+            (answer,) = self.read(body, [own], whole=False)
+            if answer.ids is not None:
+                same = _begins(answer.ids, own.ids)
+            else:
+                words = answer.words
+                same = not words or any(self._same_words(own.ids, words[skip:]) for skip in range(3))
+            if not same:
+                self._check_cut(own, answer)
+
+    def _check_numbers(self) -> None:
+        """Ask the sentences in every way, and keep the `answers`, their `numbers` in a row, how far they moved
+        (`wobble`, nats), and whether they are `identical` to the last bit. ModelError, with the reason, where they
+        cannot be used."""
+        first = self._ask(self.prompts)
+        numbers = np.array([one for answer in first for one in answer.logp if one is not None])
+        if np.ptp(numbers) < 1e-6:
+            raise ModelError(
+                f"{self.name} gives the same number, {numbers[0]:g}, for every token: these are no log-probabilities. "
+                f"{say(self.route.cure)}."
+            )
+        self._refuse_later_distribution(first)
+        self._refuse_moved_list(first)
+        number = len(first)
+        pairs = list(zip(first, self._ask(self.prompts[::-1])[::-1], strict=True))
+        joined = [(i, self._sentence(f"{SENTENCES[i]} {SENTENCES[i + 2]}")) for i in (0, 3)]
+        joined = [(i, one) for i, one in joined if one.ids[: len(self.prompts[i].ids)] == self.prompts[i].ids]
+        company = self._ask((*self.prompts, *(one for _, one in joined)))
+        pairs += zip(first, company[:number], strict=True)
+        pairs += [(first[i], company[number + place]) for place, (i, _) in enumerate(joined)]
+        if self.route.asks_ids:
+            pairs += [(first[i], self._ask(self.prompts[i : i + 1])[0]) for i in (0, 3)]
+        longer = {i: made for i, one in enumerate(first) if (made := self._extended(self.prompts[i], one))}
+        followed = dict(zip(longer, self._ask(tuple(longer.values())), strict=True)) if longer else {}
+        pairs += [(first[i], answer) for i, answer in followed.items()]
+        apart = [_difference(*pair) for pair in pairs]
+        if max(apart[:number]) > WOBBLE or max(apart) > _COMPANY:
+            raise ModelError(say("servers.unsteady", name=self.name, apart=max(apart)))
+        self._refuse_written_otherwise(first, followed)
+        self.answers, self.numbers, self.wobble = first, tuple(map(float, numbers)), max(apart)
+        self.identical = all(
+            far == 0
+            for far, (one, other) in zip(apart, pairs, strict=True)
+            if len(one.logp) == len(other.logp)
         )
 
+    def _extended(self, prompt: Prompt, answer: PromptAnswer) -> Prompt | None:
+        """The prompt with the token more that the server wrote; None where it cannot be told from its text."""
+        written, number = answer.written_id, len(prompt.ids)
+        if self.route.asks_ids and written is not None:
+            return Prompt((*prompt.ids, int(written)))
+        made = self._sentence(prompt.text + (answer.written_text or ""))
+        if len(made.ids) != number + 1 or made.ids[:number] != prompt.ids or "\ufffd" in made.text:
+            return None  # a part of a character, or a token that merges with the one before it
+        return made if written in (None, made.ids[number]) else None
 
-def _shortened(answer: PromptAnswer, number: int) -> PromptAnswer:
-    return replace(
-        answer,
-        logp=answer.logp[:number],
-        ids=answer.ids and answer.ids[:number],
-        words=answer.words and answer.words[:number],
-    )
-
-
-_STILL = 1e-4  # nats: numbers that move less than this are computed in float32
-_CLOSE_ANSWERS = 1e-3
-
-
-def recognised(probed: Probed, *, url: str, named: Mapping[str, Any]) -> tuple[float, ...]:
-    """The answers that name the model, beside what `named` says: those of its first meeting, or these, where it is
-    new or nothing can be kept on disk. A warning says so where an address gives other answers than before."""
-    digest = hashlib.sha256(json.dumps(dict(named), sort_keys=True).encode()).hexdigest()
-    try:
-        place = cache_folder() / "servers" / f"{digest[:32]}.json"
-    except OutputError:
-        return probed.numbers
-    met = _read(place)
-    allowed = WOBBLE if probed.wobble > _STILL else _CLOSE_ANSWERS
-    for one in met:
-        if _apart(one["numbers"], probed.numbers) <= allowed:
-            return tuple(one["numbers"])
-    before = [one for one in met if one["url"] == url]
-    if before:
-        apart = _apart(before[-1]["numbers"], probed.numbers)
-        warnings.warn(
-            f"the model behind {url} gives other answers than on {before[-1]['time']} (up to {apart:.2g} nats): it is "
-            "another model now. What the earlier one answered is not used.",
-            stacklevel=2,
-        )
-    now = datetime.now(UTC).date().isoformat()
-    met.append({"url": url, "time": now, "numbers": list(probed.numbers)})
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        atomic_text(place, json.dumps(met))
-    except (OSError, OutputError):
-        pass  # only for the next time: without it everything is asked anew
-    return probed.numbers
-
-
-def _read(place: Any) -> list[dict[str, Any]]:
-    try:
-        found = json.loads(place.read_text(encoding="utf-8"))
-        return [
-            {"url": str(one["url"]), "time": str(one["time"]), "numbers": [float(n) for n in one["numbers"]]}
-            for one in found
+    def _refuse_later_distribution(self, first: Sequence[PromptAnswer]) -> None:
+        """ModelError where the likeliest token beside the last of a text is the one that was written after it."""
+        known = [
+            (answer.best[place], answer.written_text)
+            for prompt, answer in zip(self.prompts, first, strict=True)
+            if len(answer.best) > (place := len(prompt.ids) - 1) and not answer.is_likeliest(place)
         ]
-    except (OSError, ValueError, LookupError, TypeError):
-        return []
+        known = [(best, written) for best, written in known if best and written]
+        same = sum(best == written for best, written in known)
+        if same > _TIES and same >= len(known) - _TIES:
+            raise self._shifted(
+                f"beside {same} of {len(known)} last tokens stands what it wrote after them; {_AFTER}"
+            )
+
+    def _refuse_moved_list(self, first: Sequence[PromptAnswer]) -> None:
+        """ModelError unless the first two sentences have equal numbers up to where they part, and others there."""
+        one, other = (prompt.ids for prompt in self.prompts[:2])
+        parting = next(i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
+        gaps = [
+            abs(a - b) if a is not None and b is not None else 0.0
+            for a, b in zip(first[0].logp[: parting + 1], first[1].logp[: parting + 1], strict=True)
+        ]
+        if gaps[-2] > WOBBLE and max(gaps[:-2], default=0.0) <= WOBBLE:
+            raise self._shifted("each stands one token too early")
+        if gaps[-1] < _EXACT:
+            raise self._shifted("each stands one token too late")
+
+    def _refuse_written_otherwise(
+        self, first: Sequence[PromptAnswer], followed: Mapping[int, PromptAnswer]
+    ) -> None:
+        """ModelError where tokens that were written as the likeliest are not when they are read."""
+        wrong: list[bool] = []
+        for i, answer in followed.items():
+            place, written = len(self.prompts[i].ids), first[i].written_logp
+            read, likeliest = answer.logp[place], answer.is_likeliest(place)
+            if likeliest is not None:
+                wrong.append(not likeliest)
+            elif read is not None and written is not None:
+                wrong.append(abs(read - written) > _WRITTEN)
+        if not wrong:
+            warnings.warn(
+                say("servers.unclear", name=self.name),
+                stacklevel=2,
+            )
+        if sum(wrong) > _TIES:
+            raise self._shifted(
+                f"{sum(wrong)} of {len(wrong)} tokens that it wrote as the likeliest are not when it reads them; "
+                f"{_AFTER}"
+            )
+
+    def _shifted(self, how: str) -> ModelError:
+        return ModelError(say("servers.shifted", name=self.name, how=how))
+
+    def _check_again(self, which: Sequence[int], body: Any) -> None:
+        """ModelError where sentences are answered otherwise during the run than when connecting."""
+        prompts = [self.prompts[i] for i in which]
+        said = self._check_answers(prompts, self.read(body, prompts))
+        allowed = min(_COMPANY, max(_MOVED, 3 * self.wobble))
+        moved = max(_difference(one, self.answers[i]) for i, one in zip(which, said, strict=True))
+        if moved > allowed:
+            raise ModelError(say("servers.changed", name=self.name, moved=moved, allowed=allowed))
+
+    def _first_numbers(self, named: Mapping[str, Any]) -> tuple[float, ...]:
+        """The numbers that name the model, beside what `named` says: those of its first meeting, or these, where it is
+        new or nothing can be kept on disk. A warning says so where an address gives other answers than before."""
+        digest, url = hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest(), self.address.url
+        try:
+            place = cache_folder() / "servers" / f"{digest[:32]}.json"
+        except OutputError:
+            return self.numbers
+        try:
+            met = [
+                (str(one["url"]), str(one["time"]), tuple(map(float, one["numbers"])))
+                for one in json.loads(place.read_text(encoding="utf-8"))
+            ]
+        except (OSError, ValueError, LookupError, TypeError):
+            met = []
+        allowed = WOBBLE if self.wobble > _FLOAT32 else _MOVED
+        for _, _, numbers in met:
+            if _apart(numbers, self.numbers) <= allowed:
+                return numbers
+        if before := [(time, numbers) for where, time, numbers in met if where == url]:
+            time, numbers = before[-1]
+            warnings.warn(
+                say("servers.another", url=url, time=time, apart=_apart(numbers, self.numbers)),
+                stacklevel=2,
+            )
+        met.append((url, datetime.now(UTC).date().isoformat(), self.numbers))
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            fields = ("url", "time", "numbers")
+            atomic_text(place, json.dumps([dict(zip(fields, one, strict=True)) for one in met]))
+        except (OSError, OutputError):
+            pass  # only for the next time: without it everything is asked anew
+        return self.numbers
+
+    def _unseen(self) -> str:
+        """What the server could have done without being noticed, for the record and the first page of a report."""
+        made = say("servers.unseen_here" if self.address.here else "servers.unseen", kind=self.address.kind)
+        if self.wobble > _MOVED:
+            return f"{made} Its numbers moved by up to {self.wobble:.1g} nats when the same text was asked again."
+        how = "the same to the last bit" if self.identical else f"the same within {_MOVED:g} nats"
+        return f"{made} Asked again, alone and among others, a text had numbers that were {how}."
 
 
 def _apart(one: Sequence[float], other: Sequence[float]) -> float:
-    if len(one) != len(other):
-        return float("inf")
-    return float(np.abs(np.subtract(one, other)).max(initial=0.0))
+    return float(np.abs(np.subtract(one, other)).max(initial=0.0)) if len(one) == len(other) else float("inf")
 
 
-_TOLD = 1e-3  # nats: of what moves by less, page one says no more than that
-REQUESTS, SECONDS = 8, 120.0
-"""Requests under way at once, and seconds for each, unless told otherwise."""
-_OTHER_SERVERS = {
-    "llamacpp": "this is llama.cpp's own server, which gives log-probabilities of generated tokens only: open its "
-    "GGUF file itself (--model FILE.gguf)",
-    "library": "this is Ollama, which gives log-probabilities of generated tokens only: open the weights or the GGUF "
-    "file itself, or serve them with vLLM",
-}
-"""What servers call the owner of their models, and why they cannot be used."""
+def _difference(one: PromptAnswer, other: PromptAnswer) -> float:
+    """The most by which an answer's numbers differ from the first ones of another, which may go on."""
+    pairs = zip(one.logp, other.logp, strict=False)
+    return max((abs(a - b) for a, b in pairs if a is not None and b is not None), default=0.0)
+
+
+def _begins(found: tuple[int, ...], own: tuple[int, ...]) -> bool:
+    """Whether the server's tokens are ours, after at most two start tokens of its own; the last may be cut off."""
+    size = len(own)
+    return len(found) >= size and any(
+        found[start : start + size] == own[: len(found) - start] for start in range(3)
+    )
+
+
+_SIGNS = str.maketrans({"\u0120": " ", "\u2581": " ", "\u010a": "\n", "\u0109": "\t"})
+
+
+def _bare(word: str) -> str:
+    """A token as text, apart from how a space, a line break or a tab is written."""
+    return word.translate(_SIGNS).strip()
+
+
+def _broken(word: str) -> bool:
+    """Whether a token is a part of a character, which every server writes in its own way."""
+    return "\ufffd" in word or word.startswith(("bytes:", "<0x")) or not word
+
+
+def _without_start(prompt: Prompt, answer: PromptAnswer) -> bool:
+    """Whether the server's list begins with the text, and not with the start token before it."""
+    number = len(prompt.words)
+    if not number or not answer.words or len(prompt.ids) == number or answer.ids is not None:
+        return False
+    return [_bare(one) for one in answer.words[:number]] == [_bare(one) for one in prompt.words]
+
+
+def _ids(ids: Sequence[int]) -> str:
+    return f"{', '.join(map(str, ids[:6]))}{', …' if len(ids) > 6 else ''} ({len(ids)} tokens)"
+
+
+# Opening one: which model of the server, its tokenizer and the longest text.
 
 
 def open_served(model: str, settings: ModelSettings) -> ServedModel:
@@ -280,7 +567,7 @@ def open_served(model: str, settings: ModelSettings) -> ServedModel:
     here = f"for weights that are opened here, and {kind}: names a server, which has opened its own"
     settings.refuse(() if address.here else given_for(settings, "weights"), here)
     with connect(address, settings) as client:
-        return _opened(address, client, settings)
+        return ServedModel(address, client, settings)
 
 
 @contextmanager
@@ -296,50 +583,13 @@ def connect(address: ServerAddress, settings: ModelSettings) -> Iterator[Any]:
         raise
 
 
-def _opened(address: ServerAddress, client: Client | Engine, settings: ModelSettings) -> ServedModel:
-    held = _list_models(client)
-    for one in held.values():
-        if why := _OTHER_SERVERS.get(str(one.get("owned_by"))):
-            raise ModelError(f"{address.url}: {why}.")
-    name = choose_name(address.model or settings.served_model or "", client, held)
-    facts = held.get(name, {})
-    tokenizer = settings.tokenizer or _own_tokenizer(name, facts)
-    found, limit, vocabulary = tokenizer_of(tokenizer, settings)
-    whole = Tokens(found, start=settings.start)
-    limits = [n for n in (settings.max_tokens, _limit(facts) or (limit and limit - 1)) if n]
-    tokens = Tokens(found, start=settings.start, max_tokens=min(limits, default=None))
-    server, probed = _checked(address, client, name, whole)
-    named = {"kind": address.kind, "model": name, "tokenizer": tokens.hash, "prefix": tokens.prefix.tolist()}
-    return ServedModel(
-        server,
-        tokens,
-        replace(probed, met=recognised(probed, url=address.url, named=named)),
-        facts={
-            "server": "vLLM in this process" if address.here else address.url,
-            "kind": address.kind,
-            "served_model": name,
-            "tokenizer_from": tokenizer,
-            "tokenizer_read_by": tokens.read_by,
-            "moved": probed.wobble,
-            "bit_identical": probed.identical,
-            **(client.facts if isinstance(client, Engine) else {}),
-            "unseen": unseen(probed, address),
-            "vocabulary": vocabulary or whole.rust.get_vocab_size(with_added_tokens=True),
-        },
-        budget=settings.token_budget,
-    )
-
-
 def _list_models(client: Client | Engine) -> dict[str, Mapping[str, Any]]:
     """The models that a server says it holds, with what it says of each; empty where it does not say. ModelError where
     it answers with something else than a list of models."""
     found = client.find("/models")
     listed = found.get("data") if isinstance(found, dict) else found
     if listed is not None and not isinstance(listed, list):
-        raise ModelError(
-            f"{client.url} answers the question for its models with something else than a list: check the address "
-            "and the kind of server."
-        )
+        raise ModelError(say("servers.no_list", url=client.url))
     return {
         one["id"]: one for one in listed or () if isinstance(one, dict) and isinstance(one.get("id"), str)
     }
@@ -357,59 +607,20 @@ def choose_name(wanted: str, client: Client | Engine, held: Mapping[str, Any] | 
         return next(iter(held))
     if held:
         raise ModelError(f"{url} serves several models, name one with --served-model: {names}.")
-    raise ModelError(
-        f"{url} does not say which models it serves: name one with --served-model, and check that the address "
-        "and the kind of server are right."
-    )
+    raise ModelError(say("servers.unnamed", url=url))
 
 
-def _own_tokenizer(name: str, facts: Mapping[str, Any]) -> str:
+def _own_tokenizer(name: str, said: Mapping[str, Any]) -> str:
     """The folder or hub id that the server itself says the model is from."""
-    source = str(facts.get("root") or facts.get("model_id") or name)
+    source = str(said.get("root") or said.get("model_id") or name)
     if Path(source).is_absolute() and not Path(source).is_dir():
-        raise ModelError(
-            f"the tokenizer of {shown(name)[:200]} is wanted here, to know its tokens: name a hub id or a folder with "
-            f"--tokenizer (the server has {shown(source)[:200]}, which is no folder on this machine)."
-        )
+        raise ModelError(say("servers.tokenizer", name=shown(name)[:200], source=shown(source)[:200]))
     return source
 
 
-def _limit(facts: Mapping[str, Any]) -> int | None:
+def _limit(said: Mapping[str, Any]) -> int | None:
     """The longest prompt that a server takes beside the one token it writes, None where it does not say."""
     for field, more in (("max_model_len", 1), ("max_input_tokens", 0), ("max_input_length", 0)):
-        if isinstance(facts.get(field), int) and more < facts[field] < 1 << 40:
-            return int(facts[field]) - more
+        if isinstance(said.get(field), int) and more < said[field] < 1 << 40:
+            return int(said[field]) - more
     return None
-
-
-def _checked(
-    address: ServerAddress, client: Client | Engine, model: str, tokens: Tokens
-) -> tuple[CheckedServer, Probed]:
-    """The first route that the server takes, with what it answered; ModelError where none can be used."""
-    routes = ROUTES[address.kind]
-    for route in routes:
-        server = CheckedServer(address, client, route, model, tokens)
-        try:
-            server.same_tokenizer()
-            return server, server.run()
-        except NotTakenError:
-            if route is routes[-1]:
-                raise
-    raise AssertionError("every kind of server has a route")
-
-
-def unseen(probed: Probed, address: ServerAddress) -> str:
-    """What the server could have done without being noticed, for the record and the first page of a report."""
-    made = (
-        f"The model answered from behind a server ({address.kind}), where this would not have been seen: other "
-        "weights, text or a start token put in front of each text, numbers rescaled or moved alike, or answers changed "
-        "for some texts and not for the known ones."
-    )
-    if address.here:
-        made = "The model was opened and read by vLLM in this process, whose numbers passed the check of a server's."
-    if probed.wobble > _TOLD:
-        made += f" Its numbers moved by up to {probed.wobble:.1g} nats when the same text was asked again."
-    else:
-        how = "the same to the last bit" if probed.identical else f"the same within {_TOLD:g} nats"
-        made += f" Asked again, alone and among others, a text had numbers that were {how}."
-    return made

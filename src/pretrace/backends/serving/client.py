@@ -12,15 +12,16 @@ import json
 import random
 import re
 import threading
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 from urllib.parse import urlsplit
 
 from pretrace.backends.serving.address import api_key, wants_key
 from pretrace.backends.serving.engine import Engine
 from pretrace.errors import MissingPackageError, ModelError, shown
+from pretrace.results.wording import say
 
 RETRIES = 6
 """How often a request is repeated: the waits, each twice the last up to 8 s, come to about half a minute."""
@@ -34,6 +35,8 @@ _SAID = 4000  # characters of what a server said that are looked at for a messag
 _FOR_GOOD = ("validation error", "logits_all")
 """Words in an answer 500 of llama-cpp-python that blames the request: it would be answered alike a second time."""
 _MARKUP = re.compile(r"<(script|style).*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
+_TOO_LONG = ("context length", "too long", "max_model_len", "must have less")
+_KEPT = "What it has answered so far is kept."
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +125,9 @@ class Client:
     ) -> Any:
         """The JSON of the answer, None for a status that says the path is `missing`; ModelError, with the cure, where
         there is none after all tries."""
-        httpx, tried, kept = _import_httpx(), 0, "What it has answered so far is kept."
-        slow = f"the server {self.url} did not answer in time: {self._cures.slow}. {kept}"
-        gone = f"the server {self.url} cannot be reached: check that it runs and that the address is right. {kept}"
+        httpx, tried = _import_httpx(), 0
+        slow = f"the server {self.url} did not answer in time: {self._cures.slow}. {_KEPT}"
+        gone = f"the server {self.url} cannot be reached: check that it runs and that the address is right. {_KEPT}"
         async with self._limit:
             while True:
                 after = ""
@@ -133,11 +136,8 @@ class Client:
                         status, headers, said = await self._exchange(method, path, body)
                     if status < 300 or status in missing:
                         return self._json(said) if status < 300 else None
-                    trouble, after = (
-                        self._refusal(status, headers, said, tried),
-                        headers.get("retry-after", ""),
-                    )
-                    tries = self._retries if _may_help(status, headers, said) else 0
+                    trouble, tries = self._refusal(status, headers, said, tried)
+                    after = headers.get("retry-after", "")
                 except (TimeoutError, httpx.TimeoutException):
                     trouble, tries = ModelError(slow), min(self._retries, _SLOW_RETRIES)
                 except httpx.HTTPError:
@@ -162,20 +162,17 @@ class Client:
             async for part in response.aiter_bytes():
                 found += part
                 if len(found) > MOST_BYTES:
-                    raise ModelError(
-                        f"{self.url} answers with more than {MOST_BYTES >> 20} MiB, more than any request here calls "
-                        "for: it is not the server that was named, or it is out of order."
-                    )
+                    raise ModelError(say("servers.too_long", url=self.url, size=MOST_BYTES >> 20))
         return response.status_code, response.headers, found.decode("utf-8", "replace")
 
-    def _refusal(self, status: int, headers: Mapping[str, str], said: str, tried: int) -> ModelError:
-        reason, blames = self.plain(said), _blames_request(status, said)
+    def _refusal(
+        self, status: int, headers: Mapping[str, str], said: str, tried: int
+    ) -> tuple[ModelError, int]:
+        """What to say of an answer that is a refusal, and how often the same request may be tried again."""
+        reason = self.plain(said)
+        blames = status in (400, 422) or (status == 500 and any(words in said for words in _FOR_GOOD))
+        passing = status in (408, 409, 429) or status >= 500
         more = f", after {tried} more {'try' if tried == 1 else 'tries'}" if tried else ""
-        kept = "What it has answered so far is kept."
-        long = ("context length", "too long", "max_model_len", "must have less")
-        cure = self._cures.long if any(word in reason.lower() for word in long) else ""
-        if "logits_all" in reason:
-            cure = " Start llama-cpp-python with --logits_all true."
         if 300 <= status < 400:
             host = _host(headers.get("location", ""))
             what = f"redirects to {host}, and no redirect is followed: give the address itself."
@@ -184,12 +181,17 @@ class Client:
         elif status == 404:
             what = f"has no such route or model (404): {self._cures.unknown}. It said: {reason}"
         elif status == 429:
-            what = f"is too busy or the key's allowance is spent (429){more}: {self._cures.busy}. {kept}"
+            what = f"is too busy or the key's allowance is spent (429){more}: {self._cures.busy}. {_KEPT}"
         elif status >= 500 and not blames:
-            what = f"fails ({status}){more}: {reason} {kept}"
+            what = f"fails ({status}){more}: {reason} {_KEPT}"
         else:
+            cure = self._cures.long if any(word in reason.lower() for word in _TOO_LONG) else ""
+            if "logits_all" in reason:
+                cure = " Start llama-cpp-python with --logits_all true."
             what = f"refused to answer ({status}): {reason}{cure}"
-        return (NotTakenError if blames else ModelError)(f"{self.url} {what}")
+        may_help = passing and headers.get("x-should-retry") != "false" and not blames
+        error = (NotTakenError if blames else ModelError)(f"{self.url} {what}")
+        return error, self._retries if may_help else 0
 
     def _json(self, said: str) -> Any:
         try:
@@ -215,54 +217,37 @@ def _import_httpx() -> Any:
     return httpx
 
 
-def _blames_request(status: int, said: str) -> bool:
-    return status in (400, 422) or (status == 500 and any(words in said for words in _FOR_GOOD))
-
-
-def _may_help(status: int, headers: Mapping[str, str], said: str) -> bool:
-    """Whether the same request may be answered another time."""
-    passing = status in (408, 409, 429) or status >= 500
-    return passing and headers.get("x-should-retry") != "false" and not _blames_request(status, said)
-
-
 def _pause(tried: int, after: str) -> float:
     """Seconds before the next try: what Retry-After says, up to a minute, else twice the last, with jitter."""
     wanted = float(after) if re.fullmatch(r"\d+(\.\d+)?", after) else 0.0
     return wanted if 0 < wanted <= 60 else min(FIRST_WAIT * 2**tried, 8.0) * random.uniform(0.75, 1)
 
 
-class OpenRequests:
-    """Requests under way, sent one after the other while answers come in; what is under way at the end is left."""
+def answered(
+    client: Client | Engine, more: Callable[[], tuple[Any, str, Mapping[str, Any]] | None]
+) -> Iterator[tuple[Any, Future[Any]]]:
+    """Name and future of each request that is over, of several at once those with an answer first. `more` gives name,
+    path and body of the next request, None where there is none for now: so many are sent that the server is never idle.
+    What is under way at the end is left."""
+    waiting: dict[Future[Any], Any] = {}
 
-    def __init__(self, client: Client | Engine) -> None:
-        self._client = client
-        self.waiting: dict[Future[Any], Any] = {}
+    def send() -> None:
+        while len(waiting) < 2 * client.requests and (one := more()):
+            name, path, body = one
+            waiting[client.start(path, body)] = name
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for one in self.waiting:
-            one.cancel()
-
-    def send(self, name: Any, path: str, body: Mapping[str, Any]) -> None:
-        """Send one request; its answer comes under this name."""
-        self.waiting[self._client.start(path, body)] = name
-
-    def answers(self) -> Iterator[tuple[Any, Any]]:
-        """Name and JSON of each answer until none is awaited; more may be sent meanwhile. ModelError at the first
-        request without an answer."""
-        for name, done in self.done():
-            yield name, done.result()
-
-    def done(self) -> Iterator[tuple[Any, Future[Any]]]:
-        """Name and future of each request that is over, of several at once those with an answer first."""
-        while self.waiting:
-            if isinstance(self._client, Engine):
-                self._client.answer()
-            over = wait(self.waiting, return_when=FIRST_COMPLETED).done
-            for one in sorted(over, key=lambda one: one.exception() is not None):
-                yield self.waiting.pop(one), one
+    try:
+        send()
+        while waiting:
+            if isinstance(client, Engine):
+                client.answer()
+            over = wait(waiting, return_when=FIRST_COMPLETED).done
+            for done in sorted(over, key=lambda one: one.exception() is not None):
+                yield waiting.pop(done), done
+                send()
+    finally:
+        for left in waiting:
+            left.cancel()
 
 
 def _host(address: str) -> str:

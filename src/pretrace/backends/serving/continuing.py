@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
-from itertools import islice
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pretrace.backends.serving.address import ServerAddress, parse_text_address
 from pretrace.backends.serving.backend import choose_name, connect
-from pretrace.backends.serving.client import Client, NotTakenError, OpenRequests
+from pretrace.backends.serving.client import Client, NotTakenError, answered
 from pretrace.backends.settings import ModelSettings
 from pretrace.cache.location import text_key
 from pretrace.cache.store import Draw, open_written
 from pretrace.errors import ModelError
+from pretrace.results.wording import say
 from pretrace.types import Progress, Quantity, Written
 
 FORMAT = 1  # part of the fingerprint: raised whenever a server would be asked in another way
@@ -62,99 +62,70 @@ class Budget:
 
 def cost(prompts: Sequence[str], draws: Sequence[Draw]) -> tuple[int, int]:
     """Requests, and an upper bound of tokens, for continuing so many prompts."""
-    sizes = [len(prompt.encode("utf-8", "replace")) // BYTES_A_TOKEN + 1 for prompt in prompts]
-    instruction = len(INSTRUCTION) // BYTES_A_TOKEN
-    return len(prompts) * len(draws), sum(
-        size + instruction + draw.tokens for size in sizes for draw in draws
-    )
+    asked = len(INSTRUCTION) // BYTES_A_TOKEN
+    sizes = [len(prompt.encode("utf-8", "replace")) // BYTES_A_TOKEN + 1 + asked for prompt in prompts]
+    return len(sizes) * len(draws), sum(size + draw.tokens for size in sizes for draw in draws)
 
 
-@dataclass(eq=False)
 class Continuing:
-    """A `Backend` that offers nothing but text: see the top of this file; `open_continuing` makes one."""
+    """A `Backend` that offers nothing but text: see the top of this file; `open_continuing` makes one. `instruction` is
+    what a chat model is asked, the prompt in the place of {beginning}; with `reads_refusals` an answer that begins as a
+    refusal does counts as one."""
 
-    address: ServerAddress
-    client: Client
-    budget: Budget = field(default_factory=Budget)
-    cache: bool = True
-    instruction: str = INSTRUCTION
-    """What a chat model is asked, the prompt in the place of {beginning}."""
-    reads_refusals: bool = True
-    """Whether an answer that begins as a refusal does counts as one."""
     offers: Quantity = Quantity.NONE
     tokenizer_hash: str = "unknown"
     vocabulary: int = 0
     max_tokens: int = 1 << 30
 
-    def __post_init__(self) -> None:
-        one = self.address
-        self.name = f"{one.kind}:{one.url}#{one.model}"
-        self.prompt = self.instruction if self.chats else "{beginning}"
+    def __init__(
+        self,
+        address: ServerAddress,
+        client: Client,
+        budget: Budget,
+        *,
+        cache: bool = True,
+        instruction: str = INSTRUCTION,
+        reads_refusals: bool = True,
+    ) -> None:
+        self.address, self.client, self.budget = address, client, budget
+        self.chats = address.kind == "chat"
+        self.prompt = instruction if self.chats else "{beginning}"
+        self._refusals = _REFUSES if self.chats and reads_refusals else None
+        self.name = f"{address.kind}:{address.url}#{address.model}"
+        served = {"kind": address.kind, "server": address.url}
         self.facts: Mapping[str, Any] = {
-            "name": one.model,
-            "server": one.url,
-            "kind": one.kind,
-            "weights": "unknown",
-            "access": "text",
+            **{"name": address.model, "server": address.url, "kind": address.kind},
+            **{"weights": "unknown", "access": "text"},
         }
-        named = {
-            "format": FORMAT,
-            "kind": one.kind,
-            "server": one.url,
-            "model": one.model,
-            "prompt": self.prompt,
-        }
+        named = {"format": FORMAT, **served, "model": address.model, "prompt": self.prompt}
         self.fingerprint = json.dumps(named)
-
-    @property
-    def chats(self) -> bool:
-        return self.address.kind == "chat"
+        self._kept_as = self.fingerprint if cache else None
 
     def continued(
         self, prompts: Sequence[str], draws: Sequence[Draw], progress: Progress, /
     ) -> list[list[Written]]:
         """What the model writes after each prompt, one a draw; "" where it refused or was filtered. ModelError
         above the budget, where the server cannot be reached, and where it gave no text at all."""
-        asked = list(dict.fromkeys(prompts))
-        keys = {prompt: text_key(prompt) for prompt in asked}
-        found: dict[tuple[str, str], Written] = {}
-        with open_written(self.fingerprint if self.cache else None) as store:
+        keys = {prompt: text_key(prompt) for prompt in prompts}
+        found: dict[tuple[str, Draw], Written] = {}
+        with open_written(self._kept_as) as store:
             for draw in draws:
-                kept = zip(asked, store.get([keys[one] for one in asked], draw.label), strict=True)
-                found.update({(prompt, draw.label): one for prompt, one in kept if one is not None})
-            missing = [(p, draw) for draw in draws for p in asked if (p, draw.label) not in found]
-            self.budget.check(
-                *(sum(part) for part in zip((0, 0), *(cost([p], [d]) for p, d in missing), strict=True))
-            )
-            progress.begin(len(asked) * len(draws))
+                kept = zip(keys, store.get(list(keys.values()), draw.label), strict=True)
+                found.update({(prompt, draw): one for prompt, one in kept if one is not None})
+            missing = [(prompt, draw) for draw in draws for prompt in keys if (prompt, draw) not in found]
+            self.budget.check(len(missing), sum(cost([prompt], [draw])[1] for prompt, draw in missing))
+            progress.begin(len(keys) * len(draws))
             progress.advance(len(found), 0, 0.0, False)
-            for (prompt, draw), one, for_good in self._answers(missing):
-                found[prompt, draw.label] = one
+            ahead = ((one, *self._request(*one)) for one in missing)
+            for (prompt, draw), done in answered(self.client, lambda: next(ahead, None)):
+                one, for_good = self._read(done, draw)
+                found[prompt, draw] = one
                 if one.text or for_good:  # an empty answer may be another one the next time
                     store.put([keys[prompt]], [one], draw.label)
                 progress.advance(1, draw.tokens, 0.0, True)
         if found and not any(one.text for one in found.values()):
-            raise ModelError(
-                f"{self.name} refused, or gave no text to, all of {len(found):,} requests: check the model's name, or "
-                "ask another provider of the same model. What it said is kept (--no-cache asks again)."
-            )
-        return [[found[prompt, draw.label] for draw in draws] for prompt in prompts]
-
-    def _answers(self, asked: Sequence[tuple[str, Draw]]) -> Iterator[tuple[tuple[str, Draw], Written, bool]]:
-        """Each answer as it comes, and whether it is one for good, with a few requests waiting at a time."""
-        ahead = iter(asked)
-        with OpenRequests(self.client) as under_way:
-            for one in islice(ahead, 2 * self.client.requests):
-                under_way.send(one, *self._request(*one))
-            for asked_for, done in under_way.done():
-                written, for_good = self._read(done)
-                # a server that does not stop where it was told: what is longer than any tokens is not kept
-                most = LONGEST_TOKEN * asked_for[1].tokens
-                if len(written.text) > most:
-                    written = Written(written.text[:most], ended=False)
-                yield asked_for, written, for_good
-                for one in islice(ahead, 1):
-                    under_way.send(one, *self._request(*one))
+            raise ModelError(say("servers.all_refused", name=self.name, number=len(found)))
+        return [[found[prompt, draw] for draw in draws] for prompt in prompts]
 
     def _request(self, prompt: str, draw: Draw) -> tuple[str, dict[str, Any]]:
         plain = prompt.encode("utf-8", "replace").decode()  # JSON carries no half of a pair
@@ -166,11 +137,12 @@ class Continuing:
             "seed": draw.seed,
         }
         if self.chats:
-            said = self.instruction.replace("{beginning}", plain)
+            said = self.prompt.replace("{beginning}", plain)
             return "/chat/completions", {**body, "messages": [{"role": "user", "content": said}]}
         return "/completions", {**body, "prompt": plain}
 
-    def _read(self, done: Future[Any]) -> tuple[Written, bool]:
+    def _read(self, done: Future[Any], draw: Draw) -> tuple[Written, bool]:
+        """An answer, and whether it is one for good."""
         try:
             answer = done.result()
         except NotTakenError as error:
@@ -186,17 +158,11 @@ class Continuing:
                 raise TypeError
         except (LookupError, TypeError, AttributeError):
             route = "chat completions" if self.chats else "completions"
-            raise ModelError(
-                f"{self.address.url} does not answer as {route} do: give the address under which they lie, which most "
-                "often ends in /v1."
-            ) from None
-        if (
-            refusal
-            or reason == "content_filter"
-            or (self.chats and self.reads_refusals and _REFUSES.match(text))
-        ):
+            raise ModelError(say("servers.no_route", url=self.address.url, route=route)) from None
+        if refusal or reason == "content_filter" or (self._refusals and self._refusals.match(text)):
             return Written("", ended=False), True
-        return Written(text, ended=reason != "length"), False
+        most = LONGEST_TOKEN * draw.tokens  # a server that does not stop where it was told
+        return Written(text[:most], ended=reason != "length" and len(text) <= most), False
 
     def _refuse(self, *_: Any) -> Any:
         """Raise ModelError: it gives text alone."""
@@ -213,4 +179,4 @@ def open_continuing(
     address = parse_text_address(model)
     with connect(address, settings) as client:
         name = address.model or settings.served_model or choose_name("", client)
-    return Continuing(replace(address, model=name), client, budget or Budget(), cache)
+    return Continuing(replace(address, model=name), client, budget or Budget(), cache=cache)

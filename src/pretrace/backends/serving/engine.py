@@ -1,7 +1,7 @@
 """vLLM in this process, asked as its own server is: the same requests, and answers of the same form.
 
 So what reads a server's answers, and checks them before any text is sent, does so here too (`serving.routes`,
-`serving.self_check`). Requests that wait go to vLLM together, which makes its own batches of them. vLLM is imported
+`serving.backend`). Requests that wait go to vLLM together, which makes its own batches of them. vLLM is imported
 when a model is opened.
 """
 

@@ -26,27 +26,23 @@ class Prompt:
 
 
 @dataclass(frozen=True, slots=True)
-class NextToken:
-    """The token that a server wrote after a prompt; None where it does not say."""
-
-    id: int | None = None
-    text: str | None = None
-    logp: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class PromptAnswer:
     """What a server said of one prompt: `logp` with one entry a token, None where nothing was predicted, empty
-    where it offers none; `ids` and `words`, the tokens as the server has them, with what it wrote; `likeliest`,
-    whether each is the likeliest at its place; `best`, the text of the one that is. None where the server does not
-    say."""
+    where it offers none; `ids` and `words`, the tokens as the server has them; `likeliest`, whether each is the
+    likeliest at its place; `best`, the text of the one that is; `written_…`, the token that it wrote after the prompt.
+    None where the server does not say."""
 
     logp: tuple[float | None, ...]
     ids: tuple[int, ...] | None = None
     words: tuple[str, ...] | None = None
     likeliest: tuple[bool | None, ...] = ()
     best: tuple[str | None, ...] = ()
-    generated: NextToken = NextToken()
+    written_id: int | None = None
+    written_text: str | None = None
+    written_logp: float | None = None
+
+    def is_likeliest(self, place: int) -> bool | None:
+        return self.likeliest[place] if place < len(self.likeliest) else None
 
 
 RequestAnswers = tuple[list[PromptAnswer], int | None]
@@ -58,8 +54,8 @@ them, None where it does not say."""
 class Route:
     """How one kind of server is asked: by token ids of several prompts in a request (`asks_ids`) or the text of
     one, with `body` beside them and the model's name; `answers` reads what came back, LookupError, TypeError or
-    ValueError for another form. `cure` tells how such a server is started so that it gives log-probabilities of
-    prompts."""
+    ValueError for another form. `cure` is the sentence on how such a server is started so that it gives
+    log-probabilities of prompts."""
 
     title: str
     asks_ids: bool
@@ -105,135 +101,108 @@ def _whole(found: Any) -> int:
     return found
 
 
-def _used(body: Any) -> int | None:
-    usage = body.get("usage") if isinstance(body, dict) else None
-    found = usage.get("prompt_tokens") if isinstance(usage, dict) else None
-    return found if isinstance(found, int) and not isinstance(found, bool) and found > 0 else None
-
-
-def _vllm_answers(body: Any, prompts: Sequence[Prompt]) -> RequestAnswers:
-    choices = _choices(body, prompts)
-    return [_vllm_answer(*one) for one in zip(choices, prompts, strict=True)], _used(body)
-
-
-def _vllm_answer(choice: _Json, prompt: Prompt) -> PromptAnswer:
-    told = choice.get("prompt_token_ids")
-    ids = tuple(_whole(one) for one in told) if told else None
-    written = choice.get("token_ids") or [None]
-    generated = NextToken(written[0], choice.get("text"), _first(choice.get("logprobs")))
-    said = choice.get("prompt_logprobs")
-    if not said:
-        return PromptAnswer((), ids, generated=generated)
-    keys = _keys(said, ids or prompt.ids)
-    own = [None if entry is None else entry[str(key)] for key, entry in zip(keys, said, strict=True)]
-    ranks = [None if one is None else one.get("rank") for one in own]
-    # Where the list of ids and the keys of the entries differ, what is not the prompt's is shown to the check.
-    ids = ids if ids and (ids != prompt.ids or ids[: len(keys)] == keys) else keys
-    return PromptAnswer(
-        logp=tuple(None if one is None else _number(one["logprob"]) for one in own),
-        ids=ids,
-        likeliest=tuple(_whole(rank) == 1 if rank else None for rank in ranks),
-        generated=generated,
-    )
-
-
-def _keys(said: Sequence[_Json | None], ids: Sequence[int]) -> tuple[int, ...]:
-    """The tokens that the entries themselves are of: those asked for where they are among their keys, else the keys;
-    nothing stands at the first place, so that its token is taken from the ids."""
-    asked = [*ids, *[-1] * (len(said) - len(ids))]
-    return tuple(
-        id_ if entry is None or str(id_) in entry else int(next(iter(entry), ""))
-        for id_, entry in zip(asked, said, strict=False)
-    )
-
-
-def _first(logprobs: Mapping[str, Any] | None) -> float | None:
-    found = (logprobs or {}).get("token_logprobs") or [None]
-    return _or_none(found[0])
-
-
-def _echo_answers(body: Any, prompts: Sequence[Prompt]) -> RequestAnswers:
-    choices = _choices(body, prompts)
-    if isinstance(body.get("prompt"), list):  # Together answers beside the choices, not within them
-        parts = [one["logprobs"] for one in body["prompt"]]
-        if len(parts) != len(prompts):
-            raise ValueError(f"{len(parts)} answers for {len(prompts)} prompts")
-        rest = [_written(choice.get("logprobs") or {}, 0, choice, "") for choice in choices]
-        return [_echo_answer(part, None, after) for part, after in zip(parts, rest, strict=True)], None
-    answers = []
-    for prompt, choice in zip(prompts, choices, strict=True):
-        said, own = choice.get("logprobs") or {}, choice.get("prompt_token_ids")
-        said, number = {"token_ids": own, **said}, len(own or prompt.ids)
-        if "tokens" not in said:
-            said = {**said, "tokens": _pieces(choice.get("text"), said.get("text_offset"))}
-        answers.append(_echo_answer(said, number, _written(said, number, choice, prompt.text)))
-    return answers, _used(body)
-
-
-def _pieces(text: Any, offsets: Any) -> list[str] | None:
-    """The tokens as text, cut out of the whole where each begins; None where that is not told."""
-    if not isinstance(text, str) or not offsets:
-        return None
-    ends = [*offsets[1:], len(text)]
-    return [text[_whole(start) : _whole(end)] for start, end in zip(offsets, ends, strict=True)]
-
-
-def _echo_answer(said: _Json, number: int | None, after: NextToken) -> PromptAnswer:
-    """The first entries are the prompt's, all of them for None."""
-    logp = [_or_none(one) for one in said.get("token_logprobs") or ()][:number]
-    words = [str(word) for word in said.get("tokens") or ()]
-    if words and len(words) != len(said.get("token_logprobs") or words):
-        raise ValueError("lists of numbers and tokens of different lengths")
-    tops: list[Mapping[str, Any] | None] = list(said.get("top_logprobs") or [None] * len(logp))
-    best = [max(top, key=lambda word: _number(top[word])) if top else None for top in tops]
-    return PromptAnswer(
-        logp=tuple(logp),
-        ids=tuple(_whole(one) for one in said.get("token_ids") or ())[:number] or None,
-        words=tuple(words) or None,
-        likeliest=tuple(
-            own >= max(_number(one) for one in top.values()) - 1e-6 if own is not None and top else None
-            for own, top in zip(logp, tops, strict=False)
-        ),
-        best=tuple(best),
-        generated=after,
-    )
-
-
-def _written(said: _Json, place: int, choice: _Json, text: str) -> NextToken:
-    """The token at a place behind the prompt; its text is also what the answer has behind the prompt's."""
-
-    def at(name: str) -> Any:
-        found = said.get(name) or ()
-        return found[place] if len(found) > place else None
-
-    ids = choice.get("token_ids")
-    word = at("tokens")
-    if word is None:
-        word = str(choice.get("text") or "").removeprefix(text)
-    return NextToken(ids[-1] if ids else at("token_ids"), word, _or_none(at("token_logprobs")))
-
-
-def _choices(body: Any, prompts: Sequence[Prompt]) -> list[_Json]:
-    """The choices in the order of the prompts, which is that of their index and not always that of the list."""
+def _choices(body: Any, prompts: Sequence[Prompt]) -> tuple[list[_Json], int | None]:
+    """The choices in the order of the prompts, which is that of their index and not always that of the list, and the
+    number of tokens that were read."""
     choices = sorted(body["choices"], key=lambda one: int(one.get("index") or 0))
     if len(choices) != len(prompts):
         raise ValueError(f"{len(choices)} choices for {len(prompts)} prompts")
     told = [one["index"] for one in choices if one.get("index") is not None]
     if len(set(told)) < len(told):
         raise ValueError("several choices with one index")
-    return choices
+    usage = body.get("usage") if isinstance(body, dict) else None
+    found = usage.get("prompt_tokens") if isinstance(usage, dict) else None
+    used = found if isinstance(found, int) and not isinstance(found, bool) and found > 0 else None
+    return choices, used
 
 
-_VLLM_CURE = "log-probabilities of prompts are part of vLLM's own server since 0.4 and need --max-logprobs of 1 or more"
-_ECHO_CURE = (
-    "the server must take echo with logprobs: llama-cpp-python is started with --logits_all true, for vLLM take "
-    "vllm:URL; many services give them for generated tokens only"
-)
+def _vllm_answers(body: Any, prompts: Sequence[Prompt]) -> RequestAnswers:
+    choices, used = _choices(body, prompts)
+    return [_vllm_answer(*one) for one in zip(choices, prompts, strict=True)], used
+
+
+def _vllm_answer(choice: _Json, prompt: Prompt) -> PromptAnswer:
+    told = choice.get("prompt_token_ids")
+    ids = tuple(_whole(one) for one in told) if told else None
+    after = (choice.get("token_ids") or [None])[0], choice.get("text")
+    written = (*after, _or_none(((choice.get("logprobs") or {}).get("token_logprobs") or [None])[0]))
+    said = choice.get("prompt_logprobs")
+    if not said:
+        return PromptAnswer((), ids, None, (), (), *written)
+    # The tokens that the entries themselves are of: those asked for where they are among their keys, else the keys;
+    # nothing stands at the first place, so that its token is taken from the ids.
+    asked = [*(ids or prompt.ids), *[-1] * len(said)]
+    keys = tuple(
+        id_ if entry is None or str(id_) in entry else int(next(iter(entry), ""))
+        for id_, entry in zip(asked, said, strict=False)
+    )
+    own = [None if entry is None else entry[str(key)] for key, entry in zip(keys, said, strict=True)]
+    ranks = [None if one is None else one.get("rank") for one in own]
+    # Where the list of ids and the keys of the entries differ, what is not the prompt's is shown to the check.
+    ids = ids if ids and (ids != prompt.ids or ids[: len(keys)] == keys) else keys
+    logp = tuple(None if one is None else _number(one["logprob"]) for one in own)
+    likeliest = tuple(_whole(rank) == 1 if rank else None for rank in ranks)
+    return PromptAnswer(logp, ids, None, likeliest, (), *written)
+
+
+def _echo_answers(body: Any, prompts: Sequence[Prompt]) -> RequestAnswers:
+    choices, used = _choices(body, prompts)
+    parts = body.get("prompt")
+    if isinstance(parts, list):  # Together answers beside the choices, not within them
+        if len(parts) != len(prompts):
+            raise ValueError(f"{len(parts)} answers for {len(prompts)} prompts")
+        rest = [_written(choice.get("logprobs") or {}, 0, choice, "") for choice in choices]
+        return [
+            _echo_answer(one["logprobs"], None, *more) for one, more in zip(parts, rest, strict=True)
+        ], None
+    answers = []
+    for prompt, choice in zip(prompts, choices, strict=True):
+        own = choice.get("prompt_token_ids")
+        said, number = {"token_ids": own, **(choice.get("logprobs") or {})}, len(own or prompt.ids)
+        text, offsets = choice.get("text"), said.get("text_offset")
+        if "tokens" not in said and isinstance(text, str) and offsets:
+            # the tokens as text, cut out of the whole where each begins
+            ends = [*offsets[1:], len(text)]
+            said["tokens"] = [
+                text[_whole(start) : _whole(end)] for start, end in zip(offsets, ends, strict=True)
+            ]
+        answers.append(_echo_answer(said, number, *_written(said, number, choice, prompt.text)))
+    return answers, used
+
+
+def _echo_answer(said: _Json, number: int | None, *written: Any) -> PromptAnswer:
+    """The first `number` entries are the prompt's, all of them for None."""
+    logp = [_or_none(one) for one in said.get("token_logprobs") or ()][:number]
+    words = [str(word) for word in said.get("tokens") or ()]
+    if words and len(words) != len(said.get("token_logprobs") or words):
+        raise ValueError("lists of numbers and tokens of different lengths")
+    tops: list[Mapping[str, Any] | None] = list(said.get("top_logprobs") or [None] * len(logp))
+    best = tuple(max(top, key=lambda word: _number(top[word])) if top else None for top in tops)
+    likeliest = tuple(
+        own >= max(_number(one) for one in top.values()) - 1e-6 if own is not None and top else None
+        for own, top in zip(logp, tops, strict=False)
+    )
+    ids = tuple(_whole(one) for one in said.get("token_ids") or ())[:number] or None
+    return PromptAnswer(tuple(logp), ids, tuple(words) or None, likeliest, best, *written)
+
+
+def _written(said: _Json, place: int, choice: _Json, text: str) -> tuple[Any, str, float | None]:
+    """Id, text and log-probability of the token at a place behind the prompt; its text is also what the answer has
+    behind the prompt's."""
+    id_, word, logp = (
+        found[place] if len(found := said.get(name) or ()) > place else None
+        for name in ("token_ids", "tokens", "token_logprobs")
+    )
+    ids = choice.get("token_ids")
+    behind = str(choice.get("text") or "").removeprefix(text)
+    return ids[-1] if ids else id_, behind if word is None else word, _or_none(logp)
+
+
 ROUTES: Mapping[str, tuple[Route, ...]] = {
-    "vllm": (Route("vLLM", True, {"prompt_logprobs": 0}, _vllm_answers, _VLLM_CURE),),
-    "completions": (
-        Route("completions with echo", True, {"echo": True}, _echo_answers, _ECHO_CURE),
-        Route("completions with echo", False, {"echo": True}, _echo_answers, _ECHO_CURE),
+    "vllm": (Route("vLLM", True, {"prompt_logprobs": 0}, _vllm_answers, "servers.vllm_cure"),),
+    "completions": tuple(
+        Route("completions with echo", asks_ids, {"echo": True}, _echo_answers, "servers.echo_cure")
+        for asks_ids in (True, False)
     ),
 }
 """The routes of each kind of server, in the order in which they are tried."""

@@ -32,6 +32,7 @@ from pretrace.corpora.columns import kind_of
 from pretrace.corpora.opening import shown
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.registry import corpora, require
+from pretrace.results.wording import say
 from pretrace.types import Corpus
 
 # Books and research papers, members and non-members told apart by date.
@@ -185,11 +186,7 @@ def dolma_paloma(subset: Literal["wikipedia", "common_crawl"], path: str | None 
     schema = schema_of("dolma_paloma")
     name = schema.kinds[subset]
     if path is None:
-        raise TextsError(
-            "dolma_paloma needs files of yours: Dolma has 4.5 TB and a loading script, Paloma a licence to agree to. "
-            f"Download {name} shards of allenai/dolma (v1.7) as dolma*.json.gz and the same part of allenai/paloma "
-            f"(dolma-v1_5) as paloma*.jsonl.gz into a folder, then write dolma_paloma({subset!r}, path='FOLDER')."
-        )
+        raise TextsError(say("texts.dolma", name=name, subset=subset))
     corpus = read_both_sides(schema, path, inner=lambda inner: inner == subset)
     return add_card(corpus, "dolma_paloma", f"Dolma and Paloma, {name}")
 
@@ -244,10 +241,7 @@ def hubble(kind: str, copies: int | None = None, path: str | None = None) -> Cor
     require(kind in schema.kinds, f"hubble: kind must be one of {known}; found {kind!r}.")
     corpus = read_both_sides(schema, path, f"/{kind}:", lambda inner: inner == kind)
     if odd := [text.id for text in corpus.texts if text.member is not (text.copies != 0)]:
-        raise TextsError(
-            f"{corpus.source}: the duplicates of {odd[0]!r} do not fit the name of its file, where train holds members "
-            "and test none: give the files as published."
-        )
+        raise TextsError(say("texts.duplicates", source=corpus.source, text=odd[0]))
     refuse_one_sided(corpus, "duplicates above 0", "duplicates of 0")
     if copies is not None:
         have = sorted({text.copies or 0 for text in corpus.texts if text.member})

@@ -14,7 +14,7 @@ from pretrace.corpora.folders import holds_facts, is_hidden, walk
 from pretrace.corpora.formats import FORMATS, ending_of
 from pretrace.corpora.opening import path_exists, resolve_source, shown
 from pretrace.corpora.packing import without_packing
-from pretrace.corpora.reading import SourceRow, TextReading, counted
+from pretrace.corpora.reading import SourceRow, TextReading, counted, refuse_repeated_ids
 from pretrace.errors import TextsError
 from pretrace.types import Card, Corpus, Text
 
@@ -79,7 +79,9 @@ def read_published(source: Path | str, schema: Schema) -> Corpus:
     """
     _, called, rows = resolve_source(f"hub:{source}" if isinstance(source, str) else source)
     reading = _Published(schema, called)
-    return reading.published(rows(reading))
+    texts = tuple(reading.stream(reading.derived(rows(reading))))
+    refuse_repeated_ids([text.id for text in texts], called)
+    return Corpus(schema.benchmark, texts, called, reading.notes)
 
 
 class _Published(TextReading):
@@ -88,39 +90,30 @@ class _Published(TextReading):
     def __init__(self, schema: Schema, source: str) -> None:
         super().__init__(Columns(schema.text, schema.label, schema.id, schema.group), source)
         self.schema = schema
-        self.metas: list[dict[str, str]] = []
 
     def pick(self, found: Sequence[str], source: str) -> tuple[str, ...]:
         self.schema.check(found, source)
         more = (name for name in (*self.schema.meta, *self.schema.used) if name in found)
         return distinct((*self.schema.wanted, *more), found, source)
 
-    def published(self, rows: Iterator[SourceRow]) -> Corpus:
-        """All texts, with the further columns as their meta."""
-        corpus = self.corpus(self._derived(rows), self.schema.benchmark)
-        texts = (replace(text, meta=meta) for text, meta in zip(corpus.texts, self.metas, strict=True))
-        return replace(corpus, texts=tuple(texts))
-
-    def _derived(self, rows: Iterator[SourceRow]) -> Iterator[SourceRow]:
+    def derived(self, rows: Iterator[SourceRow]) -> Iterator[SourceRow]:
+        """The rows with the columns that are made of others."""
         for number, row in enumerate(rows):
-            where = self._where(number, row)
+            where = self.where(number, row)
             self.schema.check(row.fields, where)
             try:
-                more = self.schema.derive(row.fields) if self.schema.derive else {}
-                fields = {**row.fields, **more}
-                self.metas.append(_meta(fields, self.schema.meta))
+                fields = {**row.fields, **(self.schema.derive(row.fields) if self.schema.derive else {})}
+                for name in self.schema.meta:
+                    if isinstance(value := fields.get(name), list | dict | tuple):
+                        raise ValueError(
+                            f"the column {name!r} should hold a word or a number and holds {kind_of(value)}"
+                        )
             except ValueError as error:
                 raise TextsError(f"{where}: {error}.") from None
             yield row._replace(fields=fields)
 
-
-def _meta(fields: Cells, columns: tuple[str, ...]) -> dict[str, str]:
-    for name in columns:
-        if isinstance(fields.get(name), list | dict | tuple):
-            raise ValueError(
-                f"the column {name!r} should hold a word or a number and holds {kind_of(fields[name])}"
-            )
-    return {name: name_of(fields[name]) for name in columns if name in fields}
+    def meta(self, fields: Cells) -> dict[str, str]:
+        return {name: name_of(fields[name]) for name in self.schema.meta if name in fields}
 
 
 @cache
@@ -174,8 +167,8 @@ def keep_texts(corpus: Corpus, wanted: Callable[[Text], bool], what: str, *, sid
     """The texts that are wanted, with a note on how many; TextsError where there are none of `what`, or with `sides`
     where one side has none."""
     texts = tuple(text for text in corpus.texts if wanted(text))
-    for member, side in ((True, MEMBERS), (False, NONMEMBERS)) if sides else ():
-        if not any(text.member is member for text in texts):
+    for side in (MEMBERS, NONMEMBERS) if sides else ():
+        if not any(text.member is (side == MEMBERS) for text in texts):
             raise TextsError(
                 f"{corpus.source} holds no {side} of {what}: ask for another part, or add theirs."
             )
@@ -189,12 +182,10 @@ def keep_texts(corpus: Corpus, wanted: Callable[[Text], bool], what: str, *, sid
 
 def keep_where(corpus: Corpus, column: str, value: object, what: str = "") -> Corpus:
     """The texts with a value in a column, whatever its case; all of them for None."""
-    wanted = str(value).casefold()
+    wanted, what = str(value).casefold(), what or f"{column} {value}"
     if value is None:
         return corpus
-    return keep_texts(
-        corpus, lambda text: text.meta[column].strip().casefold() == wanted, what or f"{column} {value}"
-    )
+    return keep_texts(corpus, lambda text: text.meta[column].strip().casefold() == wanted, what)
 
 
 def card_of(name: str, title: str = "") -> Card:
@@ -260,35 +251,43 @@ def read_both_sides(
     the one that the schema names). Ids are SIDE/FILE/ROW (the file left out where a side has one). A note names the
     files that tell no side. TextsError where a side has no file, or a file tells both.
     """
+    sources: dict[str, tuple[str, Path | str]] = {}  # by the name of the part: its side, and where it lies
+    others: list[Path] = []
     if path is None:
         home = f"{schema.hub}{part}"
         splits = zip((MEMBERS, NONMEMBERS), schema.splits, strict=True)
-        parts = {side: _labelled(read_published(f"{home}:{split}", schema), side) for side, split in splits}
-        return join_parts(parts, schema.benchmark, f"hub:{home.rstrip(':')}")
-    folder = Path(path)
-    if folder.is_dir():
-        folder = next((one for one in sorted(folder.iterdir()) if one.is_dir() and inner(one.name)), folder)
-    files = find_tables(folder)
-    by_side: dict[str, list[Path]] = {MEMBERS: [], NONMEMBERS: [], "": []}
-    for file in files if folder.is_dir() else ():
-        by_side[_side_of(file.relative_to(folder), schema)].append(file)
-    others = by_side.pop("")
-    if not folder.is_dir() or (len(files) == 1 and (others or schema.label)):
-        return read_published(files[0], replace(schema, label=schema.label or "label"))
-    for side, wanted in ((MEMBERS, schema.members), (NONMEMBERS, schema.nonmembers)):
-        if not by_side[side]:
-            raise TextsError(
-                f"{shown(folder)} holds no file of {side}: their names, or their folders' names, begin with "
-                f"{' or '.join(wanted)}; a single file needs a column 'label'."
-            )
-    parts = {
-        side if len(found) == 1 else f"{side}/{file.relative_to(folder).as_posix()}": _labelled(
-            read_published(file, schema), side
+        sources, whole = (
+            {side: (side, f"{home}:{split}") for side, split in splits},
+            f"hub:{home.rstrip(':')}",
         )
-        for side, found in by_side.items()
-        for file in found
-    }
-    corpus = join_parts(parts, schema.benchmark, shown(folder))
+    else:
+        folder = Path(path)
+        if folder.is_dir():
+            below = (one for one in sorted(folder.iterdir()) if one.is_dir() and inner(one.name))
+            folder = next(below, folder)
+        files, whole = find_tables(folder), shown(folder)
+        by_side: dict[str, list[Path]] = {MEMBERS: [], NONMEMBERS: [], "": []}
+        for file in files if folder.is_dir() else ():
+            by_side[_side_of(file.relative_to(folder), schema)].append(file)
+        others = by_side.pop("")
+        if not folder.is_dir() or (len(files) == 1 and (others or schema.label)):
+            return read_published(files[0], replace(schema, label=schema.label or "label"))
+        for side, found in by_side.items():
+            if not found:
+                wanted = schema.members if side == MEMBERS else schema.nonmembers
+                raise TextsError(
+                    f"{whole} holds no file of {side}: their names, or their folders' names, begin with "
+                    f"{' or '.join(wanted)}; a single file needs a column 'label'."
+                )
+            for file in found:
+                own = side if len(found) == 1 else f"{side}/{file.relative_to(folder).as_posix()}"
+                sources[own] = side, file
+    parts = {}
+    for name, (side, source) in sources.items():
+        corpus = read_published(source, schema)
+        texts = tuple(replace(text, member=side == MEMBERS) for text in corpus.texts)
+        parts[name] = replace(corpus, texts=texts)
+    corpus = join_parts(parts, schema.benchmark, whole)
     if not others:
         return corpus
     note = (
@@ -303,18 +302,14 @@ def _side_of(file: Path, schema: Schema) -> str:
     tells this side and another that one."""
     told: dict[str, str] = {}
     for part in file.parts:
-        for name, beginnings in ((NONMEMBERS, schema.nonmembers), (MEMBERS, schema.members)):
-            if part.lower().startswith(beginnings) and not part.lower().startswith(schema.neither):
-                told.setdefault(name, part)
-                break
+        if not (low := part.lower()).startswith(schema.neither):
+            if low.startswith(schema.nonmembers):
+                told.setdefault(NONMEMBERS, part)
+            elif low.startswith(schema.members):
+                told.setdefault(MEMBERS, part)
     if len(told) > 1:
         raise TextsError(
             f"{shown(file)} may hold members ({shown(Path(told[MEMBERS]))!r}) or non-members "
             f"({shown(Path(told[NONMEMBERS]))!r}): rename the file or its folders so that they agree."
         )
     return next(iter(told), "")
-
-
-def _labelled(corpus: Corpus, side: str) -> Corpus:
-    """The corpus with every text known as one of a side."""
-    return replace(corpus, texts=tuple(replace(text, member=side == MEMBERS) for text in corpus.texts))

@@ -40,16 +40,10 @@ for _name, _lines in tomllib.loads(
 _FORMS = "iso numeric day_month month_day month_year decade range circa prefixed clock bare"
 _STAMP = re.compile("|".join(f"(?:{_PARTS[form]})" for form in _FORMS.split()))
 _YEAR = re.compile(rf"(?<!\d){_PARTS['year']}(?!\d)")
-_SHORT_END = re.compile(rf"(?<=\d{{4}})(\s?(?:{_PARTS['dash']}|/)\s?)\d\d(?!\d)")
-_WHOLE_RANGE = re.compile(_PARTS["range"])
-_TENS = re.compile(r"(?:1[5-9]\d|20\d)0(?=['’]?s\b)|(?<!\d)\d0(?=['’]?s\b)")
-_LEAD = re.compile(
-    r"(?:\b(?:as\s+of|in|on|since|until|till|by|before|after|from|during|around|about|at|of|between|through|"
-    r"throughout|to|and|or|dated)\s+)(?P<the>(?:about|around|approximately|the)\s+)?$",
-    re.IGNORECASE,
+_SHORT_END, _WHOLE_RANGE, _TENS, _THE = (
+    re.compile(_PARTS[one]) for one in ("short_end", "range", "tens", "the")
 )
-_THE = re.compile(r"\b[Tt]he\s+$")
-_LINKING = re.compile(r"\s*(?:to|and|or|until|till|through|[-\u2010-\u2014])\s*", re.IGNORECASE)
+_LEAD, _LINKING = (re.compile(_PARTS[one], re.IGNORECASE) for one in ("lead", "linking"))
 
 
 def without_timestamps(text: str) -> str:
@@ -100,7 +94,7 @@ def _led(before: str, stamp: str) -> str:
     """What stands before a time stamp, without a preposition (and "the", before a decade) that leads up to it."""
     lead = _LEAD.search(before, max(0, len(before) - _LONGEST_LEAD))
     if lead is not None:
-        article = (lead["the"] or "").strip().lower()
+        article = (lead[1] or "").strip().lower()
         if article != "the" or _TENS.search(stamp):
             return before[: lead.start()]
     if _TENS.search(stamp):

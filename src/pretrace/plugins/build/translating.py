@@ -148,8 +148,7 @@ def open_translator(
     files = located.weight_files(allow_pickle=allow_pickle)
     digest = loading.weights_hash(files, cache_folder() / "hashes")
     tokenizer = loading.from_pretrained(MarianTokenizer, located, settings, {})
-    options = {"dtype": loading.dtype_of(settings.dtype, place)}
-    model = loading.open_weights(MarianMTModel, located, files, settings, options)[0].to(place)
+    model, _ = loading.open_weights(MarianMTModel, located, files, settings, place)
     hashed = hashlib.sha256()
     for name in _FILES:
         path = located.folder / name

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from pretrace.corpora import TextStream
-from pretrace.corpora.columns import USUAL
 from pretrace.corpora.opening import OnUnreadable
 from pretrace.errors import TextsError
 from pretrace.plugins.scan.folding import folded
@@ -54,7 +53,7 @@ class _LabelledStream(TextStream):
     """The texts of a source that have a label by a scan, with their copies (`Text.copies`)."""
 
     def __init__(self, stream: TextStream, found: Path, verdict: Verdict) -> None:
-        super().__init__(stream.name, stream.source, USUAL, lambda reading: iter(()))
+        super().__init__(stream.name, stream.source)
         self.card, self._stream = stream.card, stream
         self._found, self._verdict = found, verdict
         self._labels = {name: (member, copies) for name, member, copies in labels_of(verdict)}

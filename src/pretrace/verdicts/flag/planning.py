@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.corpora import TextStream
-from pretrace.corpora.columns import USUAL
 from pretrace.corpora.near_copies import BANDS, Sketches, link
 from pretrace.corpora.opening import GivenStream, OnUnreadable
 from pretrace.errors import TextsError
@@ -358,12 +357,7 @@ class BothSets(TextStream):
     """The texts in question and then the known non-members, by the ids that they have in one corpus."""
 
     def __init__(self, asked: TextStream, known: TextStream) -> None:
-        super().__init__(
-            f"{asked.name} against {known.name}",
-            f"{asked.source} and {known.source}",
-            USUAL,
-            lambda reading: iter(()),
-        )
+        super().__init__(f"{asked.name} against {known.name}", f"{asked.source} and {known.source}")
         self.asked, self.known = asked, known
         self._gathered: GatheredSets | None = None
 
