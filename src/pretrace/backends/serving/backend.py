@@ -370,10 +370,8 @@ class ServedModel:
         first = self._ask(self.prompts)
         numbers = np.array([one for answer in first for one in answer.logp if one is not None])
         if np.ptp(numbers) < 1e-6:
-            raise ModelError(
-                f"{self.name} gives the same number, {numbers[0]:g}, for every token: these are no log-probabilities. "
-                f"{say(self.route.cure)}."
-            )
+            cure = say(self.route.cure)
+            raise ModelError(say("servers.constant", name=self.name, number=numbers[0], cure=cure))
         self._refuse_later_distribution(first)
         self._refuse_moved_list(first)
         number = len(first)
