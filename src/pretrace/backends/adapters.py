@@ -209,17 +209,13 @@ def _card(folder: Path) -> dict[str, Any]:
         card = from_json(regular(folder / CARD).read_bytes())
     except FileNotFoundError:
         found = ", ".join(sorted(path.name for path in folder.iterdir())[:5]) or "nothing"
-        raise ModelError(
-            f"{folder} is no adapter: it has no {CARD}, but {found}; give the folder that `pretrace tune` wrote."
-        ) from None
+        raise ModelError(say("models.no_adapter", folder=folder, card=CARD, found=found)) from None
     except (OSError, ValueError, TypeError):
         raise _damaged(folder, f"{CARD} cannot be read") from None
     if KEY not in card:
         raise ModelError(f"{folder} is no adapter: its {CARD} was written by something else.")
     if card[KEY] != FORMAT:
-        raise ModelError(
-            f"{folder} is an adapter of format {card[KEY]}, and this pretrace reads format {FORMAT}: tune it again."
-        )
+        raise ModelError(say("models.other_format", folder=folder, found=card[KEY], known=FORMAT))
     try:
         base, method, hashes = card["base"], card["method"], card["hashes"]
         words = [*card["files"].values(), method["name"], method["expression"], *hashes]

@@ -15,6 +15,7 @@ import numpy as np
 
 from pretrace.backends.tokens import pack
 from pretrace.errors import ModelError
+from pretrace.results.wording import say
 from pretrace.types import Encoded, Ints
 
 LEAST = 8
@@ -33,10 +34,8 @@ def behind(encoded: Sequence[Encoded], context: Encoded, most: int) -> list[Enco
     prefix: Ints = np.concatenate([context.prefix, context.tokens])
     room = most - len(prefix)
     if context.cut or room < 2:
-        raise ModelError(
-            f"the text that others are read after has {len(context.tokens) + context.cut:,} tokens, and the model "
-            f"reads at most {most:,} at once: give a shorter one (recall and con_recall: fewer shots)."
-        )
+        given = len(context.tokens) + context.cut
+        raise ModelError(say("models.long_context", given=given, most=most))
     return [Encoded(prefix, e.tokens[:room], e.cut + max(0, len(e.tokens) - room)) for e in encoded]
 
 

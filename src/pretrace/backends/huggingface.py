@@ -326,10 +326,8 @@ class HuggingFace:
         if hidden and Quantity.HIDDEN not in self.offers:
             raise ModelError(say("models.no_blocks", name=self.name, family=self.facts["family"]))
         if firing and not self.layers:
-            raise ModelError(
-                f"feed-forward neurons were wanted of {self.name} ({self.facts['family']}), and "
-                f"{self.no_neurons}. Use a dense model, or scores that need no neurons."
-            )
+            why = {"family": self.facts["family"], "why": self.no_neurons}
+            raise ModelError(say("models.no_neurons", name=self.name, **why))
         found: list[list[Read]] = []
         rows: list[Read] = []
         with contextlib.ExitStack() as stack:
@@ -393,10 +391,7 @@ class HuggingFace:
         alone = self._all_logp(short)[0]
         early = _apart(first, changed) > (5e-3 if half else 2e-5) * scale
         if early or _apart(first[:5], alone) > (2e-2 if half else 2e-5) * scale:
-            raise ModelError(
-                f"{self.name} ({self.model.config.model_type}) sees the tokens after the one it predicts, so its "
-                "numbers are no probabilities of a next token. Use a causal language model."
-            )
+            raise ModelError(say("models.sees_later", name=self.name, family=self.model.config.model_type))
         if _apart(first, first[:1]) <= 1e-6 * scale:
             raise ModelError(say("models.constant", name=self.name))
         if not self.split:

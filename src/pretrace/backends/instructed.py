@@ -120,9 +120,7 @@ class LocalInstructed:
             )
         except (TemplateError, ValueError, TypeError) as error:
             reason = " ".join(str(error).split())[:200]
-            raise ModelError(
-                f"{self.name} has a chat template that takes no single instruction ({reason}): use another model."
-            ) from None
+            raise ModelError(say("models.no_instruction", name=self.name, reason=reason)) from None
         return str(made)
 
     def _written(self, texts: Sequence[str], ids: npt.NDArray[np.int64], how: Draw) -> list[Written]:
@@ -200,15 +198,9 @@ class ServerInstructed:
         speaks another language, or gave no text to any of the instructions. An answer is stored as it comes.
         """
         if sampling.repetition_penalty != 1:
-            raise ModelError(
-                f"{self.name} is asked by chat completions, which know no repetition penalty, and "
-                f"{sampling.repetition_penalty:g} was wanted: leave it at 1."
-            )
+            raise ModelError(say("models.no_penalty", name=self.name, penalty=sampling.repetition_penalty))
         found = self._served.continued(instructions, [Draw(tokens, sampling, seed)], Silent())
         made = [Written(mended(one.text)[0].strip(), one.ended) for (one,) in found]
         if made and not any(one.text for one in made):
-            raise ModelError(
-                f"{self.name} gave no text to any of {len(made)} instructions: check the model's name, and allow it "
-                f"more than {tokens} tokens if it thinks before it answers."
-            )
+            raise ModelError(say("models.no_text", name=self.name, number=len(made), tokens=tokens))
         return made

@@ -30,6 +30,7 @@ from pretrace.backends.serving.address import (
     served_kind,
     text_kind,
 )
+from pretrace.backends.serving.client import check_answers
 from pretrace.backends.settings import ModelSettings
 from pretrace.backends.tokens import KEPT_READER, Tokens, follow_file, read_file, reader_of
 from pretrace.cache.location import cache_folder
@@ -77,8 +78,6 @@ def check_model(model: str) -> None:
     folder without weights, a server that does not answer, a hub id that is neither here nor to be had.
     MissingPackageError where its reader is not installed. What a plug-in opens is not looked at."""
     if served_kind(model) or text_kind(model):
-        from pretrace.backends.serving.client import check_answers
-
         check_answers((parse_address if served_kind(model) else parse_text_address)(model).url)
     elif model.partition(":")[0] not in backends:
         path = Path(model).expanduser()
@@ -234,16 +233,11 @@ def _from_hub(model: str, revision: str | None, patterns: list[str], *, download
             model, revision=at, allow_patterns=patterns, local_files_only=bool(trouble)
         )
     except HFValidationError:
-        raise ModelError(
-            f"{model!r} is neither a folder, a .gguf file, 'smollm2' nor a hub id such as EleutherAI/pythia-160m."
-            f"{suggest(model, ['smollm2'])}"
-        ) from None
+        raise ModelError(say("models.no_name", model=model, near=suggest(model, ["smollm2"]))) from None
     except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
         reason = trouble or str(error).strip().partition("\n")[0]
-        raise ModelError(
-            f"{model} is no folder here and could not be had from the hub ({reason}).{suggest(model, ['smollm2'])} "
-            "Check the name, or download it on a machine that reaches the hub and pass the folder."
-        ) from None
+        near = suggest(model, ["smollm2"])
+        raise ModelError(say("models.not_on_hub", model=model, reason=reason, near=near)) from None
     return Path(folder)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from pretrace.backends.loading import load_tokenizer, locate
 from pretrace.backends.settings import ModelSettings
 from pretrace.errors import ExpressionError, TextsError, require
+from pretrace.results.wording import say
 from pretrace.settings import TEXTS, option
 
 TEXT_NAMES = ("text", "input")
@@ -149,11 +150,8 @@ class Columns:
                     return (name,)
         missing = [name for name in named if name not in found]
         wanted = (*missing, *TEXT_NAMES) if self.give_way or not named else missing
-        raise TextsError(
-            f"{source} has no column {' or '.join(map(repr, wanted))} to take the texts from; it has "
-            f"{listed(found)}: name the one that holds the text with --text-column, or several, as in "
-            "--text-column prompt,completion."
-        )
+        names = " or ".join(map(repr, wanted))
+        raise TextsError(say("texts.no_text_column", source=source, names=names, found=listed(found)))
 
     def text_of(self, fields: Mapping[str, object], names: Sequence[str]) -> object:
         """The text of a row, or what stands in its place. ValueError, in half a sentence, where a column that a text is
@@ -289,10 +287,8 @@ def render_chat(messages: list[dict[str, str]], model: str) -> str:
     try:
         written = str(tokenizer.apply_chat_template(messages, tokenize=False))
     except (ValueError, TypeError, LookupError, jinja2.TemplateError) as error:
-        raise TextsError(
-            f"the chat template of {model} does not take a conversation ({str(error).partition('.')[0]}): leave out "
-            "--chat."
-        ) from None
+        reason = str(error).partition(".")[0]
+        raise TextsError(say("texts.chat_template", model=model, reason=reason)) from None
     return written.removeprefix(tokenizer.bos_token or "")  # which the model's own reading adds
 
 

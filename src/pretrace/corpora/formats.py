@@ -531,7 +531,5 @@ def _cells(column: object, name: str, source: str) -> list[object]:
         return cast(list[object], array.cast(pyarrow.binary()).to_pylist())
     except (ValueError, OverflowError, LookupError) as error:
         reason = " ".join(str(error).split()).rstrip(".")
-        raise TextsError(
-            f"{source}: the column {name!r} ({array.type}) holds a value that cannot be read ({reason}); mend it, or "
-            "make it a column of strings."
-        ) from None
+        facts = {"source": source, "name": name, "type": array.type, "reason": reason}
+        raise TextsError(say("texts.no_value", **facts)) from None

@@ -85,7 +85,7 @@ def unpack_stream(stream: io.BufferedReader, source: str) -> io.BufferedReader:
             else f"{source} is a git-annex pointer, not the file: run `git annex get` in its repository."
         )
     packing = packing_of(head)
-    return io.BufferedReader(_Pieces(stream, _unpacked(stream, packing)), 1 << 20) if packing else stream
+    return io.BufferedReader(_MadeStream(stream, _unpacked(stream, packing)), 1 << 20) if packing else stream
 
 
 def place_of(stream: Any, read: int) -> int:
@@ -97,7 +97,7 @@ def place_of(stream: Any, read: int) -> int:
         return read
 
 
-class _Pieces(io.RawIOBase):
+class _MadeStream(io.RawIOBase):
     """A stream whose bytes are made of those of another one, `under`, a piece at a time."""
 
     def __init__(self, under: IO[bytes], pieces: Iterator[bytes]) -> None:
@@ -209,7 +209,7 @@ def as_utf8(stream: io.BufferedReader, source: str, named: str | None = None) ->
         elif _looks_like_utf16(head):
             raise TextsError(not_utf8(head, source))
         return stream
-    return io.BufferedReader(_Pieces(stream, _encoded_anew(stream, encoding, source)), 1 << 20)
+    return io.BufferedReader(_MadeStream(stream, _encoded_anew(stream, encoding, source)), 1 << 20)
 
 
 def _encoded_anew(under: IO[bytes], encoding: str, source: str) -> Iterator[bytes]:

@@ -145,10 +145,8 @@ class TextReading:
         try:
             member = membership(label)
         except ValueError:
-            raise TextsError(
-                f"{self.where(number, row)} has the label {_short(label)}; a label is 1 or member, 0 or "
-                f"non-member, or empty where nobody knows. An empty label column name leaves the column out."
-            ) from None
+            where = self.where(number, row)
+            raise TextsError(say("texts.no_label", where=where, label=_short(label))) from None
         identity = self._name(number, row, self._found.id)
         self._unnamed += not identity
         group = self._name(number, row, self._found.group)
@@ -165,10 +163,8 @@ class TextReading:
         try:
             return name_of(value)
         except ValueError:
-            raise TextsError(
-                f"{self.where(number, row)} holds {_short(value)} in the column {column!r}, where a name or "
-                "a number was wanted."
-            ) from None
+            where = self.where(number, row)
+            raise TextsError(say("texts.no_name", where=where, value=_short(value), column=column)) from None
 
     def where(self, number: int, row: SourceRow) -> str:
         """A row as messages name it."""

@@ -104,9 +104,7 @@ def refuse_bare_url(model: str) -> None:
         return
     _refuse_generating(parts)
     if _is(parts, "huggingface.co", "hf.co"):
-        raise ModelError(
-            f"{parts.hostname} is the hub: name the model alone, such as EleutherAI/pythia-160m."
-        )
+        raise ModelError(say("servers.hub", host=parts.hostname))
     if holds_secret(parts):
         raise ModelError(say("servers.bare_secret", key=KEYS[0]))
     raise ModelError(say("servers.bare", scheme=parts.scheme, host=parts.netloc))

@@ -2,20 +2,13 @@
 
 Before a text of the user is sent, six sentences of ours are: together; in reverse order; together with longer texts;
 two of them alone; and each with the token that the server itself wrote after it. From the answers follows whether the
-tokens are ours, whether every token has one number, whether numbers depend on what else was asked or on what comes
-later, and whether they belong to the tokens beside which they stand:
+tokens are ours, with one number each; whether numbers depend on what else was asked or on what comes later (a model
+reads from left to right); and whether they belong to the tokens beside which they stand: sentences that begin alike
+must agree up to where they part, and a token that was written as the likeliest must be the likeliest when it is read.
 
-- Two sentences begin alike. Up to where they part their numbers must agree, and there they must differ. A server
-  whose list is moved by one place is wrong at one of the two.
-- A token that the server wrote as the likeliest must be the likeliest when it is read. A server
-  that takes the distribution after a token for the one before it (llama-cpp-python without a start token) fails.
-  Where it names the likeliest token beside each, that shows in one answer: beside a text's last token stands the one
-  that it wrote after it.
-- What stands at the beginning of a longer text has the numbers that it has by itself: a model reads from left to right.
-
-Every answer must be about the tokens that were sent. Between the requests of a run the sentences are asked again, a
-fixed number of requests apart and once at the end: their numbers must be those of the first time. An answer counts
-when the question after it was answered as it must be: only then is it given away, and so kept.
+Between the requests of a run the sentences are asked again, a fixed number of requests apart and once at the end:
+their numbers must be those of the first time. An answer counts when the question after it was answered as it must be:
+only then is it given away, and so kept.
 """
 
 from __future__ import annotations
@@ -370,10 +363,8 @@ class ServedModel:
         first = self._ask(self.prompts)
         numbers = np.array([one for answer in first for one in answer.logp if one is not None])
         if np.ptp(numbers) < 1e-6:
-            raise ModelError(
-                f"{self.name} gives the same number, {numbers[0]:g}, for every token: these are no log-probabilities. "
-                f"{say(self.route.cure)}."
-            )
+            cure = say(self.route.cure)
+            raise ModelError(say("servers.constant", name=self.name, number=numbers[0], cure=cure))
         self._refuse_later_distribution(first)
         self._refuse_moved_list(first)
         number = len(first)
@@ -410,7 +401,8 @@ class ServedModel:
         return made if written in (None, made.ids[number]) else None
 
     def _refuse_later_distribution(self, first: Sequence[PromptAnswer]) -> None:
-        """ModelError where the likeliest token beside the last of a text is the one that was written after it."""
+        """ModelError where the likeliest token beside the last of a text is the one that was written after it: it
+        takes the distribution after a token for the one before it, as llama-cpp-python without a start token."""
         known = [
             (answer.best[place], answer.written_text)
             for prompt, answer in zip(self.prompts, first, strict=True)
@@ -424,7 +416,8 @@ class ServedModel:
             )
 
     def _refuse_moved_list(self, first: Sequence[PromptAnswer]) -> None:
-        """ModelError unless the first two sentences have equal numbers up to where they part, and others there."""
+        """ModelError unless the first two sentences have equal numbers up to where they part, and others there: a list
+        that is moved by one place is wrong at one of the two."""
         one, other = (prompt.ids for prompt in self.prompts[:2])
         parting = next(i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
         gaps = [

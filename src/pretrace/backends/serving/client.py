@@ -264,7 +264,5 @@ def check_answers(url: str, seconds: float = 5.0) -> None:
         with httpx.stream("GET", f"{url}/models", timeout=seconds):
             pass
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-        raise ModelError(
-            f"nothing answers at {url} ({' '.join(str(error).split()) or type(error).__name__}): start the server, or "
-            "mend the address."
-        ) from None
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise ModelError(say("servers.silent", url=url, reason=reason)) from None

@@ -54,10 +54,7 @@ class Budget:
     def check(self, requests: int, tokens: int) -> None:
         """ModelError where so much is more than may be asked for."""
         if requests > self.requests or tokens > self.tokens:
-            raise ModelError(
-                f"this takes {requests:,} requests and up to {tokens:,} tokens, and {self.requests:,} requests and "
-                f"{self.tokens:,} tokens are allowed: allow more with --budget and --budget-tokens, or give less."
-            )
+            raise ModelError(say("servers.budget", requests=requests, tokens=tokens, budget=self))
 
 
 def cost(prompts: Sequence[str], draws: Sequence[Draw]) -> tuple[int, int]:

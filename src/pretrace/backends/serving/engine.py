@@ -17,6 +17,7 @@ from typing import Any
 
 from pretrace.backends.settings import ModelSettings
 from pretrace.errors import MissingPackageError, ModelError, shown
+from pretrace.results.wording import say
 
 REQUESTS = 16
 """Requests that vLLM is given at once, unless told otherwise."""
@@ -117,10 +118,8 @@ class Engine:
         try:
             yield
         except _FAILURES as error:
-            raise ModelError(
-                f"{what}: {self.plain(str(error)) or type(error).__name__}. Without vllm: before its name the model is "
-                "opened by transformers."
-            ) from error
+            reason = self.plain(str(error)) or type(error).__name__
+            raise ModelError(say("servers.engine", what=what, reason=reason)) from error
 
 
 def _answer(outputs: Sequence[Any]) -> dict[str, Any]:
