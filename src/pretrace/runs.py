@@ -137,11 +137,6 @@ def load_verdict(folder: str | Path, *tests: str) -> Verdict:
     return found
 
 
-def _report_module(result: Result) -> Any:
-    name = next(kind.report for kind in KINDS if isinstance(result, kind.made))
-    return import_module(f"pretrace.report.{name}")
-
-
 def _result_kind(folder: Path) -> _ResultKind:
     if folder.is_file():
         raise OutputError(f"{folder} is a file, and a result is a folder: give the folder that --out wrote.")
@@ -149,7 +144,8 @@ def _result_kind(folder: Path) -> _ResultKind:
 
 
 def _pages(result: Result) -> dict[str, Callable[[str], str]]:
-    report, appendix = _report_module(result).PAGE.pages(result)
+    name = next(kind.report for kind in KINDS if isinstance(result, kind.made))
+    report, appendix = import_module(f"pretrace.report.{name}").PAGE.pages(result)
     return {REPORT: report} | ({APPENDIX: appendix} if appendix else {})
 
 

@@ -145,7 +145,7 @@ class ByPieces:
         self._seams = seams
         self._inner = self.whole
         if seams.prefixed:
-            plain = _without_prefix(spec)
+            plain = {**spec, **{key: _unprefixed(spec[key]) for key in ("normalizer", "pre_tokenizer")}}
             self._inner = WholeTexts(_made(plain, like=tokenizer), plain)
 
     def part(self, texts: Sequence[str]) -> PartCounts:
@@ -207,12 +207,8 @@ def _made(spec: Mapping[str, Any], *, like: Tokenizer) -> Tokenizer:
     return own
 
 
-def _without_prefix(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """The tokenizer less what it puts in front of a text."""
-    return {**spec, **{key: _unprefixed(spec[key]) for key in ("normalizer", "pre_tokenizer")}}
-
-
 def _unprefixed(stage: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """A stage of a tokenizer less what it puts in front of a text."""
     if stage is None or stage["type"] == "Prepend":
         return None
     if stage["type"] == "ByteLevel":

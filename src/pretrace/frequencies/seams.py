@@ -149,11 +149,17 @@ def _patterned(stages: Sequence[_Spec], normalizers: Sequence[_Spec]) -> Seams |
     if any(stage["type"] != "NFC" for stage in normalizers):
         return Seamless(f"its normaliser is {_names(normalizers)}, and only NFC is understood")
     *before, bytelevel = stages
+    wanted = {"type": "Split", "behavior": "Isolated", "invert": False}
     if before and before[0]["type"] == "Digits":
         before.pop(0)
     if bytelevel["use_regex"] and not before:
         pattern = GPT2
-    elif not bytelevel["use_regex"] and len(before) == 1 and _isolates(before[0]):
+    elif (
+        not bytelevel["use_regex"]
+        and len(before) == 1
+        and wanted.items() <= before[0].items()
+        and "Regex" in before[0]["pattern"]
+    ):
         pattern = before[0]["pattern"]["Regex"]
     else:
         return Seamless(f"its pre-tokenizer is {_names(stages)}")
@@ -166,15 +172,6 @@ def _patterned(stages: Sequence[_Spec], normalizers: Sequence[_Spec]) -> Seams |
     flags[np.ix_(_SIGNS, _ALONE)] = True
     flags[ord(" "), _VISIBLE] = flags[ord(" "), _CONTINUATION] = True
     return Seams(flags, _tails(_UNICODE_SPACE), name, bytelevel["add_prefix_space"])
-
-
-def _isolates(stage: _Spec) -> bool:
-    return (
-        stage["type"] == "Split"
-        and "Regex" in stage["pattern"]
-        and stage["behavior"] == "Isolated"
-        and not stage["invert"]
-    )
 
 
 def _merging(stages: Sequence[_Spec], normalizers: Sequence[_Spec], model: _Spec) -> Seams | Seamless:

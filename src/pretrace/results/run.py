@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import base64
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -110,9 +110,11 @@ def save_run(
     missing = [(one.id, one.score, one.reason) for one in run.missing]
     cut = [(run.ids[i], int(run.cut[i])) for i in np.flatnonzero(run.cut).tolist()]
     facts = {_CUT: base64.b64encode(zlib.compress(np.asarray(run.cut, "<i4").tobytes()))}
+    columns = score_columns(run)
+    cells = (one.tolist() if isinstance(one, np.ndarray) else one for one in columns.values())  # masked: None
     parts: dict[str, Write] = {
-        SCORES: lambda path: write_parquet(path, score_columns(run), facts),
-        "scores.csv": lambda path: _write_scores(path, run),
+        SCORES: lambda path: write_parquet(path, columns, facts),
+        "scores.csv": lambda path: write_csv(path, tuple(columns), zip(*cells, strict=True)),
         "skipped.csv": lambda path: write_csv(path, SKIPPED_COLUMNS, skipped),
         "cut.csv": lambda path: write_csv(path, CUT_COLUMNS, cut),
     }
@@ -174,14 +176,6 @@ def check(run: Run) -> None:
 def _json(plain: object) -> Write:
     content = to_json(plain)
     return lambda path: path.write_bytes(content)
-
-
-def _write_scores(path: Path, run: Run) -> None:
-    columns = score_columns(run)
-    values = [
-        one.tolist() if isinstance(one, np.ndarray) else one for one in columns.values()
-    ]  # masked: None
-    write_csv(path, tuple(columns), zip(*values, strict=True))
 
 
 def score_columns(run: Run, *, controls: bool = False) -> dict[str, Column]:
@@ -299,10 +293,8 @@ def _evaluation(content: bytes) -> Evaluation:
     found = from_plain(Evaluation, from_json(content), "evaluation")
     for row in found.rows:
         if len(row.curve.fpr) != len(row.curve.tpr):
-            raise ValueError(
-                f"the curve of {row.name!r} has {len(row.curve.fpr)} false positive rates and "
-                f"{len(row.curve.tpr)} true positive rates"
-            )
+            rates = f"{len(row.curve.fpr)} false positive rates and {len(row.curve.tpr)} true positive rates"
+            raise ValueError(f"the curve of {row.name!r} has {rates}")
     return found
 
 
@@ -310,9 +302,8 @@ def _heat(content: bytes) -> tuple[Heat, ...]:
     found = from_plain(tuple[Heat, ...], from_json(content)["texts"], "texts")
     for text in found:
         if len(text.pieces) != len(text.logp):
-            raise ValueError(
-                f"{text.id!r} has {len(text.pieces)} pieces and {len(text.logp)} log-probabilities"
-            )
+            both = f"{len(text.pieces)} pieces and {len(text.logp)} log-probabilities"
+            raise ValueError(f"{text.id!r} has {both}")
     return found
 
 
@@ -377,9 +368,16 @@ def save_side_by_side(found: SideBySide, folder: Path, *, rendered: Rendered | N
     `rendered` is what is made from it (a report). OutputError where `folder` cannot be written.
     """
     content = {name: to_plain(getattr(found, name), name) for name in _FIELDS}
-    parts: dict[str, Write] = {
-        TABLE: lambda path: write_csv(path, _SIDE_COLUMNS, _rows_side_by_side(found), quoted=True),
-    }
+    rows = (
+        (
+            run.number, run.folder, run.model, run.corpus, one.score, one.texts, one.median, *_cells(one.auc),
+            *_cells(one.tpr), run.blind_name or None, *_cells(run.blind), *_cells(one.placebo), *_cells(one.lead),
+            one.survives, *_cells(one.shuffled),
+        )
+        for run in found.runs
+        for one in run.scores
+    )  # fmt: skip
+    parts: dict[str, Write] = {TABLE: lambda path: write_csv(path, _SIDE_COLUMNS, rows, quoted=True)}
     return write_folder(COMPARISONS, folder, content, parts=parts, rendered=rendered)
 
 
@@ -395,16 +393,6 @@ def _load_side_by_side(opened: OpenFolder) -> SideBySide:
     opened.part(TABLE, len)
     plain = {name: opened.content[name] for name in _FIELDS}
     return from_plain(SideBySide, plain, "comparison")
-
-
-def _rows_side_by_side(found: SideBySide) -> Iterator[tuple[Any, ...]]:
-    for run in found.runs:
-        for one in run.scores:
-            yield (
-                run.number, run.folder, run.model, run.corpus, one.score, one.texts, one.median, *_cells(one.auc),
-                *_cells(one.tpr), run.blind_name or None, *_cells(run.blind), *_cells(one.placebo), *_cells(one.lead),
-                one.survives, *_cells(one.shuffled),
-            )  # fmt: skip
 
 
 def _cells(found: Estimate | None) -> tuple[float | None, ...]:

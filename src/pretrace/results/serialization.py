@@ -71,7 +71,11 @@ def to_plain(value: object, where: str, *, exact: bool = False) -> Any:
     values or infinities.
     """
     if not exact:
-        value = _simpler(value)
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        elif isinstance(value, tuple | np.ndarray | np.generic):
+            value = list(value) if isinstance(value, tuple) else value.tolist()
+        value = str(value) if isinstance(value, float) and math.isinf(value) else value
     if isinstance(value, Mapping):
         wrong = [key for key in value if not isinstance(key, str)]
         if wrong:
@@ -88,16 +92,6 @@ def to_plain(value: object, where: str, *, exact: bool = False) -> Any:
     raise TypeError(f"{where} is of type {type(value).__name__}, which JSON cannot hold")
 
 
-def _simpler(value: object) -> object:
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-    if isinstance(value, tuple):
-        return list(value)
-    if isinstance(value, np.ndarray | np.generic):
-        value = value.tolist()
-    return str(value) if isinstance(value, float) and math.isinf(value) else value
-
-
 def from_plain(kind: type[T], plain: object, where: str) -> T:
     """The dataclass that `to_plain` was given; TypeError, ValueError or KeyError where it was not one."""
     return cast(T, _read(kind, plain, where))
@@ -106,9 +100,11 @@ def from_plain(kind: type[T], plain: object, where: str) -> T:
 def _read(hint: Any, plain: object, where: str) -> Any:
     origin, inner = get_origin(hint), get_args(hint)
     if dataclasses.is_dataclass(hint):
-        found = expect(plain, dict)
+        fields = expect(plain, dict)
         hints = _hints(cast(type, hint))  # what is missing has a default, or the class complains
-        return cast(type, hint)(**{n: _read(hints[n], found[n], f"{where}.{n}") for n in hints if n in found})
+        return cast(type, hint)(
+            **{n: _read(hints[n], fields[n], f"{where}.{n}") for n in hints if n in fields}
+        )
     if origin in (Union, UnionType):
         (other,) = [option for option in inner if option is not NoneType]
         return None if plain is None else _read(other, plain, where)

@@ -148,9 +148,8 @@ class NeuronSets:
 
     def at(self, layers: Numbers) -> NeuronSets:
         """These layers alone."""
-        return NeuronSets(
-            *(one[layers] for one in (self.member, self.nonmember, self.members, self.nonmembers))
-        )
+        bits = self.member[layers], self.nonmember[layers]
+        return NeuronSets(*bits, self.members[layers], self.nonmembers[layers])
 
     def overlaps(self, active: Bits) -> tuple[Doubles, Doubles]:
         """Shares of the member and of the non-member neurons (eq. 7 and 8) that are active: uint8 [..., layers,

@@ -144,7 +144,7 @@ class ModelScores:
         while some := list(islice(left, CHUNK)):
             emptied, traces = [one.empty for one in some], [one.views[_PLAIN][0] for one in some]
             values = self._evaluate(some, emptied, traces)
-            lacking = np.isnan(values[:, : len(self._ready)]).any(axis=1).tolist()
+            lacking = np.asarray(np.isnan(values[:, : len(self._ready)]).any(axis=1)).tolist()
             kept = [
                 i
                 for i, empty in enumerate(emptied)

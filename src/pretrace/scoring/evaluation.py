@@ -300,8 +300,8 @@ def _by_copies(
             here = (~members | (steps == step)) & ~np.isnan(run.matrix[:, places[0]])
             if len(np.unique(members[here])) < 2:
                 continue
-            matrix, how = run.matrix[np.ix_(here, places)], {"seed": seed, "resamples": resamples}
-            made = group_bootstrap(matrix, members[here], groups=groups[here], **how)
+            matrix = run.matrix[np.ix_(here, places)]
+            made = group_bootstrap(matrix, members[here], groups=groups[here], seed=seed, resamples=resamples)
             least = 1 if step == 0 else int(2 ** (step - 1)) + 1
             number = int(np.count_nonzero(members[here]))
             found += [

@@ -306,8 +306,8 @@ def trace(
     for i, e in enumerate(encoded):
         if traces[i] is None and not e.predicted:
             nothing = np.zeros(0, dtype=np.float32)
-            moments = (nothing, nothing) if Quantity.MOMENTS in want.quantity else (None, None)
-            traces[i] = Trace(np.zeros(0, dtype=np.int32), nothing, *moments, e.cut)
+            moments = nothing if Quantity.MOMENTS in want.quantity else None
+            traces[i] = Trace(np.zeros(0, dtype=np.int32), nothing, moments, moments, e.cut)
             progress.advance(1, lengths[i], 0.0, False)
     batches = remaining_batches(backend, encoded, traces)
     weight = getattr(backend, "work", sum)  # of a batch, by the lengths of its rows

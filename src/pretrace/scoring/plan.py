@@ -107,7 +107,7 @@ class Models:
         """What reads texts with these models; with the plan of the scores its rewrites are not parsed again."""
         forms = plan.rewrites if plan else None
         named = {name: self.read_by(backend) for name, backend in self.named().items()}
-        how = {"cache": cache, "progress": progress, "forms": forms}
+        how: dict[str, Any] = {"cache": cache, "progress": progress, "forms": forms}
         return EvidenceReader(named, needs, proposer=self.proposer, **how)
 
 
