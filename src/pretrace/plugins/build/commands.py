@@ -112,8 +112,7 @@ def said(built: Built) -> Iterator[str]:
     for note in built.card["notes"]:
         yield f"Note: {note}"
     blind = built.card["blind"]
-    alarming = blind["tells_apart"]
-    yield f"{'Warning' if alarming else 'Note'}: {blind['says']}"
+    yield f"{'Warning' if blind['tells_apart'] else 'Note'}: {blind['says']}"
     yield f"Written: {built.out}, {built.card_path}"
 
 
@@ -121,10 +120,9 @@ def _said_of_ccnews(built: Built) -> Iterator[str]:
     card: Any = built.card
     yield f"{len(built.rows):,} texts, {card['rows']['members']['texts']:,} of them members: {built.out}"
     titles = {"original": "originals", "published": "as published", "transform_both": "both sides"}
-    for name, title in titles.items():
-        if card["blind"][name] is not None:
-            yield f"- {title}: {card['blind'][name]['says']}"
-    yield card["blind"]["finding"]
+    blind = card["blind"]
+    yield from (f"- {title}: {blind[name]['says']}" for name, title in titles.items() if blind[name])
+    yield blind["finding"]
     for reason, names in card["left_out"].items():
         yield f"Left out: {names['count']:,}, {reason}."
     yield f"Card: {built.card_path}"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,6 +30,8 @@ from pretrace.rewrites import readable
 from pretrace.types import Written
 
 FORMAT = 1  # part of the fingerprint: raised whenever other translations would be made
+_PARTED = re.compile(r"(\s*)(.*?)(\s*)\Z", re.DOTALL)
+"""White space before, what stands between, white space behind."""
 PIECE = 128
 """Tokens of a piece at most: a very long sentence."""
 _CPU_BUDGET = 1024
@@ -74,7 +77,7 @@ class Translator:
 
     def translate(self, texts: Sequence[str], /) -> list[Translation]:
         """Each text translated, in order, from disk where it can be. ModelError where it gives no numbers."""
-        parts = [[_parted(part) for part in self._pieces(readable(text))] for text in texts]
+        parts = [[_PARTED.findall(one)[0] for one in self._pieces(readable(text))] for text in texts]
         cores = list(dict.fromkeys(core for some in parts for _, core, _ in some if core))
         lengths = self._lengths(cores)
 
@@ -173,12 +176,3 @@ def _check_marian(located: loading.Located) -> None:
         raise ModelError(
             say("build.refused.no_sentencepiece", label=located.label, missing=" and ".join(missing))
         )
-
-
-def _parted(piece: str) -> tuple[str, str, str]:
-    """White space before, what stands between, white space behind."""
-    core = piece.strip()
-    if not core:
-        return piece, "", ""
-    start = piece.index(core)
-    return piece[:start], core, piece[start + len(core) :]

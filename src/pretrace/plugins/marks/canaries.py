@@ -19,6 +19,7 @@ from collections.abc import Callable, Collection, Container, Iterator, Mapping, 
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
+from itertools import takewhile
 from typing import Any, ClassVar
 
 import numpy as np
@@ -871,13 +872,8 @@ def went_on(answer: str, begun: str, made: str) -> float:
     """The share of a string's rest that an answer begins with; it may say the first half again."""
     rest, said, head = plain(made[len(begun) :]), plain(answer).strip(" \n\"'`"), plain(begun)
     ways = [said, *([said.partition(head)[2]] if head and head in said else [])]
-    return max(_same(way, rest) for way in ways) / len(rest)
-
-
-def _same(one: str, other: str) -> int:
-    return next(
-        (i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
-    )
+    pairs = (zip(way, rest, strict=False) for way in ways)
+    return max(sum(1 for _ in takewhile(lambda two: two[0] == two[1], some)) for some in pairs) / len(rest)
 
 
 def _last(context: str, strings: Sequence[str]) -> str:

@@ -179,13 +179,8 @@ def languages(texts: Sequence[str]) -> tuple[dict[str, float], int]:
     """The share of each language (ISO 639, or `UNSPOKEN`), the largest first, and how many texts were looked at."""
     step = max(1, -(-len(texts) // _TEXTS_READ))
     chosen = texts[::step]
-    found = Counter(_language(text[:_CHARACTERS_READ]) for text in chosen)
+    found = Counter(str(_identifier().classify(text[:_CHARACTERS_READ])[0]) for text in chosen)
     return {code: number / len(chosen) for code, number in found.most_common()}, len(chosen)
-
-
-def _language(text: str) -> str:
-    code, _ = _identifier().classify(text)
-    return str(code)
 
 
 @cache

@@ -107,11 +107,6 @@ class CommandForm:
         """What the command is called by itself."""
         return self.words[-1]
 
-    def changed(self, name: str, **how: Any) -> CommandForm:
-        """The form with one field in another way."""
-        made = [replace(one, **how) if one.name == name else one for one in self.fields]
-        return replace(self, fields=tuple(sorted(made, key=lambda one: not one.required)))
-
     def filled(self, given: Mapping[str, str]) -> CommandForm:
         """The form with other defaults, by field."""
         made = [replace(one, default=given.get(one.name, one.default)) for one in self.fields]

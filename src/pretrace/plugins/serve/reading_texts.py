@@ -23,7 +23,7 @@ from pretrace.report.svg import to_svg
 from pretrace.results.atomic import atomic_text
 from pretrace.results.wording import say
 from pretrace.runs import load_run
-from pretrace.types import Heat, Run
+from pretrace.types import Run
 
 router = APIRouter()
 _SHOWN = 12
@@ -135,7 +135,9 @@ def _found(desk: PageContext, name: str) -> dict[str, Any]:
     (job, state), (known_job, known_state) = _job(desk, look.job), _job(desk, look.known_job)
     run, problem = _run_in(desk.workspace, f"looks/{look.id}/run", state)
     known, known_problem = _run_in(desk.workspace, look.known_run, known_state)
-    section = tokens(replace(run, heat=tuple(map(_alone, run.heat)))) if run else None
+    # without the rank of a text among others, of which there are none
+    heat = [replace(one, note=one.note.partition("; ")[2]) for one in run.heat] if run else []
+    section = tokens(replace(run, heat=tuple(heat))) if run else None
     return {
         "look": look,
         "jobs": (("The text", job, state), ("The known non-members", known_job, known_state)),
@@ -148,11 +150,6 @@ def _found(desk: PageContext, name: str) -> dict[str, Any]:
         "problems": [one for one in (problem, known_problem) if one],
         "over": state.over and known_state.over,
     }
-
-
-def _alone(heat: Heat) -> Heat:
-    """The tokens without the rank of a text among others, of which there are none."""
-    return replace(heat, note=heat.note.partition("; ")[2])
 
 
 def _job(desk: PageContext, name: str) -> tuple[object, State]:

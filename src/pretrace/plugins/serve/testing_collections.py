@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from dataclasses import replace
+from typing import Any, Literal
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
@@ -243,13 +244,10 @@ def _form(desk: PageContext, test: str) -> CommandForm:
         return desk.forms[command]
     if not desk.settings.corpus:
         raise RequestError(say("serve.refused.no_corpus"), 403)
-    named = {
-        "kind": "choice",
-        "choices": desk.settings.corpus,
-        "default": desk.settings.corpus[0],
-        "required": True,
-    }
-    return desk.forms[command].changed("corpus", **named)
+    corpus, form = desk.settings.corpus, desk.forms[command]
+    named: dict[str, Any] = {"kind": "choice", "choices": corpus, "default": corpus[0], "required": True}
+    made = [replace(one, **named) if one.name == "corpus" else one for one in form.fields]
+    return replace(form, fields=tuple(sorted(made, key=lambda one: not one.required)))
 
 
 def _query(given: Mapping[str, str]) -> str:
