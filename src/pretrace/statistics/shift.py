@@ -26,6 +26,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -44,7 +45,7 @@ STEPS, FARTHEST = 12, 64.0
 """Halvings of the interval in which a drift is sought, and the drift above which none is sought."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class SetShift:
     """A test of the set: `p`, and `least`, the number of documents from which on it would have rejected.
 
@@ -69,7 +70,7 @@ class SetShift:
         reached = _larger(scores[:, :number].sum(axis=1)[:, None], scores, number)[0]
         return _share_reached(self.dealt, reached, self.exact)
 
-    @property
+    @cached_property
     def explained(self) -> float:
         """The largest drift, in standard deviations of the known documents, with which the test still rejects: any
         drift above it explains the result. 0 where it does not reject."""

@@ -34,43 +34,15 @@ from pretrace.types import (
     Placebo,
     Power,
     Quantity,
-    Sensitivity,
     Situation,
     Table,
     Verdict,
 )
-from pretrace.verdicts.audit import checks
+from pretrace.verdicts.audit import checks, planning, snippets
 from pretrace.verdicts.audit.built import ACCUSING, INFORMING, DocumentValues, null_of, shown_of, words_of
-from pretrace.verdicts.audit.checks import pair_quality
 from pretrace.verdicts.audit.data import AuditData, bytewise
-from pretrace.verdicts.audit.designs import AuditMaterial, choose
-from pretrace.verdicts.audit.planning import (
-    A_DOCUMENT,
-    closeness,
-    count_passes,
-    gaps_between,
-    graded,
-    judged,
-    leans,
-    margin,
-    placebo_check,
-    stages_of,
-    taking_part,
-    tunable,
-)
 from pretrace.verdicts.audit.settings import ALONE, PRETRACE, AuditSettings
-from pretrace.verdicts.audit.snippets import (
-    TUNING,
-    NamedCorpus,
-    Prepared,
-    SnippetCut,
-    check_apart,
-    compared,
-    cut_alike,
-    join_documents,
-    synthesised,
-    tuned_generator,
-)
+from pretrace.verdicts.audit.snippets import NamedCorpus, Prepared, SnippetCut
 from pretrace.verdicts.draws import TextsSketch, seed_of, texts_hash
 from pretrace.verdicts.expected import Plan
 from pretrace.verdicts.frame import Tested, build_verdict, facts_of, record, watched, with_second
@@ -117,6 +89,25 @@ class Audit(Plan):
     generator: Backend | None
     settings: AuditSettings
 
+    def __post_init__(self) -> None:
+        corpus, heldout, settings, target = self.corpus, self.heldout, self.settings, self.models.target
+        if not corpus.texts:
+            raise TextsError(f"{corpus.name} holds no texts.")
+        if heldout is not None:
+            if not heldout.texts:
+                raise TextsError(f"{heldout.name}, which should hold control documents, holds none.")
+            snippets.check_apart(corpus, heldout)
+        check_placebos(target, self.placebos)
+        if settings.procedure == PRETRACE and PRETRACE in settings.also:
+            raise ExpressionError("the procedure that decides is pretrace already: name others in --also.")
+        if settings.power:
+            if settings.procedure != PRETRACE:
+                raise ExpressionError(
+                    f"power is measured for the procedure pretrace, and not for {settings.procedure}: leave --power "
+                    "away, or name that procedure in --also."
+                )
+            check_plantable(target)
+
     @classmethod
     def of(
         cls,
@@ -130,37 +121,25 @@ class Audit(Plan):
         """The audit of what `audit` takes."""
         models = models if isinstance(models, Models) else with_second(Models.of(models))
         controls = corpus_of(heldout, "control documents") if heldout is not None else None
-        made = cls(corpus_of(texts, "texts"), models, controls, generator, settings or AuditSettings())
-        made._check()
-        return made
-
-    def _check(self) -> None:
-        corpus, heldout, settings, target = self.corpus, self.heldout, self.settings, self.models.target
-        if not corpus.texts:
-            raise TextsError(f"{corpus.name} holds no texts.")
-        if heldout is not None and not heldout.texts:
-            raise TextsError(f"{heldout.name}, which should hold control documents, holds none.")
-        if heldout is not None:
-            check_apart(corpus, heldout)
-        check_placebos(target, self.placebos)
-        if settings.procedure == PRETRACE and PRETRACE in settings.also:
-            raise ExpressionError("the procedure that decides is pretrace already: name others in --also.")
-        if settings.power:
-            if settings.procedure != PRETRACE:
-                raise ExpressionError(
-                    f"power is measured for the procedure pretrace, and not for {settings.procedure}: leave --power "
-                    "away, or name that procedure in --also."
-                )
-            check_plantable(target)
+        return cls(corpus_of(texts, "texts"), models, controls, generator, settings or AuditSettings())
 
     def run(self, watch: Watch | None = None, models: Models | None = None) -> Verdict:
         """Make the audit, with these `models` where others read in the place of those that were planned with."""
-        if self.plan.design is None and PRETRACE in (self.settings.procedure, *self.settings.also):
-            raise DesignError(self.plan, self._refused())
-        clock = watched(watch)
-        clock.planned(self.plan)
+        plan, clock = self.plan, watched(watch)
+        if plan.design is None and PRETRACE in (self.settings.procedure, *self.settings.also):
+            raise DesignError(plan, self._refused())
+        clock.planned(plan)
         clock.plan(self.stages, self._after)
-        made = self._prepared(clock)
+        # the literature's procedures also work where our own has no design
+        if plan.design == "controls" or (plan.design is None and self.heldout is not None):
+            made = snippets.compared(self.cuts, self.settings, seed=self.seed)
+        elif self.generator is None:
+            raise ModelError(
+                "without control documents an audit writes its own held-out texts and needs a generator: give "
+                "--generator MODEL or --controls."
+            )
+        else:
+            made = snippets.synthesised(self.cuts, self.generator, self.settings, clock, seed=self.seed)
         return _assess(self, self._data(made, clock, models or self.models), made, clock)
 
     name = "controls"
@@ -189,10 +168,8 @@ class Audit(Plan):
     def seed(self) -> int:
         """The seed of all that is drawn, which follows from the texts and from what is compared with what."""
         cut, texts = self.settings.snippets, (text.text for text in self.corpus.texts)
-        how: dict[str, Any] = {
-            "procedure": self.settings.procedure,
-            "snippets": [cut.tokens, cut.most, cut.pairs],
-        }
+        how: dict[str, Any] = {"snippets": [cut.tokens, cut.most, cut.pairs]}
+        how["procedure"] = self.settings.procedure
         return seed_of("audit", texts, heldout=self._control_hash, **how) % 2**31
 
     @cached_property
@@ -203,7 +180,8 @@ class Audit(Plan):
     def cuts(self) -> tuple[SnippetCut, ...]:
         """The snippets of the texts, and of control documents; ShortTextsError for fewer of these than a test takes."""
         corpora, settings = [one.corpus for one in self.named], self.settings
-        cuts = cut_alike(corpora, self.generator or self.models.target, settings, seed=self.seed)
+        model = self.generator or self.models.target
+        cuts = snippets.cut_alike(corpora, model, settings, seed=self.seed)
         if len(cuts) > 1 and PRETRACE in (settings.procedure, *settings.also):
             number = cuts[1].documents
             if number < FEW_DOCUMENTS:
@@ -215,42 +193,37 @@ class Audit(Plan):
     def plan(self) -> AuditPlan:
         """The design, the outcomes that are possible, and what the audit will cost."""
         cuts, settings, target = self.cuts, self.settings, self.models.target
-        grades = tuple(graded(target, placebo) for placebo in self.placebos)
-        gaps = gaps_between(cuts, settings, self.seed) if len(cuts) > 1 else ()
-        controls = cuts[1].documents if len(cuts) > 1 else 0
-        given = AuditMaterial(
+        grades = tuple(planning.graded(target, placebo) for placebo in self.placebos)
+        gaps = planning.gaps_between(cuts, settings, self.seed) if len(cuts) > 1 else ()
+        material = planning.AuditMaterial(
             documents=cuts[0].documents,
-            controls=controls,
+            controls=cuts[1].documents if len(cuts) > 1 else 0,
             placebos=sum(one.grade != "other" for one in grades),
             generator=self.generator is not None,
             power=bool(settings.power),
-            judged=min(min(one.documents, judged(one, settings, "placebos")) for one in cuts),
+            judged=min(min(one.documents, planning.judged(one, settings, "placebos")) for one in cuts),
         )
-        choice = choose(given, gaps)
-        plan = AuditPlan(
-            design=choice.design,
-            why=choice.why,
-            outcomes=choice.outcomes,
-            documents=given.documents,
+        notes = dict.fromkeys(note for one in cuts for note in one.notes if " on both sides " in note)
+        plan = replace(
+            planning.choose(material, gaps),
             snippets=len(cuts[0].snippets),
-            control_documents=controls,
             placebos=grades,
             gaps=gaps,
-            cures=choice.cures,
             parameters=float(target.facts.get("parameters") or 0),
-            notes=tuple(
-                dict.fromkeys(note for one in cuts for note in one.notes if " on both sides " in note)
-            ),
+            notes=tuple(notes),
         )
         asked = 1 + len(self._asked(plan))
         seconds = self._after + sum(stage.seconds for stage in self._stages(plan)) if plan.design else None
-        return replace(plan, passes=count_passes(plan.design, cuts, settings) * asked, seconds=seconds)
+        passes = planning.count_passes(plan.design, cuts, settings) * asked
+        return replace(plan, passes=passes, seconds=seconds)
 
     def _asked(self, plan: AuditPlan) -> tuple[Backend, ...]:
         """The models beside the target that read."""
-        if plan.design == "placebos":
-            return taking_part(plan.design, self.placebos, plan.placebos)
-        return self.placebos
+        return self._used(plan) if plan.design == "placebos" else self.placebos
+
+    def _used(self, plan: AuditPlan) -> tuple[Backend, ...]:
+        """The placebos whose tests decide."""
+        return planning.taking_part(plan.design, self.placebos, plan.placebos)
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -260,14 +233,20 @@ class Audit(Plan):
     def _stages(self, plan: AuditPlan) -> tuple[Stage, ...]:
         if not plan.design:
             return ()
-        alone = plan.design == "controls" and not taking_part(plan.design, self.placebos, plan.placebos)
-        models = (self.models.target, *self._asked(plan))
-        return tuple(stages_of(plan.design, self.cuts, models, self.generator, self.settings, alone=alone))
+        alone, models = (
+            plan.design == "controls" and not self._used(plan),
+            (
+                self.models.target,
+                *self._asked(plan),
+            ),
+        )
+        made = planning.stages_of(plan.design, self.cuts, models, self.generator, self.settings, alone=alone)
+        return tuple(made)
 
     @property
     def _after(self) -> float:
         """The seconds between and after the stages."""
-        return REPORT + A_DOCUMENT * sum(one.documents for one in self.cuts)
+        return REPORT + planning.A_DOCUMENT * sum(one.documents for one in self.cuts)
 
     def entry(self, data: AuditData) -> RegisterEntry:
         """This audit for the register: what makes it this one and no other."""
@@ -299,27 +278,27 @@ class Audit(Plan):
 
     def _refused(self) -> Verdict:
         """The result of an audit that could not have answered: why, and the words that give the two sides away."""
-        corpus, model = self.corpus.name, called(self.models.target.name)
+        corpus, target, plan = self.corpus.name, self.models.target.name, self.plan
         tables: tuple[Table, ...] = ()
         if self.heldout is not None:
             mine, others = ([text.text for text in one.texts] for one in (self.corpus, self.heldout))
             words, *shares = zip(*telling_words(mine, others), strict=True)
             columns = zip(("suspect texts", "control documents"), map(np.array, shares), strict=True)
             tables = (Table("words", {"word": words, **dict(columns)}),)
-        said: dict[str, Any] = fill(sentences_of("audit.refused"), corpus=corpus, model=model)
+        said: dict[str, Any] = fill(sentences_of("audit.refused"), corpus=corpus, model=called(target))
         note = said.pop("note")
         return Verdict(
             test="audit",
             corpus=corpus,
-            model=self.models.target.name,
+            model=target,
             outcome="inconclusive",
             level=self.settings.level,
             exact=False,
             p=None,
-            units=self.plan.documents,
+            units=plan.documents,
             unit="document",
-            reasons=(self.plan.why,),
-            advice=self.plan.cures,
+            reasons=(plan.why,),
+            advice=plan.cures,
             notes=(note,) if tables else (),
             tables=tables,
             statements=dict(self.settings.statements),
@@ -327,29 +306,15 @@ class Audit(Plan):
             **said,
         )
 
-    def _prepared(self, clock: Timed) -> Prepared:
-        """Prepare what is compared; the literature's procedures also work where our own has no design."""
-        design = self.plan.design
-        if design == "controls" or (design is None and self.heldout is not None):
-            return compared(self.cuts, self.settings, seed=self.seed)
-        if self.generator is None:
-            raise ModelError(
-                "without control documents an audit writes its own held-out texts and needs a generator: give "
-                "--generator MODEL or --controls."
-            )
-        return synthesised(self.cuts, self.generator, self.settings, clock, seed=self.seed)
-
     def _data(self, made: Prepared, clock: Timed, models: Models) -> AuditData:
         """What is tested, with the placebos that take part and the margin, where there is one."""
-        design = self.plan.design
-        used = taking_part(design, self.placebos, self.plan.placebos)
-        target = self.models.target
+        design, used, target = self.plan.design, self._used(self.plan), self.models.target
         if design == "controls" and not used and Quantity.MOMENTS not in target.offers:
             raise ModelError(
                 f"{target.name} gives no whole distributions, which the score of an audit without a placebo needs "
                 f"({ALONE}): name a model of its family with --placebo, or open its weights here."
             )
-        first = tunable(used) if made.training else None
+        first = planning.tunable(used) if made.training else None
         if design in ("differences", "placebos") and first is not None:
             tuned = self._tuned(first, made, clock)
             # Beside control documents any placebo is as valid, and the tuned one sees more (docs/audit.md).
@@ -361,7 +326,7 @@ class Audit(Plan):
             clock,
             controls=made.controls,
             placebos=used,
-            margin=margin(leans()) if design == "placebos" else 0.0,
+            margin=planning.margin(planning.leans()) if design == "placebos" else 0.0,
             seconds=self.placebos,
             seed=self.seed,
         )
@@ -376,44 +341,30 @@ class Audit(Plan):
         tuned, method, cache = made.generator, self.settings.method, self.settings.cache
         if self.generator.facts.get("weights") != placebo.facts.get("weights"):
             texts = [snippet.text for snippet in made.training]
-            with clock.training(TUNING) as on_step:
-                tuned = tuned_generator(placebo, texts, method, seed=self.seed, cache=cache, on_step=on_step)
+            with clock.training(snippets.TUNING) as on_step:
+                tuned = snippets.tuned_generator(
+                    placebo, texts, method, seed=self.seed, cache=cache, on_step=on_step
+                )
         assert isinstance(tuned, Completer)
         return tuned.backend
 
 
-def _record(inputs: Audit, data: AuditData, made: Prepared, clock: Timed) -> dict[str, Any]:
-    settings = data.settings
-    reference, generator = data.models.reference, made.generator
-    return record(
-        {"corpus": inputs.corpus, "heldout": inputs.heldout},
-        facts_of(data.placebos, target=data.target, reference=reference, generator=generator),
-        procedure=settings.procedure,
-        also=list(settings.also),
-        classifiers=list(settings.classifiers),
-        sampling=asdict(settings.sampling) if made.pairs else None,
-        generator_method=settings.method if made.pairs else None,
-        snippets=asdict(settings.snippets)
-        | {
-            "cut": len(made.cut.snippets),
-            "judged": len(made.samples.suspect),
-            "generator_learnt_from": len(made.training),
-            "too_short": len(made.cut.short),
-            "notes": [*made.cut.notes, *made.notes],
-        },
-        power=[asdict(one) for one in settings.power],
-        seed=data.seed,
-        timings=clock.seconds,
-    )
-
-
 def _assess(inputs: Audit, data: AuditData, made: Prepared, clock: Timed) -> Verdict:
     settings, target, corpus, plan = data.settings, data.target, inputs.corpus.name, inputs.plan
-    answer, own = data.answer(settings.procedure), settings.procedure == PRETRACE
-    placebos, between, values = _compared(data, plan.placebos), _pair_gaps(data, made), data.values
-    withstands, rejected = _sensitivity(data, values), answer.p <= settings.level
+    answer, own, values, level = (
+        data.answer(settings.procedure),
+        settings.procedure == PRETRACE,
+        data.values,
+        (settings.level),
+    )
+    placebos, between = tuple(_with_closeness(data, one) for one in plan.placebos), _pair_gaps(data, made)
+    controls, rejected = None if values.paired else values.heldout_values, answer.p <= level
+    withstands = sensitivity(values.values, controls, level=level, seed=data.seed)
+    if controls is not None:
+        left_out = controls_left_out(values.values, controls, level, seed=data.seed)
+        withstands = replace(withstands, left_out=left_out)
     looked = _checks(data, made, plan, answer, placebos, between)
-    if not values.paired and own:
+    if controls is not None and own:
         looked.append(checks.mixture_check((withstands.left_out or 0) if rejected else None, values))
         looked.append(kinds(data, rejected=rejected))
     powers: tuple[Power, ...] = ()
@@ -432,17 +383,25 @@ def _assess(inputs: Audit, data: AuditData, made: Prepared, clock: Timed) -> Ver
         plan=plan,
         variants=tuple(data.answer(name) for name in settings.also),
         placebos=placebos,
-        leans=leans() if data.design == "placebos" else (),
+        leans=planning.leans() if data.design == "placebos" else (),
         powers=powers,
         gaps=(*between, *plan.gaps),
-        quality=pair_quality(made.pairs, [one.text for one in made.training]) if made.pairs else (),
+        quality=checks.pair_quality(made.pairs, [one.text for one in made.training]) if made.pairs else (),
     )
     seconds = data.seconds if data.design != "placebos" and own else ()
     named, names = inputs.named_values(values), data.models.names(*data.seconds)
     pairs = [
-        tuple(replace(one, document=own[one.document]) for one in side)
-        for side, own in zip((made.pairs, made.control_pairs), inputs.names, strict=True)
+        tuple(replace(one, document=owners[one.document]) for one in side)
+        for side, owners in zip((made.pairs, made.control_pairs), inputs.names, strict=True)
     ]
+    reference, generator = data.models.reference, made.generator
+    snippets_made = {
+        "cut": len(made.cut.snippets),
+        "judged": len(made.samples.suspect),
+        "generator_learnt_from": len(made.training),
+        "too_short": len(made.cut.short),
+        "notes": [*made.cut.notes, *made.notes],
+    }
     return build_verdict(
         "audit",
         corpus,
@@ -451,7 +410,7 @@ def _assess(inputs: Audit, data: AuditData, made: Prepared, clock: Timed) -> Ver
         Tested(
             float(answer.p),
             answer.documents,
-            null_of(values, level=settings.level, seed=data.seed),
+            null_of(values, level=level, seed=data.seed),
             answer.effect,
             answer.standardised,
         ),
@@ -462,7 +421,7 @@ def _assess(inputs: Audit, data: AuditData, made: Prepared, clock: Timed) -> Ver
             {names[model.name]: inputs.named_values(data.alone(model)) for model in seconds},
         ),
         looked,
-        level=settings.level,
+        level=level,
         power=power,
         accusing=ACCUSING,
         informing=INFORMING,
@@ -472,8 +431,29 @@ def _assess(inputs: Audit, data: AuditData, made: Prepared, clock: Timed) -> Ver
         keep=settings.cache,
         advice=plan.cures,
         statements=settings.statements,
-        settings=_record(inputs, data, made, clock),
+        settings=record(
+            {"corpus": inputs.corpus, "heldout": inputs.heldout},
+            facts_of(data.placebos, target=target, reference=reference, generator=generator),
+            procedure=settings.procedure,
+            also=list(settings.also),
+            classifiers=list(settings.classifiers),
+            sampling=asdict(settings.sampling) if made.pairs else None,
+            generator_method=settings.method if made.pairs else None,
+            snippets=asdict(settings.snippets) | snippets_made,
+            power=[asdict(one) for one in settings.power],
+            seed=data.seed,
+            timings=clock.seconds,
+        ),
     )
+
+
+def _with_closeness(data: AuditData, placebo: Placebo) -> Placebo:
+    model = next((one for one in data.placebos if one.name == placebo.name), None)
+    if model is None:
+        return placebo
+    target, other = (data.logprobs(one)[0] for one in (data.target, model))
+    by_byte = bytewise(data.target, model)
+    return replace(placebo, closeness=planning.closeness(target, other, by_byte=by_byte))
 
 
 def kinds(data: AuditData, *, rejected: bool) -> Check:
@@ -483,30 +463,10 @@ def kinds(data: AuditData, *, rejected: bool) -> Check:
     texts: list[str] = []
     controls: list[bool] = []
     for control, side in ((False, data.samples.suspect), (True, others)):
-        made = list(join_documents(side).values())
+        made = list(snippets.join_documents(side).values())
         texts += [made[i] for i in rng.permutation(len(made))[: checks.GROUPED].tolist()]
         controls += [control] * (len(texts) - len(controls))
     return checks.kinds_check(texts, np.array(controls), seed=data.seed, rejected=rejected)
-
-
-def _sensitivity(data: AuditData, values: DocumentValues) -> Sensitivity:
-    level, controls = data.settings.level, values.heldout_values if not values.paired else None
-    bias = sensitivity(values.values, controls, level=level, seed=data.seed)
-    if controls is None:
-        return bias
-    return replace(bias, left_out=controls_left_out(values.values, controls, level, seed=data.seed))
-
-
-def _compared(data: AuditData, placebos: Sequence[Placebo]) -> tuple[Placebo, ...]:
-    used = {model.name: model for model in data.placebos}
-
-    def close(model: Backend) -> float:
-        target, other = (data.logprobs(one)[0] for one in (data.target, model))
-        return closeness(target, other, by_byte=bytewise(data.target, model))
-
-    return tuple(
-        replace(one, closeness=close(used[one.name])) if one.name in used else one for one in placebos
-    )
 
 
 def _pair_gaps(data: AuditData, made: Prepared) -> tuple[Gap, ...]:
@@ -538,15 +498,12 @@ def _checks(
     if made.pairs:
         pairs = (*made.pairs, *made.control_pairs)
         looked.append(checks.copies_check(float(np.mean([p.true == p.generated for p in pairs]))))
-    looked.append(placebo_check(placebos, data.design))
-    if data.design == "placebos":
-        looked.append(checks.no_control_documents())
-        return looked
+    looked.append(planning.placebo_check(placebos, data.design))
+    if data.design == "placebos":  # without control documents a rejection is no result
+        return [*looked, word_check("audit.controls", False)]
     answers = [data.ask_second(model, answer) for model in data.seconds]
-    return [
-        *looked,
-        second_check(answers, level, does=_SECOND[data.design], preferred="the suspect documents"),
-    ]
+    asked = {"does": _SECOND[data.design], "preferred": "the suspect documents"}
+    return [*looked, second_check(answers, level, **asked)]
 
 
 def measured(data: AuditData, corpus: Corpus, exposures: Sequence[PlantSettings]) -> tuple[Power, ...]:

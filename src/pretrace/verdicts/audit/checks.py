@@ -15,7 +15,7 @@ from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.statistics.permutation import own_group, two_sample
 from pretrace.types import Bools, Check, Design, Gap, Pair, Quality
 from pretrace.verdicts.audit.built import DocumentValues, reversed_p
-from pretrace.verdicts.audit.designs import ALIKE, COMPARABLE, differ, widest_gap
+from pretrace.verdicts.audit.planning import ALIKE, COMPARABLE, differ, widest_gap
 from pretrace.verdicts.wording import say, word_check
 
 STRICT = 0.01
@@ -85,11 +85,6 @@ def spread_check(found: DocumentValues, *, seed: int) -> Check:
     )  # Brown and Forsythe 1974, as a permutation test
     p = two_sample(first, second, seed=seed)
     return word_check("audit.spread", p > STRICT, {"p": p}, p=p)
-
-
-def no_control_documents() -> Check:
-    """Fail an audit without control documents: a rejection is then no result."""
-    return word_check("audit.controls", False)
 
 
 def gap_check(gaps: Sequence[Gap], why: str, design: Design) -> Check:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import math
 from array import array
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Any, Literal
 
 import numpy as np
@@ -60,14 +60,9 @@ class DetectionLimits:
         found = self.resolution
         if found.together == 1:
             return self.about
-        numbers = {
-            "rate": f"{100 * self.fdr:g}%",
-            "unit": self.unit,
-            "asked": self.asked,
-            "known": self.known,
-        }
+        numbers = {"rate": f"{100 * self.fdr:g}%", "unit": self.unit, "asked": self.asked}
         words = "flag.limits.never" if found.together is None else "flag.limits.together"
-        return (say(words, found=found, **numbers), *self.about)
+        return (say(words, found=found, known=self.known, **numbers), *self.about)
 
     def noticed(self, least: int | None) -> int | None:
         """From how many documents on that stand above all known ones something is said: they are flagged, or the
@@ -90,10 +85,6 @@ class DetectionLimits:
         """The known documents with which a tenth of those asked about could be flagged."""
         return needed(self.tenth, self.asked, self.fdr, self.method)
 
-    def scored(self, known: int, asked: int) -> DetectionLimits:
-        """The same for the known and asked documents that could be scored, where some could not."""
-        return replace(self, known=known, asked=asked)
-
 
 def prospect(
     asked: npt.ArrayLike,
@@ -110,22 +101,16 @@ def prospect(
     the notes say so; `more` are notes on how documents were put together.
     """
     mine, others = (np.asarray(side, dtype=np.int64) for side in (asked, known))
-    held, number = len(others), len(mine)
+    held, number, texts = len(others), len(mine), mine.sum()
     if held < FEWEST_KNOWN:
         numbers = {"held": held, "texts": others.sum(), "fewest": FEWEST_KNOWN}
         raise TextsError(say("flag.plan.known", name=name, **numbers))
-    unit = "text" if number == mine.sum() else "document"
-    return DetectionLimits(method, fdr, number, held, unit, (*_drawing(mine, others), *more))
-
-
-def _drawing(asked: npt.NDArray[np.int64], known: npt.NDArray[np.int64]) -> tuple[str, ...]:
-    """How documents with several texts are counted; nothing where there are none."""
-    if max(asked.max(), known.max()) == 1:
-        return ()
-    each = int(min(asked.min(), known.min()))
-    value = "one of its texts" if each == 1 else f"the mean of {each:,} of its texts"
-    numbers = {"texts": asked.sum(), "asked": len(asked), "others": known.sum(), "known": len(known)}
-    return (say("flag.plan.drawing", value=value, **numbers),)
+    if max(mine.max(), others.max()) > 1:
+        each = int(min(mine.min(), others.min()))
+        value = "one of its texts" if each == 1 else f"the mean of {each:,} of its texts"
+        numbers = {"texts": texts, "asked": number, "others": others.sum(), "known": held}
+        more = (say("flag.plan.drawing", value=value, **numbers), *more)
+    return DetectionLimits(method, fdr, number, held, "text" if number == texts else "document", more)
 
 
 def near_copies(
@@ -207,13 +192,8 @@ class FlagSettings:
     @property
     def matters(self) -> dict[str, Any]:
         """What makes this flagging another one: for the draws and the register."""
-        return {
-            "score": self.score,
-            "fdr": self.fdr,
-            "level": self.level,
-            "method": self.controlled,
-            "randomised": self.randomised,
-        }
+        kept = {name: getattr(self, name) for name in ("score", "fdr", "level", "randomised")}
+        return {**kept, "method": self.controlled}
 
     @property
     def controlled(self) -> Method:
@@ -238,17 +218,7 @@ TEXTS, KNOWN = "TEXTS: ", "KNOWN: "
 """What ids begin with while both sets are one corpus: two files may number their rows alike."""
 
 
-@dataclass(frozen=True, slots=True)
-class Draws:
-    """The hashes of the texts in question and of the known ones, from which all draws follow: nobody chooses a seed.
-    `sketch` is of the texts in question, for the register."""
-
-    asked: str
-    known: str
-    sketch: TextsSketch
-
-
-@dataclass(slots=True)
+@dataclass
 class SetSide:
     """What was seen of one of the two sets."""
 
@@ -262,19 +232,18 @@ class SetSide:
         self.digest.update(content_of(text))
         self.digests += text_digest(text.text)
 
-    @property
+    @cached_property
     def hash(self) -> str:
-        """The `texts_hash` of the texts."""
-        parts = np.frombuffer(self.digests, dtype=">u8").reshape(-1, 4)
+        """The `texts_hash` of the texts, from which all draws follow: nobody chooses a seed."""
+        parts = np.frombuffer(bytes(self.digests), dtype=">u8").reshape(-1, 4)
         order = np.lexsort(parts.T[::-1])
         return hashlib.sha256(parts[order].tobytes()).hexdigest()
 
     @property
     def sketch(self) -> TextsSketch:
         """The sketch of the texts."""
-        return TextsSketch.of_digests(
-            bytes(self.digests[at : at + 32]) for at in range(0, len(self.digests), 32)
-        )
+        starts = range(0, len(self.digests), 32)
+        return TextsSketch.of_digests(bytes(self.digests[at : at + 32]) for at in starts)
 
 
 @dataclass(slots=True)
@@ -358,12 +327,8 @@ class BothSets(TextStream):
     """The texts in question and then the known non-members, by the ids that they have in one corpus."""
 
     def __init__(self, asked: TextStream, known: TextStream) -> None:
-        super().__init__(
-            f"{asked.name} against {known.name}",
-            f"{asked.source} and {known.source}",
-            USUAL,
-            lambda reading: iter(()),
-        )
+        names = f"{asked.name} against {known.name}", f"{asked.source} and {known.source}"
+        super().__init__(*names, USUAL, lambda reading: iter(()))
         self.asked, self.known = asked, known
         self._gathered: GatheredSets | None = None
 
@@ -372,12 +337,18 @@ class BothSets(TextStream):
         seen = None if self._gathered else GatheredSets()
         for stream, mark, member in ((self.asked, TEXTS, None), (self.known, KNOWN, False)):
             for text in stream.texts(tell):
-                both = placed(text, mark, member)
+                group = mark + text.group if text.group else ""
+                both = Text(mark + text.id, text.text, member, group, text.meta)
                 if seen:
                     seen.add(text, both)
                 yield both
         self.notes = (*self.asked.notes, *self.known.notes)
         self._gathered = self._gathered or seen
+
+    @property
+    def corpus(self) -> Corpus:
+        """Both sets in memory."""
+        return Corpus(self.name, tuple(self.texts()), self.asked.source)
 
     @property
     def gathered(self) -> GatheredSets:
@@ -398,30 +369,34 @@ class FlagPlan:
     documents: LinkedDocuments
     prospect: DetectionLimits
     settings: FlagSettings
-    draws: Draws
 
     @classmethod
     def of(cls, both: BothSets, settings: FlagSettings) -> FlagPlan:
         """The two sets looked over; nothing is asked of a model.
 
         TextsError where a set is empty, where known documents are fewer than 20 or some of their texts are labelled as
-        members, and where the sets overlap. Where no text could be flagged at this rate the notes say so.
+        members, where texts in question are among the known ones, and where documents have texts on both sides.
         """
-        found = both.gathered
-        first = found.asked.texts
-        documents = _documents_apart(both)
+        found, asked, known = both.gathered, both.asked.name, both.known.name
+        texts, others = found.asked.texts, found.known.texts
+        for name, number in ((asked, texts), (known, others)):
+            if not number:
+                raise TextsError(f"{name} holds no texts.")
+
+        def check(kind: str, names: Sequence[str]) -> None:
+            if names:
+                numbers = {"asked": asked, "known": known, "texts": texts, "others": others}
+                first = repr(min(names) if kind == "shared" else names[0])
+                raise TextsError(say(f"flag.plan.{kind}", number=len(names), first=first, **numbers))
+
+        check("members", found.members)
+        check("same", _same(both, found))
+        documents = found.documents
+        check("shared", _shared(found, documents))
         linked = documents.first[documents.codes]
-        asked, known = (np.unique(some, return_counts=True)[1] for some in (linked[:first], linked[first:]))
-        limits = prospect(
-            asked,
-            known,
-            fdr=settings.fdr,
-            method=settings.controlled,
-            name=both.known.name,
-            more=documents.notes,
-        )
-        draws = Draws(found.asked.hash, found.known.hash, found.asked.sketch)
-        return cls(both, documents, limits, settings, draws)
+        sizes = [np.unique(some, return_counts=True)[1] for some in (linked[:texts], linked[texts:])]
+        how: dict[str, Any] = {"fdr": settings.fdr, "method": settings.controlled}
+        return cls(both, documents, prospect(*sizes, name=known, more=documents.notes, **how), settings)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -429,14 +404,10 @@ class FlagPlan:
         return self.prospect.notes
 
     @property
-    def corpus(self) -> Corpus:
-        """Both sets in memory."""
-        return Corpus(self.both.name, tuple(self.both.texts()), self.both.asked.source)
-
-    @property
     def seed(self) -> int:
         """The seed of all draws."""
-        return seed_from("flag", f"{self.draws.asked} {self.draws.known}", **self.settings.matters)
+        sets = self.both.gathered
+        return seed_from("flag", f"{sets.asked.hash} {sets.known.hash}", **self.settings.matters)
 
     @property
     def records(self) -> dict[str, Any]:
@@ -458,25 +429,6 @@ def plan(corpus: Corpus, known: Corpus, settings: FlagSettings) -> FlagPlan:
         if len({text.id for text in one.texts}) < len(one):
             raise TextsError(say("flag.plan.ids", asked=corpus.name, known=known.name))
     return FlagPlan.of(BothSets(GivenStream(corpus), GivenStream(known)), settings)
-
-
-def _documents_apart(both: BothSets) -> LinkedDocuments:
-    """The documents; TextsError where a set is empty, for known texts that are labelled as members, for texts in
-    question that are among the known ones, and for documents that have texts on both sides."""
-    found, asked, known = both.gathered, both.asked.name, both.known.name
-    texts, others = found.asked.texts, found.known.texts
-    for name, number in ((asked, texts), (known, others)):
-        if not number:
-            raise TextsError(f"{name} holds no texts.")
-    told = partial(say, asked=asked, known=known, texts=texts, others=others)
-    if found.members:
-        raise TextsError(told("flag.plan.members", number=len(found.members), first=repr(found.members[0])))
-    if same := _same(both, found):
-        raise TextsError(told("flag.plan.same", number=len(same), first=repr(same[0])))
-    documents = found.documents
-    if shared := _shared(found, documents):
-        raise TextsError(told("flag.plan.shared", number=len(shared), first=repr(min(shared))))
-    return documents
 
 
 def _same(both: BothSets, found: GatheredSets) -> list[str]:
@@ -508,9 +460,3 @@ def _shared(found: GatheredSets, documents: LinkedDocuments) -> list[str]:
         else ()
     )
     return [name.removeprefix(TEXTS) for name in documents.name(np.array(sorted(there), np.int64))]
-
-
-def placed(text: Text, side: str, member: bool | None) -> Text:
-    """The text as it stands among those of both sets."""
-    group = side + text.group if text.group else ""
-    return Text(side + text.id, text.text, member, group, text.meta)
