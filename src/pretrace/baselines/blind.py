@@ -36,8 +36,7 @@ _TELLING = 0.6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BlindScores:
-    """The scores of the blind classifier: `scores` [texts], higher = member, or None where it could not be trained;
-    `note` says why, or what was left out of the training, in a sentence ("" when nothing)."""
+    """Scores of the blind classifier, [texts], higher = member, None where it was not trained; a `note` says why."""
 
     scores: Doubles | None
     note: str = ""
@@ -71,8 +70,7 @@ def bag_of_words(
 
 @dataclass(frozen=True, slots=True)
 class BlindBaseline:
-    """The blind bag-of-words AUC with its 95% interval, None where there are too few texts; the AUC of the texts'
-    length; and a sentence."""
+    """The blind AUC with its 95% interval (None for too few texts), that of the texts' length, and a sentence."""
 
     auc: tuple[float, float, float] | None
     length_auc: tuple[float, float, float]
@@ -101,8 +99,12 @@ def blind_baseline(rows: Sequence[Mapping[str, object]], *, seed: int, why: str)
     lengths = np.array([len(text) for text in texts], dtype=np.float64)
     columns = [lengths] if judged.scores is None else [lengths, judged.scores]
     spread = group_bootstrap(np.column_stack(columns), members, groups=groups, seed=seed, resamples=200).auc
-    auc = None if judged.scores is None else spread.widened(1, WIDENING).estimate(1)
-    return BlindBaseline(_figures(auc) if auc else None, _figures(spread.estimate(0)), _sentence(auc, why))
+    auc, length = (
+        None if judged.scores is None else spread.widened(1, WIDENING).estimate(1),
+        spread.estimate(0),
+    )
+    known = None if auc is None else (auc.value, auc.low, auc.high)
+    return BlindBaseline(known, (length.value, length.low, length.high), _sentence(auc, why))
 
 
 def _regression(
@@ -139,10 +141,6 @@ def _too_few(members: Bools, grouping: Grouping) -> str:
         if grouping.holding(bit) < 2:
             return f"it needs two documents of either class, and all {word} are from one."
     return ""
-
-
-def _figures(auc: Estimate) -> tuple[float, float, float]:
-    return auc.value, auc.low, auc.high
 
 
 def _sentence(auc: Estimate | None, why: str) -> str:
@@ -183,8 +181,7 @@ def gap(
     documents. TextsError where texts or documents are too few or a side has no text of its own, ExpressionError for an
     unknown classifier.
     """
-    # Two files may number their rows alike: without a group, the same id is no sign of the same document.
-    texts = [_placed(text, "a") for text in a.texts] + [_placed(text, "b") for text in b.texts]
+    texts = _placed(a.texts, "a") + _placed(b.texts, "b")
     labels = np.arange(len(texts)) < len(a.texts)
     both = _TwoSets.of(texts, labels, (f"set A ({a.name})", f"set B ({b.name})"))
     shared = both.shared
@@ -253,35 +250,36 @@ class _TwoSets:
         grouping = Grouping.of(groups, labels)
         for name, mine, bit in zip(names, (labels, ~labels), (MEMBERS, NONMEMBERS), strict=True):
             if grouping.holding(bit) < 2:
-                named = {text.document for text, wanted in zip(texts, mine, strict=True) if wanted}
-                raise TextsError(_one_document(name, len(named)))
+                number = len({text.document for text, wanted in zip(texts, mine, strict=True) if wanted})
+                why = (
+                    f"the {number:,} documents of {name} all share texts with one another; leave out the texts that "
+                    "are repeated."
+                )
+                if number < 2:
+                    why = (
+                        f"all texts of {name} are from one document; give more documents, or name those there are in "
+                        "a group column."
+                    )
+                raise TextsError(f"a gap is learnt from some documents and measured on others, and {why}")
         return cls(tuple(text.text for text in texts), labels, groups)
 
     @property
     def shared(self) -> Bools:
         """Which texts are in the other set too, white space at the ends aside; empty ones count as both."""
         contents = [text.strip() for text in self.texts]
-        mine = {content for content, label in zip(contents, self.labels, strict=True) if label}
-        theirs = {content for content, label in zip(contents, self.labels, strict=True) if not label}
+        mine, theirs = (
+            {content for content, label in zip(contents, self.labels, strict=True) if bool(label) is side}
+            for side in (True, False)
+        )
         both = (mine & theirs) | {""}
         return np.array([content in both for content in contents], dtype=bool)
 
 
-def _placed(text: Text, side: str) -> Text:
-    """The text with a document's name of its own: its group's, on either side, or its side and id."""
-    return Text(text.id, text.text, group=f"group {text.group}" if text.group else f"{side} {text.id}")
-
-
-def _one_document(name: str, documents: int) -> str:
-    if documents < 2:
-        return (
-            f"a gap is learnt from some documents and measured on others, and all texts of {name} are from one "
-            "document; give more documents, or name those there are in a group column."
-        )
-    return (
-        f"a gap is learnt from some documents and measured on others, and the {documents:,} documents of {name} "
-        "all share texts with one another; leave out the texts that are repeated."
-    )
+def _placed(texts: Sequence[Text], side: str) -> list[Text]:
+    """The texts with document names of their own: two files may number their rows alike, so that without a group the
+    same id is no sign of the same document."""
+    names = (f"group {one.group}" if one.group else f"{side} {one.id}" for one in texts)
+    return [Text(one.id, one.text, group=name) for one, name in zip(texts, names, strict=True)]
 
 
 def _measured(

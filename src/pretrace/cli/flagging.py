@@ -42,7 +42,7 @@ from pretrace.scoring.plan import Models, with_texts
 from pretrace.scoring.settings import Companions, EvaluationSettings, ModelsSettings, Target
 from pretrace.settings import CONTROLS, Option, dry_run_option, like, option, requested_option
 from pretrace.types import Corpus, Situation, Verdict
-from pretrace.verdicts.expected import chance, expected_for, picture
+from pretrace.verdicts.expected import foresee
 from pretrace.verdicts.flag.built import flagged_rows
 from pretrace.verdicts.flag.flag import check_power, flag_rows, unscored
 from pretrace.verdicts.flag.planning import FLAGGING, BothSets, DetectionLimits, FlagPlan, FlagSettings
@@ -254,14 +254,9 @@ class _FlagCommand:
 
     def foretold(self, work: Sequence[Workload], found: DetectionLimits, models: Models) -> Reply:
         """What would be asked of each model, and how likely the test of the set finds what was read."""
-
-        has = Situation(
-            documents=found.asked,
-            unseen=found.known,
-            parameters=float(models.target.facts.get("parameters") or 0),
-        )
-        likely = expected_for("flag", has)
-        return foretold(work, *(() if likely is None else (chance("flag", has), *picture(likely))))
+        size = float(models.target.facts.get("parameters") or 0)
+        has = Situation(documents=found.asked, unseen=found.known, parameters=size)
+        return foretold(work, *foresee("flag", has))
 
 
 def check_use(settings: FlagSettings, beside: Companions) -> None:

@@ -37,8 +37,7 @@ def _sized(verdict: Verdict) -> Situation:
 
 
 def foreseeable(verdict: Verdict) -> dict[str, object] | None:
-    """How likely a test like this one finds a single reading, and the picture of documents against copies; nothing
-    beside a verdict that has an answer, or a search."""
+    """How likely a test like this finds a single reading, with the picture; nothing beside an answer or a search."""
     if EXIT_CODES[verdict.outcome] != EXIT_CODES["inconclusive"] or not verdict.hypothesis:
         return None
     test = verdict.test

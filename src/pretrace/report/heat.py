@@ -57,8 +57,7 @@ _CEILINGS = tuple(math.log(step.floor) for step in STEPS[:-1])
 
 @dataclass(frozen=True, slots=True)
 class HeatSummary:
-    """One text in figures: tokens given, tokens the model predicted, their mean log-probability in nats
-    (None where nothing was predicted), the perplexity in words, and the most surprising tokens."""
+    """One text in figures: tokens, predicted ones, their mean in nats, the perplexity in words, the most surprising."""
 
     tokens: int
     predicted: int
@@ -84,10 +83,8 @@ def summarise(heat: Heat, *, most: int = 5) -> HeatSummary:
 
 
 def print_heat(heat: Heat, console: Console) -> None:
-    """Print a text's tokens by how surprising each was, then a legend and the figures.
-
-    Where the console has no colour, tokens below 1 in 1,000 stand in ⟦brackets⟧, below 1 in 10,000 in two.
-    """
+    """Print a text's tokens by how surprising each was, then a legend and the figures. Where the console has no colour,
+    tokens below 1 in 1,000 stand in ⟦brackets⟧, below 1 in 10,000 in two."""
     plain = console.no_color or console.color_system is None
     head = Line(named(heat.id), style="bold")
     if heat.note:

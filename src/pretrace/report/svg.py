@@ -76,12 +76,9 @@ def _undated() -> Iterator[None]:
 def to_svg(
     figure: Figure, *, name: str, label: str, titles: Mapping[str, Sequence[str]] | None = None
 ) -> Markup:
-    """The figure as an `<svg>` element for an HTML page; the same figure gives the same bytes.
-
-    `name` starts every identifier inside, so it must be unique in the page; `label` is read to those who cannot
-    see the plot. `titles` are those of single marks, which a browser shows beside the pointer, by the `gid` of
-    their line.
-    """
+    """The figure as an `<svg>` element for an HTML page; the same figure gives the same bytes. `name` starts every
+    identifier inside, so it must be unique in the page; `label` is read to those who cannot see the plot. `titles` are
+    those of single marks, which a browser shows beside the pointer, by the `gid` of their line."""
     raw = io.BytesIO()
     with styled(), _undated(), warnings.catch_warnings():
         # Only the width of a label is guessed without the glyph; the browser has the letters.
@@ -112,8 +109,7 @@ def _laid_out(figure: Figure) -> Any:
 
 
 def _strip(element: ElementTree.Element) -> None:
-    """Drop metadata, style sheets, namespaces and the white space between elements, and write styles as attributes,
-    which every policy of a page allows, in place."""
+    """Drop metadata, style sheets, namespaces and white space, and write styles as attributes, in place."""
     element.tag = _local(element.tag)
     element.attrib = {_local(key): " ".join(value.split()) for key, value in element.attrib.items()}
     styles = [one.partition(":") for one in element.attrib.pop("style", "").split(";")]

@@ -28,9 +28,7 @@ _LATEX = {
 
 def format_table(run: Run, form: Form) -> str:
     """The figures of each score and control with 95% intervals over documents; the best score of each column is bold.
-
-    LaTeX is a `tabular` with the rules of booktabs. OutputError where the run was not measured.
-    """
+    LaTeX is a `tabular` with the rules of booktabs. OutputError where the run was not measured."""
     found = _measured(run)
     latex = form == "latex"
     best = {
@@ -54,17 +52,13 @@ def format_table(run: Run, form: Form) -> str:
 
 
 def save_figures(run: Run, folder: str | Path) -> tuple[Path, ...]:
-    """Write the ROC curves (linear and logarithmic) and the AUCs with intervals to `folder`, each as PDF and as SVG;
-    the paths. OutputError where the run was not measured, or the folder is there already or cannot be written."""
+    """Write ROC curves and AUCs as PDF and SVG to a new `folder`; OutputError where it is there or nothing was
+    measured."""
     from pretrace.report import plots
 
     found = _measured(run)
     rows, floor = found.rows, 0.5 / max(10, found.nonmembers, found.members)
-    figures = {
-        "roc": plots.roc(rows),
-        "roc-log": plots.roc(rows, floor=floor),
-        "auc": plots.forest(rows),
-    }
+    figures = {"roc": plots.roc(rows), "roc-log": plots.roc(rows, floor=floor), "auc": plots.forest(rows)}
     names = [f"{name}.{ending}" for name in figures for ending in ("pdf", "svg")]
     with new_folder(Path(folder)) as partial:
         for name in names:

@@ -95,21 +95,15 @@ class PermutationTest:
 def sign_flip(values: npt.ArrayLike, *, flips: int = 10_000, seed: int = 0, corrected: bool = True) -> float:
     """The one-sided p-value for a mean above 0, from flipping the signs of one value a document.
 
-    `values` [documents]. Exact over all flips up to 13 documents, else (1 + those that reach the statistic) /
-    (1 + flips). The order of documents does not matter. No p is below 2^-documents, so fewer than 5 can
-    never reach 5%. With `corrected=False` the statistic is the plain mean. TextsError without values or
-    with one that is not finite.
+    `values` [documents]. Exact over all flips up to 13 documents, else (1 + those that reach the statistic) / (1 +
+    flips). The order of documents does not matter. No p is below 2^-documents, so fewer than 5 can never reach 5%. With
+    `corrected=False` the statistic is the plain mean. TextsError without values or with one that is not finite.
     """
     return sign_flip_test(values, flips=flips, seed=seed, corrected=corrected, guarded=False).p
 
 
 def sign_flip_test(
-    values: npt.ArrayLike,
-    *,
-    flips: int = 10_000,
-    seed: int = 0,
-    corrected: bool = True,
-    guarded: bool = True,
+    values: npt.ArrayLike, *, flips: int = 10_000, seed: int = 0, corrected: bool = True, guarded: bool = True
 ) -> PermutationTest:
     """The test of `sign_flip`, guarded against a long tail below, with its null distribution [flips or 2^documents].
 
@@ -202,8 +196,7 @@ def skew_corrected(mean: Doubles, variance: Doubles, third: Doubles) -> Doubles:
 
 
 def share_reached(null: Doubles, observed: float, *, exact: bool = False) -> float:
-    """The p-value: the share of the null [draws] that reaches the observed statistic, ties counting as reaching it;
-    the observed one counts as a draw where the null is not `exact`."""
+    """The share of the null [draws] that reaches the observed statistic, ties too; itself a draw unless `exact`."""
     slack = TIE * max(1.0, abs(float(observed)))
     reached = int(np.count_nonzero(null >= observed - slack))
     return reached / len(null) if exact else (1 + reached) / (1 + len(null))
@@ -375,8 +368,7 @@ def lot_effects(values: Sequence[npt.ArrayLike]) -> Doubles:
 
 
 def chance_of_hits(chances: Sequence[float]) -> Doubles:
-    """The distribution of the number of hits, [units + 1], of independent draws with these chances each: the
-    Poisson-binomial law, added up unit by unit (binomial where all chances are equal)."""
+    """The law of the number of hits, [units + 1], of independent draws with these chances: Poisson-binomial."""
     found = np.ones(1)
     for chance in chances:
         require(0 <= chance <= 1, f"a chance lies between 0 and 1, found {chance}.")

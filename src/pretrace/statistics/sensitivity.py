@@ -51,11 +51,9 @@ def sensitivity(
 
 
 def sign_bound(values: npt.ArrayLike, gamma: float) -> float:
-    """The largest p-value of the sign test for values above 0 at this Γ >= 1: P(Bin(n, Γ / (1 + Γ)) >= k).
-
-    `values` [documents], of which n are not 0 and k are above 0. 1.0 where k is 0. TextsError without values or
-    with one that is not finite, ExpressionError for another Γ.
-    """
+    """The largest p-value of the sign test for values above 0 at this Γ >= 1: P(Bin(n, Γ / (1 + Γ)) >= k). `values`
+    [documents], of which n are not 0 and k are above 0. 1.0 where k is 0. TextsError without values or with one that is
+    not finite, ExpressionError for another Γ."""
     from scipy.special import betainc  # heavy, and only needed once there is something to report
 
     above, number = _signs(values)
@@ -85,8 +83,7 @@ def wilcoxon_bound(values: npt.ArrayLike, gamma: float) -> float:
 
 
 def wilcoxon_gamma(values: npt.ArrayLike, level: float) -> float | None:
-    """The largest Γ >= 1 with `wilcoxon_bound` <= level, found to within a millionth of itself; None where
-    the signed-rank test does not reject at Γ = 1."""
+    """The largest Γ >= 1 with `wilcoxon_bound` <= level, to a millionth of itself; None where Γ = 1 does not reject."""
     _check_level(level)
     ranks, reached = _ranks(values)
 
@@ -155,11 +152,9 @@ def controls_left_out(
 def _shifted_p(
     values: Doubles, sizes: tuple[int, int], permutations: int, seed: int
 ) -> Callable[[float], float]:
-    """The p-value of the two-sample test for any constant c taken from the suspect values, which come first.
-
-    With z = 1 for suspect documents and 0 for others, a document is worth x - c z. What is summed over documents,
-    [6, permutations] for those that a permutation calls suspect and [6, 1] else: x, x², x³, z, xz and x²z.
-    """
+    """The p-value of the two-sample test for any constant c taken from the suspect values, which come first. With z = 1
+    for suspect documents and 0 for others, a document is worth x - c z. What is summed over documents, [6,
+    permutations] for those that a permutation calls suspect and [6, 1] else: x, x², x³, z, xz and x²z."""
     marks = np.repeat((1.0, 0.0), sizes)
     terms = np.stack((values, values**2, values**3, marks, values * marks, values**2 * marks))
     whole, observed = (some.sum(axis=1, keepdims=True) for some in (terms, terms[:, : sizes[0]]))

@@ -20,10 +20,8 @@ _LOWEST = 64
 
 
 def texts_hash(texts: Iterable[str], *, ordered: bool = False) -> str:
-    """The SHA-256 of texts, in hexadecimal digits: of them as a multiset, or with `ordered` in their order.
-
-    White space counts as one space and not at the ends: a line end of another system makes no other texts.
-    """
+    """The SHA-256 of texts, in hexadecimal digits: of them as a multiset, or with `ordered` in their order. White space
+    counts as one space and not at the ends: a line end of another system makes no other texts."""
     hashes = [text_digest(text) for text in texts]
     return hashlib.sha256(b"".join(hashes if ordered else sorted(hashes))).hexdigest()
 

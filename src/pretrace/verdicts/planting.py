@@ -85,19 +85,15 @@ def power_of(  # noqa: PLR0913 (what a power rests on)
     controls: Doubles | None = None,
     seed: int = 0,
 ) -> Power:
-    """The power of a test of one value a unit, with the spread of `noise` [units], against 0 or against `controls`
-    [controls], where training adds one of `shift` [planted]."""
-    if controls is None:
-        probability = statistics.power(noise, shift, len(noise), level=level, seed=seed)
-    else:
-        probability = statistics.power_two_sample(noise, shift, controls, len(noise), level=level, seed=seed)
+    """The power of a test of a value a unit, `noise` [units], against 0 or `controls`, where training adds `shift`."""
+    how: dict[str, Any] = {"heldout": controls, "level": level, "seed": seed}
     return Power(
-        probability=probability,
-        needed=statistics.needed(noise, shift, heldout=controls, level=level, seed=seed),
+        probability=statistics.power(noise, shift, len(noise), **how),
+        needed=statistics.needed(noise, shift, **how),
         planted=len(shift),
         epochs=epochs,
         effect=mean_interval(shift),
-        curve=statistics.curve(noise, shift, SIZES, heldout=controls, level=level, seed=seed),
+        curve=statistics.curve(noise, shift, SIZES, **how),
         facts=facts,
     )
 
@@ -133,9 +129,7 @@ def planted_copy(
 ) -> Iterator[Backend]:
     """A copy of the target, trained on the members that `split_members` draws from the corpus and opened as the target
     is. Its folder lies in the cache while it is needed, so that a killed training goes on, and is deleted afterwards.
-
-    ModelError where the target has no weights here. `training` watches the stage of that name.
-    """
+    ModelError where the target has no weights here. `training` watches the stage of that name."""
     from pretrace.backends.huggingface import HuggingFace, open_huggingface
 
     check_plantable(target)

@@ -44,7 +44,7 @@ from pretrace.verdicts.audit.data import AuditData, bytewise
 from pretrace.verdicts.audit.settings import ALONE, PRETRACE, AuditSettings
 from pretrace.verdicts.audit.snippets import NamedCorpus, Prepared, SnippetCut
 from pretrace.verdicts.draws import TextsSketch, seed_of, texts_hash
-from pretrace.verdicts.expected import Plan
+from pretrace.verdicts.expected import foresee
 from pretrace.verdicts.frame import Tested, build_verdict, facts_of, record, watched, with_second
 from pretrace.verdicts.outcome import ENOUGH, exposure, second_check
 from pretrace.verdicts.planting import check_plantable, plantable, planted_copy, power_of
@@ -79,9 +79,8 @@ def audit(
 
 
 @dataclass(frozen=True, eq=False)
-class Audit(Plan):
-    """An audit whose texts and models are open and checked as far as that goes without reading a text: its `plan`, and
-    the verdict (`run`). Errors as for `audit`."""
+class Audit:
+    """An audit whose texts and models are open and checked, before any text is read: its `plan`, and the verdict."""
 
     corpus: Corpus
     models: Models
@@ -89,7 +88,7 @@ class Audit(Plan):
     generator: Backend | None
     settings: AuditSettings
 
-    def __post_init__(self) -> None:
+    def _check(self) -> None:
         corpus, heldout, settings, target = self.corpus, self.heldout, self.settings, self.models.target
         if not corpus.texts:
             raise TextsError(f"{corpus.name} holds no texts.")
@@ -121,7 +120,9 @@ class Audit(Plan):
         """The audit of what `audit` takes."""
         models = models if isinstance(models, Models) else with_second(Models.of(models))
         controls = corpus_of(heldout, "control documents") if heldout is not None else None
-        return cls(corpus_of(texts, "texts"), models, controls, generator, settings or AuditSettings())
+        made = cls(corpus_of(texts, "texts"), models, controls, generator, settings or AuditSettings())
+        made._check()
+        return made
 
     def run(self, watch: Watch | None = None, models: Models | None = None) -> Verdict:
         """Make the audit, with these `models` where others read in the place of those that were planned with."""
@@ -142,14 +143,12 @@ class Audit(Plan):
             made = snippets.synthesised(self.cuts, self.generator, self.settings, clock, seed=self.seed)
         return _assess(self, self._data(made, clock, models or self.models), made, clock)
 
-    name = "controls"
-
     @property
-    def situation(self) -> Situation:
-        """The documents on both sides, and the size of the target."""
+    def chance(self) -> tuple[str, ...]:
+        """How likely the test finds a single reading, and the documents that it takes, in lines."""
         plan = self.plan
-        documents, unseen = plan.documents, plan.control_documents
-        return Situation(documents=documents, unseen=unseen, parameters=plan.parameters)
+        documents, unseen, size = plan.documents, plan.control_documents, plan.parameters
+        return tuple(foresee("controls", Situation(documents=documents, unseen=unseen, parameters=size)))
 
     @cached_property
     def placebos(self) -> tuple[Backend, ...]:
@@ -218,11 +217,9 @@ class Audit(Plan):
         return replace(plan, passes=passes, seconds=seconds)
 
     def _asked(self, plan: AuditPlan) -> tuple[Backend, ...]:
-        """The models beside the target that read."""
         return self._used(plan) if plan.design == "placebos" else self.placebos
 
     def _used(self, plan: AuditPlan) -> tuple[Backend, ...]:
-        """The placebos whose tests decide."""
         return planning.taking_part(plan.design, self.placebos, plan.placebos)
 
     @property
@@ -235,10 +232,7 @@ class Audit(Plan):
             return ()
         alone, models = (
             plan.design == "controls" and not self._used(plan),
-            (
-                self.models.target,
-                *self._asked(plan),
-            ),
+            (self.models.target, *self._asked(plan)),
         )
         made = planning.stages_of(plan.design, self.cuts, models, self.generator, self.settings, alone=alone)
         return tuple(made)
@@ -332,8 +326,7 @@ class Audit(Plan):
         )
 
     def _tuned(self, placebo: Backend, made: Prepared, clock: Timed) -> Backend:
-        """The placebo with an adapter tuned on what the generator learnt from, so that it knows the domain as the
-        target may; it is the generator itself where that began with the same weights."""
+        """The placebo with an adapter tuned on what the generator learnt from; the generator if both began alike."""
         from pretrace.backends.generation import Completer
 
         assert made.generator is not None
@@ -520,7 +513,7 @@ def measured(data: AuditData, corpus: Corpus, exposures: Sequence[PlantSettings]
         labelled = split_members(corpus, settings.share, settings.seed)
         members = {owner[text.document] for text in labelled.texts if text.member}
         samples = data.samples.of_documents(members)
-        before = replace(data, samples=samples, placebos=data.deciding, _logprobs={})
+        before = replace(data, samples=samples, placebos=data.deciding, _logprobs={}, _features={})
         training, cache = data.watch.training, data.settings.cache
         with planted_copy(data.target, corpus, settings, cache=cache, training=training) as copy:
             after = before.with_target(copy).values
@@ -539,8 +532,7 @@ def measured(data: AuditData, corpus: Corpus, exposures: Sequence[PlantSettings]
 
 
 def deciding_power(found: Sequence[Power], effect: Estimate | None) -> Power | None:
-    """The lightest exposure that the audit excludes: found often enough, and bringing more than the effect's upper
-    bound. Without such a one, the lightest that is found often enough, or else the heaviest."""
+    """The lightest exposure that the audit excludes; else the lightest that is found often enough, or the heaviest."""
     enough = [one for one in found if one.probability.value >= ENOUGH]
     excluded = [one for one in enough if effect is not None and effect.high < one.effect.low]
     return next(iter([*excluded, *enough, *reversed(found)]), None)

@@ -21,17 +21,14 @@ from pretrace.verdicts.wording import say, word_check
 STRICT = 0.01
 """The level of a control: it fails by chance in one audit of a hundred."""
 _WIDEST_GAP = 0.70
-"""The text-only AUC between true and generated texts above which a difference between them shows nothing, where there
-are no control documents to show the effect of the generator's mistakes."""
+"""The text-only AUC of true against generated texts above which, without controls, a difference shows nothing."""
 COPIES = 0.2
 KINDS = 0.05
-"""The level of the test for groups of control documents: the price is an accusation in twenty, and at 1% a group of 15%
-of the control documents is mostly not seen (evidence/audit_mixtures.csv)."""
+"""The level for groups of controls; at 1% a group of 15% of them is mostly not seen (evidence/audit_mixtures.csv)."""
 GROUPED = 500
 """Documents of a side that are put into groups, at most."""
 MIXED = 0.20
-"""The share of the control documents without which a rejection must stand, those that the model knows least: so many
-of another kind are often not seen by the comparison of the texts (docs/audit.md)."""
+"""The share of controls, those that the model knows least, without which a rejection must stand (docs/audit.md)."""
 
 
 def documents_check(found: DocumentValues) -> Check:
@@ -49,8 +46,7 @@ def reverse_check(found: DocumentValues, *, seed: int) -> Check:
 
 
 def mixture_check(left_out: int | None, found: DocumentValues) -> Check:
-    """Check that the rejection would stand if a share of the control documents, those that the model knows least, were
-    of another kind; `left_out` is how many of them it can do without, None where nothing was rejected."""
+    """Check that the rejection stands without `left_out` controls, those known least; None where none was made."""
     number = len(found.heldout_values)
     wanted = math.ceil(MIXED * number)
     figures = {"left_out": left_out, "wanted": wanted, "controls": number}
@@ -134,10 +130,8 @@ _CHARACTERS = _Language("characters", 24, lambda text: tuple("".join(text.lower(
 
 def pair_quality(pairs: Sequence[Pair], training: Sequence[str]) -> tuple[Quality, ...]:
     """Measures of the true and of the generated suffixes, side by side, each with what it says in a sentence.
-
-    `training` are the texts the generator was tuned on. A measure is None where there is nothing to take it
-    of, and for the true suffixes where it compares with them.
-    """
+    `training` are the texts the generator was tuned on. A measure is None where there is nothing to take it of, and for
+    the true suffixes where it compares with them."""
     true, generated = [pair.true for pair in pairs], [pair.generated for pair in pairs]
     language = _language(true)
     name, split = language.name, language.split

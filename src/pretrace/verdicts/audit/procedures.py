@@ -55,12 +55,9 @@ def check(features: Features) -> None:
 
 
 def halves(features: Features, rng: np.random.Generator) -> Iterator[tuple[Numbers, Numbers]]:
-    """(suspect rows, held-out rows) of the training half, then of the test half; row i of one goes with row i
-    of the other.
-
-    Pairs stay together. Texts without a partner get one at random, and what is over on the larger side is
-    left out this time.
-    """
+    """(suspect rows, held-out rows) of the training half, then of the test half; row i of one goes with row i of the
+    other. Pairs stay together. Texts without a partner get one at random, and what is over on the larger side is left
+    out this time."""
     n, m = len(features.suspect), len(features.heldout)
     suspect = rng.permutation(n)
     heldout = suspect if features.paired else rng.permutation(m)
@@ -83,11 +80,9 @@ def outlier_share(parameters: int) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Normaliser:
-    """Outliers replaced and every feature brought to mean 0 and standard deviation 1, as learnt on one half.
-
-    All arrays are [features]: a value below `low` or above `high` becomes `fill`, then `centre` is taken
-    off and `spread` divided by.
-    """
+    """Outliers replaced and every feature brought to mean 0 and standard deviation 1, as learnt on one half. All arrays
+    are [features]: a value below `low` or above `high` becomes `fill`, then `centre` is taken off and `spread` divided
+    by."""
 
     low: Doubles
     high: Doubles
@@ -97,12 +92,9 @@ class Normaliser:
 
     @classmethod
     def learn(cls, features: Doubles, *, outliers: float = 0.0) -> Normaliser:
-        """From the features [texts, features] of the training half alone.
-
-        `outliers` is the share of a feature's values to replace, half of them the lowest and half the
-        highest; they become the mean of those that stay, for a mean that counts them would be one of them
-        where a perplexity runs away. ExpressionError unless 0 <= outliers < 1.
-        """
+        """From the features [texts, features] of the training half alone. `outliers` is the share of a feature's values
+        to replace, half of them the lowest and half the highest; they become the mean of those that stay, for a mean
+        that counts them would be one of them where a perplexity runs away. ExpressionError unless 0 <= outliers < 1."""
         require(0 <= outliers < 1, f"the share of outliers is 0 or more and below 1, found {outliers}.")
         ranked = np.sort(features, axis=0)
         cut = int(len(ranked) * outliers / 2)
@@ -145,19 +137,11 @@ class LinearLayer:
 
     @classmethod
     def fit(
-        cls,
-        inputs: Doubles,
-        labels: Bools,
-        *,
-        epochs: int = _EPOCHS,
-        start: Doubles | None = None,
+        cls, inputs: Doubles, labels: Bools, *, epochs: int = _EPOCHS, start: Doubles | None = None
     ) -> LinearLayer:
-        """The layer after `epochs` steps of Adam on the binary cross-entropy of all inputs [texts, inputs].
-
-        The weights are σ(v) of what is learnt, each in (0, 1) (section 4.3, figure 4).
-        Learning starts from v = 0 and bias 0, so the same data always give the same layer, or from `start`
-        [inputs + 1], the bias last.
-        """
+        """The layer after `epochs` steps of Adam on the binary cross-entropy of all inputs [texts, inputs]. The weights
+        are σ(v) of what is learnt, each in (0, 1) (section 4.3, figure 4). Learning starts from v = 0 and bias 0, so
+        the same data always give the same layer, or from `start` [inputs + 1], the bias last."""
         targets = labels.astype(np.float64)
         values = np.zeros(inputs.shape[1] + 1) if start is None else start
         first, second = np.zeros_like(values), np.zeros_like(values)
@@ -184,8 +168,7 @@ class DualClassifier:
 
     @classmethod
     def fit(cls, features: Doubles, said: Doubles, heldout: Bools, *, outliers: float) -> DualClassifier:
-        """From the training half: features [texts, features], higher = member, what the text classifier `said`
-        [texts], its probability of "held-out", and which texts are held-out."""
+        """Fit to features [texts, features], higher = member, P("held-out") as the text classifier `said`, labels."""
         normaliser = Normaliser.learn(features, outliers=outliers)
         return cls(
             normaliser,
@@ -223,7 +206,6 @@ def sigmoid(values: Doubles) -> Doubles:
 
 
 def _tamed(side: Doubles, outliers: float) -> Doubles:
-    """One side with its outliers replaced by its mean."""
     cut, order = int(len(side) * outliers / 2), np.argsort(side, axis=0)
     tamed = side.copy()
     np.put_along_axis(tamed, np.vstack([order[:cut], order[len(side) - cut :]]), _mean(side), axis=0)
@@ -260,8 +242,7 @@ _BY_SIDE = "outliers replaced side by side over all texts, "
 SEEDS = 10
 """Random halves that are learnt from and tested in turn, joined by 1 − Π(1 − p)."""
 OUTLIERS = 0.2
-"""The share of each score to replace where nobody knows the model's size: the paper's for its smallest (see
-`outlier_share`), and that of the command which the published code ships."""
+"""The share of each score to replace where the model's size is unknown: the paper's for its smallest."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -338,11 +319,9 @@ def release(
     seeds: int = SEEDS,
     outliers: float = OUTLIERS,
 ) -> Answer:
-    """The answer of the paper's test with the data prepared as in the authors' published code.
-
-    Pieces count as independent, and the level is not kept even for those that are (docs/procedures.md). Both layers
-    start from random weights, as torch draws them. TextsError with too few texts.
-    """
+    """The answer of the paper's test with the data prepared as in the authors' published code. Pieces count as
+    independent, and the level is not kept even for those that are (docs/procedures.md). Both layers start from random
+    weights, as torch draws them. TextsError with too few texts."""
     check(features)
     scaled = scaled_by_suspect(features.suspect, features.heldout, outliers=outliers)
     scores = -scaled[0], -scaled[1]
@@ -413,10 +392,8 @@ REGRESSION = (
 
 def original(features: Features, *, seed: int = 0, seeds: int = SEEDS, outliers: float = 0.05) -> Answer:
     """Held-out dataset inference, as the text of its paper says: do held-out texts get higher values than suspect ones?
-
     It cannot tell a model that saw the texts from a held-out set that differs as text, and rejects for either.
-    TextsError with too few texts.
-    """
+    TextsError with too few texts."""
 
     def trial(k: int) -> _Trial:
         learnt, tested = halves(features, np.random.default_rng([seed, k]))

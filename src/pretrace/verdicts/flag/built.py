@@ -238,8 +238,7 @@ def build_flagging(  # noqa: PLR0913 (a verdict is made of many parts)
 
 
 def flag_verdict(*, corpus: str, model: str, figures: Mapping[str, Any], unit: str, **fields: Any) -> Verdict:
-    """A flagging from its figures, with the words that every flagging has in common. ValueError where a score is not
-    finite, or the outcome is not that of the texts and of the test of the set."""
+    """A flagging from its figures; ValueError for a score that is not finite, or an outcome that its table denies."""
     counts = figures["counts"]
     names = {"corpus": corpus, "nonmembers": figures["nonmembers"], "model": called(model)}
     made = Verdict(

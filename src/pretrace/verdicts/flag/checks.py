@@ -48,8 +48,7 @@ _WORDS_LEVEL = NormalDist().cdf(WIDENING * NormalDist().inv_cdf(LEVEL))
 """The same for cross-fitted values, which vary more than the test takes them to (see `classifiers.WIDENING`)."""
 
 FLOOR = 1 / 3
-"""The drift of a score, in standard deviations between documents, that is never taken to be excluded by checks of words
-and lengths alone, however many documents there are: they look at other things than the score."""
+"""The drift, in standard deviations between documents, that checks of words and lengths can never exclude."""
 STRICT = 0.01
 """The level of a comparison of spreads, and of neighbours."""
 WIDE = 0.84
@@ -69,11 +68,8 @@ def row_checks(
     lengths: Doubles, asked: Bools, groups: Numbers, read: Read, *, seed: int
 ) -> tuple[Check, ...]:
     """Whether words, form or lengths tell the texts `asked` about from the known ones, documents kept whole: from the
-    characters of each and its document, [rows].
-
-    The classifiers of words and of form learn from and judge at most about so many of a side as `UNITS` says,
-    drawn by whole documents; `read` gives those.
-    """
+    characters of each and its document, [rows]. The classifiers of words and of form learn from and judge at most about
+    so many of a side as `UNITS` says, drawn by whole documents; `read` gives those."""
     grouping = Grouping.of(groups, asked)
     few, fewer = (_too_few(asked, grouping, level) for level in (_WORDS_LEVEL, LEVEL))
     if fewer:
@@ -123,8 +119,7 @@ def placebo_check(
 
 
 def spread_check(found: Below, checks: Sequence[Check], *, fewest: int) -> Check:
-    """Check that both sides vary alike: in the lower half of the score (`found`), which training cannot widen, and in
-    what the other checks looked at."""
+    """Check that both sides vary alike: in the lower half of the score (`found`), and in what other checks saw."""
     if fewest < FEWEST_TEXTS:
         return word_check("flag.spread", None, words="few")
     figures: dict[str, Any] = {"score, lower half": found.p} if found.p is not None else {}
@@ -137,8 +132,7 @@ def spread_check(found: Below, checks: Sequence[Check], *, fewest: int) -> Check
 
 
 def runs_check(p: float, *, documents: int) -> Check:
-    """Check that known documents that stand side by side in their file do not score alike (`p`): else they come from a
-    few sources, and counting them one by one makes sets stand out by chance."""
+    """Check that known documents side by side in their file score no more alike (`p`), as those of few sources do."""
     if documents < FEW_DOCUMENTS:
         return word_check("flag.runs", None, words="few", documents=documents)
     return word_check("flag.runs", p > STRICT, {"p": p}, p=p, strict=STRICT)
@@ -180,19 +174,16 @@ def _with_spread(check: Check, values: Doubles, asked: Bools, groups: Groups) ->
 
 
 def withheld(checks: Sequence[Check]) -> str:
-    """Say why a rejection of the test of the set does not count; "" where it does.
-
-    That test sees differences that are too small to refuse the flags for. So it does not count where a control, with
-    no room for small differences, says that the sets differ by more than chance.
-    """
+    """Say why a rejection of the test of the set does not count; "" where it does. That test sees differences that are
+    too small to refuse the flags for. So it does not count where a control, with no room for small differences, says
+    that the sets differ by more than chance."""
     saying = [say(f"flag.{check.name}.differs") for check in checks if check.figures.get(BEYOND)]
     return say("flag.withheld.differ", by=" and by ".join(saying)) if saying else ""
 
 
 @dataclass(frozen=True, slots=True)
 class _Separation:
-    """How well something tells both sides apart: the AUC (99%), whether it is `beyond` chance, and whether the sides
-    also lie far enough `apart` to matter."""
+    """How well both sides are told apart: the AUC (99%), if it is `beyond` chance, and far enough `apart` to matter."""
 
     auc: Estimate
     beyond: bool
@@ -208,16 +199,9 @@ class _Separation:
 
 
 def _tell_apart(
-    values: Doubles,
-    asked: Bools,
-    groups: Groups,
-    *,
-    seed: int,
-    crossed: bool = False,
-    both: bool = False,
+    values: Doubles, asked: Bools, groups: Groups, *, seed: int, crossed: bool = False, both: bool = False
 ) -> _Separation:
-    """How well values tell texts in question from known ones: higher ones, or with `both` lower ones too. Those of a
-    classifier are `crossed`."""
+    """How well values tell texts in question, as higher ones, with `both` also lower; `crossed`: a classifier's."""
     spread = group_bootstrap(values[:, None], asked, groups=groups, seed=seed, resamples=RESAMPLES).auc
     spread = replace(spread, tail=spread.tail * _OUTER)
     auc = (spread.widened(0, WIDENING) if crossed else spread).estimate(0)
@@ -235,8 +219,7 @@ def _by_side(values: Doubles, asked: Bools, groups: Groups) -> list[Doubles]:
 
 
 def _rank_p(values: Doubles, asked: Bools, groups: Groups) -> float:
-    """The p-value of a rank test (Mann and Whitney) for documents in question above known ones; 0 where neither
-    side is few and the interval decides alone."""
+    """The p-value of a rank test (Mann and Whitney) for higher documents in question; 0 where neither side is few."""
     if Grouping.of(groups, asked).fewest >= FEW_DOCUMENTS:
         return 0.0
     from scipy.stats import mannwhitneyu

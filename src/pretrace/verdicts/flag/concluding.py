@@ -40,8 +40,7 @@ from pretrace.verdicts.wording import say, word_check
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """What is known of every scored text, [rows], those in question first: whether it is in question (`asked`), the
-    number of its document in the order of the names, its score, that of the placebo where there is one, and its
+    """Each scored text, [rows], those in question (`asked`) first: the number of its document by name, scores,
     characters."""
 
     asked: Bools
@@ -53,9 +52,8 @@ class Rows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sides:
-    """The rows of both sets: `drawn` [rows] are those that make the value of their document; `number` documents are in
-    question and `known` ones are known. `place` [texts in question] is the place of a text's document among those in
-    question."""
+    """The rows of both sets: `drawn` [rows] make their documents' values; `place` [texts in question] is their
+    document's."""
 
     rows: Rows
     drawn: Bools
@@ -123,8 +121,7 @@ class _Outliers:
 
 @dataclass(frozen=True, eq=False)
 class CheckedScores:
-    """The rows with all that was seen of them, before power and outcome: `withheld` says why the test of the set does
-    not accuse where it rejects."""
+    """The rows with all that was seen of them; `withheld`: why the test of the set does not accuse if it rejects."""
 
     sides: Sides
     limits: DetectionLimits
@@ -220,8 +217,7 @@ def outliers_at(shift: SetShift, sides: Sides, method: Method, unseen: float, sp
 def concluded(
     found: CheckedScores, power: Power | None, share: Estimate | None, why: str = ""
 ) -> FlagConclusion:
-    """Conclude by the one rule. `power` is what planting a tenth brought and `share` how many documents like the
-    planted ones there can be; None where that was not measured."""
+    """Conclude by the one rule, with the power and the `share` of documents like the planted ones, if measured."""
     sides, chosen = found.sides, found.outliers.chosen
     outcome = conclude_outliers(found.outliers, found.checks, power, share)
     p = sides.p(sides.rows.scores)

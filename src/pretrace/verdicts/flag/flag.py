@@ -25,13 +25,7 @@ from pretrace.scoring.plan import Models, check_placebos
 from pretrace.statistics.documents import Numbers
 from pretrace.types import Backend, Bools, Corpus, Run, Skipped, Table, Verdict
 from pretrace.verdicts.flag.built import FLAGS, KNOWN, build_flagging
-from pretrace.verdicts.flag.concluding import (
-    FlagConclusion,
-    Rows,
-    Sides,
-    concluded,
-    run_checks,
-)
+from pretrace.verdicts.flag.concluding import FlagConclusion, Rows, Sides, concluded, run_checks
 from pretrace.verdicts.flag.planning import KNOWN as KNOWN_ID
 from pretrace.verdicts.flag.planning import TEXTS, FlagPlan, FlagSettings, LinkedDocuments, plan
 from pretrace.verdicts.flag.power import measured
@@ -96,9 +90,7 @@ def flag_rows(
 ) -> tuple[Verdict, FlagTables]:
     """The same from scored rows, those of a job among them, with the whole tables. What is on disk is shown in part,
     and `unreadable` records of its source are told of; `asking`: the models that can still be asked, and who watches.
-
-    TextsError where too few texts could be scored; OutputError where parts are damaged.
-    """
+    TextsError where too few texts could be scored; OutputError where parts are damaged."""
     settings, seed, on_disk = made.settings, made.seed, rows.on_disk
     values, complete, cut = _read_scored(rows, made.documents)
 
@@ -136,8 +128,7 @@ def flag_rows(
 def _read_scored(
     rows: ScoredRows, documents: LinkedDocuments
 ) -> tuple[Rows, tuple[Bools, ...], dict[str, Any]]:
-    """The rows of all parts that have every value, which rows of each part these are, and what the length limit
-    dropped, of all rows; OutputError where a part is damaged."""
+    """The rows with every value, which these are of each part, and what was cut; OutputError for a damaged part."""
     score = rows.scores[0]
     placebo = [f"placebo: {one['score']}" for one in rows.outlines if one["kind"] == "placebo"]
     columns: dict[str, list[Any]] = {
@@ -194,8 +185,7 @@ Part = tuple[Manifest, int, Bools]
 
 @dataclass(frozen=True, eq=False)
 class FlagTables:
-    """The rows of all parts with what was concluded of them: `complete` [rows of a part], a part each, are those that
-    have every value, and all others are left out."""
+    """The rows of all parts with what was concluded; `complete` [rows of a part] are those that have every value."""
 
     rows: ScoredRows
     documents: LinkedDocuments
@@ -264,8 +254,7 @@ class FlagTables:
         write_parquet(path, columns)
 
     def _table(self, rows: Numbers, parts: Iterable[Part] | None = None, *, known: bool) -> Table:
-        """Some rows of one set, in the order given, read from these parts; p and q are empty where the answer is
-        refused."""
+        """Some rows of one set, in this order, from these parts; p and q are empty where the answer is refused."""
         end, sides, mark = self.end, self.end.sides, (KNOWN_ID if known else TEXTS)
         order = np.argsort(rows, kind="stable")
         there, back = rows[order], np.argsort(order).tolist()

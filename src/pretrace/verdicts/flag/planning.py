@@ -33,14 +33,12 @@ from pretrace.verdicts.wording import say
 FEWEST_KNOWN = 20
 """Known documents; with 19 a text could be flagged at 5% only if all of the texts are."""
 CLEARING = 0.1
-"""That nothing stands out is a result only where this share of the asked documents, read in training, would have been
-noticed: flagged, or seen by the test of the set (`verdicts.flag.power`)."""
+"""An all-clear takes that this share of the asked documents, if read, would have been noticed (`flag.power`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class DetectionLimits:
-    """How discoveries are controlled, how many documents are `asked` about and `known`, the `unit` that is flagged
-    ("text", or "document" where one has several), and what there is to say `about` documents."""
+    """How discoveries are controlled among so many documents, the `unit` that is flagged, and notes `about` them."""
 
     method: Method
     fdr: float
@@ -65,8 +63,7 @@ class DetectionLimits:
         return (say(words, found=found, known=self.known, **numbers), *self.about)
 
     def noticed(self, least: int | None) -> int | None:
-        """From how many documents on that stand above all known ones something is said: they are flagged, or the
-        test of the set, which rejects from `least` on, does; None where neither ever would."""
+        """From how many documents above all known ones something is said, by flags or the test of the set."""
         found = [number for number in (self.resolution.together, least) if number is not None]
         return min(found, default=None)
 
@@ -95,11 +92,9 @@ def prospect(
     name: str,
     more: tuple[str, ...] = (),
 ) -> DetectionLimits:
-    """What can be flagged, from the number of texts of each document in question and of each known one.
-
-    TextsError where known documents, those of `name`, are fewer than 20. Where no text could be flagged at this rate
-    the notes say so; `more` are notes on how documents were put together.
-    """
+    """What can be flagged, from the number of texts of each document in question and of each known one. TextsError
+    where known documents, those of `name`, are fewer than 20. Where no text could be flagged at this rate the notes say
+    so; `more` are notes on how documents were put together."""
     mine, others = (np.asarray(side, dtype=np.int64) for side in (asked, known))
     held, number, texts = len(others), len(mine), mine.sum()
     if held < FEWEST_KNOWN:
@@ -116,9 +111,8 @@ def prospect(
 def near_copies(
     sketches: Sketches, codes: npt.NDArray[np.integer], first: Numbers, asked: int
 ) -> tuple[Numbers, tuple[str, ...]]:
-    """For each document the one that it is linked to beyond `first` [documents], and what is said of that: `codes`
-    [texts] are the documents of the texts, the first `asked` of which are those in question. The two sides are never
-    linked with each other."""
+    """For each document the one it is linked to beyond `first` [documents], with notes; `codes` [texts], `asked` texts
+    first."""
     across = np.zeros(asked, dtype=bool)  # texts in question that are near copies of known ones
     for number in range(BANDS):
         hashes = sketches.band(number)
@@ -130,8 +124,7 @@ def near_copies(
 
 
 SCORE = "min_k_plus_plus"
-"""Of the scores that need nothing but the target it survived its controls most often on planted domains: in 7 of
-8, `loss` in 5 (evidence/planted_domains.json). `ref` with an earlier checkpoint survived in 8 of 8."""
+"""The score that needs the target alone and survived its controls most often (evidence/planted_domains.json)."""
 FLAGGING = "Flagging"
 HIGHEST = 0.5
 _LOWEST_LEVEL = 0.001
@@ -248,8 +241,7 @@ class SetSide:
 
 @dataclass(slots=True)
 class GatheredSets:
-    """What one reading of both sets found: each of them, the ids of known texts that are labelled as `members`, and of
-    each text, in order, a hash of what it says and whether it has a group."""
+    """What one reading of both sets found; of each text in order a hash of what it says, and if it has a group."""
 
     asked: SetSide = field(default_factory=SetSide)
     known: SetSide = field(default_factory=SetSide)
@@ -303,8 +295,7 @@ class LinkedDocuments:
     notes: tuple[str, ...] = ()
 
     def found(self, texts: slice, groups: Any) -> Numbers:
-        """The documents of rows of some of the texts, by the names in a pyarrow column of `groups`; those that share a
-        text are one. ValueError for a name that none of these texts has."""
+        """The documents of rows of some texts, by the names in a pyarrow column; ValueError for a name of none."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -362,8 +353,7 @@ class BothSets(TextStream):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FlagPlan:
-    """What is settled before a model is asked: both sets as one stream (known non-members labelled, the others not),
-    their documents (those that share a text, and near copies, are one), and what can be flagged among them."""
+    """Both sets as one stream (only known ones are labelled), their documents, and what can be flagged among them."""
 
     both: BothSets
     documents: LinkedDocuments
@@ -372,11 +362,9 @@ class FlagPlan:
 
     @classmethod
     def of(cls, both: BothSets, settings: FlagSettings) -> FlagPlan:
-        """The two sets looked over; nothing is asked of a model.
-
-        TextsError where a set is empty, where known documents are fewer than 20 or some of their texts are labelled as
-        members, where texts in question are among the known ones, and where documents have texts on both sides.
-        """
+        """The two sets looked over; nothing is asked of a model. TextsError where a set is empty, where known documents
+        are fewer than 20 or some of their texts are labelled as members, where texts in question are among the known
+        ones, and where documents have texts on both sides."""
         found, asked, known = both.gathered, both.asked.name, both.known.name
         texts, others = found.asked.texts, found.known.texts
         for name, number in ((asked, texts), (known, others)):
@@ -432,8 +420,7 @@ def plan(corpus: Corpus, known: Corpus, settings: FlagSettings) -> FlagPlan:
 
 
 def _same(both: BothSets, found: GatheredSets) -> list[str]:
-    """The ids of texts in question that are among the known ones. Equal hashes are only a suspicion: both sets are then
-    read again."""
+    """The ids of texts in question that are among the known ones, read again where hashes are equal."""
     hashes, first = np.frombuffer(found.contents, np.int64), found.asked.texts
     known = hashes[first:]
     suspected = set(np.unique(known[np.isin(known, hashes[:first]) & (known != 0)]).tolist())

@@ -38,8 +38,7 @@ FEWEST = 4
 MOST = 1_000
 """Documents of either side that take part in the planting; of more these are drawn."""
 SIMULATED, LARGEST = 400, 2_000
-"""Simulated flaggings, and documents of either side above which they are simulated with so many: more would only see
-more."""
+"""Simulated flaggings, and the documents of either side with which they are simulated at most."""
 SHARES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
 """Shares of documents that were read, at which the test statistic is simulated."""
 _TAIL = 0.05
@@ -62,9 +61,7 @@ def measured(
     found: CheckedScores, read: Callable[[Bools], Sequence[str]], models: Models, watch: Watch
 ) -> tuple[Power | None, Estimate | None, str]:
     """The power, and the share of documents like the planted ones that there can be; or why it could not be measured.
-
-    `read` gives the texts of the chosen rows, in order. ModelError where the target has no weights here.
-    """
+    `read` gives the texts of the chosen rows, in order. ModelError where the target has no weights here."""
     sides = found.sides
     if sides.number < 2 * FEWEST:
         return None, None, say("flag.plan.plantable", fewest=2 * FEWEST, number=sides.number)
@@ -104,8 +101,7 @@ def simulated(found: CheckedScores, planted: PlantedGain) -> tuple[Power, Estima
 
 
 def _accused(found: CheckedScores, law: _Law, asked: int, known: int, rng: np.random.Generator) -> int:
-    """How many simulated flaggings of so many documents accuse where a tenth was read. More documents than there are
-    exclude smaller drifts: what could not be excluded goes with the error of an AUC."""
+    """How many simulated flaggings accuse where a tenth was read; unseen drift goes with the error of an AUC."""
     sides, accused = found.sides, 0
     errors = [(a + k + 1) / (a * k) for a, k in ((asked, known), (sides.number, sides.known))]
     shrunk = math.sqrt(errors[0] / errors[1])
@@ -120,8 +116,7 @@ def _accused(found: CheckedScores, law: _Law, asked: int, known: int, rng: np.ra
 
 
 def _enough(found: CheckedScores, planted: PlantedGain) -> tuple[int, int] | None:
-    """So many documents in question, and known ones, with which such a tenth would be noticed, with what training adds
-    at least (the lower end of its 95% interval); None where twice `LARGEST` would not do."""
+    """Numbers of documents at which a tenth is noticed with the least training adds (95%); None above `LARGEST`."""
     sides = found.sides
     modest = mean_interval(planted.gained)
     planted = replace(planted, gained=planted.gained - (modest.value - modest.low))
@@ -138,8 +133,7 @@ def _enough(found: CheckedScores, planted: PlantedGain) -> tuple[int, int] | Non
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Law:
-    """What flaggings are simulated from: values of known documents, what training added, and the law of the statistic
-    at these numbers of documents without ties."""
+    """Values of known documents, what training added, and the law of the statistic at these numbers without ties."""
 
     values: Doubles
     gained: Doubles
@@ -154,8 +148,7 @@ class _Law:
         return cls(sides.by_document(sides.rows.scores)[1], planted.gained, made)
 
     def drawn(self, seen: int, asked: int, known: int, rng: np.random.Generator) -> SetShift:
-        """A test of the set of which so many asked documents were read. Values are drawn with a little noise (a kernel
-        estimate with the variance of the values), since equal ones on both sides would tie."""
+        """A test of the set of which `seen` documents were read, drawn with a little noise (a kernel) against ties."""
         spread, number = float(self.values.std()), len(self.values)
         wide = 0.9 * number**-0.2
         middle, shrunk = float(self.values.mean()), 1 / np.sqrt(1 + wide**2)
