@@ -36,12 +36,8 @@ _Fit = Callable[[Bools], Callable[[Bools], Doubles]]
 """From the texts to learn from, bool [texts], to what gives the log-odds of others, bool [texts] to float64."""
 
 WIDENING = math.sqrt(2)
-"""Factor on the interval of a cross-fitted figure.
-
-Every pair of texts from different folds enters it twice: each teaches the classifier that judges the
-other. Without signal the variance is therefore twice what resampling fixed predictions shows. With a
-strong signal the factor is cautious.
-"""
+"""Factor on the interval of a cross-fitted figure: every pair of texts from different folds enters it twice, as each
+teaches the classifier of the other, so that without signal the variance is twice what resampling predictions shows."""
 
 FOLDS = 5
 FEWEST_TEXTS = 10
@@ -74,11 +70,8 @@ class CrossFit:
         return cls(fold, folds, learnt) if all(len(np.unique(labels[part])) == 2 for part in parts) else None
 
     def scores(self, fit: _Fit) -> Doubles:
-        """The log-odds of each text, float64 [texts].
-
-        They are centred a fold: a fold with more texts of a label than its training part had would be judged low as
-        a whole, and pooled AUCs would fall below 0.5 by chance alone.
-        """
+        """The log-odds of each text, float64 [texts], centred a fold: one with more texts of a label than its training
+        part had would be judged low as a whole, and pooled AUCs fall below 0.5 by chance."""
         scores = np.zeros(len(self.fold))
         for k in range(self.folds):
             mine = self.fold == k
@@ -111,11 +104,9 @@ Unit = Literal["words", "form"]
 
 
 class WordFeatures:
-    """TF-IDF of hashed words and word pairs, unit length: memory does not grow with the vocabulary. Or of the form.
-
-    Columns are what occurs in at least two of the texts; `learnt` holds their features, sparse [texts,
-    columns], or None without a column. No label is looked at, so it may see the texts of all folds.
-    """
+    """TF-IDF of hashed words and word pairs (or of the form), unit length, in memory that does not grow with the
+    vocabulary. Columns are what occurs in two texts; `learnt` are their features, sparse [texts, columns], or None. No
+    label is looked at."""
 
     def __init__(self, texts: Sequence[str], unit: Unit = "words") -> None:
         from sklearn.feature_extraction.text import TfidfTransformer

@@ -45,9 +45,8 @@ LARGE = 2000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlantedValues:
-    """The values of documents without training (`noise`, mean 0) and what training adds (`shift`). Of equal length they
-    belong to the same documents and are drawn together. `heldout` (mean 0) holds the values of held-out documents, None
-    where the test is a sign-flip test."""
+    """The values of documents without training (`noise`, mean 0) and what training adds (`shift`), drawn together if of
+    equal length; `heldout` (mean 0) of held-out documents, None for a sign-flip test."""
 
     noise: Doubles
     shift: Doubles
@@ -106,11 +105,8 @@ def power(  # noqa: PLR0913
     seed: int = 0,
 ) -> Estimate:
     """The probability that `sign_flip` rejects at `level` on so many documents that were trained on, or `two_sample`
-    against as many held-out documents as `heldout` has values.
-
-    `noise` and `shift` are one value a planted document. The 95% interval resamples the planted documents: it
-    says how well their effect is known. TextsError for fewer than two of either or one that is not finite.
-    """
+    against as many as `heldout` has. `noise` and `shift` are one value a planted document; the 95% interval resamples
+    these. TextsError for fewer than two of either or one that is not finite."""
     planted = PlantedValues.of(noise, shift, heldout)
     beside = 0 if planted.heldout is None else len(planted.heldout)
     plan = SimulatedAudits(documents, beside, level, seed)
@@ -150,9 +146,8 @@ def needed(
     level: float = 0.05,
     seed: int = 0,
 ) -> int | None:
-    """The fewest documents at which the probability of a rejection is at least `power`. None where no number would do:
-    the planted documents have no effect above 0, or one so small that it would take more than ten million. `heldout` as
-    in `curve`, TextsError as in `power`."""
+    """The fewest documents at which the probability of a rejection is at least `power`; None where more than ten
+    million would not do, or training adds nothing. `heldout` as in `curve`, TextsError as in `power`."""
     require(0 < power < 1, f"a power lies between 0 and 1, found {power}.")
     planted = PlantedValues.of(noise, shift, heldout)
     if planted.shift.mean() <= 0:
@@ -264,9 +259,8 @@ def _cumulants(values: Doubles) -> tuple[Doubles, Doubles, Doubles]:
 
 
 def _flip_quantile(values: Doubles, level: float) -> Doubles:
-    """What the statistic of values [documents, audits] must reach in a sign-flip test at `level`. Student's quantile,
-    moved by the tails of the values: where they are heavy, t and the skewness a of the flipped mean rise and fall
-    together, as Cov(a, t) = (kurtosis - 3) / n, and so the statistic spreads more."""
+    """What the statistic of values [documents, audits] must reach in a sign-flip test: Student's quantile, moved by
+    their tails, as t and the skewness a of the flipped mean have Cov(a, t) = (kurtosis - 3) / n."""
     number = len(values)
     squares = values**2
     total = squares.sum(axis=0)

@@ -24,12 +24,9 @@ _CURVE_POINTS = 400
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankedScores:
-    """One score of all texts, sorted once, so that its figures under any weights cost one pass.
-
-    `members` and `nonmembers` are row numbers by rising score; `below[i]` and `upto[i]` count the
-    non-members that score less than, and not more than, the i-th member (they differ in ties). The scores
-    themselves are not kept: they would take 8 bytes a text for each of several columns.
-    """
+    """One score of all texts, sorted once, so that its figures under any weights cost one pass: `members` and
+    `nonmembers` are row numbers by rising score, `below[i]` and `upto[i]` count non-members that score less than, and
+    not more than, the i-th member. Scores are not kept: they take 8 bytes a text and column."""
 
     members: Indices
     nonmembers: Indices
@@ -50,9 +47,8 @@ class RankedScores:
         return cls(positive, negative, below, upto)
 
     def figures(self, weights: npt.NDArray[np.float32], rates: Sequence[float]) -> Doubles:
-        """AUC, then the true positive rate at each false positive rate, [resamples, 1 + rates]. Every text counts
-        `weights` times, [resamples, texts], whole numbers; each class must keep some weight. All sums are of whole and
-        half numbers, so their order changes nothing."""
+        """AUC, then the true positive rate at each false positive rate, [resamples, 1 + rates]; every text counts
+        `weights` times, [resamples, texts], whole numbers, so that the order of sums changes nothing."""
         gained = np.take(weights, self.members, axis=1).astype(np.float64)
         passed = np.zeros((len(weights), len(self.nonmembers) + 1))
         np.cumsum(np.take(weights, self.nonmembers, axis=1), axis=1, dtype=np.float64, out=passed[:, 1:])
@@ -113,9 +109,8 @@ def roc_curve(scores: npt.ArrayLike, members: npt.ArrayLike) -> Curve:
 
 
 def best_threshold(scores: npt.ArrayLike, members: npt.ArrayLike) -> float:
-    """The threshold of highest accuracy: one of the scores, or just above all of them to call none a member. Among
-    equally accurate thresholds the highest is taken, which calls the fewest texts members. Errors as in
-    `RankedScores.of`."""
+    """The threshold of highest accuracy: one of the scores, or just above all; the highest of equals, which calls the
+    fewest texts members. Errors as in `RankedScores.of`."""
     values, labels = _checked(scores, members)
     thresholds, true, false = _steps(values, labels)
     thresholds = np.concatenate(([np.nextafter(thresholds[0], np.inf)], thresholds))

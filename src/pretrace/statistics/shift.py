@@ -47,9 +47,8 @@ STEPS, FARTHEST = 12, 64.0
 
 @dataclass(frozen=True, eq=False)
 class SetShift:
-    """A test of the set: `p`, and `least`, the number of documents from which on it would have rejected. `least`
-    supposes that so many asked documents stand above all known ones while the others lie evenly among them; None where
-    not even all would do. `p_after` and `explained` say what the test leaves of a difference."""
+    """A test of the set: `p`, and `least`, the documents above all known ones, the others evenly among them, from which
+    on it would have rejected (None for never). `p_after` and `explained` say what it leaves of a difference."""
 
     p: float
     least: int | None
@@ -95,12 +94,9 @@ def set_shift(
     seed: int = 0,
     permutations: int = PERMUTATIONS,
 ) -> SetShift:
-    """The one-sided test that the asked documents score higher than the known ones, one value a document.
-
-    p is the share of the permutations that reach the statistic, the one that was found among them; `level` is for
-    `least` and `explained`. TextsError without values on a side or with one that is not finite, ExpressionError for a
-    level outside 0 to 1.
-    """
+    """The one-sided test that the asked documents score higher than the known ones, one value each: p is the share of
+    permutations that reach the statistic, that found among them; `level` is for `least` and `explained`. TextsError for
+    a side without finite values, ExpressionError for a level outside 0 to 1."""
     require(permutations > 0, f"a permutation test takes at least one permutation, found {permutations}.")
     require(0 < level < 1, f"a test has a level between 0 and 1, found {level:g}.")
     first, second = (check_values(side, "a test of the set") for side in (asked, known))
@@ -199,9 +195,8 @@ _UNKNOWN = 1.5
 
 @dataclass(frozen=True, slots=True)
 class Below:
-    """How far the asked documents lie below the median of the known ones: `ratio` times as far on average as the known
-    ones there, with the standard error of its logarithm; `p` is one-sided, of a rank test (Mann and Whitney). Where a
-    side has fewer than `FEWEST` documents there, `p` is None and nothing is known."""
+    """How far the asked documents lie below the median of the known ones: `ratio` times as far on average as these, the
+    standard `error` of its logarithm, a one-sided `p` (Mann and Whitney), None for fewer than `FEWEST`."""
 
     ratio: float
     error: float
@@ -242,9 +237,8 @@ def spread_p(asked: npt.ArrayLike, known: npt.ArrayLike) -> float:
 
 
 def serial_p(values: npt.ArrayLike) -> float:
-    """The one-sided p-value that documents which stand side by side are no more alike than others, in their order. The
-    rank version of von Neumann's ratio (Bartels 1982), normal for 20 documents or more. 1 for fewer, or where the
-    values do not vary."""
+    """The one-sided p-value that documents side by side are no more alike than others: the rank version of von
+    Neumann's ratio (Bartels 1982), normal for 20 or more. 1 for fewer, or where values do not vary."""
     from scipy.special import ndtr
     from scipy.stats import rankdata
 

@@ -26,26 +26,6 @@ WORD = re.compile(rf"[{UNSPACED}]|[^\W{UNSPACED}]+")
 """A run of letters and digits, or one character of a script that is written without spaces."""
 
 
-def words_of(text: str) -> tuple[str, ...]:
-    """The words of a text in lower case; in scripts without spaces each character is one.
-
-    >>> words_of("Don't panic: 今日")
-    ('don', 't', 'panic', '今', '日')
-    """
-    return tuple(WORD.findall(text.lower()))
-
-
-def shared_words(pairs: Iterable[tuple[str, str]]) -> float | None:
-    """The mean Jaccard index of the words of two texts that belong together; None without a pair that has words.
-
-    >>> shared_words([("a b c", "a b d"), ("", "")])
-    0.5
-    """
-    sets = [(set(words_of(one)), set(words_of(two))) for one, two in pairs]
-    found = [len(one & two) / len(one | two) for one, two in sets if one | two]
-    return float(np.mean(found)) if found else None
-
-
 RUN = 5
 """Words of a run that counts: shorter ones are common in any two texts of one language."""
 _ALONE = "぀-ヿ㐀-䶿一-鿿"  # of Japanese and Chinese, written without spaces: each sign counts as a word

@@ -46,9 +46,8 @@ Kind = Literal["exact", "exact if", "conditional"]
 
 @dataclass(frozen=True, slots=True)
 class OfferedTest:
-    """A test that can be asked for. `commands` are to be typed in this order; names in braces are filled in. `reads` is
-    the least that the model must offer, `effort` orders tests by how easily their material is had. `accuses` is False
-    for a test that can end only with "nothing shown"."""
+    """A test that can be asked for: its `commands` in order, names in braces filled in, what it `reads` at least, the
+    `effort` to have its material; unless it `accuses` it can end only with "nothing shown"."""
 
     name: str
     title: str
@@ -147,11 +146,9 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class Needed:
-    """What a test is worth, as measured: units for power 0.8 where the model read the texts once and four times (None
-    where that was not reached; `more_than_one` and `more_than_four` are then the most units that were tried, None where
-    none were). Of tests of texts that the model did not read, "3/300" each: how many `rejected` (p at or below 5%),
-    how many `accused` after all checks, and how many of the kind with the most (`worst`, with that kind in brackets);
-    None where that was not measured."""
+    """What a test is worth, as measured: units for power 0.8 where texts were read once and four times (None where not
+    reached; `more_than_one` and `more_than_four` were tried), and how many tests of unread texts ("3/300") were
+    `rejected` (p at or below 5%) and `accused` after all checks, and of the kind with the most (`worst`)."""
 
     unit: str
     one: int | None

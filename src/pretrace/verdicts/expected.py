@@ -46,10 +46,9 @@ _HIGHEST = 0.9995
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """The AUC of documents by how often a model of so many `parameters` and `tokens` of training read them, the lowest
-    and the highest by kind of text; `unseen` is that of a model that read none. A study of ours has the AUC that a law
-    foresees between its ends, the most times as much other text that was read (`beside`), and how many cells that were
-    left out lay within their range, of how many (`held`)."""
+    """The AUC of documents (lowest and highest by kind of text) by how often a model of these `parameters` and `tokens`
+    read them; `unseen` is that of none. Ours have the AUC of a law between the ends, with at most `beside` times other
+    text, and how many cells that were left out lay in their range, of how many (`held`)."""
 
     name: str
     source: str
@@ -265,10 +264,9 @@ def _hundredths(share: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """What a method reached: `value` and `never_saw` (a model that read none of the texts) are [value, low, high] of an
-    AUC of documents or of a share of tests that reject at 5%, whichever `what` says. None where it was not measured or
-    means nothing: `units` are those of a test, `passes` how often the models read a text, `dilution` how many times as
-    much other text was read."""
+    """What a method reached: `value` and `never_saw` (a model that read nothing) are [value, low, high] of an AUC of
+    documents or a share of tests that reject at 5%, as `what` says; None where unmeasured. `units` are those of a test,
+    `passes` readings of a text, `dilution` how many times as much other text was read."""
 
     method: str
     what: str

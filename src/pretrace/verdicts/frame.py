@@ -45,6 +45,7 @@ from pretrace.verdicts import register
 from pretrace.verdicts.draws import TextsSketch, seed_of
 from pretrace.verdicts.outcome import (
     SECOND,
+    Conclusion,
     ExcessOverSecondModel,
     ObservedFinding,
     SecondAnswer,
@@ -390,14 +391,15 @@ def build_verdict(  # noqa: PLR0913 (a verdict is made of many parts)
     keep: bool = True,
     advice: Sequence[str] = (),
     statements: Mapping[str, str] | None = None,
+    concluded: Conclusion | None = None,
     **rule: Any,
 ) -> Verdict:
     """Conclude by the one rule, note the verdict in the register, and build it. `settings` is what it records, `advice`
-    what would help an inconclusive one besides, `rule` what else `outcome.ObservedFinding` takes. ValueError where p is
-    no probability."""
+    what would help an inconclusive one besides, `rule` what else `outcome.ObservedFinding` takes; what was `concluded`
+    in words of its own has the register among its reasons. ValueError where p is no probability."""
     if found.p is not None and not 0 <= found.p <= 1:
         raise ValueError(f"the p-value of a test is {found.p}")
-    said = conclude(
+    said = concluded or conclude(
         ObservedFinding(
             model=called(model),
             of=words.of,
@@ -414,6 +416,7 @@ def build_verdict(  # noqa: PLR0913 (a verdict is made of many parts)
         checks,
     )
     more = advice if said.outcome == "inconclusive" else ()
+    earlier = register.enter(entry, level, found.p, said.outcome, keep=keep)
     parts = (words, _WORDED), (found, _FOUND), (shown, _SHOWN)
     return Verdict(
         test=test,
@@ -425,9 +428,9 @@ def build_verdict(  # noqa: PLR0913 (a verdict is made of many parts)
         exact=words.exact and not rule.get("second", False),
         planted=power,
         checks=tuple(checks),
-        reasons=(*found.reasons, *said.reasons),
+        reasons=tuple(dict.fromkeys((*found.reasons, *said.reasons, *(earlier if concluded else ())))),
         advice=tuple(dict.fromkeys((*said.advice, *more))),
-        register=register.enter(entry, level, found.p, said.outcome, keep=keep),
+        register=earlier,
         statements=dict(statements or {}),
         settings=settings,
         **{name: getattr(part, name) for part, names in parts for name in names},

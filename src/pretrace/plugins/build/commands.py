@@ -28,7 +28,7 @@ from pretrace.results.output_checks import OutputFile, json_with
 from pretrace.results.serialization import to_json
 from pretrace.scoring.settings import ScoreSettings
 from pretrace.settings import Option, option
-from pretrace.statistics.set_similarity import Comparing, Embed, compare_sets
+from pretrace.plugins.build.set_similarity import Comparing, Embed, compare_sets
 from pretrace.types import Corpus
 from pretrace.verdicts.audit.settings import AuditSettings
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pretrace import __version__
-from pretrace.baselines.blind import blind_baseline
+from pretrace.plugins.build.blind import blind_baseline
 from pretrace.plugins.build.patents import CUTTING, SIDES, OnProgress
 from pretrace.plugins.build.writing import Built, Digest, LeftOut, Row, check_place, drawn_order, exact_key, write
 from pretrace.corpora.columns import Columns

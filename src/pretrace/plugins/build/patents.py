@@ -20,7 +20,7 @@ import numpy as np
 from selectolax.lexbor import LexborHTMLParser
 
 from pretrace import __version__
-from pretrace.baselines.blind import blind_baseline
+from pretrace.plugins.build.blind import blind_baseline
 from pretrace.plugins.build.segmenting import ChineseWords, chinese_share, take_prefixes
 from pretrace.plugins.build.writing import (
     Built,

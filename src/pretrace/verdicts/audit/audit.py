@@ -230,12 +230,10 @@ class Audit:
     def _stages(self, plan: AuditPlan) -> tuple[Stage, ...]:
         if not plan.design:
             return ()
-        alone, models = (
-            plan.design == "controls" and not self._used(plan),
-            (self.models.target, *self._asked(plan)),
-        )
-        made = planning.stages_of(plan.design, self.cuts, models, self.generator, self.settings, alone=alone)
-        return tuple(made)
+        alone, models = not self._used(plan), (self.models.target, *self._asked(plan))
+        alone = alone and plan.design == "controls"
+        how = plan.design, self.cuts, models, self.generator, self.settings
+        return tuple(planning.stages_of(*how, alone=alone))
 
     @property
     def _after(self) -> float:
@@ -344,12 +342,8 @@ class Audit:
 
 def _assess(inputs: Audit, data: AuditData, made: Prepared, clock: Timed) -> Verdict:
     settings, target, corpus, plan = data.settings, data.target, inputs.corpus.name, inputs.plan
-    answer, own, values, level = (
-        data.answer(settings.procedure),
-        settings.procedure == PRETRACE,
-        data.values,
-        (settings.level),
-    )
+    answer, own = data.answer(settings.procedure), settings.procedure == PRETRACE
+    values, level = data.values, settings.level
     placebos, between = tuple(_with_closeness(data, one) for one in plan.placebos), _pair_gaps(data, made)
     controls, rejected = None if values.paired else values.heldout_values, answer.p <= level
     withstands = sensitivity(values.values, controls, level=level, seed=data.seed)
@@ -500,12 +494,9 @@ def _checks(
 
 
 def measured(data: AuditData, corpus: Corpus, exposures: Sequence[PlantSettings]) -> tuple[Power, ...]:
-    """The power of the test, at this audit's number of documents, for each exposure in turn.
-
-    The texts of some documents (`share`) are trained on, in a copy of the target; the same pieces are then read by
-    that copy. Each planted document gives the shift that training brought; the spread between documents is that of
-    the audit itself, around 0. ModelError where the target has no weights here.
-    """
+    """The power of the test, at this audit's number of documents, for each exposure in turn: a copy of the target
+    trains on some documents (`share`) and reads the same pieces. Each planted document gives the shift; the spread
+    between documents is that of the audit, around 0. ModelError where the target has no weights here."""
     check_plantable(data.target)
     found, owner, noise = [], link_documents(corpus.texts), data.values
     for one in exposures:

@@ -34,9 +34,8 @@ LOG_PERPLEXITIES: tuple[str, ...] = (
     *_LIKELIHOOD,
     *(f"perturbed(kind='{kind}', share={share})" for kind, share in _DISTURBANCES.items()),
 )
-"""The feature families of the releases (Maini et al. 2024; post-hoc DI section 2), as score expressions. Shares are
-those the releases disturb their texts with, and ratios are of log-perplexities. They also replace words by synonyms,
-which takes a dictionary of English and is left out here."""
+"""The feature families of the releases (Maini et al. 2024; post-hoc DI section 2), with ratios of log-perplexities and
+their shares, but without synonyms, which take a dictionary of English."""
 
 PERPLEXITIES: tuple[str, ...] = tuple(
     one.replace(")", ", perplexity=True)") if one.startswith("perturbed") else one for one in LOG_PERPLEXITIES
@@ -130,13 +129,10 @@ def gain_scale(pairs: Sequence[tuple[Logprobs, Logprobs]], *, by_byte: bool = Fa
 
 
 def logprob_gains(target: Logprobs, placebo: Logprobs, scale: float, *, by_byte: bool = False) -> Doubles:
-    """How much likelier the target finds each sample than the placebo does, no token counting for more than the
-    median one: the mean over the tokens of gain / scale, cut to [-1, 1], float64 [n].
-
-    A model that learns the habits of a domain gains much on a few tokens, and not on the same ones in true and in
-    generated text; one that learns a text gains a little on many. Where tokens differ (`by_byte`) a whole sample
-    stands for a token. Two models that agree on every token (`scale` 0) have no gain.
-    """
+    """How much likelier the target finds each sample than the placebo does, no token counting for more than the median
+    one: the mean over the tokens of gain / scale, cut to [-1, 1], float64 [n]. Learning the habits of a domain gains
+    much on a few tokens, learning a text a little on many. With `by_byte` a whole sample stands for a token; a `scale`
+    of 0 is no gain."""
     gains = _token_gains(target, placebo, by_byte=by_byte)
     if scale == 0.0:
         return np.zeros(len(gains))
@@ -151,9 +147,8 @@ def features(
     cache: bool = True,
     progress: Progress | None = None,
 ) -> Features:
-    """The membership scores of all samples under `models`, each read by itself without what stands before it. Samples
-    that give a model nothing to predict, or that a score means nothing for, are left out, of pairs both. TextsError
-    where none is left, or where a score means nothing for all of them."""
+    """The membership scores of all samples under `models`, each without what stands before it. Samples that give
+    nothing to predict, or that a score means nothing for, are left out, pairs whole; TextsError where none is left."""
     every = (*samples.suspect, *samples.heldout)
     numbered = tuple(Text(str(i), one.text) for i, one in enumerate(every))
     plan = ScorePlan.parse(expressions)
@@ -184,10 +179,9 @@ def _token_gains(target: Logprobs, placebo: Logprobs, *, by_byte: bool) -> list[
 
 
 def beyond(found: DocumentValues, other: DocumentValues, *, seed: int) -> ExcessOverSecondModel:
-    """Test what the target (`found`) shows beyond a multiple of what a second model shows, both over their spread
-    between documents of one side. Were the texts to raise the target's values at most that many times as far as the
-    second model's, this rejects no more often than the level says. A second model whose values hardly go with the
-    target's cannot speak for it."""
+    """Test what the target (`found`) shows beyond a multiple of a second model, both over their spread between
+    documents. Were the texts to raise the target at most that many times as far, this rejects no more often than the
+    level says. A second model whose values hardly go with the target's cannot speak for it."""
     spread = [one.spread for one in (found, other)]
     if not min(spread):
         return ExcessOverSecondModel(1.0, float("inf"))
@@ -209,12 +203,9 @@ UNIT = "of a typical token's lead"
 
 @dataclass(eq=False)
 class AuditData:
-    """What an audit tests, computed when it is first wanted.
-
-    `samples` are suspect samples, `controls` control samples, each with what stands in their place. `placebos` never
-    saw the texts; `margin` is what such a model may show without control documents. `seconds` cannot have seen the
-    texts either: each is asked the same question. `seed` follows from the texts.
-    """
+    """What an audit tests, computed when first wanted, from suspect `samples` and `controls`, each with what stands in
+    their place. `placebos` never saw the texts; `margin` is what one may show without controls. `seconds` cannot have
+    seen them: each is asked the same question. `seed` follows from the texts."""
 
     samples: Samples
     models: Models

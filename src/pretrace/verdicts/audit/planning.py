@@ -84,11 +84,11 @@ def placebo_check(placebos: Sequence[Placebo], design: Design) -> Check:
         alone = design == "controls"
         return word_check("audit.placebo", None if alone else False, words="alone" if alone else "none")
     figures = {one.name: {"grade": one.grade, "closeness": one.closeness, **one.facts} for one in placebos}
-    said = [
-        f"{one.name} is {one.words}."
-        + ("" if one.closeness is None else f" {say('audit.grade.close', closeness=one.closeness)}")
-        for one in family
-    ]
+    said = []
+    for one in family:
+        said.append(f"{one.name} is {one.words}.")
+        if one.closeness is not None:
+            said.append(say("audit.grade.close", closeness=one.closeness))
     return word_check("audit.placebo", True, figures, said=" ".join(said))
 
 

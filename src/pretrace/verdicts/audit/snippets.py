@@ -124,9 +124,8 @@ def join_documents(samples: Iterable[Sample]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class NamedCorpus:
-    """A corpus that calls its documents by what stands in them, and what its owner calls them. Everything that is
-    drawn, ordered or divided by names then depends on the texts alone: the same texts as a folder and as an archive
-    make the same audit. `names` maps each document of `corpus` to its owner's name."""
+    """A corpus that calls documents by what stands in them, so that all draws depend on the texts alone and a folder
+    and an archive make the same audit; `names` maps each of its documents to the owner's name."""
 
     corpus: Corpus
     names: Mapping[str, str]
@@ -214,9 +213,8 @@ class Pieces:
 
 
 def shared_pieces(suspect: Pieces, heldout: Pieces) -> tuple[frozenset[str], str]:
-    """The contents of pieces that stand on both sides, and a sentence that counts and names them ("" without any).
-    Boilerplate (a notice, a greeting, a licence) says nothing of either side: a model that read it anywhere knows
-    it."""
+    """The contents of pieces on both sides, and a sentence that counts and names them: boilerplate (a notice, a
+    licence) says nothing of either side."""
     mine, theirs = suspect.contents, heldout.contents
     both = frozenset(mine.keys() & theirs.keys())
     if not both:
@@ -235,9 +233,8 @@ def _plain(text: str) -> str:
 def divide(
     snippets: Sequence[Snippet], settings: SnippetSettings | None = None, *, seed: int = 0
 ) -> tuple[tuple[Snippet, ...], tuple[Snippet, ...]]:
-    """The snippets to judge and those a generator may learn from, shuffled and divided at random. Each document is
-    given a snippet to judge before any is given a second, since documents are what the test counts. TextsError where
-    there are too few of them."""
+    """The snippets to judge and those a generator may learn from, divided at random; each document is given one to
+    judge before any is given a second, since documents are counted."""
     settings = settings or SnippetSettings()
     order = _in_turn(snippets, np.random.default_rng(seed))
     count = min(settings.pairs, max(1, int(settings.share * len(order))))
@@ -299,9 +296,8 @@ def reading(target: Backend, model: Backend) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The suspect samples with control or generated ones beside them; `controls` are control samples with
-    generated ones. `pairs` and `control_pairs` are the same as pairs of texts, `training` the snippets the
-    generator learnt from. `cut` says what was cut and left out."""
+    """The suspect samples beside control or generated ones; `controls` beside generated ones; both as `pairs` of texts;
+    the `training` snippets of the generator; and what was `cut` and left out."""
 
     samples: Samples
     cut: SnippetCut
@@ -360,12 +356,9 @@ def tuned_generator(
     cache: bool = True,
     on_step: OnStep | None = None,
 ) -> Generator:
-    """A generator that learnt to write like the texts: the model with an adapter tuned on all of them.
-
-    `method` is an expression such as "lora(rank=32, epochs=3, learning_rate=2e-4)"; with "none", or without
-    texts, it is the model as it stands. The adapter is kept in the cache unless `cache` is False.
-    ExpressionError for another method, ModelError where the model has no weights here.
-    """
+    """A generator that learnt to write like the texts: the model with an adapter tuned on all of them by `method`, such
+    as "lora(rank=32, epochs=3)"; with "none", or without texts, the model as it stands. `cache` keeps the adapter.
+    ExpressionError for another method, ModelError where the model has no weights here."""
     from pretrace.backends.generation import Completer
     from pretrace.tuning.adapters import tuned_model
 
@@ -382,9 +375,8 @@ def tuned_generator(
 def synthesised(
     cuts: Sequence[SnippetCut], generator: Backend, settings: AuditSettings, watch: Watch, *, seed: int
 ) -> Prepared:
-    """Continuations written by a copy of `generator` that was tuned on a part of the snippets. `cuts` are the suspect
-    snippets and, where there are any, those of control documents: both are treated alike, and the generator learns from
-    both. A snippet whose continuation comes out empty is left out and counted."""
+    """Continuations by a copy of `generator`, tuned on a part of the suspect snippets and of the control ones, where
+    there are any: both are treated alike. Snippets whose continuation comes out empty are left out and counted."""
     divided = [divide(one.snippets, settings.snippets, seed=seed) for one in cuts]
     learnt = tuple(snippet for _, rest in divided for snippet in rest) if settings.method != NO_TUNING else ()
     texts, method, cache = [snippet.text for snippet in learnt], settings.method, settings.cache
@@ -421,9 +413,8 @@ def compared(cuts: Sequence[SnippetCut], settings: AuditSettings, *, seed: int) 
 def cut_alike(
     given: Sequence[Corpus], model: Backend, settings: AuditSettings, *, seed: int
 ) -> tuple[SnippetCut, ...]:
-    """The snippets of the suspect texts and, where they are `given` too, of control documents, cut alike. A snippet
-    that stands in both is left out on both sides; the notes count and name them. TextsError where either gives too
-    few snippets."""
+    """The snippets of the `given` suspect texts and controls, cut alike. What stands in both is left out on both sides,
+    counted and named in notes. TextsError where either gives too few."""
     tokens = settings.snippets.tokens
     pieces = [Pieces.of(one, model.spans, tokens) for one in given]
     note = ""

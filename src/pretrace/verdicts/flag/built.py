@@ -26,8 +26,9 @@ from pretrace.types import Check, Outcome, Power, SetTest, Situation, Skipped, T
 from pretrace.verdicts.flag.checks import BEYOND
 from pretrace.verdicts.flag.concluding import ACCUSING, DRIFT, FlagConclusion
 from pretrace.verdicts.flag.planning import FlagPlan
-from pretrace.verdicts.outcome import ENOUGH, exposure
-from pretrace.verdicts.register import RegisterEntry, enter
+from pretrace.verdicts.frame import TestDetails, Tested, TestWording, build_verdict
+from pretrace.verdicts.outcome import ENOUGH, Conclusion, exposure
+from pretrace.verdicts.register import RegisterEntry
 from pretrace.verdicts.wording import say
 
 _NAMES = {"bh": "Benjamini-Hochberg", "by": "Benjamini-Yekutieli"}
@@ -37,9 +38,7 @@ Told = Callable[..., str]
 """Says a sentence of `flag.said` by its name, with the numbers of a flagging and further ones."""
 
 
-def word_flagging(
-    end: FlagConclusion, counts: Mapping[str, int], **names: str
-) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+def word_flagging(end: FlagConclusion, counts: Mapping[str, int], **names: str) -> Conclusion:
     """The outcome of a flagging in a sentence, what leads to it, and what would help; `names` are corpus and model."""
     made, power = end.limits, end.power
     numbers: dict[str, Any] = {"unit": made.unit, "asked": made.asked, "known": made.known, **names}
@@ -63,8 +62,7 @@ def word_flagging(
         reasons += _answered(end, counts, told)
         reasons += [f"{check.title}: not known. {check.words}" for check in unmade]
     cures = (check.cure for check in (*failed, *unmade) if check.cure)
-    advice = dict.fromkeys((*_missing(end, told), *cures))
-    return statement, tuple(dict.fromkeys(reasons)), tuple(advice)
+    return Conclusion(end.outcome, statement, tuple(reasons), (*_missing(end, told), *cures))
 
 
 def _refusal(end: FlagConclusion, failed: Sequence[Check], told: Told) -> str:
@@ -191,7 +189,8 @@ def build_flagging(  # noqa: PLR0913 (a verdict is made of many parts)
     whole: Mapping[str, Any] | None = None,
 ) -> Verdict:
     """Build the verdict and note it in the register: `left` texts have no score, of which `skipped` are listed."""
-    settings, sides, corpus, sets = plan.settings, end.sides, plan.both.asked.name, plan.both.gathered
+    settings, sides, sets, p = plan.settings, end.sides, plan.both.gathered, end.set_test.p
+    corpus, nonmembers = plan.both.asked.name, plan.both.known.name
     counts = {
         "texts": int(sides.rows.asked.sum()),
         "documents": sides.number,
@@ -201,62 +200,45 @@ def build_flagging(  # noqa: PLR0913 (a verdict is made of many parts)
         "known_documents": sides.known,
         "skipped": left,
     }
-    figures = {
-        "counts": counts,
-        "nonmembers": plan.both.known.name,
-        "score": score,
-        "fdr": settings.fdr,
-        "method": end.limits.method,
-        "set_test": end.set_test,
-        **({"whole": whole} if whole else {}),
-    }
-    statement, reasons, advice = word_flagging(end, counts, corpus=corpus, model=model)
+    figures = {"counts": counts, "nonmembers": nonmembers, "score": score, "fdr": settings.fdr}
+    figures |= {"method": end.limits.method, "set_test": end.set_test, **({"whole": whole} if whole else {})}
     weights = {role: str(one.get("weights")) for role, one in recorded.get("models", {}).items()}
     target = weights.pop("target", model)
     matters = {**settings.matters, "known": sets.known.hash, "models": weights}
-    entry = RegisterEntry("flag", sets.asked.sketch, target, matters, model)
-    register = enter(entry, settings.level, end.set_test.p, end.outcome, keep=settings.cache)
-    return flag_verdict(
-        corpus=corpus,
-        model=model,
-        outcome=end.outcome,
-        statement=statement,
-        reasons=tuple(dict.fromkeys((*reasons, *register))),
-        advice=advice,
-        register=register,
+    made = build_verdict(
+        "flag",
+        corpus,
+        model,
+        flag_words(figures, corpus=corpus, model=model, unit=end.limits.unit),
+        Tested(p, sides.number),
+        TestDetails(
+            to_plain(figures, "figures"),
+            tables,
+            skipped,
+            end.limits.notes,
+            Situation(documents=sides.number, unseen=sides.known),
+        ),
+        end.checks,
         level=settings.level,
-        p=end.set_test.p,
-        unit=end.limits.unit,
-        figures=to_plain(figures, "figures"),
-        tables=tables,
-        checks=end.checks,
-        notes=end.limits.notes,
-        skipped=skipped,
-        planted=end.power,
+        power=end.power,
+        entry=RegisterEntry("flag", sets.asked.sketch, target, matters, model),
+        keep=settings.cache,
         settings=recorded,
+        concluded=word_flagging(end, counts, corpus=corpus, model=model),
     )
+    check_flagging(made)
+    return made
 
 
-def flag_verdict(*, corpus: str, model: str, figures: Mapping[str, Any], unit: str, **fields: Any) -> Verdict:
-    """A flagging from its figures; ValueError for a score that is not finite, or an outcome that its table denies."""
-    counts = figures["counts"]
+def flag_words(figures: Mapping[str, Any], *, corpus: str, model: str, unit: str) -> TestWording:
+    """The sentences that every flagging has in common."""
     names = {"corpus": corpus, "nonmembers": figures["nonmembers"], "model": called(model)}
-    made = Verdict(
-        test="flag",
-        corpus=corpus,
-        model=model,
-        exact=False,
-        assumption=say("flag.verdict.assumption"),
-        hypothesis=say("flag.verdict.hypothesis", unit=unit),
-        statistic=f"the mean {figures['score']} of a document",
-        units=counts["documents"],
-        unit=unit,
-        question=say("flag.verdict.question", **names),
-        compared=(say("flag.verdict.compared", **names),),
-        figures=figures,
-        situation=Situation(documents=counts["documents"], unseen=counts["known_documents"]),
-        **fields,
-    )
+    return TestWording.of_kind("flag.verdict", unit=unit, score=figures["score"], **names)
+
+
+def check_flagging(made: Verdict) -> None:
+    """Raise ValueError for a score that is not finite, or an outcome that the tables or the test of the set deny."""
+    counts = made.figures["counts"]
     for name in ("p", "q"):
         if not (np.isnan if made.outcome == "refused" else np.isfinite)(made.table(FLAGS)[name]).all():
             raise ValueError(f"a flagging with the outcome {made.outcome} holds wrong values of {name}")
@@ -266,7 +248,6 @@ def flag_verdict(*, corpus: str, model: str, figures: Mapping[str, Any], unit: s
         raise ValueError(f"{counts['flagged']} texts are flagged where the outcome is {made.outcome}")
     if made.outcome == "set" and (made.p is None or made.p > made.level):
         raise ValueError("a flagging says that the set stands out, and its test of the set does not")
-    return made
 
 
 def set_test(found: Verdict) -> SetTest | None:

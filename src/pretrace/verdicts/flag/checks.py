@@ -67,9 +67,8 @@ Read = Callable[[Bools], Sequence[str]]
 def row_checks(
     lengths: Doubles, asked: Bools, groups: Numbers, read: Read, *, seed: int
 ) -> tuple[Check, ...]:
-    """Whether words, form or lengths tell the texts `asked` about from the known ones, documents kept whole: from the
-    characters of each and its document, [rows]. The classifiers of words and of form learn from and judge at most about
-    so many of a side as `UNITS` says, drawn by whole documents; `read` gives those."""
+    """Whether words, form or lengths (characters) tell the texts `asked` about from the known ones, [rows], documents
+    kept whole. Classifiers learn from and judge at most as many of a side as `UNITS` says; `read` gives those."""
     grouping = Grouping.of(groups, asked)
     few, fewer = (_too_few(asked, grouping, level) for level in (_WORDS_LEVEL, LEVEL))
     if fewer:
@@ -139,13 +138,9 @@ def runs_check(p: float, *, documents: int) -> Check:
 
 
 def unseen_drift(checks: Sequence[Check], asked: int, known: int) -> float:
-    """The drift of the score, in standard deviations between documents, that the checks could not have excluded with so
-    many documents.
-
-    An AUC of a normal law and the same moved by d is Φ(d / √2). Of a placebo, which reads with the same score, it is
-    the upper limit (95%) of what its score shows. Without one it is the larger limit of words and lengths, and `FLOOR`
-    at least. A check that was not run could have excluded what its number of documents can show.
-    """
+    """The drift of the score, in standard deviations between documents, that the checks could not have excluded. An AUC
+    of a normal law and the same moved by d is Φ(d / √2). It is the upper limit (95%) of a placebo's score, or the
+    larger limit of words and lengths and at least `FLOOR`; a check that was not run has the limit of its documents."""
 
     def drift(away: float) -> float:
         return math.sqrt(2) * NormalDist().inv_cdf(0.5 + min(away, 0.499))
@@ -174,9 +169,8 @@ def _with_spread(check: Check, values: Doubles, asked: Bools, groups: Groups) ->
 
 
 def withheld(checks: Sequence[Check]) -> str:
-    """Say why a rejection of the test of the set does not count; "" where it does. That test sees differences that are
-    too small to refuse the flags for. So it does not count where a control, with no room for small differences, says
-    that the sets differ by more than chance."""
+    """Say why a rejection of the test of the set does not count, "" where it does: it sees differences too small to
+    refuse flags for, so a control that says that sets differ by more than chance withholds it."""
     saying = [say(f"flag.{check.name}.differs") for check in checks if check.figures.get(BEYOND)]
     return say("flag.withheld.differ", by=" and by ".join(saying)) if saying else ""
 

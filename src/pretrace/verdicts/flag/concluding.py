@@ -155,9 +155,8 @@ class CheckedScores:
 
 @dataclass(frozen=True, eq=False)
 class FlagConclusion(CheckedScores):
-    """The outcome of a flagging and what it rests on; `unmeasured` says why its power was not measured. `p`, `q` and
-    `chosen` [documents in question], by name, are those of each document; where the answer is refused p and q are empty
-    and nothing is chosen."""
+    """The outcome of a flagging; `unmeasured` says why its power was not measured. `p`, `q` and `chosen` [documents in
+    question] are by name; where the answer is refused p and q are empty and nothing is chosen."""
 
     outcome: Outcome
     p: Doubles

@@ -88,9 +88,8 @@ def flag_rows(
     command: Mapping[str, Any] | None = None,
     unreadable: int = 0,
 ) -> tuple[Verdict, FlagTables]:
-    """The same from scored rows, those of a job among them, with the whole tables. What is on disk is shown in part,
-    and `unreadable` records of its source are told of; `asking`: the models that can still be asked, and who watches.
-    TextsError where too few texts could be scored; OutputError where parts are damaged."""
+    """The same from scored rows, those of a job too, with the whole tables; what is on disk is shown in part. `asking`
+    are models that can still be asked, with who watches. TextsError for too few, OutputError for damaged parts."""
     settings, seed, on_disk = made.settings, made.seed, rows.on_disk
     values, complete, cut = _read_scored(rows, made.documents)
 

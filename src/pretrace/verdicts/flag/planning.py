@@ -92,9 +92,8 @@ def prospect(
     name: str,
     more: tuple[str, ...] = (),
 ) -> DetectionLimits:
-    """What can be flagged, from the number of texts of each document in question and of each known one. TextsError
-    where known documents, those of `name`, are fewer than 20. Where no text could be flagged at this rate the notes say
-    so; `more` are notes on how documents were put together."""
+    """What can be flagged, from the number of texts of each document on both sides, with notes on coarse p-values and
+    `more` on how documents were put together. TextsError where known documents, of `name`, are fewer than 20."""
     mine, others = (np.asarray(side, dtype=np.int64) for side in (asked, known))
     held, number, texts = len(others), len(mine), mine.sum()
     if held < FEWEST_KNOWN:
@@ -228,7 +227,7 @@ class SetSide:
     @cached_property
     def hash(self) -> str:
         """The `texts_hash` of the texts, from which all draws follow: nobody chooses a seed."""
-        parts = np.frombuffer(bytes(self.digests), dtype=">u8").reshape(-1, 4)
+        parts = np.frombuffer(self.digests, dtype=">u8").reshape(-1, 4)
         order = np.lexsort(parts.T[::-1])
         return hashlib.sha256(parts[order].tobytes()).hexdigest()
 
@@ -285,9 +284,8 @@ class GatheredSets:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinkedDocuments:
-    """The `names` of all documents, a sorted pyarrow array of bytes; the number of each text's in that order, [texts];
-    for each document the first of those that it shares a text or a near copy with, directly or through others,
-    [documents]; and what is said of near copies."""
+    """The sorted `names` of all documents (a pyarrow array of bytes); the number of each text's, [texts]; of each the
+    first that it shares a text or near copy with, directly or through others, [documents]; notes on near copies."""
 
     names: Any
     codes: npt.NDArray[np.int32]

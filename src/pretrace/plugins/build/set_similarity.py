@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,7 +36,7 @@ from pretrace.errors import TextsError
 from pretrace.registry import require
 from pretrace.settings import check_ranges, seed_option
 from pretrace.statistics.resampling import tail_share
-from pretrace.statistics.words import words_of
+from pretrace.statistics.words import WORD
 from pretrace.types import Doubles, Estimate, Text
 
 Embed = Callable[[Sequence[str]], Doubles]
@@ -104,6 +104,26 @@ def compare_sets(
         rows.append(draws.similarity("similarity", both, "Cosine of the embeddings of two texts."))
     rows += _divergences(left, right, settings)
     return SetComparison(tuple(rows), (len(left.texts), len(right.texts)), tuple(notes))
+
+
+def words_of(text: str) -> tuple[str, ...]:
+    """The words of a text in lower case; in scripts without spaces each character is one.
+
+    >>> words_of("Don't panic: 今日")
+    ('don', 't', 'panic', '今', '日')
+    """
+    return tuple(WORD.findall(text.lower()))
+
+
+def shared_words(pairs: Iterable[tuple[str, str]]) -> float | None:
+    """The mean Jaccard index of the words of two texts that belong together; None without a pair that has words.
+
+    >>> shared_words([("a b c", "a b d"), ("", "")])
+    0.5
+    """
+    sets = [(set(words_of(one)), set(words_of(two))) for one, two in pairs]
+    found = [len(one & two) / len(one | two) for one, two in sets if one | two]
+    return float(np.mean(found)) if found else None
 
 
 def js_divergence(p: Doubles, q: Doubles) -> float:
