@@ -83,11 +83,19 @@ def to_svg(
     with styled(), _undated(), warnings.catch_warnings():
         # Only the width of a label is guessed without the glyph; the browser has the letters.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-        _laid_out(figure).print_svg(raw, metadata={"Date": None})
+        drawn: Any = FigureCanvasSVG(figure)
+        figure.set_dpi(72)  # an SVG's point
+        # the layout is settled here: `savefig` draws the whole figure once for that, and throws it away
+        if (layout := figure.get_layout_engine()) is not None:
+            layout.execute(figure)
+            figure.set_layout_engine("none")
+        drawn.print_svg(raw, metadata={"Date": None})
     root = ElementTree.fromstring(raw.getvalue())
     _strip(root)
     for line, words in (titles or {}).items():
-        _entitle(root, line, words)
+        group = next(one for one in root.iter() if one.get("id") == line)
+        for mark, word in zip([one for one in group.iter() if one.tag == "use"], words, strict=True):
+            ElementTree.SubElement(mark, "title").text = shown(word)
     _own_names(root, name)
     width, height = root.get("width", ""), root.get("height", "")
     root.attrib.clear()
@@ -95,17 +103,6 @@ def to_svg(
     root.attrib.update({"class": "plot", "width": width, "height": height, "viewBox": size})
     root.attrib.update({"role": "img", "aria-label": shown(label), "stroke-linejoin": "round"})
     return Markup(ElementTree.tostring(root, encoding="unicode"))  # escaped by ElementTree
-
-
-def _laid_out(figure: Figure) -> Any:
-    """The figure's canvas, its layout settled: `savefig` draws the whole figure once for that, and throws it away."""
-    drawn = FigureCanvasSVG(figure)
-    figure.set_dpi(72)  # an SVG's point
-    layout = figure.get_layout_engine()
-    if layout is not None:
-        layout.execute(figure)
-        figure.set_layout_engine("none")
-    return drawn
 
 
 def _strip(element: ElementTree.Element) -> None:
@@ -122,13 +119,6 @@ def _strip(element: ElementTree.Element) -> None:
             element.remove(child)
         else:
             _strip(child)
-
-
-def _entitle(root: ElementTree.Element, line: str, words: Sequence[str]) -> None:
-    """Give each mark of a line its title, in place."""
-    group = next(one for one in root.iter() if one.get("id") == line)
-    for mark, word in zip([one for one in group.iter() if one.tag == "use"], words, strict=True):
-        ElementTree.SubElement(mark, "title").text = shown(word)
 
 
 def _own_names(root: ElementTree.Element, name: str) -> None:

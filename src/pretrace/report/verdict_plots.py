@@ -42,7 +42,14 @@ def against_chance(null: Null, *, this: str = "this audit", axis: str = _STRENGT
     """The hill of what chance gives, its part from the critical value on dark, and what was found by `this`."""
     with canvas(WIDTH, 2.0, constrained=False) as (figure, axes):
         figure.subplots_adjust(left=0.006, right=0.994, top=0.99, bottom=0.22)
-        place = _on_scale(null)
+        # what has no scale, as nothing varies, stands at the end of the axis
+        start, end = null.edges[0], null.edges[-1]
+        far = start - 0.25 * (end - start), end + 0.25 * (end - start)
+        observed, critical = (
+            float(np.clip(one, *far)) if _SCALELESS <= abs(one) < np.inf else one
+            for one in (null.observed, null.critical)
+        )
+        place = replace(null, observed=observed, critical=critical)
         low, high, beside = _stretch(place)
         frame(axes, low, high)
         axes.set_ylim(0, 2.0)
@@ -58,17 +65,6 @@ def against_chance(null: Null, *, this: str = "this audit", axis: str = _STRENGT
 def strength(value: float, written: str) -> str:
     """The strength of a result as it is `written`, or in words where nothing varies, so that there is no scale."""
     return "off the scale, as nothing varies" if _SCALELESS <= abs(value) < np.inf else written
-
-
-def _on_scale(null: Null) -> Null:
-    """With what has no scale, as nothing varies, at the end of the axis."""
-    low, high = null.edges[0], null.edges[-1]
-    far = 0.25 * (high - low)
-
-    def placed(value: float) -> float:
-        return float(np.clip(value, low - far, high + far)) if _SCALELESS <= abs(value) < np.inf else value
-
-    return replace(null, observed=placed(null.observed), critical=placed(null.critical))
 
 
 def power_curve(power: Power, number: int, *, this: str = "this audit", unit: str = "document") -> Figure:

@@ -98,11 +98,10 @@ def power_of(  # noqa: PLR0913 (what a power rests on)
     )
 
 
-def trained(settings: TestSettings, units: int | None = None) -> dict[str, object]:
-    """How the copy was trained, for the sentence on what an all-clear excludes; a half of so many units was read."""
+def trained(settings: TestSettings, units: int) -> dict[str, object]:
+    """How the copy was trained on a half of so many units, for the sentence on what an all-clear excludes."""
     rate = LORA_RATE if settings.power_method == "lora" else FULL_RATE
-    facts: dict[str, object] = {"how": in_words(settings.power_method, rate), "learning_rate": rate}
-    return facts if units is None else {**facts, "units": units}
+    return {"how": in_words(settings.power_method, rate), "learning_rate": rate, "units": units}
 
 
 def plantable(target: Backend) -> bool:

@@ -261,9 +261,8 @@ class Audit:
     def named_values(self, found: DocumentValues) -> DocumentValues:
         """The values with the owner's names of the documents, in the order of these."""
         sides: list[Any] = []
-        for documents, values, names in zip(
-            (found.documents, found.heldout_documents), found.sides, self.names, strict=True
-        ):
+        both = (found.documents, found.heldout_documents), found.sides, self.names
+        for documents, values, names in zip(*both, strict=True):
             order = sorted(range(len(documents)), key=lambda row: names[documents[row]])
             sides += tuple(names[documents[row]] for row in order), values[order]
         return DocumentValues(*sides)
@@ -502,19 +501,14 @@ def measured(data: AuditData, corpus: Corpus, exposures: Sequence[PlantSettings]
     for one in exposures:
         settings = replace(one, seed=data.seed)
         labelled = split_members(corpus, settings.share, settings.seed)
-        members = {owner[text.document] for text in labelled.texts if text.member}
-        samples = data.samples.of_documents(members)
+        samples = data.samples.of_documents({owner[text.document] for text in labelled.texts if text.member})
         before = replace(data, samples=samples, placebos=data.deciding, _logprobs={}, _features={})
         training, cache = data.watch.training, data.settings.cache
         with planted_copy(data.target, corpus, settings, cache=cache, training=training) as copy:
             after = before.with_target(copy).values
         rate = settings.rate(existing=True)
-        facts = {
-            "how": in_words(settings.method, rate),
-            "units": len(noise.documents),
-            "learning_rate": rate,
-            "passages a step": settings.batch,
-        }
+        facts = {"how": in_words(settings.method, rate), "units": len(noise.documents)}
+        facts |= {"learning_rate": rate, "passages a step": settings.batch}
         shift = shifts(before.values, after) - noise.margin
         controls = None if noise.paired else noise.heldout_values
         more: dict[str, Any] = {"epochs": settings.epochs, "controls": controls, "facts": facts}
@@ -533,25 +527,21 @@ def power_check(found: Sequence[Power], deciding: Power | None) -> Check:
     """Check that training would have been detected, by the exposure that decides, where nothing was rejected."""
     if deciding is None:
         return word_check("audit.power", None, words="unmeasured")  # the rule of all verdicts advises it
-    chances = [(one.facts.get("learning_rate", "probability"), one.probability) for one in found]
-    figures = {str(rate): [one.value, one.low, one.high] for rate, one in chances}
-    tried = (
-        say("audit.power.tried", how=exposure(one, "document").capitalize(), chance=one.probability)
-        for one in found
-    )
-    more = say("audit.power.more", needed=deciding.needed, share=ENOUGH) if deciding.needed else ""
-    return word_check(
-        "audit.power",
-        deciding.probability.value >= ENOUGH,
-        figures,
-        said=" ".join(tried),
-        more=more or say("audit.power.closer"),
-    )
+    figures, tried = {}, []
+    for one in found:
+        chance = one.probability
+        figures[str(one.facts.get("learning_rate", "probability"))] = [chance.value, chance.low, chance.high]
+        tried.append(say("audit.power.tried", how=exposure(one, "document").capitalize(), chance=chance))
+    more = say("audit.power.closer")
+    if deciding.needed:
+        more = say("audit.power.more", needed=deciding.needed, share=ENOUGH)
+    good = deciding.probability.value >= ENOUGH
+    return word_check("audit.power", good, figures, said=" ".join(tried), more=more)
 
 
 def shifts(before: DocumentValues, after: DocumentValues) -> Doubles:
     """How much training raised each planted document, beyond the held-out ones."""
-    gained = after.values - before.values
+    gained = np.asarray(after.values - before.values)
     if before.paired:
-        return np.asarray(gained)
+        return gained
     return np.asarray(gained - (after.heldout_values - before.heldout_values).mean())

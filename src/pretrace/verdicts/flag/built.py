@@ -22,6 +22,7 @@ from pretrace.backends.serving.address import called
 from pretrace.results.rounding import p_value, times
 from pretrace.results.serialization import to_plain
 from pretrace.results.verdicts import figure
+from pretrace.statistics.conformal import needed
 from pretrace.types import Check, Outcome, Power, SetTest, Situation, Skipped, Table, Verdict
 from pretrace.verdicts.flag.checks import BEYOND
 from pretrace.verdicts.flag.concluding import ACCUSING, DRIFT, FlagConclusion
@@ -88,9 +89,10 @@ def _statement(end: FlagConclusion, counts: Mapping[str, int], told: Told) -> st
         return told("none")
     if power is not None:
         rest = told("weakly" if power.probability.value >= ENOUGH else "found_in")
-    elif made.coarse(least):
-        noticed = made.noticed(least)
-        rest = told("blind") if noticed is None else told("coarse", noticed=noticed)
+    elif (noticed := made.noticed(least)) is None:
+        rest = told("blind")
+    elif noticed > made.tenth:  # it could not have been noticed, however much it stood out
+        rest = told("coarse", noticed=noticed)
     else:
         rest = told("unmeasured", why=f" ({_small(end.unmeasured)[:-1]})" if end.unmeasured else "")
     return told("open", many=f"the {asked:,} {unit}s" if asked != 1 else f"the one {unit}", rest=rest)
@@ -118,7 +120,7 @@ def _missing(end: FlagConclusion, told: Told) -> Iterator[str]:
         yield told("measure")
         if (made.resolution.together or made.asked + 1) > made.tenth:
             some = f"a tenth of the {made.unit}s" if made.asked > 10 else f"a {made.unit} alone"
-            yield told("take", enough=made.enough, some=some)
+            yield told("take", enough=needed(made.tenth, made.asked, made.fdr, made.method), some=some)
     elif end.outcome == "missed" and power is not None and power.probability.value < ENOUGH:
         many = told("out_of_reach")
         if power.needed is not None:

@@ -23,7 +23,7 @@ from pretrace.scoring.parts import in_order
 from pretrace.scoring.plan import ScorePlan
 from pretrace.scoring.provenance import content_of, record_texts
 from pretrace.settings import CONTROLS, cache_option, check_ranges, like, option
-from pretrace.statistics.conformal import METHODS, Method, Resolution, needed, resolution
+from pretrace.statistics.conformal import METHODS, Method, Resolution, resolution
 from pretrace.statistics.documents import Numbers, linked_numbers
 from pretrace.types import Corpus, Text
 from pretrace.verdicts.draws import TextsSketch, seed_from, text_digest
@@ -64,23 +64,12 @@ class DetectionLimits:
 
     def noticed(self, least: int | None) -> int | None:
         """From how many documents above all known ones something is said, by flags or the test of the set."""
-        found = [number for number in (self.resolution.together, least) if number is not None]
-        return min(found, default=None)
-
-    def coarse(self, least: int | None) -> bool:
-        """Whether a tenth of the documents could not have been noticed, however much they stood out."""
-        noticed = self.noticed(least)
-        return noticed is None or noticed > self.tenth
+        return min((one for one in (self.resolution.together, least) if one is not None), default=None)
 
     @property
     def tenth(self) -> int:
         """A tenth of the documents in question, at least one."""
         return max(1, math.ceil(CLEARING * self.asked))
-
-    @property
-    def enough(self) -> int:
-        """The known documents with which a tenth of those asked about could be flagged."""
-        return needed(self.tenth, self.asked, self.fdr, self.method)
 
 
 def prospect(
