@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from pretrace.backends.serving.address import called
 from pretrace.report import advice, facts, wording
-from pretrace.report.frame import ReportPage, Section, Sections, fill, section, speaking, titled
+from pretrace.report.frame import ReportPage, Sections, fill, section, speaking, titled
 from pretrace.report.svg import to_svg
 from pretrace.report.verdict_plots import against_chance, draw_own, p_values, power_curve, strength
 from pretrace.report.wording import named, plural
@@ -583,10 +583,6 @@ SECTIONS: Mapping[str, Sections[Verdict]] = {
 """The sections of the technical part in reading order, by whose page it is."""
 
 
-def sections(verdict: Verdict) -> Sequence[Section]:
-    return speaking(SECTIONS[kind_of(verdict)], verdict)
-
-
 def heading(verdict: Verdict) -> str:
     """Name the report."""
     model = called(verdict.model)
@@ -596,5 +592,9 @@ def heading(verdict: Verdict) -> str:
     return titled(kind, verdict.corpus, model)
 
 
-PAGE = ReportPage(heading, (sections,), lambda verdict: {"first": first_page(verdict)})
+PAGE = ReportPage(
+    heading,
+    (lambda verdict: speaking(SECTIONS[kind_of(verdict)], verdict),),
+    lambda verdict: {"first": first_page(verdict)},
+)
 render = PAGE.render

@@ -211,7 +211,7 @@ def documents(audit: Verdict) -> TestFigure | None:
     suspects, controls = (values for _, values in found.values())
     if not len(suspects):
         return None
-    several, each = bool(len(controls)), per_dot(audit)
+    several, each = bool(len(controls)), -(-max(len(suspects), len(controls)) // _MOST_DOTS)
     sides = (SUSPECT, CONTROL) if several else (SUSPECT,)
     low, high = axis_range(np.concatenate([suspects, controls, np.zeros(int(not several))]))
     low, high = low - 0.03 * (high - low), high + 0.03 * (high - low)
@@ -274,11 +274,6 @@ def _label_ends(
         less = ", less the margin" if own.margin else ""
         more = f"how much more the model prefers the true text than the other model does{less}"
         axes.set_xlabel(more if compared else "how much the model prefers the true text")
-
-
-def per_dot(audit: Verdict) -> int:
-    """How many documents one dot of the figure stands for."""
-    return -(-max(len(documents_of(audit, side)[0]) for side in (SUSPECT, CONTROL)) // _MOST_DOTS)
 
 
 def stack_dots(values: Doubles, ends: tuple[float, float], height: float, number: int) -> _Dots:

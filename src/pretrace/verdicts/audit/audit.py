@@ -310,6 +310,7 @@ class Audit:
             tuned = self._tuned(first, made, clock)
             # Beside control documents any placebo is as valid, and the tuned one sees more (docs/audit.md).
             used = (tuned,) if design == "differences" else (*used, tuned)
+        leant = [one.value for one in planning.leans()] if design == "placebos" else []
         return AuditData(
             made.samples,
             replace(models, placebo=None),
@@ -317,7 +318,7 @@ class Audit:
             clock,
             controls=made.controls,
             placebos=used,
-            margin=planning.margin(planning.leans()) if design == "placebos" else 0.0,
+            margin=max(leant, default=0.0),
             seconds=self.placebos,
             seed=self.seed,
         )

@@ -45,11 +45,6 @@ def leans() -> tuple[Lean, ...]:
     return tuple(Lean(**row) for row in json.loads(text)["leans"])
 
 
-def margin(found: tuple[Lean, ...]) -> float:
-    """The largest of the leans, 0 without any."""
-    return max((lean.value for lean in found), default=0.0)
-
-
 def graded(target: Backend, placebo: Backend) -> Placebo:
     """The placebo with its grade, found from weights and tokens; no text is read."""
     from pretrace.backends.huggingface import likeness

@@ -60,8 +60,8 @@ class PlantedGain:
 def measured(
     found: CheckedScores, read: Callable[[Bools], Sequence[str]], models: Models, watch: Watch
 ) -> tuple[Power | None, Estimate | None, str]:
-    """The power, and the share of documents like the planted ones that there can be; or why it could not be measured.
-    `read` gives the texts of the chosen rows, in order. ModelError where the target has no weights here."""
+    """The power, and the share of documents like the planted ones that there can be; or why it was not measured. `read`
+    gives the texts of the chosen rows, in order. ModelError where the target has no weights here."""
     sides = found.sides
     if sides.number < 2 * FEWEST:
         return None, None, say("flag.plan.plantable", fewest=2 * FEWEST, number=sides.number)
