@@ -42,8 +42,7 @@ from pretrace.types import Backend, Corpus, Quantity
 from pretrace.verdicts.audit import checks
 from pretrace.verdicts.audit.audit import Audit, kinds
 from pretrace.verdicts.audit.data import AuditData
-from pretrace.verdicts.audit.designs import ALIKE, differ, widest_gap
-from pretrace.verdicts.audit.planning import gaps_between
+from pretrace.verdicts.audit.planning import ALIKE, differ, gaps_between, widest_gap
 from pretrace.verdicts.audit.settings import PRETRACE, AuditSettings
 from pretrace.verdicts.audit.snippets import compared, cut_alike
 from pretrace.verdicts.draws import LEAST_DRAWS

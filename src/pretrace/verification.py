@@ -12,7 +12,7 @@ from pretrace.corpora import Columns, open_stream
 from pretrace.corpora.columns import FURTHER
 from pretrace.errors import ExpressionError, OutputError, PretraceError
 from pretrace.registry import find_test
-from pretrace.results.folder import Integrity, OpenFolder
+from pretrace.results.folder import OpenFolder
 from pretrace.results.output_checks import FolderKind
 from pretrace.results.serialization import expect
 from pretrace.scoring.provenance import texts_hash
@@ -23,8 +23,7 @@ _COLUMNS = ("text", "label", "id", "group")
 
 @dataclass(frozen=True, slots=True)
 class RecordedTexts:
-    """Texts of a result: their role, the place they were read from and the SHA-256 that was recorded of them ("" for
-    either that was not), and what measures it of a place now."""
+    """Texts of a result: role, recorded place and SHA-256 ("" for unrecorded), and what measures that of a place."""
 
     role: str
     place: str
@@ -33,8 +32,7 @@ class RecordedTexts:
 
 
 def recorded_sides(content: Facts, settings: Facts, columns: Columns) -> tuple[RecordedTexts, ...]:
-    """The texts that a result recorded, from its JSON part, those in question first; each name of `columns` that is not
-    None replaces the recorded one."""
+    """The texts that a result recorded, those in question first; names of `columns` replace the recorded ones."""
     given = _mapping(settings.get("given")) or _mapping(settings.get("command"))
 
     def side(role: str, key: str, measure: Callable[[str], str]) -> RecordedTexts:
@@ -45,7 +43,11 @@ def recorded_sides(content: Facts, settings: Facts, columns: Columns) -> tuple[R
     test = find_test(str(content.get("test")))
     if test is not None and test.sources:
         return tuple(side(role, key, measure) for role, (key, measure) in test.sources.items())
-    own, skip = _columns(settings, given, columns), bool(given.get("skip_unreadable"))
+    kept, skip = _mapping(settings.get("columns")), bool(given.get("skip_unreadable"))
+    recorded = {name: kept.get(name, given.get(f"{name}_column")) for name in _COLUMNS}
+    replaced = {name: new for name in _COLUMNS if (new := getattr(columns, name)) is not None}
+    further = {name: value for name in FURTHER if (value := kept.get(name, given.get(name)))}
+    own = Columns(**{**recorded, **replaced}, **further)
 
     def hashed(columns: Columns) -> Callable[[str], str]:
         return lambda place: texts_hash(open_stream(place, columns, skip_unreadable=skip).texts())
@@ -60,25 +62,12 @@ def recorded_sides(content: Facts, settings: Facts, columns: Columns) -> tuple[R
     )
 
 
-def _columns(settings: Facts, given: Facts, override: Columns) -> Columns:
-    """The columns that were read."""
-    kept = _mapping(settings.get("columns"))
-    named = {name: kept.get(name, given.get(f"{name}_column")) for name in _COLUMNS}
-    own = {name: getattr(override, name) for name in _COLUMNS}
-    more = {name: kept.get(name, given.get(name)) for name in FURTHER}
-    return Columns(
-        **{name: named[name] if own[name] is None else own[name] for name in _COLUMNS},
-        **{name: value for name, value in more.items() if value},
-    )
-
-
 def _mapping(value: object) -> Facts:
     return value if isinstance(value, Mapping) else {}
 
 
 State = Literal["yes", "no", "not recorded", "not given"]
-"""Whether what is checked holds; "not recorded" where the folder does not say what it should be, "not given" where the
-texts that it names are not here."""
+"""Whether it holds; "not recorded" where the folder does not say, "not given" where the texts are not here."""
 Given = Mapping[str, str | Path]
 _NAMED = 3
 
@@ -145,33 +134,27 @@ def _opened(kind: FolderKind, place: Path) -> tuple[OpenFolder, Mapping[str, Any
 def _own(
     kind: FolderKind, place: Path, opened: OpenFolder, settings: Mapping[str, Any]
 ) -> tuple[VerifiedPart, ...]:
-    state = opened.integrity(apart=runs.REPORT)
-    return _files(state), _seal(state, kind, opened.seal), _report(place, settings), _numbers(place)
-
-
-def _files(state: Integrity) -> VerifiedPart:
-    wrong = [f"{name} is gone" for name in state.gone] + [f"{name} was changed" for name in state.changed]
-    if not wrong:
-        return VerifiedPart(
-            "files", "yes", f"all {state.hashed} files with a recorded hash are as they were written"
+    found = opened.integrity(apart=runs.REPORT)
+    wrong = [f"{name} is gone" for name in found.gone] + [f"{name} was changed" for name in found.changed]
+    words = f"all {found.hashed} files with a recorded hash are as they were written"
+    files = VerifiedPart("files", "no" if wrong else "yes", _first(wrong, ", ") if wrong else words)
+    seal = VerifiedPart("seal", "not recorded", f"{kind.marker} holds no hash of itself")
+    if found.seal is not None:
+        words = (
+            f"{kind.marker} is as it was sealed, with the SHA-256 {opened.seal}: compare it with one that you received "
+            "elsewhere. The hash reveals damage but not forgery: whoever rewrites the folder can also write a new hash"
         )
-    return VerifiedPart("files", "no", _first(wrong, ", "))
-
-
-def _seal(state: Integrity, kind: FolderKind, seal: str) -> VerifiedPart:
-    if state.seal is None:
-        return VerifiedPart("seal", "not recorded", f"{kind.marker} holds no hash of itself")
-    if not state.seal:
-        return VerifiedPart("seal", "no", f"{kind.marker} was changed")
-    words = (
-        f"{kind.marker} is as it was sealed, with the SHA-256 {seal}: compare it with one that you received elsewhere. "
-        "The hash reveals damage but not forgery: whoever rewrites the folder can also write a new hash"
-    )
-    return VerifiedPart("seal", "yes", words)
+        seal = VerifiedPart("seal", "yes", words)
+        if not found.seal:
+            seal = VerifiedPart("seal", "no", f"{kind.marker} was changed")
+    return files, seal, _report(place, settings), _numbers(place)
 
 
 def _numbers(place: Path) -> VerifiedPart:
     from pretrace.verdicts.recompute import recompute  # half a second, for all tests
+
+    def shown(value: object) -> str:
+        return f"{value:.4g}" if isinstance(value, float) else str(value)
 
     try:
         found = recompute(runs.load(place))
@@ -181,7 +164,7 @@ def _numbers(place: Path) -> VerifiedPart:
         return VerifiedPart("numbers", "not recorded", "the tables of this result give none of them")
     wrong = [one for one in found if not one.agrees]
     if wrong:
-        told = [f"{one.name} is {_shown(one.recorded)}, the tables give {_shown(one.given)}" for one in wrong]
+        told = [f"{one.name} is {shown(one.recorded)}, the tables give {shown(one.given)}" for one in wrong]
         return VerifiedPart("numbers", "no", _first(told, "; "))
     names = ", ".join(dict.fromkeys(one.name for one in found))
     return VerifiedPart("numbers", "yes", f"computed again from the tables, without a model: {names}")
@@ -192,10 +175,6 @@ def _first(wrong: Sequence[str], between: str) -> str:
     return between.join(wrong[:_NAMED]) + more
 
 
-def _shown(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
 def _report(place: Path, settings: Mapping[str, Any]) -> VerifiedPart:
     try:
         made = runs.pages_of(place)
@@ -204,19 +183,14 @@ def _report(place: Path, settings: Mapping[str, Any]) -> VerifiedPart:
     gone = [name for name in made if not (place / name).is_file()]
     if gone:
         return VerifiedPart("report", "no", f"{gone[0]} is gone; pretrace runs report {place} makes it anew")
-    other_pages = [
-        name
-        for name, page in made.items()
-        if (place / name).read_bytes() != page.encode("utf-8", "backslashreplace")
-    ]
-    if not other_pages:
-        return VerifiedPart(
-            "report", "yes", f"{' and '.join(made)} {'are' if len(made) > 1 else 'is'} what the tables give"
-        )
-    software = settings.get("software")
-    written = software.get("pretrace") if isinstance(software, Mapping) else None
-    other = f" (pretrace {written} made the result, this is {__version__})" if written != __version__ else ""
-    return VerifiedPart("report", "no", f"{other_pages[0]} is not what the tables give{other}")
+    written = {name: page.encode("utf-8", "backslashreplace") for name, page in made.items()}
+    other = [name for name, page in written.items() if (place / name).read_bytes() != page]
+    if not other:
+        words = f"{' and '.join(made)} {'are' if len(made) > 1 else 'is'} what the tables give"
+        return VerifiedPart("report", "yes", words)
+    version = _mapping(settings.get("software")).get("pretrace")
+    by = f" (pretrace {version} made the result, this is {__version__})" if version != __version__ else ""
+    return VerifiedPart("report", "no", f"{other[0]} is not what the tables give{by}")
 
 
 def _texts(side: RecordedTexts, given: str | Path | None) -> VerifiedPart:
@@ -236,6 +210,5 @@ def _texts(side: RecordedTexts, given: str | Path | None) -> VerifiedPart:
 def _compared(side: RecordedTexts, place: str) -> VerifiedPart:
     if side.measure(place) == side.sha256:
         return VerifiedPart(side.role, "yes", f"{place}: the hash that was recorded")
-    return VerifiedPart(
-        side.role, "no", f"{place}: not the texts of this result (ids, texts, labels or order differ)"
-    )
+    words = f"{place}: not the texts of this result (ids, texts, labels or order differ)"
+    return VerifiedPart(side.role, "no", words)

@@ -61,7 +61,7 @@ NAMES = {
         "critical lot_effects lot_test sign_flip sign_flip_test skew_corrected two_sample two_sample_test"
     ),
     "pretrace.statistics.power": (
-        "Planted=PlantedValues auc_documents auc_power curve power_needed=needed power_power=power power_two_sample"
+        "Planted=PlantedValues auc_documents auc_power curve power_needed=needed power_power=power"
     ),
     "pretrace.statistics.resampling": "Calls Spread affordable group_bootstrap paired_difference tail_share",
     "pretrace.statistics.roc": "RankedScores accuracy allowance auc best_threshold roc_curve tpr_at_fpr",
@@ -87,7 +87,7 @@ NAMES = {
     "pretrace.verdicts.audit": "checks",
     "pretrace.verdicts.audit.built": "ACCUSING DocumentValues answer null_of p_value reversed_p",
     "pretrace.verdicts.audit.data": (
-        "AuditData COMMAND LOG_PERPLEXITIES Logprobs PERPLEXITIES SampleLogprobs beyond bytewise "
+        "AuditData LOG_PERPLEXITIES Logprobs PERPLEXITIES SampleLogprobs beyond bytewise "
         "expressions gain_scale logprob_gains logprobs sample_logprobs"
     ),
     "pretrace.verdicts.audit.planning": "closeness graded placebo_check",

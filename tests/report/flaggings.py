@@ -4,8 +4,8 @@ import numpy as np
 
 from pretrace.results.serialization import to_plain
 from pretrace.results.verdicts import truth
-from pretrace.types import Table
-from pretrace.verdicts.flag.built import flag_verdict
+from pretrace.types import Situation, Table, Verdict
+from pretrace.verdicts.flag.built import check_flagging, flag_words
 
 
 def texts_of(ids, scores, p, flagged, *, q=None, **more):
@@ -58,12 +58,16 @@ def flagging(outcome, texts, known, *, set_test, nonmembers="known", score="loss
         "method": "bh",
         "set_test": set_test,
     }
-    several = figures["counts"]["documents"] < figures["counts"]["texts"]
+    counts = figures["counts"]
+    unit = "document" if counts["documents"] < counts["texts"] else "text"
     shared = {"corpus": "mine", "model": "model", "level": 0.05, "p": set_test.p if set_test else None}
-    return flag_verdict(
-        outcome=outcome,
-        figures=to_plain(figures, "figures"),
-        unit="document" if several else "text",
-        tables=(texts, known),
-        **(shared | fields),
-    )
+    parts = shared | fields
+    words = flag_words(figures, corpus=parts["corpus"], model=parts["model"], unit=unit)
+    worded = ("assumption", "hypothesis", "statistic", "unit", "question", "compared")
+    made = Verdict(
+        test="flag", exact=False, outcome=outcome, units=counts["documents"], tables=(texts, known),
+        situation=Situation(documents=counts["documents"], unseen=counts["known_documents"]),
+        figures=to_plain(figures, "figures"), **{name: getattr(words, name) for name in worded}, **parts,
+    )  # fmt: skip
+    check_flagging(made)
+    return made

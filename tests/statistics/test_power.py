@@ -13,7 +13,6 @@ from net.api import (
     auc_documents,
     auc_power,
     curve,
-    power_two_sample,
     sign_flip,
     two_sample,
 )
@@ -54,7 +53,7 @@ def permuted(noise, shift, documents, heldout=0, audits=1000):
 def test_it_agrees_with_the_permutation_test(law, documents, heldout):
     noise, shift = LAWS[law]
     found = (
-        power_two_sample(noise, shift, BESIDE[:heldout], documents)
+        power(noise, shift, documents, heldout=BESIDE[:heldout])
         if heldout
         else power(noise, shift, documents)
     )
@@ -66,7 +65,7 @@ def test_without_an_effect_it_is_the_level():
     for level in (0.05, 0.2):
         found = power(NOISE, np.zeros(80), 100, level=level, audits=4000)
         assert found.value == pytest.approx(level, abs=0.015)
-    found = power_two_sample(NOISE, np.zeros(80), BESIDE[:40], 50)
+    found = power(NOISE, np.zeros(80), 50, heldout=BESIDE[:40])
     assert found.value == pytest.approx(0.05, abs=0.02)
 
 
@@ -144,7 +143,7 @@ def test_odd_noise():
     assert certain.value == certain.high == 1.0
     assert 0.99 < certain.low < 1.0  # simulated audits, however many, do not show certainty
     assert power(NOISE, np.ones(80), 4).value == 0.0
-    assert power_two_sample(NOISE, np.full(80, 9.0), BESIDE[:2], 3).value == 0.0
+    assert power(NOISE, np.full(80, 9.0), 3, heldout=BESIDE[:2]).value == 0.0
     assert power(NOISE * 1e-40, np.full(80, 1e-40), 30).value == power(NOISE, np.ones(80), 30).value
 
 
@@ -158,14 +157,14 @@ def test_wrong_uses():
     with pytest.raises(TextsError, match="2 documents or more for the noise"):
         power([1.0], [1.0, 2.0], 10)
     with pytest.raises(TextsError, match="held-out values"):
-        power_two_sample(NOISE, NOISE, [1.0], 10)
+        power(NOISE, NOISE, 10, heldout=[1.0])
     with pytest.raises(TextsError, match="finite"):
         needed([1.0, math.nan], [1.0, 2.0])
     for ask in (
         lambda: power(NOISE, NOISE, 0),
         lambda: power(NOISE, NOISE, 5, level=5),
         lambda: power(NOISE, NOISE, 5, audits=0),
-        lambda: power_two_sample(NOISE, NOISE, BESIDE, 0),
+        lambda: power(NOISE, NOISE, 0, heldout=BESIDE),
         lambda: curve(NOISE, NOISE, (5, -5)),
         lambda: needed(NOISE, NOISE + 1, power=1.0),
     ):

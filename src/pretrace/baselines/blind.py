@@ -27,17 +27,14 @@ from pretrace.baselines.classifiers import (
 from pretrace.errors import TextsError
 from pretrace.statistics.documents import FEW_DOCUMENTS, MEMBERS, NONMEMBERS, Grouping, Groups, link_documents
 from pretrace.statistics.resampling import group_bootstrap
-from pretrace.types import Bools, Corpus, Doubles, Estimate, Gap, Pair, Text, TextClassifier
+from pretrace.types import Bools, Corpus, Doubles, Gap, Pair, Text, TextClassifier
 
 CHUNK = 2_000
-_TELLING = 0.6
-"""AUC from which on the two classes of a benchmark are said to be told apart by their words."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BlindScores:
-    """The scores of the blind classifier: `scores` [texts], higher = member, or None where it could not be trained;
-    `note` says why, or what was left out of the training, in a sentence ("" when nothing)."""
+    """Scores of the blind classifier, [texts], higher = member, None where it was not trained; a `note` says why."""
 
     scores: Doubles | None
     note: str = ""
@@ -46,10 +43,9 @@ class BlindScores:
 def bag_of_words(
     texts: Sequence[str], members: Bools, groups: Groups, *, seed: int, unit: Unit = "words"
 ) -> BlindScores:
-    """Out-of-fold log-odds of membership from a logistic regression on lower-cased TF-IDF of words, word pairs and
-    punctuation that occur in two texts (characters in scripts without spaces), or with `unit` "form" on their
-    form. A text is judged by a classifier that learnt from no text of its group; log-odds are centred a fold
-    (`CrossFit.scores`)."""
+    """Out-of-fold log-odds of membership, centred a fold, from a logistic regression on lower-cased TF-IDF of words,
+    word pairs and punctuation in two texts (characters in scripts without spaces), or with `unit` "form" on their form;
+    a text is judged by what learnt from no text of its group."""
     reason = _too_few(members, Grouping.of(groups, members))
     if reason:
         return BlindScores(None, reason)
@@ -67,42 +63,6 @@ def bag_of_words(
             "by whole documents, and judged all of them."
         )
     return BlindScores(division.scores(_regression(words, texts, members, division.learnt)), note)
-
-
-@dataclass(frozen=True, slots=True)
-class BlindBaseline:
-    """The blind bag-of-words AUC with its 95% interval, None where there are too few texts; the AUC of the texts'
-    length; and a sentence."""
-
-    auc: tuple[float, float, float] | None
-    length_auc: tuple[float, float, float]
-    sentence: str
-
-    @property
-    def apart(self) -> bool:
-        return self.auc is not None and self.auc[1] > 0.5 and self.auc[0] >= _TELLING
-
-    def plain(self) -> dict[str, object]:
-        """For a card."""
-        return {
-            "bag_of_words_auc": None if self.auc is None else [round(value, 4) for value in self.auc],
-            "text_length_auc": [round(value, 4) for value in self.length_auc],
-            "tells_apart": self.apart,
-            "says": self.sentence,
-        }
-
-
-def blind_baseline(rows: Sequence[Mapping[str, object]], *, seed: int, why: str) -> BlindBaseline:
-    """How well words alone tell members from non-members of a benchmark (Das et al. 2024). `rows` have text, label
-    (1: member), id and group; `why` is what to bear in mind where they do. TextsError where one side is missing."""
-    texts, members = [str(row["text"]) for row in rows], np.array([row["label"] == 1 for row in rows])
-    groups = [str(row["group"]) or str(row["id"]) for row in rows]
-    judged = bag_of_words(texts, members, groups, seed=seed)
-    lengths = np.array([len(text) for text in texts], dtype=np.float64)
-    columns = [lengths] if judged.scores is None else [lengths, judged.scores]
-    spread = group_bootstrap(np.column_stack(columns), members, groups=groups, seed=seed, resamples=200).auc
-    auc = None if judged.scores is None else spread.widened(1, WIDENING).estimate(1)
-    return BlindBaseline(_figures(auc) if auc else None, _figures(spread.estimate(0)), _sentence(auc, why))
 
 
 def _regression(
@@ -141,24 +101,6 @@ def _too_few(members: Bools, grouping: Grouping) -> str:
     return ""
 
 
-def _figures(auc: Estimate) -> tuple[float, float, float]:
-    return auc.value, auc.low, auc.high
-
-
-def _sentence(auc: Estimate | None, why: str) -> str:
-    if auc is None:
-        return "Too few texts for a blind baseline: nobody can tell whether the two sides differ as texts."
-    known = f"AUC {auc.value:.3f} [{auc.low:.2f}, {auc.high:.2f}]"
-    if auc.low <= 0.5:
-        return f"A bag of words that never saw a model was not shown to tell the two sides apart ({known})."
-    if auc.value < _TELLING:
-        return f"A bag of words that never saw a model tells the two sides apart, but hardly ({known})."
-    return (
-        f"A bag of words that never saw a model tells the two sides apart ({known}): {why} "
-        "A membership score that does no better than this shows nothing about membership."
-    )
-
-
 LENGTH = "length"
 """The row that looks at the number of characters and nothing else."""
 _BELOW = (
@@ -183,8 +125,7 @@ def gap(
     documents. TextsError where texts or documents are too few or a side has no text of its own, ExpressionError for an
     unknown classifier.
     """
-    # Two files may number their rows alike: without a group, the same id is no sign of the same document.
-    texts = [_placed(text, "a") for text in a.texts] + [_placed(text, "b") for text in b.texts]
+    texts = _placed(a.texts, "a") + _placed(b.texts, "b")
     labels = np.arange(len(texts)) < len(a.texts)
     both = _TwoSets.of(texts, labels, (f"set A ({a.name})", f"set B ({b.name})"))
     shared = both.shared
@@ -253,35 +194,36 @@ class _TwoSets:
         grouping = Grouping.of(groups, labels)
         for name, mine, bit in zip(names, (labels, ~labels), (MEMBERS, NONMEMBERS), strict=True):
             if grouping.holding(bit) < 2:
-                named = {text.document for text, wanted in zip(texts, mine, strict=True) if wanted}
-                raise TextsError(_one_document(name, len(named)))
+                number = len({text.document for text, wanted in zip(texts, mine, strict=True) if wanted})
+                why = (
+                    f"the {number:,} documents of {name} all share texts with one another; leave out the texts that "
+                    "are repeated."
+                )
+                if number < 2:
+                    why = (
+                        f"all texts of {name} are from one document; give more documents, or name those there are in "
+                        "a group column."
+                    )
+                raise TextsError(f"a gap is learnt from some documents and measured on others, and {why}")
         return cls(tuple(text.text for text in texts), labels, groups)
 
     @property
     def shared(self) -> Bools:
         """Which texts are in the other set too, white space at the ends aside; empty ones count as both."""
         contents = [text.strip() for text in self.texts]
-        mine = {content for content, label in zip(contents, self.labels, strict=True) if label}
-        theirs = {content for content, label in zip(contents, self.labels, strict=True) if not label}
+        mine, theirs = (
+            {content for content, label in zip(contents, self.labels, strict=True) if bool(label) is side}
+            for side in (True, False)
+        )
         both = (mine & theirs) | {""}
         return np.array([content in both for content in contents], dtype=bool)
 
 
-def _placed(text: Text, side: str) -> Text:
-    """The text with a document's name of its own: its group's, on either side, or its side and id."""
-    return Text(text.id, text.text, group=f"group {text.group}" if text.group else f"{side} {text.id}")
-
-
-def _one_document(name: str, documents: int) -> str:
-    if documents < 2:
-        return (
-            f"a gap is learnt from some documents and measured on others, and all texts of {name} are from one "
-            "document; give more documents, or name those there are in a group column."
-        )
-    return (
-        f"a gap is learnt from some documents and measured on others, and the {documents:,} documents of {name} "
-        "all share texts with one another; leave out the texts that are repeated."
-    )
+def _placed(texts: Sequence[Text], side: str) -> list[Text]:
+    """The texts with document names of their own: two files may number their rows alike, so that without a group the
+    same id is no sign of the same document."""
+    names = (f"group {one.group}" if one.group else f"{side} {one.id}" for one in texts)
+    return [Text(one.id, one.text, group=name) for one, name in zip(texts, names, strict=True)]
 
 
 def _measured(

@@ -36,12 +36,8 @@ _Fit = Callable[[Bools], Callable[[Bools], Doubles]]
 """From the texts to learn from, bool [texts], to what gives the log-odds of others, bool [texts] to float64."""
 
 WIDENING = math.sqrt(2)
-"""Factor on the interval of a cross-fitted figure.
-
-Every pair of texts from different folds enters it twice: each teaches the classifier that judges the
-other. Without signal the variance is therefore twice what resampling fixed predictions shows. With a
-strong signal the factor is cautious.
-"""
+"""Factor on the interval of a cross-fitted figure: every pair of texts from different folds enters it twice, as each
+teaches the classifier of the other, so that without signal the variance is twice what resampling predictions shows."""
 
 FOLDS = 5
 FEWEST_TEXTS = 10
@@ -55,8 +51,7 @@ _READ_CHARACTERS = 20_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CrossFit:
-    """The fold of each text, [texts], and their number; the texts that may be `learnt` from, bool [texts]: all, or
-    whole documents up to the bounds above."""
+    """The fold of each text, [texts], their number, and the texts that may be `learnt` from, bool [texts]."""
 
     fold: Numbers
     folds: int
@@ -64,20 +59,19 @@ class CrossFit:
 
     @classmethod
     def of(cls, texts: Sequence[str], labels: Bools, groups: Groups, *, seed: int) -> CrossFit | None:
-        """The division of the documents, `groups`, into `FOLDS` folds, fewer where a label has fewer documents. None
-        where a part of it would lack one of the labels."""
-        grouping = Grouping.of(groups, labels)
+        """Documents in `FOLDS` folds, or as many as a label has documents; None where a part would lack a label."""
+        grouping, learnt = Grouping.of(groups, labels), np.ones(len(texts), dtype=bool)
         folds = min(FOLDS, grouping.fewest)
-        fold, learnt = grouped_folds(grouping, folds, seed), _learnt(texts, labels, groups, seed)
+        share = min(LEARNT_TEXTS / len(texts), LEARNT_CHARACTERS / max(1, _characters(texts)))
+        if share < 1:
+            learnt = grouped_split(groups, share, seed, labels=labels)
+        fold = grouped_folds(grouping, folds, seed)
         parts = [*(learnt & (fold != k) for k in range(folds)), np.ones(len(labels), dtype=bool)]
         return cls(fold, folds, learnt) if all(len(np.unique(labels[part])) == 2 for part in parts) else None
 
     def scores(self, fit: _Fit) -> Doubles:
-        """The log-odds of each text, float64 [texts].
-
-        They are centred a fold: a fold with more texts of a label than its training part had would be judged low as
-        a whole, and pooled AUCs would fall below 0.5 by chance alone.
-        """
+        """The log-odds of each text, float64 [texts], centred a fold: one with more texts of a label than its training
+        part had would be judged low as a whole, and pooled AUCs fall below 0.5 by chance."""
         scores = np.zeros(len(self.fold))
         for k in range(self.folds):
             mine = self.fold == k
@@ -86,12 +80,8 @@ class CrossFit:
         return scores
 
 
-def _learnt(texts: Sequence[str], labels: Bools, groups: Groups, seed: int) -> Bools:
-    characters = sum(min(len(text), _READ_CHARACTERS) for text in texts)
-    share = min(LEARNT_TEXTS / len(texts), LEARNT_CHARACTERS / max(1, characters))
-    if share >= 1:
-        return np.ones(len(texts), dtype=bool)
-    return grouped_split(groups, share, seed, labels=labels)
+def _characters(texts: Sequence[str]) -> int:
+    return sum(min(len(text), _READ_CHARACTERS) for text in texts)
 
 
 classifiers: Registry[TextClassifier] = Registry("text classifier")
@@ -114,11 +104,9 @@ Unit = Literal["words", "form"]
 
 
 class WordFeatures:
-    """TF-IDF of hashed words and word pairs, unit length: memory does not grow with the vocabulary. Or of the form.
-
-    Columns are what occurs in at least two of the texts; `learnt` holds their features, sparse [texts,
-    columns], or None without a column. No label is looked at, so it may see the texts of all folds.
-    """
+    """TF-IDF of hashed words and word pairs (or of the form), unit length, in memory that does not grow with the
+    vocabulary. Columns are what occurs in two texts; `learnt` are their features, sparse [texts, columns], or None. No
+    label is looked at."""
 
     def __init__(self, texts: Sequence[str], unit: Unit = "words") -> None:
         from sklearn.feature_extraction.text import TfidfTransformer
@@ -141,7 +129,7 @@ def _counts(texts: Sequence[str], unit: Unit) -> Any:
     words = unit == "words"
     count = HashingVectorizer(
         analyzer="word" if words else "char",
-        preprocessor=_read if words else describe_form,
+        preprocessor=(lambda text: _read(text).lower()) if words else describe_form,
         token_pattern=_TOKEN if words else None,
         ngram_range=(1, 2) if words else (1, 3),
         norm=None,
@@ -151,8 +139,7 @@ def _counts(texts: Sequence[str], unit: Unit) -> Any:
 
 
 class TextSubset(list[str]):
-    """Some `rows` of a set of texts, int64 [texts]; what was told of each text of the `whole` is `kept` for other
-    parts."""
+    """Some `rows` of a set of texts, int64; what was told of each text of the `whole` is `kept` for other parts."""
 
     def __init__(self, whole: Sequence[str], rows: Numbers, kept: list[Any] | None) -> None:
         super().__init__(whole[row] for row in rows.tolist())
@@ -161,8 +148,7 @@ class TextSubset(list[str]):
 
 def share_texts(texts: Sequence[str]) -> Callable[[Bools], TextSubset]:
     """What gives the parts of these texts, by the rows that are in them, bool [texts], to one classifier."""
-    characters = sum(min(len(text), _READ_CHARACTERS) for text in texts)
-    kept: list[Any] | None = [] if characters <= LEARNT_CHARACTERS else None
+    kept: list[Any] | None = [] if _characters(texts) <= LEARNT_CHARACTERS else None
     return lambda rows: TextSubset(texts, np.flatnonzero(rows), kept)
 
 
@@ -320,17 +306,17 @@ def _probability(logits: Doubles) -> Doubles:
 
 def _read(text: str) -> str:
     # A lone surrogate, which JSON can carry, has no UTF-8 form and would stop the hashing.
-    return text[:_READ_CHARACTERS].encode("utf-8", "replace").decode("utf-8").lower()
+    return text[:_READ_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
 
 
 def telling_words(
     first: Sequence[str], second: Sequence[str], number: int = 20
 ) -> list[tuple[str, float, float]]:
-    """The words, punctuation and white space whose shares of the documents differ most between two sets, each with both
-    shares, the clearest first (by the statistic of two proportions)."""
+    """Words and signs whose shares of documents differ most between two sets, by the statistic of two proportions."""
     found = re.compile(rf"{_TOKEN}|\s+")
     counts = [
-        Counter(word for text in side for word in set(found.findall(_read(text)))) for side in (first, second)
+        Counter(word for text in side for word in set(found.findall(_read(text).lower())))
+        for side in (first, second)
     ]
     n, m = len(first), len(second)
 
@@ -354,23 +340,17 @@ def describe_form(text: str) -> str:
     >>> describe_form("Two  words, 300 g")
     'Aa\ue020\ue020a,\ue0200\ue020a'
     """
-    read = text[:_READ_CHARACTERS].encode("utf-8", "replace").decode("utf-8").translate(_KINDS)
-    return _RUN.sub(lambda run: run[1] or run[2], read)
+    return _RUN.sub(lambda run: run[1] or run[2], _read(text).translate(_KINDS))
 
 
 class _Kinds(dict[int, str]):
     """What stands for a character in `describe_form`."""
 
     def __missing__(self, code: int) -> str:
-        kind = unicodedata.category(chr(code))
-        if chr(code).isspace():
-            made = chr(0xE000 + code % 0x1000)
-        else:
-            made = {"Ll": "a", "Lu": "A", "Lt": "A", "Mn": "m"}.get(
-                kind, {"L": "c", "N": "0"}.get(kind[0], chr(code))
-            )
-        self[code] = made
-        return made
+        kind, own = unicodedata.category(chr(code)), {"Ll": "a", "Lu": "A", "Lt": "A", "Mn": "m"}
+        made = own.get(kind, {"L": "c", "N": "0"}.get(kind[0], chr(code)))
+        self[code] = chr(0xE000 + code % 0x1000) if chr(code).isspace() else made
+        return self[code]
 
 
 _KINDS = _Kinds()
@@ -383,8 +363,7 @@ _MINILM = "minilm"
 
 @functools.lru_cache(maxsize=1)  # each fold of a comparison asks for the same model
 def open_embedder(model: str = _MINILM) -> _Embedder:
-    """The sentence-transformers model of a folder or hub id, or "minilm" from its package; MissingPackageError
-    without the extra `all`, ModelError where there is no such model."""
+    """The sentence-transformers model of a folder, hub id or "minilm"; MissingPackageError, or ModelError for none."""
     try:
         from sentence_transformers import SentenceTransformer
     except ImportError:
@@ -392,11 +371,10 @@ def open_embedder(model: str = _MINILM) -> _Embedder:
     where = str(_packaged()) if model == _MINILM else str(Path(model).expanduser())
     try:
         # Safetensors alone: a pickle can run any code when it is opened.
-        made = SentenceTransformer(where, model_kwargs={"use_safetensors": True})
+        return _Embedder(SentenceTransformer(where, model_kwargs={"use_safetensors": True}))
     except (OSError, ValueError, LookupError, RuntimeError) as error:
         reason = " ".join(str(error).split())[:300]
         raise ModelError(f"{model} could not be opened as a sentence-transformers model: {reason}") from None
-    return _Embedder(made)
 
 
 class _Embedder:

@@ -36,15 +36,15 @@ from pretrace.results.wording import say
 from pretrace.scoring import parts as shards
 from pretrace.scoring.detect import Options
 from pretrace.scoring.holdout import CorpusParts
-from pretrace.scoring.outlook import REPORT, SET_TEST, Workload
+from pretrace.scoring.outlook import REPORT, SET_TEST, Watch, Workload
 from pretrace.scoring.parts import UNREADABLE, ScoredRows
 from pretrace.scoring.plan import Models, with_texts
 from pretrace.scoring.settings import Companions, EvaluationSettings, ModelsSettings, Target
 from pretrace.settings import CONTROLS, Option, dry_run_option, like, option, requested_option
 from pretrace.types import Corpus, Situation, Verdict
-from pretrace.verdicts.expected import chance, expected_for, picture
+from pretrace.verdicts.expected import foresee
 from pretrace.verdicts.flag.built import flagged_rows
-from pretrace.verdicts.flag.flag import Asking, check_power, flag_rows, unscored
+from pretrace.verdicts.flag.flag import check_power, flag_rows, unscored
 from pretrace.verdicts.flag.planning import FLAGGING, BothSets, DetectionLimits, FlagPlan, FlagSettings
 
 KEY = "flagging"
@@ -83,7 +83,7 @@ def _finish(
     command: Mapping[str, Any],
     found: Mapping[str, Any] | None,
     *,
-    asking: Asking | None = None,
+    asking: tuple[Models, Watch] | None = None,
     unread: Sequence[Unreadable] = (),
     unreadable: int = 0,
 ) -> Reply:
@@ -190,7 +190,7 @@ def flag(
     both, sets = BothSets(stream, other), None
     if corpus is not None and known is not None:
         both = BothSets(GivenStream(corpus), GivenStream(known))
-        sets = Corpus(both.name, tuple(both.texts()), both.asked.source)
+        sets = both.corpus
     asked = {name: value for name, value in asdict(settings).items() if name != "plan"}
     found = {"found": command.found} if command.found else {}
     texts = TextsToScore(
@@ -226,7 +226,7 @@ def flag(
     scored = texts.score(models, settings.plan, options, REPORT + SET_TEST)
     if isinstance(scored, Reply):
         return scored
-    asking = Asking(models, Stages()) if settings.power else None
+    asking = (models, Stages()) if settings.power else None
     return finish(scored, model=models.target.name, asking=asking, unread=unread, unreadable=texts.unreadable)
 
 
@@ -254,14 +254,9 @@ class _FlagCommand:
 
     def foretold(self, work: Sequence[Workload], found: DetectionLimits, models: Models) -> Reply:
         """What would be asked of each model, and how likely the test of the set finds what was read."""
-
-        has = Situation(
-            documents=found.asked,
-            unseen=found.known,
-            parameters=float(models.target.facts.get("parameters") or 0),
-        )
-        likely = expected_for("flag", has)
-        return foretold(work, *(() if likely is None else (chance("flag", has), *picture(likely))))
+        size = float(models.target.facts.get("parameters") or 0)
+        has = Situation(documents=found.asked, unseen=found.known, parameters=size)
+        return foretold(work, *foresee("flag", has))
 
 
 def check_use(settings: FlagSettings, beside: Companions) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Literal
 
 from pretrace.report import facts
 from pretrace.report.frame import Section, fill
@@ -19,16 +17,20 @@ def of_verdict(verdict: Verdict) -> Section | None:
     """The other tests beside a verdict without an answer; nothing beside one that has an answer."""
     if EXIT_CODES[verdict.outcome] != EXIT_CODES["inconclusive"]:
         return None
-    target, texts = facts.of_model(verdict, "target"), _texts(verdict.settings)
-    has, made, command = _sized(verdict), verdict.test, facts.mapping(verdict.settings.get("command"))
-    if made != "flag" and not (made == "audit" and verdict.figures):
-        name = target.get("name")
-        return section(has, texts, name if isinstance(name, str) else verdict.model, made=made)
-    earlier = ""
-    if made == "audit":
-        made, earlier = _audited(figures_of(verdict), command.get("placebo"))
-    has = replace(has, access=_access(target))
-    return section(has, texts, verdict.model, names=_names(command.get("controls"), earlier), made=made)
+    target, command = facts.of_model(verdict, "target"), facts.mapping(verdict.settings.get("command"))
+    has, made, model, names = _sized(verdict), verdict.test, verdict.model, Names()
+    texts = command.get("texts") or facts.mapping(verdict.settings.get("corpus")).get("source")
+    if made == "flag" or (made == "audit" and verdict.figures):
+        earlier, controls = "", command.get("controls")
+        if made == "audit":
+            made, earlier = _audited(figures_of(verdict), command.get("placebo"))
+        given = controls if isinstance(controls, str) and controls else names.controls
+        names = replace(names, controls=given, earlier=earlier or names.earlier)
+        has = replace(has, access="logprobs" if target and not target.get("weights") else "weights")
+    elif isinstance(target.get("name"), str):
+        model = target["name"]
+    known = texts if isinstance(texts, str) and texts not in ("", "-") else names.texts
+    return section(has, known, model, names=names, made=made)
 
 
 def _sized(verdict: Verdict) -> Situation:
@@ -37,8 +39,7 @@ def _sized(verdict: Verdict) -> Situation:
 
 
 def foreseeable(verdict: Verdict) -> dict[str, object] | None:
-    """How likely a test like this one finds a single reading, and the picture of documents against copies; nothing
-    beside a verdict that has an answer, or a search."""
+    """How likely a test like this finds a single reading, with the picture; nothing beside an answer or a search."""
     if EXIT_CODES[verdict.outcome] != EXIT_CODES["inconclusive"] or not verdict.hypothesis:
         return None
     test = verdict.test
@@ -70,20 +71,3 @@ def _audited(own: AuditFigures, typed: object) -> tuple[str, str]:
     if earlier and isinstance(typed, list | tuple) and typed:
         return made, str(typed[0])
     return made, earlier
-
-
-def _names(controls: object, earlier: str) -> Names:
-    named = Names()
-    given = controls if isinstance(controls, str) and controls else named.controls
-    return replace(named, controls=given, earlier=earlier or named.earlier)
-
-
-def _texts(settings: Mapping[str, Any]) -> str:
-    corpus = facts.mapping(settings.get("corpus"))
-    found = facts.mapping(settings.get("command")).get("texts") or corpus.get("source")
-    return found if isinstance(found, str) and found not in ("", "-") else Names().texts
-
-
-def _access(target: Mapping[str, Any]) -> Literal["weights", "logprobs"]:
-    """Whether the weights were at hand; what an earlier version did not record counts as at hand."""
-    return "logprobs" if target and not target.get("weights") else "weights"

@@ -12,6 +12,7 @@ import numpy as np
 from pretrace.backends.serving.address import served_as
 from pretrace.report import wording
 from pretrace.report.wording import named
+from pretrace.results.wording import say
 from pretrace.types import Check, Measured, Run, Verdict
 
 UNNAMED = "a model the run does not name"
@@ -25,19 +26,23 @@ Part = tuple[str, list[tuple[str, str, bool]]]
 
 
 def mapping(found: Any) -> Mapping[str, Any]:
-    """What was found, if it is a mapping; nothing otherwise."""
     return found if isinstance(found, Mapping) else {}
 
 
 def flattened(settings: Mapping[str, Any], path: str = "", joint: str = ".") -> Iterator[tuple[str, str]]:
     """Every setting as (name, printed value), a part of another behind its name and the `joint`; a list of plain values
-    is one value.
-
-    >>> list(flattened({"model": {"name": "m", "layers": [1, 2]}, "seed": 0}))
-    [('model.name', 'm'), ('model.layers', '1, 2'), ('seed', '0')]
-    """
+    is one value, and parts of a table are numbered."""
     for key, value in settings.items():
-        yield from _setting(f"{path}{key}", value, joint)
+        name = f"{path}{key}"
+        if _is_table(value):
+            value = dict(enumerate(value, 1))
+        if isinstance(value, Mapping) and value:
+            yield from flattened(value, f"{name}{joint}", joint)
+        elif isinstance(value, list | tuple | set | frozenset | Mapping):
+            items = [_printed(item) for item in value]
+            yield name, ", ".join(sorted(items) if isinstance(value, set | frozenset) else items) or "none"
+        else:
+            yield name, _printed(value)
 
 
 def without_tables(facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -50,11 +55,7 @@ def without_tables(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def rows(facts: Mapping[str, Any], joint: str = ".") -> list[tuple[str, str]]:
-    """Every fact as (name, value), exactly as it was recorded.
-
-    >>> rows({"lora": {"rank": 32}, "temperature": 1.0})
-    [('lora.rank', '32'), ('temperature', '1.0')]
-    """
+    """Every fact as (name, value), exactly as it was recorded."""
     return [
         (name.replace("_", " "), cut(value, "the JSON file beside this page"))
         for name, value in flattened(facts, joint=joint)
@@ -62,20 +63,12 @@ def rows(facts: Mapping[str, Any], joint: str = ".") -> list[tuple[str, str]]:
 
 
 def rounded(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The same for figures: no more digits than a reader can use.
-
-    >>> rounded({"effective_pieces": 487.21931, "rejections": 12345, "found": {"whole": 3}, "p_of_sibling": 0.52571})
-    [('effective pieces', '487.2'), ('rejections', '12,345'), ('found: whole', '3'), ('p of sibling', '0.53')]
-    """
+    """The same for figures: no more digits than a reader can use."""
     return rows({name: _figure(value, name) for name, value in facts.items()}, joint=": ")
 
 
 def line(facts: Mapping[str, Any]) -> str:
-    """The figures in one line; nothing where there are none.
-
-    >>> line({"auc": 0.512345, "folds": 5})
-    'auc 0.5123 · folds 5'
-    """
+    """The figures in one line, "auc 0.5123 · folds 5"; nothing where there are none."""
     return " · ".join(f"{name} {value}" for name, value in rounded(facts))
 
 
@@ -92,8 +85,7 @@ def cut(value: str, file: str) -> str:
 
 
 def parts(settings: Mapping[str, Any], first: str, titles: Mapping[str, str]) -> list[Part]:
-    """The settings in tables: single ones under the title `first`, one for each model, one for each setting that has
-    parts, in the order in which they were recorded; those without rows are left out."""
+    """The settings in tables with a title: single ones first, then one a model, then one a setting that has parts."""
     if found := mapping(settings.get("found")):  # its texts have a section of their own
         settings = {**settings, "found": {key: found[key] for key in ("scan", "sha256") if key in found}}
     nested = {key: value for key, value in settings.items() if isinstance(value, Mapping) and value}
@@ -118,11 +110,7 @@ def sampled(run: Run) -> int:
 
 
 def served(settings: Mapping[str, Any]) -> list[str]:
-    """What servers could have done unseen, in a sentence for each kind of thing, of those models that stood behind one.
-
-    >>> served({"models": {"target": {"unseen": "The model answered from afar."}, "reference": {}}})
-    ['The model in question answered from afar.']
-    """
+    """What servers could have done unseen, in a sentence a kind of thing, of those models that stood behind one."""
     found: dict[str, list[str]] = {}
     for role, model in mapping(settings.get("models")).items():
         said = mapping(model).get("unseen")
@@ -139,11 +127,7 @@ def model_name(run: Run) -> str:
 
 def model_as_served(name: str, found: Mapping[str, Any]) -> tuple[str, tuple[tuple[str, bool], ...]]:
     """A model's name for page one, by what was recorded of it, and smaller lines, each with whether it is a code: the
-    address of its server, its revision, and the fingerprint of its weights.
-
-    >>> model_as_served("chat:https://host/v1#writer", {"weights": "unknown"})
-    ('writer', (('served at', False), ('https://host/v1', True), ('its weights are not known', False)))
-    """
+    address of its server, its revision, and the fingerprint of its weights."""
     own, url = served_as(name)
     own = str(found.get("served_model") or own or _UNNAMED_SERVED)
     server = str(found.get("server", ""))
@@ -177,7 +161,6 @@ def elsewhere(run: Run) -> bool:
 
 
 def control(run: Run) -> Measured | None:
-    """The strongest blind baseline of the evaluation, None where there is none."""
     blind = (row for row in compared(run) if row.kind == "blind")
     return max(blind, key=lambda row: row.auc.value, default=None)
 
@@ -206,25 +189,10 @@ def _is_table(value: Any) -> bool:
     return isinstance(value, list | tuple) and any(isinstance(item, Mapping | list | tuple) for item in value)
 
 
-def _setting(name: str, value: Any, joint: str) -> Iterator[tuple[str, str]]:
-    if isinstance(value, Mapping) and value:
-        yield from flattened(value, f"{name}{joint}", joint)
-    elif _is_table(value):
-        for number, item in enumerate(value, 1):
-            yield from _setting(f"{name}{joint}{number}", item, joint)
-    elif isinstance(value, list | tuple | set | frozenset | Mapping):
-        items = sorted(map(_printed, value)) if isinstance(value, set | frozenset) else map(_printed, value)
-        yield name, ", ".join(items) or "none"
-    else:
-        yield name, _printed(value)
-
-
 def _printed(value: Any) -> str:
     if value is None:
         return "none"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return str(value) or "(empty)"
+    return ("yes" if value else "no") if isinstance(value, bool) else str(value) or "(empty)"
 
 
 def _figure(value: Any, name: str = "") -> Any:
@@ -242,27 +210,16 @@ def _figure(value: Any, name: str = "") -> Any:
 
 
 def sentences(settings: Mapping[str, Any]) -> tuple[str, ...]:
-    """What page one says of the search; nothing where there was none.
-
-    >>> sentences({})
-    ()
-    """
+    """What page one says of the search; nothing where there was none."""
     found = mapping(settings.get("found"))
     if not found:
         return ()
-    counts, total = mapping(found.get("counts")), int(found.get("texts", 0))
+    counts = mapping(found.get("counts"))
+    unread = "not all of the corpus" in str(found.get("statement", "")).lower()
+    numbers = {"total": int(found.get("texts", 0)), **{n: int(counts.get(n, 0)) for n in ("whole", "part")}}
     where = ", ".join(named(str(one)) for one in found.get("corpus", ()))
-    ending = (
-        " Not all of it could be read."
-        if "not all of the corpus" in str(found.get("statement", "")).lower()
-        else ""
-    )
-    whole, part = (int(counts.get(name, 0)) for name in ("whole", "part"))
-    return (
-        f"These texts were also searched for in a corpus ({where}): {whole:,} of {total:,} stand in it whole or nearly "
-        f"whole, {part:,} in part.{ending} The search is evidence of its own: it is no part of this test or its "
-        "p-value. It says something of the model only if the model was trained on that corpus.",
-    )
+    ending = " Not all of it could be read." if unread else ""
+    return (say("report.searched", where=where, ending=ending, **numbers),)
 
 
 def shares(settings: Mapping[str, Any]) -> dict[str, str]:

@@ -31,8 +31,7 @@ _PALE = 0.32
 
 
 def neurons(layers: Sequence[Entry]) -> Figure:
-    """Member neurons of each layer upwards, non-member neurons downwards, a dot at their difference S;
-    layers that were not chosen are pale."""
+    """Member neurons of each layer upwards, others downwards, a dot at the difference S; layers not chosen are pale."""
     places = [entry["layer"] for entry in layers]
     opacity = [1.0 if entry["chosen"] else _PALE for entry in layers]
     with canvas(8.6, 2.7) as (figure, axes):

@@ -21,8 +21,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading, the name links use (letters and hyphens), and the markup beneath it. An `appendix` stands folded at
-    the end, and is not printed with the rest: a file of its own, beside the report, is for paper."""
+    """A heading, the name links use (letters and hyphens), and markup; an `appendix` stands folded at the end."""
 
     title: str
     anchor: str
@@ -69,8 +68,7 @@ def speaking(sections: Sections[Result], result: Result) -> tuple[Section, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ReportPage(Generic[Result]):
-    """How a kind of result is shown, as one HTML document: what its report is called, a list of sections in reading
-    order, and the template around them, with its own values."""
+    """How a kind of result is shown as one HTML document: heading, sections in order, and a template's values."""
 
     heading: Callable[[Result], str]
     sections: Sections[Result]
@@ -83,8 +81,7 @@ class ReportPage(Generic[Result]):
         return self.pages(result)[0](seal)
 
     def pages(self, result: Result) -> tuple[Callable[[str], str], Callable[[str], str] | None]:
-        """What makes the report of a seal, and the appendix as a document of its own, for paper; None without one. Both
-        hold the same sections, which are made once."""
+        """What makes the report of a seal, and the appendix as a document of its own, for paper; None without one."""
         made = speaking(self.sections, result)
         folded = [one for one in made if one.appendix]
 
@@ -97,8 +94,7 @@ class ReportPage(Generic[Result]):
 
 
 def fill(template: str, values: Mapping[str, Any], *, package: str = "") -> Markup:
-    """A template with its blanks filled: markup in which every other text is escaped. Templates are those of this
-    package, and of another `package` with a folder of templates, which come first."""
+    """A template filled in, all else escaped; those of another `package` with a folder of templates come first."""
     return Markup(_environment(package).get_template(template).render(values))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.style import Style
@@ -34,8 +35,7 @@ _TERMINAL = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class HeatStep:
+class HeatStep(NamedTuple):
     """One step of the scale: probabilities from `floor` up to the step before."""
 
     floor: float
@@ -57,8 +57,7 @@ _CEILINGS = tuple(math.log(step.floor) for step in STEPS[:-1])
 
 @dataclass(frozen=True, slots=True)
 class HeatSummary:
-    """One text in figures: tokens given, tokens the model predicted, their mean log-probability in nats
-    (None where nothing was predicted), the perplexity in words, and the most surprising tokens."""
+    """One text in figures: tokens, predicted ones, their mean in nats, the perplexity in words, the most surprising."""
 
     tokens: int
     predicted: int
@@ -84,10 +83,8 @@ def summarise(heat: Heat, *, most: int = 5) -> HeatSummary:
 
 
 def print_heat(heat: Heat, console: Console) -> None:
-    """Print a text's tokens by how surprising each was, then a legend and the figures.
-
-    Where the console has no colour, tokens below 1 in 1,000 stand in ⟦brackets⟧, below 1 in 10,000 in two.
-    """
+    """Print a text's tokens by how surprising each was, then a legend and the figures. Where the console has no colour,
+    tokens below 1 in 1,000 stand in ⟦brackets⟧, below 1 in 10,000 in two."""
     plain = console.no_color or console.color_system is None
     head = Line(named(heat.id), style="bold")
     if heat.note:
@@ -95,7 +92,13 @@ def print_heat(heat: Heat, console: Console) -> None:
     lines = [head, _body(heat, plain)]
     if len(heat.pieces) > MAX_PIECES:
         lines.append(Line(f"… the first {MAX_PIECES} of {wording.count(len(heat.pieces))} tokens"))
-    lines += [Line(), _legend(plain), _figures(summarise(heat))]
+    legend = Line("⟦token⟧ held less likely than 1 in 1,000, ⟦⟦token⟧⟧ than 1 in 10,000")
+    if not plain:
+        legend = Line("probability at least")
+        for step, style in list(zip(STEPS, _TERMINAL, strict=True))[1:]:
+            legend.append("  ")
+            legend.append(step.words, style)
+    lines += [Line(), legend, _figures(summarise(heat))]
     for line in lines:
         if console.options.ascii_only:
             # One character for one, so that the colours stay on their tokens.
@@ -111,30 +114,17 @@ def shown(piece: str) -> str:
 
 def _body(heat: Heat, plain: bool) -> Line:
     line = Line(overflow="fold")
-    for piece, logp in zip(heat.pieces[:MAX_PIECES], heat.logp[:MAX_PIECES], strict=True):
-        _append(line, shown(piece), heat_step(logp), plain)
+    for token, logp in zip(heat.pieces[:MAX_PIECES], heat.logp[:MAX_PIECES], strict=True):
+        piece, step = shown(token), heat_step(logp)
+        if not plain:
+            line.append(piece, Style(dim=True) if step is None else _TERMINAL[step])
+            continue
+        depth = max(0, (step or 0) - 3)
+        # The mark goes inside the space before a word and the line's end after it, where the eye looks for it.
+        core = piece.strip(" \n") or piece
+        before, _, after = piece.partition(core)
+        line.append(f"{before}{'⟦' * depth}{core}{'⟧' * depth}{after}")
     return line
-
-
-def _append(line: Line, piece: str, step: int | None, plain: bool) -> None:
-    if not plain:
-        line.append(piece, Style(dim=True) if step is None else _TERMINAL[step])
-        return
-    depth = max(0, (step or 0) - 3)
-    # The mark goes inside the space before a word and the line's end after it, where the eye looks for it.
-    core = piece.strip(" \n") or piece
-    before, _, after = piece.partition(core)
-    line.append(f"{before}{'⟦' * depth}{core}{'⟧' * depth}{after}")
-
-
-def _legend(plain: bool) -> Line:
-    if plain:
-        return Line("⟦token⟧ held less likely than 1 in 1,000, ⟦⟦token⟧⟧ than 1 in 10,000")
-    legend = Line("probability at least")
-    for step, style in list(zip(STEPS, _TERMINAL, strict=True))[1:]:
-        legend.append("  ")
-        legend.append(step.words, style)
-    return legend
 
 
 def _figures(summary: HeatSummary) -> Line:

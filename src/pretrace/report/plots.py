@@ -63,10 +63,8 @@ def strokes(rows: Sequence[Measured]) -> tuple[_Stroke, ...]:
 
 
 def roc(rows: Sequence[Measured], *, floor: float | None = None) -> Figure:
-    """The ROC curves of an evaluation with the chance line; on log-log axes from `floor` where one is given.
-
-    On log axes the false positive rate 0 is drawn at the left edge.
-    """
+    """The ROC curves of an evaluation with the chance line; on log-log axes from `floor` where one is given. On log
+    axes the false positive rate 0 is drawn at the left edge."""
     with canvas(4.3, 4.1) as (figure, axes):
         start = floor or 0.0
         diagonal = np.geomspace(floor, 1.0, 50) if floor else np.array([0.0, 1.0])
@@ -85,10 +83,8 @@ def roc(rows: Sequence[Measured], *, floor: float | None = None) -> Figure:
 
 
 def forest(rows: Sequence[Measured]) -> Figure:
-    """AUC of every row as a dot with its 95% interval, against chance and the strongest control.
-
-    A filled mark is one whose interval excludes 0.5; controls are diamonds.
-    """
+    """AUC of every row as a dot with its 95% interval, against chance and the strongest control. A filled mark is one
+    whose interval excludes 0.5; controls are diamonds."""
     with styled():
         figure, axes, places = _rows([row.name for row in rows], [1.0] * len(rows), [row.auc for row in rows])
         controls = [row.auc.value for row in rows if row.kind != "score"]
@@ -125,10 +121,8 @@ def across(
 
 def distribution(groups: Mapping[str, Doubles], *, own: float | None = None) -> Figure:
     """Histograms of one score, one a kind of text ("member", "nonmember", "unlabelled"), each of area one, and a line
-    at the value of a text of one's `own`.
-
-    Members are filled and the others outlined; values beyond `axis_range` are counted in the outermost bars.
-    """
+    at the value of a text of one's `own`. Members are filled and the others outlined; values beyond `axis_range` are
+    counted in the outermost bars."""
     values = {kind: np.clip(group, -LARGEST, LARGEST) for kind, group in groups.items() if len(group)}
     low, high = axis_range(np.concatenate([*values.values(), np.array([] if own is None else [own])]))
     bins = int(np.clip(np.sqrt(min(map(len, values.values()))) * 1.5, 8, 32))
@@ -158,8 +152,7 @@ def distribution(groups: Mapping[str, Doubles], *, own: float | None = None) -> 
 
 
 def save_vectors(figure: Figure, path: Path) -> None:
-    """Write a figure as PDF or SVG, as the path ends, whole or not at all; the same figure gives the same bytes.
-    OutputError where it cannot be written."""
+    """Write a figure as PDF or SVG, whole or not at all, the same bytes each time; OutputError where it cannot be."""
     form = path.suffix.removeprefix(".")
     undated = {"CreationDate": None} if form == "pdf" else {"Date": None}
 

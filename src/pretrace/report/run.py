@@ -91,12 +91,11 @@ def benchmark(run: Run) -> dict[str, Any] | None:
     card = facts.mapping(run.settings.get("texts")).get("card")
     if not isinstance(card, Mapping):
         return None
-    flaws = card.get("flaws") or ()
-    home = str(card.get("home") or "")
+    flaws, home = card.get("flaws") or (), str(card.get("home") or "")
     return {
         "title": str(card.get("title") or run.corpus),
         "what": str(card.get("what") or ""),
-        "flaws": [str(flaw) for flaw in flaws] if isinstance(flaws, list | tuple) else [str(flaws)],
+        "flaws": list(map(str, flaws)) if isinstance(flaws, list | tuple) else [str(flaws)],
         "facts": {name: str(card[key]) for key, name in _CARD.items() if card.get(key)},
         "link": home if _ADDRESS.fullmatch(home) else "",
     }
@@ -175,12 +174,10 @@ def curves(run: Run) -> dict[str, Any] | None:
         return None
     drawn = list(zip(rows, plots.strokes(rows), strict=True))
     # The logarithmic axes start at half of the smallest rate that a single text can make.
-    floor = 0.5 / max(10, evaluation.nonmembers, evaluation.members)
+    log = plots.roc(rows, floor=0.5 / max(10, evaluation.nonmembers, evaluation.members))
     return {
         "linear": to_svg(plots.roc(rows), name="roc", label="ROC curves, linear axes"),
-        "logarithmic": to_svg(
-            plots.roc(rows, floor=floor), name="roc-log", label="ROC curves, logarithmic axes"
-        ),
+        "logarithmic": to_svg(log, name="roc-log", label="ROC curves, logarithmic axes"),
         "drawn": [(row, stroke) for row, stroke in drawn if stroke.colour != plots.REST],
         "rest": sum(stroke.colour == plots.REST for _, stroke in drawn),
         "rest_colour": plots.REST,
@@ -211,17 +208,15 @@ def distributions(run: Run) -> dict[str, Any] | None:
     for number, score in enumerate(run.scores):
         whole = run.column(score)
         known = np.isfinite(whole)
-        column = whole[known]
-        found = {kind: run.median(score, _LABELS[kind]) for kind in kinds}
-        medians = [
-            f"median of {kind} texts {value:.4g}" for kind, value in found.items() if value is not None
-        ]
-        label = f"Histogram of {score}: {', '.join(medians)}"
+        column, (low, high) = whole[known], axis_range(whole[known])
+        found = ((kind, run.median(score, _LABELS[kind])) for kind in kinds)
+        medians = ", ".join(
+            f"median of {kind} texts {value:.4g}" for kind, value in found if value is not None
+        )
         figure = plots.distribution({kind: whole[known & masks[kind]] for kind in kinds})
-        low, high = axis_range(column)
+        drawn = to_svg(figure, name=f"histogram-{number}", label=f"Histogram of {score}: {medians}")
         beyond = int(((column < low) | (column > high)).sum())
-        texts = 0 if known.all() else len(column)
-        panels.append((score, to_svg(figure, name=f"histogram-{number}", label=label), beyond, texts))
+        panels.append((score, drawn, beyond, 0 if known.all() else len(column)))
     return {"panels": panels, "kinds": kinds, "colours": plots.KINDS, "sampled": sampled}
 
 
@@ -268,18 +263,17 @@ def skipped(run: Run) -> dict[str, Any]:
     }
 
 
-@section("What the numbers mean, and what they do not", "limits", "run/limits.html")
-def limits(run: Run) -> dict[str, Any]:
-    """What the numbers mean and what they do not, in plain words."""
-    strongest, elsewhere = facts.control(run), facts.elsewhere(run)
-    return {"run": run, "counts": counts(run), "strongest": strongest, "elsewhere": elsewhere}
+_APART = {"texts": ("card",), "fitted": ("losses", "hashes"), "adapter": ("losses", "hashes")}
+"""What has a section of its own."""
 
 
-@section("Settings", "settings", "run/settings.html", appendix=True)
-def settings(run: Run) -> dict[str, Any] | None:
+def _settings(run: Run) -> dict[str, Any] | None:
     """The settings as one table of names and values, in the order they were recorded: enough to make the run again."""
-    listed = {key: value for key, value in run.settings.items() if key != "given"}  # most say it again
-    told = {key: _without_sections(key, value) for key, value in listed.items()}
+    told = {key: value for key, value in run.settings.items() if key != "given"}  # most say it again
+    for key, apart in _APART.items():
+        if isinstance(told.get(key), Mapping):
+            kept = told[key] if key == "texts" else facts.without_tables(told[key])
+            told[key] = {name: fact for name, fact in kept.items() if name not in apart}
     rows = [
         (name, facts.cut(value, "run.json"), facts.is_code(value)) for name, value in facts.flattened(told)
     ]
@@ -287,9 +281,17 @@ def settings(run: Run) -> dict[str, Any] | None:
 
 
 SECTIONS: Sections[Run] = (
-    summary, benchmark, results, by_copies, controls, curves, comparisons, distributions, texts,
-    tokens, limits, fitted, skipped, settings,
-)  # fmt: skip
+    *(summary, benchmark, results, by_copies, controls, curves, comparisons, distributions, texts, tokens),
+    section("What the numbers mean, and what they do not", "limits", "run/limits.html")(
+        lambda run: {
+            "run": run,
+            "counts": counts(run),
+            "strongest": facts.control(run),
+            "elsewhere": facts.elsewhere(run),
+        }
+    ),
+    *(fitted, skipped, section("Settings", "settings", "run/settings.html", appendix=True)(_settings)),
+)
 """The sections of a run's report in reading order."""
 
 
@@ -300,12 +302,3 @@ PAGE = ReportPage(
     template="run/page.html",
 )
 render = PAGE.render
-
-
-def _without_sections(key: str, value: Any) -> Any:
-    if not isinstance(value, Mapping) or key not in ("texts", "fitted", "adapter"):
-        return value
-    if key == "texts":
-        return {name: fact for name, fact in value.items() if name != "card"}
-    found = facts.without_tables(value)
-    return {name: fact for name, fact in found.items() if name not in ("losses", "hashes")}

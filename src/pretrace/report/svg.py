@@ -76,21 +76,26 @@ def _undated() -> Iterator[None]:
 def to_svg(
     figure: Figure, *, name: str, label: str, titles: Mapping[str, Sequence[str]] | None = None
 ) -> Markup:
-    """The figure as an `<svg>` element for an HTML page; the same figure gives the same bytes.
-
-    `name` starts every identifier inside, so it must be unique in the page; `label` is read to those who cannot
-    see the plot. `titles` are those of single marks, which a browser shows beside the pointer, by the `gid` of
-    their line.
-    """
+    """The figure as an `<svg>` element for an HTML page; the same figure gives the same bytes. `name` starts every
+    identifier inside, so it must be unique in the page; `label` is read to those who cannot see the plot. `titles` are
+    those of single marks, which a browser shows beside the pointer, by the `gid` of their line."""
     raw = io.BytesIO()
     with styled(), _undated(), warnings.catch_warnings():
         # Only the width of a label is guessed without the glyph; the browser has the letters.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-        _laid_out(figure).print_svg(raw, metadata={"Date": None})
+        drawn: Any = FigureCanvasSVG(figure)
+        figure.set_dpi(72)  # an SVG's point
+        # the layout is settled here: `savefig` draws the whole figure once for that, and throws it away
+        if (layout := figure.get_layout_engine()) is not None:
+            layout.execute(figure)
+            figure.set_layout_engine("none")
+        drawn.print_svg(raw, metadata={"Date": None})
     root = ElementTree.fromstring(raw.getvalue())
     _strip(root)
     for line, words in (titles or {}).items():
-        _entitle(root, line, words)
+        group = next(one for one in root.iter() if one.get("id") == line)
+        for mark, word in zip([one for one in group.iter() if one.tag == "use"], words, strict=True):
+            ElementTree.SubElement(mark, "title").text = shown(word)
     _own_names(root, name)
     width, height = root.get("width", ""), root.get("height", "")
     root.attrib.clear()
@@ -100,20 +105,8 @@ def to_svg(
     return Markup(ElementTree.tostring(root, encoding="unicode"))  # escaped by ElementTree
 
 
-def _laid_out(figure: Figure) -> Any:
-    """The figure's canvas, its layout settled: `savefig` draws the whole figure once for that, and throws it away."""
-    drawn = FigureCanvasSVG(figure)
-    figure.set_dpi(72)  # an SVG's point
-    layout = figure.get_layout_engine()
-    if layout is not None:
-        layout.execute(figure)
-        figure.set_layout_engine("none")
-    return drawn
-
-
 def _strip(element: ElementTree.Element) -> None:
-    """Drop metadata, style sheets, namespaces and the white space between elements, and write styles as attributes,
-    which every policy of a page allows, in place."""
+    """Drop metadata, style sheets, namespaces and white space, and write styles as attributes, in place."""
     element.tag = _local(element.tag)
     element.attrib = {_local(key): " ".join(value.split()) for key, value in element.attrib.items()}
     styles = [one.partition(":") for one in element.attrib.pop("style", "").split(";")]
@@ -126,13 +119,6 @@ def _strip(element: ElementTree.Element) -> None:
             element.remove(child)
         else:
             _strip(child)
-
-
-def _entitle(root: ElementTree.Element, line: str, words: Sequence[str]) -> None:
-    """Give each mark of a line its title, in place."""
-    group = next(one for one in root.iter() if one.get("id") == line)
-    for mark, word in zip([one for one in group.iter() if one.tag == "use"], words, strict=True):
-        ElementTree.SubElement(mark, "title").text = shown(word)
 
 
 def _own_names(root: ElementTree.Element, name: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
@@ -28,9 +28,7 @@ _LATEX = {
 
 def format_table(run: Run, form: Form) -> str:
     """The figures of each score and control with 95% intervals over documents; the best score of each column is bold.
-
-    LaTeX is a `tabular` with the rules of booktabs. OutputError where the run was not measured.
-    """
+    LaTeX is a `tabular` with the rules of booktabs. OutputError where the run was not measured."""
     found = _measured(run)
     latex = form == "latex"
     best = {
@@ -50,21 +48,24 @@ def format_table(run: Run, form: Form) -> str:
     heads = ["score", *(_escape(title, latex) for title in _COLUMNS)]
     sides = f"{found.members:,} members, {found.nonmembers:,} non-members"
     said = f"{run.corpus}: {sides}, {found.groups:,} documents; 95% intervals"
-    return (_to_latex if latex else _to_markdown)(heads, rows, _escape(said, latex))
+    said = _escape(said, latex)
+    if not latex:
+        every = (heads, ["---", *["---:"] * (len(heads) - 1)], *rows)
+        return "\n".join((*(f"| {' | '.join(row)} |" for row in every), "", said))
+    first, *lines = (" & ".join(row) + r" \\" for row in (heads, *rows))
+    begin = r"\begin{tabular}{l" + "r" * (len(heads) - 1) + "}"
+    ruled = (begin, r"\toprule", first, r"\midrule", *lines, r"\bottomrule")
+    return "\n".join((f"% {said}", *ruled, r"\end{tabular}"))
 
 
 def save_figures(run: Run, folder: str | Path) -> tuple[Path, ...]:
-    """Write the ROC curves (linear and logarithmic) and the AUCs with intervals to `folder`, each as PDF and as SVG;
-    the paths. OutputError where the run was not measured, or the folder is there already or cannot be written."""
+    """Write ROC curves and AUCs as PDF and SVG to a new `folder`; OutputError where it is there or nothing was
+    measured."""
     from pretrace.report import plots
 
     found = _measured(run)
     rows, floor = found.rows, 0.5 / max(10, found.nonmembers, found.members)
-    figures = {
-        "roc": plots.roc(rows),
-        "roc-log": plots.roc(rows, floor=floor),
-        "auc": plots.forest(rows),
-    }
+    figures = {"roc": plots.roc(rows), "roc-log": plots.roc(rows, floor=floor), "auc": plots.forest(rows)}
     names = [f"{name}.{ending}" for name in figures for ending in ("pdf", "svg")]
     with new_folder(Path(folder)) as partial:
         for name in names:
@@ -93,20 +94,3 @@ def _escape(text: str, latex: bool) -> str:
     if latex:
         return "".join(_LATEX.get(sign, sign) for sign in text)
     return re.sub(r"([\\`*_|<\[\]])", r"\\\1", text)
-
-
-def _to_latex(heads: Sequence[str], rows: Sequence[Sequence[str]], said: str) -> str:
-    lines = [" & ".join(row) + r" \\" for row in (heads, *rows)]
-    return "\n".join(
-        (
-            f"% {said}",
-            r"\begin{tabular}{l" + "r" * (len(heads) - 1) + "}",
-            *(r"\toprule", lines[0], r"\midrule", *lines[1:], r"\bottomrule"),
-            r"\end{tabular}",
-        )
-    )
-
-
-def _to_markdown(heads: Sequence[str], rows: Sequence[Sequence[str]], said: str) -> str:
-    lines = [f"| {' | '.join(row)} |" for row in (heads, ["---", *["---:"] * (len(heads) - 1)], *rows)]
-    return "\n".join((*lines, "", said))

@@ -18,14 +18,14 @@ from markupsafe import Markup
 
 from pretrace.backends.serving.address import called
 from pretrace.report import advice, facts, wording
-from pretrace.report.frame import ReportPage, Section, Sections, fill, section, speaking, titled
+from pretrace.report.frame import ReportPage, Sections, fill, section, speaking, titled
 from pretrace.report.svg import to_svg
 from pretrace.report.verdict_plots import against_chance, draw_own, p_values, power_curve, strength
 from pretrace.report.wording import named, plural
-from pretrace.results.wording import sentences_of
+from pretrace.results.wording import say, sentences_of
 from pretrace.types import AuditFigures, Bools, Check, Doubles, Pair, Power, Verdict
 from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, figures_of, pairs_of
-from pretrace.verdicts.audit.designs import ALIKE, widest_gap
+from pretrace.verdicts.audit.planning import ALIKE, widest_gap
 from pretrace.verdicts.flag.built import expected, set_test, tried, whole
 from pretrace.verdicts.outcome import SECOND
 
@@ -66,8 +66,7 @@ class IdentityRow(NamedTuple):
 
 
 def kind_of(verdict: Verdict) -> str:
-    """Whose page a verdict has: "audit", "flags", or "verdict" for every other test, and for an audit that was refused
-    and has no design."""
+    """Whose page a verdict has: "audit", "flags", or "verdict" for every other test and for a refused audit."""
     return {"audit": "audit", "flag": "flags"}.get(verdict.test, "verdict") if verdict.figures else "verdict"
 
 
@@ -82,7 +81,7 @@ def first_page(verdict: Verdict) -> Markup:
         "title": titles[0] if titles else "",
         "failed": failed,
         "others": sorted(others, key=lambda one: one.status == "not run"),
-        "why": why_inconclusive(verdict, failed),
+        "why": _why_inconclusive(verdict, failed),
         "withheld": facts.rejected(verdict) and verdict.outcome == "inconclusive",
         "advised": wording.once(verdict.advice),
         "served": (*facts.served(verdict.settings), *facts.sentences(verdict.settings)),
@@ -91,15 +90,12 @@ def first_page(verdict: Verdict) -> Markup:
     }
     values |= {"audit": _of_audit, "flags": _of_flagging, "verdict": _of_test}[kind](verdict, values)
     title = values["title"]
-    return fill(
-        f"{kind}/first.html",
-        {**values, "statement": wording.after(verdict.statement, title and f"{title}: ")},
-    )
+    values["statement"] = wording.after(verdict.statement, title and f"{title}: ")
+    return fill(f"{kind}/first.html", values)
 
 
-def why_inconclusive(verdict: Verdict, failed: Sequence[tuple[Check, str]]) -> tuple[str, ...]:
-    """Why a verdict is inconclusive, for the box of the answer: each failed check with its reason, in full, as the
-    first sentence alone may say the opposite, and what else withheld it; where nothing did, the reasons as they are."""
+def _why_inconclusive(verdict: Verdict, failed: Sequence[tuple[Check, str]]) -> tuple[str, ...]:
+    """Why a verdict is inconclusive: each failed check in full, and what else withheld it; else its reasons."""
     told = [f"{check.title}: no. {words}" for check, words in failed]
     others = [one for one in verdict.reasons if not any(one.startswith(check.title) for check, _ in failed)]
     if facts.rejected(verdict):  # then what the test gave is no reason
@@ -109,13 +105,14 @@ def why_inconclusive(verdict: Verdict, failed: Sequence[tuple[Check, str]]) -> t
 
 
 def _of_test(verdict: Verdict, shared: Mapping[str, Any]) -> dict[str, Any]:
+    withheld = shared["withheld"]
     return {
-        "why": shared["why"] if shared["withheld"] else (),
+        "why": shared["why"] if withheld else (),
         "rows": tuple(identity(verdict)),
         "reasons": wording.once(verdict.reasons, verdict.trust),
         "second": next((check for check in verdict.checks if check.name == SECOND), None),
         "drawn": drawn(verdict),
-        "often": wording.often(verdict.p) if verdict.p is not None and not shared["withheld"] else "",
+        "often": wording.often(verdict.p) if verdict.p is not None and not withheld else "",
     }
 
 
@@ -167,93 +164,79 @@ def _of_flagging(flagged: Verdict, shared: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def who_asked(verdict: Verdict, made: str) -> Iterator[IdentityRow]:
+def _asked(verdict: Verdict, made: str) -> Iterator[IdentityRow]:
     """Give the rows of when the test, audit or search was `made`, and for whom."""
     yield IdentityRow(f"Date of the {made}", when(verdict.settings.get("time")))
     yield IdentityRow("Requested by", verdict.statements.get("requested_by") or UNSTATED)
 
 
+def _model(label: str, name: str, recorded: object, *notes: str) -> IdentityRow:
+    own, marks = facts.model_as_served(name, facts.mapping(recorded))
+    return IdentityRow(label, own, (*((note, False) for note in notes), *marks))
+
+
 def identity(verdict: Verdict) -> Iterator[IdentityRow]:
     """The date, who asked, the model, and the texts."""
-    said, corpus = verdict.statements, facts.mapping(verdict.settings.get("corpus"))
-    made = "test" if verdict.hypothesis else "search"
-    yield from who_asked(verdict, made)
-    models = facts.mapping(verdict.settings.get("models"))
+    made, models = "test" if verdict.hypothesis else "search", facts.mapping(verdict.settings.get("models"))
+    yield from _asked(verdict, made)
     if verdict.model:
-        target = facts.mapping(models.get("target"))
-        yield IdentityRow("Model in question", *facts.model_as_served(verdict.model, target))
+        yield _model("Model in question", verdict.model, models.get("target"))
+    unasked = any(check.name == SECOND and check.status == "not run" for check in verdict.checks)
     for title, role in (("Second model", "placebo"), ("Reference model", "reference")):
         for key, one in models.items():
             if key.partition(" ")[0] == role and (name := facts.mapping(one).get("name")):
-                own, marks = facts.model_as_served(str(name), facts.mapping(one))
-                unasked = role == "placebo" and any(
-                    check.name == SECOND and check.status == "not run" for check in verdict.checks
-                )
-                yield IdentityRow(title, own, ((("not asked", False),) if unasked else ()) + marks)
-    if said.get("placebo"):
-        yield IdentityRow("How it is known not to have seen the texts", said["placebo"])
-    yield IdentityRow(
-        "Texts",
-        f"{verdict.corpus}, {wording.plural(verdict.units, verdict.unit)} in the {made}",
-        hash_of(corpus),
-    )
+                notes = ("not asked",) if unasked and role == "placebo" else ()
+                yield _model(title, str(name), one, *notes)
+    if said := verdict.statements.get("placebo"):
+        yield IdentityRow("How it is known not to have seen the texts", said)
+    counted = f"{verdict.corpus}, {plural(verdict.units, verdict.unit)} in the {made}"
+    yield IdentityRow("Texts", counted, _hash_of(verdict, "corpus"))
     if verdict.register:
-        first, *others = verdict.register
-        yield IdentityRow(
-            "Tests of these texts",
-            wording.plain(first),
-            tuple((named(wording.plain(one)), False) for one in others[:_MOST_TESTS]),
-        )
+        first, *others = map(wording.plain, verdict.register)
+        more = tuple((named(one), False) for one in others[:_MOST_TESTS])
+        yield IdentityRow("Tests of these texts", first, more)
 
 
 def _identity_of_audit(audit: Verdict) -> Iterator[IdentityRow]:
     """The date, who asked, the model, those it is compared with, the texts and the control documents."""
-    own, target = figures_of(audit), facts.of_model(audit, "target")
-    yield from who_asked(audit, "audit")
-    yield IdentityRow("Model in question", *facts.model_as_served(audit.model, target))
+    own, grades = figures_of(audit), sentences_of("report.grades")
+    yield from _asked(audit, "audit")
+    yield _model("Model in question", audit.model, facts.of_model(audit, "target"))
     used = [placebo for placebo in own.placebos if placebo.grade != "other" or len(own.placebos) == 1]
-    if not used:
-        yield IdentityRow("Compared with", "no other model")
+    parts = facts.mapping(audit.settings.get("models")).items()
+    found = [facts.mapping(part) for role, part in parts if str(role).startswith("placebo")]
     for placebo in used:
-        parts = facts.mapping(audit.settings.get("models")).items()
-        found = [facts.mapping(part) for role, part in parts if str(role).startswith("placebo")]
-        recorded = {**placebo.facts, **next((one for one in found if one.get("name") == placebo.name), {})}
-        name, marks = facts.model_as_served(placebo.name, recorded)
-        yield IdentityRow(
-            "Compared with", name, ((sentences_of("report.grades")[placebo.grade], False), *marks)
-        )
+        recorded = next((one for one in found if one.get("name") == placebo.name), {})
+        yield _model("Compared with", placebo.name, {**placebo.facts, **recorded}, grades[placebo.grade])
     if used:
         label = f"How {'it' if len(used) == 1 else 'each'} is known not to have seen the texts"
         yield IdentityRow(label, audit.statements.get("placebo") or UNSTATED)
+    else:
+        yield IdentityRow("Compared with", "no other model")
     sides = ((SUSPECT, "Suspect texts", "document"), (CONTROL, "Control documents", "control document"))
     for side, label, noun in sides:
         if side == CONTROL and own.design == "placebos":
             yield IdentityRow(label, "none")
             return
         counted = f"{plural(len(documents_of(audit, side)[0]), noun)}, each listed in documents.csv"
-        part = facts.mapping(audit.settings.get("corpus" if side == SUSPECT else "heldout"))
-        yield IdentityRow(label, counted, hash_of(part))
+        yield IdentityRow(label, counted, _hash_of(audit, "corpus" if side == SUSPECT else "heldout"))
     yield IdentityRow("Where they come from", audit.statements.get("controls") or UNSTATED)
 
 
 def _identity_of_flagging(flagged: Verdict) -> Iterator[IdentityRow]:
     """The date, who asked, the models, the texts and the known non-members."""
-    settings, counts = flagged.settings, flagged.figures["counts"]
-    yield from who_asked(flagged, "flagging")
-    for role, one in facts.mapping(settings.get("models")).items():
-        label = sentences_of("report.flag_roles").get(role, f"{role[:1].upper()}{role[1:]} model")
-        yield IdentityRow(
-            label, *facts.model_as_served(str(facts.mapping(one).get("name", "")), facts.mapping(one))
-        )
-    sides = (
-        ("Texts", "texts", "texts", "documents"),
-        ("Known non-members", "nonmembers", "known", "known_documents"),
-    )
-    for label, part, texts_, documents in sides:
-        recorded = facts.mapping(settings.get(part))
-        of = f" of {plural(counts[documents], 'document')}" if counts[documents] < counts[texts_] else ""
-        name = flagged.corpus if part == "texts" else flagged.figures["nonmembers"]
-        yield IdentityRow(label, f"{named(name)}, {plural(counts[texts_], 'text')}{of}", hash_of(recorded))
+    counts, roles = flagged.figures["counts"], sentences_of("report.flag_roles")
+    yield from _asked(flagged, "flagging")
+    for role, one in facts.mapping(flagged.settings.get("models")).items():
+        label = roles.get(role, f"{role[:1].upper()}{role[1:]} model")
+        yield _model(label, str(facts.mapping(one).get("name", "")), one)
+    for label, part, name, texts, documents in (
+        ("Texts", "texts", flagged.corpus, "texts", "documents"),
+        ("Known non-members", "nonmembers", flagged.figures["nonmembers"], "known", "known_documents"),
+    ):
+        of = f" of {plural(counts[documents], 'document')}" if counts[documents] < counts[texts] else ""
+        counted = f"{named(name)}, {plural(counts[texts], 'text')}{of}"
+        yield IdentityRow(label, counted, _hash_of(flagged, part))
 
 
 def when(found: object) -> str:
@@ -272,15 +255,14 @@ def when(found: object) -> str:
     return f"{day}, {moment:%H:%M} {moment.tzname() or ''}".strip()
 
 
-def hash_of(texts: Mapping[str, Any]) -> tuple[tuple[str, bool], ...]:
+def _hash_of(verdict: Verdict, part: str) -> tuple[tuple[str, bool], ...]:
     """The hash of some texts, by what was recorded of them; nothing where it was not."""
-    found = texts.get("sha256")
+    found = facts.mapping(verdict.settings.get(part)).get("sha256")
     return (("SHA-256 of the texts:", False), (named(found), True)) if isinstance(found, str) else ()
 
 
 def _told_apart(own: AuditFigures) -> str:
-    """How often a program that sees only texts tells a suspect text from a control document, by the classifier that
-    decides; empty where it is not known, or there are none."""
+    """How often a program that sees only texts tells both sides apart, by the deciding classifier; "" if unknown."""
     deciding = widest_gap(own.plan.gaps, (ALIKE,)) if own.plan else None
     if own.design == "placebos" or deciding is None:
         return ""
@@ -300,15 +282,8 @@ def _ahead(found: Doubles, others: Doubles) -> float | None:
 
 def drawn(verdict: Verdict) -> list[tuple[Markup, str]]:
     """The figures and their captions: the test's own, and the result against chance."""
-    found = draw_own(verdict)
-    if verdict.null is not None:
-        caption = (
-            "The hill shows what chance alone gives for texts that were not used. The mark is what this model gave. At "
-            "the line and beyond lie the results that chance gives in at most "
-            f"{wording.share(verdict.level)} of such tests."
-        )
-        found.append((_hill(verdict, THIS), caption))
-    return found
+    hill = [(_hill(verdict, THIS), say("report.drawn.hill", level=wording.share(verdict.level)))]
+    return draw_own(verdict) + (hill if verdict.null is not None else [])
 
 
 def _hill(verdict: Verdict, this: str) -> Markup:
@@ -326,20 +301,14 @@ def _hill(verdict: Verdict, this: str) -> Markup:
 
 def _curve(verdict: Verdict, found: Power, name: str, this: str) -> str:
     """The power by the number of units; nothing where it was not measured at several."""
+    if not found.curve:
+        return ""
     shares = ", ".join(f"{share:.0%} with {plural(number, verdict.unit)}" for number, share in found.curve)
-    label = f"Probability of seeing the planted texts: {shares}."
-    drawn = found.curve and power_curve(found, verdict.units, this=this, unit=verdict.unit)
-    return to_svg(drawn, name=name, label=label) if drawn else ""
+    figure = power_curve(found, verdict.units, this=this, unit=verdict.unit)
+    return to_svg(figure, name=name, label=f"Probability of seeing the planted texts: {shares}.")
 
 
 # The technical part: sections of every verdict, then those of audits, of flaggings and of single tests.
-
-
-@section("The checks", "checks", "checks.html")
-def checks(verdict: Verdict) -> dict[str, Any] | None:
-    """Show each check with its figures, in the order in which they were made."""
-    made = facts.checks(verdict)
-    return {"checks": made} if made else None
 
 
 @section("What a search found of these texts", "searched", "searched.html")
@@ -366,68 +335,34 @@ def repeating(verdict: Verdict) -> dict[str, Any] | None:
 
 
 def _timed(timings: Mapping[str, Any]) -> dict[str, Any]:
-    seconds = {
+    numbers = {
         key: value
         for key, value in timings.items()
         if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e9
     }
-    said = {**timings, **{key: wording.duration(value) for key, value in seconds.items()}}
-    return said | ({"all": wording.duration(sum(seconds.values()))} if len(seconds) > 1 else {})
+    every = {"all": sum(numbers.values())} if len(numbers) > 1 else {}
+    return {**timings, **{key: wording.duration(value) for key, value in {**numbers, **every}.items()}}
 
 
-@section("The test", "test", "audit/test.html")
-def _test_of_audit(audit: Verdict) -> dict[str, Any]:
-    """What was set beforehand, what was found, and the sentences that lead from there to the answer."""
-    controls, own = len(documents_of(audit, CONTROL)[0]), figures_of(audit)
-    sensitivity = own.sensitivity if facts.rejected(audit) else None
-    return {"audit": audit, "own": own, "controls": controls, "sensitivity": sensitivity}
-
-
-@section("The plan", "plan", "audit/plan.html", appendix=True)
-def plan(audit: Verdict) -> dict[str, Any] | None:
-    """What the audit could answer, settled before any model read the texts; nothing where no plan was recorded."""
-    made = figures_of(audit).plan
-    return {"plan": made} if made else None
-
-
-@section(
-    lambda audit: f"The placebo{'s' * (len(figures_of(audit).placebos) > 1)}", "placebo", "audit/placebo.html"
-)
-def placebo(audit: Verdict) -> dict[str, Any]:
-    """The models that the target is compared with, their grades, or what it means that there are none."""
-    return {"own": figures_of(audit), "said": audit.statements.get("placebo")}
-
-
-@section("What innocent models showed", "leans", "audit/leans.html")
-def leans(audit: Verdict) -> dict[str, Any] | None:
+def _leans(audit: Verdict) -> dict[str, Any] | None:
     """What innocent models showed where it was measured, the largest first; nothing where it was not."""
     own = figures_of(audit)
     words = wording.beside_leans(own.leans, audit.effect, own.margin)
     return {"leans": own.leans, "margin": own.margin, "words": words} if own.leans else None
 
 
-@section("What the audit could have seen", "power", "audit/power.html")
 def _power_of_audit(audit: Verdict) -> dict[str, Any] | None:
-    """The power at each exposure that was tried, the lightest first, with its curve; or what it means that it was not
-    measured. Nothing beside a result without one."""
+    """The power at each exposure that was tried, the lightest first; nothing beside a result without one."""
     tried = _tried(audit)
     if not tried and facts.rejected(audit):
         return None
-    shown = [
-        (one, _curve(audit, one, f"power{place or ''}", "this audit")) for place, one in enumerate(tried)
-    ]
+    numbered = enumerate(tried)
+    shown = [(one, _curve(audit, one, f"power{place or ''}", "this audit")) for place, one in numbered]
     return {"audit": audit, "powers": shown}
 
 
 def _tried(audit: Verdict) -> tuple[Power, ...]:
     return figures_of(audit).powers or ((audit.planted,) if audit.planted else ())
-
-
-@section("The texts without the model", "gap", "audit/gap.html", appendix=True)
-def gap(audit: Verdict) -> dict[str, Any] | None:
-    """How far classifiers that saw texts alone tell the two sides apart; nothing where none was asked."""
-    own = figures_of(audit)
-    return {"own": own} if own.gaps else None
 
 
 @section("The generated texts", "texts", "audit/texts.html", appendix=True)
@@ -449,12 +384,6 @@ def variants(audit: Verdict) -> dict[str, Any]:
     entries = [] if audit.register or not isinstance(earlier, list | tuple) else earlier
     told = [facts.line(entry) if isinstance(entry, Mapping) else str(entry) for entry in entries]
     return {"variants": figures_of(audit).variants, "register": audit.register, "earlier": told}
-
-
-@section("What this audit cannot say", "limits", "audit/limits.html")
-def _limits_of_audit(audit: Verdict) -> dict[str, Any]:
-    """What an audit of this design and outcome cannot say."""
-    return {"own": figures_of(audit), "power": audit.planted is not None or not facts.rejected(audit)}
 
 
 def _spaced(pairs: Sequence[Pair], number: int) -> Sequence[Pair]:
@@ -514,22 +443,6 @@ def _numbers(flagged: Verdict) -> dict[str, Any]:
         "table": "flags/" if flagged.figures.get("whole") else "flags.csv",
         "test": test,
     }
-
-
-@section(lambda found: "The test" if found.hypothesis else "The search", "test", "verdict/test.html")
-def deciding_test(verdict: Verdict) -> dict[str, Any]:
-    """Hypothesis, statistic, and the sentences that lead to the answer."""
-    return {"verdict": verdict, "figures": facts.without_tables(verdict.figures)}
-
-
-@section("What it would have seen", "power", "verdict/power.html")
-def power(verdict: Verdict) -> dict[str, Any] | None:
-    """What the test would have seen, where that was measured."""
-    found = verdict.planted
-    if found is None:
-        return None
-    curve = _curve(verdict, found, "power", THIS)
-    return {"power": found, "curve": curve, "verdict": verdict}
 
 
 @section("The tables", "tables", "verdict/tables.html", appendix=True)
@@ -603,26 +516,71 @@ def _cells(values: tuple[str, ...] | Doubles | Bools) -> list[str]:
     ]
 
 
-SECTIONS: Mapping[str, Sections[Verdict]] = {
-    "audit": (
-        *(_test_of_audit, placebo, leans, checks, _power_of_audit, searched, variants, _limits_of_audit),
-        *(plan, gap, generated, repeating, advice.of_verdict),
+_CHECKED = section("The checks", "checks", "checks.html")(
+    lambda verdict: {"checks": facts.checks(verdict)} if facts.checks(verdict) else None
+)
+_OF_AUDIT: Sections[Verdict] = (
+    section("The test", "test", "audit/test.html")(
+        lambda audit: {
+            "audit": audit,
+            "own": figures_of(audit),
+            "controls": len(documents_of(audit, CONTROL)[0]),
+            "sensitivity": figures_of(audit).sensitivity if facts.rejected(audit) else None,
+        }
     ),
+    section(
+        lambda audit: f"The placebo{'s' * (len(figures_of(audit).placebos) > 1)}",
+        "placebo",
+        "audit/placebo.html",
+    )(lambda audit: {"own": figures_of(audit), "said": audit.statements.get("placebo")}),
+    section("What innocent models showed", "leans", "audit/leans.html")(_leans),
+    _CHECKED,
+    section("What the audit could have seen", "power", "audit/power.html")(_power_of_audit),
+    searched,
+    variants,
+    section("What this audit cannot say", "limits", "audit/limits.html")(
+        lambda audit: {
+            "own": figures_of(audit),
+            "power": audit.planted is not None or not facts.rejected(audit),
+        }
+    ),
+    section("The plan", "plan", "audit/plan.html", appendix=True)(
+        lambda audit: {"plan": figures_of(audit).plan} if figures_of(audit).plan else None
+    ),
+    section("The texts without the model", "gap", "audit/gap.html", appendix=True)(
+        lambda audit: {"own": figures_of(audit)} if figures_of(audit).gaps else None
+    ),
+    *(generated, repeating, advice.of_verdict),
+)
+_OF_TEST: Sections[Verdict] = (
+    *(passages, _recitations),
+    section(lambda found: "The test" if found.hypothesis else "The search", "test", "verdict/test.html")(
+        lambda verdict: {"verdict": verdict, "figures": facts.without_tables(verdict.figures)}
+    ),
+    _CHECKED,
+    section("What it would have seen", "power", "verdict/power.html")(
+        lambda verdict: (
+            {
+                "power": verdict.planted,
+                "curve": _curve(verdict, verdict.planted, "power", THIS),
+                "verdict": verdict,
+            }
+            if verdict.planted
+            else None
+        )
+    ),
+    *(tables, repeating, advice.of_verdict),
+)
+SECTIONS: Mapping[str, Sections[Verdict]] = {
+    "audit": _OF_AUDIT,
     "flags": (
-        *(_test_of_flagging, flags, searched, checks),
-        section("What this cannot say", "limits", "flags/limits.html")(lambda flagged: _numbers(flagged)),
+        *(_test_of_flagging, flags, searched, _CHECKED),
+        section("What this cannot say", "limits", "flags/limits.html")(_numbers),
         *(repeating, advice.of_verdict),
     ),
-    "verdict": (
-        *(passages, _recitations, deciding_test, checks, power, tables, repeating, advice.of_verdict),
-    ),
+    "verdict": _OF_TEST,
 }
 """The sections of the technical part in reading order, by whose page it is."""
-
-
-def sections(verdict: Verdict) -> Sequence[Section]:
-    """The technical part."""
-    return speaking(SECTIONS[kind_of(verdict)], verdict)
 
 
 def heading(verdict: Verdict) -> str:
@@ -634,5 +592,9 @@ def heading(verdict: Verdict) -> str:
     return titled(kind, verdict.corpus, model)
 
 
-PAGE = ReportPage(heading, (sections,), lambda verdict: {"first": first_page(verdict)})
+PAGE = ReportPage(
+    heading,
+    (lambda verdict: speaking(SECTIONS[kind_of(verdict)], verdict),),
+    lambda verdict: {"first": first_page(verdict)},
+)
 render = PAGE.render

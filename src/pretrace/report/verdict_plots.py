@@ -21,6 +21,7 @@ from pretrace.report.svg import canvas, hide_height, to_svg
 from pretrace.report.wording import brief, first_of, fixed, named, plural
 from pretrace.results.run import axis_range, p_bars, score_bars
 from pretrace.results.serialization import from_plain
+from pretrace.results.wording import say
 from pretrace.types import AuditFigures, Bars, Bools, Doubles, Null, Power, Verdict
 from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of
 from pretrace.verdicts.audit.built import figures_of as audit_figures
@@ -41,7 +42,14 @@ def against_chance(null: Null, *, this: str = "this audit", axis: str = _STRENGT
     """The hill of what chance gives, its part from the critical value on dark, and what was found by `this`."""
     with canvas(WIDTH, 2.0, constrained=False) as (figure, axes):
         figure.subplots_adjust(left=0.006, right=0.994, top=0.99, bottom=0.22)
-        place = _on_scale(null)
+        # what has no scale, as nothing varies, stands at the end of the axis
+        start, end = null.edges[0], null.edges[-1]
+        far = start - 0.25 * (end - start), end + 0.25 * (end - start)
+        observed, critical = (
+            float(np.clip(one, *far)) if _SCALELESS <= abs(one) < np.inf else one
+            for one in (null.observed, null.critical)
+        )
+        place = replace(null, observed=observed, critical=critical)
         low, high, beside = _stretch(place)
         frame(axes, low, high)
         axes.set_ylim(0, 2.0)
@@ -57,17 +65,6 @@ def against_chance(null: Null, *, this: str = "this audit", axis: str = _STRENGT
 def strength(value: float, written: str) -> str:
     """The strength of a result as it is `written`, or in words where nothing varies, so that there is no scale."""
     return "off the scale, as nothing varies" if _SCALELESS <= abs(value) < np.inf else written
-
-
-def _on_scale(null: Null) -> Null:
-    """With what has no scale, as nothing varies, at the end of the axis."""
-    low, high = null.edges[0], null.edges[-1]
-    far = 0.25 * (high - low)
-
-    def placed(value: float) -> float:
-        return float(np.clip(value, low - far, high + far)) if _SCALELESS <= abs(value) < np.inf else value
-
-    return replace(null, observed=placed(null.observed), critical=placed(null.critical))
 
 
 def power_curve(power: Power, number: int, *, this: str = "this audit", unit: str = "document") -> Figure:
@@ -197,8 +194,7 @@ _MOST_IN_STRIP = 1200
 
 
 class _Dots(NamedTuple):
-    """Where dots stand: `x` in the unit of the axis, `y` in rows; how many rows there is room for, the diameter of
-    a dot in points, and the places of the units that each stands for."""
+    """Dots: `x` in the unit of the axis, `y` in `rows`, their `size` in points, and the places of the units of each."""
 
     x: Doubles
     y: Doubles
@@ -211,24 +207,23 @@ def documents(audit: Verdict) -> TestFigure | None:
     """One dot a document: suspect ones over control documents, or suspect ones alone to the left and right of 0."""
     if not audit.figures:  # it was refused
         return None
-    own = audit_figures(audit)
-    suspects, controls = (documents_of(audit, side) for side in (SUSPECT, CONTROL))
-    if not len(suspects[1]):
+    own, found = audit_figures(audit), {side: documents_of(audit, side) for side in (SUSPECT, CONTROL)}
+    suspects, controls = (values for _, values in found.values())
+    if not len(suspects):
         return None
-    sides = [(SUSPECT, suspects)] + [(CONTROL, controls)] * bool(len(controls[1]))
-    several, each = len(sides) > 1, per_dot(audit)
-    low, high = axis_range(
-        np.concatenate([values for _, (_, values) in sides] + [np.zeros(int(not several))])
-    )
+    several, each = bool(len(controls)), -(-max(len(suspects), len(controls)) // _MOST_DOTS)
+    sides = (SUSPECT, CONTROL) if several else (SUSPECT,)
+    low, high = axis_range(np.concatenate([suspects, controls, np.zeros(int(not several))]))
     low, high = low - 0.03 * (high - low), high + 0.03 * (high - low)
-    dots = [stack_dots(values, (low, high), 66.0 if several else 100.0, each) for _, (_, values) in sides]
+    dots = [stack_dots(found[side][1], (low, high), 66.0 if several else 100.0, each) for side in sides]
     rows, size = max(one.rows for one in dots), min(one.size for one in dots)
     titles: dict[str, list[str]] = {}
     with canvas(WIDTH, 2.5 if several else 2.0, constrained=False) as (figure, axes):
         top, bottom = (0.99, 0.17) if several else (0.9, 0.21)
         figure.subplots_adjust(left=0.006, right=0.994, top=top, bottom=bottom)
         frame(axes, low, high)
-        for (side, (names, values)), one in zip(sides, dots, strict=True):
+        for side, one in zip(sides, dots, strict=True):
+            names, values = found[side]
             floor = 1.08 * rows if several and side == SUSPECT else 0.0
             filled = np.full(len(one.x), side == SUSPECT) if several else one.x > 0
             draw_dots(axes, one._replace(y=one.y + floor, size=size), side, filled=filled)
@@ -237,58 +232,52 @@ def documents(audit: Verdict) -> TestFigure | None:
                 line = titles.setdefault(f"{side}-{'filled' if full else 'hollow'}", [])
                 line.append(f"{called}: {brief(float(values[units[0]]), 3)}")
             if several:
-                words = f"{'suspect' if side == SUSPECT else 'control'} documents"
-                axes.text(low, floor + 0.36 * rows, words, fontsize=9, fontweight="bold", va="center")
-        if several:
-            axes.set_ylim(-0.4, 2.12 * rows)
-            axes.axhline(1.08 * rows - 0.4, color=CHANCE, linewidth=0.6)
-            ends = ("← less well", "better →") if own.design == "controls" else ("← less", "more →")
-        else:
-            _middle(axes, 1.13 * rows, "no sign of training", 0.94)
-            ends = ("← imitation expected better", "true ending expected better →")
-            ends = ("← no more than the margin", "more than the margin →") if own.margin else ends
-        for end, words, where in zip((low, high), ends, ("left", "right"), strict=True):
-            axes.text(
-                end, 0.9 if several else 0.7, words, fontsize=9, ha=where, va="center",
-                transform=axes.get_xaxis_transform(),
-            )  # fmt: skip
-        axes.set_xlabel(_measured(own))
-    label = f"One dot for each of {len(suspects[1])} suspect and {len(controls[1])} control documents."
-    caption = "Each dot is one document" if each == 1 else f"Each dot stands for {each:,} documents"
+                axes.text(
+                    low, floor + 0.36 * rows, f"{side} documents", fontsize=9, fontweight="bold", va="center"
+                )
+        _label_ends(axes, own, rows, (low, high), several=several)
+    dot = say(f"report.drawn.{'dot' if each == 1 else 'dots'}", unit="document", each=each)
     if own.design != "placebos":
-        caption += (
-            ", suspect ones above (filled), control documents below (hollow); if the texts had not been used, both "
-            "would lie at about the same place."
-        )
+        caption = say("report.drawn.sides", dot=dot)
     else:
-        ahead = int((suspects[1] > 0).sum())
-        caption += (
-            f": filled where the true ending was preferred by more than {'the margin' if own.margin else 'nothing'} "
-            f"({ahead:,}), hollow elsewhere ({len(suspects[1]) - ahead:,}). If the texts had not been used, about half "
-            f"would lie on either side{', or rather fewer on the filled one, for the margin' * bool(own.margin)}."
-        )
+        ahead, fewer = int((suspects > 0).sum()), say("report.drawn.fewer") if own.margin else ""
+        numbers: dict[str, Any] = {
+            "dot": dot,
+            "ahead": ahead,
+            "behind": len(suspects) - ahead,
+            "fewer": fewer,
+        }
+        caption = say("report.drawn.ahead", than="the margin" if own.margin else "nothing", **numbers)
+    label = say("report.drawn.documents", suspects=len(suspects), controls=len(controls))
     return TestFigure(figure, label, caption, titles)
 
 
-def per_dot(audit: Verdict) -> int:
-    """How many documents one dot of the figure stands for."""
-    return -(-max(len(documents_of(audit, side)[0]) for side in (SUSPECT, CONTROL)) // _MOST_DOTS)
-
-
-def _measured(own: AuditFigures) -> str:
+def _label_ends(
+    axes: Axes, own: AuditFigures, rows: float, edges: tuple[float, float], *, several: bool
+) -> None:
+    if several:
+        axes.set_ylim(-0.4, 2.12 * rows)
+        axes.axhline(1.08 * rows - 0.4, color=CHANCE, linewidth=0.6)
+        ends = ("← less well", "better →") if own.design == "controls" else ("← less", "more →")
+    else:
+        _middle(axes, 1.13 * rows, "no sign of training", 0.94)
+        ends = ("← imitation expected better", "true ending expected better →")
+        ends = ("← no more than the margin", "more than the margin →") if own.margin else ends
+    how: Any = {"fontsize": 9, "va": "center", "transform": axes.get_xaxis_transform()}
+    for end, words, where in zip(edges, ends, ("left", "right"), strict=True):
+        axes.text(end, 0.9 if several else 0.7, words, ha=where, **how)
+    compared = bool(own.compared_with)
     if own.design == "controls":
-        if own.compared_with:
-            return "how much better the model knows a document than the other model does"
-        return "how well the model knows a document"
-    if not own.compared_with:
-        return "how much the model prefers the true text"
-    less = ", less the margin" if own.margin else ""
-    return f"how much more the model prefers the true text than the other model does{less}"
+        more = "how much better the model knows a document than the other model does"
+        axes.set_xlabel(more if compared else "how well the model knows a document")
+    else:
+        less = ", less the margin" if own.margin else ""
+        more = f"how much more the model prefers the true text than the other model does{less}"
+        axes.set_xlabel(more if compared else "how much the model prefers the true text")
 
 
 def stack_dots(values: Doubles, ends: tuple[float, float], height: float, number: int) -> _Dots:
-    """Dots in columns, one for `number` units, in a strip `height` points high. Zero is an edge between columns;
-    what lies beyond the axis stands at its ends."""
+    """Dots in columns, one for `number` units, in a strip `height` points high; what lies out stands at its ends."""
     low, high = ends
     for columns in (88, 104, 120, 140, 160, 180):
         width, points = (high - low) / columns, WIDTH * 72 / columns
@@ -332,14 +321,15 @@ def _middle(axes: Axes, top: float, words: str, height: float) -> None:
 
 def _differences(verdict: Verdict) -> TestFigure | None:
     """One dot a unit: what was published less the mean of what was not, to the left and right of 0."""
-    found = verdict.table("texts" if verdict.test == "marks" else "strings")["difference"]
+    marks, unit = verdict.test == "marks", verdict.unit
+    found = verdict.table("texts" if marks else "strings")["difference"]
     values = found[np.isfinite(found)]
     if not len(values):
         return None
     each = -(-len(values) // _MOST_IN_STRIP)
     compared = "string in the text less the mean of fresh ones"
-    if verdict.test == "marks":
-        compared = f"published {'variant' if verdict.unit == 'text' else 'order'} less the mean of the others"
+    if marks:
+        compared = f"published {'variant' if unit == 'text' else 'order'} less the mean of the others"
     with canvas(WIDTH, 2.1, constrained=False) as (figure, axes):
         figure.subplots_adjust(left=0.006, right=0.994, top=0.9, bottom=0.22)
         end = max(map(abs, axis_range(values))) or 1.0
@@ -349,29 +339,16 @@ def _differences(verdict: Verdict) -> TestFigure | None:
         axes.set_xlim(-1.03 * end, 1.03 * end)
         hide_height(axes)
         axes.set_xlabel(f"{compared} ({verdict.effect_unit})")
-    above = int(np.count_nonzero(values > 0))
-    dot = (
-        f"Each dot is one {verdict.unit}"
-        if each == 1
-        else f"Each dot stands for up to {each} {verdict.unit}s"
-    )
-    label = (
-        f"{plural(len(values), verdict.unit)}, each with its difference: {above} lie above 0, {len(values) - above} at "
-        "or below."
-    )
-    caption = (
-        f"{dot}. Filled dots lie to the right of 0: there the model prefers what was published. Without training the "
-        "two sides are balanced, except for chance. Values far out stand at the ends."
-    )
-    return TestFigure(figure, label, caption)
+    above, units = int(np.count_nonzero(values > 0)), plural(len(values), unit)
+    dot = say(f"report.drawn.{'dot' if each == 1 else 'dots_up_to'}", unit=unit, each=each)
+    label = say("report.drawn.differences", units=units, above=above, below=len(values) - above)
+    return TestFigure(figure, label, say("report.drawn.preferred", dot=dot))
 
 
 def _hits(verdict: Verdict) -> TestFigure:
     chance = np.asarray(verdict.table("chance").columns["probability"], dtype=np.float64)
-    found, critical = (
-        int(verdict.figures["hits"]),
-        int(verdict.figures["hits from which on the test rejects"]),
-    )
+    found = int(verdict.figures["hits"])
+    critical = int(verdict.figures["hits from which on the test rejects"])
     likely = np.flatnonzero(chance > 1e-4)
     low, high = max(0, min(int(likely[0]), found) - 1), max(int(likely[-1]), found, critical) + 1
     places = np.arange(low, min(high, len(chance) - 1) + 1)
@@ -381,21 +358,15 @@ def _hits(verdict: Verdict) -> TestFigure:
         axes.bar(places, chance[places], width=0.86, color=colours, linewidth=0)
         axes.axvline(found, color=SIGN, linewidth=1.2, dashes=(2, 1.6))
         axes.plot([found], [0.06 * chance.max()], marker="D", ms=7, color=SIGN)
+        how: Any = {"fontsize": 9, "fontweight": "bold", "color": SIGN, "va": "bottom"}
         side = "right" if found > (low + high) / 2 else "left"
-        axes.text(
-            found, 1.03, f"found: {found}", ha=side, va="bottom", fontsize=9, fontweight="bold", color=SIGN,
-            transform=axes.get_xaxis_transform(),
-        )  # fmt: skip
+        axes.text(found, 1.03, f"found: {found}", ha=side, transform=axes.get_xaxis_transform(), **how)
         hide_height(axes)
         axes.xaxis.set_major_locator(MaxNLocator(nbins=10, integer=True))
         axes.set_xlabel("sentences that end with the published word")
-    expected = verdict.figures["expected by chance"]
-    label = f"Chance gives about {expected:g} hits among {verdict.units} sentences; {found} were found."
-    caption = (
-        "The bars show how many hits chance alone gives, if the model has not seen the texts. The mark is what was "
-        f"found. The dark bars, from {critical} hits on, are together no more than {verdict.level:.0%} of the whole."
-    )
-    return TestFigure(figure, label, caption)
+    numbers = {"expected": verdict.figures["expected by chance"], "units": verdict.units, "found": found}
+    caption = say("report.drawn.chance", critical=critical, level=verdict.level)
+    return TestFigure(figure, say("report.drawn.hits", **numbers), caption)
 
 
 def _accuracies(verdict: Verdict) -> TestFigure:
@@ -413,18 +384,22 @@ def _accuracies(verdict: Verdict) -> TestFigure:
         axes.set_ylim(-0.6, len(sides) - 0.4)
         axes.set_xlabel("accuracy, with its 95% interval")
     told = ", ".join(f"{100 * value:.1f}% of {side}" for side, value in zip(sides, values, strict=True))
-    caption = "The share of right answers on each side, and the number of items (documents) that it rests on."
-    return TestFigure(figure, f"Accuracy: {told}.", caption)
+    return TestFigure(figure, f"Accuracy: {told}.", say("report.drawn.accuracy"))
 
 
 # The texts of a flagging beside the known non-members, and their p-values.
 
 
 def sides(flagged: Verdict) -> TestFigure:
-    """Above the texts, flagged ones dark; below, turned down, the known non-members; a line at the least flagged
-    score, where each text is a document. Each side is drawn as shares of its own."""
-    bars, least = _score_bars(flagged)
+    """Above the texts, flagged ones dark; below the known ones, both as shares; a line at the least flagged score."""
     counts = flagged.figures["counts"]
+    if whole := flagged.figures.get("whole"):
+        bars, least = from_plain(Bars, whole["scores"], "scores"), whole["least"]
+    else:
+        texts = flagged.table("flags")
+        scores, chosen = texts["score"], np.ma.filled(texts["flagged"], False)
+        bars = score_bars(scores, chosen, flagged.table("known")["score"])
+        least = float(scores[chosen].min()) if chosen.any() else None
     low, high = bars.low, bars.high
     with canvas(WIDTH, 2.6) as (figure, axes):
         edges, every, _, known = _bars(axes, bars, low, high)
@@ -445,22 +420,22 @@ def sides(flagged: Verdict) -> TestFigure:
         hide_height(axes)
         axes.xaxis.set_major_locator(MaxNLocator(nbins=7, steps=[1, 2, 2.5, 5, 10]))
         axes.set_xlabel("score (higher: more like a text the model was trained on)")
-    label = (
-        f"The scores of {counts['texts']} texts, {counts['flagged']} of them flagged, beside those of "
-        f"{counts['known']} known non-members."
-    )
-    caption = (
-        f"Above: the texts{', the flagged ones dark' * bool(counts['flagged_documents'])}. Below, upside down: the "
-        "known non-members. The further to the right, the more familiar."
-    )
-    if flagged.outcome != "refused":
-        caption += " If no text had been seen, both sides would have the same shape."
-    return TestFigure(figure, label, caption)
+    dark = ", the flagged ones dark" if counts["flagged_documents"] else ""
+    shape = say("report.drawn.shape") if flagged.outcome != "refused" else ""
+    label = say("report.drawn.scores", **{name: counts[name] for name in ("texts", "flagged", "known")})
+    return TestFigure(figure, label, say("report.drawn.above", dark=dark, shape=shape and f" {shape}"))
 
 
 def p_values(flagged: Verdict) -> TestFigure:
     """The p-values of the documents as shares, with the level that they would have if none had been seen."""
-    bars, small = _p_bars(flagged)
+    whole = flagged.figures.get("whole") or {}
+    if whole.get("p"):
+        bars, small = from_plain(Bars, whole["p"], "p"), whole["low_p"]
+    else:
+        texts = flagged.table("flags")  # a document has one p-value, however many texts
+        first = np.unique(np.array(texts["document"], dtype=object), return_index=True)[1]
+        p, chosen = texts["p"][first], texts["flagged"][first]
+        bars, small = p_bars(p, chosen), int((p <= 0.05).sum())
     with canvas(WIDTH, 1.9) as (figure, axes):
         edges, *_ = _bars(axes, bars, 0.0, 1.0)
         axes.axhline(1 / (len(edges) - 1), color=KNOWN, linewidth=0.9, dashes=(4, 2.2))
@@ -470,38 +445,17 @@ def p_values(flagged: Verdict) -> TestFigure:
         axes.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.0f}%"))
         axes.set_ylabel("documents")
         axes.grid(axis="y")
-    due = f"{small} at or below 0.05, where 1 in 20 is due to chance."
-    return TestFigure(figure, f"p-values of {sum(bars.every)} documents: {due}", "")
+    return TestFigure(figure, say("report.drawn.p_values", documents=sum(bars.every), small=small), "")
 
 
 def _bars(axes: Axes, bars: Bars, low: float, high: float) -> tuple[Doubles, ...]:
-    """Draw the texts in question, the flagged ones dark: the edges, and each bar as a share: of all in question, of
-    these the flagged, and of the known ones."""
+    """Draw the texts in question, the flagged ones dark: the edges, and the shares of all, flagged and known ones."""
     edges, every, known = np.linspace(low, high, len(bars.every) + 1), sum(bars.every), sum(bars.known)
     parts = ((bars.every, every), (bars.flagged, every), (bars.known, known))
     shares = [np.array(some) / max(1, of) for some, of in parts]
     axes.stairs(shares[0], edges, fill=True, color=OTHER)
     axes.stairs(shares[1], edges, fill=True, color=SIGN)
     return (edges, *shares)
-
-
-def _score_bars(flagged: Verdict) -> tuple[Bars, float | None]:
-    if whole := flagged.figures.get("whole"):
-        return from_plain(Bars, whole["scores"], "scores"), whole["least"]
-    texts = flagged.table("flags")
-    scores, chosen = texts["score"], np.ma.filled(texts["flagged"], False)
-    least = float(scores[chosen].min()) if chosen.any() else None
-    return score_bars(scores, chosen, flagged.table("known")["score"]), least
-
-
-def _p_bars(flagged: Verdict) -> tuple[Bars, int]:
-    whole = flagged.figures.get("whole") or {}
-    if whole.get("p"):
-        return from_plain(Bars, whole["p"], "p"), whole["low_p"]
-    texts = flagged.table("flags")  # a document has one p-value, however many texts
-    first = np.unique(np.array(texts["document"], dtype=object), return_index=True)[1]
-    p, chosen = texts["p"][first], texts["flagged"][first]
-    return p_bars(p, chosen), int((p <= 0.05).sum())
 
 
 _DRAWN: Mapping[str, Callable[[Verdict], TestFigure | None]] = {

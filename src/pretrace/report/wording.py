@@ -1,5 +1,5 @@
 """Numbers in words and figures, for all reports: a true minus sign, thousands apart, chances as people say them,
-and no more digits than the interval allows."""
+and no more digits than the interval allows. Examples of each function stand in tests/report/test_wording.py."""
 
 from __future__ import annotations
 
@@ -20,11 +20,7 @@ _DRAWS = ("draws", "flips", "permutations")
 
 
 def fixed(value: float, digits: int = 3) -> str:
-    """A figure with a set number of decimals.
-
-    >>> fixed(-0.12345)
-    '−0.123'
-    """
+    """A figure with a set number of decimals."""
     if math.isinf(value):
         return "∞" if value > 0 else f"{MINUS}∞"
     text = f"{value:.{digits}f}"
@@ -32,61 +28,36 @@ def fixed(value: float, digits: int = 3) -> str:
 
 
 def percent(value: float, digits: int = 1) -> str:
-    """A share as a percentage.
-
-    >>> percent(0.1234)
-    '12.3%'
-    """
+    """A share as a percentage: 0.1234 as "12.3%"."""
     return f"{fixed(100 * value, digits)}%"
 
 
 def count(value: int) -> str:
-    """A whole number with its thousands apart.
-
-    >>> count(12345)
-    '12,345'
-    """
+    """A whole number with its thousands apart."""
     return f"{int(value):,}"
 
 
 def first_of(names: Sequence[str], total: int) -> str:
-    """The first of some names, and how many more there are.
-
-    >>> first_of(["a", "b"], 5), first_of(["a"], 1)
-    ('a, b and 3 more', 'a')
-    """
+    """The first of some names, and how many more there are: "a, b and 3 more"."""
     more = total - len(names)
     return ", ".join(names) + (f" and {count(more)} more" if more > 0 else "")
 
 
 def interval(estimate: Estimate, *, share: bool = False) -> str:
-    """The 95% interval of an estimate in brackets, nothing where it has none.
-
-    >>> interval(Estimate(0.7, 0.65, 0.75)), interval(Estimate(0.7, 0.7, 0.7))
-    ('[0.650, 0.750]', '')
-    """
+    """The 95% interval of an estimate in brackets, as a `share` in percent; nothing where it has none."""
     if estimate.low == estimate.high == estimate.value:
         return ""
-    if share:
-        return f"[{fixed(100 * estimate.low, 1)}, {fixed(100 * estimate.high, 1)}]"
-    return f"[{fixed(estimate.low)}, {fixed(estimate.high)}]"
+    low, high = (fixed(100 * end, 1) if share else fixed(end) for end in (estimate.low, estimate.high))
+    return f"[{low}, {high}]"
 
 
 def bracketed(estimate: Estimate, digits: int = 3, ends: int = 2) -> str:
-    """An estimate with its 95% interval, for a terminal or a paper.
-
-    >>> bracketed(Estimate(0.7, 0.65, 0.75))
-    '0.700 [0.65, 0.75]'
-    """
+    """An estimate with its 95% interval, for a terminal or a paper: "0.700 [0.65, 0.75]"."""
     return f"{estimate.value:.{digits}f} [{estimate.low:.{ends}f}, {estimate.high:.{ends}f}]"
 
 
 def one_in(probability: float) -> str:
-    """A probability as people say it: "1 in 250"; nothing from one half upwards.
-
-    >>> one_in(0.004), one_in(0.9), one_in(0.0)
-    ('1 in 250', '', '')
-    """
+    """A probability as people say it: "1 in 250"; nothing from one half upwards."""
     if not 0 < probability < 0.5 or 1 / probability > 1e15:
         return ""
     odds = 1 / probability
@@ -94,20 +65,12 @@ def one_in(probability: float) -> str:
 
 
 def perplexity(mean_logp: float) -> str:
-    """exp of minus the mean log-probability, in words where it is beyond any number.
-
-    >>> perplexity(-2.0), perplexity(-math.inf)
-    ('7.389', 'beyond measure')
-    """
+    """exp of minus the mean log-probability, in words where it is beyond any number."""
     return significant(math.exp(-mean_logp)) if mean_logp > -700 else "beyond measure"
 
 
 def often(p: float) -> str:
-    """In how many audits something of this probability happens.
-
-    >>> often(0.0002), often(0.28), often(0.5), often(1.0)
-    ('about 1 of 5,000', 'about 3 of 10', 'about half of all', 'nearly all')
-    """
+    """In how many audits something of this probability happens: "about 1 of 5,000", "about half of all"."""
     if p < 1e-6:
         return "fewer than 1 of 1,000,000"
     if p < 0.15:
@@ -119,61 +82,38 @@ def often(p: float) -> str:
 
 
 def strength(p: float, facts: Mapping[str, object]) -> str:
-    """How often an answer at least this strong comes without training; a p-value from dealing the sides out anew
-    cannot be lower than one in the number of times that was done, and the words say so where it is as low. `facts` are
-    the numbers of the test."""
+    """How often an answer this strong comes without training, at most once in the number of draws that `facts` tell."""
     draws = next((found for name in _DRAWS if isinstance(found := facts.get(name), int)), 0)
-    if draws and p * (draws + 1) < 1.5:
-        return f"at most 1 of {count(draws)}"
-    return often(p)
+    return f"at most 1 of {count(draws)}" if draws and p * (draws + 1) < 1.5 else often(p)
 
 
 def share(level: float) -> str:
-    """A level of a test as a percentage, with the digits it was given.
-
-    >>> share(0.05), share(0.001)
-    ('5%', '0.1%')
-    """
+    """A level of a test as a percentage, with the digits it was given: 0.001 as "0.1%"."""
     return f"{100 * level:g}%"
 
 
 def figure(estimate: Estimate) -> str:
-    """The value of an estimate, with the digits that its interval leaves meaning.
-
-    >>> figure(Estimate(0.04123, 0.0262, 0.0563)), figure(Estimate(12.345, 12.345, 12.345))
-    ('0.041', '12.3')
-    """
+    """The value of an estimate, with the digits that its interval leaves meaning."""
     digits = _decimals(estimate)
     return significant(estimate.value, 3) if digits is None else fixed(estimate.value, digits)
 
 
 def spread(estimate: Estimate) -> str:
-    """The 95% interval of an estimate in brackets, nothing where it has none.
-
-    >>> spread(Estimate(0.04123, 0.0262, 0.0563)), spread(Estimate(1.0, 1.0, 1.0))
-    ('[0.026, 0.056]', '')
-    """
+    """The 95% interval of an estimate in brackets, with as many digits; nothing where it has none."""
+    if estimate.low == estimate.high:
+        return ""
     digits = _decimals(estimate)
-    if digits is None:
-        return "" if estimate.low == estimate.high else f"[{fixed(estimate.low)}, {fixed(estimate.high)}]"
-    return f"[{fixed(estimate.low, digits)}, {fixed(estimate.high, digits)}]"
+    low, high = (fixed(end, 3 if digits is None else digits) for end in (estimate.low, estimate.high))
+    return f"[{low}, {high}]"
 
 
 def effect(estimate: Estimate | None) -> tuple[str, str]:
-    """The cells of a table for an effect: its value and its interval; a dash where none was measured.
-
-    >>> effect(Estimate(0.04123, 0.0262, 0.0563)), effect(None)
-    (('0.041', '[0.026, 0.056]'), ('–', ''))
-    """
+    """The cells of a table for an effect: its value and its interval; a dash where none was measured."""
     return ("–", "") if estimate is None else (figure(estimate), spread(estimate))
 
 
 def cases(probability: float) -> str:
-    """A probability as a number of cases.
-
-    >>> cases(0.94), cases(0.999), cases(0.001)
-    ('about 94 of 100 cases', 'more than 99 of 100 cases', 'fewer than 1 of 100 cases')
-    """
+    """A probability as a number of cases: "about 94 of 100 cases"."""
     if probability > 0.99:
         return "more than 99 of 100 cases"
     number = f"about {round(100 * probability)}" if probability >= 0.01 else "fewer than 1"
@@ -181,22 +121,13 @@ def cases(probability: float) -> str:
 
 
 def case_spread(probability: Estimate) -> str:
-    """The 95% interval of a probability, in cases of 100.
-
-    >>> case_spread(Estimate(0.94, 0.9, 0.97))
-    '95% interval 90 to 97 of 100'
-    """
+    """The 95% interval of a probability, in cases of 100."""
     low, high = (round(100 * min(1.0, max(0.0, end))) for end in (probability.low, probability.high))
     return f"95% interval {low} to {high} of 100"
 
 
 def beside_leans(leans: Sequence[Lean], effect: Estimate | None, margin: float) -> str:
-    """The effect, with the margin that was taken off, beside what innocent models showed; empty where none were
-    measured.
-
-    >>> beside_leans([Lean("mail", 1, "m", 0.03), Lean("code", 1, "m", 0.04)], Estimate(0.02, 0.01, 0.03), 0.04)
-    'larger than any of the 2 leans that were measured on innocent models'
-    """
+    """The effect, with the margin that was taken off, beside what innocent models showed; empty without these."""
     if not leans or effect is None:
         return ""
     below = sum(lean.value < effect.value + margin for lean in leans)
@@ -205,11 +136,7 @@ def beside_leans(leans: Sequence[Lean], effect: Estimate | None, margin: float) 
 
 
 def duration(seconds: float) -> str:
-    """A time as people say it, in two units at most.
-
-    >>> duration(1.44), duration(52.3), duration(412.4), duration(7384)
-    ('1.4 s', '52 s', '6 min 52 s', '2 h 3 min')
-    """
+    """A time as people say it, in two units at most: "6 min 52 s"."""
     if seconds < 9.95:
         return f"{fixed(seconds, 1).removesuffix('.0')} s"
     minutes, rest = divmod(round(seconds), 60)
@@ -219,11 +146,7 @@ def duration(seconds: float) -> str:
 
 
 def plain(sentence: str) -> str:
-    """A sentence as page one has it: without the options, or the command, that may stand in brackets at its end.
-
-    >>> plain("Measure what it would have seen. [--power]"), plain("Test it. [pretrace ask]"), plain("Wait [1, 2].")
-    ('Measure what it would have seen.', 'Test it.', 'Wait [1, 2].')
-    """
+    """A sentence as page one has it: without the options, or the command, that may stand in brackets at its end."""
     return sentence.partition(" [--")[0].partition(" [pretrace ")[0]
 
 
@@ -234,11 +157,7 @@ def once(sentences: Iterable[str], beside: Iterable[str] = ()) -> tuple[str, ...
 
 
 def after(statement: str, title: str) -> str:
-    """A statement without the words that stand above it as its title already.
-
-    >>> after("Refused: they differ.", "Refused: ")
-    'They differ.'
-    """
+    """A statement without the words that stand above it as its title already."""
     rest = statement.removeprefix(title)
     return rest[:1].upper() + rest[1:]
 
@@ -246,25 +165,17 @@ def after(statement: str, title: str) -> str:
 def _decimals(estimate: Estimate) -> int | None:
     """Decimals that show two digits of half the interval; None where it has no finite width."""
     half = (estimate.high - estimate.low) / 2
-    if not 0 < half < math.inf:
-        return None
-    return min(12, max(0, 1 - math.floor(math.log10(half))))
+    return min(12, max(0, 1 - math.floor(math.log10(half)))) if 0 < half < math.inf else None
 
 
 def named(text: str, limit: int = 120) -> str:
     """A name or id on one line: unseen characters spelled out, shortened in the middle, never nothing."""
-    return (
-        shortened(shown(text[: 2 * limit] + text[-limit:] if len(text) > 3 * limit else text), limit)
-        or "(empty)"
-    )
+    short = text[: 2 * limit] + text[-limit:] if len(text) > 3 * limit else text
+    return shortened(shown(short), limit) or "(empty)"
 
 
 def shortened(text: str, limit: int) -> str:
-    """The text, or its two ends around an ellipsis where it is longer than `limit` characters.
-
-    >>> shortened("abcdefghij", 5)
-    'abc…j'
-    """
+    """The text, or its two ends around an ellipsis where it is longer than `limit` characters."""
     if len(text) <= limit:
         return text
     tail = (limit - 1) // 3

@@ -91,11 +91,8 @@ def figure(verdict: Verdict, name: str, kind: type[T]) -> T | None:
 
 
 def load_verdict(folder: Path) -> Verdict:
-    """The verdict that `save_verdict` wrote to `folder`, to the last bit.
-
-    Raises OutputError, naming the file, where `folder` holds none, where a file is damaged or was changed, or where a
-    newer pretrace wrote it.
-    """
+    """The verdict that `save_verdict` wrote to `folder`, to the last bit. Raises OutputError, naming the file, where
+    `folder` holds none, where a file is damaged or was changed, or where a newer pretrace wrote it."""
     return read_folder(VERDICTS, folder, _load)
 
 

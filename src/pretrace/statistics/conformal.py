@@ -106,10 +106,8 @@ def drawn_pieces(groups: Groups, seed: int, *, each: int | None = None) -> Bools
 
 
 def adjusted(p: npt.ArrayLike, method: Method = "bh") -> Doubles:
-    """The least false discovery rate at which each text would be flagged ("q-value"), float64 [texts].
-
-    "bh" is Benjamini and Hochberg's, "by" Benjamini and Yekutieli's (`scipy.stats.false_discovery_control`).
-    """
+    """The least false discovery rate at which each text would be flagged ("q-value"), float64 [texts]. "bh" is
+    Benjamini and Hochberg's, "by" Benjamini and Yekutieli's (`scipy.stats.false_discovery_control`)."""
     from scipy.stats import false_discovery_control
 
     require(method in METHODS, f"false discoveries are controlled by 'bh' or 'by', found {method!r}.")
@@ -125,10 +123,8 @@ def flagged(q: npt.ArrayLike, fdr: float) -> Bools:
 
 
 def resolution(known: int, asked: int, fdr: float, method: Method = "bh") -> Resolution:
-    """What so many known and asked documents can show at a rate, before anything is scored.
-
-    With k asked documents above all n known ones, all k are flagged where 1 / (n + 1) <= k · rate / asked.
-    """
+    """What so many known and asked documents can show at a rate, before anything is scored. With k asked documents
+    above all n known ones, all k are flagged where 1 / (n + 1) <= k · rate / asked."""
     require(0 < fdr < 1, f"the false discovery rate lies between 0 and 1, found {fdr:g}.")
     rate = fdr if method == "bh" else fdr / _harmonic(asked)
     together = _ceil(asked / (rate * (known + 1)))
@@ -157,14 +153,12 @@ def _ceil(value: float) -> int:
 
 def _checked(scores: npt.ArrayLike, whose: str) -> Doubles:
     values = np.asarray(scores, dtype=np.float64)
-    if values.ndim != 1 or not np.isfinite(values).all():
+    odd = np.count_nonzero(~np.isfinite(values))
+    if values.ndim != 1 or odd:
+        found = (
+            f"{odd:,} of {values.size:,} that are not" if values.ndim == 1 else f"an array of {values.shape}"
+        )
         raise ExpressionError(
-            f"wanted one finite score a text of {whose}, found {_found(values)}; mend the score or leave those out."
+            f"wanted one finite score a text of {whose}, found {found}; mend the score or leave those out."
         )
     return values
-
-
-def _found(values: Doubles) -> str:
-    if values.ndim != 1:
-        return f"an array of {values.shape}"
-    return f"{np.count_nonzero(~np.isfinite(values)):,} of {len(values):,} that are not"

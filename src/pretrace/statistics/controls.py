@@ -37,8 +37,7 @@ def survives(target: Measured, placebo: Measured) -> Survival:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ThresholdDivision:
-    """Which texts thresholds are chosen on and which accuracy is measured on; `apart` is False where both
-    are all texts."""
+    """Texts that thresholds are chosen on, and accuracy is measured on; not `apart` where both are all texts."""
 
     chosen: Bools
     tested: Bools
@@ -99,8 +98,7 @@ def shuffles(run: Run) -> dict[str, int]:
 
 
 def shuffled_rows(run: Run, members: Bools, division: ThresholdDivision) -> tuple[Measured, ...]:
-    """One row a score fitted on shuffled labels: each figure is the median of the repeats, from the lowest
-    to the highest; curve and threshold are those of the repeat in the middle."""
+    """One row a score fitted on shuffled labels: median and range of the repeats, curve of the middle one."""
     found = []
     for control in _of_kind(run, SHUFFLED):
         texts = np.asarray(np.isfinite(control.values).all(axis=1))

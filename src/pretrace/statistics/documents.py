@@ -31,17 +31,13 @@ _DENSE = 8  # times as many numbers as texts
 
 
 def by_document(values: npt.ArrayLike, documents: Sequence[str]) -> tuple[tuple[str, ...], Doubles]:
-    """The names of the documents, sorted, and the mean of each one's values, float64 [documents].
-
-    `documents` names the document of each value. TextsError without values, with one that is not finite, or
-    where the numbers do not agree.
-    """
+    """The names of the `documents` of values, sorted, and the mean of each one's values, float64 [documents].
+    TextsError without values, with one that is not finite, or where the numbers do not agree."""
     return tuple(sorted(set(documents))), means(values, documents)
 
 
 def means(values: npt.ArrayLike, groups: Groups) -> Doubles:
-    """The mean of the values of each group, in the order of the groups, float64 [groups]; errors as in
-    `by_document`."""
+    """The mean of the values of each group, in their order, float64 [groups]; errors as in `by_document`."""
     found = check_values(values, "means by document")
     if len(found) != len(groups):
         raise TextsError(f"wanted one document for each of {len(found):,} values, found {len(groups):,}.")
@@ -66,26 +62,21 @@ def check_values(values: npt.ArrayLike, what: str, *, fewest: int = 1) -> Double
 
 
 def link_documents(texts: Sequence[Text]) -> dict[str, str]:
-    """For each document the first, by name, of those it shares a text with, directly or through others.
-
-    Texts that differ only in white space at their ends count as one; empty texts link nothing.
-    """
+    """For each document the first, by name, of those it shares a text with, directly or through others. Texts that
+    differ only in white space at their ends count as one; empty texts link nothing."""
     names = sorted({text.document for text in texts})
     numbers = {name: number for number, name in enumerate(names)}
     known = {"": 0}
     contents = [known.setdefault(text.text.strip(), len(known)) for text in texts]
     documents = np.array([numbers[text.document] for text in texts], dtype=np.int64)
     first = linked_numbers(np.array(contents, dtype=np.int64), documents, len(names))
-    return {name: names[first[numbers[name]]] for name in dict.fromkeys(text.document for text in texts)}
+    return {text.document: names[first[numbers[text.document]]] for text in texts}
 
 
 def linked_numbers(contents: Numbers, documents: npt.NDArray[np.integer[Any]], number: int) -> Numbers:
     """`link_documents` for texts of which only a hash is known: for each of the `number` documents the least, by
-    number, of those it shares a text with, [documents].
-
-    `contents` are the hashes [texts] of the texts without white space at their ends, 0 for an empty one; `documents`
-    [texts] are numbers in the order of the names.
-    """
+    number, of those it shares a text with, [documents]. `contents` are the hashes [texts] of the texts without white
+    space at their ends, 0 for an empty one; `documents` [texts] are numbers in the order of the names."""
     order = np.argsort(contents, kind="stable")
     hashes, theirs = contents[order], documents[order]
     same = (hashes[1:] == hashes[:-1]) & (hashes[1:] != 0) & (theirs[1:] != theirs[:-1])
@@ -101,8 +92,7 @@ def linked_numbers(contents: Numbers, documents: npt.NDArray[np.integer[Any]], n
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Grouping:
-    """Texts gathered into groups: `codes` [texts] is each text's group, numbered by sorted name; `sizes`
-    [groups] counts texts; `kinds` [groups] says what labels a group's texts have, as bits."""
+    """Texts in groups: `codes` [texts] by sorted name, `sizes` [groups] in texts, `kinds` [groups]: bits of labels."""
 
     codes: Numbers
     sizes: Numbers
@@ -152,11 +142,9 @@ def grouped_split(groups: Groups, share: float, seed: int, labels: Labels | None
 
 
 def grouped_folds(grouping: Grouping, folds: int, seed: int) -> Numbers:
-    """The fold of each text, 0 … folds - 1, shape [texts]: groups whole, sizes and kinds spread evenly.
-
-    Within each kind the groups are dealt in random order, large ones first, each to the fold that has
-    the least of that kind so far.
-    """
+    """The fold of each text, 0 … folds - 1, shape [texts]: groups whole, sizes and kinds spread evenly. Within each
+    kind the groups are dealt in random order, large ones first, each to the fold that has the least of that kind so
+    far."""
     rng = np.random.default_rng(seed)
     fold = np.zeros(len(grouping), dtype=np.int64)
     totals = [0] * folds

@@ -22,10 +22,8 @@ def mean_interval(values: npt.ArrayLike, *, level: float = 0.95) -> Estimate:
 
 
 def difference_interval(suspect: npt.ArrayLike, heldout: npt.ArrayLike, *, level: float = 0.95) -> Estimate:
-    """How far the mean of `suspect` is above that of `heldout`, with Welch's interval at `level`.
-
-    One value a document on either side; TextsError where a side has fewer than two.
-    """
+    """How far the mean of `suspect` is above that of `heldout`, with Welch's interval at `level`. One value a document
+    on either side; TextsError where a side has fewer than two."""
     first, second = (check_values(side, "an interval", fewest=2) for side in (suspect, heldout))
     shares = [np.float64(side.var(ddof=1) / len(side)) for side in (first, second)]
     error = math.sqrt(float(sum(shares)))
@@ -55,11 +53,9 @@ def share_interval(hits: int, trials: int) -> Estimate:
 
 
 def score_interval(values: npt.ArrayLike, *, level: float = 0.95) -> Estimate:
-    """The mean of one value from 0 to 1 a document with Wilson's score interval at `level` (1927).
-
-    It is never empty, also where all documents are right. For values between 0 and 1 it is wider than need be, since
-    those vary less than right and wrong. TextsError without a value.
-    """
+    """The mean of one value from 0 to 1 a document with Wilson's score interval at `level` (1927). It is never empty,
+    also where all documents are right. For values between 0 and 1 it is wider than need be, since those vary less than
+    right and wrong. TextsError without a value."""
     found = check_values(values, "an interval", fewest=1)
     z2 = NormalDist().inv_cdf((1 + level) / 2) ** 2
     number, share = len(found), float(np.clip(found.mean(), 0, 1))
@@ -83,11 +79,9 @@ def score_difference(first: npt.ArrayLike, second: npt.ArrayLike, *, level: floa
 
 
 def standardised(values: npt.ArrayLike, heldout: npt.ArrayLike | None = None) -> float | None:
-    """The mean, or its distance from the mean of `heldout`, over the standard deviation between documents.
-
-    With two sides the deviation is the root of the mean of both variances. None where it has no meaning:
-    fewer than two documents on a side, or values that do not vary.
-    """
+    """The mean, or its distance from the mean of `heldout`, over the standard deviation between documents. With two
+    sides the deviation is the root of the mean of both variances. None where it has no meaning: fewer than two
+    documents on a side, or values that do not vary."""
     sides = [check_values(side, "a standardised effect") for side in (values, heldout) if side is not None]
     if min(map(len, sides)) < 2:
         return None
@@ -98,11 +92,9 @@ def standardised(values: npt.ArrayLike, heldout: npt.ArrayLike | None = None) ->
 
 
 def t_test(higher: Doubles, lower: Doubles) -> tuple[float, Estimate]:
-    """One-sided p-value for mean(higher) > mean(lower), and the difference of means with its 95% interval.
-
-    The test of the literature of dataset inference: Student's, with one variance for both sides. Without any spread
-    nothing can be told and p is 1. Each side needs two values.
-    """
+    """One-sided p-value for mean(higher) > mean(lower), and the difference of means with its 95% interval. The test of
+    the literature of dataset inference: Student's, with one variance for both sides. Without any spread nothing can be
+    told and p is 1. Each side needs two values."""
     from scipy.special import stdtr, stdtrit
 
     apart = float(higher.mean() - lower.mean())

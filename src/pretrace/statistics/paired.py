@@ -34,11 +34,10 @@ def compare(
 ) -> tuple[Comparison, ...]:
     """Each score of a labelled run against the baseline, in the run's order.
 
-    The baseline is `loss` unless named, or the first score where `loss` was not asked for: never the best,
-    which would be chosen by the same texts that it is then judged on. Two scores are compared on the texts that
-    both have. With the seed and resamples of an
-    evaluation the draws are the same. `measure` is "auc" or "tpr" (at 5% false positives). ExpressionError
-    for a score that the run does not have, TextsError where labels are missing or of one class.
+    The baseline is `loss` unless named, or the first score where `loss` was not asked for: never the best, which would
+    be chosen by the same texts that it is then judged on. Two scores are compared on the texts that both have. With the
+    seed and resamples of an evaluation the draws are the same. `measure` is "auc" or "tpr" (at 5% false positives).
+    ExpressionError for a score that the run does not have, TextsError where labels are missing or of one class.
     """
     require(measure in ("auc", "tpr"), f"scores are compared by 'auc' or 'tpr', found {measure!r}.")
     members = _labels(run)
@@ -75,8 +74,7 @@ def _alike(run: Run, first: str, others: Sequence[str]) -> list[tuple[Bools, lis
 
 @dataclass(frozen=True, slots=True)
 class ScorePair:
-    """A score beside the baseline on the texts that both have: how far it is ahead, its p-value for that many
-    documents, and the smallest that it could have been."""
+    """A score beside the baseline on texts that both have: how far ahead, p for so many documents, and the least p."""
 
     score: str
     ahead: Estimate
@@ -85,8 +83,7 @@ class ScorePair:
 
     @classmethod
     def of(cls, score: str, spread: Spread, columns: tuple[int, int], documents: int) -> ScorePair:
-        """The pair from resamples that were made: the `columns` of the score and of the baseline. `documents` is
-        the number of documents of the scarcer class: see `for_few`."""
+        """The pair from resamples: `columns` of score and baseline, `documents` of the scarcer class (`for_few`)."""
         found = paired_difference(spread, *columns)
         least = for_few(2 / (1 + len(spread.drawn)), documents)
         return cls(score, found.estimate, for_few(found.p, documents), least)
@@ -123,11 +120,9 @@ def holm(p: Sequence[float]) -> list[float]:
 
 
 def for_few(p: float, groups: int) -> float:
-    """The p-value that belongs to the expanded interval of few documents.
-
-    A percentile interval of n groups is too narrow, and `resampling.tail_share` widens it; so a percentile's
-    p is too small by as much. This is the same step for p: 0.05 here is where that interval ends at 0.
-    """
+    """The p-value that belongs to the expanded interval of few documents. A percentile interval of n groups is too
+    narrow, and `resampling.tail_share` widens it; so a percentile's p is too small by as much. This is the same step
+    for p: 0.05 here is where that interval ends at 0."""
     from scipy.stats import t
 
     if groups < 2 or p >= 1:

@@ -93,31 +93,19 @@ class PermutationTest:
 
 
 def sign_flip(values: npt.ArrayLike, *, flips: int = 10_000, seed: int = 0, corrected: bool = True) -> float:
-    """The one-sided p-value for a mean above 0, from flipping the signs of one value a document.
-
-    `values` [documents]. Exact over all flips up to 13 documents, else (1 + those that reach the statistic) /
-    (1 + flips). The order of documents does not matter. No p is below 2^-documents, so fewer than 5 can
-    never reach 5%. With `corrected=False` the statistic is the plain mean. TextsError without values or
-    with one that is not finite.
-    """
+    """The one-sided p-value for a mean above 0, from flipping the signs of one value a document, [documents], in any
+    order: over all flips up to 13 documents, else (1 + those that reach the statistic) / (1 + flips). Fewer than 5
+    never reach 5%. With `corrected=False` the statistic is the plain mean. TextsError without finite values."""
     return sign_flip_test(values, flips=flips, seed=seed, corrected=corrected, guarded=False).p
 
 
 def sign_flip_test(
-    values: npt.ArrayLike,
-    *,
-    flips: int = 10_000,
-    seed: int = 0,
-    corrected: bool = True,
-    guarded: bool = True,
+    values: npt.ArrayLike, *, flips: int = 10_000, seed: int = 0, corrected: bool = True, guarded: bool = True
 ) -> PermutationTest:
-    """The test of `sign_flip`, guarded against a long tail below, with its null distribution [flips or 2^documents].
-
-    A few values show less skewness than the law they come from, so that a long tail below is underrated just
-    where it matters. `guarded` takes skewness towards low values 1 + 9 / sqrt(documents) times. The test stays
-    exact for symmetric values, as its null is drawn with the same statistic. With `guarded=False`, or with
-    `corrected=False`, the p-value is that of `sign_flip`. Errors as there.
-    """
+    """The test of `sign_flip` with its null distribution [flips or 2^documents], guarded against a long tail below,
+    which few values underrate: `guarded` takes skewness towards low values 1 + 9 / sqrt(documents) times. It stays
+    exact for symmetric values, as the null has the same statistic. With `guarded=False` or `corrected=False` p is that
+    of `sign_flip`."""
     require(flips > 0, f"a permutation test takes at least one flip, found {flips}.")
     found = np.sort(check_values(values, "a sign-flip test"))
     exact = len(found) <= EXACT
@@ -135,12 +123,9 @@ def sign_flip_test(
 def two_sample(
     suspect: npt.ArrayLike, heldout: npt.ArrayLike, *, permutations: int = 10_000, seed: int = 0
 ) -> float:
-    """The one-sided p-value for the mean of `suspect` above that of `heldout`, from permuting the documents.
-
-    One value a document on either side. (1 + permutations that reach the statistic) / (1 + permutations).
-    The statistic is Welch's t with its skewness taken out, which keeps the level where the sides differ in
-    number and spread (Janssen 1997; Chung and Romano 2013). TextsError as in `sign_flip`.
-    """
+    """The one-sided p-value for the mean of `suspect` above that of `heldout`, one value a document, from permuting
+    these: (1 + those that reach the statistic) / (1 + permutations). Welch's t less its skewness keeps the level where
+    sides differ in number and spread (Janssen 1997; Chung and Romano 2013). Errors as in `sign_flip`."""
     return two_sample_test(suspect, heldout, permutations=permutations, seed=seed).p
 
 
@@ -168,12 +153,9 @@ def two_sample_test(
 
 
 def critical(null: npt.ArrayLike, level: float, *, exact: bool = False) -> float:
-    """What a statistic has to reach for p <= level, given the `null` [draws] of its test.
-
-    Every statistic at it or above has p <= level; the next lower value of the null has p > level. With `exact`
-    p is k / draws, as where the null holds every flip, else (1 + k) / (1 + draws). Infinite where no statistic
-    reaches the level, because draws or documents are too few. ExpressionError for a level outside 0 to 1.
-    """
+    """What a statistic has to reach for p <= level, given the `null` [draws]: every one at or above it has, the next
+    lower value of the null has not. With `exact` p is k / draws, else (1 + k) / (1 + draws). Infinite where draws or
+    documents are too few. ExpressionError for a level outside 0 to 1."""
     require(0 < level < 1, f"a test takes a level between 0 and 1, found {level}.")
     drawn = np.sort(check_values(null, "a null distribution"))
     total = len(drawn) if exact else len(drawn) + 1
@@ -187,12 +169,9 @@ def critical(null: npt.ArrayLike, level: float, *, exact: bool = False) -> float
 
 
 def skew_corrected(mean: Doubles, variance: Doubles, third: Doubles) -> Doubles:
-    """A mean over its standard error, moved to what it would be without skewness; any shape.
-
-    `variance` and `third` are the second and third cumulant of the mean (or difference of means) itself.
-    With t = mean / sqrt(variance) and a = third / variance^1.5: t + a t²/3 + a² t³/27 + a/6, which rises with
-    t whatever a is (Hall 1992, "On the removal of skewness by transformation", section 2).
-    """
+    """A mean over its standard error without skewness; any shape. `variance` and `third` are cumulants of the mean (or
+    difference) itself. With t = mean / sqrt(variance) and a = third / variance^1.5: t + a t²/3 + a² t³/27 + a/6, which
+    rises with t (Hall 1992, "On the removal of skewness by transformation", section 2)."""
     floor = (mean / STEEPEST) ** 2
     flat = variance <= floor
     safe = np.where(flat, np.maximum(floor, 1e-200), variance)
@@ -202,8 +181,7 @@ def skew_corrected(mean: Doubles, variance: Doubles, third: Doubles) -> Doubles:
 
 
 def share_reached(null: Doubles, observed: float, *, exact: bool = False) -> float:
-    """The p-value: the share of the null [draws] that reaches the observed statistic, ties counting as reaching it;
-    the observed one counts as a draw where the null is not `exact`."""
+    """The share of the null [draws] that reaches the observed statistic, ties too; itself a draw unless `exact`."""
     slack = TIE * max(1.0, abs(float(observed)))
     reached = int(np.count_nonzero(null >= observed - slack))
     return reached / len(null) if exact else (1 + reached) / (1 + len(null))
@@ -300,12 +278,9 @@ DRAWN = 1000
 def own_group(
     alike: npt.ArrayLike, side: npt.ArrayLike, *, permutations: int = DRAWN, seed: int = 0
 ) -> tuple[float, Bools]:
-    """The p-value that documents of this side form groups of their own by chance, and the most surprising group.
-
-    `alike` [documents, documents] is a likeness of at most 1, such as a cosine; `side` [documents] is True for the side
-    that may hold strangers. (1 + the deals that surprise as much) / (permutations + 1); 1.0 and an empty group where no
-    group of the tree counts.
-    """
+    """The p-value that documents of this `side` [documents] form groups of their own by chance, and the most surprising
+    group, by a likeness of at most 1, `alike` [documents, documents]: (1 + the deals that surprise as much) /
+    (permutations + 1); 1.0 and an empty group where no group of the tree counts."""
     from scipy.cluster.hierarchy import linkage
     from scipy.spatial.distance import squareform
 
@@ -375,8 +350,7 @@ def lot_effects(values: Sequence[npt.ArrayLike]) -> Doubles:
 
 
 def chance_of_hits(chances: Sequence[float]) -> Doubles:
-    """The distribution of the number of hits, [units + 1], of independent draws with these chances each: the
-    Poisson-binomial law, added up unit by unit (binomial where all chances are equal)."""
+    """The law of the number of hits, [units + 1], of independent draws with these chances: Poisson-binomial."""
     found = np.ones(1)
     for chance in chances:
         require(0 <= chance <= 1, f"a chance lies between 0 and 1, found {chance}.")

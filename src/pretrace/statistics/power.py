@@ -45,11 +45,8 @@ LARGE = 2000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlantedValues:
-    """The values of documents without training (`noise`, mean 0) and what training adds (`shift`).
-
-    Of equal length they belong to the same documents and are drawn together. `heldout` (mean 0) holds the
-    values of held-out documents, None where the test is a sign-flip test.
-    """
+    """The values of documents without training (`noise`, mean 0) and what training adds (`shift`), drawn together if of
+    equal length; `heldout` (mean 0) of held-out documents, None for a sign-flip test."""
 
     noise: Doubles
     shift: Doubles
@@ -97,39 +94,32 @@ class SimulatedAudits:
         return 1 / ways > self.level
 
 
-def power(
+def power(  # noqa: PLR0913
     noise: npt.ArrayLike,
     shift: npt.ArrayLike,
     documents: int,
     *,
+    heldout: npt.ArrayLike | None = None,
     level: float = 0.05,
     audits: int = AUDITS,
     seed: int = 0,
 ) -> Estimate:
-    """The probability that `sign_flip` rejects at `level` on so many documents that were trained on.
-
-    `noise` and `shift` are one value a planted document. The 95% interval resamples the planted documents: it
-    says how well their effect is known. TextsError for fewer than two of either or one that is not finite.
-    """
-    return _estimate(PlantedValues.of(noise, shift), SimulatedAudits(documents, 0, level, seed), audits)
-
-
-def power_two_sample(
-    noise: npt.ArrayLike,
-    shift: npt.ArrayLike,
-    heldout: npt.ArrayLike,
-    documents: int,
-    *,
-    level: float = 0.05,
-    seed: int = 0,
-) -> Estimate:
-    """The probability that `two_sample` rejects for so many documents that were trained on.
-
-    They are held against as many held-out documents as `heldout` has values; otherwise as `power`.
-    """
+    """The probability that `sign_flip` rejects at `level` on so many documents that were trained on, or `two_sample`
+    against as many as `heldout` has. `noise` and `shift` are one value a planted document; the 95% interval resamples
+    these. TextsError for fewer than two of either or one that is not finite."""
     planted = PlantedValues.of(noise, shift, heldout)
-    assert planted.heldout is not None
-    return _estimate(planted, SimulatedAudits(documents, len(planted.heldout), level, seed), AUDITS)
+    beside = 0 if planted.heldout is None else len(planted.heldout)
+    plan = SimulatedAudits(documents, beside, level, seed)
+    require(audits > 0, f"a probability takes at least one simulated audit, found {audits}.")
+    value = rejections(planted, plan, audits)
+    rng = np.random.default_rng([plan.seed, 1])
+    drawn = [rejections(planted.resampled(rng), plan, PART) for _ in range(RESAMPLES)]
+    sides = planted.noise, planted.shift, planted.heldout
+    tail = tail_share(min(len(side) for side in sides if side is not None))
+    low, high = np.quantile(drawn, (tail, 1 - tail))
+    # Where every resample says the same, what is left to doubt is the count of simulated audits.
+    counted = share_interval(round(value * audits), audits)
+    return Estimate(value, min(float(low), counted.low), max(float(high), counted.high))
 
 
 def curve(
@@ -141,11 +131,8 @@ def curve(
     level: float = 0.05,
     seed: int = 0,
 ) -> tuple[tuple[int, float], ...]:
-    """Pairs of a number of documents and the probability of a rejection there, in the order of `sizes`.
-
-    With `heldout` values the test is `two_sample`, and the number that of the documents on each side.
-    TextsError as in `power`.
-    """
+    """Pairs of a number of documents and the probability of a rejection there, in the order of `sizes`. With `heldout`
+    values the test is `two_sample`, and the number that of the documents on each side. TextsError as in `power`."""
     planted = PlantedValues.of(noise, shift, heldout)
     return tuple((size, rejections(planted, _alike(planted, size, level, seed), AUDITS)) for size in sizes)
 
@@ -159,11 +146,8 @@ def needed(
     level: float = 0.05,
     seed: int = 0,
 ) -> int | None:
-    """The fewest documents at which the probability of a rejection is at least `power`.
-
-    None where no number would do: the planted documents have no effect above 0, or one so small that it
-    would take more than ten million. `heldout` as in `curve`, TextsError as in `power`.
-    """
+    """The fewest documents at which the probability of a rejection is at least `power`; None where more than ten
+    million would not do, or training adds nothing. `heldout` as in `curve`, TextsError as in `power`."""
     require(0 < power < 1, f"a power lies between 0 and 1, found {power}.")
     planted = PlantedValues.of(noise, shift, heldout)
     if planted.shift.mean() <= 0:
@@ -213,26 +197,12 @@ def auc_documents(auc: float, *, power: float = 0.8, level: float = 0.05) -> int
     return _fewest(lambda size: auc_power(auc, size, size, level=level) >= power, 2)
 
 
-def _estimate(planted: PlantedValues, plan: SimulatedAudits, audits: int) -> Estimate:
-    require(audits > 0, f"a probability takes at least one simulated audit, found {audits}.")
-    value = rejections(planted, plan, audits)
-    rng = np.random.default_rng([plan.seed, 1])
-    drawn = [rejections(planted.resampled(rng), plan, PART) for _ in range(RESAMPLES)]
-    sides = planted.noise, planted.shift, planted.heldout
-    tail = tail_share(min(len(side) for side in sides if side is not None))
-    low, high = np.quantile(drawn, (tail, 1 - tail))
-    # Where every resample says the same, what is left to doubt is the count of simulated audits.
-    counted = share_interval(round(value * audits), audits)
-    return Estimate(value, min(float(low), counted.low), max(float(high), counted.high))
-
-
 def _alike(planted: PlantedValues, size: int, level: float, seed: int) -> SimulatedAudits:
     return SimulatedAudits(size, 0 if planted.heldout is None else size, level, seed)
 
 
 def rejections(planted: PlantedValues, plan: SimulatedAudits, audits: int) -> float:
-    """The share of simulated audits that reject. Audits of other sizes with the same seed draw the same
-    documents first, so that the rate hardly ever falls as their number grows."""
+    """The share of simulated audits that reject; with the same seed all sizes draw the same documents first."""
     if plan.hopeless:
         return 0.0
     if max(plan.documents, plan.heldout) > LARGE:
@@ -289,11 +259,8 @@ def _cumulants(values: Doubles) -> tuple[Doubles, Doubles, Doubles]:
 
 
 def _flip_quantile(values: Doubles, level: float) -> Doubles:
-    """What the statistic of values [documents, audits] must reach in a sign-flip test at `level`.
-
-    Student's quantile, moved by the tails of the values: where they are heavy, t and the skewness a of the
-    flipped mean rise and fall together, as Cov(a, t) = (kurtosis - 3) / n, and so the statistic spreads more.
-    """
+    """What the statistic of values [documents, audits] must reach in a sign-flip test: Student's quantile, moved by
+    their tails, as t and the skewness a of the flipped mean have Cov(a, t) = (kurtosis - 3) / n."""
     number = len(values)
     squares = values**2
     total = squares.sum(axis=0)

@@ -44,10 +44,8 @@ _FEWEST_RESAMPLES = 200
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spread:
-    """One figure of every score: `value` [scores] on the texts themselves, `drawn` [resamples, scores].
-
-    `tail` is the share of resamples that a 95% interval leaves off on each side.
-    """
+    """One figure of every score: `value` [scores] on the texts themselves, `drawn` [resamples, scores]. `tail` is the
+    share of resamples that a 95% interval leaves off on each side."""
 
     value: Doubles
     drawn: Doubles
@@ -67,11 +65,8 @@ class Spread:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bootstrap:
-    """All figures of all scores under the same resamples.
-
-    `tpr` is at 5% false positives, `low_tpr` at 0.1% and None below 10,000 non-members, `accuracy` None
-    where no thresholds were given. `resamples` is the number made, which may be fewer than asked for.
-    """
+    """All figures of all scores under the same `resamples`: `tpr` at 5% false positives, `low_tpr` at 0.1% (None below
+    10,000 non-members), `accuracy` None where no thresholds were given."""
 
     auc: Spread
     tpr: Spread
@@ -115,11 +110,8 @@ def group_bootstrap(
     seed: int = 0,
     resamples: int = 1000,
 ) -> Bootstrap:
-    """AUC, true positive rates and accuracy of each column of `matrix` [texts, scores], with resamples.
-
-    The row order does not matter. Above WORK look-ups fewer resamples are made, never under 200.
-    ExpressionError when the matrix has a NaN, TextsError when a class is missing.
-    """
+    """AUC, true positive rates and accuracy of each column of `matrix` [texts, scores] with resamples, at least 200,
+    fewer above WORK look-ups. ExpressionError when the matrix has a NaN, TextsError when a class is missing."""
     require(resamples > 0, f"a bootstrap takes at least one resample, found {resamples}.")
     if matrix.ndim != 2 or len(matrix) != len(members):
         raise ExpressionError(f"wanted scores for {len(members)} texts, found an array of {matrix.shape}.")
@@ -158,11 +150,8 @@ def group_bootstrap(
 
 
 def paired_difference(spread: Spread, first: int, second: int) -> PairedDifference:
-    """How much one score's figure exceeds another's, both taken from the same resamples.
-
-    The p-value is twice the smaller share of resamples on either side of zero (zero itself counts to
-    both), the sample as it stands included, so it is never below 2 / (resamples + 1).
-    """
+    """How much one score's figure exceeds another's on the same resamples. p is twice the smaller share of these on
+    either side of zero (zero counts to both), the sample included: at least 2 / (resamples + 1)."""
     apart = spread.drawn[:, first] - spread.drawn[:, second]
     tail = min(np.count_nonzero(apart <= 0), np.count_nonzero(apart >= 0))
     p = min(1.0, 2 * (1 + int(tail)) / (1 + len(apart)))
@@ -176,11 +165,9 @@ def affordable(resamples: int, *, texts: int, scores: int) -> int:
 
 
 def tail_share(groups: int) -> float:
-    """The share of resamples a 95% percentile interval leaves off on each side, 0.025 for many groups.
-
-    Phi(-sqrt(n / (n - 1)) t), with t the 97.5% quantile of Student's distribution for n - 1 degrees of
-    freedom, by its expansion in 1 / (n - 1) (Abramowitz and Stegun 26.7.5); 0 for a single group.
-    """
+    """The share of resamples a 95% percentile interval leaves off on each side, 0.025 for many groups. Phi(-sqrt(n / (n
+    - 1)) t), with t the 97.5% quantile of Student's distribution for n - 1 degrees of freedom, by its expansion in 1 /
+    (n - 1) (Abramowitz and Stegun 26.7.5); 0 for a single group."""
     if groups < 2:
         return 0.0
     normal, v = NormalDist(), groups - 1

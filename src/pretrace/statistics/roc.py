@@ -24,12 +24,9 @@ _CURVE_POINTS = 400
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankedScores:
-    """One score of all texts, sorted once, so that its figures under any weights cost one pass.
-
-    `members` and `nonmembers` are row numbers by rising score; `below[i]` and `upto[i]` count the
-    non-members that score less than, and not more than, the i-th member (they differ in ties). The scores
-    themselves are not kept: they would take 8 bytes a text for each of several columns.
-    """
+    """One score of all texts, sorted once, so that its figures under any weights cost one pass: `members` and
+    `nonmembers` are row numbers by rising score, `below[i]` and `upto[i]` count non-members that score less than, and
+    not more than, the i-th member. Scores are not kept: they take 8 bytes a text and column."""
 
     members: Indices
     nonmembers: Indices
@@ -50,11 +47,8 @@ class RankedScores:
         return cls(positive, negative, below, upto)
 
     def figures(self, weights: npt.NDArray[np.float32], rates: Sequence[float]) -> Doubles:
-        """AUC, then the true positive rate at each false positive rate, [resamples, 1 + rates].
-
-        Every text counts `weights` times, [resamples, texts], whole numbers; each class must keep some weight. All sums
-        are of whole and half numbers, so their order changes nothing.
-        """
+        """AUC, then the true positive rate at each false positive rate, [resamples, 1 + rates]; every text counts
+        `weights` times, [resamples, texts], whole numbers, so that the order of sums changes nothing."""
         gained = np.take(weights, self.members, axis=1).astype(np.float64)
         passed = np.zeros((len(weights), len(self.nonmembers) + 1))
         np.cumsum(np.take(weights, self.nonmembers, axis=1), axis=1, dtype=np.float64, out=passed[:, 1:])
@@ -68,8 +62,7 @@ class RankedScores:
         return np.stack([won / (found * total), *(some / found for some in called)], axis=1)
 
     def _called(self, passed: Doubles, reached: Doubles, rate: float) -> Doubles:
-        """The weight of the members above the lowest threshold whose false positive rate does not exceed `rate`, from
-        the weights of the non-members, and of the members, that score less, [resamples]."""
+        """The weight of members above the lowest threshold that keeps to `rate`, [resamples], from weights below."""
         most = [total - allowance(int(total), rate) for total in passed[:, -1]]
         first = [np.searchsorted(row, one, side="left") for row, one in zip(passed, most, strict=True)]
         # The non-member before the first must stay below the threshold, and so must whoever ties with it: a member
@@ -90,29 +83,20 @@ def allowance(nonmembers: int, rate: float) -> int:
 
 
 def auc(scores: npt.ArrayLike, members: npt.ArrayLike) -> float:
-    """The chance that a random member scores above a random non-member, a tie counting half.
-
-    This is the area under the ROC curve (Mann-Whitney). Errors as in `RankedScores.of`.
-    """
-    ranked = RankedScores.of(scores, members)
-    return float(ranked.figures(_ones(ranked), ())[0, 0])
+    """The chance that a random member scores above a random non-member, a tie counting half: the area under the ROC
+    curve (Mann-Whitney). Errors as in `RankedScores.of`."""
+    return float(_figures(scores, members)[0])
 
 
 def tpr_at_fpr(scores: npt.ArrayLike, members: npt.ArrayLike, fpr: float) -> float:
-    """The largest true positive rate among thresholds whose false positive rate is at most `fpr`.
-
-    No interpolation: the false positive rate paid is never above `fpr`. Errors as in `RankedScores.of`.
-    """
-    ranked = RankedScores.of(scores, members)
-    return float(ranked.figures(_ones(ranked), (fpr,))[0, 1])
+    """The largest true positive rate among thresholds whose false positive rate is at most `fpr`. No interpolation: the
+    false positive rate paid is never above `fpr`. Errors as in `RankedScores.of`."""
+    return float(_figures(scores, members, fpr)[1])
 
 
 def roc_curve(scores: npt.ArrayLike, members: npt.ArrayLike) -> Curve:
-    """The ROC curve from (0, 0) to (1, 1), tied scores as one step, thinned to at most 400 points.
-
-    The points kept are points of the full curve, closest together at low false positive rates. Errors
-    as in `RankedScores.of`.
-    """
+    """The ROC curve from (0, 0) to (1, 1), tied scores as one step, thinned to at most 400 points. The points kept are
+    points of the full curve, closest together at low false positive rates. Errors as in `RankedScores.of`."""
     true, false = _steps(*_checked(scores, members))[1:]
     true, false = np.concatenate(([0], true)), np.concatenate(([0], false))
     corners = np.ones(len(true), dtype=bool)
@@ -125,11 +109,8 @@ def roc_curve(scores: npt.ArrayLike, members: npt.ArrayLike) -> Curve:
 
 
 def best_threshold(scores: npt.ArrayLike, members: npt.ArrayLike) -> float:
-    """The threshold of highest accuracy: one of the scores, or just above all of them to call none a member.
-
-    Among equally accurate thresholds the highest is taken, which calls the fewest texts members.
-    Errors as in `RankedScores.of`.
-    """
+    """The threshold of highest accuracy: one of the scores, or just above all; the highest of equals, which calls the
+    fewest texts members. Errors as in `RankedScores.of`."""
     values, labels = _checked(scores, members)
     thresholds, true, false = _steps(values, labels)
     thresholds = np.concatenate(([np.nextafter(thresholds[0], np.inf)], thresholds))
@@ -143,7 +124,13 @@ def accuracy(scores: npt.ArrayLike, members: npt.ArrayLike, threshold: float) ->
 
 
 def _checked(scores: npt.ArrayLike, members: npt.ArrayLike) -> tuple[Doubles, Bools]:
-    values, labels = np.asarray(scores, dtype=np.float64), _labels(members)
+    values, found = np.asarray(scores, dtype=np.float64), np.asarray(members)
+    # None and NaN would both turn into a bool without complaint.
+    if found.dtype != np.bool_ and not (found.dtype.kind in "iu" and np.isin(found, (0, 1)).all()):
+        raise TextsError(
+            "wanted every text labelled True or False, found other labels; leave those texts out."
+        )
+    labels = found.astype(np.bool_)
     if values.shape != labels.shape or values.ndim != 1:
         raise TextsError(f"wanted one score and one label a text, found {values.shape} and {labels.shape}.")
     if labels.all() or not labels.any():
@@ -159,18 +146,10 @@ def _checked(scores: npt.ArrayLike, members: npt.ArrayLike) -> tuple[Doubles, Bo
     return values, labels
 
 
-def _labels(members: npt.ArrayLike) -> Bools:
-    found = np.asarray(members)
-    # None and NaN would both turn into a bool without complaint.
-    if found.dtype != np.bool_ and not (found.dtype.kind in "iu" and np.isin(found, (0, 1)).all()):
-        raise TextsError(
-            "wanted every text labelled True or False, found other labels; leave those texts out."
-        )
-    return found.astype(np.bool_)
-
-
-def _ones(ranked: RankedScores) -> npt.NDArray[np.float32]:
-    return np.ones((1, len(ranked.members) + len(ranked.nonmembers)), dtype=np.float32)
+def _figures(scores: npt.ArrayLike, members: npt.ArrayLike, *rates: float) -> Doubles:
+    ranked = RankedScores.of(scores, members)
+    ones = np.ones((1, len(ranked.members) + len(ranked.nonmembers)), dtype=np.float32)
+    return np.asarray(ranked.figures(ones, rates)[0])
 
 
 def _steps(values: Doubles, labels: Bools) -> tuple[Doubles, npt.NDArray[np.int64], npt.NDArray[np.int64]]:

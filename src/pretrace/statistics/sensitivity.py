@@ -51,11 +51,8 @@ def sensitivity(
 
 
 def sign_bound(values: npt.ArrayLike, gamma: float) -> float:
-    """The largest p-value of the sign test for values above 0 at this Γ >= 1: P(Bin(n, Γ / (1 + Γ)) >= k).
-
-    `values` [documents], of which n are not 0 and k are above 0. 1.0 where k is 0. TextsError without values or
-    with one that is not finite, ExpressionError for another Γ.
-    """
+    """The largest p-value of the sign test for values [documents] above 0 at this Γ >= 1: P(Bin(n, Γ / (1 + Γ)) >= k),
+    n not 0, k above. TextsError without values or with one not finite, ExpressionError for another Γ."""
     from scipy.special import betainc  # heavy, and only needed once there is something to report
 
     above, number = _signs(values)
@@ -75,18 +72,14 @@ def sign_gamma(values: npt.ArrayLike, level: float) -> float | None:
 
 
 def wilcoxon_bound(values: npt.ArrayLike, gamma: float) -> float:
-    """The largest p-value of Wilcoxon's signed-rank test for values above 0 at this Γ >= 1.
-
-    The statistic is the sum of the ranks of the values above 0 among all that are not 0, equal sizes sharing
-    their average rank; every sign is positive with the chance Γ / (1 + Γ). Its distribution is exact up to 200
-    documents (by convolution), above that normal with half a rank taken off. Errors as in `sign_bound`.
-    """
+    """The largest p-value of Wilcoxon's signed-rank test for values above 0 at this Γ >= 1: of the sum of ranks above
+    0, equal sizes sharing their average rank, every sign positive with the chance Γ / (1 + Γ). Exact up to 200
+    documents (by convolution), above that normal with half a rank taken off. Errors as in `sign_bound`."""
     return _rank_tail(*_ranks(values), _chance(gamma))
 
 
 def wilcoxon_gamma(values: npt.ArrayLike, level: float) -> float | None:
-    """The largest Γ >= 1 with `wilcoxon_bound` <= level, found to within a millionth of itself; None where
-    the signed-rank test does not reject at Γ = 1."""
+    """The largest Γ >= 1 with `wilcoxon_bound` <= level, to a millionth of itself; None where Γ = 1 does not reject."""
     _check_level(level)
     ranks, reached = _ranks(values)
 
@@ -104,12 +97,9 @@ def wilcoxon_gamma(values: npt.ArrayLike, level: float) -> float | None:
 def two_sample_shift(
     suspect: npt.ArrayLike, heldout: npt.ArrayLike, level: float, *, permutations: int = 10_000, seed: int = 0
 ) -> float | None:
-    """The largest constant that can be taken from every suspect value with `two_sample` still rejecting.
-
-    In the unit of the values, rounded down to a millionth of their range. Every shift is tested with the same
-    permutations, which are those of `two_sample`, so that p rises with it. None where the test does not reject
-    as it is. Errors as in `two_sample`.
-    """
+    """The largest constant that can be taken from every suspect value with `two_sample` still rejecting, rounded down
+    to a millionth of the range. All shifts have the permutations of `two_sample`, so that p rises with them. None where
+    the test does not reject as it is. Errors as in `two_sample`."""
     _check_level(level)
     require(permutations > 0, f"a permutation test takes at least one permutation, found {permutations}.")
     first, second = (np.sort(check_values(side, "a two-sample test")) for side in (suspect, heldout))
@@ -132,13 +122,10 @@ def two_sample_shift(
 def controls_left_out(
     suspect: npt.ArrayLike, heldout: npt.ArrayLike, level: float, *, permutations: int = 10_000, seed: int = 0
 ) -> int | None:
-    """How many held-out documents can be left out, the lowest first, with `two_sample` rejecting each time.
-
-    Held-out documents of another kind deceive by lying low: the model knows their kind less. If at most k of them are
-    of another kind, those that are left without the lowest are a fair comparison or one that is too strict, so a result
-    that stands with any number up to k left out does not come from them. Above 40 documents they are left out in steps
-    of a fortieth, at most half of them. None where the test does not reject as it is. Errors as in `two_sample`.
-    """
+    """How many held-out documents can be left out, the lowest first, with `two_sample` rejecting each time. Those of
+    another kind lie low, since the model knows it less: if at most k are, a result that stands with any number up to k
+    left out does not come from them. Above 40 documents in steps of a fortieth, at most half. None where the test does
+    not reject as it is."""
     _check_level(level)
     first, second = (
         check_values(suspect, "a two-sample test"),
@@ -155,11 +142,9 @@ def controls_left_out(
 def _shifted_p(
     values: Doubles, sizes: tuple[int, int], permutations: int, seed: int
 ) -> Callable[[float], float]:
-    """The p-value of the two-sample test for any constant c taken from the suspect values, which come first.
-
-    With z = 1 for suspect documents and 0 for others, a document is worth x - c z. What is summed over documents,
-    [6, permutations] for those that a permutation calls suspect and [6, 1] else: x, x², x³, z, xz and x²z.
-    """
+    """The p-value of the two-sample test for any constant c taken from the suspect values, which come first. With z = 1
+    for suspect documents and 0 for others, a document is worth x - c z. What is summed over documents, [6,
+    permutations] for those that a permutation calls suspect and [6, 1] else: x, x², x³, z, xz and x²z."""
     marks = np.repeat((1.0, 0.0), sizes)
     terms = np.stack((values, values**2, values**3, marks, values * marks, values**2 * marks))
     whole, observed = (some.sum(axis=1, keepdims=True) for some in (terms, terms[:, : sizes[0]]))

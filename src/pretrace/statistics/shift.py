@@ -26,6 +26,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -44,13 +45,10 @@ STEPS, FARTHEST = 12, 64.0
 """Halvings of the interval in which a drift is sought, and the drift above which none is sought."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class SetShift:
-    """A test of the set: `p`, and `least`, the number of documents from which on it would have rejected.
-
-    `least` supposes that so many asked documents stand above all known ones while the others lie evenly among
-    them; None where not even all would do. `p_after` and `explained` say what the test leaves of a difference.
-    """
+    """A test of the set: `p`, and `least`, the documents above all known ones, the others evenly among them, from which
+    on it would have rejected (None for never). `p_after` and `explained` say what it leaves of a difference."""
 
     p: float
     least: int | None
@@ -62,17 +60,15 @@ class SetShift:
     exact: bool
 
     def p_after(self, drift: float = 0.0, spread: float = 1.0) -> float:
-        """p were all asked documents `drift` standard deviations (of the known ones) lower, and `spread` times less far
-        from the median of the known ones: what is left of p where drift and spread are not of the model's making."""
+        """p were all asked documents `drift` standard deviations (of the known) lower, `spread` times nearer them."""
         moved = remove_drift(self.asked, self.known, drift, spread)
         scores, number = _rank_scores(np.concatenate((moved, self.known))), len(moved)
         reached = _larger(scores[:, :number].sum(axis=1)[:, None], scores, number)[0]
         return _share_reached(self.dealt, reached, self.exact)
 
-    @property
+    @cached_property
     def explained(self) -> float:
-        """The largest drift, in standard deviations of the known documents, with which the test still rejects: any
-        drift above it explains the result. 0 where it does not reject."""
+        """The largest drift, in standard deviations of the known documents, with which the test still rejects, or 0."""
         if self.p > self.level:
             return 0.0
         low, high = 0.0, 1.0
@@ -84,8 +80,7 @@ class SetShift:
 
 
 def remove_drift(asked: npt.ArrayLike, known: npt.ArrayLike, drift: float, spread: float) -> Doubles:
-    """The asked values without a drift, in standard deviations of the known ones, and without a `spread` around their
-    median, float64 [asked]."""
+    """The asked values less a drift, in standard deviations of the known ones, and a `spread` around their median."""
     values, others = np.asarray(asked, dtype=np.float64), np.asarray(known, dtype=np.float64)
     middle = float(np.median(others))
     return np.asarray(middle + (values - drift * float(others.std()) - middle) / spread)
@@ -99,12 +94,9 @@ def set_shift(
     seed: int = 0,
     permutations: int = PERMUTATIONS,
 ) -> SetShift:
-    """The one-sided test that the asked documents score higher than the known ones, one value a document.
-
-    p is the share of the permutations that reach the statistic, the one that was found among them; `level` is for
-    `least` and `explained`. TextsError without values on a side or with one that is not finite, ExpressionError for a
-    level outside 0 to 1.
-    """
+    """The one-sided test that the asked documents score higher than the known ones, one value each: p is the share of
+    permutations that reach the statistic, that found among them; `level` is for `least` and `explained`. TextsError for
+    a side without finite values, ExpressionError for a level outside 0 to 1."""
     require(permutations > 0, f"a permutation test takes at least one permutation, found {permutations}.")
     require(0 < level < 1, f"a test has a level between 0 and 1, found {level:g}.")
     first, second = (check_values(side, "a test of the set") for side in (asked, known))
@@ -142,28 +134,22 @@ def _rank_scores(values: Doubles) -> Doubles:
 
 def _permuted(scores: Doubles, number: int, draws: int, seed: int) -> Doubles:
     """The statistic of as many random choices of the asked documents, [draws]."""
-    rng = np.random.default_rng(seed)
-    total = scores.shape[1]
+    rng, total = np.random.default_rng(seed), scores.shape[1]
     few = min(number, total - number)
-    sums = (_sums_of_many if total > LARGE else _sums)(scores, few, draws, rng)
+    if total > LARGE:
+        sums = _sums_of_many(scores, few, draws, rng)
+    else:
+        taken = permuted(np.arange(total, dtype=np.int32), draws, few, rng)
+        every = [np.stack([score[some].sum(axis=1) for score in scores]) for some in taken]
+        sums = np.concatenate(every, axis=1)
     # The smaller side alone is summed; what is left is the other.
     return _larger(sums if few == number else scores.sum(axis=1)[:, None] - sums, scores, number)
 
 
-def _sums(scores: Doubles, few: int, draws: int, rng: np.random.Generator) -> Doubles:
-    """The sums of both scores over so few of the documents, chosen at random, [2, draws]."""
-    taken = permuted(np.arange(scores.shape[1], dtype=np.int32), draws, few, rng)
-    sums = [np.stack([score[some].sum(axis=1) for score in scores]) for some in taken]
-    return np.concatenate(sums, axis=1)
-
-
 def _sums_of_many(scores: Doubles, few: int, draws: int, rng: np.random.Generator) -> Doubles:
-    """The same where documents are many: the others are not shuffled to choose a few."""
-    sums = np.empty((2, draws))
-    for i in range(draws):
-        taken = rng.choice(scores.shape[1], few, replace=False, shuffle=False)
-        sums[:, i] = scores[:, taken].sum(axis=1)
-    return sums
+    """Sums over so few documents, chosen at random, [2, draws]: of many, the others are not shuffled for that."""
+    chosen = (rng.choice(scores.shape[1], few, replace=False, shuffle=False) for _ in range(draws))
+    return np.stack([scores[:, some].sum(axis=1) for some in chosen], axis=1)
 
 
 def _larger(sums: Doubles, scores: Doubles, number: int) -> Doubles:
@@ -175,20 +161,17 @@ def _larger(sums: Doubles, scores: Doubles, number: int) -> Doubles:
 
 
 def _least(number: int, known: int, dealt: Doubles, level: float) -> int | None:
-    """The least number of asked documents above all known ones that would have been rejected."""
+    """The least number of asked documents above all known ones, the others evenly among them, that is rejected."""
 
     def rejects(above: int) -> bool:
-        reached = int(np.count_nonzero(dealt >= _standing(above, number, known) - TIE))
+        among = (np.arange(number - above) + 0.5) / max(1, number - above)
+        values = np.concatenate((2.0 + np.arange(above), among, (np.arange(known) + 0.5) / known))
+        scores = _rank_scores(values)
+        standing = float(_larger(scores[:, :number].sum(axis=1)[:, None], scores, number)[0])
+        reached = int(np.count_nonzero(dealt >= standing - TIE))
         return max(1, reached) <= level * len(dealt) * (1 + TIE)
 
     return 1 + bisect_left(range(1, number), True, key=rejects) if rejects(number) else None
-
-
-def _standing(above: int, number: int, known: int) -> float:
-    """The statistic where so many asked documents are the highest and the others lie evenly among the known."""
-    among = (np.arange(number - above) + 0.5) / max(1, number - above)
-    scores = _rank_scores(np.concatenate((2.0 + np.arange(above), among, (np.arange(known) + 0.5) / known)))
-    return float(_larger(scores[:, :number].sum(axis=1)[:, None], scores, number)[0])
 
 
 # Do two sets of documents vary alike? Equal means say nothing of that, and tails decide what stands out.
@@ -212,19 +195,15 @@ _UNKNOWN = 1.5
 
 @dataclass(frozen=True, slots=True)
 class Below:
-    """How far the asked documents lie below the median of the known ones: `ratio` times as far on average as the known
-    ones there, with the standard error of its logarithm; `p` is one-sided, of a rank test (Mann and Whitney).
-
-    Where a side has fewer than `FEWEST` documents there, `p` is None and nothing is known.
-    """
+    """How far the asked documents lie below the median of the known ones: `ratio` times as far on average as these, the
+    standard `error` of its logarithm, a one-sided `p` (Mann and Whitney), None for fewer than `FEWEST`."""
 
     ratio: float
     error: float
     p: float | None
 
     def allowed(self, wide: float) -> float:
-        """The spread that has to be allowed for: 1 where the ratio is not above 1 by `wide` standard errors, else the
-        ratio with so many added; `_UNKNOWN` where too few documents lie below to tell."""
+        """The spread to allow for: the ratio with `wide` standard errors added, 1 where it is not above 1 by that."""
         if self.p is None:
             return _UNKNOWN
         if self.ratio <= 1 or math.log(self.ratio) <= wide * self.error:
@@ -258,11 +237,8 @@ def spread_p(asked: npt.ArrayLike, known: npt.ArrayLike) -> float:
 
 
 def serial_p(values: npt.ArrayLike) -> float:
-    """The one-sided p-value that documents which stand side by side are no more alike than others, in their order.
-
-    The rank version of von Neumann's ratio (Bartels 1982), normal for 20 documents or more. 1 for fewer, or where the
-    values do not vary.
-    """
+    """The one-sided p-value that documents side by side are no more alike than others: the rank version of von
+    Neumann's ratio (Bartels 1982), normal for 20 or more. 1 for fewer, or where values do not vary."""
     from scipy.special import ndtr
     from scipy.stats import rankdata
 

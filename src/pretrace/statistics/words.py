@@ -1,15 +1,11 @@
-"""Words of texts in any script, and how many of them two texts share.
-
-Words are runs of letters and digits in lower case; in scripts without spaces a character is a word.
-"""
+"""Words of texts in any script: runs of letters and digits in lower case, or a character where no spaces are."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from typing import Any
 
 import numpy as np
@@ -26,32 +22,12 @@ WORD = re.compile(rf"[{UNSPACED}]|[^\W{UNSPACED}]+")
 """A run of letters and digits, or one character of a script that is written without spaces."""
 
 
-def words_of(text: str) -> tuple[str, ...]:
-    """The words of a text in lower case; in scripts without spaces each character is one.
-
-    >>> words_of("Don't panic: 今日")
-    ('don', 't', 'panic', '今', '日')
-    """
-    return tuple(WORD.findall(text.lower()))
-
-
-def shared_words(pairs: Iterable[tuple[str, str]]) -> float | None:
-    """The mean Jaccard index of the words of two texts that belong together; None without a pair that has words.
-
-    >>> shared_words([("a b c", "a b d"), ("", "")])
-    0.5
-    """
-    sets = [(set(words_of(one)), set(words_of(two))) for one, two in pairs]
-    found = [len(one & two) / len(one | two) for one, two in sets if one | two]
-    return float(np.mean(found)) if found else None
-
-
 RUN = 5
 """Words of a run that counts: shorter ones are common in any two texts of one language."""
 _ALONE = "぀-ヿ㐀-䶿一-鿿"  # of Japanese and Chinese, written without spaces: each sign counts as a word
 _WORD = re.compile(rf"[{_ALONE}]|[^\W_{_ALONE}]+")
 
-_Grams = frozenset[tuple[str, ...]]
+Grams = frozenset[tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +44,9 @@ class Worded:
         return cls(tuple(one.group().lower() for one in found), tuple(one.span() for one in found))
 
     @property
-    def grams(self) -> _Grams:
+    def grams(self) -> Grams:
         """All runs of `RUN` words."""
         return frozenset(zip(*(self.words[i:] for i in range(RUN)), strict=False))
-
-
-def covered(text: Worded, others: Iterable[_Grams]) -> npt.NDArray[np.bool_]:
-    """Which words of a text lie in a run of `RUN` words or more that stands in one of the others, bool [words]."""
-    known: set[tuple[str, ...]] = set().union(*others)
-    return in_runs(text.words, known, RUN)
 
 
 def in_runs(items: Sequence[Any], known: AbstractSet[tuple[Any, ...]], size: int) -> npt.NDArray[np.bool_]:
@@ -86,51 +56,3 @@ def in_runs(items: Sequence[Any], known: AbstractSet[tuple[Any, ...]], size: int
         if tuple(items[start : start + size]) in known:
             found[start : start + size] = True
     return found
-
-
-def share_covered(text: Worded, others: Iterable[_Grams]) -> float:
-    """The share of a text's words that `covered` finds; 0 for a text without words.
-
-    >>> text = Worded.of("One two three four five. Six")
-    >>> round(share_covered(text, [Worded.of("and one, two, three: four five!").grams]), 3)
-    0.833
-    """
-    found = covered(text, others)
-    return float(found.mean()) if len(found) else 0.0
-
-
-def longest_run(one: Sequence[Any], other: Sequence[Any]) -> int:
-    """The length of the longest run of items that stands in both.
-
-    >>> longest_run("a b c d".split(), "x b c y".split())
-    2
-    """
-    return SequenceMatcher(None, one, other, autojunk=False).find_longest_match().size
-
-
-def edit_distance(one: str, other: str) -> int:
-    """The fewest characters to put in, take out or replace that turn one text into the other (Levenshtein 1966).
-
-    >>> edit_distance("kitten", "sitting")
-    3
-    """
-    second = np.array([ord(c) for c in other], dtype=np.int64)
-    places = np.arange(len(second) + 1)
-    row = places.copy()
-    for i, character in enumerate(one, 1):
-        least = np.minimum(row[1:] + 1, row[:-1] + (second != ord(character)))
-        # one more put in for every step to the right
-        row = np.minimum.accumulate(np.concatenate([[i], least]) - places) + places
-    return int(row[-1])
-
-
-def common_runs(text: str, others: Iterable[_Grams]) -> list[tuple[int, int]]:
-    """Where in the text the runs stand that `covered` finds: characters [start, end), in order."""
-    worded = Worded.of(text)
-    found = covered(worded, others)
-    runs: list[tuple[int, int]] = []
-    for i, (start, end) in enumerate(worded.spans):
-        if found[i]:
-            start = runs.pop()[0] if i and found[i - 1] else start
-            runs.append((start, end))
-    return runs

@@ -7,7 +7,7 @@ import json
 import math
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
@@ -36,21 +36,18 @@ FEWEST_STRINGS = 5
 FEWEST_RECITED = 5
 """Documents with a window, at least: with fewer no sign-flip test can reach 5%."""
 PIECE = 200
-"""UTF-8 bytes of the beginning and of the end of a window: about 50 tokens of English. Bytes, and not tokens of one
-model: so every model is asked the same windows, and nothing about the model in question decides them."""
+"""UTF-8 bytes of the beginning and of the end of a window, about 50 tokens: bytes, so every model is asked the same."""
 FEWEST_ROWS = 20
 """Rows of a set below which a lot has too few orders to tell apart."""
 
 Kind = Literal["exact", "exact if", "conditional"]
-"""The null distribution is known because a lot was drawn for the test ("exact"); it is known if the one assumption
-about the texts holds ("exact if"); or it rests on an assumption that can be tested in part only ("conditional")."""
+"""How the null distribution is known: by a lot, by a lot if one assumption holds, or by assumptions tested in part."""
 
 
 @dataclass(frozen=True, slots=True)
 class OfferedTest:
-    """A test that can be asked for. `commands` are to be typed in this order; names in braces are filled in. `reads` is
-    the least that the model must offer, `effort` orders tests by how easily their material is had. `accuses` is False
-    for a test that can end only with "nothing shown"."""
+    """A test that can be asked for: its `commands` in order, names in braces filled in, what it `reads` at least, the
+    `effort` to have its material; unless it `accuses` it can end only with "nothing shown"."""
 
     name: str
     title: str
@@ -109,12 +106,12 @@ def _find_missing(test: str, has: Situation) -> tuple[str, bool]:
     return " and ".join(said), begun
 
 
-def _offered(name: str, said: Mapping[str, Any]) -> OfferedTest:
-    needs = fill(said["needs"], documents=FEW_DOCUMENTS, recited=FEWEST_RECITED)
-    return OfferedTest(name=name, **{**said, "needs": needs})
-
-
-CHOICES = tuple(_offered(*one) for one in sentences_of("choices").items())
+CHOICES = tuple(
+    OfferedTest(
+        name=name, **{**said, "needs": fill(said["needs"], documents=FEW_DOCUMENTS, recited=FEWEST_RECITED)}
+    )
+    for name, said in sentences_of("choices").items()
+)
 """Every test, the strongest first: exact ones, then those that are exact under one assumption, then the others."""
 
 UNMEASURED = "not measured"
@@ -149,11 +146,9 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class Needed:
-    """What a test is worth, as measured: units for power 0.8 where the model read the texts once and four times (None
-    where that was not reached; `more_than_one` and `more_than_four` are then the most units that were tried, None where
-    none were). Of tests of texts that the model did not read, "3/300" each: how many `rejected` (p at or below 5%),
-    how many `accused` after all checks, and how many of the kind with the most (`worst`, with that kind in brackets);
-    None where that was not measured."""
+    """What a test is worth, as measured: units for power 0.8 where texts were read once and four times (None where not
+    reached; `more_than_one` and `more_than_four` were tried), and how many tests of unread texts ("3/300") were
+    `rejected` (p at or below 5%) and `accused` after all checks, and of the kind with the most (`worst`)."""
 
     unit: str
     one: int | None
@@ -183,23 +178,21 @@ class Needed:
 
     @property
     def alarms(self) -> tuple[str, str, str]:
-        """How many rejected, how many accused, and the kind with the most accusations, in words."""
-        return tuple(_counted(one) for one in (self.rejected, self.accused, self.worst))  # type: ignore[return-value]
+        """How many rejected, how many accused, and the kind with the most accusations, in words: "3/2000 (a kind)" as
+        "3 of 2,000 (a kind)"."""
 
+        def counted(written: str | None) -> str:
+            if written is None:
+                return UNMEASURED
+            counts, bracket, kind = written.partition(" (")
+            return f"{' of '.join(f'{int(one):,}' for one in counts.split('/'))}{bracket}{kind}"
 
-def _counted(written: str | None) -> str:
-    """ "3/2000 (a kind)" in words: "3 of 2,000 (a kind)"."""
-    if written is None:
-        return UNMEASURED
-    counts, bracket, kind = written.partition(" (")
-    some, every = (f"{int(one):,}" for one in counts.split("/"))
-    return f"{some} of {every}{bracket}{kind}"
+        return counted(self.rejected), counted(self.accused), counted(self.worst)
 
 
 @dataclass(frozen=True, slots=True)
 class Advised:
-    """A test for one case: whether it applies, could be made once what is `missing` is there, or cannot be made with
-    this model (then `missing` says why); and the commands with what is known filled in."""
+    """A test for one case, what is `missing` or why it cannot be made, and its commands with known names filled in."""
 
     choice: OfferedTest
     state: State
@@ -248,12 +241,9 @@ def needed() -> Mapping[str, Needed]:
 def _advised(choice: OfferedTest, situation: Situation, names: Names) -> Advised:
     lack, begun = _find_missing(choice.name, situation)
     barred = _OFFERS.index(situation.access) < _OFFERS.index(choice.reads)
-    text = " --access text"
     # a server's log-probabilities do not tell which tokens are the likeliest, so that recite asks it for text
-    asked = {
-        "asked": text if situation.access == "text" else "",
-        "written": text if situation.access != "weights" else "",
-    }
+    wanted = {"asked": situation.access == "text", "written": situation.access != "weights"}
+    asked = {name: " --access text" * so for name, so in wanted.items()}
     return Advised(
         choice=choice,
         state="cannot" if barred else "could" if lack else "applies",
@@ -270,8 +260,7 @@ _RANDOM = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[0-9a-f
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The part of the situation that a file settles, the columns for the commands, and a sentence on each thing; the
-    texts, with the columns they were read from, and these as options of a command."""
+    """What a file settles of the situation, in sentences too, with its texts and their columns, also as options."""
 
     situation: Situation
     names: Names
@@ -287,12 +276,13 @@ def look(source: str, columns: Columns, corpus: Corpus | None = None) -> Seen:
     if corpus is None:
         try:
             corpus = open_corpus(source, columns)
-        except (
-            TextsError
-        ):  # a column called label may say something else than membership, which is no matter here
+        except TextsError:
+            # a column called label may say something else than membership, which is no matter here
             columns = replace(columns, label="")
             corpus = open_corpus(source, columns)
-        options = _options_of(columns)
+        four = {name: getattr(columns, name) for name in ("text", "label", "id", "group")}
+        more = {name: value for name in FURTHER if (value := getattr(columns, name)) and name != "chat_of"}
+        options = {f"{name}_column": value for name, value in four.items() if value is not None} | more
     documents = len({text.document for text in corpus.texts})
     canaries = len({one.lower() for text in corpus.texts for one in _RANDOM.findall(text.text)})
     said = [f"{plural(len(corpus), 'text')} of {plural(documents, 'document')}."]
@@ -301,10 +291,14 @@ def look(source: str, columns: Columns, corpus: Corpus | None = None) -> Seen:
     grouped = any(text.group for text in corpus.texts)
     if not grouped and (name := repeated_column(Path(source), FEW_DOCUMENTS)):
         said.append(say("ask.repeat", name=name, shown=repr(name)))
+    if known := register.known(text.text for text in corpus.texts):
+        made = "1 test of these texts was" if len(known) == 1 else f"{len(known):,} tests of these texts were"
+        number = len(known) + 1
+        numbers = {"number": number, "ordinal": register.ordinal(number), "each": LEVEL / number}
+        said += [say("ask.tested", made=made, level=LEVEL, **numbers), *known]
     windowed = recite.windowed(corpus) if (recite := find_test("recite")) else None
     has = Situation(documents=documents, canaries=canaries, windowed=windowed)
-    names = Names(columns=as_words(options))
-    return Seen(has, names, (*said, *_tested(corpus)), corpus, columns, options)
+    return Seen(has, Names(columns=as_words(options)), tuple(said), corpus, columns, options)
 
 
 def as_words(options: Mapping[str, Any]) -> tuple[str, ...]:
@@ -326,21 +320,3 @@ def situate(has: Situation, model: str, *, unseen: int = 0, checkpoint: bool = F
     access: Any = "logprobs" if served_kind(model) else "text" if text_kind(model) else "weights"
     size = float(count_parameters(model))
     return replace(has, unseen=unseen, checkpoint=checkpoint, access=access, parameters=size)
-
-
-def _options_of(columns: Columns) -> dict[str, Any]:
-    four = ("text", "label", "id", "group")
-    found = {f"{name}_column": getattr(columns, name) for name in four if getattr(columns, name) is not None}
-    return found | {
-        name: value for name in FURTHER if (value := getattr(columns, name)) and name != "chat_of"
-    }
-
-
-def _tested(corpus: Corpus) -> Iterator[str]:
-    known = register.known(text.text for text in corpus.texts)
-    if known:
-        made = "1 test of these texts was" if len(known) == 1 else f"{len(known):,} tests of these texts were"
-        number = len(known) + 1
-        numbers = {"number": number, "ordinal": register.ordinal(number), "each": LEVEL / number}
-        yield say("ask.tested", made=made, level=LEVEL, **numbers)
-        yield from known

@@ -20,23 +20,20 @@ _LOWEST = 64
 
 
 def texts_hash(texts: Iterable[str], *, ordered: bool = False) -> str:
-    """The SHA-256 of texts, in hexadecimal digits: of them as a multiset, or with `ordered` in their order.
-
-    White space counts as one space and not at the ends: a line end of another system makes no other texts.
-    """
+    """The SHA-256 of texts, in hexadecimal digits: of them as a multiset, or with `ordered` in their order. White space
+    counts as one space and not at the ends: a line end of another system makes no other texts."""
     hashes = [text_digest(text) for text in texts]
     return hashlib.sha256(b"".join(hashes if ordered else sorted(hashes))).hexdigest()
 
 
 def text_digest(text: str) -> bytes:
     """The SHA-256 of one text, of which `texts_hash` is made: for texts that are not held in memory."""
-    return hashlib.sha256(_plain(text)).digest()
+    return hashlib.sha256(" ".join(text.split()).encode("utf-8", "surrogatepass")).digest()
 
 
 def seed_of(test: str, texts: Iterable[str], *, ordered: bool = False, **settings: Any) -> int:
-    """The seed of a test's draws, from 0 to 2**64 - 1: a hash of its name, the texts (see `texts_hash`) and the
-    `settings` that change what is tested, such as the score. The number of draws, the folder of the result, ids and
-    places are none of these."""
+    """The seed of a test's draws, from 0 to 2**64 - 1: a hash of its name, the texts (`texts_hash`) and the `settings`
+    that change what is tested, such as the score, and not the number of draws, ids or places."""
     return seed_from(test, texts_hash(texts, ordered=ordered), **settings)
 
 
@@ -58,7 +55,7 @@ class TextsSketch:
     @classmethod
     def of(cls, texts: Iterable[str]) -> TextsSketch:
         """Sketch these texts."""
-        return cls.of_digests(text_digest(text) for text in texts)
+        return cls.of_digests(map(text_digest, texts))
 
     @classmethod
     def of_digests(cls, digests: Iterable[bytes]) -> TextsSketch:
@@ -80,7 +77,3 @@ class TextsSketch:
         alike = sum(one in mine and one in theirs for one in lowest) / max(1, len(lowest))  # Jaccard
         common = alike / (1 + alike) * (self.number + other.number)
         return common > 0 and common >= min(self.number, other.number) / 2
-
-
-def _plain(text: str) -> bytes:
-    return " ".join(text.split()).encode("utf-8", "surrogatepass")

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import json
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -26,10 +25,9 @@ from statistics import NormalDist
 
 import numpy as np
 
-from pretrace.scoring.outlook import Watch
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.statistics.power import auc_documents, auc_power
-from pretrace.types import Estimate, Situation, Verdict
+from pretrace.types import Estimate, Situation
 from pretrace.verdicts.advise import UNMEASURED, needed
 from pretrace.verdicts.wording import say
 
@@ -48,10 +46,9 @@ _HIGHEST = 0.9995
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """The AUC of documents by how often a model of so many `parameters` and `tokens` of training read them, the lowest
-    and the highest by kind of text; `unseen` is that of a model that read none. A study of ours has the AUC that a law
-    foresees between its ends, the most times as much other text that was read (`beside`), and how many cells that were
-    left out lay within their range, of how many (`held`)."""
+    """The AUC of documents (lowest and highest by kind of text) by how often a model of these `parameters` and `tokens`
+    read them; `unseen` is that of none. Ours have the AUC of a law between the ends, with at most `beside` times other
+    text, and how many cells that were left out lay in their range, of how many (`held`)."""
 
     name: str
     source: str
@@ -84,8 +81,7 @@ class ExpectedRow:
 
 @dataclass(frozen=True, slots=True)
 class _Expected:
-    """What is expected: `size` are the parameters behind the figures of the study `name`, `own` those of the model in
-    question (None where nobody knows them), `basis` says where the figures come from."""
+    """What is expected: the parameters behind study `name` (`size`), the model's (`own`), and the `basis` in words."""
 
     name: str
     documents: int
@@ -123,21 +119,19 @@ def expected(
 ) -> _Expected:
     """What so many documents and controls find, for parameters and training tokens (0 or None: unknown)."""
     parameters, tokens = parameters or None, tokens or None
-    wanted = parameters or _SUPPOSED
-    here = own_studies()
+    wanted, here = parameters or _SUPPOSED, own_studies()
     same = here if wanted <= MOST * here[-1].parameters else studies()
     nearest = min(same, key=lambda one: abs(math.log(one.parameters / wanted)))
     size = min(max(wanted, same[0].parameters), same[-1].parameters)
     rows = []
     for copies in COPIES:
         effects = _effects(same, size, copies)
-        if effects is None:
-            continue
-        aucs = [NormalDist().cdf(effect / math.sqrt(2)) for effect in effects]
-        powers = [auc_power(auc, documents, controls) for auc in aucs]
-        enough = auc_documents(aucs[0])
-        needed_here = enough if enough is None else max(FEW_DOCUMENTS, enough)
-        rows.append(ExpectedRow(copies, Estimate(*aucs), Estimate(*powers), needed_here))
+        if effects is not None:
+            aucs = [NormalDist().cdf(effect / math.sqrt(2)) for effect in effects]
+            powers = [auc_power(auc, documents, controls) for auc in aucs]
+            enough = auc_documents(aucs[0])
+            least = enough if enough is None else max(FEW_DOCUMENTS, enough)
+            rows.append(ExpectedRow(copies, Estimate(*aucs), Estimate(*powers), least))
     basis = _basis(nearest, size, parameters, tokens)
     if missing := [copies for copies in COPIES if copies not in {row.copies for row in rows}]:
         basis += f" Texts read {' or '.join(map(str, missing))} times were not measured."
@@ -145,20 +139,18 @@ def expected(
 
 
 def _effects(same: Sequence[Study], size: float, copies: int) -> tuple[float, float, float] | None:
-    """The middle, lowest and highest distance in standard deviations; None where it was not measured."""
-    found = [(math.log(one.parameters), *_three(one.auc[copies])) for one in same if copies in one.auc]
+    """The middle (of the ends unless given), lowest and highest distance in standard deviations; None if unmeasured."""
+    found = []
+    for one in same:
+        if copies in one.auc:
+            given = [min(_HIGHEST, auc) for auc in one.auc[copies]]
+            low, *inner, high = (math.sqrt(2) * NormalDist().inv_cdf(auc) for auc in given)
+            found.append((math.log(one.parameters), inner[0] if inner else (low + high) / 2, low, high))
     if not found:
         return None
     sizes, *effects = zip(*found, strict=True)
     middle, least, most = (float(np.interp(math.log(size), sizes, one)) for one in effects)
     return middle, min(least, most), max(least, most)
-
-
-def _three(aucs: Sequence[float]) -> tuple[float, float, float]:
-    """AUCs as distances: the middle one, between the ends where it was not given, the lowest and the highest."""
-    effects = [math.sqrt(2) * NormalDist().inv_cdf(min(_HIGHEST, auc)) for auc in aucs]
-    low, high = effects[0], effects[-1]
-    return (effects[1] if len(effects) == 3 else (low + high) / 2), low, high
 
 
 def _basis(nearest: Study, size: float, parameters: float | None, tokens: float | None) -> str:
@@ -192,28 +184,20 @@ def parameters_words(number: float) -> str:
 
 def comparison(found: _Expected, *, noun: str = "") -> str:
     """The sentence: what a single reading would be found with."""
-    row = found.rows[0]
     sides = f"{found.documents:,} documents"
     if found.controls != found.documents:
         sides += f" and {found.controls:,} controls"
     measured = found.own is not None and FEWEST <= found.size / found.own <= MOST
     size = "this size" if measured else f"{parameters_words(found.size)} parameters"
-    low, high = (_hundredths(one) for one in (row.chance.low, row.chance.high))
+    chance = found.rows[0].chance
+    middle, low, high = (_hundredths(one) for one in (chance.value, chance.low, chance.high))
     spread = f" ({low} to {high}, {found.spread})" if low != high else ""
-    return say(
-        "expected.comparison",
-        sides=sides,
-        size=size,
-        most="at most " if noun == "flag" else "",
-        chance=_hundredths(row.chance.value),
-        spread=spread,
-    )
+    numbers = {"sides": sides, "size": size, "most": "at most " if noun == "flag" else ""}
+    return say("expected.comparison", chance=middle, spread=spread, **numbers)
 
 
 def chance(test: str, has: Situation, units: int | None = None) -> str:
-    """The sentence for a test by its name in `CHOICES`: how likely it finds a single reading. What compares documents
-    has figures of large models; the others those of the small models they were measured on, beside the number of
-    `units`."""
+    """How likely a test of `CHOICES` finds a single reading: large models if it compares documents, or small ones."""
     found = expected_for(test, has)
     if found is not None:
         return f"{comparison(found, noun=test)} {found.basis}"
@@ -226,8 +210,7 @@ def chance(test: str, has: Situation, units: int | None = None) -> str:
 
 
 def enough(test: str, has: Situation) -> str:
-    """The words for what gives power 0.8, where the texts were read once and four times. What compares documents has
-    the figures of `chance`, for the size of the model; the others what small models needed that read the texts last."""
+    """The words for what gives power 0.8, where the texts were read once and four times, by large or small models."""
     if test not in COMPARING:
         power = needed()[test].power
         return power if power == UNMEASURED else f"{power} (small models that read the texts last)"
@@ -259,37 +242,16 @@ def foresee(test: str, has: Situation) -> Iterator[str]:
         yield from picture(found)
 
 
-class Plan(ABC):
-    """A test with its texts read and all checked that takes no model's answer: what `--plan`, `--dry-run`, `ask` and
-    the page show. `name` is that among `CHOICES`."""
-
-    name: str
-
-    @property
-    @abstractmethod
-    def situation(self) -> Situation:
-        """The documents on both sides, and what is known of the model."""
-
-    @property
-    def chance(self) -> tuple[str, ...]:
-        """How likely the test finds a single reading, and the documents that it takes, in lines."""
-        return tuple(foresee(self.name, self.situation))
-
-    @abstractmethod
-    def run(self, watch: Watch | None = None) -> Verdict:
-        """Read, test, check and conclude."""
-
-
 def picture(found: _Expected) -> Iterator[str]:
     """Draw the documents needed against copies as bars, and in how many of 100 cases those that there are find it."""
     yield "Documents needed on each side, for 8 of 10 cases;"
     yield "behind them, in how many of 100 cases yours find it:"
     longest = max((math.log10(row.needed) for row in found.rows if row.needed), default=1.0)
     for row in found.rows:
-        bar = (
-            "█" * max(1, round(WIDTH * math.log10(row.needed) / longest)) if row.needed else f"{'█' * WIDTH}…"
-        )
-        number = f"{row.needed:,}" if row.needed else "none would do"
+        bar, number = f"{'█' * WIDTH}…", "none would do"
+        if row.needed:
+            bar = "█" * max(1, round(WIDTH * math.log10(row.needed) / longest))
+            number = f"{row.needed:,}"
         times = f"read {row.copies:>2} time{'s' if row.copies > 1 else ' '}"
         middle, low, high = (_hundredths(one) for one in (row.chance.value, row.chance.low, row.chance.high))
         yield f"  {times}  {bar} {number}; {middle}{f' ({low} to {high})' if low != high else ''}"
@@ -302,10 +264,9 @@ def _hundredths(share: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """What a method reached: `value` and `never_saw` (a model that read none of the texts) are [value, low, high] of an
-    AUC of documents or of a share of tests that reject at 5%, whichever `what` says. None where it was not measured or
-    means nothing: `units` are those of a test, `passes` how often the models read a text, `dilution` how many times as
-    much other text was read."""
+    """What a method reached: `value` and `never_saw` (a model that read nothing) are [value, low, high] of an AUC of
+    documents or a share of tests that reject at 5%, as `what` says; None where unmeasured. `units` are those of a test,
+    `passes` readings of a text, `dilution` how many times as much other text was read."""
 
     method: str
     what: str
@@ -336,12 +297,9 @@ def rows() -> tuple[Reached, ...]:
 
 def table(found: Sequence[Reached]) -> Iterator[str]:
     """The rows as lines of equal-width letters."""
-    head = (
-        *("method", "what", "value (95%)", "never saw", "copies", "other text", "place", "model", "units", "passes"),
-        *("kind of text", "source"),
-    )  # fmt: skip
-    lines = [head, *map(_cells, found)]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
+    head = ("method", "what", "value (95%)", "never saw", "copies", "other text", "place", "model", "units")
+    lines = [(*head, "passes", "kind of text", "source"), *map(_cells, found)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
         yield "  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip()
 

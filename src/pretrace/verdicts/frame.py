@@ -45,6 +45,7 @@ from pretrace.verdicts import register
 from pretrace.verdicts.draws import TextsSketch, seed_of
 from pretrace.verdicts.outcome import (
     SECOND,
+    Conclusion,
     ExcessOverSecondModel,
     ObservedFinding,
     SecondAnswer,
@@ -72,8 +73,7 @@ ASKED = "reading with the model in question"
 
 @dataclass(frozen=True, slots=True)
 class TestWording:
-    """The sentences of a test. `of` says in a few words what the model would have been trained on. `exact` says that
-    pretrace drew the lot itself; it says nothing for a test that asks a second model."""
+    """The sentences of a test. `of`: what the model would be trained on; `exact`: pretrace drew the lot itself."""
 
     unit: str
     of: str
@@ -104,9 +104,8 @@ class TestWording:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tested:
-    """The p-value (None where no test could be made), what chance makes of the statistic (of the test that is
-    `deciding`), and the effect. `units` took part; `reasons` are sentences that stand in front of those of the
-    conclusion."""
+    """The p-value (None without a test), the test that is `deciding`, the effect; `reasons` come before the
+    conclusion's."""
 
     p: float | None
     units: int
@@ -119,8 +118,7 @@ class Tested:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TestDetails:
-    """What a test shows beside its p-value: its own numbers, tables, what was left out, notes, and what the advice on
-    other tests rests on. `recorded` is added to the settings that are kept to repeat the test."""
+    """What a test shows beside its p-value, its situation, and what is `recorded` to repeat it."""
 
     figures: Mapping[str, Any] = field(default_factory=dict)
     tables: tuple[Table, ...] = ()
@@ -133,9 +131,7 @@ class TestDetails:
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Test(ABC, Generic[V]):
     """A test of whether a model was trained on texts; V is what a model makes of its units. See the top of this file.
-
-    `score` names what texts are read with, for the record.
-    """
+    `score` names what texts are read with, for the record."""
 
     corpus: Corpus
     models: Models
@@ -148,16 +144,13 @@ class Test(ABC, Generic[V]):
     second: ClassVar[bool] = True
     """Whether nobody is accused unless a second model finds less: so it is unless pretrace itself drew the lot."""
     second_if_found: ClassVar[bool] = False
-    """Whether the second model is asked only where p is at or below the level. It withholds accusations and nothing
-    else (`verdicts.outcome`), so no outcome changes; a test with long readings spares them."""
+    """Whether the second model is asked only where p is at or below the level: it withholds accusations alone."""
     repeatable: ClassVar[bool] = False
-    """Whether a check of the test itself withholds unless the lot was repeated: then the chances are known whatever the
-    texts are, and the second model need only find nothing itself."""
+    """Whether a check withholds unless the lot was repeated: then the second model need only find nothing itself."""
     accusing: ClassVar[tuple[str, ...]] = ()
     """Checks that withhold an accusation and no all-clear."""
     sources: ClassVar[Mapping[str, tuple[str, Callable[[str], str]]]] = {}
-    """What a result was made of that is no file of texts, for `runs verify`: by its role the place in the settings
-    where its SHA-256 is recorded, and what measures that of a path."""
+    """What a result was made of, for `runs verify`: by role where its SHA-256 stands, and what measures a path's."""
 
     @classmethod
     def of_result(cls, found: Verdict) -> type[Test[Any]]:
@@ -238,8 +231,7 @@ class Test(ABC, Generic[V]):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ByLot(Test[Rows]):
-    """A test of units of which a lot realised one alternative: the p-value, what is left beyond a second model, and the
-    power follow from the values of all alternatives. Units without all their values take no part."""
+    """A test of units of which a lot realised one alternative, by the values of all; units without all take no part."""
 
     multiple: ClassVar[float | None] = None
     """How many times what the second model shows the target must show; as `second_model_multiple` says unless given."""
@@ -260,8 +252,7 @@ class ByLot(Test[Rows]):
         rows = [row for row in _rows(numbers) if np.isfinite(row).all()]
         test, effects = lot_test(rows, draws=draws, seed=seed), lot_effects(rows)
         effect = mean_interval(effects) if len(effects) > 1 else None
-        size = standardised(effects)
-        return Tested(test.p, len(rows), effect=effect, standardised=size, deciding=test)
+        return Tested(test.p, len(rows), None, effect, standardised(effects), deciding=test)
 
     @classmethod
     def beyond(cls, own: Numbers, other: Numbers, *, draws: int, seed: int) -> ExcessOverSecondModel:
@@ -318,11 +309,8 @@ def _rows(numbers: Numbers) -> Rows:
 def verdict(
     test: Test[V], *, statements: Mapping[str, str] | None = None, notes: Sequence[str] = ()
 ) -> Verdict:
-    """The verdict of a test: read, test, check, conclude, note. See the top of this file.
-
-    ModelError where a second or reference model has the weights of the target; otherwise errors as those of the test's
-    own functions.
-    """
+    """The verdict of a test: read, test, check, conclude, note. See the top of this file. ModelError where a second or
+    reference model has the weights of the target; otherwise errors as those of the test's own functions."""
     models, settings = test.models, test.settings
     target, reference, name = models.target, models.reference, models.target.name
     check_placebos(target, models.placebos, reference)
@@ -331,11 +319,15 @@ def verdict(
             f"the reference model {reference.name} is the target, so nothing would be left of its scores: name another."
         )
     values, how = test.read(target, ASKED), {"draws": settings.draws, "seed": test.seed}
-    own, words = test.numbers(values), test.words(values)
+    own, words, names = test.numbers(values), test.words(values), models.names()
     found = test.tested(own, **how)
     if found.deciding is not None:
         found = replace(found, null=null_of(found.deciding, settings.level, words.statistic))
-    beside = _read_second(test, found)
+    spared = test.second_if_found and (found.p is None or found.p > settings.level)
+    beside = {
+        names[one.name]: test.numbers(test.read(one, f"reading with {names[one.name]}"))
+        for one in (() if spared else models.placebos)
+    }
     answers = second_answers(type(test), own, beside, found, settings.level, **how)
     second = _second(test, answers, words)
     checks = (*test.checks(values), *((second,) if second else ()))
@@ -352,7 +344,7 @@ def verdict(
         replace(
             shown,
             figures={**shown.figures, **(second.figures if second else {})},
-            tables=(*shown.tables, _values_table({test.models.names()[name]: own, **beside})),
+            tables=(*shown.tables, _values_table({names[name]: own, **beside})),
             notes=(*test.corpus.notes, *shown.notes, *notes),
         ),
         checks,
@@ -399,14 +391,15 @@ def build_verdict(  # noqa: PLR0913 (a verdict is made of many parts)
     keep: bool = True,
     advice: Sequence[str] = (),
     statements: Mapping[str, str] | None = None,
+    concluded: Conclusion | None = None,
     **rule: Any,
 ) -> Verdict:
     """Conclude by the one rule, note the verdict in the register, and build it. `settings` is what it records, `advice`
-    what would help an inconclusive one besides, `rule` what else `outcome.ObservedFinding` takes. ValueError where p is
-    no probability."""
+    what would help an inconclusive one besides, `rule` what else `outcome.ObservedFinding` takes; what was `concluded`
+    in words of its own has the register among its reasons. ValueError where p is no probability."""
     if found.p is not None and not 0 <= found.p <= 1:
         raise ValueError(f"the p-value of a test is {found.p}")
-    said = conclude(
+    said = concluded or conclude(
         ObservedFinding(
             model=called(model),
             of=words.of,
@@ -423,6 +416,7 @@ def build_verdict(  # noqa: PLR0913 (a verdict is made of many parts)
         checks,
     )
     more = advice if said.outcome == "inconclusive" else ()
+    earlier = register.enter(entry, level, found.p, said.outcome, keep=keep)
     parts = (words, _WORDED), (found, _FOUND), (shown, _SHOWN)
     return Verdict(
         test=test,
@@ -434,9 +428,9 @@ def build_verdict(  # noqa: PLR0913 (a verdict is made of many parts)
         exact=words.exact and not rule.get("second", False),
         planted=power,
         checks=tuple(checks),
-        reasons=(*found.reasons, *said.reasons),
+        reasons=tuple(dict.fromkeys((*found.reasons, *said.reasons, *(earlier if concluded else ())))),
         advice=tuple(dict.fromkeys((*said.advice, *more))),
-        register=register.enter(entry, level, found.p, said.outcome, keep=keep),
+        register=earlier,
         statements=dict(statements or {}),
         settings=settings,
         **{name: getattr(part, name) for part, names in parts for name in names},
@@ -451,10 +445,8 @@ def with_second(models: Models, **opening: Any) -> Models:
         packaged = open_model(_DEFAULT_SECOND, **opening)
     except MissingPackageError:
         return models
-    named = [models.target, *([models.reference] if models.reference else [])]
-    if weights_of(packaged) in [weights_of(one) for one in named]:
-        return models
-    return replace(models, placebos=(packaged,))
+    named = [one for one in (models.target, models.reference) if one is not None]
+    return models if weights_of(packaged) in map(weights_of, named) else replace(models, placebos=(packaged,))
 
 
 def watched(watch: Watch | None) -> Timed:
@@ -498,28 +490,16 @@ def _alike(own: Sequence[Doubles], other: Sequence[Doubles]) -> float:
         return np.concatenate([row / len(row) - (len(row) + 1) / (2 * len(row)) for row in found])
 
     x, y = ranked(own), ranked(other)
-    shared, alone, beside = float(x @ y), float(x @ x), float(y @ y)
-    return shared / np.sqrt(alone * beside) if alone * beside > 0 else 0.0
-
-
-def _read_second(test: Test[V], found: Tested) -> dict[str, Numbers]:
-    """The numbers of each second model, by its name; none with `second_if_found` where nothing was found."""
-    if test.second_if_found and (found.p is None or found.p > test.settings.level):
-        return {}
-    names = test.models.names()
-    return {
-        names[one.name]: test.numbers(test.read(one, f"reading with {names[one.name]}"))
-        for one in test.models.placebos
-    }
+    both = float(x @ x) * float(y @ y)
+    return float(x @ y) / np.sqrt(both) if both > 0 else 0.0
 
 
 def _values_table(numbers: Mapping[str, Numbers]) -> Table:
     """The numbers of the model in question and of each second model, one under the other."""
-    sizes = {name: len(next(iter(one.values()))) for name, one in numbers.items()}
-    columns = {
-        name: np.concatenate([one[name] for one in numbers.values()]) for name in next(iter(numbers.values()))
-    }
-    return Table(VALUES, {"model": tuple(name for name in sizes for _ in range(sizes[name])), **columns})
+    first, *_ = numbers.values()
+    columns = {name: np.concatenate([one[name] for one in numbers.values()]) for name in first}
+    models = (name for name, one in numbers.items() for _ in next(iter(one.values())))
+    return Table(VALUES, {"model": tuple(models), **columns})
 
 
 def second_answers(  # noqa: PLR0913
@@ -532,8 +512,7 @@ def second_answers(  # noqa: PLR0913
     draws: int,
     seed: int,
 ) -> list[SecondAnswer]:
-    """The same test with each second model. Its own p is enough where the lot itself is known (`second`, `repeatable`),
-    and where the test `found` nothing: there is no preference to compare with."""
+    """The same test with each second model, and what is beyond it where the test `found` something without a lot."""
     compares = test.second and not test.repeatable and found.p is not None and found.p <= level
     answers = []
     for name, numbers in others.items():

@@ -56,18 +56,14 @@ class ObservedFinding:
     @property
     def rejects(self) -> bool:
         """Whether the test alone, without any check, speaks for training."""
-        if self.rejected is not None:
-            return self.rejected
-        return self.p is not None and self.p <= self.level
+        below = self.p is not None and self.p <= self.level
+        return below if self.rejected is None else self.rejected
 
     @property
     def bounded(self) -> bool:
         """Whether the effect lies below what the training that was tried brought."""
-        return (
-            self.planted is not None
-            and self.effect is not None
-            and self.effect.high < self.planted.effect.low
-        )
+        both = self.planted, self.effect
+        return both[0] is not None and both[1] is not None and both[1].high < both[0].effect.low
 
     @property
     def powered(self) -> bool:
@@ -88,7 +84,9 @@ class Conclusion:
 
 def conclude(found: ObservedFinding, checks: Sequence[Check]) -> Conclusion:
     """The verdict of a test and its checks; see the top of this file."""
-    failed = [check for check in checks if check.status == "failed" and _withholds(found, check)]
+    sided = () if found.rejects else (*found.accusing, SECOND)  # they withhold an accusation alone
+    ignored = (*found.informing, *sided)
+    failed = [check for check in checks if check.status == "failed" and check.name not in ignored]
     asked = next((check for check in checks if check.name == SECOND), None)
     unasked = found.rejects and found.second and (asked is None or asked.status == "not run")
     tested = found.p is not None or found.rejected is not None
@@ -98,7 +96,10 @@ def conclude(found: ObservedFinding, checks: Sequence[Check]) -> Conclusion:
         outcome = "consistent"
     elif not failed and cleared:
         outcome = "nothing"
-    reasons = [_tested(found)]
+    reasons = ["No test could be made."]
+    if found.p is not None:
+        word = "at or below" if found.p <= found.level else "above"
+        reasons = [say("outcome.tested", p=found.p, word=word, level=found.level)]
     reasons += [f"{check.title}: no. {check.words}" for check in failed]
     if unasked:
         reasons.append(f"{asked.title}: not known. {asked.words}" if asked else say("outcome.unasked"))
@@ -112,8 +113,7 @@ def conclude(found: ObservedFinding, checks: Sequence[Check]) -> Conclusion:
 
 
 def exposure(power: Power, unit: str = "text") -> str:
-    """The training that was tried, in words: "12 texts of 24 were read once by a copy of the model (all weights, in
-    small steps as late in a training)"."""
+    """The training that was tried, in words: "12 texts of 24 were read once by a copy of the model (all weights)"."""
     facts = power.facts
     many = f"{power.planted:,} {unit}s" if power.planted != 1 else f"one {unit}"
     of = f" of {facts['units']:,}" if facts.get("units") else ""
@@ -122,8 +122,7 @@ def exposure(power: Power, unit: str = "text") -> str:
 
 
 def null_of(test: PermutationTest, level: float, statistic: str) -> Null:
-    """The distribution of a statistic for texts that were not used, as a histogram. Values without a scale
-    (`STEEPEST`), of draws in which nothing varies, stand in its first and last bar."""
+    """The distribution of a statistic for unused texts, as a histogram; what has no scale stands in the outer bars."""
     drawn = test.null
     usual = drawn[np.abs(drawn) < 0.99 * STEEPEST]
     low, high = (float(usual.min()), float(usual.max())) if len(usual) else (0.0, 0.0)
@@ -133,13 +132,6 @@ def null_of(test: PermutationTest, level: float, statistic: str) -> Null:
     return Null(
         statistic, test.observed, test.critical(level), tuple(map(float, edges)), tuple(map(int, counts))
     )
-
-
-def _withholds(found: ObservedFinding, check: Check) -> bool:
-    """Whether this check, if it failed, withholds what the test alone would say."""
-    if check.name in found.informing:
-        return False
-    return found.rejects or not (check.name in found.accusing or check.name == SECOND)
 
 
 def _advice(
@@ -172,13 +164,6 @@ def _statement(found: ObservedFinding, outcome: Outcome, withheld: Sequence[str]
     return f"{said} {say('outcome.excluded', exposure=tried, share=share, **numbers)}"
 
 
-def _tested(found: ObservedFinding) -> str:
-    if found.p is None:
-        return "No test could be made."
-    word = "at or below" if found.p <= found.level else "above"
-    return say("outcome.tested", p=found.p, word=word, level=found.level)
-
-
 def _missed(found: ObservedFinding) -> str:
     power = found.planted
     if power is None or found.effect is None:
@@ -190,16 +175,14 @@ def _missed(found: ObservedFinding) -> str:
 
 
 DOSE, MOST_DOSE = 2.0, 3.0
-"""How many times as clearly as the second model the target may see what stands in the texts, before it is accused: the
-first where both read alike, up to the second where they do not."""
+"""How many times as clearly as the second model the target may see the texts, and where both read otherwise."""
 CARRIES = 0.1
 """The correlation of two models' values below which the second model cannot speak for the target."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExcessOverSecondModel:
-    """What the target shows beyond a multiple of what the second model shows, as a p-value; the multiple,
-    `dose`, is infinite where the second model cannot speak for the target."""
+    """What the target shows beyond `dose` times a second model, as p; infinite where that cannot speak for it."""
 
     p: float
     dose: float
@@ -226,8 +209,7 @@ class SecondAnswer:
 def second_check(
     answers: Sequence[SecondAnswer], level: float, *, does: str, preferred: str, role: str = SECOND
 ) -> Check:
-    """Check that each model that cannot have seen the texts finds nothing, and that the target shows more than a
-    multiple of what it shows. `does` says what is asked of it: "prefers the published order"."""
+    """Check that models which cannot have seen the texts find nothing, and the target more than a multiple of that."""
     if not answers:
         return replace(word_check("outcome.second", None, words="unasked"), name=role)
     good, told, figures = True, [], {}

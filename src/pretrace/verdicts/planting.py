@@ -85,28 +85,23 @@ def power_of(  # noqa: PLR0913 (what a power rests on)
     controls: Doubles | None = None,
     seed: int = 0,
 ) -> Power:
-    """The power of a test of one value a unit, with the spread of `noise` [units], against 0 or against `controls`
-    [controls], where training adds one of `shift` [planted]."""
-    if controls is None:
-        probability = statistics.power(noise, shift, len(noise), level=level, seed=seed)
-    else:
-        probability = statistics.power_two_sample(noise, shift, controls, len(noise), level=level, seed=seed)
+    """The power of a test of a value a unit, `noise` [units], against 0 or `controls`, where training adds `shift`."""
+    how: dict[str, Any] = {"heldout": controls, "level": level, "seed": seed}
     return Power(
-        probability=probability,
-        needed=statistics.needed(noise, shift, heldout=controls, level=level, seed=seed),
+        probability=statistics.power(noise, shift, len(noise), **how),
+        needed=statistics.needed(noise, shift, **how),
         planted=len(shift),
         epochs=epochs,
         effect=mean_interval(shift),
-        curve=statistics.curve(noise, shift, SIZES, heldout=controls, level=level, seed=seed),
+        curve=statistics.curve(noise, shift, SIZES, **how),
         facts=facts,
     )
 
 
-def trained(settings: TestSettings, units: int | None = None) -> dict[str, object]:
-    """How the copy was trained, for the sentence on what an all-clear excludes; a half of so many units was read."""
+def trained(settings: TestSettings, units: int) -> dict[str, object]:
+    """How the copy was trained on a half of so many units, for the sentence on what an all-clear excludes."""
     rate = LORA_RATE if settings.power_method == "lora" else FULL_RATE
-    facts: dict[str, object] = {"how": in_words(settings.power_method, rate), "learning_rate": rate}
-    return facts if units is None else {**facts, "units": units}
+    return {"how": in_words(settings.power_method, rate), "learning_rate": rate, "units": units}
 
 
 def plantable(target: Backend) -> bool:
@@ -133,9 +128,7 @@ def planted_copy(
 ) -> Iterator[Backend]:
     """A copy of the target, trained on the members that `split_members` draws from the corpus and opened as the target
     is. Its folder lies in the cache while it is needed, so that a killed training goes on, and is deleted afterwards.
-
-    ModelError where the target has no weights here. `training` watches the stage of that name.
-    """
+    ModelError where the target has no weights here. `training` watches the stage of that name."""
     from pretrace.backends.huggingface import HuggingFace, open_huggingface
 
     check_plantable(target)

@@ -49,9 +49,7 @@ class ScoreReader:
 
     def read(self, texts: Sequence[str], *, under: Backend | None = None, stage: str) -> Read:
         """The score of each text, in order, under the target or `under` another model. Equal texts are read once.
-
-        PretraceError as for `detect`, TextsError where no text has a token to predict.
-        """
+        PretraceError as for `detect`, TextsError where no text has a token to predict."""
         where = {text: i for i, text in enumerate(dict.fromkeys(texts))}
         distinct = list(where)
         models = replace(self.models, placebo=None, placebos=(), target=under or self.models.target)
@@ -112,8 +110,7 @@ SAME, FIRST = 3, 5
 
 
 def alike(written: Sequence[Sequence[Written]]) -> list[list[bool]]:
-    """Which answers begin with the same words as those to two or more other prompts, as refusals do in any language;
-    `written` holds the answers of each prompt, and prompts are different."""
+    """Which answers to each prompt begin with the same words as those to two or more others, as refusals do."""
     first = [[Worded.of(one.text).words[:FIRST] for one in some] for some in written]
     prompts = Counter(words for some in first for words in set(some) if words)
     return [[prompts[words] >= SAME for words in some] for some in first]

@@ -6,7 +6,7 @@ on a model (a classifier of words, a training for --power) is taken as recorded.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -30,6 +30,7 @@ from pretrace.verdicts.flag.concluding import Rows, Sides
 from pretrace.verdicts.flag.planning import KNOWN, TEXTS, FlagSettings
 from pretrace.verdicts.frame import VALUES, second_answers
 from pretrace.verdicts.outcome import SECOND, ObservedFinding, SecondAnswer, conclude, second_check
+from pretrace.verdicts.wording import fill, sentences_of
 
 CLOSE = 1e-6
 """How far, relative to its size, a number may lie from the recorded one: sums in another order differ less."""
@@ -55,8 +56,9 @@ def recompute(result: object) -> tuple[Number, ...]:
         return tuple(_run(result))
     if not isinstance(result, Verdict):
         return ()
-    how = _TESTS.get(result.test) or (_of_frame if find_test(result.test) else None)
-    return tuple(how(result)) if how is not None else ()
+    if result.test in ("audit", "flag"):
+        return tuple(_audit(result) if result.test == "audit" else _flag(result))
+    return tuple(_of_frame(result)) if find_test(result.test) else ()
 
 
 def _same(one: object, other: object) -> bool:
@@ -101,20 +103,19 @@ def _audit(found: Verdict) -> Iterator[Number]:
             new.append(checks.spread_check(tested, seed=seed))
             left = controls_left_out(values, controls, found.level, seed=seed) or 0
             new.append(checks.mixture_check(left if p <= found.level else None, tested))
+        compared = own.compared_with is None and p <= found.level
         seconds = [
             SecondAnswer(
-                name,
-                p_value(other, seed=seed),
-                beyond(tested, other, seed=seed) if own.compared_with is None and p <= found.level else None,
+                name, p_value(other, seed=seed), beyond(tested, other, seed=seed) if compared else None
             )
             for name, other in built.seconds_of(found).items()
         ]
         new += _second(found, SECOND, seconds)
         yield from _checks(found.checks, new)
-    rule = {"of": found.corpus, "noun": "audit", "said": built.said_of(found.corpus, called(found.model))}
-    yield from _concluded(
-        found, p, effect, new, rule, accusing=built.ACCUSING, informing=built.INFORMING, second=True
-    )
+    said = fill(sentences_of("audit.said.said"), corpus=found.corpus, model=called(found.model))
+    rule = {"of": found.corpus, "noun": "audit", "said": said, "second": True}
+    rule |= {"accusing": built.ACCUSING, "informing": built.INFORMING}
+    yield from _concluded(found, p, effect, new, rule)
 
 
 def _of_frame(found: Verdict) -> Iterator[Number]:
@@ -134,8 +135,8 @@ def _of_frame(found: Verdict) -> Iterator[Number]:
     yield Number("effect", found.effect, tested.effect)
     new = _second(found, SECOND if test.second else "placebo", answers)
     yield from _checks(found.checks, new)
-    accusing, rule = (*test.accusing, "placebo"), found.settings.get("rule", {})
-    yield from _concluded(found, tested.p, tested.effect, new, rule, accusing=accusing, second=test.second)
+    rule = {**found.settings.get("rule", {}), "accusing": (*test.accusing, "placebo"), "second": test.second}
+    yield from _concluded(found, tested.p, tested.effect, new, rule)
 
 
 def _flag(found: Verdict) -> Iterator[Number]:
@@ -179,20 +180,14 @@ def _second(found: Verdict, role: str, answers: Sequence[SecondAnswer]) -> list[
 
 
 def _concluded(
-    found: Verdict,
-    p: float | None,
-    effect: Estimate | None,
-    new: Sequence[Check],
-    rule: Mapping[str, Any],
-    **more: Any,
+    found: Verdict, p: float | None, effect: Estimate | None, new: Sequence[Check], rule: Mapping[str, Any]
 ) -> Iterator[Number]:
     """The outcome by the one rule, with the checks that were computed again in the place of the recorded ones."""
     by_name = {check.name: check for check in new}
     both = [by_name.get(check.name, check) for check in found.checks]
-    asked = {"of": "", "unit": found.unit, **rule, **more}
-    question = ObservedFinding(
-        model=called(found.model), level=found.level, p=p, effect=effect, planted=found.planted, **asked
-    )
+    asked: dict[str, Any] = {"of": "", "unit": found.unit, **rule, "p": p, "effect": effect}
+    model, level = called(found.model), found.level
+    question = ObservedFinding(model=model, level=level, planted=found.planted, **asked)
     said = conclude(question, both)
     yield Number("outcome", found.outcome, said.outcome)
     if question.of:
@@ -207,9 +202,3 @@ def _checks(made: Sequence[Check], new: Sequence[Check]) -> Iterator[Number]:
             yield Number(f"check “{check.title}”", old.status, check.status)
             for name, value in check.figures.items():
                 yield Number(f"{name} (“{check.title}”)", old.figures.get(name), value)
-
-
-_TESTS: Mapping[str, Callable[[Verdict], Iterator[Number]]] = {
-    "audit": _audit,
-    "flag": _flag,
-}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,8 +29,7 @@ _RESULT = ("time", "p", "outcome", "name")
 
 @dataclass(frozen=True, slots=True)
 class RegisterEntry:
-    """A verdict as the register holds it: its test, texts, the model's weights, and the settings that make it this test
-    and no other (score, reference model, columns), in plain values. `name` is the model's, for people."""
+    """A verdict in the register: test, texts, weights, the settings that make it this test. `name` is for people."""
 
     test: str
     texts: TextsSketch
@@ -40,8 +40,7 @@ class RegisterEntry:
 
 @dataclass(frozen=True, slots=True)
 class EarlierTests:
-    """That `number` different tests of these texts were made, the present one included, at this `level`; `others`
-    are the others, a line each, oldest first. `again` says that the present one was made before."""
+    """That `number` different tests of these texts were made, with this one; `others` a line each; `again`: again."""
 
     number: int
     level: float
@@ -57,21 +56,15 @@ class EarlierTests:
         """The sentences for page one and the terminal, with `p` compared with both levels."""
         if self.number == 1:
             return say("register.first")
-        numbers = {
-            "number": self.number,
-            "ordinal": ordinal(self.number),
-            "each": self.each,
-            "level": self.level,
-        }
+        numbers: dict[str, Any] = {"number": self.number, "ordinal": ordinal(self.number)}
+        numbers |= {"each": self.each, "level": self.level}
         said = say(f"register.{'again' if self.again else 'another'}", **numbers)
         said += say("register.levels", **numbers)
         if p is None:
             return said
-        place = "above both"
-        if p <= self.level:
+        place = "above both" if p > self.level else "at or below both"
+        if self.each < p <= self.level:
             place = f"at or below the level of one test, and above that of {self.number:,}"
-        if p <= self.each:
-            place = "at or below both"
         return f"{said} {say('register.place', p=p, place=place)}"
 
 
@@ -97,8 +90,7 @@ def enter(
     keep: bool = True,
     folder: Path | None = None,
 ) -> tuple[str, ...]:
-    """Add a verdict to the register, unless nothing is kept; say which test of these texts it is, and list the others.
-    OutputError where it cannot be written."""
+    """Add a verdict to the register, unless nothing is kept; say which test of these texts it is, list the others."""
     if not keep:
         return (UNREGISTERED,)
     earlier = count_earlier_tests(entry, level, folder)
@@ -129,10 +121,8 @@ def read_tests(folder: Path | None = None) -> tuple[dict[str, Any], ...]:
         return ()
     found = []
     for line in lines:
-        try:
+        with suppress(ValueError):
             found.append(json.loads(line))
-        except ValueError:
-            continue
     return tuple(entry for entry in found if isinstance(entry, dict))
 
 

@@ -31,12 +31,10 @@ def input_option(default: Any = MISSING, help: str = "", panel: str = "") -> Any
 TEST = "Test"
 """The group of options on the test itself."""
 POWER_BATCH = 4
-"""Windows a step when texts are planted to measure the power: there are few texts, and a training of a handful of steps
-moves a model less than any real one would."""
+"""Windows a step when texts are planted: with few texts and steps, larger ones move a model less than real training."""
 ALONE: str = "loss"
 BESIDE: str = "ref(difference=True)"
-"""The score of a text where no reference model is given, and where one is: the mean log-probability, and the same less
-that of the reference model."""
+"""The score of a text without and with a reference model: the mean log-probability, and that less the reference's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

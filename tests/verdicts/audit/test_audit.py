@@ -25,7 +25,7 @@ from pretrace.types import Backend, Corpus, Text
 from pretrace.verdicts.audit import planning
 from pretrace.verdicts.audit.audit import audit
 from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, figures_of, pairs_of
-from pretrace.verdicts.audit.designs import ALIKE, COMPARABLE
+from pretrace.verdicts.audit.planning import ALIKE, COMPARABLE
 from pretrace.verdicts.audit.settings import AuditSettings
 from pretrace.verdicts.audit.snippets import SnippetSettings
 
@@ -127,7 +127,7 @@ def _quick():
 
     with pytest.MonkeyPatch.context() as patch:
         gaps = planning.gaps_between
-        patch.setattr("pretrace.verdicts.audit.audit.gaps_between", once)
+        patch.setattr("pretrace.verdicts.audit.planning.gaps_between", once)
         yield
 
 

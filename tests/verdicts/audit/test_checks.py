@@ -175,7 +175,7 @@ def test_texts_too_far_apart_decide_nothing(auc, low, design, status):
 
 
 def test_a_rejection_without_control_documents_is_never_believed():
-    found = checks.no_control_documents()
+    found = checks.word_check("audit.controls", False)
     assert found.status == "failed"
     assert "--controls" in found.cure
 

@@ -7,7 +7,7 @@ import pytest
 from pretrace.baselines.blind import LENGTH
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.types import Estimate, Gap
-from pretrace.verdicts.audit.designs import ALIKE, COMPARABLE, AuditMaterial, choose, differ
+from pretrace.verdicts.audit.planning import ALIKE, COMPARABLE, AuditMaterial, choose, differ
 
 EVERYTHING = AuditMaterial(documents=60, controls=60, placebos=1, generator=True, power=False, judged=60)
 

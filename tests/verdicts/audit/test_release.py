@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 from net.api import (
-    COMMAND,
     LOG_PERPLEXITIES,
     PERPLEXITIES,
     Features,
@@ -112,7 +111,7 @@ def test_the_scores_of_the_releases_are_ratios_of_perplexities():
     assert expressions(False, release=True) == PERPLEXITIES
     assert expressions(True, release=True) == (*PERPLEXITIES, "ref(perplexity=True)")
     assert len(PERPLEXITIES) == len(LOG_PERPLEXITIES) == 21
-    parsed = parse((*COMMAND, "ref(perplexity=True)", "ref(perplexity=True, difference=True)"))
+    parsed = parse(("ref(perplexity=True)", "ref(perplexity=True, difference=True)"))
     read = make_evidence(logp=[-1.0, -2.0, -6.0], reference=[-4.0, -4.0])
     ratio, difference = parsed["ref(perplexity=True)"], parsed["ref(perplexity=True, difference=True)"]
     assert not isinstance(ratio, Recipe)

@@ -23,20 +23,21 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.baselines.blind import blind_baseline
 from pretrace.corpora import Columns, open_corpus, open_stream
 from pretrace.corpora.dates import days
 from pretrace.corpora.reading import counted, refuse_repeated_ids
 from pretrace.errors import TextsError
+from pretrace.plugins.build.blind import blind_baseline
 from pretrace.plugins.build.ccnews_transforms import Transform, TransformMethod
 from pretrace.plugins.build.segmenting import split_sentences
+from pretrace.plugins.build.set_similarity import shared_words
 from pretrace.plugins.build.writing import Built, LeftOut, Row, check_place, drawn_order, write
 from pretrace.registry import require
 from pretrace.results.wording import say
 from pretrace.scoring.evidence import Progress, Silent
 from pretrace.scoring.provenance import record_corpus, record_software
 from pretrace.settings import check_ranges, option, seed_option
-from pretrace.statistics.words import WORD, shared_words
+from pretrace.statistics.words import WORD
 from pretrace.types import Corpus, Text
 
 # Which texts become part of a CCNewsPDD, and how much of each: the same for members and non-members.

@@ -21,6 +21,7 @@ from pretrace.plugins.build.ccnews import CcnewsSettings, build_ccnews, read_sid
 from pretrace.plugins.build.ccnews_transforms import BackTranslation, Masking, Rewriting, TransformMethod
 from pretrace.plugins.build.dated import DatedSettings, DatedTexts, build_dated
 from pretrace.plugins.build.patents import PatentPages, PatentSettings, build_patents
+from pretrace.plugins.build.set_similarity import Comparing, compare_sets
 from pretrace.plugins.build.writing import Built
 from pretrace.report.wording import bracketed, first_of
 from pretrace.results.atomic import atomic_bytes, check_writable
@@ -29,7 +30,6 @@ from pretrace.results.serialization import to_json
 from pretrace.results.wording import say
 from pretrace.scoring.settings import ScoreSettings
 from pretrace.settings import Option, option
-from pretrace.statistics.set_similarity import Comparing, compare_sets
 from pretrace.types import Corpus
 from pretrace.verdicts.audit.settings import AuditSettings
 

@@ -9,11 +9,11 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pretrace.baselines.blind import blind_baseline
 from pretrace.corpora.columns import Columns
 from pretrace.corpora.dates import Days, cutoff_day, days
 from pretrace.corpora.opening import open_stream
 from pretrace.errors import TextsError
+from pretrace.plugins.build.blind import blind_baseline
 from pretrace.plugins.build.patents import CUTTING, SIDES
 from pretrace.plugins.build.writing import (
     Building,

@@ -19,7 +19,6 @@ from pathlib import Path
 import numpy as np
 from selectolax.lexbor import LexborHTMLParser
 
-from pretrace.baselines.blind import blind_baseline
 from pretrace.corpora.columns import Columns, listed, mended, name_of
 from pretrace.corpora.dates import Days, cutoff_day, days
 from pretrace.corpora.documents import unreadable_explained
@@ -31,6 +30,7 @@ from pretrace.corpora.packing import not_utf8, open_unpacked, without_packing
 from pretrace.corpora.reading import EveryColumn, counted
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.plugins.build import writing
+from pretrace.plugins.build.blind import blind_baseline
 from pretrace.plugins.build.segmenting import ChineseWords, chinese_share, take_prefixes
 from pretrace.plugins.build.writing import Row, exact_key
 from pretrace.registry import require

@@ -197,10 +197,10 @@ def _tested(scores: Sequence[SampleScore], *, level: float, fdr: float) -> Verdi
     asked, known = Corpus("the samples", tuple(sides[0])), Corpus("the known non-members", tuple(sides[1]))
     settings = FlagSettings(score=reading.score, level=level, fdr=fdr, cache=False)
     made = plan(asked, known, settings)
-    texts, table = made.corpus.texts, np.array([*values[0], *values[1]], dtype=np.float64)
+    texts, table = made.both.corpus.texts, np.array([*values[0], *values[1]], dtype=np.float64)
     (name,) = settings.plan.scores
     run = Run(
-        corpus=made.corpus.name,
+        corpus=made.both.name,
         ids=tuple(text.id for text in texts),
         groups=tuple(text.document for text in texts),
         members=tuple(text.member for text in texts),

@@ -22,6 +22,7 @@ import numpy as np
 
 from pretrace.backends.serving.address import called
 from pretrace.errors import ModelError, TextsError
+from pretrace.plugins.recite.overlap import common_runs, edit_distance, longest_run, share_covered
 from pretrace.registry import tests
 from pretrace.scores.extraction import tries_for
 from pretrace.scoring.evidence import Progress, Want, open_store, trace
@@ -31,7 +32,7 @@ from pretrace.scoring.provenance import record_corpus
 from pretrace.settings import option
 from pretrace.statistics.intervals import difference_interval, mean_interval, standardised
 from pretrace.statistics.permutation import PermutationTest, sign_flip_test, two_sample_test
-from pretrace.statistics.words import Worded, common_runs, edit_distance, longest_run, share_covered
+from pretrace.statistics.words import Worded
 from pretrace.types import (
     Backend,
     Check,

@@ -21,10 +21,10 @@ import numpy as np
 from pretrace.results.serialization import from_plain, to_plain
 from pretrace.statistics.intervals import difference_interval, mean_interval, standardised
 from pretrace.statistics.permutation import PermutationTest, sign_flip_test, two_sample_test
-from pretrace.types import Answer, AuditFigures, Doubles, Null, Outcome, Pair, Situation, Table, Verdict
+from pretrace.types import Answer, AuditFigures, Doubles, Null, Pair, Situation, Table, Verdict
 from pretrace.verdicts import outcome
 from pretrace.verdicts.frame import TestDetails, TestWording
-from pretrace.verdicts.wording import fill, say, sentences_of
+from pretrace.verdicts.wording import say
 
 DRAWS = 10_000
 PAIRED = "sign-flip permutation test of document means, less a margin of {margin:.3g}"
@@ -33,10 +33,7 @@ UNPAIRED = "two-sample permutation test of document means"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DocumentValues:
-    """The value of each suspect document, and of each control document where there are any.
-
-    Without control documents `margin` has been taken off the values. `unit` names what they are measured in.
-    """
+    """The value of each suspect and control document, in a `unit`; a `margin` was taken off without controls."""
 
     documents: tuple[str, ...]
     values: Doubles
@@ -87,13 +84,12 @@ def reversed_p(found: DocumentValues, *, seed: int = 0, draws: int = DRAWS) -> f
 
 def answer(found: DocumentValues, *, pieces: int, seed: int, facts: dict[str, object]) -> Answer:
     """The default procedure's answer on these values, of so many pieces of suspect text."""
-    if found.paired:
-        statistic = PAIRED.format(margin=found.margin)
-        effect, size = mean_interval(found.values), standardised(found.values)
+    statistic, heldout = UNPAIRED, None if found.paired else found.heldout_values
+    if heldout is None:
+        statistic, effect = PAIRED.format(margin=found.margin), mean_interval(found.values)
     else:
-        statistic = UNPAIRED
-        effect = difference_interval(found.values, found.heldout_values)
-        size = standardised(found.values, found.heldout_values)
+        effect = difference_interval(found.values, heldout)
+    own = {"permutations": DRAWS, "margin": found.margin, "control_documents": len(found.heldout_documents)}
     return Answer(
         procedure="pretrace",
         p=p_value(found, seed=seed),
@@ -102,13 +98,8 @@ def answer(found: DocumentValues, *, pieces: int, seed: int, facts: dict[str, ob
         pieces=pieces,
         effect=effect,
         unit=found.unit,
-        standardised=size,
-        facts={
-            "permutations": DRAWS,
-            "margin": found.margin,
-            "control_documents": len(found.heldout_documents),
-            **facts,
-        },
+        standardised=standardised(found.values, heldout),
+        facts={**own, **facts},
     )
 
 
@@ -130,23 +121,21 @@ _PAIR = ("id", "document", "prefix", "true", "generated")
 
 def words_of(figures: AuditFigures, answer: Answer, corpus: str, model: str) -> TestWording:
     """The sentences of an audit; `model` is its name in a sentence."""
-    named = {"corpus": corpus, "model": model}
+    named, other, design = {"corpus": corpus, "model": model}, figures.compared_with, figures.design
+    beyond = "" if other is not None else say("audit.hypothesis.words")
+    if figures.margin:
+        beyond += say("audit.hypothesis.margin", margin=figures.margin)
+    against = f", compared with {other}," if other is not None else ""
+    assumed = "shared" if design == "placebos" else "unseen"
     return TestWording.of_kind(
         "audit.said",
         **named,
-        compared=say(f"audit.compared.{figures.design}", **named),
-        hypothesis=hypothesis(figures, corpus, model),
-        assumption=say(
-            f"audit.assumed.{'shared' if figures.design == 'placebos' else 'unseen'}", model=model
-        ),
+        compared=say(f"audit.compared.{design}", **named),
+        hypothesis=say(f"audit.hypothesis.{design}", **named, against=against, beyond=beyond),
+        assumption=say(f"audit.assumed.{assumed}", model=model),
         statistic=answer.statistic,
         effect_unit=answer.unit,
     )
-
-
-def said_of(corpus: str, model: str) -> Mapping[Outcome, str]:
-    """The first sentences of an audit's statement."""
-    return fill(sentences_of("audit.said.said"), corpus=corpus, model=model)  # type: ignore[no-any-return]
 
 
 def shown_of(
@@ -155,14 +144,30 @@ def shown_of(
     pairs: tuple[Sequence[Pair], Sequence[Pair]] = ((), ()),
     seconds: Mapping[str, DocumentValues] | None = None,
 ) -> TestDetails:
-    """Show both sides' values, the pairs that were compared, and the values of second models by name."""
-    plan = figures.plan
+    """Show the values of both sides, pairs, and second models by name; ValueError where a value is not finite."""
+    plan, (suspect, values), (control, others) = figures.plan, *sides
+    if not (np.isfinite(values).all() and np.isfinite(others).all()):
+        raise ValueError("a value of the audit is NaN or infinite")
+
+    def both(first: Sequence[Any], second: Sequence[Any]) -> tuple[str, ...]:
+        return (SUSPECT,) * len(first) + (CONTROL,) * len(second)
+
+    columns: dict[str, Any] = {"document": (*suspect, *control), "side": both(suspect, control)}
+    columns["value"] = np.concatenate([values, others]).astype(np.float64)
+    for name, one in (seconds or {}).items():
+        named = zip((one.documents, one.heldout_documents), one.sides, (suspect, control), strict=True)
+        found = [dict(zip(theirs, some, strict=True))[own] for theirs, some, names in named for own in names]
+        columns[SECOND + name] = np.array(found)
+    tables = [Table(DOCUMENTS, columns)]
+    if any(pairs):
+        cells = {name: tuple(getattr(one, name) for one in (*pairs[0], *pairs[1])) for name in _PAIR}
+        tables.append(Table(PAIRS, {"side": both(*pairs), **cells}))
     return TestDetails(
         figures=to_plain(figures, "figures"),
-        tables=(documents_table(sides, seconds or {}), *([pairs_table(pairs)] if any(pairs) else [])),
+        tables=tuple(tables),
         situation=Situation(
-            documents=plan.documents if plan else len(sides[0][0]),
-            unseen=plan.control_documents if plan else len(sides[1][0]),
+            documents=plan.documents if plan else len(suspect),
+            unseen=plan.control_documents if plan else len(control),
             checkpoint=any(one.grade == "own" for one in figures.placebos),
         ),
     )
@@ -183,14 +188,14 @@ def documents_of(found: Verdict, side: str) -> tuple[tuple[str, ...], Doubles]:
 def seconds_of(found: Verdict) -> dict[str, DocumentValues]:
     """The values of each second model, by its name."""
     table = found.table(DOCUMENTS)
-    rows = [[row for row, side in enumerate(table["side"]) if side == name] for name in SIDES]
-    names = [tuple(table["document"][row] for row in some) for some in rows]
+    sides = [[row for row, side in enumerate(table["side"]) if side == name] for name in SIDES]
+    names = [tuple(table["document"][row] for row in rows) for rows in sides]
+    seconds = [name for name in table.columns if name.startswith(SECOND)]
     return {
         name.removeprefix(SECOND): DocumentValues(
-            names[0], table[name][rows[0]], names[1], table[name][rows[1]]
+            names[0], table[name][sides[0]], names[1], table[name][sides[1]]
         )
-        for name in table.columns
-        if name.startswith(SECOND)
+        for name in seconds
     }
 
 
@@ -203,44 +208,7 @@ def pairs_of(found: Verdict, side: str) -> tuple[Pair, ...]:
     return tuple(Pair(*cells) for name, *cells in rows if name == side)
 
 
-def documents_table(sides: tuple[Side, Side], seconds: Mapping[str, DocumentValues]) -> Table:
-    """The table of the suspect and of the control documents, with a column for each second model."""
-    (suspect, values), (control, others) = sides
-    if not (np.isfinite(values).all() and np.isfinite(others).all()):
-        raise ValueError("a value of the audit is NaN or infinite")
-    columns: dict[str, Any] = {
-        "document": (*suspect, *control),
-        "side": (SUSPECT,) * len(suspect) + (CONTROL,) * len(control),
-        "value": np.concatenate([values, others]).astype(np.float64),
-    }
-    for name, one in seconds.items():
-        first = dict(zip(one.documents, one.values, strict=True))
-        second = dict(zip(one.heldout_documents, one.heldout_values, strict=True))
-        columns[SECOND + name] = np.array(
-            [*(first[name] for name in suspect), *(second[name] for name in control)]
-        )
-    return Table(DOCUMENTS, columns)
-
-
-def pairs_table(pairs: tuple[Sequence[Pair], Sequence[Pair]]) -> Table:
-    """The table of what was compared in the suspect and in the control documents."""
-    every = [*pairs[0], *pairs[1]]
-    sides = {"side": (SUSPECT,) * len(pairs[0]) + (CONTROL,) * len(pairs[1])}
-    return Table(PAIRS, sides | {name: tuple(getattr(one, name) for one in every) for name in _PAIR})
-
-
-def hypothesis(figures: AuditFigures, corpus: str, model: str) -> str:
-    """The null hypothesis of an audit, in one sentence."""
-    other, form = figures.compared_with, f"audit.hypothesis.{figures.design}"
-    beyond = "" if other is not None else say("audit.hypothesis.words")
-    if figures.margin:
-        beyond += say("audit.hypothesis.margin", margin=figures.margin)
-    against = f", compared with {other}," if other is not None else ""
-    return say(form, corpus=corpus, model=model, against=against, beyond=beyond)
-
-
 ACCUSING = ("placebo", "controls", "mixture", "spread", "kinds")
-"""Checks that withhold an accusation alone: each asks whether something besides training makes the suspect documents
-look known, and that hides no training."""
+"""Checks that withhold an accusation alone: what they look for makes documents look known and hides no training."""
 INFORMING = ("power",)
 """The check of the power: the rule itself asks for it."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,31 +14,29 @@ from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.statistics.permutation import own_group, two_sample
 from pretrace.types import Bools, Check, Design, Gap, Pair, Quality
 from pretrace.verdicts.audit.built import DocumentValues, reversed_p
-from pretrace.verdicts.audit.designs import ALIKE, COMPARABLE, differ, widest_gap
+from pretrace.verdicts.audit.planning import ALIKE, COMPARABLE, differ, widest_gap
 from pretrace.verdicts.wording import say, word_check
 
 STRICT = 0.01
 """The level of a control: it fails by chance in one audit of a hundred."""
 _WIDEST_GAP = 0.70
-"""The text-only AUC between true and generated texts above which a difference between them shows nothing, where there
-are no control documents to show the effect of the generator's mistakes."""
+"""The text-only AUC of true against generated texts above which, without controls, a difference shows nothing."""
 COPIES = 0.2
 KINDS = 0.05
-"""The level of the test for groups of control documents: the price is an accusation in twenty, and at 1% a group of 15%
-of the control documents is mostly not seen (evidence/audit_mixtures.csv)."""
+"""The level for groups of controls; at 1% a group of 15% of them is mostly not seen (evidence/audit_mixtures.csv)."""
 GROUPED = 500
 """Documents of a side that are put into groups, at most."""
 MIXED = 0.20
-"""The share of the control documents without which a rejection must stand, those that the model knows least: so many
-of another kind are often not seen by the comparison of the texts (docs/audit.md)."""
+"""The share of controls, those that the model knows least, without which a rejection must stand (docs/audit.md)."""
 
 
 def documents_check(found: DocumentValues) -> Check:
     """Check that there are enough documents."""
     counts = {"suspect": len(found.documents), "heldout": len(found.heldout_documents)}
     fewest = counts["suspect"] if found.paired else min(counts.values())
-    told: dict[str, Any] = {"words": "alone" if found.paired else "words", "fewest": FEW_DOCUMENTS, **counts}
-    return word_check("audit.documents", fewest >= FEW_DOCUMENTS, counts, **told)
+    words = "alone" if found.paired else "words"
+    good = fewest >= FEW_DOCUMENTS
+    return word_check("audit.documents", good, counts, words=words, fewest=FEW_DOCUMENTS, **counts)
 
 
 def reverse_check(found: DocumentValues, *, seed: int) -> Check:
@@ -49,20 +46,14 @@ def reverse_check(found: DocumentValues, *, seed: int) -> Check:
 
 
 def mixture_check(left_out: int | None, found: DocumentValues) -> Check:
-    """Check that the rejection would stand if a share of the control documents, those that the model knows least, were
-    of another kind; `left_out` is how many of them it can do without, None where nothing was rejected."""
+    """Check that the rejection stands without `left_out` controls, those known least; None where none was made."""
     number = len(found.heldout_values)
     wanted = math.ceil(MIXED * number)
     figures = {"left_out": left_out, "wanted": wanted, "controls": number}
     if left_out is None:
         return word_check("audit.mixture", None, figures, words="unrejected")
-    told: dict[str, Any] = {
-        "left_out": left_out,
-        "wanted": wanted,
-        "number": number,
-        "share": left_out / number,
-    }
-    return word_check("audit.mixture", left_out >= wanted, figures, **told)
+    told: dict[str, Any] = {"left_out": left_out, "wanted": wanted, "number": number}
+    return word_check("audit.mixture", left_out >= wanted, figures, share=left_out / number, **told)
 
 
 def kinds_check(texts: Sequence[str], controls: Bools, *, seed: int, rejected: bool) -> Check:
@@ -87,16 +78,10 @@ def spread_check(found: DocumentValues, *, seed: int) -> Check:
     return word_check("audit.spread", p > STRICT, {"p": p}, p=p)
 
 
-def no_control_documents() -> Check:
-    """Fail an audit without control documents: a rejection is then no result."""
-    return word_check("audit.controls", False)
-
-
 def gap_check(gaps: Sequence[Gap], why: str, design: Design) -> Check:
-    """Check that the texts that are compared are alike enough for this design: `why` says how it was chosen. For
-    suspect texts and control documents the rule that chose the design has decided, and only a procedure of the
-    literature, which goes on without a design, can fail; for true and generated texts this check decides."""
-    most = _WIDEST_GAP if design == "placebos" else ALIKE if design == "controls" else COMPARABLE
+    """Check that the compared texts are alike enough for this design, chosen for `why`. Suspect texts and controls fail
+    only where a procedure of the literature goes on without one; true and generated texts are decided here."""
+    most = {"placebos": _WIDEST_GAP, "controls": ALIKE}.get(design, COMPARABLE)
     widest = widest_gap(gaps, (most,))
     if widest is None:
         return word_check("audit.gap", None, words="few")
@@ -104,8 +89,8 @@ def gap_check(gaps: Sequence[Gap], why: str, design: Design) -> Check:
     # Below 0.5 a cross-fitted classifier has found nothing: folds without signal lean to the wrong side.
     told: dict[str, Any] = {"words": "why", "why": why, "cure": say("cures.closer")}
     if design == "placebos":
-        told = {"words": "generated", "cure": say("audit.gap.generated_cure")}
-        told |= {"name": widest.classifier, "auc": widest.auc, "most": _WIDEST_GAP}
+        told = {"name": widest.classifier, "auc": widest.auc, "most": most, "words": "generated"}
+        told["cure"] = say("audit.gap.generated_cure")
     return word_check("audit.gap", not differ(widest, most), figures, **told)
 
 
@@ -124,8 +109,7 @@ Units = tuple[str, ...]
 _SPACED = 0.05  # of the characters; English has 0.17, Finnish 0.11, Thai 0.03
 
 
-@dataclass(frozen=True, slots=True)
-class _Language:
+class _Language(NamedTuple):
     """What a text is counted in: `name` of the unit, and how many in a row make a copy."""
 
     name: str
@@ -138,13 +122,11 @@ _CHARACTERS = _Language("characters", 24, lambda text: tuple("".join(text.lower(
 
 
 def pair_quality(pairs: Sequence[Pair], training: Sequence[str]) -> tuple[Quality, ...]:
-    """Measures of the true and of the generated suffixes, side by side, each with what it says in a sentence.
-
-    `training` are the texts the generator was tuned on. A measure is None where there is nothing to take it
-    of, and for the true suffixes where it compares with them.
-    """
+    """Measures of the true and of the generated suffixes, each with a sentence; `training` are the texts the generator
+    was tuned on. A measure is None where there is nothing to take it of, or true ones are what it compares with."""
     true, generated = [pair.true for pair in pairs], [pair.generated for pair in pairs]
-    language = _language(true)
+    spaces, characters = (sum(map(count, true)) for count in (_spaces, len))
+    language = _CHARACTERS if spaces < _SPACED * characters else _WORDS
     name, split = language.name, language.split
     own, other = [list(map(split, texts)) for texts in (true, generated)]
     # More words repeat more of them: both sides of a pair are cut to the same number first.
@@ -170,15 +152,13 @@ def pair_quality(pairs: Sequence[Pair], training: Sequence[str]) -> tuple[Qualit
     )
 
 
-def _language(texts: Sequence[str]) -> _Language:
-    characters = sum(map(len, texts))
-    spaces = sum(character.isspace() for text in texts for character in text)
-    return _CHARACTERS if spaces < _SPACED * characters else _WORDS
+def _spaces(text: str) -> int:
+    return sum(map(str.isspace, text))
 
 
 def _copies(
     own: Sequence[Units], other: Sequence[Units], training: Sequence[str], language: _Language
-) -> tuple[float | None, float | None]:
+) -> Sequence[float | None]:
     """The share of suffixes of either side that share a run of so many units with a training text."""
     length = language.run
     if not training:
@@ -186,10 +166,7 @@ def _copies(
     # The few runs of the suffixes are held, the many of the training texts pass by.
     wanted = {run for side in (own, other) for units in side for run in _runs(units, length)}
     found = wanted.intersection(run for text in training for run in _runs(language.split(text), length))
-    mine, theirs = (
-        _mean(not found.isdisjoint(_runs(units, length)) for units in side) for side in (own, other)
-    )
-    return mine, theirs
+    return [_mean(not found.isdisjoint(_runs(units, length)) for units in side) for side in (own, other)]
 
 
 def _repeated(suffixes: Iterable[Units]) -> float | None:

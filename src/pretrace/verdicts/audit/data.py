@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -28,38 +28,19 @@ SHARES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 """The shares of tokens at which the release takes min-k and max-k."""
 
 _LIKELIHOOD = ("ppl", *(f"min_k(k={k})" for k in SHARES), *(f"max_k(k={k})" for k in SHARES), "zlib")
-_DISTURBANCES = (
-    ("typos", 0.1),
-    ("deletion", 0.25),
-    ("case", 0.25),
-    ("whitespace", 0.25),
-    ("underscore", 0.25),
-)
+_DISTURBANCES = {"typos": 0.1, "deletion": 0.25, "case": 0.25, "whitespace": 0.25, "underscore": 0.25}
 
 LOG_PERPLEXITIES: tuple[str, ...] = (
     *_LIKELIHOOD,
-    *(f"perturbed(kind='{kind}', share={share})" for kind, share in _DISTURBANCES),
+    *(f"perturbed(kind='{kind}', share={share})" for kind, share in _DISTURBANCES.items()),
 )
-"""The feature families of the releases (Maini et al. 2024; post-hoc DI section 2), as score expressions.
+"""The feature families of the releases (Maini et al. 2024; post-hoc DI section 2), with ratios of log-perplexities and
+their shares, but without synonyms, which take a dictionary of English."""
 
-Shares are those the releases disturb their texts with, and ratios are of log-perplexities. They also replace words
-by synonyms, which takes a dictionary of English and is left out here.
-"""
-
-PERPLEXITIES: tuple[str, ...] = (
-    *_LIKELIHOOD,
-    *(f"perturbed(kind='{kind}', share={share}, perplexity=True)" for kind, share in _DISTURBANCES),
+PERPLEXITIES: tuple[str, ...] = tuple(
+    one.replace(")", ", perplexity=True)") if one.startswith("perturbed") else one for one in LOG_PERPLEXITIES
 )
 """The same with ratios of perplexities, as the releases take them; again without synonyms."""
-
-COMMAND: tuple[str, ...] = (
-    *(f"max_k(k={k})" for k in SHARES[2:5]),
-    "perturbed(kind='deletion', share=0.25, perplexity=True)",
-    "perturbed(kind='whitespace', share=0.25, perplexity=True)",
-    "perturbed(kind='deletion', share=0.25, perplexity=True, difference=True)",
-)
-"""The six scores that the command shipped with post-hoc DI asks for. What its code calls min-k averages the lowest
-losses, those of the most likely tokens: `max_k` here."""
 
 
 def expressions(reference: bool, release: bool = False) -> tuple[str, ...]:
@@ -71,8 +52,7 @@ def expressions(reference: bool, release: bool = False) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Logprobs:
-    """The log-probabilities that one model gives to n samples: of each those of the tokens that count, in nats, and
-    its size in UTF-8 `bytes` [n], for models whose tokens differ."""
+    """Log-probabilities of n samples: the tokens that count of each, in nats, and its UTF-8 `bytes` [n]."""
 
     logp: tuple[Doubles, ...]
     bytes: npt.NDArray[np.int64]
@@ -97,13 +77,8 @@ class Logprobs:
         """Log-probability a byte, in nats, [n]."""
         return np.asarray(self.total / np.maximum(self.bytes, 1))
 
-    def part(self, start: int, stop: int) -> Logprobs:
-        """The same of some of the samples."""
-        return Logprobs(self.logp[start:stop], self.bytes[start:stop])
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SampleLogprobs:
+class SampleLogprobs(NamedTuple):
     """The log-probabilities that one model gives to suspect and held-out samples."""
 
     suspect: Logprobs
@@ -113,10 +88,8 @@ class SampleLogprobs:
 def logprobs(
     backend: Backend, samples: Sequence[Sample], *, cache: bool = True, progress: Progress | None = None
 ) -> Logprobs:
-    """The log-probabilities of each sample given its prefix; ModelError where the model's length limit cuts one.
-
-    Prefix and text are read as one: a token that reaches over the seam belongs to the text, whoever wrote it.
-    """
+    """The log-probabilities of each sample given its prefix; ModelError where the model's length limit cuts one. Prefix
+    and text are read as one: a token that reaches over the seam belongs to the text, whoever wrote it."""
     texts = [sample.prefix + sample.text for sample in samples]
     if progress:
         progress.begin(len(texts))
@@ -140,8 +113,8 @@ def sample_logprobs(
 ) -> SampleLogprobs:
     """The log-probabilities of suspect and held-out samples, read in one go; errors as in `logprobs`."""
     both = logprobs(backend, (*samples.suspect, *samples.heldout), cache=cache, progress=progress)
-    n = len(samples.suspect)
-    return SampleLogprobs(both.part(0, n), both.part(n, len(both.logp)))
+    parts = slice(len(samples.suspect)), slice(len(samples.suspect), None)
+    return SampleLogprobs(*(Logprobs(both.logp[part], both.bytes[part]) for part in parts))
 
 
 def bytewise(target: Backend, placebo: Backend) -> bool:
@@ -156,13 +129,10 @@ def gain_scale(pairs: Sequence[tuple[Logprobs, Logprobs]], *, by_byte: bool = Fa
 
 
 def logprob_gains(target: Logprobs, placebo: Logprobs, scale: float, *, by_byte: bool = False) -> Doubles:
-    """How much likelier the target finds each sample than the placebo does, no token counting for more than the
-    median one: the mean over the tokens of gain / scale, cut to [-1, 1], float64 [n].
-
-    A model that learns the habits of a domain gains much on a few tokens, and not on the same ones in true and in
-    generated text; one that learns a text gains a little on many. Where tokens differ (`by_byte`) a whole sample
-    stands for a token. Two models that agree on every token (`scale` 0) have no gain.
-    """
+    """How much likelier the target finds each sample than the placebo does, no token counting for more than the median
+    one: the mean over the tokens of gain / scale, cut to [-1, 1], float64 [n]. Learning the habits of a domain gains
+    much on a few tokens, learning a text a little on many. With `by_byte` a whole sample stands for a token; a `scale`
+    of 0 is no gain."""
     gains = _token_gains(target, placebo, by_byte=by_byte)
     if scale == 0.0:
         return np.zeros(len(gains))
@@ -177,11 +147,8 @@ def features(
     cache: bool = True,
     progress: Progress | None = None,
 ) -> Features:
-    """The membership scores of all samples under `models`, each read by itself without what stands before it.
-
-    Samples that give a model nothing to predict, or that a score means nothing for, are left out, of pairs both.
-    TextsError where none is left, or where a score means nothing for all of them.
-    """
+    """The membership scores of all samples under `models`, each without what stands before it. Samples that give
+    nothing to predict, or that a score means nothing for, are left out, pairs whole; TextsError where none is left."""
     every = (*samples.suspect, *samples.heldout)
     numbered = tuple(Text(str(i), one.text) for i, one in enumerate(every))
     plan = ScorePlan.parse(expressions)
@@ -212,10 +179,9 @@ def _token_gains(target: Logprobs, placebo: Logprobs, *, by_byte: bool) -> list[
 
 
 def beyond(found: DocumentValues, other: DocumentValues, *, seed: int) -> ExcessOverSecondModel:
-    """Test what the target (`found`) shows beyond a multiple of what a second model shows, both over their spread
-    between documents of one side. Were the texts to raise the target's values at most that many times as far as the
-    second model's, this rejects no more often than the level says. A second model whose values hardly go with the
-    target's cannot speak for it."""
+    """Test what the target (`found`) shows beyond a multiple of a second model, both over their spread between
+    documents. Were the texts to raise the target at most that many times as far, this rejects no more often than the
+    level says. A second model whose values hardly go with the target's cannot speak for it."""
     spread = [one.spread for one in (found, other)]
     if not min(spread):
         return ExcessOverSecondModel(1.0, float("inf"))
@@ -233,17 +199,13 @@ def beyond(found: DocumentValues, other: DocumentValues, *, seed: int) -> Excess
 
 
 UNIT = "of a typical token's lead"
-_ALONE_UNIT = "in units of the score " + ALONE
 
 
 @dataclass(eq=False)
 class AuditData:
-    """What an audit tests, computed when it is first wanted.
-
-    `samples` are suspect samples, `controls` control samples, each with what stands in their place. `placebos` never
-    saw the texts; `margin` is what such a model may show without control documents. `seconds` cannot have seen the
-    texts either: each is asked the same question. `seed` follows from the texts.
-    """
+    """What an audit tests, computed when first wanted, from suspect `samples` and `controls`, each with what stands in
+    their place. `placebos` never saw the texts; `margin` is what one may show without controls. `seconds` cannot have
+    seen them: each is asked the same question. `seed` follows from the texts."""
 
     samples: Samples
     models: Models
@@ -255,6 +217,7 @@ class AuditData:
     seconds: tuple[Backend, ...] = ()
     seed: int = 0
     _logprobs: dict[int, tuple[SampleLogprobs, ...]] = field(default_factory=dict)
+    _features: dict[tuple[str, ...], Features] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.models.placebo is not None and not self.placebos:
@@ -269,7 +232,6 @@ class AuditData:
 
     @property
     def target(self) -> Backend:
-        """The model that is audited."""
         return self.models.target
 
     def logprobs(self, model: Backend) -> tuple[SampleLogprobs, ...]:
@@ -284,9 +246,12 @@ class AuditData:
         return self._logprobs[id(model)]
 
     def compared_with(self, placebo: Backend | None) -> DocumentValues:
-        """One value a document: the target compared with this placebo, or the target alone."""
+        """One value a document: the target compared with this placebo, or the target's own score `ALONE`."""
         if placebo is None:
-            return self._alone
+            found, unit = self._score((ALONE,)), f"in units of the score {ALONE}"
+            mine = by_document(found.suspect[:, 0], found.suspect_documents)
+            theirs = by_document(found.heldout[:, 0], found.heldout_documents)
+            return DocumentValues(*mine, *theirs, unit=unit)
         by_byte = bytewise(self.target, placebo)
         pairs = list(zip(self.logprobs(self.target), self.logprobs(placebo), strict=True))
         both = [
@@ -323,41 +288,23 @@ class AuditData:
     def alone(self, model: Backend) -> DocumentValues:
         """A model's mean log-probability a token in suspect and in control documents, in nats."""
         found = self.logprobs(model)
-        return self._values(
-            [one.suspect.per_token for one in found], [one.heldout.per_token for one in found], "nats a token"
-        )
+        suspect, heldout = ([one.per_token for one in side] for side in zip(*found, strict=True))
+        return self._values(suspect, heldout, "nats a token")
 
-    @cached_property
-    def _alone(self) -> DocumentValues:
-        """The target's own score `ALONE`, for documents that are compared with documents."""
-        found = self._features((ALONE,))
-        mine = by_document(found.suspect[:, 0], found.suspect_documents)
-        return DocumentValues(
-            *mine, *by_document(found.heldout[:, 0], found.heldout_documents), unit=_ALONE_UNIT
-        )
-
-    @cached_property
-    def _of_release(self) -> dict[bool, Features]:
-        return {}
-
-    def features_of(self, procedure: str) -> Features:
-        """The features that a procedure learns from; those of the release as its authors' code computes them."""
-        release = procedure == RELEASE
-        if release not in self._of_release:
-            names = expressions(self.models.reference is not None, release=release)
-            self._of_release[release] = self._features(names)
-        return self._of_release[release]
-
-    def _features(self, names: tuple[str, ...]) -> Features:
-        with self.watch.passes(SCORING) as progress:
-            models = replace(self.models, placebo=None)
-            return features(self.samples, models, names, cache=self.settings.cache, progress=progress)
+    def _score(self, names: tuple[str, ...]) -> Features:
+        if names not in self._features:
+            with self.watch.passes(SCORING) as progress:
+                models = replace(self.models, placebo=None)
+                how: dict[str, Any] = {"cache": self.settings.cache, "progress": progress}
+                self._features[names] = features(self.samples, models, names, **how)
+        return self._features[names]
 
     def answer(self, procedure: str) -> Answer:
-        """What a procedure answers; of the default the test that decides."""
+        """What a procedure answers; of the default, the test that decides. The release has features of its own."""
         if procedure == PRETRACE:
             return max(self.answers, key=lambda one: one.p)
-        found, seed = self.features_of(procedure), self.seed
+        reference, seed = self.models.reference is not None, self.seed
+        found = self._score(expressions(reference, release=procedure == RELEASE))
         if procedure == ORIGINAL:
             return original(found, seed=seed)
         # by the size of the target the paper chooses how many outliers to replace
@@ -369,14 +316,10 @@ class AuditData:
     @cached_property
     def answers(self) -> tuple[Answer, ...]:
         """The default procedure's test, one a placebo that takes part; without any, of the target alone."""
+        how: dict[str, Any] = {"pieces": len(self.samples.suspect), "seed": self.seed}
         return tuple(
-            answer(
-                self.compared_with(placebo),
-                pieces=len(self.samples.suspect),
-                seed=self.seed,
-                facts={"placebo": placebo.name if placebo else None},
-            )
-            for placebo in self.placebos or (None,)
+            answer(self.compared_with(one), facts={"placebo": one.name if one else None}, **how)
+            for one in self.placebos or (None,)
         )
 
     @property
@@ -395,4 +338,4 @@ class AuditData:
         """The same samples for another target, compared with the same placebo."""
         models = replace(self.models, target=target, placebo=None)
         known = {id(one): self._logprobs[id(one)] for one in self.deciding if id(one) in self._logprobs}
-        return replace(self, models=models, placebos=self.deciding, _logprobs=known)
+        return replace(self, models=models, placebos=self.deciding, _logprobs=known, _features={})

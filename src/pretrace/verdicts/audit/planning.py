@@ -1,24 +1,25 @@
-"""The plan of an audit, made in seconds: nothing is trained, and no text goes through a model."""
+"""The plan of an audit, made in seconds: nothing is trained, and no text goes through a model. Which comparison it
+makes is decided by a rule that uses the texts alone."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
-from typing import Literal
+from typing import Any
 
 import numpy as np
 
-from pretrace.baselines.blind import gap
+from pretrace.baselines.blind import LENGTH, gap
 from pretrace.errors import TextsError
 from pretrace.scoring.outlook import Action, Stage, device_of, guessed_seconds, parameters_of
 from pretrace.scoring.plan import ScorePlan, weights_of
+from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.tuning.plan import methods
-from pretrace.types import Backend, Check, Design, Gap, Lean, Placebo
+from pretrace.types import AuditPlan, Backend, Check, Design, Gap, Lean, Placebo
 from pretrace.verdicts.audit.data import SampleLogprobs, expressions
-from pretrace.verdicts.audit.designs import WHOLE
 from pretrace.verdicts.audit.settings import PRETRACE, RELEASE, AuditSettings
 from pretrace.verdicts.audit.snippets import (
     NO_TUNING,
@@ -31,7 +32,7 @@ from pretrace.verdicts.audit.snippets import (
     reading,
 )
 from pretrace.verdicts.planting import PLANTING
-from pretrace.verdicts.wording import say, word_check
+from pretrace.verdicts.wording import fill, say, sentences_of, word_check
 
 _SAME_ORIGIN = 0.2
 """The likeness of weights above which two models have a common past: trained apart they are at 0.00."""
@@ -44,22 +45,21 @@ def leans() -> tuple[Lean, ...]:
     return tuple(Lean(**row) for row in json.loads(text)["leans"])
 
 
-def margin(found: tuple[Lean, ...]) -> float:
-    """The largest of the leans, 0 without any."""
-    return max((lean.value for lean in found), default=0.0)
-
-
 def graded(target: Backend, placebo: Backend) -> Placebo:
     """The placebo with its grade, found from weights and tokens; no text is read."""
     from pretrace.backends.huggingface import likeness
 
-    alike = likeness(target, placebo)
-    grade = _grade(target, placebo, alike)
-    facts = {
-        "likeness": alike,
-        **{key: placebo.facts.get(key) for key in ("family", "parameters", "revision", "weights")},
-    }
-    return Placebo(placebo.name, grade, None, say(f"audit.grade.{grade}"), facts)
+    alike, grade = likeness(target, placebo), "sibling"
+    if placebo.tokenizer_hash != target.tokenizer_hash:
+        grade = "other"
+    elif alike is not None and alike >= _SAME_ORIGIN:
+        grade = "own"
+    elif "server" not in placebo.facts and "server" not in target.facts:
+        # the family is not known there; the same tokens speak for it
+        grade = "sibling" if placebo.facts.get("family") == target.facts.get("family") else "other"
+    kept = {key: placebo.facts.get(key) for key in ("family", "parameters", "revision", "weights")}
+    words = say(f"audit.grade.{grade}")
+    return Placebo(placebo.name, grade, None, words, {"likeness": alike, **kept})  # type: ignore[arg-type]
 
 
 def closeness(target: SampleLogprobs, placebo: SampleLogprobs, *, by_byte: bool) -> float:
@@ -75,27 +75,16 @@ def closeness(target: SampleLogprobs, placebo: SampleLogprobs, *, by_byte: bool)
 def placebo_check(placebos: Sequence[Placebo], design: Design) -> Check:
     """Check that what the target is compared with is enough for a verdict of this design."""
     family = [one for one in placebos if one.grade != "other"]
-    if design == "controls" and not family:
-        return word_check("audit.placebo", None, words="alone")
     if not family:
-        return word_check("audit.placebo", False, words="none")
+        alone = design == "controls"
+        return word_check("audit.placebo", None if alone else False, words="alone" if alone else "none")
     figures = {one.name: {"grade": one.grade, "closeness": one.closeness, **one.facts} for one in placebos}
-    return word_check("audit.placebo", True, figures, said=" ".join(map(_sentence, family)))
-
-
-def _sentence(placebo: Placebo) -> str:
-    words, close = f"{placebo.name} is {placebo.words}.", placebo.closeness
-    return words if close is None else f"{words} {say('audit.grade.close', closeness=close)}"
-
-
-def _grade(target: Backend, placebo: Backend, alike: float | None) -> Literal["own", "sibling", "other"]:
-    if placebo.tokenizer_hash != target.tokenizer_hash:
-        return "other"
-    if alike is not None and alike >= _SAME_ORIGIN:
-        return "own"
-    if "server" in placebo.facts or "server" in target.facts:
-        return "sibling"  # the family is not known there; the same tokens speak for it
-    return "sibling" if placebo.facts.get("family") == target.facts.get("family") else "other"
+    said = []
+    for one in family:
+        said.append(f"{one.name} is {one.words}.")
+        if one.closeness is not None:
+            said.append(say("audit.grade.close", closeness=one.closeness))
+    return word_check("audit.placebo", True, figures, said=" ".join(said))
 
 
 A_DOCUMENT = 0.005
@@ -109,9 +98,7 @@ def taking_part(
     valid there, and another family only adds noise. Otherwise all of the family, whose largest p counts."""
     ranked = sorted(zip(grades, placebos, strict=True), key=lambda pair: pair[0].grade != "own")
     family = tuple(placebo for grade, placebo in ranked if grade.grade != "other")
-    if design == "controls":
-        return family[:1]
-    return family
+    return family[:1] if design == "controls" else family
 
 
 def tunable(placebos: Sequence[Backend]) -> Backend | None:
@@ -134,6 +121,89 @@ def gaps_between(cuts: Sequence[SnippetCut], settings: AuditSettings, seed: int)
     except TextsError:
         return ()
     return (*found[:-1], *(replace(one, classifier=f"{one.classifier}, {WHOLE}") for one in more), found[-1])
+
+
+ALIKE = 0.60
+"""The text-only AUC up to which suspect texts and control documents may be compared directly."""
+COMPARABLE = 0.80
+"""The text-only AUC up to which they may be compared by differences; above it they are not compared."""
+WHOLE = "whole documents"
+"""What a classifier judged that saw the snippets of a document as one text."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditMaterial:
+    """Numbers of what there is; `judged` documents are left where a generator learns from a part of the snippets."""
+
+    documents: int
+    controls: int
+    placebos: int
+    generator: bool
+    power: bool
+    judged: int
+
+    def plan(self, design: Design | None, why: str, cures: Sequence[str]) -> AuditPlan:
+        """The plan of this design, without one that of a refusal."""
+        accuses = design in ("controls", "differences")
+        possible = ("consistent",) * accuses, ("nothing",) * (self.power and design is not None)
+        outcomes: Any = (*possible[0], *possible[1], "inconclusive")
+        return AuditPlan(design, why, outcomes, self.documents, 0, self.controls, cures=tuple(cures))
+
+    def refuse(self, kind: str, closer: str = "") -> AuditPlan:
+        """No design, for a reason of `designs`."""
+        numbers = {"documents": self.documents, "judged": self.judged, "fewest": FEW_DOCUMENTS}
+        said = fill(sentences_of(f"designs.{kind}"), closer=closer, **numbers)
+        return self.plan(None, said["why"], said["cures"])
+
+
+def choose(given: AuditMaterial, gaps: Sequence[Gap]) -> AuditPlan:
+    """Choose the design by the texts alone, before any model reads them; `gaps` are those between suspect texts and
+    control documents, empty without. Where there is no design the plan says why, and what would help."""
+    if given.documents < FEW_DOCUMENTS:
+        return given.refuse("few")
+    if given.controls:
+        return _with_controls(given, gaps)
+    if not (given.placebos and given.generator):
+        return given.refuse("bare")
+    if given.judged < FEW_DOCUMENTS:
+        return given.refuse("judged", say("cures.controls"))
+    return given.plan("placebos", say("designs.placebos.why"), [say("cures.controls")])
+
+
+def _with_controls(given: AuditMaterial, gaps: Sequence[Gap]) -> AuditPlan:
+    widest = widest_gap(gaps, (ALIKE,))
+    if widest is None:
+        return given.refuse("unseen")
+    formed = widest.classifier.startswith("form")
+    closer = [say(f"cures.{one}") for one in (("form", "closer") if formed else ("closer", "later"))]
+    seen = say("designs.seen", name=widest.classifier, auc=widest.auc)
+    if not differ(widest, ALIKE):
+        cures = [] if given.placebos else [say("cures.placebo")]
+        return given.plan("controls", say("designs.controls.why", seen=seen), cures)
+    if differ(widest_gap(gaps, (COMPARABLE,)) or widest, COMPARABLE):
+        return given.plan(None, say("designs.apart.why", seen=seen), closer)
+    if not (given.placebos and given.generator):
+        needed = say("designs.generator") if given.placebos else say("cures.placebo")
+        return given.plan(None, say("designs.differ.why", seen=seen), [*closer, needed])
+    if given.judged < FEW_DOCUMENTS:
+        return given.refuse("judged", closer[0])
+    return given.plan("differences", say("designs.differences.why", seen=seen), closer)
+
+
+def widest_gap(gaps: Sequence[Gap], limits: Sequence[float]) -> Gap | None:
+    """The gap that decides: the widest of those beyond the most limits. That of the length never decides, and those of
+    whole documents only whether texts may be compared directly: the limit of differences is one of single snippets."""
+    learnt = [gap for gap in gaps if gap.classifier != LENGTH]
+    if ALIKE not in limits:
+        learnt = [gap for gap in learnt if WHOLE not in gap.classifier]
+    return max(
+        learnt, key=lambda gap: (sum(differ(gap, most) for most in limits), gap.auc.value), default=None
+    )
+
+
+def differ(gap: Gap, most: float) -> bool:
+    """Whether a classifier of texts tells two sets apart by more than `most`, and not by chance alone."""
+    return gap.auc.value > most and gap.auc.low > 0.5
 
 
 def judged(cut: SnippetCut, settings: AuditSettings, design: Design | None) -> int:
@@ -162,20 +232,19 @@ def stages_of(
     slow, tokens = slowness(target), settings.snippets.tokens
 
     def stage(name: str, action: Action, model: Backend, number: int) -> Stage:
-        guess = guessed_seconds(
-            action, parameters=parameters_of(model), tokens=number, device=device_of(model)
-        )
-        return Stage(name, slow * guess)
+        size, device = parameters_of(model), device_of(model)
+        return Stage(name, slow * guessed_seconds(action, parameters=size, tokens=number, device=device))
 
+    tuned = settings.method != NO_TUNING
     if design != "controls" and generator is not None:
         number = sum(judged(one, settings, design) for one in cuts)
         learnt = sum(len(one.snippets) for one in cuts) - number
         learnt = min(learnt, settings.snippets.learnt or learnt)
-        if settings.method != NO_TUNING:
+        if tuned:
             learnt *= int(getattr(methods.make(settings.method), "epochs", 1)) * tokens
             yield stage(TRAINING, "training", generator, learnt)
         yield stage(WRITING, "writing", generator, number * tokens)
-        first = tunable(placebos) if settings.method != NO_TUNING else None
+        first = tunable(placebos) if tuned else None
         if first is not None and weights_of(generator) != weights_of(first):
             yield stage(TUNING, "training", first, learnt)
     passes = count_passes(design, cuts, settings) * tokens
@@ -188,19 +257,14 @@ def stages_of(
         if procedures & ({RELEASE} if release else procedures - {PRETRACE, RELEASE}):
             forms = ScorePlan.parse(expressions(False, release)).passes
             yield stage(SCORING, "reading", target, forms * passes)
+    suspect, controls = len(cuts[0].snippets), len(cuts[-1].snippets) if design == "controls" else 0
     planted = sum(len(one.text) for one in cuts[0].snippets) // 4
     for exposure in settings.power:
         yield stage(PLANTING, "training", target, int(exposure.share * exposure.epochs * planted))
         again = SCORING if alone else reading(target, target)
-        yield stage(again, "reading", target, int(_share_read(design, cuts, exposure.share) * passes))
-
-
-def _share_read(design: Design, cuts: Sequence[SnippetCut], planted: float) -> float:
-    """The share of all passes that a copy makes in which so many documents were planted."""
-    if design != "controls":
-        return planted
-    suspect, controls = (len(one.snippets) for one in cuts)
-    return (planted * suspect + controls) / max(1, suspect + controls)
+        # of all passes, those of a copy in which so many documents were planted
+        share = (exposure.share * suspect + controls) / max(1, suspect + controls)
+        yield stage(again, "reading", target, int(share * passes))
 
 
 def slowness(backend: Backend) -> float:

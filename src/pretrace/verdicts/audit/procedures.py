@@ -55,12 +55,8 @@ def check(features: Features) -> None:
 
 
 def halves(features: Features, rng: np.random.Generator) -> Iterator[tuple[Numbers, Numbers]]:
-    """(suspect rows, held-out rows) of the training half, then of the test half; row i of one goes with row i
-    of the other.
-
-    Pairs stay together. Texts without a partner get one at random, and what is over on the larger side is
-    left out this time.
-    """
+    """(suspect rows, held-out rows) of the training half, then of the test half; row i of one goes with row i of the
+    other. Pairs stay together; texts without a partner get one at random, and what is over on a side is left out."""
     n, m = len(features.suspect), len(features.heldout)
     suspect = rng.permutation(n)
     heldout = suspect if features.paired else rng.permutation(m)
@@ -70,12 +66,8 @@ def halves(features: Features, rng: np.random.Generator) -> Iterator[tuple[Numbe
 
 
 def outlier_share(parameters: int) -> float:
-    """The share of outliers to replace for a target of so many parameters (post-hoc DI, appendix F).
-
-    Straight lines over the logarithm of the parameters join the paper's five values: 0.2 at 410M, 0.15 at
-    1B, 0.1 at 1.4B, 0.05 at 2.8B, 0.01 at 6.9B. Outside of them nothing is known: smaller models get 0.2
-    and larger ones 0.01, as the nearest does.
-    """
+    """The share of outliers to replace for a target of so many parameters: straight lines over their logarithm join the
+    five values of post-hoc DI, appendix F (`SHARES`); outside of them the nearest one counts."""
     require(parameters > 0, f"a model has at least one parameter, found {parameters}.")
     sizes, shares = zip(*SHARES, strict=True)
     return float(np.interp(np.log(parameters), np.log(sizes), shares))
@@ -83,11 +75,8 @@ def outlier_share(parameters: int) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Normaliser:
-    """Outliers replaced and every feature brought to mean 0 and standard deviation 1, as learnt on one half.
-
-    All arrays are [features]: a value below `low` or above `high` becomes `fill`, then `centre` is taken
-    off and `spread` divided by.
-    """
+    """Outliers replaced and every feature brought to mean 0 and standard deviation 1, as learnt on one half. All arrays
+    are [features]: a value below `low` or above `high` becomes `fill`, then `centre` is taken off, over `spread`."""
 
     low: Doubles
     high: Doubles
@@ -97,12 +86,8 @@ class Normaliser:
 
     @classmethod
     def learn(cls, features: Doubles, *, outliers: float = 0.0) -> Normaliser:
-        """From the features [texts, features] of the training half alone.
-
-        `outliers` is the share of a feature's values to replace, half of them the lowest and half the
-        highest; they become the mean of those that stay, for a mean that counts them would be one of them
-        where a perplexity runs away. ExpressionError unless 0 <= outliers < 1.
-        """
+        """From the features [texts, features] of the training half alone: of each the share `outliers`, half lowest and
+        half highest, becomes the mean of those that stay. ExpressionError unless 0 <= outliers < 1."""
         require(0 <= outliers < 1, f"the share of outliers is 0 or more and below 1, found {outliers}.")
         ranked = np.sort(features, axis=0)
         cut = int(len(ranked) * outliers / 2)
@@ -115,25 +100,30 @@ class Normaliser:
     def __call__(self, features: Doubles) -> Doubles:
         """The features of either half [texts, features], with the thresholds of the training half."""
         tamed = np.where((features < self.low) | (features > self.high), self.fill, features)
-        with np.errstate(over="ignore"):
-            return np.asarray(np.clip((tamed - self.centre) / self.spread, -_FARTHEST, _FARTHEST))
+        return _scaled(tamed, self.centre, self.spread)
 
 
 def scaled_by_suspect(suspect: Doubles, heldout: Doubles, *, outliers: float) -> tuple[Doubles, Doubles]:
     """Both sides [texts, features] as the releases prepare them: each side by itself, and over all of its rows.
 
-    Of each side's values of a feature the share `outliers` / 2 that is lowest and the share that is highest
-    become that side's mean, outliers included. Then both sides lose the mean and are divided by the standard
-    deviation of the suspect side. Half of the rows are later tested on, and each side's own mean tells which side a
-    value is of: this lets the labels of the test half leak. ExpressionError for a share that leaves nothing.
+    Of each side's values of a feature the share `outliers` / 2 that is lowest and the share that is highest become that
+    side's mean, outliers included; then both sides lose the mean and are divided by the standard deviation of the
+    suspect side. So the labels of the test half leak. ExpressionError for a share that leaves nothing.
     """
     require(0 <= outliers < 1, "the share of outliers leaves no text.")
-    sides = [_tamed(side, outliers) for side in (suspect, heldout)]
+    sides = []
+    for side in (suspect, heldout):
+        cut, order, tamed = int(len(side) * outliers / 2), np.argsort(side, axis=0), side.copy()
+        np.put_along_axis(tamed, np.vstack([order[:cut], order[len(side) - cut :]]), _mean(side), axis=0)
+        sides.append(tamed)
     centre, spread = _mean(sides[0]), _spread(sides[0])
     spread = np.where(spread > 0, spread, 1.0)
+    return _scaled(sides[0], centre, spread), _scaled(sides[1], centre, spread)
+
+
+def _scaled(values: Doubles, centre: Doubles, spread: Doubles) -> Doubles:
     with np.errstate(over="ignore"):
-        ready = [np.clip((side - centre) / spread, -_FARTHEST, _FARTHEST) for side in sides]
-    return ready[0], ready[1]
+        return np.asarray(np.clip((values - centre) / spread, -_FARTHEST, _FARTHEST))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -145,19 +135,10 @@ class LinearLayer:
 
     @classmethod
     def fit(
-        cls,
-        inputs: Doubles,
-        labels: Bools,
-        *,
-        epochs: int = _EPOCHS,
-        start: Doubles | None = None,
+        cls, inputs: Doubles, labels: Bools, *, epochs: int = _EPOCHS, start: Doubles | None = None
     ) -> LinearLayer:
-        """The layer after `epochs` steps of Adam on the binary cross-entropy of all inputs [texts, inputs].
-
-        The weights are σ(v) of what is learnt, each in (0, 1) (section 4.3, figure 4).
-        Learning starts from v = 0 and bias 0, so the same data always give the same layer, or from `start`
-        [inputs + 1], the bias last.
-        """
+        """The layer after `epochs` steps of Adam on the cross-entropy of all inputs [texts, inputs]; weights are σ(v)
+        (section 4.3, figure 4), from v = 0 and bias 0 or from `start` [inputs + 1], the bias last."""
         targets = labels.astype(np.float64)
         values = np.zeros(inputs.shape[1] + 1) if start is None else start
         first, second = np.zeros_like(values), np.zeros_like(values)
@@ -184,8 +165,7 @@ class DualClassifier:
 
     @classmethod
     def fit(cls, features: Doubles, said: Doubles, heldout: Bools, *, outliers: float) -> DualClassifier:
-        """From the training half: features [texts, features], higher = member, what the text classifier `said`
-        [texts], its probability of "held-out", and which texts are held-out."""
+        """Fit to features [texts, features], higher = member, P("held-out") as the text classifier `said`, labels."""
         normaliser = Normaliser.learn(features, outliers=outliers)
         return cls(
             normaliser,
@@ -222,14 +202,6 @@ def sigmoid(values: Doubles) -> Doubles:
     return np.asarray(0.5 + 0.5 * np.tanh(0.5 * values))
 
 
-def _tamed(side: Doubles, outliers: float) -> Doubles:
-    """One side with its outliers replaced by its mean."""
-    cut, order = int(len(side) * outliers / 2), np.argsort(side, axis=0)
-    tamed = side.copy()
-    np.put_along_axis(tamed, np.vstack([order[:cut], order[len(side) - cut :]]), _mean(side), axis=0)
-    return tamed
-
-
 def _inputs(normaliser: Normaliser, features: Doubles, said: Doubles) -> Doubles:
     return np.column_stack([said, -normaliser(features)])
 
@@ -260,8 +232,7 @@ _BY_SIDE = "outliers replaced side by side over all texts, "
 SEEDS = 10
 """Random halves that are learnt from and tested in turn, joined by 1 − Π(1 − p)."""
 OUTLIERS = 0.2
-"""The share of each score to replace where nobody knows the model's size: the paper's for its smallest (see
-`outlier_share`), and that of the command which the published code ships."""
+"""The share of each score to replace where the model's size is unknown: the paper's for its smallest."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -312,15 +283,13 @@ def paper(
 ) -> Answer:
     """The paper's answer: does the combined classifier tell held-out from suspect better than the text alone?
 
-    For each of the seeds the pairs are halved; the text classifier and both linear layers learn from one
-    half and are tested on the other. Snippets count as independent, which they are not where a document
-    gives several. TextsError with too few texts.
+    For each of the seeds the pairs are halved; the text classifier and both linear layers learn from one half and are
+    tested on the other. Snippets count as independent, which those of one document are not. TextsError with too few.
     """
 
     def trial(k: int) -> _Trial:
-        learnt, tested = (
-            _Half.of(features, rows) for rows in halves(features, np.random.default_rng([seed, k]))
-        )
+        rng = np.random.default_rng([seed, k])
+        learnt, tested = (_Half.of(features, rows) for rows in halves(features, rng))
         probability = classifier.fit(learnt.texts, learnt.heldout, seed=seed + k)
         said, says = probability(learnt.texts), probability(tested.texts)
         dual = DualClassifier.fit(learnt.scores, said, learnt.heldout, outliers=outliers)
@@ -338,11 +307,8 @@ def release(
     seeds: int = SEEDS,
     outliers: float = OUTLIERS,
 ) -> Answer:
-    """The answer of the paper's test with the data prepared as in the authors' published code.
-
-    Pieces count as independent, and the level is not kept even for those that are (docs/procedures.md). Both layers
-    start from random weights, as torch draws them. TextsError with too few texts.
-    """
+    """The paper's test with data as the authors' code prepares them. Pieces count as independent, and even so the level
+    is not kept (docs/procedures.md). Layers start from random weights. TextsError with too few texts."""
     check(features)
     scaled = scaled_by_suspect(features.suspect, features.heldout, outliers=outliers)
     scores = -scaled[0], -scaled[1]
@@ -412,11 +378,8 @@ REGRESSION = (
 
 
 def original(features: Features, *, seed: int = 0, seeds: int = SEEDS, outliers: float = 0.05) -> Answer:
-    """Held-out dataset inference, as the text of its paper says: do held-out texts get higher values than suspect ones?
-
-    It cannot tell a model that saw the texts from a held-out set that differs as text, and rejects for either.
-    TextsError with too few texts.
-    """
+    """Held-out dataset inference, as its paper says: do held-out texts get higher values than suspect ones? It rejects
+    as well for a held-out set that differs as text. TextsError with too few texts."""
 
     def trial(k: int) -> _Trial:
         learnt, tested = halves(features, np.random.default_rng([seed, k]))

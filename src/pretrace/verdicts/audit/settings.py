@@ -24,8 +24,7 @@ PROCEDURES = {
 }
 
 ALONE = "min_k_plus_plus(k=0.2)"
-"""The score of a document under the target alone, where control documents stand beside it and no placebo does: of five
-scores the one with the most power, whichever of eight domains is left out (docs/audit.md)."""
+"""The score of a document under the target alone: of five the one with the most power (docs/audit.md)."""
 
 _TUNED = (
     "lora(rank=32, epochs={}, learning_rate={}, schedule='linear', warmup=0.03, weight_decay=0.0, on='all')"
@@ -35,8 +34,7 @@ GENERATOR = _TUNED.format(6, 0.0005)
 PAPER_GENERATOR = _TUNED.format(100, 0.0002)
 """The paper's setting (appendix D.1), for an 8-billion-parameter model on graphics processors."""
 LIGHT, HEAVY = 5e-5, 5e-4
-"""The learning rates of the two exposures that --power tries: a rate as late in a training, when it has nearly run out,
-and one as in its midst. Each text is read once at either."""
+"""The learning rates that --power tries, each text read once: as late in a training, and as in its midst."""
 
 
 def exposures(method: PlantMethod = "full") -> tuple[PlantSettings, ...]:

@@ -45,7 +45,6 @@ class Snippet:
 
     @property
     def text(self) -> str:
-        """The whole piece."""
         return self.prefix + self.suffix
 
 
@@ -59,7 +58,6 @@ class SnippetCut:
 
     @property
     def documents(self) -> int:
-        """How many documents have a snippet."""
         return len({snippet.document for snippet in self.snippets})
 
 
@@ -99,8 +97,7 @@ class Samples:
         return replace(self, suspect=tuple(self.suspect[i] for i in rows), heldout=heldout)
 
     def corpora(self, *, whole: bool = False) -> tuple[Corpus, Corpus]:
-        """Suspect and held-out samples as corpora, for what compares them without a model; `whole` ones of a document
-        are one text."""
+        """Both sides as corpora, for what compares them without a model; with `whole`, a document is one text."""
         made = []
         for name, side in (("suspect", self.suspect), ("heldout", self.heldout)):
             rows = [(str(i), one.text, one.document) for i, one in enumerate(side)]
@@ -127,19 +124,15 @@ def join_documents(samples: Iterable[Sample]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class NamedCorpus:
-    """A corpus that calls its documents by what stands in them, and what its owner calls them.
-
-    Everything that is drawn, ordered or divided by names then depends on the texts alone: the same texts as a folder
-    and as an archive make the same audit. `names` maps each document of `corpus` to its owner's name.
-    """
+    """A corpus that calls documents by what stands in them, so that all draws depend on the texts alone and a folder
+    and an archive make the same audit; `names` maps each of its documents to the owner's name."""
 
     corpus: Corpus
     names: Mapping[str, str]
 
     @classmethod
     def of(cls, corpus: Corpus, beside: Corpus | None = None) -> NamedCorpus:
-        """The corpus with ids and groups made of hashes, in the order of these; the same document twice is one. A group
-        that has texts in the corpus `beside` as well has one name in both."""
+        """The corpus with ids and groups made of hashes, each document once; a group in `beside` too has one name."""
         found = by_name((text.document, text) for text in corpus.texts)
         others = beside.texts if beside else ()
         elsewhere = by_name((text.group, text.text) for text in others if text.group)
@@ -207,25 +200,21 @@ class Pieces:
 
     def drawn(self, settings: SnippetSettings, *, seed: int) -> SnippetCut:
         """Draw `most` pieces of every document; by the seed and the documents' names, whatever their order."""
-        pieces = self.documents
+        pieces, taken = self.documents, list[Snippet]()
         most = settings.most or max(2, round(median(map(len, pieces.values())))) if pieces else 0
-        taken: list[Snippet] = []
         for name in sorted(pieces):
-            some = pieces[name]
-            order = np.random.default_rng([seed, *name.encode("utf-8", "surrogatepass")]).permutation(
-                len(some)
-            )
+            some, key = pieces[name], [seed, *name.encode("utf-8", "surrogatepass")]
+            order = np.random.default_rng(key).permutation(len(some))
             taken += [some[i] for i in sorted(order[:most].tolist())]
-        found = sum(map(len, pieces.values()))
-        repeated = sum(self.places.values()) - len(self.places)
-        return SnippetCut(tuple(taken), self.short, _notes(self.short, repeated, found, len(taken)))
+        found, repeated = sum(map(len, pieces.values())), sum(self.places.values()) - len(self.places)
+        numbers = {"short": len(self.short), "repeated": repeated, "taken": len(taken) * (len(taken) < found)}
+        notes = (say(f"snippets.{name}", **numbers, found=found) for name, some in numbers.items() if some)
+        return SnippetCut(tuple(taken), self.short, tuple(notes))
 
 
 def shared_pieces(suspect: Pieces, heldout: Pieces) -> tuple[frozenset[str], str]:
-    """The contents of pieces that stand on both sides, and a sentence that counts and names them ("" without any).
-
-    Boilerplate (a notice, a greeting, a licence) says nothing of either side: a model that read it anywhere knows it.
-    """
+    """The contents of pieces on both sides, and a sentence that counts and names them: boilerplate (a notice, a
+    licence) says nothing of either side."""
     mine, theirs = suspect.contents, heldout.contents
     both = frozenset(mine.keys() & theirs.keys())
     if not both:
@@ -244,11 +233,8 @@ def _plain(text: str) -> str:
 def divide(
     snippets: Sequence[Snippet], settings: SnippetSettings | None = None, *, seed: int = 0
 ) -> tuple[tuple[Snippet, ...], tuple[Snippet, ...]]:
-    """The snippets to judge and those a generator may learn from, shuffled and divided at random.
-
-    Each document is given a snippet to judge before any is given a second, since documents are what the test
-    counts. TextsError where there are too few of them.
-    """
+    """The snippets to judge and those a generator may learn from, divided at random; each document is given one to
+    judge before any is given a second, since documents are counted."""
     settings = settings or SnippetSettings()
     order = _in_turn(snippets, np.random.default_rng(seed))
     count = min(settings.pairs, max(1, int(settings.share * len(order))))
@@ -275,17 +261,13 @@ def _pieces(text: Text, spans: npt.NDArray[np.int64], tokens: int) -> list[Snipp
     made: list[Snippet] = []
     at = 0
     while at + tokens <= len(spans):
-        marks = [_next(whole, at), _next(whole, at + tokens // 2), _next(whole, at + tokens)]
+        marks = [place + int(np.argmax(whole[place:])) for place in (at, at + tokens // 2, at + tokens)]
         start, middle, stop = (int(ends[mark]) for mark in marks)
         if start < middle < stop and text.text[start:middle].strip() and text.text[middle:stop].strip():
             name = f"{text.id}#{len(made)}"
             made.append(Snippet(name, text.document, text.text[start:middle], text.text[middle:stop]))
         at = max(marks[2], at + tokens)
     return made
-
-
-def _next(whole: npt.NDArray[np.bool_], at: int) -> int:
-    return at + int(np.argmax(whole[at:]))
 
 
 def _in_turn(snippets: Sequence[Snippet], rng: np.random.Generator) -> list[Snippet]:
@@ -297,12 +279,6 @@ def _in_turn(snippets: Sequence[Snippet], rng: np.random.Generator) -> list[Snip
         some = [pieces[turn] for pieces in shuffled if turn < len(pieces)]
         order += [some[i] for i in rng.permutation(len(some))]
     return order
-
-
-def _notes(short: Sequence[Skipped], repeated: int, found: int, taken: int) -> tuple[str, ...]:
-    numbers = {"short": len(short), "repeated": repeated, "found": found, "taken": taken}
-    said = {"short": bool(short), "repeated": repeated > 0, "taken": taken < found}
-    return tuple(say(f"snippets.{name}", **numbers) for name, so in said.items() if so)
 
 
 NO_TUNING = "none"
@@ -320,9 +296,8 @@ def reading(target: Backend, model: Backend) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The suspect samples with control or generated ones beside them; `controls` are control samples with
-    generated ones. `pairs` and `control_pairs` are the same as pairs of texts, `training` the snippets the
-    generator learnt from. `cut` says what was cut and left out."""
+    """The suspect samples beside control or generated ones; `controls` beside generated ones; both as `pairs` of texts;
+    the `training` snippets of the generator; and what was `cut` and left out."""
 
     samples: Samples
     cut: SnippetCut
@@ -344,9 +319,10 @@ def complete(
 ) -> list[str]:
     """What the generator writes after each prompt, to be set right behind it, in the prompts' order.
 
-    Only what is not on disk yet is generated, and every chunk is stored when it is done. Chunks are planned
-    over all the prompts, whatever is stored: a run that was killed goes on with the same batches. `cache`
-    False keeps nothing. Raises what the generator raises, and OutputError where the cache cannot be written.
+    Only what is not on disk yet is generated, and every chunk is stored when it is done. Chunks are planned over all
+    the prompts, whatever is stored, those of similar length together, the longest first: a run that was killed goes on
+    with the same batches. `cache` False keeps nothing. Raises what the generator raises, and OutputError where the
+    cache cannot be written.
     """
     progress = progress or Silent()
     texts = {text_key(prompt): prompt for prompt in prompts}
@@ -355,25 +331,20 @@ def complete(
         stored = dict(zip(texts, store.get(list(texts), draw.label), strict=True))
         known = {key: text for key, text in stored.items() if text is not None}
         progress.advance(len(known), draw.tokens * len(known), 0.0, False)
-        for chunk in _chunks(generator, texts) if len(known) < len(texts) else ():
-            missing = [key for key in chunk if key not in known]
+        order: list[bytes] = []
+        if len(known) < len(texts):
+            lengths = {key: len(generator.spans(text)) for key, text in texts.items()}
+            order = sorted(texts, key=lambda key: (-lengths[key], key))
+        for at in range(0, len(order), _CHUNK):
+            missing = [key for key in order[at : at + _CHUNK] if key not in known]
             if not missing:
                 continue
-            begin = time.perf_counter()
-            made = generator.complete(
-                [texts[key] for key in missing], tokens=draw.tokens, sampling=draw.sampling, seed=draw.seed
-            )
+            begin, asked = time.perf_counter(), [texts[key] for key in missing]
+            made = generator.complete(asked, tokens=draw.tokens, sampling=draw.sampling, seed=draw.seed)
             store.put(missing, made, draw.label)
             known |= zip(missing, made, strict=True)
             progress.advance(len(missing), draw.tokens * len(missing), time.perf_counter() - begin, True)
     return [known[text_key(prompt)] for prompt in prompts]
-
-
-def _chunks(generator: Generator, texts: dict[bytes, str]) -> list[list[bytes]]:
-    """Put keys of prompts of similar length together, the longest first, so that batches are full."""
-    lengths = {key: len(generator.spans(text)) for key, text in texts.items()}
-    order = sorted(texts, key=lambda key: (-lengths[key], key))
-    return [order[at : at + _CHUNK] for at in range(0, len(order), _CHUNK)]
 
 
 def tuned_generator(
@@ -385,12 +356,9 @@ def tuned_generator(
     cache: bool = True,
     on_step: OnStep | None = None,
 ) -> Generator:
-    """A generator that learnt to write like the texts: the model with an adapter tuned on all of them.
-
-    `method` is an expression such as "lora(rank=32, epochs=3, learning_rate=2e-4)"; with "none", or without
-    texts, it is the model as it stands. The adapter is kept in the cache unless `cache` is False.
-    ExpressionError for another method, ModelError where the model has no weights here.
-    """
+    """A generator that learnt to write like the texts: the model with an adapter tuned on all of them by `method`, such
+    as "lora(rank=32, epochs=3)"; with "none", or without texts, the model as it stands. `cache` keeps the adapter.
+    ExpressionError for another method, ModelError where the model has no weights here."""
     from pretrace.backends.generation import Completer
     from pretrace.tuning.adapters import tuned_model
 
@@ -407,32 +375,21 @@ def tuned_generator(
 def synthesised(
     cuts: Sequence[SnippetCut], generator: Backend, settings: AuditSettings, watch: Watch, *, seed: int
 ) -> Prepared:
-    """Continuations written by a copy of `generator` that was tuned on a part of the snippets.
-
-    `cuts` are the suspect snippets and, where there are any, those of control documents: both are treated alike, and
-    the generator learns from both. A snippet whose continuation comes out empty is left out and counted.
-    """
+    """Continuations by a copy of `generator`, tuned on a part of the suspect snippets and of the control ones, where
+    there are any: both are treated alike. Snippets whose continuation comes out empty are left out and counted."""
     divided = [divide(one.snippets, settings.snippets, seed=seed) for one in cuts]
     learnt = tuple(snippet for _, rest in divided for snippet in rest) if settings.method != NO_TUNING else ()
+    texts, method, cache = [snippet.text for snippet in learnt], settings.method, settings.cache
     with watch.training(TRAINING) as on_step:
-        tuned = tuned_generator(
-            generator,
-            [snippet.text for snippet in learnt],
-            settings.method,
-            seed=seed,
-            cache=settings.cache,
-            on_step=on_step,
-        )
+        tuned = tuned_generator(generator, texts, method, seed=seed, cache=cache, on_step=on_step)
     asked = [snippet.prefix for judged, _ in divided for snippet in judged]
     with watch.passes(WRITING) as progress:
-        written = complete(tuned, asked, settings.draw(seed), cache=settings.cache, progress=progress)
-    made, at = [], 0
+        written = iter(complete(tuned, asked, settings.draw(seed), cache=cache, progress=progress))
+    made = []
     for judged, _ in divided:
-        some = zip(judged, written[at : at + len(judged)], strict=True)
-        made.append(tuple(Pair(s.id, s.document, s.prefix, s.suffix, text) for s, text in some if text))
-        at += len(judged)
+        some = [Pair(one.id, one.document, one.prefix, one.suffix, next(written)) for one in judged]
+        made.append(tuple(pair for pair in some if pair.generated))
     lost = len(asked) - sum(map(len, made))
-    notes = (f"{lost:,} snippets were given no continuation and were left out.",) if lost else ()
     pairs, others = made[0], made[1] if len(made) > 1 else ()
     return Prepared(
         Samples.of_pairs(pairs),
@@ -442,7 +399,7 @@ def synthesised(
         tuned,
         controls=Samples.of_pairs(others) if others else None,
         control_pairs=others,
-        notes=notes,
+        notes=(f"{lost:,} snippets were given no continuation and were left out.",) if lost else (),
     )
 
 
@@ -456,9 +413,8 @@ def compared(cuts: Sequence[SnippetCut], settings: AuditSettings, *, seed: int) 
 def cut_alike(
     given: Sequence[Corpus], model: Backend, settings: AuditSettings, *, seed: int
 ) -> tuple[SnippetCut, ...]:
-    """The snippets of the suspect texts and, where they are `given` too, of control documents, cut alike. A snippet
-    that stands in both is left out on both sides; the notes count and name them. TextsError where either gives too
-    few snippets."""
+    """The snippets of the `given` suspect texts and controls, cut alike. What stands in both is left out on both sides,
+    counted and named in notes. TextsError where either gives too few."""
     tokens = settings.snippets.tokens
     pieces = [Pieces.of(one, model.spans, tokens) for one in given]
     note = ""

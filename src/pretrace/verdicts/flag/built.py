@@ -13,8 +13,7 @@ most 5% (`low_p`), and names the files with all rows, `parts` and `known_parts`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,132 +21,111 @@ import numpy as np
 from pretrace.backends.serving.address import called
 from pretrace.results.rounding import p_value, times
 from pretrace.results.serialization import to_plain
-from pretrace.results.verdicts import figure, truth
-from pretrace.statistics.documents import Numbers
-from pretrace.types import Outcome, Power, SetTest, Situation, Skipped, Table, Verdict
+from pretrace.results.verdicts import figure
+from pretrace.statistics.conformal import needed
+from pretrace.types import Check, Outcome, Power, SetTest, Situation, Skipped, Table, Verdict
+from pretrace.verdicts.flag.checks import BEYOND
 from pretrace.verdicts.flag.concluding import ACCUSING, DRIFT, FlagConclusion
-from pretrace.verdicts.flag.planning import KNOWN as OF_KNOWN
-from pretrace.verdicts.flag.planning import TEXTS as OF_TEXTS
 from pretrace.verdicts.flag.planning import FlagPlan
-from pretrace.verdicts.outcome import ENOUGH, exposure
-from pretrace.verdicts.register import RegisterEntry, enter
+from pretrace.verdicts.frame import TestDetails, Tested, TestWording, build_verdict
+from pretrace.verdicts.outcome import ENOUGH, Conclusion, exposure
+from pretrace.verdicts.register import RegisterEntry
 from pretrace.verdicts.wording import say
 
 _NAMES = {"bh": "Benjamini-Hochberg", "by": "Benjamini-Yekutieli"}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FlagWording:
-    """The sentences of a flagging, from its conclusion."""
+Told = Callable[..., str]
+"""Says a sentence of `flag.said` by its name, with the numbers of a flagging and further ones."""
 
-    end: FlagConclusion
-    counts: Mapping[str, int]
-    corpus: str
-    model: str
 
-    def reasons(self, register: Sequence[str]) -> tuple[str, ...]:
-        """What leads to the outcome, with what the `register` of this machine says."""
-        end, test = self.end, self.end.set_test
-        failed = [check for check in end.checks if check.status == "failed"]
-        reasons = [f"{check.title}: no. {check.words}" for check in failed]
-        if end.outcome == "refused":
-            reasons += whole(test, self.counts["documents"])
-            told = [one for one in end.checks if one.figures.get("beyond_chance") and one not in failed]
-            reasons += [f"{one.title}: {one.words}" for one in told]
-        else:
-            reasons += [self._rate(), *whole(test, self.counts["documents"])]
-            reasons += [self._missed()] * (end.outcome not in ("flagged", "none"))
-            reasons += tried(end.outcome, end.power, self.end.why)
-            reasons += [f"{check.title}: not known. {check.words}" for check in end.unseen]
-        return tuple(dict.fromkeys((*reasons, *register)))
+def word_flagging(end: FlagConclusion, counts: Mapping[str, int], **names: str) -> Conclusion:
+    """The outcome of a flagging in a sentence, what leads to it, and what would help; `names` are corpus and model."""
+    made, power = end.limits, end.power
+    numbers: dict[str, Any] = {"unit": made.unit, "asked": made.asked, "known": made.known, **names}
+    numbers |= {"rate": f"{100 * made.fdr:g}%", "least": end.set_test.least}
+    if power is not None:
+        numbers |= {"times": times(power.epochs), "chance": power.probability.value}
 
-    def advice(self) -> tuple[str, ...]:
-        """What would help."""
-        failed = [check for check in self.end.checks if check.status == "failed"]
-        cures = (check.cure for check in (*failed, *self.end.unseen) if check.cure)
-        return tuple(dict.fromkeys((*self._more(), *cures)))
+    def told(name: str, **more: Any) -> str:
+        return say(f"flag.said.{name}", **numbers, **more)
 
-    def statement(self) -> str:
-        """The outcome in a sentence."""
-        made, outcome, power = self.end.limits, self.end.outcome, self.end.power
-        alone = made.asked == 1
-        if outcome == "flagged":
-            chosen = self.counts["flagged_documents"]
-            return self._say(
-                "flagged",
-                which=f"The one {made.unit}" if alone else f"{chosen:,} of the {made.asked:,} {made.unit}s",
-                are="is" if chosen == 1 else "are",
-                them="it" if chosen == 1 else "them",
-                texts=f" ({self.counts['flagged']:,} texts)" if made.unit != "text" else "",
-            )
-        if outcome == "set":
-            p = self.end.set_test.p
-            return self._say("set_of_one" if alone else "set", p="not told" if p is None else p_value(p))
-        if outcome == "none" and power is not None:
-            return self._say("none", times=times(power.epochs), chance=power.probability.value)
-        return self._refusal() if outcome == "refused" else self._open()
+    failed = [check for check in end.checks if check.status == "failed"]
+    unmade = [check for check in end.checks if check.status == "not run" and check.name != DRIFT]
+    reasons = [f"{check.title}: no. {check.words}" for check in failed]
+    if end.outcome == "refused":
+        beyond = [one for one in end.checks if one.figures.get(BEYOND) and one not in failed]
+        statement = _refusal(end, failed, told)
+        reasons += whole(end.set_test, counts["documents"])
+        reasons += [f"{one.title}: {one.words}" for one in beyond]
+    else:
+        statement = _statement(end, counts, told)
+        reasons += _answered(end, counts, told)
+        reasons += [f"{check.title}: not known. {check.words}" for check in unmade]
+    cures = (check.cure for check in (*failed, *unmade) if check.cure)
+    return Conclusion(end.outcome, statement, tuple(reasons), (*_missing(end, told), *cures))
 
-    def _say(self, name: str, **numbers: Any) -> str:
-        made, least = self.end.limits, self.end.set_test.least
-        known = {"unit": made.unit, "asked": made.asked, "known": made.known, "rate": f"{100 * made.fdr:g}%"}
-        known |= {"corpus": self.corpus, "model": self.model, "least": least}
-        return say(f"flag.said.{name}", **known, **numbers)
 
-    def _rate(self) -> str:
-        chosen, unit = self.counts["flagged_documents"], self.end.limits.unit.capitalize()
-        here = f", here {expected(chosen, self.end.limits.fdr)}" if self.counts["flagged"] else ""
-        return self._say("rate", capital=unit, method=_NAMES[self.end.limits.method], here=here)
+def _refusal(end: FlagConclusion, failed: Sequence[Check], told: Told) -> str:
+    if not all(check.name in ACCUSING for check in failed):
+        return told("differ")
+    withheld = end.set_test.withheld
+    odd = "; ".join(f"“{check.title}” is not so" for check in failed if check.name != DRIFT)
+    why = odd or withheld or "differences that nobody could have seen explain it"
+    return told("refused_whole" if withheld else "refused", why=why)
 
-    def _missed(self) -> str:
-        made, least, alone = self.end.limits, self.end.set_test.least, self.end.limits.resolution.together
-        if made.asked == 1:
-            seen = self._say("able" if alone else "unable")
-        else:
-            seen = self._say("nobody") if alone is None else self._say("several", alone=alone)
-        together = self._say("no_set")
-        if least is not None:
-            together = self._say("whole_set") * (made.asked > 1)
-        return self._say("missed", ends="; ".join(part for part in (seen, together) if part))
 
-    def _more(self) -> Iterator[str]:
-        made, power = self.end.limits, self.end.power
-        if self.end.outcome != "missed":
-            return
-        if power is None:
-            yield self._say("measure")
-            if (made.resolution.together or made.asked + 1) > made.tenth:
-                some = f"a tenth of the {made.unit}s" if made.asked > 10 else f"a {made.unit} alone"
-                yield self._say("take", enough=made.enough, some=some)
-        elif power.probability.value < ENOUGH:
-            many = self._say("out_of_reach")
-            if power.needed is not None:
-                many = self._say("needs", needed=power.needed, known_needed=power.facts["known_needed"])
-            yield self._say("green", many=many)
+def _statement(end: FlagConclusion, counts: Mapping[str, int], told: Told) -> str:
+    made, power, least, p = end.limits, end.power, end.set_test.least, end.set_test.p
+    unit, asked, chosen = made.unit, made.asked, counts["flagged_documents"]
+    if end.outcome == "flagged":
+        which = f"The one {unit}" if asked == 1 else f"{chosen:,} of the {asked:,} {unit}s"
+        texts = f" ({counts['flagged']:,} texts)" if unit != "text" else ""
+        are, them = ("is" if chosen == 1 else "are"), ("it" if asked == 1 else "them")
+        return told("flagged", which=which, are=are, them=them, texts=texts)
+    if end.outcome == "set":
+        return told("set_of_one" if asked == 1 else "set", p="not told" if p is None else p_value(p))
+    if end.outcome == "none" and power is not None:
+        return told("none")
+    if power is not None:
+        rest = told("weakly" if power.probability.value >= ENOUGH else "found_in")
+    elif (noticed := made.noticed(least)) is None:
+        rest = told("blind")
+    elif noticed > made.tenth:  # it could not have been noticed, however much it stood out
+        rest = told("coarse", noticed=noticed)
+    else:
+        rest = told("unmeasured", why=f" ({_small(end.unmeasured)[:-1]})" if end.unmeasured else "")
+    return told("open", many=f"the {asked:,} {unit}s" if asked != 1 else f"the one {unit}", rest=rest)
 
-    def _open(self) -> str:
-        made, power, least = self.end.limits, self.end.power, self.end.set_test.least
-        many = f"the {made.asked:,} {made.unit}s" if made.asked != 1 else f"the one {made.unit}"
-        if power is not None:
-            chance = power.probability.value
-            rest = self._say(
-                "weakly" if chance >= ENOUGH else "found_in", times=times(power.epochs), chance=chance
-            )
-        elif made.coarse(least):
-            noticed = made.noticed(least)
-            rest = self._say("blind") if noticed is None else self._say("coarse", noticed=noticed)
-        else:
-            rest = self._say("unmeasured", why=f" ({_small(self.end.why)[:-1]})" if self.end.why else "")
-        return self._say("open", many=many, rest=rest)
 
-    def _refusal(self) -> str:
-        unit, failed = self.end.limits.unit, [check for check in self.end.checks if check.status == "failed"]
-        if not all(check.name in ACCUSING for check in failed):
-            return self._say("differ")
-        withheld = self.end.set_test.withheld
-        odd = "; ".join(f"“{check.title}” is not so" for check in failed if check.name != DRIFT)
-        why = odd or withheld or "differences that nobody could have seen explain it"
-        who = f"the {unit}s of “{self.corpus}” as a whole" if withheld else f"{unit}s of “{self.corpus}”"
-        return self._say("refused", who=who, why=why)
+def _answered(end: FlagConclusion, counts: Mapping[str, int], told: Told) -> Iterator[str]:
+    """What leads to an outcome that is no refusal."""
+    made, least, together = end.limits, end.set_test.least, end.limits.resolution.together
+    chosen = counts["flagged_documents"]
+    here = f", here {expected(chosen, made.fdr)}" if chosen else ""
+    yield told("rate", capital=made.unit.capitalize(), method=_NAMES[made.method], here=here)
+    yield from whole(end.set_test, counts["documents"])
+    if end.outcome not in ("flagged", "none"):
+        seen = ("able" if together else "unable") if made.asked == 1 else "several" if together else "nobody"
+        several = "no_set" if least is None else "whole_set" if made.asked > 1 else ""
+        ends = [told(one, alone=together) for one in (seen, several) if one]
+        yield told("missed", ends="; ".join(ends))
+    yield from tried(end.outcome, end.power, end.unmeasured)
+
+
+def _missing(end: FlagConclusion, told: Told) -> Iterator[str]:
+    """What would help where something could have been missed."""
+    made, power = end.limits, end.power
+    if end.outcome == "missed" and power is None:
+        yield told("measure")
+        if (made.resolution.together or made.asked + 1) > made.tenth:
+            some = f"a tenth of the {made.unit}s" if made.asked > 10 else f"a {made.unit} alone"
+            yield told("take", enough=needed(made.tenth, made.asked, made.fdr, made.method), some=some)
+    elif end.outcome == "missed" and power is not None and power.probability.value < ENOUGH:
+        many = told("out_of_reach")
+        if power.needed is not None:
+            many = told("needs", needed=power.needed, known_needed=power.facts["known_needed"])
+        yield told("green", many=many)
 
 
 def tried(outcome: Outcome, power: Power | None, why: str = "") -> Iterator[str]:
@@ -200,29 +178,6 @@ FLAGS, KNOWN = "flags", "known"
 """The names of the tables."""
 
 
-def rows_table(
-    end: FlagConclusion,
-    rows: Numbers,
-    names: tuple[Sequence[str], Sequence[str], Sequence[str]],
-    *,
-    known: bool,
-) -> Table:
-    """The table of some rows of one set; `names` are the ids, groups and documents of these as both sets have them. p
-    and q are empty where the answer is refused."""
-    ids, groups, documents = (
-        tuple(one.removeprefix(OF_KNOWN if known else OF_TEXTS) for one in some) for some in names
-    )
-    sides, drawn = end.sides, end.sides.drawn[rows]
-    columns: dict[str, Any] = {"id": ids, "group": groups, "score": sides.rows.scores[rows]}
-    if known:
-        return Table(KNOWN, {**columns, "drawn": drawn, "document": documents})
-    place, told = sides.place[rows], end.outcome != "refused"
-    for name, values in (("p", end.p), ("q", end.q)):
-        columns[name] = values[place] if told else np.full(len(rows), np.nan)
-    columns["flagged"] = truth(end.chosen[place].tolist() if told else [None] * len(rows))
-    return Table(FLAGS, {**columns, "document": documents, "drawn": drawn})
-
-
 def build_flagging(  # noqa: PLR0913 (a verdict is made of many parts)
     end: FlagConclusion,
     plan: FlagPlan,
@@ -236,7 +191,8 @@ def build_flagging(  # noqa: PLR0913 (a verdict is made of many parts)
     whole: Mapping[str, Any] | None = None,
 ) -> Verdict:
     """Build the verdict and note it in the register: `left` texts have no score, of which `skipped` are listed."""
-    settings, made, sides, corpus = plan.settings, end.limits, end.sides, plan.both.asked.name
+    settings, sides, sets, p = plan.settings, end.sides, plan.both.gathered, end.set_test.p
+    corpus, nonmembers = plan.both.asked.name, plan.both.known.name
     counts = {
         "texts": int(sides.rows.asked.sum()),
         "documents": sides.number,
@@ -246,63 +202,45 @@ def build_flagging(  # noqa: PLR0913 (a verdict is made of many parts)
         "known_documents": sides.known,
         "skipped": left,
     }
-    figures = {
-        "counts": counts,
-        "nonmembers": plan.both.known.name,
-        "score": score,
-        "fdr": settings.fdr,
-        "method": made.method,
-        "set_test": end.set_test,
-        **({"whole": whole} if whole else {}),
-    }
-    words = FlagWording(end, counts, corpus, model)
+    figures = {"counts": counts, "nonmembers": nonmembers, "score": score, "fdr": settings.fdr}
+    figures |= {"method": end.limits.method, "set_test": end.set_test, **({"whole": whole} if whole else {})}
     weights = {role: str(one.get("weights")) for role, one in recorded.get("models", {}).items()}
     target = weights.pop("target", model)
-    matters = {**settings.matters, "known": plan.draws.known, "models": weights}
-    entry = RegisterEntry("flag", plan.draws.sketch, target, matters, model)
-    register = enter(entry, settings.level, end.set_test.p, end.outcome, keep=settings.cache)
-    return flag_verdict(
-        corpus=corpus,
-        model=model,
-        outcome=end.outcome,
-        statement=words.statement(),
-        reasons=words.reasons(register),
-        advice=words.advice(),
-        register=register,
+    matters = {**settings.matters, "known": sets.known.hash, "models": weights}
+    made = build_verdict(
+        "flag",
+        corpus,
+        model,
+        flag_words(figures, corpus=corpus, model=model, unit=end.limits.unit),
+        Tested(p, sides.number),
+        TestDetails(
+            to_plain(figures, "figures"),
+            tables,
+            skipped,
+            end.limits.notes,
+            Situation(documents=sides.number, unseen=sides.known),
+        ),
+        end.checks,
         level=settings.level,
-        p=end.set_test.p,
-        unit=made.unit,
-        figures=to_plain(figures, "figures"),
-        tables=tables,
-        checks=end.checks,
-        notes=made.notes,
-        skipped=skipped,
-        planted=end.power,
+        power=end.power,
+        entry=RegisterEntry("flag", sets.asked.sketch, target, matters, model),
+        keep=settings.cache,
         settings=recorded,
+        concluded=word_flagging(end, counts, corpus=corpus, model=model),
     )
+    check_flagging(made)
+    return made
 
 
-def flag_verdict(*, corpus: str, model: str, figures: Mapping[str, Any], unit: str, **fields: Any) -> Verdict:
-    """A flagging from its figures, with the words that every flagging has in common. ValueError where a score is not
-    finite, or the outcome is not that of the texts and of the test of the set."""
-    counts = figures["counts"]
+def flag_words(figures: Mapping[str, Any], *, corpus: str, model: str, unit: str) -> TestWording:
+    """The sentences that every flagging has in common."""
     names = {"corpus": corpus, "nonmembers": figures["nonmembers"], "model": called(model)}
-    made = Verdict(
-        test="flag",
-        corpus=corpus,
-        model=model,
-        exact=False,
-        assumption=say("flag.verdict.assumption"),
-        hypothesis=say("flag.verdict.hypothesis", unit=unit),
-        statistic=f"the mean {figures['score']} of a document",
-        units=counts["documents"],
-        unit=unit,
-        question=say("flag.verdict.question", **names),
-        compared=(say("flag.verdict.compared", **names),),
-        figures=figures,
-        situation=Situation(documents=counts["documents"], unseen=counts["known_documents"]),
-        **fields,
-    )
+    return TestWording.of_kind("flag.verdict", unit=unit, score=figures["score"], **names)
+
+
+def check_flagging(made: Verdict) -> None:
+    """Raise ValueError for a score that is not finite, or an outcome that the tables or the test of the set deny."""
+    counts = made.figures["counts"]
     for name in ("p", "q"):
         if not (np.isnan if made.outcome == "refused" else np.isfinite)(made.table(FLAGS)[name]).all():
             raise ValueError(f"a flagging with the outcome {made.outcome} holds wrong values of {name}")
@@ -312,7 +250,6 @@ def flag_verdict(*, corpus: str, model: str, figures: Mapping[str, Any], unit: s
         raise ValueError(f"{counts['flagged']} texts are flagged where the outcome is {made.outcome}")
     if made.outcome == "set" and (made.p is None or made.p > made.level):
         raise ValueError("a flagging says that the set stands out, and its test of the set does not")
-    return made
 
 
 def set_test(found: Verdict) -> SetTest | None:

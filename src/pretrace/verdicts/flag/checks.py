@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Any
 
@@ -30,7 +30,7 @@ from pretrace.baselines.classifiers import FEWEST_TEXTS, WIDENING, Unit
 from pretrace.results.rounding import p_value, plural
 from pretrace.scoring.holdout import drawn_documents
 from pretrace.statistics.documents import FEW_DOCUMENTS, MEMBERS, NONMEMBERS, Grouping, Groups, Numbers, means
-from pretrace.statistics.resampling import Spread, group_bootstrap
+from pretrace.statistics.resampling import group_bootstrap
 from pretrace.statistics.shift import Below, spread_p
 from pretrace.types import Bools, Check, Doubles, Estimate
 from pretrace.verdicts.wording import say, word_check
@@ -48,8 +48,7 @@ _WORDS_LEVEL = NormalDist().cdf(WIDENING * NormalDist().inv_cdf(LEVEL))
 """The same for cross-fitted values, which vary more than the test takes them to (see `classifiers.WIDENING`)."""
 
 FLOOR = 1 / 3
-"""The drift of a score, in standard deviations between documents, that is never taken to be excluded by checks of words
-and lengths alone, however many documents there are: they look at other things than the score."""
+"""The drift, in standard deviations between documents, that checks of words and lengths can never exclude."""
 STRICT = 0.01
 """The level of a comparison of spreads, and of neighbours."""
 WIDE = 0.84
@@ -58,7 +57,7 @@ _UNSEEN = 1.645
 """Standard errors of a limit that holds in 95 of 100 cases."""
 _NINETY_NINE = 2.576
 
-_BEYOND, SPREAD = "beyond_chance", "spread p"
+BEYOND, SPREAD = "beyond_chance", "spread p"
 
 
 Read = Callable[[Bools], Sequence[str]]
@@ -68,54 +67,37 @@ Read = Callable[[Bools], Sequence[str]]
 def row_checks(
     lengths: Doubles, asked: Bools, groups: Numbers, read: Read, *, seed: int
 ) -> tuple[Check, ...]:
-    """Whether words, form or lengths tell the texts `asked` about from the known ones, documents kept whole: from the
-    characters of each and its document, [rows].
-
-    The classifiers of words and of form learn from and judge at most about so many of a side as `UNITS` says,
-    drawn by whole documents; `read` gives those.
-    """
+    """Whether words, form or lengths (characters) tell the texts `asked` about from the known ones, [rows], documents
+    kept whole. Classifiers learn from and judge at most as many of a side as `UNITS` says; `read` gives those."""
     grouping = Grouping.of(groups, asked)
     few, fewer = (_too_few(asked, grouping, level) for level in (_WORDS_LEVEL, LEVEL))
     if fewer:
         kinds = ("words", "form", "length")
         return tuple(word_check(f"flag.{one}", None, words="few", few=fewer) for one in kinds)
-    spread = _spread(lengths, asked, groups, seed=seed)
-    length = _length(spread.estimate(0), [_rank_p(sign * lengths, asked, groups) for sign in (1, -1)])
-    length = _with_spread(length, np.log1p(lengths), asked, groups)
+    found = _tell_apart(lengths, asked, groups, seed=seed, both=True)
+    length = _with_spread(found.check("length"), np.log1p(lengths), asked, groups)
     if few:
         return (*(word_check(f"flag.{one}", None, words="few", few=few) for one in ("words", "form")), length)
-    found = []
+    checks = []
     for unit, most in UNITS.items():
-        drawn = _drawn(asked, groups, most, seed)
+        drawn = np.zeros(len(asked), dtype=bool)
+        for side in (asked, ~asked):
+            drawn[side] = drawn_documents(groups[side], side[side], most=most, seed=seed)
         some, theirs = asked[drawn], groups[drawn]
         judged = bag_of_words(read(drawn), some, theirs, seed=seed, unit=unit)
         if judged.scores is None:
-            found.append(word_check(f"flag.{unit}", None, words="untrained", why=judged.note))
+            checks.append(word_check(f"flag.{unit}", None, words="untrained", why=judged.note))
             continue
-        spread = _spread(judged.scores, some, theirs, seed=seed).widened(0, WIDENING)
-        auc, ranked = spread.estimate(0), _rank_p(judged.scores, some, theirs)
-        failed, beyond = (apart(auc, ranked, _WORDS_LEVEL) for apart in (_apart, _beyond_chance))
-        check = _auc_check(unit, auc, failed=failed, beyond=beyond, most=APART)
+        found = _tell_apart(judged.scores, some, theirs, seed=seed, crossed=True)
+        check = found.check(unit, most=APART)
         if unit == "words":
             check = _with_spread(check, judged.scores, some, theirs)
-        found.append(_resting(check, asked, drawn))
-    return (*found, length)
-
-
-def _drawn(asked: Bools, groups: Numbers, most: int, seed: int) -> Bools:
-    drawn = np.zeros(len(asked), dtype=bool)
-    for side in (asked, ~asked):
-        drawn[side] = drawn_documents(groups[side], side[side], most=most, seed=seed)
-    return drawn
-
-
-def _resting(check: Check, asked: Bools, drawn: Bools) -> Check:
-    """The check with what it rests on, where that is a sample."""
-    if drawn.all():
-        return check
-    mine, others = (f"{(drawn & side).sum():,} of the {side.sum():,}" for side in (asked, ~asked))
-    rests = say("flag.plan.rests", mine=mine, others=others)
-    return replace(check, words=f"{check.words} {rests}")
+        if not drawn.all():
+            mine, others = (f"{(drawn & side).sum():,} of the {side.sum():,}" for side in (asked, ~asked))
+            rests = say("flag.plan.rests", mine=mine, others=others)
+            check = replace(check, words=f"{check.words} {rests}")
+        checks.append(check)
+    return (*checks, length)
 
 
 def placebo_check(
@@ -124,20 +106,19 @@ def placebo_check(
     """Check that the same score of a model that never saw the texts leaves them unflagged and in their place."""
     if np.ptp(values) == 0:
         return word_check("flag.placebo", None, words="mute")
-    auc = _spread(values, asked, groups, seed=seed).estimate(0)
-    ranked = _rank_p(values, asked, groups)
-    figures = {"flagged": flagged, "rate": rate, "auc": [auc.value, auc.low, auc.high]}
-    figures[_BEYOND] = _beyond_chance(auc, ranked)
-    good = not flagged and not _apart(auc, ranked)
-    check = word_check("flag.placebo", good, figures, share=f"{100 * rate:g}%", flagged=flagged, auc=auc)
+    found = _tell_apart(values, asked, groups, seed=seed)
+    numbers = {"flagged": flagged, "rate": rate, **found.figures}
+    good = not flagged and not found.apart
+    check = word_check(
+        "flag.placebo", good, numbers, share=f"{100 * rate:g}%", flagged=flagged, auc=found.auc
+    )
     if _seldom(Grouping.of(groups, asked), LEVEL):
         check = replace(check, words=f"{check.words} {say('flag.placebo.few')}")
     return _with_spread(check, values, asked, groups)
 
 
 def spread_check(found: Below, checks: Sequence[Check], *, fewest: int) -> Check:
-    """Check that both sides vary alike: in the lower half of the score (`found`), which training cannot widen, and in
-    what the other checks looked at."""
+    """Check that both sides vary alike: in the lower half of the score (`found`), and in what other checks saw."""
     if fewest < FEWEST_TEXTS:
         return word_check("flag.spread", None, words="few")
     figures: dict[str, Any] = {"score, lower half": found.p} if found.p is not None else {}
@@ -150,110 +131,100 @@ def spread_check(found: Below, checks: Sequence[Check], *, fewest: int) -> Check
 
 
 def runs_check(p: float, *, documents: int) -> Check:
-    """Check that known documents that stand side by side in their file do not score alike (`p`): else they come from a
-    few sources, and counting them one by one makes sets stand out by chance."""
+    """Check that known documents side by side in their file score no more alike (`p`), as those of few sources do."""
     if documents < FEW_DOCUMENTS:
         return word_check("flag.runs", None, words="few", documents=documents)
     return word_check("flag.runs", p > STRICT, {"p": p}, p=p, strict=STRICT)
 
 
 def unseen_drift(checks: Sequence[Check], asked: int, known: int) -> float:
-    """The drift of the score, in standard deviations between documents, that the checks could not have excluded with so
-    many documents.
+    """The drift of the score, in standard deviations between documents, that the checks could not have excluded. An AUC
+    of a normal law and the same moved by d is Φ(d / √2). It is the upper limit (95%) of a placebo's score, or the
+    larger limit of words and lengths and at least `FLOOR`; a check that was not run has the limit of its documents."""
 
-    An AUC of a normal law and the same moved by d is Φ(d / √2). Of a placebo, which reads with the same score, it is
-    the upper limit (95%) of what its score shows. Without one it is the larger limit of words and lengths, and `FLOOR`
-    at least. A check that was not run could have excluded what its number of documents can show.
-    """
+    def drift(away: float) -> float:
+        return math.sqrt(2) * NormalDist().inv_cdf(0.5 + min(away, 0.499))
+
     seen = {check.name: check.figures["auc"] for check in checks if "auc" in check.figures}
     chance = math.sqrt((asked + known + 1) / (12 * asked * known))
     if "placebo" in seen:
         value, low, high = seen["placebo"]
         half = max((high - low) / 2 * _UNSEEN / _NINETY_NINE, _UNSEEN * chance)
-        return _drift(max(0.0, value - 0.5) + half)
+        return drift(max(0.0, value - 0.5) + half)
     limits = [WIDENING * _UNSEEN * chance]
     for name, (value, low, high) in seen.items():
         if name == "form":  # a second look at the words' own texts, which excludes no less for being made
             continue
         away = abs(value - 0.5) if name == "length" else max(0.0, value - 0.5)
         limits.append(away + (high - low) / 2 * _UNSEEN / _NINETY_NINE)
-    return max(FLOOR, *map(_drift, limits))
-
-
-def _drift(away: float) -> float:
-    return math.sqrt(2) * NormalDist().inv_cdf(0.5 + min(away, 0.499))
+    return max(FLOOR, *map(drift, limits))
 
 
 def _with_spread(check: Check, values: Doubles, asked: Bools, groups: Groups) -> Check:
     """The check with a rank test of the spread of what it looked at, one value a document."""
-    codes = Grouping.of(groups).codes
-    mine, others = (means(values[side], codes[side]) for side in (asked, ~asked))
+    mine, others = _by_side(values, asked, groups)
     if min(len(mine), len(others)) < FEWEST_TEXTS:
         return check
     return replace(check, figures={**check.figures, SPREAD: spread_p(mine, others)})
 
 
-def with_set_test(check: Check, p: float, level: float) -> Check:
-    """Add the placebo's own test of the set to its check; it can withhold that of the target only."""
-    if check.status == "not run":
-        return check
-    words = f"{check.words} {say('flag.placebo.whole', p=p)}"
-    beyond = bool(check.figures[_BEYOND]) or p <= level
-    return replace(check, words=words, figures={**check.figures, "set p": p, _BEYOND: beyond})
-
-
 def withheld(checks: Sequence[Check]) -> str:
-    """Say why a rejection of the test of the set does not count; "" where it does.
-
-    That test sees differences that are too small to refuse the flags for. So it does not count where a control, with
-    no room for small differences, says that the sets differ by more than chance.
-    """
-    saying = [say(f"flag.{check.name}.differs") for check in checks if check.figures.get(_BEYOND)]
-    if not saying:
-        return ""
-    return say("flag.withheld.differ", by=" and by ".join(saying))
+    """Say why a rejection of the test of the set does not count, "" where it does: it sees differences too small to
+    refuse flags for, so a control that says that sets differ by more than chance withholds it."""
+    saying = [say(f"flag.{check.name}.differs") for check in checks if check.figures.get(BEYOND)]
+    return say("flag.withheld.differ", by=" and by ".join(saying)) if saying else ""
 
 
-def _length(auc: Estimate, ranked: Sequence[float]) -> Check:
-    sides = ((auc, ranked[0]), (Estimate(1 - auc.value, 1 - auc.high, 1 - auc.low), ranked[1]))
-    failed, beyond = (any(apart(*side) for side in sides) for apart in (_apart, _beyond_chance))
-    return _auc_check("length", auc, failed=failed, beyond=beyond)
+@dataclass(frozen=True, slots=True)
+class _Separation:
+    """How well both sides are told apart: the AUC (99%), if it is `beyond` chance, and far enough `apart` to matter."""
+
+    auc: Estimate
+    beyond: bool
+    apart: bool
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        return {"auc": [self.auc.value, self.auc.low, self.auc.high], BEYOND: self.beyond}
+
+    def check(self, name: str, **numbers: Any) -> Check:
+        """The check of that name."""
+        return word_check(f"flag.{name}", not self.apart, self.figures, auc=self.auc, **numbers)
 
 
-def _auc_check(name: str, auc: Estimate, *, failed: bool, beyond: bool, **numbers: Any) -> Check:
-    figures = {"auc": [auc.value, auc.low, auc.high], _BEYOND: beyond}
-    return word_check(f"flag.{name}", not failed, figures, auc=auc, **numbers)
+def _tell_apart(
+    values: Doubles, asked: Bools, groups: Groups, *, seed: int, crossed: bool = False, both: bool = False
+) -> _Separation:
+    """How well values tell texts in question, as higher ones, with `both` also lower; `crossed`: a classifier's."""
+    spread = group_bootstrap(values[:, None], asked, groups=groups, seed=seed, resamples=RESAMPLES).auc
+    spread = replace(spread, tail=spread.tail * _OUTER)
+    auc = (spread.widened(0, WIDENING) if crossed else spread).estimate(0)
+    beyond, apart, level = False, False, _WORDS_LEVEL if crossed else LEVEL
+    for sign in (1, -1) if both else (1,):
+        side = auc if sign > 0 else Estimate(1 - auc.value, 1 - auc.high, 1 - auc.low)
+        rare = side.low > 0.5 and _rank_p(sign * values, asked, groups) <= level
+        beyond, apart = beyond or rare, apart or (rare and side.value > APART)
+    return _Separation(auc, beyond, apart)
 
 
-def _apart(auc: Estimate, ranked: float, level: float = LEVEL) -> bool:
-    return auc.value > APART and _beyond_chance(auc, ranked, level)
-
-
-def _beyond_chance(auc: Estimate, ranked: float, level: float = LEVEL) -> bool:
-    return auc.low > 0.5 and ranked <= level
+def _by_side(values: Doubles, asked: Bools, groups: Groups) -> list[Doubles]:
+    codes = Grouping.of(groups).codes
+    return [means(values[side], codes[side]) for side in (asked, ~asked)]
 
 
 def _rank_p(values: Doubles, asked: Bools, groups: Groups) -> float:
-    """The p-value of a rank test (Mann and Whitney) for documents in question above known ones; 0 where neither
-    side is few and the interval decides alone."""
+    """The p-value of a rank test (Mann and Whitney) for higher documents in question; 0 where neither side is few."""
     if Grouping.of(groups, asked).fewest >= FEW_DOCUMENTS:
         return 0.0
     from scipy.stats import mannwhitneyu
 
-    codes = Grouping.of(groups).codes
-    sides = [means(values[side], codes[side]) for side in (asked, ~asked)]
-    return float(mannwhitneyu(*sides, alternative="greater").pvalue)
+    return float(mannwhitneyu(*_by_side(values, asked, groups), alternative="greater").pvalue)
 
 
 def _seldom(grouping: Grouping, level: float) -> bool:
     """Whether documents are so few that no order of them is rare enough to say that the sides differ."""
     few, other = sorted((grouping.holding(MEMBERS), grouping.holding(NONMEMBERS)))
     return few < FEW_DOCUMENTS and math.comb(few + other, few) * level < 1
-
-
-def _spread(scores: Doubles, asked: Bools, groups: Groups, *, seed: int) -> Spread:
-    spread = group_bootstrap(scores[:, None], asked, groups=groups, seed=seed, resamples=RESAMPLES).auc
-    return replace(spread, tail=spread.tail * _OUTER)
 
 
 def _too_few(asked: Bools, grouping: Grouping, level: float) -> str:

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +23,7 @@ from pretrace.statistics.documents import Numbers, means
 from pretrace.statistics.shift import SetShift, compare_below, remove_drift, serial_p, set_shift
 from pretrace.types import Bools, Check, Doubles, Estimate, Outcome, Power, SetTest
 from pretrace.verdicts.flag.checks import (
+    BEYOND,
     WIDE,
     Read,
     placebo_check,
@@ -28,7 +31,6 @@ from pretrace.verdicts.flag.checks import (
     runs_check,
     spread_check,
     unseen_drift,
-    with_set_test,
     withheld,
 )
 from pretrace.verdicts.flag.planning import FEWEST_KNOWN, DetectionLimits, FlagSettings
@@ -38,8 +40,7 @@ from pretrace.verdicts.wording import say, word_check
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """What is known of every scored text, [rows], those in question first: whether it is in question (`asked`), the
-    number of its document in the order of the names, its score, that of the placebo where there is one, and its
+    """Each scored text, [rows], those in question (`asked`) first: the number of its document by name, scores,
     characters."""
 
     asked: Bools
@@ -51,9 +52,8 @@ class Rows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sides:
-    """The rows of both sets: `drawn` [rows] are those that make the value of their document; `number` documents are in
-    question and `known` ones are known. `place` [texts in question] is the place of a text's document among those in
-    question."""
+    """The rows of both sets: `drawn` [rows] make their documents' values; `place` [texts in question] is their
+    document's."""
 
     rows: Rows
     drawn: Bools
@@ -90,13 +90,6 @@ class Sides:
         """The p-values of documents in question from values of both sides, one a document."""
         return conformal.p_values(asked, known, randomised=self.settings.randomised, seed=self.seed)
 
-    @property
-    def known_in_order(self) -> Doubles:
-        """The values of the known documents in the order in which their files first name them."""
-        _, known = self.by_document(self.rows.scores)
-        first = np.unique(self.rows.documents[~self.rows.asked], return_index=True)[1]
-        return np.asarray(known[np.argsort(first, kind="stable")])
-
 
 _PLACEBO_RATE = 0.05
 """The highest rate a placebo is held to: by chance it flags anything in one check of twenty at most."""
@@ -126,81 +119,87 @@ class _Outliers:
         return self.shift.p <= self.shift.level or bool(self.plain.any())
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FlagConclusion:
-    """The outcome of a flagging and what it rests on; `why` says why its power was not measured. `p`, `q` and `chosen`
-    [documents in question], by name, are those of each document; where the answer is refused p and q are empty and
-    nothing is chosen."""
+@dataclass(frozen=True, eq=False)
+class CheckedScores:
+    """The rows with all that was seen of them; `withheld`: why the test of the set does not accuse if it rejects."""
 
-    outcome: Outcome
-    checks: tuple[Check, ...]
-    set_test: SetTest
-    p: Doubles
-    q: Doubles
-    chosen: Bools
     sides: Sides
     limits: DetectionLimits
-    power: Power | None = None
-    why: str = ""
-
-    @property
-    def unseen(self) -> list[Check]:
-        """The checks that could not be made, but for that of the drift."""
-        return [check for check in self.checks if check.status == "not run" and check.name != DRIFT]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class CheckedScores:
-    """The rows with all that was seen of them, before power and outcome: `counts` says that the test of the set
-    accuses, and `why` why it does not where it rejects. `explained` is the drift that would explain it."""
-
-    sides: Sides
-    made: DetectionLimits
     checks: tuple[Check, ...]
     outliers: _Outliers
-    explained: float
-    counts: bool
-    why: str
+    withheld: str
 
     @property
     def quiet(self) -> bool:
         """Whether nothing stands out and no check withholds an all-clear: then power decides."""
-        failed = any(check.status == "failed" and check.name not in ACCUSING for check in self.checks)
-        return not self.outliers.rejects and not failed
+        return not self.outliers.rejects and not _refuse(self.checks)
+
+    @cached_property
+    def set_test(self) -> SetTest:
+        """The test of the set as results hold it; without p where it is withheld."""
+        found, shift = self.outliers, self.outliers.shift
+        number = len(shift.known)
+        return SetTest(
+            p=None if self.withheld else shift.p,
+            level=shift.level,
+            above=int((conformal.p_values(shift.asked, shift.known) <= _ABOVE * (1 + 1e-12)).sum()),
+            expected=int(_ABOVE * (number + 1) + 1e-9) / (number + 1) * len(shift.asked),
+            least=shift.least,
+            permutations=shift.permutations,
+            withheld=self.withheld,
+            explained=shift.explained,
+            unseen=found.unseen,
+            spread=found.spread,
+        )
 
 
-def run_checks(sides: Sides, made: DetectionLimits, read: Read) -> CheckedScores:
+@dataclass(frozen=True, eq=False)
+class FlagConclusion(CheckedScores):
+    """The outcome of a flagging; `unmeasured` says why its power was not measured. `p`, `q` and `chosen` [documents in
+    question] are by name; where the answer is refused p and q are empty and nothing is chosen."""
+
+    outcome: Outcome
+    p: Doubles
+    q: Doubles
+    chosen: Bools
+    power: Power | None
+    unmeasured: str
+
+
+def run_checks(sides: Sides, limits: DetectionLimits, read: Read) -> CheckedScores:
     """What the rows say; `read` gives the texts of those that the check of the words looks at."""
-    rows = sides.rows
-    checks = _checks(sides, made, read)
+    rows, level = sides.rows, sides.settings.level
+    checks = [*row_checks(rows.lengths, rows.asked, rows.documents, read, seed=sides.seed)]
+    checks.append(_ask_placebo(sides, limits))
     asked, known = sides.by_document(rows.scores)
-    found = find_outliers(sides, made, asked, known, unseen_drift(checks, sides.number, sides.known))
-    fewest = min(sides.number, sides.known)
-    spread = spread_check(compare_below(asked, known), checks, fewest=fewest)
-    checks = (*checks, spread, runs_check(serial_p(sides.known_in_order), documents=sides.known))
-    refused = any(check.status == "failed" and check.name not in ACCUSING for check in checks)
-    explained, why = found.shift.explained, ""
-    if refused:
+    shift, below = set_shift(asked, known, level=level, seed=sides.seed), compare_below(asked, known)
+    unseen = unseen_drift(checks, sides.number, sides.known)
+    found = outliers_at(shift, sides, limits.method, unseen, below.allowed(WIDE))
+    first = np.unique(rows.documents[~rows.asked], return_index=True)[
+        1
+    ]  # where their files name known documents
+    in_order = known[np.argsort(first, kind="stable")]
+    checks.append(spread_check(below, checks, fewest=min(sides.number, sides.known)))
+    checks.append(runs_check(serial_p(in_order), documents=sides.known))
+    why = ""
+    if _refuse(checks):
         why = say("flag.withheld.refused")
-    elif found.shift.p <= found.shift.level:
-        why = withheld(checks) or ("" if found.withstands else _unexcluded(found, explained))
-    counts = found.shift.p <= found.shift.level and not why
-    checks = (*checks, _drift_check(found, explained, counts))
-    return CheckedScores(sides, made, checks, found, explained, counts, why)
+    elif shift.p <= level:
+        why = withheld(checks)
+        if not why and not found.withstands:
+            which = "drift" if shift.explained <= unseen else "spread"
+            numbers = {"explained": shift.explained, "unseen": unseen, "spread": found.spread}
+            why = say(f"flag.withheld.{which}", **numbers)
+    checks.append(_drift_check(found, counts=shift.p <= level and not why))
+    return CheckedScores(sides, limits, tuple(checks), found, why)
 
 
-def find_outliers(
-    sides: Sides, made: DetectionLimits, asked: Doubles, known: Doubles, unseen: float
-) -> _Outliers:
-    """What stands out of values of both sides, one a document, and what is left of it without a drift `unseen`."""
-    settings = sides.settings
-    shift = set_shift(asked, known, level=settings.level, seed=sides.seed)
-    spread = compare_below(asked, known).allowed(WIDE)
-    return outliers_at(shift, sides, made.method, unseen, spread)
+def _refuse(checks: Iterable[Check]) -> bool:
+    return any(check.status == "failed" and check.name not in ACCUSING for check in checks)
 
 
 def outliers_at(shift: SetShift, sides: Sides, method: Method, unseen: float, spread: float) -> _Outliers:
-    """The same from a test of the set that was made."""
+    """What stands out by a test of the set, and what is left of it without a drift and a spread."""
     asked, known, fdr = shift.asked, shift.known, sides.settings.fdr
     plain = conformal.flagged(conformal.adjusted(sides.p_of(asked, known), method), fdr)
     chosen = plain
@@ -217,36 +216,24 @@ def outliers_at(shift: SetShift, sides: Sides, method: Method, unseen: float, sp
 def concluded(
     found: CheckedScores, power: Power | None, share: Estimate | None, why: str = ""
 ) -> FlagConclusion:
-    """Conclude by the one rule. `power` is what planting a tenth brought and `share` how many documents like the
-    planted ones there can be; None where that was not measured."""
+    """Conclude by the one rule, with the power and the `share` of documents like the planted ones, if measured."""
     sides, chosen = found.sides, found.outliers.chosen
     outcome = conclude_outliers(found.outliers, found.checks, power, share)
     p = sides.p(sides.rows.scores)
-    q = conformal.adjusted(p, found.made.method)
+    q = conformal.adjusted(p, found.limits.method)
     if outcome == "refused":
         p, q, chosen = np.zeros(0), np.zeros(0), np.zeros(len(chosen), dtype=bool)
-    end = outcome, found.checks, _set_test(found), p, q, chosen
-    return FlagConclusion(*end, sides, found.made, power, why)
+    known = found.sides, found.limits, found.checks, found.outliers, found.withheld
+    return FlagConclusion(*known, outcome, p, q, chosen, power, why)
 
 
 def conclude_outliers(
     outliers: _Outliers, checks: Sequence[Check], power: Power | None, share: Estimate | None
 ) -> Outcome:
     """The outcome of a flagging, from what stands out and the checks."""
-    shift = outliers.shift
-    end = conclude(
-        ObservedFinding(
-            model="",
-            of="",
-            level=shift.level,
-            p=shift.p,
-            effect=share,
-            planted=power,
-            accusing=ACCUSING,
-            rejected=outliers.rejects,
-        ),
-        checks,
-    )
+    shift, rule = outliers.shift, {"accusing": ACCUSING, "rejected": outliers.rejects}
+    found: dict[str, Any] = {"level": shift.level, "p": shift.p, "effect": share, "planted": power, **rule}
+    end = conclude(ObservedFinding(model="", of="", **found), checks)
     if end.outcome == "consistent":
         return "flagged" if outliers.chosen.any() else "set"
     if end.outcome == "nothing":
@@ -254,58 +241,34 @@ def conclude_outliers(
     return "refused" if end.withheld or outliers.rejects else "missed"
 
 
-def _set_test(found: CheckedScores) -> SetTest:
-    """The test of the set as results hold it; without p where it is withheld."""
-    shift, unseen = found.outliers.shift, found.outliers.unseen
-    above = int((conformal.p_values(shift.asked, shift.known) <= _ABOVE * (1 + 1e-12)).sum())
-    number = len(shift.known)
-    chance = int(_ABOVE * (number + 1) + 1e-9) / (number + 1)
-    return SetTest(
-        p=None if found.why else shift.p,
-        level=shift.level,
-        above=above,
-        expected=chance * len(shift.asked),
-        least=shift.least,
-        permutations=shift.permutations,
-        withheld=found.why,
-        explained=found.explained,
-        unseen=unseen,
-        spread=found.outliers.spread,
-    )
-
-
-def _unexcluded(found: _Outliers, explained: float) -> str:
-    """Why a rejection does not count that an unseen difference would explain."""
-    which = "drift" if explained <= found.unseen else "spread"
-    return say(f"flag.withheld.{which}", explained=explained, unseen=found.unseen, spread=found.spread)
-
-
-def _drift_check(found: _Outliers, explained: float, counts: bool) -> Check:
+def _drift_check(found: _Outliers, *, counts: bool) -> Check:
     """Check that what stands out would do so without the drift and the spread that nobody could have seen."""
-    figures = {"explained": explained, "not excluded": found.unseen, "spread": found.spread}
+    figures = {"explained": found.shift.explained, "not excluded": found.unseen, "spread": found.spread}
     spread = f", and a spread of {found.spread:.2f}" if found.spread > 1 else ""
     taken = say("flag.drift.taken", unseen=found.unseen, spread=spread)
     if not found.rejects:
         return word_check("flag.drift", None, figures, words="quiet", taken=taken)
-    left = int(found.chosen.sum())
-    of = f" of {int(found.plain.sum()):,}" if found.plain.any() else ""
+    left, of = int(found.chosen.sum()), f" of {int(found.plain.sum()):,}" if found.plain.any() else ""
     stands = "stands" if found.withstands else "does not stand"
     good = counts or bool(left)
     return word_check("flag.drift", good, figures, taken=taken, left=left, of=of, stands=stands)
 
 
-def _checks(sides: Sides, made: DetectionLimits, read: Read) -> tuple[Check, ...]:
+def _ask_placebo(sides: Sides, limits: DetectionLimits) -> Check:
+    """The same flagging and test of the set, with the placebo's scores."""
     settings, rows = sides.settings, sides.rows
-    checks = row_checks(rows.lengths, rows.asked, rows.documents, read, seed=sides.seed)
     values = rows.placebo
     if values is None:
-        return (*checks, word_check("flag.placebo", None, words="none"))
+        return word_check("flag.placebo", None, words="none")
     rate = min(settings.fdr, _PLACEBO_RATE)
-    q = conformal.adjusted(sides.p(values), made.method)
+    q = conformal.adjusted(sides.p(values), limits.method)
     number = int(conformal.flagged(q, rate).sum())
     blank = placebo_check(values, rows.asked, rows.documents, flagged=number, rate=rate, seed=sides.seed)
-    able = conformal.resolution(sides.known, sides.number, rate, made.method).together
-    if able is None:
+    if conformal.resolution(sides.known, sides.number, rate, limits.method).together is None:
         blank = replace(blank, words=f"{blank.words} {say('flag.placebo.vain')}")
-    shift = set_shift(*sides.by_document(values), level=settings.level, seed=sides.seed)
-    return (*checks, with_set_test(blank, shift.p, settings.level))
+    if blank.status == "not run":
+        return blank
+    p = set_shift(*sides.by_document(values), level=settings.level, seed=sides.seed).p
+    beyond = bool(blank.figures[BEYOND]) or p <= settings.level
+    words = f"{blank.words} {say('flag.placebo.whole', p=p)}"
+    return replace(blank, words=words, figures={**blank.figures, "set p": p, BEYOND: beyond})

@@ -16,6 +16,7 @@ from pretrace.corpora import Texts, corpus_of
 from pretrace.errors import ModelError
 from pretrace.results.folder import Write, texts_of, write_parquet
 from pretrace.results.run import p_bars, score_bars
+from pretrace.results.verdicts import truth
 from pretrace.scoring.detect import Options, score_rows
 from pretrace.scoring.evidence import Progress, Silent
 from pretrace.scoring.outlook import Watch
@@ -23,14 +24,9 @@ from pretrace.scoring.parts import LISTED, SAMPLE, CutTokens, Hashes, Manifest, 
 from pretrace.scoring.plan import Models, check_placebos
 from pretrace.statistics.documents import Numbers
 from pretrace.types import Backend, Bools, Corpus, Run, Skipped, Table, Verdict
-from pretrace.verdicts.flag.built import build_flagging, rows_table
-from pretrace.verdicts.flag.concluding import (
-    FlagConclusion,
-    Rows,
-    Sides,
-    concluded,
-    run_checks,
-)
+from pretrace.verdicts.flag.built import FLAGS, KNOWN, build_flagging
+from pretrace.verdicts.flag.concluding import FlagConclusion, Rows, Sides, concluded, run_checks
+from pretrace.verdicts.flag.planning import KNOWN as KNOWN_ID
 from pretrace.verdicts.flag.planning import TEXTS, FlagPlan, FlagSettings, LinkedDocuments, plan
 from pretrace.verdicts.flag.power import measured
 from pretrace.verdicts.planting import check_plantable
@@ -65,8 +61,8 @@ def flag(
         check_power(models)
     made = plan(corpus, known, settings)
     how = Options(cache=settings.cache, progress=progress or Silent())
-    rows = score_rows(made.corpus, models, settings.plan, how)
-    asking = Asking(models, watch or Watch()) if settings.power else None
+    rows = score_rows(made.both.corpus, models, settings.plan, how)
+    asking = (models, watch or Watch()) if settings.power else None
     return flag_rows(rows, made, models.target.name, asking=asking)[0]
 
 
@@ -76,14 +72,6 @@ def check_power(models: Models) -> None:
         check_plantable(models.target)
     except ModelError as error:
         raise ModelError(f"{error} {say('flag.plan.powerless')}") from error
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Asking:
-    """The models that can still be asked once the texts were scored, and who watches."""
-
-    models: Models
-    watch: Watch
 
 
 def flag_run(run: Run, made: FlagPlan, model: str) -> Verdict:
@@ -96,15 +84,12 @@ def flag_rows(
     made: FlagPlan,
     model: str,
     *,
-    asking: Asking | None = None,
+    asking: tuple[Models, Watch] | None = None,
     command: Mapping[str, Any] | None = None,
     unreadable: int = 0,
 ) -> tuple[Verdict, FlagTables]:
-    """The same from scored rows, those of a job among them, with the whole tables. What is on disk is shown in part,
-    and `unreadable` records of its source are told of.
-
-    TextsError where too few texts could be scored; OutputError where parts are damaged.
-    """
+    """The same from scored rows, those of a job too, with the whole tables; what is on disk is shown in part. `asking`
+    are models that can still be asked, with who watches. TextsError for too few, OutputError for damaged parts."""
     settings, seed, on_disk = made.settings, made.seed, rows.on_disk
     values, complete, cut = _read_scored(rows, made.documents)
 
@@ -114,18 +99,17 @@ def flag_rows(
         return rows.texts_at(made.both, every)
 
     sides = Sides.of(values, settings, seed, (one.reason for one in unscored(rows)))
-    limits = made.prospect.scored(sides.known, sides.number)
-    found = run_checks(sides, limits, read)
+    found = run_checks(sides, replace(made.prospect, known=sides.known, asked=sides.number), read)
     power, share, why = None, None, ""
     if found.quiet and settings.power:
         why = say("flag.plan.without") if on_disk else ""
         if asking is not None:
-            power, share, why = measured(found, read, asking.models, asking.watch)
+            power, share, why = measured(found, read, *asking)
     end = concluded(found, power, share, why)
     tables = FlagTables(rows, made.documents, complete, end)
     rest = {name: value for name, value in rows.settings.items() if name not in ("texts", "seed")}
     asked = {name: value for name, value in asdict(settings).items() if name not in ("cache", "plan")}
-    recorded = {**asked, "seed": seed, **made.records, **rest}
+    recorded = {**asked, "seed": seed, **made.records, **rest, "cut": cut}
     verdict = build_flagging(
         end,
         made,
@@ -134,7 +118,7 @@ def flag_rows(
         tables=tables.shown,
         skipped=tuple(islice(unscored(rows), LISTED if on_disk else None)),
         left=sum(one.texts for one in rows.parts) - sum(int(whole.sum()) for whole in complete),
-        recorded=recorded | {"cut": cut} | ({} if command is None else {"command": dict(command)}),
+        recorded=recorded if command is None else {**recorded, "command": dict(command)},
         whole={"unreadable": unreadable, **tables.whole} if on_disk else None,
     )
     return verdict, tables
@@ -143,12 +127,12 @@ def flag_rows(
 def _read_scored(
     rows: ScoredRows, documents: LinkedDocuments
 ) -> tuple[Rows, tuple[Bools, ...], dict[str, Any]]:
-    """The rows of all parts that have every value, which rows of each part these are, and what the length limit
-    dropped, of all rows; OutputError where a part is damaged."""
+    """The rows with every value, which these are of each part, and what was cut; OutputError for a damaged part."""
     score = rows.scores[0]
     placebo = [f"placebo: {one['score']}" for one in rows.outlines if one["kind"] == "placebo"]
-    columns: dict[str, list[Any]] = {"asked": [], "documents": [], score: [], "n_chars": []}
-    columns |= {name: [] for name in placebo}
+    columns: dict[str, list[Any]] = {
+        name: [] for name in ("asked", "documents", score, *placebo[:1], "n_chars")
+    }
     complete, begin, cut = [], 0, CutTokens()
     for part in rows.parts:
         rows.check(part)
@@ -164,18 +148,11 @@ def _read_scored(
         except ValueError as error:
             raise rows.place.damaged(part, str(error)) from error
         begin += part.texts
-        columns["asked"].append(table.column("label").is_null().to_numpy()[whole])
-        columns["documents"].append(theirs[whole])
-        for name in (score, "n_chars", *placebo):
-            columns[name].append(table.column(name).to_numpy()[whole])
-    joined = {name: np.concatenate(columns.pop(name)) for name in list(columns)}
-    values = Rows(
-        joined["asked"],
-        joined["documents"],
-        joined[score],
-        joined[placebo[0]] if placebo else None,
-        joined["n_chars"].astype(np.float64),
-    )
+        found = {"asked": table.column("label").is_null().to_numpy(), "documents": theirs}
+        for name, some in columns.items():
+            some.append((found[name] if name in found else table.column(name).to_numpy())[whole])
+    asked, numbers, scores, *others, lengths = (np.concatenate(columns.pop(name)) for name in list(columns))
+    values = Rows(asked, numbers, scores, others[0] if others else None, lengths.astype(np.float64))
     return values, tuple(complete), asdict(cut)
 
 
@@ -207,25 +184,23 @@ Part = tuple[Manifest, int, Bools]
 
 @dataclass(frozen=True, eq=False)
 class FlagTables:
-    """The rows of all parts with what was concluded of them: `complete` [rows of a part], a part each, are those that
-    have every value, and all others are left out."""
+    """The rows of all parts with what was concluded; `complete` [rows of a part] are those that have every value."""
 
     rows: ScoredRows
     documents: LinkedDocuments
     complete: tuple[Bools, ...]
     end: FlagConclusion
 
-    @property
-    def large(self) -> bool:
-        """Whether the known non-members too are more than are shown."""
-        return int(np.count_nonzero(~self.end.sides.rows.asked)) > SAMPLE
+    @cached_property
+    def _asked(self) -> Bools:
+        return self.end.sides.rows.asked
 
     @property
     def shown(self) -> tuple[Table, Table]:
         """The texts and known non-members that are shown."""
-        first = int(np.count_nonzero(self.end.sides.rows.asked))
+        first = int(np.count_nonzero(self._asked))
         if not self.rows.on_disk:
-            every = np.arange(len(self.end.sides.rows.asked))
+            every = np.arange(len(self._asked))
             return self._table(every[:first], known=False), self._table(every[first:], known=True)
         return self._table(self._chosen[0], known=False), self._table(first + self._others, known=True)
 
@@ -236,24 +211,28 @@ class FlagTables:
 
     @cached_property
     def _chosen(self) -> tuple[Numbers, int]:
-        """The places of the texts that are shown among those in question, and how many of them were drawn."""
-        asked = self.end.sides.rows.asked
-        chosen = self.end.chosen[self.end.sides.place]
-        return _chosen(self._hashes[asked], self.end.sides.rows.scores[asked], chosen)
+        """The places of the texts that are shown among those in question, those drawn first, and how many these are."""
+        scores, flagged = self.end.sides.rows.scores[self._asked], self.end.chosen[self.end.sides.place]
+        drawn = np.sort(np.argsort(self._hashes[self._asked], kind="stable")[:SAMPLE])
+        marked, highest = np.flatnonzero(flagged), np.argsort(-scores, kind="stable")[:HIGHEST]
+        marked = marked[np.argsort(-scores[marked], kind="stable")[:MOST_FLAGGED]]
+        more = np.setdiff1d(np.union1d(highest, marked), drawn)
+        return np.concatenate([drawn, more]), len(drawn)
 
     @cached_property
     def _others(self) -> Numbers:
         """The places of the known non-members that are shown among these."""
-        return np.sort(np.argsort(self._hashes[~self.end.sides.rows.asked], kind="stable")[:SAMPLE])
+        return np.sort(np.argsort(self._hashes[~self._asked], kind="stable")[:SAMPLE])
 
     def writers(self) -> dict[str, Write]:
-        """What writes each file of the whole tables, by its name."""
+        """What writes each file of the whole tables, by its name; the known non-members where not all are shown."""
         found: dict[str, Write] = {}
+        many = int(np.count_nonzero(~self._asked)) > SAMPLE
         for number, part in enumerate(self._parts()):
             _, begin, whole = part
-            asked = self.end.sides.rows.asked[begin : begin + int(whole.sum())]
-            for known, folder in ((False, "flags"), (True, "known")):
-                if (asked != known).any() and (self.large or not known):
+            asked = self._asked[begin : begin + int(whole.sum())]
+            for known, folder in ((False, FLAGS), (True, KNOWN)):
+                if (asked != known).any() and (many or not known):
                     rows = begin + np.flatnonzero(asked != known)
                     found[f"{folder}/part-{number:05}.parquet"] = partial(self._write, part, rows, known)
         return found
@@ -274,7 +253,8 @@ class FlagTables:
         write_parquet(path, columns)
 
     def _table(self, rows: Numbers, parts: Iterable[Part] | None = None, *, known: bool) -> Table:
-        """Some rows of one set, in the order given, read from these parts."""
+        """Some rows of one set, in this order, from these parts; p and q are empty where the answer is refused."""
+        end, sides, mark = self.end, self.end.sides, (KNOWN_ID if known else TEXTS)
         order = np.argsort(rows, kind="stable")
         there, back = rows[order], np.argsort(order).tolist()
         found: dict[str, list[str]] = {"id": [], "group": []}
@@ -284,33 +264,32 @@ class FlagTables:
                 table = self.rows.table(manifest, list(found)).filter(whole).take(mine - begin)
                 for name, some in found.items():
                     some += texts_of(table, name)
-        ids, groups = ([some[i] for i in back] for some in found.values())
-        names = (ids, groups, self.documents.name(self.end.sides.rows.documents[rows]))
-        return rows_table(self.end, rows, names, known=known)
+        columns: dict[str, Any] = {
+            name: tuple(some[i].removeprefix(mark) for i in back) for name, some in found.items()
+        }
+        columns["score"], drawn = sides.rows.scores[rows], sides.drawn[rows]
+        documents = tuple(one.removeprefix(mark) for one in self.documents.name(sides.rows.documents[rows]))
+        if known:
+            return Table(KNOWN, {**columns, "drawn": drawn, "document": documents})
+        place, told = sides.place[rows], end.outcome != "refused"
+        for name, values in (("p", end.p), ("q", end.q)):
+            columns[name] = values[place] if told else np.full(len(rows), np.nan)
+        columns["flagged"] = truth(end.chosen[place].tolist() if told else [None] * len(rows))
+        return Table(FLAGS, {**columns, "document": documents, "drawn": drawn})
 
     @property
     def whole(self) -> dict[str, Any]:
         """What is told of all texts beside their counts (`verdicts.flag.built`)."""
         sides, end = self.end.sides, self.end
-        asked, chosen = sides.rows.asked, end.chosen[sides.place]
-        scores, names = sides.rows.scores[asked], list(self.writers())
+        scores, chosen = sides.rows.scores[self._asked], end.chosen[sides.place]
+        names = list(self.writers())
         return {
             "sampled": self._chosen[1],
             "known_sampled": len(self._others),
-            "scores": score_bars(scores, chosen, sides.rows.scores[~asked]),
+            "scores": score_bars(scores, chosen, sides.rows.scores[~self._asked]),
             "p": p_bars(end.p, end.chosen) if end.outcome != "refused" else None,
             "least": float(scores[chosen].min()) if chosen.any() else None,
             "low_p": int((end.p <= 0.05).sum()),
-            "parts": [name for name in names if name.startswith("flags/")],
-            "known_parts": [name for name in names if name.startswith("known/")],
+            "parts": [name for name in names if name.startswith(f"{FLAGS}/")],
+            "known_parts": [name for name in names if name.startswith(f"{KNOWN}/")],
         }
-
-
-def _chosen(hashes: Hashes, scores: Any, flagged: Bools) -> tuple[Numbers, int]:
-    """The places of the texts that are shown, those drawn first, and the number of these."""
-    drawn = np.sort(np.argsort(hashes, kind="stable")[:SAMPLE])
-    marked = np.flatnonzero(flagged)
-    highest = np.argsort(-scores, kind="stable")[:HIGHEST]
-    marked = marked[np.argsort(-scores[marked], kind="stable")[:MOST_FLAGGED]]
-    more = np.setdiff1d(np.union1d(highest, marked), drawn)
-    return np.concatenate([drawn, more]), len(drawn)

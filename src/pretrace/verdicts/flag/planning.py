@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import math
 from array import array
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Any, Literal
 
 import numpy as np
@@ -22,7 +22,7 @@ from pretrace.scoring.parts import in_order
 from pretrace.scoring.plan import ScorePlan
 from pretrace.scoring.provenance import content_of, record_texts
 from pretrace.settings import CONTROLS, cache_option, check_ranges, like, option
-from pretrace.statistics.conformal import METHODS, Method, Resolution, needed, resolution
+from pretrace.statistics.conformal import METHODS, Method, Resolution, resolution
 from pretrace.statistics.documents import Numbers, linked_numbers
 from pretrace.types import Corpus, Text
 from pretrace.verdicts.draws import TextsSketch, seed_from, text_digest
@@ -32,14 +32,12 @@ from pretrace.verdicts.wording import say
 FEWEST_KNOWN = 20
 """Known documents; with 19 a text could be flagged at 5% only if all of the texts are."""
 CLEARING = 0.1
-"""That nothing stands out is a result only where this share of the asked documents, read in training, would have been
-noticed: flagged, or seen by the test of the set (`verdicts.flag.power`)."""
+"""An all-clear takes that this share of the asked documents, if read, would have been noticed (`flag.power`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class DetectionLimits:
-    """How discoveries are controlled, how many documents are `asked` about and `known`, the `unit` that is flagged
-    ("text", or "document" where one has several), and what there is to say `about` documents."""
+    """How discoveries are controlled among so many documents, the `unit` that is flagged, and notes `about` them."""
 
     method: Method
     fdr: float
@@ -59,39 +57,18 @@ class DetectionLimits:
         found = self.resolution
         if found.together == 1:
             return self.about
-        numbers = {
-            "rate": f"{100 * self.fdr:g}%",
-            "unit": self.unit,
-            "asked": self.asked,
-            "known": self.known,
-        }
+        numbers = {"rate": f"{100 * self.fdr:g}%", "unit": self.unit, "asked": self.asked}
         words = "flag.limits.never" if found.together is None else "flag.limits.together"
-        return (say(words, found=found, **numbers), *self.about)
+        return (say(words, found=found, known=self.known, **numbers), *self.about)
 
     def noticed(self, least: int | None) -> int | None:
-        """From how many documents on that stand above all known ones something is said: they are flagged, or the
-        test of the set, which rejects from `least` on, does; None where neither ever would."""
-        found = [number for number in (self.resolution.together, least) if number is not None]
-        return min(found, default=None)
-
-    def coarse(self, least: int | None) -> bool:
-        """Whether a tenth of the documents could not have been noticed, however much they stood out."""
-        noticed = self.noticed(least)
-        return noticed is None or noticed > self.tenth
+        """From how many documents above all known ones something is said, by flags or the test of the set."""
+        return min((one for one in (self.resolution.together, least) if one is not None), default=None)
 
     @property
     def tenth(self) -> int:
         """A tenth of the documents in question, at least one."""
         return max(1, math.ceil(CLEARING * self.asked))
-
-    @property
-    def enough(self) -> int:
-        """The known documents with which a tenth of those asked about could be flagged."""
-        return needed(self.tenth, self.asked, self.fdr, self.method)
-
-    def scored(self, known: int, asked: int) -> DetectionLimits:
-        """The same for the known and asked documents that could be scored, where some could not."""
-        return replace(self, known=known, asked=asked)
 
 
 def prospect(
@@ -103,36 +80,26 @@ def prospect(
     name: str,
     more: tuple[str, ...] = (),
 ) -> DetectionLimits:
-    """What can be flagged, from the number of texts of each document in question and of each known one.
-
-    TextsError where known documents, those of `name`, are fewer than 20. Where no text could be flagged at this rate
-    the notes say so; `more` are notes on how documents were put together.
-    """
+    """What can be flagged, from the number of texts of each document on both sides, with notes on coarse p-values and
+    `more` on how documents were put together. TextsError where known documents, of `name`, are fewer than 20."""
     mine, others = (np.asarray(side, dtype=np.int64) for side in (asked, known))
-    held, number = len(others), len(mine)
+    held, number, texts = len(others), len(mine), mine.sum()
     if held < FEWEST_KNOWN:
         numbers = {"held": held, "texts": others.sum(), "fewest": FEWEST_KNOWN}
         raise TextsError(say("flag.plan.known", name=name, **numbers))
-    unit = "text" if number == mine.sum() else "document"
-    return DetectionLimits(method, fdr, number, held, unit, (*_drawing(mine, others), *more))
-
-
-def _drawing(asked: npt.NDArray[np.int64], known: npt.NDArray[np.int64]) -> tuple[str, ...]:
-    """How documents with several texts are counted; nothing where there are none."""
-    if max(asked.max(), known.max()) == 1:
-        return ()
-    each = int(min(asked.min(), known.min()))
-    value = "one of its texts" if each == 1 else f"the mean of {each:,} of its texts"
-    numbers = {"texts": asked.sum(), "asked": len(asked), "others": known.sum(), "known": len(known)}
-    return (say("flag.plan.drawing", value=value, **numbers),)
+    if max(mine.max(), others.max()) > 1:
+        each = int(min(mine.min(), others.min()))
+        value = "one of its texts" if each == 1 else f"the mean of {each:,} of its texts"
+        numbers = {"texts": texts, "asked": number, "others": others.sum(), "known": held}
+        more = (say("flag.plan.drawing", value=value, **numbers), *more)
+    return DetectionLimits(method, fdr, number, held, "text" if number == texts else "document", more)
 
 
 def near_copies(
     sketches: Sketches, codes: npt.NDArray[np.integer], first: Numbers, asked: int
 ) -> tuple[Numbers, tuple[str, ...]]:
-    """For each document the one that it is linked to beyond `first` [documents], and what is said of that: `codes`
-    [texts] are the documents of the texts, the first `asked` of which are those in question. The two sides are never
-    linked with each other."""
+    """For each document the one it is linked to beyond `first` [documents], with notes; `codes` [texts], `asked` texts
+    first."""
     across = np.zeros(asked, dtype=bool)  # texts in question that are near copies of known ones
     for number in range(BANDS):
         hashes = sketches.band(number)
@@ -144,8 +111,7 @@ def near_copies(
 
 
 SCORE = "min_k_plus_plus"
-"""Of the scores that need nothing but the target it survived its controls most often on planted domains: in 7 of
-8, `loss` in 5 (evidence/planted_domains.json). `ref` with an earlier checkpoint survived in 8 of 8."""
+"""The score that needs the target alone and survived its controls most often (evidence/planted_domains.json)."""
 FLAGGING = "Flagging"
 HIGHEST = 0.5
 _LOWEST_LEVEL = 0.001
@@ -206,13 +172,8 @@ class FlagSettings:
     @property
     def matters(self) -> dict[str, Any]:
         """What makes this flagging another one: for the draws and the register."""
-        return {
-            "score": self.score,
-            "fdr": self.fdr,
-            "level": self.level,
-            "method": self.controlled,
-            "randomised": self.randomised,
-        }
+        kept = {name: getattr(self, name) for name in ("score", "fdr", "level", "randomised")}
+        return {**kept, "method": self.controlled}
 
     @property
     def controlled(self) -> Method:
@@ -237,17 +198,7 @@ TEXTS, KNOWN = "TEXTS: ", "KNOWN: "
 """What ids begin with while both sets are one corpus: two files may number their rows alike."""
 
 
-@dataclass(frozen=True, slots=True)
-class Draws:
-    """The hashes of the texts in question and of the known ones, from which all draws follow: nobody chooses a seed.
-    `sketch` is of the texts in question, for the register."""
-
-    asked: str
-    known: str
-    sketch: TextsSketch
-
-
-@dataclass(slots=True)
+@dataclass
 class SetSide:
     """What was seen of one of the two sets."""
 
@@ -261,9 +212,9 @@ class SetSide:
         self.digest.update(content_of(text))
         self.digests += text_digest(text.text)
 
-    @property
+    @cached_property
     def hash(self) -> str:
-        """The `texts_hash` of the texts."""
+        """The `texts_hash` of the texts, from which all draws follow: nobody chooses a seed."""
         parts = np.frombuffer(self.digests, dtype=">u8").reshape(-1, 4)
         order = np.lexsort(parts.T[::-1])
         return hashlib.sha256(parts[order].tobytes()).hexdigest()
@@ -271,15 +222,13 @@ class SetSide:
     @property
     def sketch(self) -> TextsSketch:
         """The sketch of the texts."""
-        return TextsSketch.of_digests(
-            bytes(self.digests[at : at + 32]) for at in range(0, len(self.digests), 32)
-        )
+        starts = range(0, len(self.digests), 32)
+        return TextsSketch.of_digests(bytes(self.digests[at : at + 32]) for at in starts)
 
 
 @dataclass(slots=True)
 class GatheredSets:
-    """What one reading of both sets found: each of them, the ids of known texts that are labelled as `members`, and of
-    each text, in order, a hash of what it says and whether it has a group."""
+    """What one reading of both sets found; of each text in order a hash of what it says, and if it has a group."""
 
     asked: SetSide = field(default_factory=SetSide)
     known: SetSide = field(default_factory=SetSide)
@@ -323,9 +272,8 @@ class GatheredSets:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinkedDocuments:
-    """The `names` of all documents, a sorted pyarrow array of bytes; the number of each text's in that order, [texts];
-    for each document the first of those that it shares a text or a near copy with, directly or through others,
-    [documents]; and what is said of near copies."""
+    """The sorted `names` of all documents (a pyarrow array of bytes); the number of each text's, [texts]; of each the
+    first that it shares a text or near copy with, directly or through others, [documents]; notes on near copies."""
 
     names: Any
     codes: npt.NDArray[np.int32]
@@ -333,8 +281,7 @@ class LinkedDocuments:
     notes: tuple[str, ...] = ()
 
     def found(self, texts: slice, groups: Any) -> Numbers:
-        """The documents of rows of some of the texts, by the names in a pyarrow column of `groups`; those that share a
-        text are one. ValueError for a name that none of these texts has."""
+        """The documents of rows of some texts, by the names in a pyarrow column; ValueError for a name of none."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -366,12 +313,18 @@ class BothSets(TextStream):
         seen = None if self._gathered else GatheredSets()
         for stream, mark, member in ((self.asked, TEXTS, None), (self.known, KNOWN, False)):
             for text in stream.texts(tell):
-                both = placed(text, mark, member)
+                group = mark + text.group if text.group else ""
+                both = Text(mark + text.id, text.text, member, group, text.meta)
                 if seen:
                     seen.add(text, both)
                 yield both
         self.notes = (*self.asked.notes, *self.known.notes)
         self._gathered = self._gathered or seen
+
+    @property
+    def corpus(self) -> Corpus:
+        """Both sets in memory."""
+        return Corpus(self.name, tuple(self.texts()), self.asked.source)
 
     @property
     def gathered(self) -> GatheredSets:
@@ -385,37 +338,38 @@ class BothSets(TextStream):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FlagPlan:
-    """What is settled before a model is asked: both sets as one stream (known non-members labelled, the others not),
-    their documents (those that share a text, and near copies, are one), and what can be flagged among them."""
+    """Both sets as one stream (only known ones are labelled), their documents, and what can be flagged among them."""
 
     both: BothSets
     documents: LinkedDocuments
     prospect: DetectionLimits
     settings: FlagSettings
-    draws: Draws
 
     @classmethod
     def of(cls, both: BothSets, settings: FlagSettings) -> FlagPlan:
-        """The two sets looked over; nothing is asked of a model.
+        """The two sets looked over; nothing is asked of a model. TextsError where a set is empty, where known documents
+        are fewer than 20 or some of their texts are labelled as members, where texts in question are among the known
+        ones, and where documents have texts on both sides."""
+        found, asked, known = both.gathered, both.asked.name, both.known.name
+        texts, others = found.asked.texts, found.known.texts
+        for name, number in ((asked, texts), (known, others)):
+            if not number:
+                raise TextsError(f"{name} holds no texts.")
 
-        TextsError where a set is empty, where known documents are fewer than 20 or some of their texts are labelled as
-        members, and where the sets overlap. Where no text could be flagged at this rate the notes say so.
-        """
-        found = both.gathered
-        first = found.asked.texts
-        documents = _documents_apart(both)
+        def check(kind: str, names: Sequence[str]) -> None:
+            if names:
+                numbers = {"asked": asked, "known": known, "texts": texts, "others": others}
+                first = repr(min(names) if kind == "shared" else names[0])
+                raise TextsError(say(f"flag.plan.{kind}", number=len(names), first=first, **numbers))
+
+        check("members", found.members)
+        check("same", _same(both, found))
+        documents = found.documents
+        check("shared", _shared(found, documents))
         linked = documents.first[documents.codes]
-        asked, known = (np.unique(some, return_counts=True)[1] for some in (linked[:first], linked[first:]))
-        limits = prospect(
-            asked,
-            known,
-            fdr=settings.fdr,
-            method=settings.controlled,
-            name=both.known.name,
-            more=documents.notes,
-        )
-        draws = Draws(found.asked.hash, found.known.hash, found.asked.sketch)
-        return cls(both, documents, limits, settings, draws)
+        sizes = [np.unique(some, return_counts=True)[1] for some in (linked[:texts], linked[texts:])]
+        how: dict[str, Any] = {"fdr": settings.fdr, "method": settings.controlled}
+        return cls(both, documents, prospect(*sizes, name=known, more=documents.notes, **how), settings)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -423,14 +377,10 @@ class FlagPlan:
         return self.prospect.notes
 
     @property
-    def corpus(self) -> Corpus:
-        """Both sets in memory."""
-        return Corpus(self.both.name, tuple(self.both.texts()), self.both.asked.source)
-
-    @property
     def seed(self) -> int:
         """The seed of all draws."""
-        return seed_from("flag", f"{self.draws.asked} {self.draws.known}", **self.settings.matters)
+        sets = self.both.gathered
+        return seed_from("flag", f"{sets.asked.hash} {sets.known.hash}", **self.settings.matters)
 
     @property
     def records(self) -> dict[str, Any]:
@@ -454,28 +404,8 @@ def plan(corpus: Corpus, known: Corpus, settings: FlagSettings) -> FlagPlan:
     return FlagPlan.of(BothSets(GivenStream(corpus), GivenStream(known)), settings)
 
 
-def _documents_apart(both: BothSets) -> LinkedDocuments:
-    """The documents; TextsError where a set is empty, for known texts that are labelled as members, for texts in
-    question that are among the known ones, and for documents that have texts on both sides."""
-    found, asked, known = both.gathered, both.asked.name, both.known.name
-    texts, others = found.asked.texts, found.known.texts
-    for name, number in ((asked, texts), (known, others)):
-        if not number:
-            raise TextsError(f"{name} holds no texts.")
-    told = partial(say, asked=asked, known=known, texts=texts, others=others)
-    if found.members:
-        raise TextsError(told("flag.plan.members", number=len(found.members), first=repr(found.members[0])))
-    if same := _same(both, found):
-        raise TextsError(told("flag.plan.same", number=len(same), first=repr(same[0])))
-    documents = found.documents
-    if shared := _shared(found, documents):
-        raise TextsError(told("flag.plan.shared", number=len(shared), first=repr(min(shared))))
-    return documents
-
-
 def _same(both: BothSets, found: GatheredSets) -> list[str]:
-    """The ids of texts in question that are among the known ones. Equal hashes are only a suspicion: both sets are then
-    read again."""
+    """The ids of texts in question that are among the known ones, read again where hashes are equal."""
     hashes, first = np.frombuffer(found.contents, np.int64), found.asked.texts
     known = hashes[first:]
     suspected = set(np.unique(known[np.isin(known, hashes[:first]) & (known != 0)]).tolist())
@@ -502,9 +432,3 @@ def _shared(found: GatheredSets, documents: LinkedDocuments) -> list[str]:
         else ()
     )
     return [name.removeprefix(TEXTS) for name in documents.name(np.array(sorted(there), np.int64))]
-
-
-def placed(text: Text, side: str, member: bool | None) -> Text:
-    """The text as it stands among those of both sets."""
-    group = side + text.group if text.group else ""
-    return Text(side + text.id, text.text, member, group, text.meta)

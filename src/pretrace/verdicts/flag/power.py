@@ -20,7 +20,7 @@ import numpy as np
 from pretrace.scoring.detect import Options, detect
 from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models
-from pretrace.statistics.documents import Numbers, means
+from pretrace.statistics.documents import means
 from pretrace.statistics.intervals import mean_interval, share_interval
 from pretrace.statistics.shift import SetShift, compare_below, set_shift
 from pretrace.tuning.planting import PlantSettings, in_words, split_members
@@ -38,8 +38,7 @@ FEWEST = 4
 MOST = 1_000
 """Documents of either side that take part in the planting; of more these are drawn."""
 SIMULATED, LARGEST = 400, 2_000
-"""Simulated flaggings, and documents of either side above which they are simulated with so many: more would only see
-more."""
+"""Simulated flaggings, and the documents of either side with which they are simulated at most."""
 SHARES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
 """Shares of documents that were read, at which the test statistic is simulated."""
 _TAIL = 0.05
@@ -61,10 +60,8 @@ class PlantedGain:
 def measured(
     found: CheckedScores, read: Callable[[Bools], Sequence[str]], models: Models, watch: Watch
 ) -> tuple[Power | None, Estimate | None, str]:
-    """The power, and the share of documents like the planted ones that there can be; or why it could not be measured.
-
-    `read` gives the texts of the chosen rows, in order. ModelError where the target has no weights here.
-    """
+    """The power, and the share of documents like the planted ones that there can be; or why it was not measured. `read`
+    gives the texts of the chosen rows, in order. ModelError where the target has no weights here."""
     sides = found.sides
     if sides.number < 2 * FEWEST:
         return None, None, say("flag.plan.plantable", fewest=2 * FEWEST, number=sides.number)
@@ -81,8 +78,9 @@ def simulated(found: CheckedScores, planted: PlantedGain) -> tuple[Power, Estima
     rng = np.random.default_rng([sides.seed, 7])
     law = _Law.of(sides, planted, asked, known)
     often = share_interval(_accused(found, law, asked, known, rng), SIMULATED)
-    tenth = max(1, round(CLEARING * asked)) / asked
+    tenth, rate = max(1, round(CLEARING * asked)) / asked, planted.how.rate(existing=True)
     enough = None if often.value >= ENOUGH else _enough(found, planted)
+    gained = mean_interval(planted.gained / (float(law.values.std()) or 1.0))
     power = Power(
         probability=often,
         needed=enough[0] if enough else None,
@@ -91,10 +89,10 @@ def simulated(found: CheckedScores, planted: PlantedGain) -> tuple[Power, Estima
         effect=Estimate(tenth, tenth, tenth),
         facts={
             "units": planted.of,
-            "how": in_words(planted.how.method, planted.how.rate(existing=True)),
-            "learning_rate": planted.how.rate(existing=True),
+            "how": in_words(planted.how.method, rate),
+            "learning_rate": rate,
             "share": tenth,
-            "gained": [*_three(mean_interval(planted.gained / (float(law.values.std()) or 1.0)))],
+            "gained": [gained.value, gained.low, gained.high],
             "simulated": SIMULATED,
             **({"known_needed": enough[1]} if enough else {}),
         },
@@ -103,28 +101,22 @@ def simulated(found: CheckedScores, planted: PlantedGain) -> tuple[Power, Estima
 
 
 def _accused(found: CheckedScores, law: _Law, asked: int, known: int, rng: np.random.Generator) -> int:
-    """How many simulated flaggings of so many documents accuse where a tenth was read. More documents than there are
-    exclude smaller drifts: what could not be excluded goes with the error of an AUC."""
+    """How many simulated flaggings accuse where a tenth was read; unseen drift goes with the error of an AUC."""
     sides, accused = found.sides, 0
-    shrunk = math.sqrt(_error(asked, known) / _error(sides.number, sides.known))
+    errors = [(a + k + 1) / (a * k) for a, k in ((asked, known), (sides.number, sides.known))]
+    shrunk = math.sqrt(errors[0] / errors[1])
     least = FLOOR if sides.rows.placebo is None else 0.0
     unseen = max(min(least, found.outliers.unseen), min(1.0, shrunk) * found.outliers.unseen)
     for _ in range(SIMULATED):
         shift = law.drawn(max(1, round(CLEARING * asked)), asked, known, rng)
         spread = compare_below(shift.asked, shift.known).allowed(WIDE)
-        one = outliers_at(shift, sides, found.made.method, unseen, spread)
+        one = outliers_at(shift, sides, found.limits.method, unseen, spread)
         accused += one.withstands or bool(one.chosen.any())
     return accused
 
 
-def _error(asked: int, known: int) -> float:
-    """The variance of an AUC of so many documents, but for a factor."""
-    return (asked + known + 1) / (asked * known)
-
-
 def _enough(found: CheckedScores, planted: PlantedGain) -> tuple[int, int] | None:
-    """So many documents in question, and known ones, with which such a tenth would be noticed, with what training adds
-    at least (the lower end of its 95% interval); None where twice `LARGEST` would not do."""
+    """Numbers of documents at which a tenth is noticed with the least training adds (95%); None above `LARGEST`."""
     sides = found.sides
     modest = mean_interval(planted.gained)
     planted = replace(planted, gained=planted.gained - (modest.value - modest.low))
@@ -141,8 +133,7 @@ def _enough(found: CheckedScores, planted: PlantedGain) -> tuple[int, int] | Non
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Law:
-    """What flaggings are simulated from: values of known documents, what training added, and the law of the statistic
-    at these numbers of documents without ties."""
+    """Values of known documents, what training added, and the law of the statistic at these numbers without ties."""
 
     values: Doubles
     gained: Doubles
@@ -157,8 +148,7 @@ class _Law:
         return cls(sides.by_document(sides.rows.scores)[1], planted.gained, made)
 
     def drawn(self, seen: int, asked: int, known: int, rng: np.random.Generator) -> SetShift:
-        """A test of the set of which so many asked documents were read. Values are drawn with a little noise (a kernel
-        estimate with the variance of the values), since equal ones on both sides would tie."""
+        """A test of the set of which `seen` documents were read, drawn with a little noise (a kernel) against ties."""
         spread, number = float(self.values.std()), len(self.values)
         wide = 0.9 * number**-0.2
         middle, shrunk = float(self.values.mean()), 1 / np.sqrt(1 + wide**2)
@@ -202,26 +192,25 @@ def _crossed(chances: Sequence[float], level: float, *, falling: bool) -> float:
     return float(SHARES[i - 1] + (SHARES[i] - SHARES[i - 1]) * (one - level) / (one - other))
 
 
-def _three(one: Estimate) -> tuple[float, float, float]:
-    return one.value, one.low, one.high
-
-
 def _planted(
     sides: Sides, read: Callable[[Bools], Sequence[str]], models: Models, watch: Watch
 ) -> PlantedGain:
     """What a copy of the target that read a tenth of the documents makes of them, less what it makes of known ones."""
-    rows, settings = sides.rows, sides.settings
-    asked, known = (_drawn(rows.documents, side, sides.seed) for side in (rows.asked, ~rows.asked))
+    rows, settings, documents = sides.rows, sides.settings, sides.rows.documents
+
+    def drawn(side: Bools) -> Bools:
+        names = np.unique(documents[side])
+        if len(names) > MOST:
+            names = np.random.default_rng([sides.seed, 8]).choice(names, MOST, replace=False)
+        return np.asarray(side & np.isin(documents, names))
+
+    asked, known = drawn(rows.asked), drawn(~rows.asked)
     texts = dict(zip(np.flatnonzero(asked | known).tolist(), read(asked | known), strict=True))
-    documents = rows.documents
-    corpus = Corpus(
-        "planted",
-        tuple(Text(str(i), texts[i], group=f"d{documents[i]}") for i in np.flatnonzero(asked).tolist()),
-    )
+    here = np.flatnonzero(asked).tolist()
+    corpus = Corpus("planted", tuple(Text(str(i), texts[i], group=f"d{documents[i]}") for i in here))
     number = len(np.unique(documents[asked]))
-    share = max(CLEARING, (FEWEST + 0.5) / number)
     planting = PlantSettings(
-        share=share,
+        share=max(CLEARING, (FEWEST + 0.5) / number),
         epochs=settings.power_epochs,
         batch=POWER_BATCH,
         method=settings.power_method,
@@ -240,17 +229,7 @@ def _planted(
     after = np.full(len(documents), np.nan)
     after[[int(name) for name in run.ids]] = run.matrix[:, 0]
     gained = after - rows.scores
-    able = np.isfinite(gained)
-    base = means(gained[others & able], documents[others & able]).mean()
-    return PlantedGain(
-        means(gained[mine & able], documents[mine & able]) - base if (mine & able).any() else np.zeros(0),
-        number,
-        planting,
-    )
-
-
-def _drawn(documents: Numbers, side: Bools, seed: int) -> Bools:
-    names = np.unique(documents[side])
-    if len(names) > MOST:
-        names = np.random.default_rng([seed, 8]).choice(names, MOST, replace=False)
-    return np.asarray(side & np.isin(documents, names))
+    mine, others = mine & np.isfinite(gained), others & np.isfinite(gained)
+    base = means(gained[others], documents[others]).mean()
+    own = means(gained[mine], documents[mine]) - base if mine.any() else np.zeros(0)
+    return PlantedGain(own, number, planting)

@@ -3,15 +3,8 @@
 import numpy as np
 import pytest
 
-from pretrace.statistics.words import (
-    RUN,
-    Worded,
-    common_runs,
-    covered,
-    edit_distance,
-    longest_run,
-    share_covered,
-)
+from pretrace.plugins.recite.overlap import common_runs, covered, edit_distance, longest_run, share_covered
+from pretrace.statistics.words import RUN, Worded
 
 
 def made(rng, length):

@@ -7,8 +7,7 @@ import pytest
 from scipy.spatial.distance import jensenshannon
 
 from pretrace.errors import ExpressionError, TextsError
-from pretrace.statistics.set_similarity import Comparing, compare_sets, js_divergence
-from pretrace.statistics.words import shared_words
+from pretrace.plugins.build.set_similarity import Comparing, compare_sets, js_divergence, shared_words
 from pretrace.types import Text
 
 

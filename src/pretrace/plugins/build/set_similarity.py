@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,7 +36,7 @@ from pretrace.errors import TextsError
 from pretrace.registry import require
 from pretrace.settings import check_ranges, seed_option
 from pretrace.statistics.resampling import tail_share
-from pretrace.statistics.words import words_of
+from pretrace.statistics.words import WORD
 from pretrace.types import Doubles, Estimate, Text
 
 Embed = Callable[[Sequence[str]], Doubles]
@@ -64,8 +64,7 @@ class Comparing:
 
 @dataclass(frozen=True, slots=True)
 class Similarity:
-    """One measure `inside` A and `across` A and B, with 95% intervals of documents (for the JS rows: of the random
-    halves)."""
+    """One measure `inside` A and `across` A and B, with 95% intervals of documents (JS rows: of the random halves)."""
 
     name: str
     inside: Estimate
@@ -85,11 +84,9 @@ class SetComparison:
 def compare_sets(
     a: Sequence[Text], b: Sequence[Text], settings: Comparing | None = None, *, embed: Embed | None = None
 ) -> SetComparison:
-    """A with itself beside A with B; without `embed` there is no row of the embeddings' similarity.
-
-    Texts without a word are left out and counted. TextsError where A has fewer than four documents or B fewer
-    than two: a half of A is compared as well.
-    """
+    """A with itself beside A with B; without `embed` there is no row of the embeddings' similarity. Texts without a
+    word are left out and counted. TextsError where A has fewer than four documents or B fewer than two: a half of A is
+    compared as well."""
     settings, notes = settings or Comparing(), list[str]()
     numbers: dict[str, int] = {}
     left = _TextSet.of(a, "A", settings, numbers, notes)
@@ -107,6 +104,26 @@ def compare_sets(
         rows.append(draws.similarity("similarity", both, "Cosine of the embeddings of two texts."))
     rows += _divergences(left, right, settings)
     return SetComparison(tuple(rows), (len(left.texts), len(right.texts)), tuple(notes))
+
+
+def words_of(text: str) -> tuple[str, ...]:
+    """The words of a text in lower case; in scripts without spaces each character is one.
+
+    >>> words_of("Don't panic: 今日")
+    ('don', 't', 'panic', '今', '日')
+    """
+    return tuple(WORD.findall(text.lower()))
+
+
+def shared_words(pairs: Iterable[tuple[str, str]]) -> float | None:
+    """The mean Jaccard index of the words of two texts that belong together; None without a pair that has words.
+
+    >>> shared_words([("a b c", "a b d"), ("", "")])
+    0.5
+    """
+    sets = [(set(words_of(one)), set(words_of(two))) for one, two in pairs]
+    found = [len(one & two) / len(one | two) for one, two in sets if one | two]
+    return float(np.mean(found)) if found else None
 
 
 def js_divergence(p: Doubles, q: Doubles) -> float:
@@ -133,8 +150,7 @@ class _TextSet:
     def of(
         cls, given: Sequence[Text], name: str, settings: Comparing, numbers: dict[str, int], notes: list[str]
     ) -> _TextSet:
-        """The texts with words, at most so many, drawn by the seed; `numbers` are those of documents met so far,
-        `notes` say what was left out."""
+        """At most so many texts with words, drawn by the seed; `numbers` are of documents met so far, `notes` grow."""
         usable = [(text, words) for text in given if (words := words_of(text.text))]
         if len(usable) < len(given):
             notes.append(f"{len(given) - len(usable):,} texts of {name} without a word were left out.")
@@ -159,8 +175,7 @@ class _TextSet:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _SideDraws:
-    """How often each text counts in each resample of documents, `own` [resamples, A] and `other` [resamples, B],
-    and which pairs are compared: `inside` [A, A], `across` [A, B], 1 or 0."""
+    """How often texts count in resamples, `own` and `other` [resamples, texts], and which pairs are compared."""
 
     own: Doubles
     other: Doubles
@@ -183,25 +198,15 @@ class _SideDraws:
 
     def similarity(self, name: str, pairs: tuple[Doubles, Doubles], meaning: str) -> Similarity:
         """The means over the pairs of texts within A, and over those of A and B."""
-        inside, across = pairs
-        each, every = np.ones((1, self.own.shape[1])), np.ones((1, self.other.shape[1]))
-        return Similarity(
-            name,
-            self._estimate(
-                float(_mean_pair(inside, self.inside, each, each)[0]),
-                _mean_pair(inside, self.inside, self.own, self.own),
-            ),
-            self._estimate(
-                float(_mean_pair(across, self.across, each, every)[0]),
-                _mean_pair(across, self.across, self.own, self.other),
-            ),
-            meaning,
-        )
-
-    def _estimate(self, value: float, drawn: Doubles) -> Estimate:
-        # Among very few documents a resample can hold one document alone, and so no pair.
-        low, high = np.nanquantile(drawn, (self.tail, 1 - self.tail))
-        return Estimate(value, min(float(low), value), max(float(high), value))
+        found, ones = [], [np.ones((1, side.shape[1])) for side in (self.own, self.other)]
+        sides = ((self.inside, self.own, ones[0]), (self.across, self.other, ones[1]))
+        for values, (allowed, times, every) in zip(pairs, sides, strict=True):
+            value = float(_mean_pair(values, allowed, ones[0], every)[0])
+            drawn = _mean_pair(values, allowed, self.own, times)
+            # Among very few documents a resample can hold one document alone, and so no pair.
+            low, high = np.nanquantile(drawn, (self.tail, 1 - self.tail))
+            found.append(Estimate(value, min(float(low), value), max(float(high), value)))
+        return Similarity(name, found[0], found[1], meaning)
 
 
 def _mean_pair(values: Doubles, allowed: Doubles, own: Doubles, other: Doubles) -> Doubles:
@@ -218,17 +223,17 @@ def _presence(own: Sequence[set[Any]], other: Sequence[set[Any]]) -> tuple[Any, 
 
     columns: dict[Any, int] = {}
     made = []
-    for side in (own, other):
-        # In order, so that sums are the same in every process: a set's order is not.
-        found = [[columns.setdefault(run, len(columns)) for run in sorted(runs)] for runs in side]
-        made.append(found)
-    matrices = []
-    for found in made:
+    # In order, so that sums are the same in every process: a set's order is not.
+    sides = [
+        [[columns.setdefault(r, len(columns)) for r in sorted(runs)] for runs in some]
+        for some in (own, other)
+    ]
+    for found in sides:
         starts = np.cumsum([0, *map(len, found)])
         flat = np.array([column for some in found for column in some], dtype=np.int64)
         ones = np.ones(len(flat), dtype=np.float32)
-        matrices.append(csr_matrix((ones, flat, starts), shape=(len(found), max(1, len(columns)))))
-    return matrices[0], matrices[1]
+        made.append(csr_matrix((ones, flat, starts), shape=(len(found), max(1, len(columns)))))
+    return made[0], made[1]
 
 
 def _jaccard(one: Any, two: Any) -> Doubles:
@@ -245,6 +250,13 @@ def _divergences(left: _TextSet, right: _TextSet, settings: Comparing) -> list[S
     rng = np.random.default_rng([settings.seed, 2])
     every = sorted({word for side in (left, right) for words in side.words for word in words})
     vocabulary = {word: i for i, word in enumerate(every)}
+
+    def counts(side: _TextSet, chosen: npt.NDArray[np.int64]) -> Doubles:
+        found = np.zeros(len(vocabulary))
+        for word, number in Counter(word for i in chosen.tolist() for word in side.words[i]).items():
+            found[vocabulary[word]] = number
+        return found
+
     documents, found = np.unique(left.codes), []
     for _ in range(settings.halves):
         mine = rng.permutation(documents)[: len(documents) // 2]
@@ -253,11 +265,9 @@ def _divergences(left: _TextSet, right: _TextSet, settings: Comparing) -> list[S
         elsewhere = ~np.isin(right.codes, mine)
         other = rng.permutation(np.flatnonzero(elsewhere if elsewhere.any() else ~elsewhere))
         size = min(*map(len, halves), len(other))
-        p, same = (_counts(left, half[:size], vocabulary) for half in halves)
-        foreign = _counts(right, other[:size], vocabulary)
-        found.append((js_divergence(p, same), js_divergence(p, foreign)))
+        p, same = (counts(left, half[:size]) for half in halves)
+        found.append((js_divergence(p, same), js_divergence(p, counts(right, other[:size]))))
     values = np.array(found)
-    words = "Difference of the words of two sets of texts as a whole"
     rows = []
     for name, scaled, how in (
         ("JS divergence", values, "base 2"),
@@ -267,13 +277,6 @@ def _divergences(left: _TextSet, right: _TextSet, settings: Comparing) -> list[S
             Estimate(float(column.mean()), *map(float, np.quantile(column, (0.025, 0.975))))
             for column in scaled.T
         )
-        meaning = f"{words} ({how}); lower is more alike. The interval is that of the random halves."
-        rows.append(Similarity(name, inside, across, meaning))
+        meaning = f"Difference of the words of two sets of texts as a whole ({how}); lower is more alike."
+        rows.append(Similarity(name, inside, across, f"{meaning} The interval is that of the random halves."))
     return rows
-
-
-def _counts(side: _TextSet, chosen: npt.NDArray[np.int64], vocabulary: dict[str, int]) -> Doubles:
-    counts = np.zeros(len(vocabulary))
-    for word, number in Counter(word for i in chosen.tolist() for word in side.words[i]).items():
-        counts[vocabulary[word]] = number
-    return counts

@@ -1,0 +1,65 @@
+"""Numbers in words, one example of each kind a line."""
+
+import math
+
+import pytest
+
+from pretrace.report import facts, wording
+from pretrace.types import Estimate, Lean
+
+WIDE, NARROW, POINT = Estimate(0.7, 0.65, 0.75), Estimate(0.04123, 0.0262, 0.0563), Estimate(1.0, 1.0, 1.0)
+LEANS = [Lean("mail", 1, "m", 0.03), Lean("code", 1, "m", 0.04)]
+LEANT = "larger than any of the 2 leans that were measured on innocent models"
+UNSEEN = {"models": {"target": {"unseen": "The model answered from afar."}, "reference": {}}}
+SERVED = ("writer", (("served at", False), ("https://host/v1", True), ("its weights are not known", False)))
+FIGURES = {"effective_pieces": 487.21931, "rejections": 12345, "found": {"whole": 3}, "p_of_sibling": 0.52571}
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (wording.fixed(-0.12345), "−0.123"),
+        (wording.percent(0.1234), "12.3%"),
+        (wording.count(12345), "12,345"),
+        (wording.first_of(["a", "b"], 5), "a, b and 3 more"),
+        (wording.first_of(["a"], 1), "a"),
+        (wording.interval(WIDE), "[0.650, 0.750]"),
+        (wording.interval(POINT), ""),
+        (wording.bracketed(WIDE), "0.700 [0.65, 0.75]"),
+        ([wording.one_in(p) for p in (0.004, 0.9, 0.0)], ["1 in 250", "", ""]),
+        ([wording.perplexity(p) for p in (-2.0, -math.inf)], ["7.389", "beyond measure"]),
+        ([wording.often(p) for p in (0.0002, 0.28)], ["about 1 of 5,000", "about 3 of 10"]),
+        ([wording.often(p) for p in (0.5, 1.0)], ["about half of all", "nearly all"]),
+        ([wording.share(p) for p in (0.05, 0.001)], ["5%", "0.1%"]),
+        ([wording.figure(NARROW), wording.figure(Estimate(12.345, 12.345, 12.345))], ["0.041", "12.3"]),
+        ([wording.spread(NARROW), wording.spread(POINT)], ["[0.026, 0.056]", ""]),
+        ([wording.effect(NARROW), wording.effect(None)], [("0.041", "[0.026, 0.056]"), ("–", "")]),
+        (wording.cases(0.94), "about 94 of 100 cases"),
+        (wording.cases(0.999), "more than 99 of 100 cases"),
+        (wording.cases(0.001), "fewer than 1 of 100 cases"),
+        (wording.case_spread(Estimate(0.94, 0.9, 0.97)), "95% interval 90 to 97 of 100"),
+        (wording.beside_leans(LEANS, Estimate(0.02, 0.01, 0.03), 0.04), LEANT),
+        ([wording.duration(s) for s in (1.44, 52.3)], ["1.4 s", "52 s"]),
+        ([wording.duration(s) for s in (412.4, 7384)], ["6 min 52 s", "2 h 3 min"]),
+        (wording.plain("Measure what it would have seen. [--power]"), "Measure what it would have seen."),
+        (
+            [wording.plain(s) for s in ("Test it. [pretrace ask]", "Wait [1, 2].")],
+            ["Test it.", "Wait [1, 2]."],
+        ),
+        (wording.after("Refused: they differ.", "Refused: "), "They differ."),
+        (wording.shortened("abcdefghij", 5), "abc…j"),
+        (
+            facts.rows({"lora": {"rank": 32}, "temperature": 1.0}),
+            [("lora.rank", "32"), ("temperature", "1.0")],
+        ),
+        (facts.rounded(FIGURES)[:2], [("effective pieces", "487.2"), ("rejections", "12,345")]),
+        (facts.rounded(FIGURES)[2:], [("found: whole", "3"), ("p of sibling", "0.53")]),
+        (facts.rows({"m": {"layers": [1, 2]}, "seed": 0}), [("m.layers", "1, 2"), ("seed", "0")]),
+        (facts.line({"auc": 0.512345, "folds": 5}), "auc 0.5123 · folds 5"),
+        (facts.served(UNSEEN), ["The model in question answered from afar."]),
+        (facts.model_as_served("chat:https://host/v1#writer", {"weights": "unknown"}), SERVED),
+        (facts.sentences({}), ()),
+    ],
+)
+def test_a_number_in_words(made, said):
+    assert made == said
