@@ -7,13 +7,11 @@ itself. So help, range, name and default of an option stand in one place, and a 
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import os
 import re
 import sys
-import tomllib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -21,14 +19,17 @@ from typing import Annotated, Any, NamedTuple, TypeVar, get_args, get_origin, ge
 
 from cyclopts import App, ArgumentCollection, Group, Parameter, Token
 
-from pretrace.cli import progress
 from pretrace.cli.answer import Answered, alone, deliver
+from pretrace.cli.config import options_in
 from pretrace.cli.streams import silenced
-from pretrace.errors import ExpressionError, OutputError, TextsError, regular
+from pretrace.errors import ExpressionError, OutputError
 from pretrace.registry import load_plugin
 from pretrace.settings import LARGEST, Option, check_ranges, option_of
 
+T = TypeVar("T")
 _QUOTED = re.compile(r"'([^']+)'|\"([^\"]+)\"")
+_KINDS = {int: "N", float: "X", Path: "PATH"}
+_panel = cache(Group.create_ordered)
 
 
 def check_outputs(given: Mapping[str, tuple[Option, Any]]) -> None:
@@ -73,127 +74,12 @@ def _paths(value: Any) -> Iterator[Path]:
             continue
 
 
-# What a shell completes in the values of options: names of scores.
-
-
 def complete_scores(context: Any) -> list[str]:
     """What a list of scores may go on with: the names that begin as its last one does."""
     from pretrace.scores import scores  # imports them all, and numpy
 
     before, comma, last = context.incomplete.rpartition(",")
     return [f"{before}{comma}{name}" for name in scores if name.startswith(last)]
-
-
-# Options from a TOML file (--config): a table for each command, or flat; what is given on the command line wins.
-#
-#     model = "smollm2"
-#     seed = 3
-#
-#     [audit]
-#     controls = "unpublished.jsonl"
-#     placebo = ["older", "oldest"]
-#     no-cache = true
-
-
-CONFIG = "config"
-OPTION = Option(
-    "A TOML file with options by their names: a table for each command, or flat. What is given here wins.",
-    panel="Output",
-    path="in",
-)
-
-
-def read_config(app: App, words: Sequence[str], arguments: ArgumentCollection) -> None:
-    """Give the options that were not given the values that the file of --config has for them."""
-    known = {one.field_info.name: one for one in arguments}
-    if CONFIG not in known or not known[CONFIG].tokens:
-        return
-    run: Any = app.default_command
-    path, commands = Path(known[CONFIG].tokens[0].value), {run.words, *app.app_stack.current_frame[0]}
-    for name, values in options_in(path, run.words, run.declared, commands).items():
-        if not known[name].tokens:
-            flag = run.declared[name].flag
-            known[name].tokens = [
-                Token(keyword=flag, value=value, source=str(path), index=i) for i, value in enumerate(values)
-            ]
-
-
-def options_in(
-    path: Path, command: str, declared: Mapping[str, CliOption], known: Collection[str]
-) -> dict[str, Any]:
-    """Read what the file gives for the options of a command, by their names, each as words that could be typed.
-    TextsError where it cannot be read, ExpressionError for a name that nothing has (`known` are the tables that a file
-    may have) and for a value of the wrong kind."""
-    written = _read(path)
-    for name, value in written.items():
-        if isinstance(value, dict) and name not in known:
-            raise ExpressionError(f"{path}: there is no command {name!r}{_nearest(name, known)}.")
-    flat = {name: value for name, value in written.items() if not isinstance(value, dict)}
-    own = written
-    for word in command.split():
-        own = own.get(word, {})
-        if not isinstance(own, dict):
-            raise ExpressionError(f"{path}: {word!r} is a command, so it is a table: [{command}].")
-    shown = {one.replace("_", "-"): one for one in declared if one != CONFIG}
-    found = {}
-    for option, value in (flat | own).items():
-        name = option.replace("_", "-")
-        if name not in shown:
-            raise ExpressionError(f"{path}: there is no option {option!r}{_nearest(name, shown)}.")
-        found[shown[name]] = _written(f"{path}: {option}", value, declared[shown[name]])
-    return found
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(regular(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not valid UTF-8"
-        raise TextsError(f"--config {path} cannot be read: {reason}.") from None
-    except ValueError as error:
-        raise TextsError(f"--config {path} is not valid TOML: {error}.") from None
-    except RecursionError:
-        raise TextsError(
-            f"--config {path} is nested too deeply: an option has one value, or a list."
-        ) from None
-
-
-def _written(where: str, value: Any, leaf: CliOption) -> list[str]:
-    """A value as the words that would be typed for it."""
-    several = get_origin(leaf.hint) is tuple
-    if leaf.hint is bool:
-        if not isinstance(value, bool):
-            raise ExpressionError(f"{where} is true or false, found {value!r}.")
-        return [str(value).lower()]
-    if isinstance(value, list) and several and not any(isinstance(one, dict | list) for one in value):
-        words = list(map(str, value))
-        return [",".join(words)] if leaf.option.read else words
-    if isinstance(value, dict | list | bool):
-        wanted = "one value or a list of them" if several and not leaf.option.read else "one value"
-        raise ExpressionError(f"{where} takes {wanted}, found {value!r}.")
-    return [str(value)]
-
-
-def _nearest(name: str, known: Collection[str]) -> str:
-    near = difflib.get_close_matches(name, list(known), n=1)
-    return f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(sorted(known))}"
-
-
-T = TypeVar("T")
-_KINDS = {int: "N", float: "X", Path: "PATH"}
-PLUGIN, JSON, QUIET = "plugin", "json", "quiet"
-_PLUGIN = Option(
-    "A Python file that adds scores, corpora or models; give it more than once for several.", path="in"
-)
-_EVERYWHERE = {
-    JSON: Option(
-        "Print the answer as one JSON document on standard output, and nothing else.", panel="Output"
-    ),
-    QUIET: Option("No progress and no notes on standard error; errors are still said.", panel="Output"),
-}
-"""Options of every command."""
-_UNRECORDED = {*_EVERYWHERE, CONFIG}
-"""What changes how options are given and answers printed, but not what is found: no result records it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,9 +97,6 @@ class RawOptions(dict[str, Any]):
 
 class ForwardedFlags(tuple[str, ...]):
     """A command that has a parameter of this type hands on to another what every command takes, and lets it print."""
-
-
-_panel = cache(Group.create_ordered)
 
 
 class CliOption(NamedTuple):
@@ -274,73 +157,160 @@ def _range(own: Option) -> str:
     return f" [at most {own.most}]" if own.least is None else f" [{own.least} to {own.most}]"
 
 
-def command_of(function: Callable[..., Answered], words: str, *, plugins: bool = True) -> App:
-    """Make a command of a function: it is given its settings, what it answers is printed, and the code of that comes
-    back.
+# What every command takes is declared once, of the program: cyclopts shows and completes it for each.
 
-    With `plugins`, files named by --plugin are imported before any settings are made. `words` are what is typed.
-    """
+
+PLUGIN, JSON, QUIET, CONFIG = "plugin", "json", "quiet", "config"
+_EVERY = "Every command"
+EVERYWHERE = {
+    one.name: one
+    for one in (
+        CliOption(
+            PLUGIN,
+            Option(
+                "A Python file that adds scores, corpora or models; give it more than once for several.",
+                panel=_EVERY,
+                path="in",
+            ),
+            tuple[Path, ...],
+            (),
+        ),
+        CliOption(
+            JSON,
+            Option(
+                "Print the answer as one JSON document on standard output, and nothing else.", panel=_EVERY
+            ),
+            bool,
+            False,
+        ),
+        CliOption(
+            QUIET,
+            Option("No progress and no notes on standard error; errors are still said.", panel=_EVERY),
+            bool,
+            False,
+        ),
+        CliOption(
+            CONFIG,
+            Option(
+                "A TOML file with options by their names: a table for each command, or flat. What is given here wins.",
+                panel=_EVERY,
+                path="in",
+            ),
+            Path | None,
+            None,
+        ),
+    )
+}
+"""The options of every command."""
+Everywhere = dict[str, Any]
+"""Their values by name."""
+HELP_FLAGS = ["--help", "-h", "--help-all"]
+
+
+def with_launcher(line: App, without_plugins: frozenset[str] = frozenset()) -> App:
+    """The app that takes the options of every command, before or behind those of the command, and calls `line`;
+    ExpressionError for a plug-in given to a command `without_plugins`."""
+    hidden = "--help-all" not in sys.argv
+    tokens = inspect.Parameter(
+        "tokens",
+        inspect.Parameter.VAR_POSITIONAL,
+        annotation=Annotated[str, Parameter(show=False, allow_leading_hyphen=True)],
+    )
+    own = [leaf.parameter(short=hidden) for leaf in EVERYWHERE.values()]
+
+    def launch(*tokens: str, **named: Any) -> Any:
+        every = {name: named.get(name, leaf.default) for name, leaf in EVERYWHERE.items()}
+        run: Any = line.parse_commands(tokens)[1][-1].default_command
+        words, declared = getattr(run, "words", ""), getattr(run, "declared", {})
+        if every[CONFIG]:
+            known = {name: leaf for name, leaf in (EVERYWHERE | declared).items() if name != CONFIG}
+            found = options_in(every[CONFIG], words, known, {words, *line})
+            every[PLUGIN] = every[PLUGIN] or tuple(map(Path, found.pop(PLUGIN, ())))
+            for name in (JSON, QUIET):
+                every[name] = every[name] or found.pop(name, []) == ["true"]
+            line.config = (_FileOptions(str(every[CONFIG]), found),)
+        if every[PLUGIN] and words in without_plugins:
+            raise ExpressionError(f"pretrace {words} takes no --plugin.")
+        call, bound, ignored = line.parse_args(tokens)
+        return call(*bound.args, **bound.kwargs, **dict.fromkeys(ignored, every))
+
+    launch.__signature__ = inspect.Signature([tokens, *own])  # type: ignore[attr-defined]
+    launch.__annotations__ = {one.name: one.annotation for one in (tokens, *own)}
+    line.meta.default(launch)
+    line.meta.suppress_keyboard_interrupt = line.suppress_keyboard_interrupt
+    return line.meta
+
+
+class _FileOptions(NamedTuple):
+    """What the file of --config at `path` has for the options of the command, by name."""
+
+    path: str
+    values: Mapping[str, list[str]]
+
+    def __call__(self, app: App, words: tuple[str, ...], arguments: ArgumentCollection) -> None:
+        """Give it to the options that were not given."""
+        known = {one.field_info.name: one for one in arguments}
+        for name, values in self.values.items():
+            if not known[name].tokens:
+                known[name].tokens = [
+                    Token(keyword=known[name].name, value=value, source=self.path, index=i)
+                    for i, value in enumerate(values)
+                ]
+
+
+# A command.
+
+
+def command_of(function: Callable[..., Answered], words: str) -> App:
+    """Make a command of a function: it is given its settings, what it answers is printed, and the code of that comes
+    back. Files named by --plugin are imported before any settings are made. `words` are what is typed."""
     hints = get_type_hints(function, include_extras=True)
-    declared = declare_options(function, plugins=plugins)
+    declared = declare_options(function)
     forwards = ForwardedFlags in hints.values()
-    essential = any(leaf.option.essential for leaf in declared.values())
-    short = essential and not {"--help", "-h"}.isdisjoint(sys.argv) and "--help-all" not in sys.argv
-    parameters = sorted((leaf.parameter(short=short) for leaf in declared.values()), key=lambda one: one.kind)
+    asked = not set(HELP_FLAGS[:2]).isdisjoint(sys.argv) and HELP_FLAGS[2] not in sys.argv
+    short = asked and any(leaf.option.essential for leaf in declared.values())
+    parameters = [
+        *sorted((leaf.parameter(short=short) for leaf in declared.values()), key=lambda one: one.kind),
+        inspect.Parameter(
+            "every", inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[Everywhere, Parameter(parse=False)]
+        ),
+    ]
     signature = inspect.Signature(parameters)
 
     def run(*positional: Any, **named: Any) -> int:
+        from pretrace.cli import progress  # imports numpy, which help and completion do without
+
         bound = signature.bind(*positional, **named)
         bound.apply_defaults()
-        given = bound.arguments
-        for path in given.get(PLUGIN, ()):
+        given = bound.arguments | bound.arguments["every"]
+        for path in given[PLUGIN]:
             load_plugin(path)
-        check_outputs({name: (leaf.option, given[name]) for name, leaf in declared.items()})
+        check_outputs({name: (leaf.option, given[name]) for name, leaf in (declared | EVERYWHERE).items()})
         with silenced(given[QUIET]), progress.command(words):
             with alone(given[JSON] and not forwards):
-                built = {
-                    one: build_argument(one, hints[one], given, declared) for one in hints if one != "return"
-                }
-                answer = function(**_with_chat(built))
+                answer = function(**_arguments(hints, given, declared))
             return answer if forwards else deliver(answer, words, json=given[JSON])  # type: ignore[return-value]
 
     run.__signature__, run.__annotations__ = signature, {one.name: one.annotation for one in parameters}  # type: ignore[attr-defined]
     run.words, run.declared = words, declared  # type: ignore[attr-defined]
     run.__doc__ = " ".join((inspect.getdoc(function) or "").split())
-    more = sum(not leaf.option.essential for leaf in declared.values())
+    more = [*EVERYWHERE, *(name for name, leaf in declared.items() if short and not leaf.option.essential)]
     return App(
         name=words.split()[-1],
         default_command=run,
-        config=read_config,
-        help_flags=["--help", "-h", "--help-all"],
-        help_epilogue=f"pretrace {words} --help-all shows {more} more options." if short else None,
+        help_flags=HELP_FLAGS,
+        help_epilogue=f"pretrace {words} --help-all shows {len(more)} more options." if asked else None,
     )
 
 
-def _with_chat(built: dict[str, Any]) -> dict[str, Any]:
-    """The settings of a command, where --chat means the chat template of its model."""
-    source: Any = built.get("source")
-    target = built.get("target")
-    if not getattr(getattr(source, "columns", None), "chat", False):
-        return built
-    columns = replace(source.columns, chat_of=getattr(target, "model", None) or "")
-    return {**built, "source": replace(source, columns=columns)}
-
-
-def declare_options(function: Callable[..., Answered], *, plugins: bool = True) -> dict[str, CliOption]:
-    """The options of a command by name: its own, then those of every command."""
+def declare_options(function: Callable[..., Answered]) -> dict[str, CliOption]:
+    """The options of a command by name, without those of every command."""
     hints = get_type_hints(function, include_extras=True)
-    declared = {
+    return {
         leaf.name: leaf
         for name, parameter in inspect.signature(function).parameters.items()
         for leaf in _options_in(name, hints[name], parameter.default)
     }
-    if plugins:
-        declared[PLUGIN] = CliOption(PLUGIN, _PLUGIN, tuple[Path, ...], ())
-    for name, one in _EVERYWHERE.items():
-        declared.setdefault(name, CliOption(name, one, bool, False))
-    if any(leaf.option.essential for leaf in declared.values()):
-        declared[CONFIG] = CliOption(CONFIG, OPTION, Path | None, None)
-    return declared
 
 
 def _options_in(name: str, hint: Any, default: Any) -> Iterator[CliOption]:
@@ -359,19 +329,37 @@ def _options_in(name: str, hint: Any, default: Any) -> Iterator[CliOption]:
                 yield CliOption(_name(one, described), shown, inner, one.default)
 
 
+def arguments_of(function: Callable[..., Answered], options: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a command that is called from here with these options, by their names in Python; the others are
+    as if nobody had typed them. OutputError as from `check_outputs`."""
+    declared = declare_options(function)
+    given = {name: leaf.parameter(short=False).default for name, leaf in declared.items()} | dict(options)
+    check_outputs({name: (leaf.option, given[name]) for name, leaf in declared.items()})
+    every = {name: leaf.default for name, leaf in EVERYWHERE.items()}
+    return _arguments(get_type_hints(function, include_extras=True), given | every, declared)
+
+
+def _arguments(
+    hints: Mapping[str, Any], given: Mapping[str, Any], declared: Mapping[str, CliOption]
+) -> dict[str, Any]:
+    """The arguments of a command; --chat means the chat template of its model."""
+    built = {one: build_argument(one, hints[one], given, declared) for one in hints if one != "return"}
+    source: Any = built.get("source")
+    if getattr(getattr(source, "columns", None), "chat", False):
+        columns = replace(source.columns, chat_of=getattr(built.get("target"), "model", None) or "")
+        built["source"] = replace(source, columns=columns)
+    return built
+
+
 def build_argument(name: str, hint: Any, given: Mapping[str, Any], declared: Mapping[str, CliOption]) -> Any:
     """The argument for a parameter or field: settings, or the value of one option."""
     kind, extras = split_annotated(hint)
     if kind is ForwardedFlags:
-        return ForwardedFlags(f"--{one}" for one in _EVERYWHERE if given[one])
+        return ForwardedFlags(f"--{one}" for one in (JSON, QUIET) if given[one])
     if kind is RawOptions:
-        return RawOptions(
-            {
-                one: _recorded(given[one])
-                for one in declared
-                if given[one] is not None and one not in _UNRECORDED and (given[one] or one != PLUGIN)
-            }
-        )
+        plugins = {PLUGIN: given[PLUGIN]} if given[PLUGIN] else {}
+        own = {one: given[one] for one in declared if given[one] is not None}
+        return RawOptions({one: _recorded(value) for one, value in (own | plugins).items()})
     if not is_dataclass(kind) or not isinstance(kind, type):
         return declared[name].value(given[name])
     built = kind(
@@ -384,16 +372,6 @@ def build_argument(name: str, hint: Any, given: Mapping[str, Any], declared: Map
     )
     check_ranges(built)
     return built
-
-
-def arguments_of(function: Callable[..., Answered], options: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a command that is called from here with these options, by their names in Python; the others are
-    as if nobody had typed them. OutputError as from `check_outputs`."""
-    hints = get_type_hints(function, include_extras=True)
-    declared = declare_options(function)
-    given = {name: leaf.parameter(short=False).default for name, leaf in declared.items()} | dict(options)
-    check_outputs({name: (leaf.option, given[name]) for name, leaf in declared.items()})
-    return {one: build_argument(one, hints[one], given, declared) for one in hints if one != "return"}
 
 
 def _fields(kind: Any, only: Only | None) -> Iterator[tuple[Field[Any], Option | None, Any]]:
