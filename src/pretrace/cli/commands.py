@@ -17,7 +17,7 @@ from cyclopts import App, Group
 
 from pretrace import __version__, plugins
 from pretrace.cli.answer import printer
-from pretrace.cli.options import CONFIG, EVERYWHERE, HELP_FLAGS, CliOption, command_of, with_launcher
+from pretrace.cli.options import EVERYWHERE, HELP_FLAGS, CliOption, command_of, with_launcher
 from pretrace.errors import ExpressionError
 
 _COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
@@ -161,7 +161,7 @@ def app(only: str = "") -> App:
 def call(words: Sequence[str]) -> int:
     """Carry out a command line here; its exit code."""
     words = list(words)
-    others = any(word.startswith(f"--{CONFIG}") for word in words)  # whose tables may be in the file
+    others = any(word.startswith("--config") for word in words)  # whose tables may be in the file
     line = app("" if others else words[0])
     run: Any = line.parse_commands(words)[1]
     for one in (one for one in run if hasattr(one.default_command, "declared")):

@@ -11,9 +11,9 @@ import inspect
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
@@ -24,12 +24,13 @@ from pretrace.cli.config import options_in
 from pretrace.cli.streams import silenced
 from pretrace.errors import ExpressionError, OutputError
 from pretrace.registry import load_plugin
-from pretrace.settings import LARGEST, Option, check_ranges, option_of
+from pretrace.settings import LARGEST, Option, check_ranges, option, option_of
 
 T = TypeVar("T")
 _QUOTED = re.compile(r"'([^']+)'|\"([^\"]+)\"")
 _KINDS = {int: "N", float: "X", Path: "PATH"}
 _panel = cache(Group.create_ordered)
+_GIVEN = "every"
 
 
 def check_outputs(given: Mapping[str, tuple[Option, Any]]) -> None:
@@ -160,76 +161,58 @@ def _range(own: Option) -> str:
 # What every command takes is declared once, of the program: cyclopts shows and completes it for each.
 
 
-PLUGIN, JSON, QUIET, CONFIG = "plugin", "json", "quiet", "config"
 _EVERY = "Every command"
-EVERYWHERE = {
-    one.name: one
-    for one in (
-        CliOption(
-            PLUGIN,
-            Option(
-                "A Python file that adds scores, corpora or models; give it more than once for several.",
-                panel=_EVERY,
-                path="in",
-            ),
-            tuple[Path, ...],
-            (),
-        ),
-        CliOption(
-            JSON,
-            Option(
-                "Print the answer as one JSON document on standard output, and nothing else.", panel=_EVERY
-            ),
-            bool,
-            False,
-        ),
-        CliOption(
-            QUIET,
-            Option("No progress and no notes on standard error; errors are still said.", panel=_EVERY),
-            bool,
-            False,
-        ),
-        CliOption(
-            CONFIG,
-            Option(
-                "A TOML file with options by their names: a table for each command, or flat. What is given here wins.",
-                panel=_EVERY,
-                path="in",
-            ),
-            Path | None,
-            None,
-        ),
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Everywhere:
+    """The options of every command."""
+
+    plugin: tuple[Path, ...] = option(
+        (),
+        "A Python file that adds scores, corpora or models; give it more than once for several.",
+        panel=_EVERY,
+        path="in",
     )
-}
-"""The options of every command."""
-Everywhere = dict[str, Any]
-"""Their values by name."""
+    json: bool = option(
+        False, "Print the answer as one JSON document on standard output, and nothing else.", panel=_EVERY
+    )
+    quiet: bool = option(
+        False, "No progress and no notes on standard error; errors are still said.", panel=_EVERY
+    )
+    config: Path | None = option(
+        None,
+        "A TOML file with options by their names: a table for each command, or flat. What is given here wins.",
+        panel=_EVERY,
+        path="in",
+    )
+
+
 HELP_FLAGS = ["--help", "-h", "--help-all"]
 
 
-def with_launcher(line: App, without_plugins: frozenset[str] = frozenset()) -> App:
+def with_launcher(line: App, without_plugins: Collection[str] = ()) -> App:
     """The app that takes the options of every command, before or behind those of the command, and calls `line`;
     ExpressionError for a plug-in given to a command `without_plugins`."""
-    hidden = "--help-all" not in sys.argv
     tokens = inspect.Parameter(
         "tokens",
         inspect.Parameter.VAR_POSITIONAL,
         annotation=Annotated[str, Parameter(show=False, allow_leading_hyphen=True)],
     )
-    own = [leaf.parameter(short=hidden) for leaf in EVERYWHERE.values()]
+    own = [leaf.parameter(short="--help-all" not in sys.argv) for leaf in EVERYWHERE.values()]
 
     def launch(*tokens: str, **named: Any) -> Any:
-        every = {name: named.get(name, leaf.default) for name, leaf in EVERYWHERE.items()}
+        every = Everywhere(**named)
         run: Any = line.parse_commands(tokens)[1][-1].default_command
         words, declared = getattr(run, "words", ""), getattr(run, "declared", {})
-        if every[CONFIG]:
-            known = {name: leaf for name, leaf in (EVERYWHERE | declared).items() if name != CONFIG}
-            found = options_in(every[CONFIG], words, known, {words, *line})
-            every[PLUGIN] = every[PLUGIN] or tuple(map(Path, found.pop(PLUGIN, ())))
-            for name in (JSON, QUIET):
-                every[name] = every[name] or found.pop(name, []) == ["true"]
-            line.config = (_FileOptions(str(every[CONFIG]), found),)
-        if every[PLUGIN] and words in without_plugins:
+        if every.config:
+            known = {name: leaf for name, leaf in (EVERYWHERE | declared).items() if name != "config"}
+            found = options_in(every.config, words, known, {words, *line})
+            plugin = every.plugin or tuple(map(Path, found.pop("plugin", ())))
+            flags = {one: getattr(every, one) or found.pop(one, []) == ["true"] for one in ("json", "quiet")}
+            every = replace(every, plugin=plugin, **flags)
+            line.config = (partial(_fill, str(every.config), found),)
+        if every.plugin and words in without_plugins:
             raise ExpressionError(f"pretrace {words} takes no --plugin.")
         call, bound, ignored = line.parse_args(tokens)
         return call(*bound.args, **bound.kwargs, **dict.fromkeys(ignored, every))
@@ -241,21 +224,18 @@ def with_launcher(line: App, without_plugins: frozenset[str] = frozenset()) -> A
     return line.meta
 
 
-class _FileOptions(NamedTuple):
-    """What the file of --config at `path` has for the options of the command, by name."""
-
-    path: str
-    values: Mapping[str, list[str]]
-
-    def __call__(self, app: App, words: tuple[str, ...], arguments: ArgumentCollection) -> None:
-        """Give it to the options that were not given."""
-        known = {one.field_info.name: one for one in arguments}
-        for name, values in self.values.items():
-            if not known[name].tokens:
-                known[name].tokens = [
-                    Token(keyword=known[name].name, value=value, source=self.path, index=i)
-                    for i, value in enumerate(values)
-                ]
+def _fill(
+    path: str,
+    written: Mapping[str, list[str]],
+    app: App,
+    words: tuple[str, ...],
+    arguments: ArgumentCollection,
+) -> None:
+    """Give what is `written` in a file to the options that were not given."""
+    for one in arguments:
+        if not one.tokens:
+            values = enumerate(written.get(one.field_info.name, ()))
+            one.tokens = [Token(keyword=one.name, value=value, source=path, index=i) for i, value in values]
 
 
 # A command.
@@ -269,29 +249,23 @@ def command_of(function: Callable[..., Answered], words: str) -> App:
     forwards = ForwardedFlags in hints.values()
     asked = not set(HELP_FLAGS[:2]).isdisjoint(sys.argv) and HELP_FLAGS[2] not in sys.argv
     short = asked and any(leaf.option.essential for leaf in declared.values())
-    parameters = [
-        *sorted((leaf.parameter(short=short) for leaf in declared.values()), key=lambda one: one.kind),
-        inspect.Parameter(
-            "every", inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[Everywhere, Parameter(parse=False)]
-        ),
-    ]
-    signature = inspect.Signature(parameters)
+    own = sorted((leaf.parameter(short=short) for leaf in declared.values()), key=lambda one: one.kind)
+    handed = Annotated[Everywhere, Parameter(parse=False)]
+    parameters = [*own, inspect.Parameter(_GIVEN, inspect.Parameter.KEYWORD_ONLY, annotation=handed)]
 
-    def run(*positional: Any, **named: Any) -> int:
+    def run(*positional: Any, every: Everywhere, **named: Any) -> int:
         from pretrace.cli import progress  # imports numpy, which help and completion do without
 
-        bound = signature.bind(*positional, **named)
-        bound.apply_defaults()
-        given = bound.arguments | bound.arguments["every"]
-        for path in given[PLUGIN]:
+        given = inspect.Signature(own).bind(*positional, **named).arguments
+        for path in every.plugin:
             load_plugin(path)
-        check_outputs({name: (leaf.option, given[name]) for name, leaf in (declared | EVERYWHERE).items()})
-        with silenced(given[QUIET]), progress.command(words):
-            with alone(given[JSON] and not forwards):
-                answer = function(**_arguments(hints, given, declared))
-            return answer if forwards else deliver(answer, words, json=given[JSON])  # type: ignore[return-value]
+        with silenced(every.quiet), progress.command(words):
+            with alone(every.json and not forwards):
+                answer = function(**arguments_of(function, given, every))
+            return answer if forwards else deliver(answer, words, json=every.json)  # type: ignore[return-value]
 
-    run.__signature__, run.__annotations__ = signature, {one.name: one.annotation for one in parameters}  # type: ignore[attr-defined]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in parameters}
     run.words, run.declared = words, declared  # type: ignore[attr-defined]
     run.__doc__ = " ".join((inspect.getdoc(function) or "").split())
     more = [*EVERYWHERE, *(name for name, leaf in declared.items() if short and not leaf.option.essential)]
@@ -329,21 +303,26 @@ def _options_in(name: str, hint: Any, default: Any) -> Iterator[CliOption]:
                 yield CliOption(_name(one, described), shown, inner, one.default)
 
 
-def arguments_of(function: Callable[..., Answered], options: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a command that is called from here with these options, by their names in Python; the others are
-    as if nobody had typed them. OutputError as from `check_outputs`."""
-    declared = declare_options(function)
-    given = {name: leaf.parameter(short=False).default for name, leaf in declared.items()} | dict(options)
-    check_outputs({name: (leaf.option, given[name]) for name, leaf in declared.items()})
-    every = {name: leaf.default for name, leaf in EVERYWHERE.items()}
-    return _arguments(get_type_hints(function, include_extras=True), given | every, declared)
-
-
-def _arguments(
-    hints: Mapping[str, Any], given: Mapping[str, Any], declared: Mapping[str, CliOption]
+def arguments_of(
+    function: Callable[..., Answered], options: Mapping[str, Any], every: Everywhere | None = None
 ) -> dict[str, Any]:
-    """The arguments of a command; --chat means the chat template of its model."""
-    built = {one: build_argument(one, hints[one], given, declared) for one in hints if one != "return"}
+    """The arguments of a command with these options, by their names in Python; the others are as if nobody had typed
+    them, and --chat means the chat template of the model in question. OutputError as from `check_outputs`."""
+    every, declared = every or Everywhere(), declare_options(function)
+    given = {name: leaf.parameter(short=False).default for name, leaf in declared.items()} | dict(options)
+    leaves = {**declared, "plugin": EVERYWHERE["plugin"], "config": EVERYWHERE["config"]}
+    written = {**given, "plugin": every.plugin, "config": every.config}
+    check_outputs({name: (leaf.option, written[name]) for name, leaf in leaves.items()})
+    hints = get_type_hints(function, include_extras=True)
+    built = {
+        one: ForwardedFlags(f"--{flag}" for flag in ("json", "quiet") if getattr(every, flag))
+        if hint is ForwardedFlags
+        else RawOptions(_recorded(given | ({"plugin": every.plugin} if every.plugin else {})))
+        if hint is RawOptions
+        else build_argument(one, hint, given, declared)
+        for one, hint in hints.items()
+        if one != "return"
+    }
     source: Any = built.get("source")
     if getattr(getattr(source, "columns", None), "chat", False):
         columns = replace(source.columns, chat_of=getattr(built.get("target"), "model", None) or "")
@@ -354,12 +333,6 @@ def _arguments(
 def build_argument(name: str, hint: Any, given: Mapping[str, Any], declared: Mapping[str, CliOption]) -> Any:
     """The argument for a parameter or field: settings, or the value of one option."""
     kind, extras = split_annotated(hint)
-    if kind is ForwardedFlags:
-        return ForwardedFlags(f"--{one}" for one in (JSON, QUIET) if given[one])
-    if kind is RawOptions:
-        plugins = {PLUGIN: given[PLUGIN]} if given[PLUGIN] else {}
-        own = {one: given[one] for one in declared if given[one] is not None}
-        return RawOptions({one: _recorded(value) for one, value in (own | plugins).items()})
     if not is_dataclass(kind) or not isinstance(kind, type):
         return declared[name].value(given[name])
     built = kind(
@@ -401,6 +374,12 @@ def split_annotated(hint: Any) -> tuple[Any, tuple[Any, ...]]:
 
 
 def _recorded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _recorded(one) for name, one in value.items() if one is not None}
     if isinstance(value, list | tuple):
         return [_recorded(one) for one in value]
     return str(value) if isinstance(value, Path) else value
+
+
+EVERYWHERE = {leaf.name: leaf for leaf in _options_in(_GIVEN, Everywhere, MISSING)}
+"""The options of every command, by name."""
