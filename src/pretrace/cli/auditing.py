@@ -10,9 +10,9 @@ from typing import Annotated, Any, Literal
 from pretrace.backends import open_model
 from pretrace.backends.loading import device_of
 from pretrace.backends.settings import ModelSettings
-from pretrace.cli.answer import Reply, printer
+from pretrace.cli.answer import Reply, lines, printer
 from pretrace.cli.options import Only, RawOptions
-from pretrace.cli.printing import foreseen, shown
+from pretrace.cli.printing import described, foreseen
 from pretrace.cli.progress import Stages, announce_training
 from pretrace.cli.streams import quiet
 from pretrace.cli.verdicts import FoundInputs, finished, found_of, opened, with_command, with_found
@@ -180,7 +180,7 @@ class _PlanShown(Stages):
     def planned(self, plan: AuditPlan, /) -> None:
         """What the audit can answer, and what it will cost."""
         if not quiet():
-            shown(plan, printer(stderr=True))
+            lines(*described(plan))(printer(stderr=True))
 
 
 def completed(settings: AuditSettings, inputs: AuditOptions) -> AuditSettings:

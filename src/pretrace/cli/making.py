@@ -15,7 +15,7 @@ from pretrace.backends.settings import WEIGHTS, ModelSettings
 from pretrace.cli.answer import PlainText, Reply, lines, printer
 from pretrace.cli.options import Only
 from pretrace.cli.printing import measured, preview
-from pretrace.cli.progress import CountedBytes, shown, trained, watched
+from pretrace.cli.progress import counted, trained, watched
 from pretrace.corpora import Columns, open_corpus, stream_texts
 from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError, MissingPackageError, OutputError
@@ -158,7 +158,7 @@ def count(
     tokens = open_tokenizer(target.model, **asdict(opening))
     checkpoint = None if "-" in corpora else out.with_name(f".{out.name}.counting")
     engine = replace(engine, workers=settings.workers if engine.on_ray else 0)
-    with spread_on_cluster(engine) as elsewhere, shown(CountedBytes()) as on_progress:
+    with spread_on_cluster(engine) as elsewhere, counted() as on_progress:
         table = make_table(
             texts,
             tokens.rust,
