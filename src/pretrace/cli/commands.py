@@ -98,12 +98,12 @@ def find_function(words: str) -> Any:
     return getattr(import_module(module), name)
 
 
-def made(words: str) -> App:
+def made(words: str) -> Any:
     """Import a command."""
     return command_of(find_function(words), words)
 
 
-def __getattr__(words: str) -> App:
+def __getattr__(words: str) -> Any:
     """A command as cyclopts looks it up when it is called: an attribute of this module."""
     if words not in _OWN and words not in places():
         raise AttributeError(words)

@@ -15,19 +15,16 @@ import difflib
 import tomllib
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_origin
+from typing import Any, get_origin
 
 from pretrace.errors import ExpressionError, TextsError, regular
 
-if TYPE_CHECKING:
-    from pretrace.cli.options import CliOption
-
 
 def options_in(
-    path: Path, command: str, declared: Mapping[str, CliOption], known: Collection[str]
+    path: Path, command: str, declared: Mapping[str, Any], known: Collection[str]
 ) -> dict[str, list[str]]:
-    """Read what the file gives for the options of a command, by their names, each as words that could be typed.
-    TextsError where it cannot be read, ExpressionError for a name that nothing has (`known` are the tables that a file
+    """Read what the file gives for the options of a command (`CliOption`), by their names, each as words that
+    could be typed. TextsError where it cannot be read, ExpressionError for a name that nothing has (`known` are the tables that a file
     may have) and for a value of the wrong kind."""
     written = _read(path)
     for name, value in written.items():
@@ -63,7 +60,7 @@ def _read(path: Path) -> dict[str, Any]:
         ) from None
 
 
-def _written(where: str, value: Any, leaf: CliOption) -> list[str]:
+def _written(where: str, value: Any, leaf: Any) -> list[str]:
     """A value as the words that would be typed for it."""
     several = get_origin(leaf.hint) is tuple
     if leaf.hint is bool:

@@ -209,7 +209,9 @@ def with_launcher(line: App, without_plugins: Collection[str] = ()) -> App:
             known = {name: leaf for name, leaf in (EVERYWHERE | declared).items() if name != "config"}
             found = options_in(every.config, words, known, {words, *line})
             plugin = every.plugin or tuple(map(Path, found.pop("plugin", ())))
-            flags = {one: getattr(every, one) or found.pop(one, []) == ["true"] for one in ("json", "quiet")}
+            flags: dict[str, Any] = {
+                one: getattr(every, one) or found.pop(one, []) == ["true"] for one in ("json", "quiet")
+            }
             every = replace(every, plugin=plugin, **flags)
             line.config = (partial(_fill, str(every.config), found),)
         if every.plugin and words in without_plugins:
