@@ -23,9 +23,9 @@ from pretrace.errors import ExpressionError, TextsError, regular
 def options_in(
     path: Path, command: str, declared: Mapping[str, Any], known: Collection[str]
 ) -> dict[str, list[str]]:
-    """Read what the file gives for the options of a command (`CliOption`), by their names, each as words that
-    could be typed. TextsError where it cannot be read, ExpressionError for a name that nothing has (`known` are the tables that a file
-    may have) and for a value of the wrong kind."""
+    """Read what the file gives for the options of a command (`CliOption`), by their names, each as words that could be
+    typed. TextsError where it cannot be read, ExpressionError for a name that nothing has (`known` are the tables that
+    a file may have) and for a value of the wrong kind."""
     written = _read(path)
     for name, value in written.items():
         if isinstance(value, dict) and name not in known:

@@ -18,6 +18,7 @@ from pretrace.cli.printing import measured, preview
 from pretrace.cli.progress import counted, trained, watched
 from pretrace.corpora import Columns, open_corpus, stream_texts
 from pretrace.corpora.opening import Source
+from pretrace.demo import plant_and_find, show_smollm2
 from pretrace.errors import ExpressionError, MissingPackageError, OutputError
 from pretrace.frequencies import Counting
 from pretrace.frequencies import count as make_table
@@ -180,8 +181,6 @@ def demo(
     drawn: _Seed,
 ) -> None:
     """Train a small model on half of a corpus, then tell that half from the other; at most 5 minutes."""
-    from pretrace.demo import plant_and_find, show_smollm2
-
     console = printer()
     for name, kind in (("model", PLANTED), ("planted", RUN), ("smollm2", RUN)):
         check_writable(out / name, kind)
