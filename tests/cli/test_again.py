@@ -108,5 +108,5 @@ def test_every_test_has_a_command_that_takes_its_options(test, tmp_path):
     command = _TESTS.get(test, test)
     leaves = options_of(command)
     positional = next(name for name, leaf in leaves.items() if leaf.option.metavar)
-    words = command_line(tmp_path, command, {positional: "x", "model": "m", "out": "o"}, leaves)
+    words = command_line(tmp_path, command, {positional: "x", "model": "m", "out": "o"})
     assert words == [*command.split(), "--model=m", "--out=o", "x"]

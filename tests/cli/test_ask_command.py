@@ -149,7 +149,7 @@ def test_short_texts_are_cut_into_shorter_snippets(call, tmp_path, model_folder)
     assert "--tokens 32" in out or "--tokens 16" in out
 
 
-@pytest.mark.parametrize("option", ["--model", "--before"])
+@pytest.mark.parametrize("option", ["--model", "--placebo"])
 def test_a_model_that_is_not_there_is_noticed_where_no_test_applies(call, tmp_path, model_folder, option):
     few = written(tmp_path / "few", 1, 2)
     models = {"--model": model_folder} | {option: tmp_path}

@@ -70,7 +70,7 @@ def test_only_the_named_fields_are_options() -> None:
     def command(settings: Annotated[AuditSettings, Only(("level",))]) -> None:
         """Nothing."""
 
-    assert set(declare_options(command)) == {"level", "plugin", "json", "quiet", "config"}
+    assert set(declare_options(command)) == {"level"}
 
 
 def test_the_help_lists_commands_by_question_on_one_screen(
@@ -181,8 +181,12 @@ def test_a_seed_out_of_range_is_one_line(command: str, seed: int, call: Call) ->
     assert said.count("\n") == 1
 
 
-def test_every_command_takes_json_and_quiet_and_most_take_plugins() -> None:
-    for name in places():
-        assert {"json", "quiet"} <= options_of(name).keys(), name
-    without = {name for name in places() if "plugin" not in options_of(name)}
-    assert without == {"runs report", "demo", "serve", "runs again", "cache info", "cache clear"}
+def test_every_command_takes_json_quiet_and_a_config_and_most_take_plugins(call: Call) -> None:
+    everywhere = {one.flag for one in options_of("").values()}
+    assert everywhere == {"--plugin", "--json", "--quiet", "--config"}
+    for words in (["audit"], ["runs", "report"], []):
+        assert all(flag in call(*words, "--help-all")[1] for flag in everywhere), words
+    for name in ("runs report", "demo", "serve", "runs again", "cache info", "cache clear"):
+        positional = ["X" for one in options_of(name).values() if one.option.metavar]
+        code, _, said = call(*name.split(), *positional, "--plugin", "mine.py")
+        assert (code, said) == (2, f"pretrace: pretrace {name} takes no --plugin.\n")

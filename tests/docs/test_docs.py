@@ -292,7 +292,7 @@ def test_blocks_are_of_a_known_kind(page):
 @pytest.mark.parametrize("page", DOCS, ids=lambda page: page.name)
 def test_options_exist(page):
     options = {"--version", "--help", "--help-all", "--install-completion"}
-    options |= {leaf.flag for words in places() for leaf in options_of(words).values()}
+    options |= {leaf.flag for words in ("", *places()) for leaf in options_of(words).values()}
     own = {"servers.md": SERVERS_OWN, "harnesses.md": HARNESSES_OWN, "ci.md": DOCKERS_OWN}
     options |= own.get(page.name, set())
     named = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", page.read_text(encoding="utf-8")))

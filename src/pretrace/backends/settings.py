@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from pretrace.errors import ModelError
@@ -83,6 +83,8 @@ class ModelSettings:
         return replace(self, **{name: getattr(usual, name) for name in given_for(self, whom) if name != but})
 
 
+WEIGHTS = tuple(one.name for one in fields(ModelSettings) if one.metadata["option"].only != "server")
+"""The options for weights that are opened here."""
 _ANY = ("dtype", "device", "trust_remote_code", "allow_pickle")
 """What holds for every model that a command opens, by the machine and by whom the one who asks trusts."""
 

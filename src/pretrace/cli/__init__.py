@@ -14,6 +14,7 @@ from types import FrameType
 
 from pretrace.cli.streams import note, note_end, prepare, say
 from pretrace.errors import PretraceError
+from pretrace.registry import plugin_fault
 
 __all__ = ["main"]
 
@@ -61,17 +62,17 @@ def _called(arguments: list[str]) -> tuple[int, str]:
     except BrokenPipeError:
         return _unheard()
     except SystemExit as error:
-        said = _plugin_fault(error) or "something that pretrace called ended the program"
+        said = plugin_fault(error) or "something that pretrace called ended the program"
         return (
             2,
             f"{said.rstrip('.')} (exit code {error.code}), before the work was done: nothing was written.",
         )
     except OSError as error:
-        return 2, _plugin_fault(
+        return 2, plugin_fault(
             error
         ) or f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}."
     except Exception as error:
-        fault = _plugin_fault(error)
+        fault = plugin_fault(error)
         if fault is None:
             raise
         return 2, fault
@@ -92,12 +93,6 @@ def _in_full(arguments: list[str], names: set[str]) -> list[str]:
     # Texts that are not there are for ask to tell of, where no command can have been meant.
     missing = arguments[1:2] in (["--model"], ["--corpus"]) and not difflib.get_close_matches(first, names)
     return ["ask", *arguments] if Path(first).exists() or missing else arguments
-
-
-def _plugin_fault(error: BaseException) -> str | None:
-    from pretrace.registry import plugin_fault  # not above: help and completion do without
-
-    return plugin_fault(error)
 
 
 @contextmanager

@@ -63,7 +63,7 @@ class _AskInputs:
         None,
         "Control documents: texts of the same kind and time that the model cannot have seen, such as unpublished ones.",
     )
-    before: str | None = input_option(
+    placebo: str | None = input_option(
         None, "A model that never saw the texts: an earlier checkpoint of the model in question, or its base."
     )
     corpus: tuple[str, ...] = input_option(
@@ -143,7 +143,7 @@ def ask(source: Source, inputs: _AskInputs) -> Reply:
     if not inputs.plan:
         _check_places(place, inputs)
     seen = look(source.texts, source.columns)
-    for model in filter(None, (inputs.model, inputs.before)):
+    for model in filter(None, (inputs.model, inputs.placebo)):
         check_model(model)
     controls = open_corpus(inputs.controls, source.columns.of_another) if inputs.controls else None
     advice = _advised(source, inputs, seen, controls)
@@ -210,9 +210,9 @@ def _steps(
 
 def _advised(source: Source, inputs: _AskInputs, seen: Seen, controls: Corpus | None) -> Advice:
     unseen = len({text.document for text in controls.texts}) if controls else 0
-    checkpoint = inputs.before is not None
+    checkpoint = inputs.placebo is not None
     has = situate(seen.situation, inputs.model or "", unseen=unseen, checkpoint=checkpoint)
-    given, earlier = inputs.controls or seen.names.controls, inputs.before or seen.names.earlier
+    given, earlier = inputs.controls or seen.names.controls, inputs.placebo or seen.names.earlier
     names = replace(seen.names, controls=given, earlier=earlier)
     return advise(has, source.texts, model=inputs.model or "MODEL", names=names)
 
@@ -287,32 +287,23 @@ def _step(
         if " --access text" in row.commands[0]:
             options["access"] = "text"
         own = (has, has.canaries) if name == "canaries" else (Situation(), has.documents)
-        if inputs.before:
-            options["placebo"] = (inputs.before,)
+        if inputs.placebo:
+            options["placebo"] = (inputs.placebo,)
         command = "mark canaries" if name == "canaries" else name
         return _AskStep(command, options, question, test, [chance(name, *own)])
-    if inputs.before:
-        options["placebo"] = (inputs.before,)
+    if inputs.placebo:
+        options["placebo"] = (inputs.placebo,)
     if not row.choice.accuses:  # an audit without control documents
         options["power"] = True
     planned = _planned(seen.corpus, controls, options)
     plan = planned.plan
     if plan.design is None:
-        return [plan.why, *(f"What would help: {_own_options(cure)}" for cure in plan.cures)]
+        return [plan.why, *(f"What would help: {cure}" for cure in plan.cures)]
     if planned.settings.snippets.tokens != AuditSettings().snippets.tokens:
         options["tokens"] = planned.settings.snippets.tokens
     took = "" if plan.seconds is None else f"about {duration(max(1, round(plan.seconds)))}, a guess."
     likely = planned.chance if row.choice.accuses else [sentence("ask.accuses_nobody")]
     return _AskStep("audit", options, question, test, likely, took, planned)
-
-
-def _own_options(cure: str) -> str:
-    """A cure with the options of this command, which names two things otherwise than the audit does.
-
-    >>> _own_options("Name a model that never saw the texts. [--placebo, --placebo-revision]")
-    'Name a model that never saw the texts. [--before]'
-    """
-    return cure.replace("[--placebo, --placebo-revision]", "[--before]")
 
 
 def _planned(texts: Corpus, controls: Corpus | None, options: Mapping[str, Any]) -> Audit:
@@ -370,6 +361,6 @@ def _print(found: Sequence[Reply], cannot: Sequence[str], console: Console) -> N
         if one.report:
             console.print(PlainText(f"Report: {one.report}"), soft_wrap=True)
         if one.code == CANNOT_ANSWER and one.verdict is not None:
-            lines(*map(_own_options, closing(one.verdict)))(console)
+            lines(*closing(one.verdict))(console)
     for line in cannot:
         console.print(PlainText(line), soft_wrap=True)

@@ -10,9 +10,9 @@ from typing import Annotated, Any, Literal
 from pretrace.backends import open_model
 from pretrace.backends.loading import device_of
 from pretrace.backends.settings import ModelSettings
-from pretrace.cli.answer import Reply, printer
+from pretrace.cli.answer import Reply, lines, printer
 from pretrace.cli.options import Only, RawOptions
-from pretrace.cli.printing import foreseen, shown
+from pretrace.cli.printing import described, foreseen
 from pretrace.cli.progress import Stages, announce_training
 from pretrace.cli.streams import quiet
 from pretrace.cli.verdicts import FoundInputs, finished, found_of, opened, with_command, with_found
@@ -28,7 +28,6 @@ from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models
 from pretrace.scoring.settings import Companions, EvaluationSettings, ModelsSettings, Target
 from pretrace.settings import like, option, requested_option, statements_of
-from pretrace.tuning.training import fastest_format
 from pretrace.types import COMPARED, AuditPlan, Backend, Corpus, DesignError
 from pretrace.verdicts.audit.audit import Audit
 from pretrace.verdicts.audit.settings import AUDIT, BESIDE, AuditSettings, exposures
@@ -181,7 +180,7 @@ class _PlanShown(Stages):
     def planned(self, plan: AuditPlan, /) -> None:
         """What the audit can answer, and what it will cost."""
         if not quiet():
-            shown(plan, printer(stderr=True))
+            lines(*described(plan))(printer(stderr=True))
 
 
 def completed(settings: AuditSettings, inputs: AuditOptions) -> AuditSettings:
@@ -204,7 +203,9 @@ def _generator(opening: ModelSettings, inputs: AuditOptions, *, needed: bool) ->
             )
         return None
     dtype = inputs.generator_dtype
-    if dtype == "auto":  # what is fastest on this processor
+    if dtype == "auto":
+        from pretrace.tuning.training import fastest_format  # imports torch, which --help does without
+
         dtype = fastest_format(device_of("auto").type)
     own = asdict(opening.for_another(dtype=dtype))
     try:

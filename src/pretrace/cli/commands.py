@@ -11,16 +11,14 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cyclopts import App, Group
 
 from pretrace import __version__, plugins
 from pretrace.cli.answer import printer
+from pretrace.cli.options import EVERYWHERE, HELP_FLAGS, CliOption, command_of, with_launcher
 from pretrace.errors import ExpressionError
-
-if TYPE_CHECKING:
-    from pretrace.cli.options import CliOption
 
 _COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Was it used?": {
@@ -70,23 +68,29 @@ _COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
 }
 """By question: where in this package a command of the core is made ("" for groups, and for what `plugins` has), and
 what the help says."""
-_WITHOUT_PLUGINS = {"runs report", "runs again", "demo", "serve", "cache info", "cache clear"}
+_WITHOUT_PLUGINS = frozenset({"runs report", "runs again", "demo", "serve", "cache info", "cache clear"})
 """Commands that take no --plugin."""
+_OWN = plugins.COMMANDS | {
+    words: f"pretrace.cli.{place}"
+    for rows in _COMMANDS.values()
+    for words, (place, _) in rows.items()
+    if place
+}
 
 
 @cache
 def places() -> dict[str, str]:
     """Where each command is made, by its words, in the order of the help; none is imported."""
-    others = plugins.COMMANDS | {one.name: one.value for one in entry_points(group="pretrace.commands")}
-    rows = [(words, place) for rows in _COMMANDS.values() for words, (place, _) in rows.items()]
-    own = {words: f"pretrace.cli.{place}" if place else others.get(words, "") for words, place in rows}
-    found = own | others | own  # in the order of ours, and nobody replaces one
-    return {words: place for words, place in found.items() if place}
+    found = {
+        one.name: one.value for one in entry_points(group="pretrace.commands")
+    } | _OWN  # nobody replaces one
+    ordered = [words for rows in _COMMANDS.values() for words in rows if words in found]
+    return {words: found[words] for words in dict.fromkeys([*ordered, *found])}
 
 
 def find_function(words: str) -> Any:
     """Import the function of a command; ExpressionError where no plug-in has it."""
-    module, _, name = places().get(words, "").partition(":")
+    module, _, name = (_OWN.get(words) or places().get(words, "")).partition(":")
     if not module or (
         module.startswith(f"{plugins.__name__}.") and find_spec(module.rpartition(".")[0]) is None
     ):
@@ -96,21 +100,22 @@ def find_function(words: str) -> Any:
 
 def made(words: str) -> Any:
     """Import a command."""
-    from pretrace.cli.options import command_of  # imports numpy, which help and completion do without
-
-    return command_of(find_function(words), words, plugins=words not in _WITHOUT_PLUGINS)
+    return command_of(find_function(words), words)
 
 
 def __getattr__(words: str) -> Any:
     """A command as cyclopts looks it up when it is called: an attribute of this module."""
-    if words not in places():
+    if words not in _OWN and words not in places():
         raise AttributeError(words)
     return made(words)
 
 
 def options_of(words: str) -> Mapping[str, CliOption]:
-    """The options of a command by name; none where there is no such command."""
-    return made(words).default_command.declared if words in places() else {}
+    """The options of a command by name, of every command for ""; none where there is no such command."""
+    if not words:
+        return EVERYWHERE
+    found: Any = made(words).default_command if words in places() else None
+    return found.declared if found else {}
 
 
 _PANELS = [Group(title, sort_key=i) for i, title in enumerate([*_COMMANDS, "Of other packages", "Options"])]
@@ -124,8 +129,8 @@ def _listed(words: str) -> dict[str, Any]:
     return {"help": places().get(words, ""), "group": None if " " in words else _PANELS[-2]}
 
 
-def app() -> App:
-    """The command line."""
+def app(only: str = "") -> App:
+    """The command line; with the commands alone that begin with the word `only`, where that is one of ours."""
     made = App(
         name="pretrace",
         help="Was this text, or this collection, in the data a language model was pretrained on?",
@@ -137,27 +142,33 @@ def app() -> App:
         verbose=False,
         suppress_keyboard_interrupt=False,
         help_format="plaintext",
+        help_flags=HELP_FLAGS,
     )
     made["--version"].group = made["--help"].group = _PANELS[-1]
     groups = {"": made}
-    for i, words in enumerate(places()):
+    own = {words: place for words, place in _OWN.items() if words.split()[0] == only}
+    for i, words in enumerate(own or places()):
         first, _, name = words.rpartition(" ")
         if first not in groups:
             groups[first] = App(name=first, sort_key=i, **_listed(first))
             made.command(groups[first])
         groups[first].command(f"{__name__}:{words}", name=name, sort_key=i, **_listed(words))
     made.register_install_completion_command(add_to_startup=False, group=_PANELS[-1])
+    with_launcher(made, _WITHOUT_PLUGINS)
     return made
 
 
 def call(words: Sequence[str]) -> int:
     """Carry out a command line here; its exit code."""
-    line, words = app(), list(words)
+    words = list(words)
+    others = any(word.startswith("--config") for word in words)  # whose tables may be in the file
+    line = app("" if others else words[0])
     run: Any = line.parse_commands(words)[1]
     for one in (one for one in run if hasattr(one.default_command, "declared")):
         one.help = one.default_command.__doc__  # all of it, where lists of commands have a line
-        valued = {leaf.flag for leaf in one.default_command.declared.values() if leaf.hint is not bool}
+        leaves = [*one.default_command.declared.values(), *EVERYWHERE.values()]
+        valued = {leaf.flag for leaf in leaves if leaf.hint is not bool}
         if "-" in words and words[words.index("-") - 1] not in valued and "--" not in words:
             words.remove("-")  # standard input, which would be taken for an option
             words += ["--", "-"]
-    return line(words) or 0
+    return line.meta(words) or 0

@@ -13,7 +13,8 @@ from rich.console import Console
 from rich.table import Table
 
 from pretrace.cli.answer import PlainText, Reply, plain_table
-from pretrace.cli.options import CliOption, ForwardedFlags
+from pretrace.cli.commands import call, options_of, places
+from pretrace.cli.options import EVERYWHERE, ForwardedFlags, Only
 from pretrace.cli.printing import measured
 from pretrace.cli.streams import note
 from pretrace.corpora import Columns
@@ -57,7 +58,7 @@ class _VerifyInputs:
     reference: str | None = _place("The labelled texts that detectors of a run were fitted on.")
     sealed: str | None = _place("The sealed file of `pretrace mark check`.")
     answers: str | None = _place("The answers of `pretrace mark check`.")
-    columns: Columns = field(default_factory=Columns)
+    columns: Annotated[Columns, Only(("text", "label", "id", "group"))] = field(default_factory=Columns)
 
     @property
     def named(self) -> dict[str, str]:
@@ -122,8 +123,6 @@ def again(
 ) -> int:
     """Make a result again: the same command with the options that it recorded, relative paths from here. It
     compares nothing: `pretrace runs verify` says whether a folder is what was written."""
-    from pretrace.cli.commands import call, options_of
-
     named = folder if folder.name not in ("", "..") else folder.resolve()
     place = out or named.with_name(f"{named.name}-again")
     command, given = recorded(folder)
@@ -133,7 +132,7 @@ def again(
             f"{folder} was made with --{code.replace('_', '-')}, which can run any code: give --trust if the result is "
             "your own."
         )
-    words = command_line(folder, command, given, options_of(command))
+    words = command_line(folder, command, given)
     said = [*words, f"--out={place}"]
     note(f"again: pretrace {shlex.join(said)}")
     ended = call([*said, *passed])
@@ -160,13 +159,12 @@ def recorded(folder: Path) -> tuple[str, dict[str, Any]]:
     return command, {name: value for name, value in given.items() if name != "out"}
 
 
-def command_line(
-    folder: Path, command: str, given: Mapping[str, Any], declared: Mapping[str, CliOption]
-) -> list[str]:
+def command_line(folder: Path, command: str, given: Mapping[str, Any]) -> list[str]:
     """The words of the command. OutputError for an option that there is no more, and for texts that came from
     standard input, which are gone."""
-    if not declared:
+    if command not in places():
         raise OutputError(f"{folder} was made by {command!r}, which is no command of pretrace.")
+    declared = {**options_of(command), **EVERYWHERE}
     positional: list[str] = []
     words: list[str] = []
     for name, value in given.items():

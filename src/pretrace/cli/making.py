@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pretrace.backends import open_tokenizer
-from pretrace.backends.settings import ModelSettings
+from pretrace.backends.settings import WEIGHTS, ModelSettings
 from pretrace.cli.answer import PlainText, Reply, lines, printer
 from pretrace.cli.options import Only
 from pretrace.cli.printing import measured, preview
-from pretrace.cli.progress import CountedBytes, shown, trained, watched
+from pretrace.cli.progress import counted, trained, watched
 from pretrace.corpora import Columns, open_corpus, stream_texts
 from pretrace.corpora.opening import Source
+from pretrace.demo import plant_and_find, show_smollm2
 from pretrace.errors import ExpressionError, MissingPackageError, OutputError
 from pretrace.frequencies import Counting
 from pretrace.frequencies import count as make_table
@@ -42,7 +43,8 @@ _Seed = Annotated[ScoreSettings, Only(("seed",))]
 
 def tune(
     source: Source,
-    target: Target,
+    target: Annotated[Target, Only(("model",))],
+    opening: Annotated[ModelSettings, Only(WEIGHTS)],
     out: Annotated[
         Path, Option("Folder for the adapter and its card.", panel="", path="out", essential=True)
     ],
@@ -56,7 +58,7 @@ def tune(
     how = methods.make(settings.method)
     check_writable(out, ADAPTER)
     corpus = source.open()
-    model = open_huggingface(target.model, target.opening)
+    model = open_huggingface(target.model, opening)
     with trained() as on_step:
         adapter = make_adapter(model, corpus, how, folder=out, seed=drawn.seed, on_step=on_step)
     card = adapter.card
@@ -157,7 +159,7 @@ def count(
     tokens = open_tokenizer(target.model, **asdict(opening))
     checkpoint = None if "-" in corpora else out.with_name(f".{out.name}.counting")
     engine = replace(engine, workers=settings.workers if engine.on_ray else 0)
-    with spread_on_cluster(engine) as elsewhere, shown(CountedBytes()) as on_progress:
+    with spread_on_cluster(engine) as elsewhere, counted() as on_progress:
         table = make_table(
             texts,
             tokens.rust,
@@ -179,8 +181,6 @@ def demo(
     drawn: _Seed,
 ) -> None:
     """Train a small model on half of a corpus, then tell that half from the other; at most 5 minutes."""
-    from pretrace.demo import plant_and_find, show_smollm2
-
     console = printer()
     for name, kind in (("model", PLANTED), ("planted", RUN), ("smollm2", RUN)):
         check_writable(out / name, kind)

@@ -7,28 +7,30 @@ itself. So help, range, name and default of an option stand in one place, and a 
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import os
 import re
 import sys
-import tomllib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 from cyclopts import App, ArgumentCollection, Group, Parameter, Token
 
-from pretrace.cli import progress
 from pretrace.cli.answer import Answered, alone, deliver
+from pretrace.cli.config import options_in
 from pretrace.cli.streams import silenced
-from pretrace.errors import ExpressionError, OutputError, TextsError, regular
+from pretrace.errors import ExpressionError, OutputError
 from pretrace.registry import load_plugin
-from pretrace.settings import LARGEST, Option, check_ranges, option_of
+from pretrace.settings import LARGEST, Option, check_ranges, option, option_of
 
+T = TypeVar("T")
 _QUOTED = re.compile(r"'([^']+)'|\"([^\"]+)\"")
+_KINDS = {int: "N", float: "X", Path: "PATH"}
+_panel = cache(Group.create_ordered)
+_GIVEN = "every"
 
 
 def check_outputs(given: Mapping[str, tuple[Option, Any]]) -> None:
@@ -73,127 +75,12 @@ def _paths(value: Any) -> Iterator[Path]:
             continue
 
 
-# What a shell completes in the values of options: names of scores.
-
-
 def complete_scores(context: Any) -> list[str]:
     """What a list of scores may go on with: the names that begin as its last one does."""
     from pretrace.scores import scores  # imports them all, and numpy
 
     before, comma, last = context.incomplete.rpartition(",")
     return [f"{before}{comma}{name}" for name in scores if name.startswith(last)]
-
-
-# Options from a TOML file (--config): a table for each command, or flat; what is given on the command line wins.
-#
-#     model = "smollm2"
-#     seed = 3
-#
-#     [audit]
-#     controls = "unpublished.jsonl"
-#     placebo = ["older", "oldest"]
-#     no-cache = true
-
-
-CONFIG = "config"
-OPTION = Option(
-    "A TOML file with options by their names: a table for each command, or flat. What is given here wins.",
-    panel="Output",
-    path="in",
-)
-
-
-def read_config(app: App, words: Sequence[str], arguments: ArgumentCollection) -> None:
-    """Give the options that were not given the values that the file of --config has for them."""
-    known = {one.field_info.name: one for one in arguments}
-    if CONFIG not in known or not known[CONFIG].tokens:
-        return
-    run: Any = app.default_command
-    path, commands = Path(known[CONFIG].tokens[0].value), {run.words, *app.app_stack.current_frame[0]}
-    for name, values in options_in(path, run.words, run.declared, commands).items():
-        if not known[name].tokens:
-            flag = run.declared[name].flag
-            known[name].tokens = [
-                Token(keyword=flag, value=value, source=str(path), index=i) for i, value in enumerate(values)
-            ]
-
-
-def options_in(
-    path: Path, command: str, declared: Mapping[str, CliOption], known: Collection[str]
-) -> dict[str, Any]:
-    """Read what the file gives for the options of a command, by their names, each as words that could be typed.
-    TextsError where it cannot be read, ExpressionError for a name that nothing has (`known` are the tables that a file
-    may have) and for a value of the wrong kind."""
-    written = _read(path)
-    for name, value in written.items():
-        if isinstance(value, dict) and name not in known:
-            raise ExpressionError(f"{path}: there is no command {name!r}{_nearest(name, known)}.")
-    flat = {name: value for name, value in written.items() if not isinstance(value, dict)}
-    own = written
-    for word in command.split():
-        own = own.get(word, {})
-        if not isinstance(own, dict):
-            raise ExpressionError(f"{path}: {word!r} is a command, so it is a table: [{command}].")
-    shown = {one.replace("_", "-"): one for one in declared if one != CONFIG}
-    found = {}
-    for option, value in (flat | own).items():
-        name = option.replace("_", "-")
-        if name not in shown:
-            raise ExpressionError(f"{path}: there is no option {option!r}{_nearest(name, shown)}.")
-        found[shown[name]] = _written(f"{path}: {option}", value, declared[shown[name]])
-    return found
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(regular(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not valid UTF-8"
-        raise TextsError(f"--config {path} cannot be read: {reason}.") from None
-    except ValueError as error:
-        raise TextsError(f"--config {path} is not valid TOML: {error}.") from None
-    except RecursionError:
-        raise TextsError(
-            f"--config {path} is nested too deeply: an option has one value, or a list."
-        ) from None
-
-
-def _written(where: str, value: Any, leaf: CliOption) -> list[str]:
-    """A value as the words that would be typed for it."""
-    several = get_origin(leaf.hint) is tuple
-    if leaf.hint is bool:
-        if not isinstance(value, bool):
-            raise ExpressionError(f"{where} is true or false, found {value!r}.")
-        return [str(value).lower()]
-    if isinstance(value, list) and several and not any(isinstance(one, dict | list) for one in value):
-        words = list(map(str, value))
-        return [",".join(words)] if leaf.option.read else words
-    if isinstance(value, dict | list | bool):
-        wanted = "one value or a list of them" if several and not leaf.option.read else "one value"
-        raise ExpressionError(f"{where} takes {wanted}, found {value!r}.")
-    return [str(value)]
-
-
-def _nearest(name: str, known: Collection[str]) -> str:
-    near = difflib.get_close_matches(name, list(known), n=1)
-    return f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(sorted(known))}"
-
-
-T = TypeVar("T")
-_KINDS = {int: "N", float: "X", Path: "PATH"}
-PLUGIN, JSON, QUIET = "plugin", "json", "quiet"
-_PLUGIN = Option(
-    "A Python file that adds scores, corpora or models; give it more than once for several.", path="in"
-)
-_EVERYWHERE = {
-    JSON: Option(
-        "Print the answer as one JSON document on standard output, and nothing else.", panel="Output"
-    ),
-    QUIET: Option("No progress and no notes on standard error; errors are still said.", panel="Output"),
-}
-"""Options of every command."""
-_UNRECORDED = {*_EVERYWHERE, CONFIG}
-"""What changes how options are given and answers printed, but not what is found: no result records it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,9 +98,6 @@ class RawOptions(dict[str, Any]):
 
 class ForwardedFlags(tuple[str, ...]):
     """A command that has a parameter of this type hands on to another what every command takes, and lets it print."""
-
-
-_panel = cache(Group.create_ordered)
 
 
 class CliOption(NamedTuple):
@@ -274,73 +158,135 @@ def _range(own: Option) -> str:
     return f" [at most {own.most}]" if own.least is None else f" [{own.least} to {own.most}]"
 
 
-def command_of(function: Callable[..., Answered], words: str, *, plugins: bool = True) -> App:
-    """Make a command of a function: it is given its settings, what it answers is printed, and the code of that comes
-    back.
+# What every command takes is declared once, of the program: cyclopts shows and completes it for each.
 
-    With `plugins`, files named by --plugin are imported before any settings are made. `words` are what is typed.
-    """
-    hints = get_type_hints(function, include_extras=True)
-    declared = declare_options(function, plugins=plugins)
-    forwards = ForwardedFlags in hints.values()
-    essential = any(leaf.option.essential for leaf in declared.values())
-    short = essential and not {"--help", "-h"}.isdisjoint(sys.argv) and "--help-all" not in sys.argv
-    parameters = sorted((leaf.parameter(short=short) for leaf in declared.values()), key=lambda one: one.kind)
-    signature = inspect.Signature(parameters)
 
-    def run(*positional: Any, **named: Any) -> int:
-        bound = signature.bind(*positional, **named)
-        bound.apply_defaults()
-        given = bound.arguments
-        for path in given.get(PLUGIN, ()):
-            load_plugin(path)
-        check_outputs({name: (leaf.option, given[name]) for name, leaf in declared.items()})
-        with silenced(given[QUIET]), progress.command(words):
-            with alone(given[JSON] and not forwards):
-                built = {
-                    one: build_argument(one, hints[one], given, declared) for one in hints if one != "return"
-                }
-                answer = function(**_with_chat(built))
-            return answer if forwards else deliver(answer, words, json=given[JSON])  # type: ignore[return-value]
+_EVERY = "Every command"
 
-    run.__signature__, run.__annotations__ = signature, {one.name: one.annotation for one in parameters}  # type: ignore[attr-defined]
-    run.words, run.declared = words, declared  # type: ignore[attr-defined]
-    run.__doc__ = " ".join((inspect.getdoc(function) or "").split())
-    more = sum(not leaf.option.essential for leaf in declared.values())
-    return App(
-        name=words.split()[-1],
-        default_command=run,
-        config=read_config,
-        help_flags=["--help", "-h", "--help-all"],
-        help_epilogue=f"pretrace {words} --help-all shows {more} more options." if short else None,
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Everywhere:
+    """The options of every command."""
+
+    plugin: tuple[Path, ...] = option(
+        (),
+        "A Python file that adds scores, corpora or models; give it more than once for several.",
+        panel=_EVERY,
+        path="in",
+    )
+    json: bool = option(
+        False, "Print the answer as one JSON document on standard output, and nothing else.", panel=_EVERY
+    )
+    quiet: bool = option(
+        False, "No progress and no notes on standard error; errors are still said.", panel=_EVERY
+    )
+    config: Path | None = option(
+        None,
+        "A TOML file with options by their names: a table for each command, or flat. What is given here wins.",
+        panel=_EVERY,
+        path="in",
     )
 
 
-def _with_chat(built: dict[str, Any]) -> dict[str, Any]:
-    """The settings of a command, where --chat means the chat template of its model."""
-    source: Any = built.get("source")
-    target = built.get("target")
-    if not getattr(getattr(source, "columns", None), "chat", False):
-        return built
-    columns = replace(source.columns, chat_of=getattr(target, "model", None) or "")
-    return {**built, "source": replace(source, columns=columns)}
+HELP_FLAGS = ["--help", "-h", "--help-all"]
 
 
-def declare_options(function: Callable[..., Answered], *, plugins: bool = True) -> dict[str, CliOption]:
-    """The options of a command by name: its own, then those of every command."""
+def with_launcher(line: App, without_plugins: Collection[str] = ()) -> App:
+    """The app that takes the options of every command, before or behind those of the command, and calls `line`;
+    ExpressionError for a plug-in given to a command `without_plugins`."""
+    tokens = inspect.Parameter(
+        "tokens",
+        inspect.Parameter.VAR_POSITIONAL,
+        annotation=Annotated[str, Parameter(show=False, allow_leading_hyphen=True)],
+    )
+    own = [leaf.parameter(short="--help-all" not in sys.argv) for leaf in EVERYWHERE.values()]
+
+    def launch(*tokens: str, **named: Any) -> Any:
+        every = Everywhere(**named)
+        run: Any = line.parse_commands(tokens)[1][-1].default_command
+        words, declared = getattr(run, "words", ""), getattr(run, "declared", {})
+        if every.config:
+            known = {name: leaf for name, leaf in (EVERYWHERE | declared).items() if name != "config"}
+            found = options_in(every.config, words, known, {words, *line})
+            plugin = every.plugin or tuple(map(Path, found.pop("plugin", ())))
+            flags: dict[str, Any] = {
+                one: getattr(every, one) or found.pop(one, []) == ["true"] for one in ("json", "quiet")
+            }
+            every = replace(every, plugin=plugin, **flags)
+            line.config = (partial(_fill, str(every.config), found),)
+        if every.plugin and words in without_plugins:
+            raise ExpressionError(f"pretrace {words} takes no --plugin.")
+        call, bound, ignored = line.parse_args(tokens)
+        return call(*bound.args, **bound.kwargs, **dict.fromkeys(ignored, every))
+
+    launch.__signature__ = inspect.Signature([tokens, *own])  # type: ignore[attr-defined]
+    launch.__annotations__ = {one.name: one.annotation for one in (tokens, *own)}
+    line.meta.default(launch)
+    line.meta.suppress_keyboard_interrupt = line.suppress_keyboard_interrupt
+    return line.meta
+
+
+def _fill(
+    path: str,
+    written: Mapping[str, list[str]],
+    app: App,
+    words: tuple[str, ...],
+    arguments: ArgumentCollection,
+) -> None:
+    """Give what is `written` in a file to the options that were not given."""
+    for one in arguments:
+        if not one.tokens:
+            values = enumerate(written.get(one.field_info.name, ()))
+            one.tokens = [Token(keyword=one.name, value=value, source=path, index=i) for i, value in values]
+
+
+# A command.
+
+
+def command_of(function: Callable[..., Answered], words: str) -> App:
+    """Make a command of a function: it is given its settings, what it answers is printed, and the code of that comes
+    back. Files named by --plugin are imported before any settings are made. `words` are what is typed."""
     hints = get_type_hints(function, include_extras=True)
-    declared = {
+    declared = declare_options(function)
+    forwards = ForwardedFlags in hints.values()
+    asked = not set(HELP_FLAGS[:2]).isdisjoint(sys.argv) and HELP_FLAGS[2] not in sys.argv
+    short = asked and any(leaf.option.essential for leaf in declared.values())
+    own = sorted((leaf.parameter(short=short) for leaf in declared.values()), key=lambda one: one.kind)
+    handed = Annotated[Everywhere, Parameter(parse=False)]
+    parameters = [*own, inspect.Parameter(_GIVEN, inspect.Parameter.KEYWORD_ONLY, annotation=handed)]
+
+    def run(*positional: Any, every: Everywhere, **named: Any) -> int:
+        from pretrace.cli import progress  # imports numpy, which help and completion do without
+
+        given = inspect.Signature(own).bind(*positional, **named).arguments
+        for path in every.plugin:
+            load_plugin(path)
+        with silenced(every.quiet), progress.command(words):
+            with alone(every.json and not forwards):
+                answer = function(**arguments_of(function, given, every))
+            return answer if forwards else deliver(answer, words, json=every.json)  # type: ignore[return-value]
+
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    run.words, run.declared = words, declared  # type: ignore[attr-defined]
+    run.__doc__ = " ".join((inspect.getdoc(function) or "").split())
+    more = [*EVERYWHERE, *(name for name, leaf in declared.items() if short and not leaf.option.essential)]
+    return App(
+        name=words.split()[-1],
+        default_command=run,
+        help_flags=HELP_FLAGS,
+        help_epilogue=f"pretrace {words} --help-all shows {len(more)} more options." if asked else None,
+    )
+
+
+def declare_options(function: Callable[..., Answered]) -> dict[str, CliOption]:
+    """The options of a command by name, without those of every command."""
+    hints = get_type_hints(function, include_extras=True)
+    return {
         leaf.name: leaf
         for name, parameter in inspect.signature(function).parameters.items()
         for leaf in _options_in(name, hints[name], parameter.default)
     }
-    if plugins:
-        declared[PLUGIN] = CliOption(PLUGIN, _PLUGIN, tuple[Path, ...], ())
-    for name, one in _EVERYWHERE.items():
-        declared.setdefault(name, CliOption(name, one, bool, False))
-    if any(leaf.option.essential for leaf in declared.values()):
-        declared[CONFIG] = CliOption(CONFIG, OPTION, Path | None, None)
-    return declared
 
 
 def _options_in(name: str, hint: Any, default: Any) -> Iterator[CliOption]:
@@ -359,19 +305,36 @@ def _options_in(name: str, hint: Any, default: Any) -> Iterator[CliOption]:
                 yield CliOption(_name(one, described), shown, inner, one.default)
 
 
+def arguments_of(
+    function: Callable[..., Answered], options: Mapping[str, Any], every: Everywhere | None = None
+) -> dict[str, Any]:
+    """The arguments of a command with these options, by their names in Python; the others are as if nobody had typed
+    them, and --chat means the chat template of the model in question. OutputError as from `check_outputs`."""
+    every, declared = every or Everywhere(), declare_options(function)
+    given = {name: leaf.parameter(short=False).default for name, leaf in declared.items()} | dict(options)
+    leaves = {**declared, "plugin": EVERYWHERE["plugin"], "config": EVERYWHERE["config"]}
+    written = {**given, "plugin": every.plugin, "config": every.config}
+    check_outputs({name: (leaf.option, written[name]) for name, leaf in leaves.items()})
+    hints = get_type_hints(function, include_extras=True)
+    built = {
+        one: ForwardedFlags(f"--{flag}" for flag in ("json", "quiet") if getattr(every, flag))
+        if hint is ForwardedFlags
+        else RawOptions(_recorded(given | ({"plugin": every.plugin} if every.plugin else {})))
+        if hint is RawOptions
+        else build_argument(one, hint, given, declared)
+        for one, hint in hints.items()
+        if one != "return"
+    }
+    source: Any = built.get("source")
+    if getattr(getattr(source, "columns", None), "chat", False):
+        columns = replace(source.columns, chat_of=getattr(built.get("target"), "model", None) or "")
+        built["source"] = replace(source, columns=columns)
+    return built
+
+
 def build_argument(name: str, hint: Any, given: Mapping[str, Any], declared: Mapping[str, CliOption]) -> Any:
     """The argument for a parameter or field: settings, or the value of one option."""
     kind, extras = split_annotated(hint)
-    if kind is ForwardedFlags:
-        return ForwardedFlags(f"--{one}" for one in _EVERYWHERE if given[one])
-    if kind is RawOptions:
-        return RawOptions(
-            {
-                one: _recorded(given[one])
-                for one in declared
-                if given[one] is not None and one not in _UNRECORDED and (given[one] or one != PLUGIN)
-            }
-        )
     if not is_dataclass(kind) or not isinstance(kind, type):
         return declared[name].value(given[name])
     built = kind(
@@ -384,16 +347,6 @@ def build_argument(name: str, hint: Any, given: Mapping[str, Any], declared: Map
     )
     check_ranges(built)
     return built
-
-
-def arguments_of(function: Callable[..., Answered], options: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a command that is called from here with these options, by their names in Python; the others are
-    as if nobody had typed them. OutputError as from `check_outputs`."""
-    hints = get_type_hints(function, include_extras=True)
-    declared = declare_options(function)
-    given = {name: leaf.parameter(short=False).default for name, leaf in declared.items()} | dict(options)
-    check_outputs({name: (leaf.option, given[name]) for name, leaf in declared.items()})
-    return {one: build_argument(one, hints[one], given, declared) for one in hints if one != "return"}
 
 
 def _fields(kind: Any, only: Only | None) -> Iterator[tuple[Field[Any], Option | None, Any]]:
@@ -423,6 +376,12 @@ def split_annotated(hint: Any) -> tuple[Any, tuple[Any, ...]]:
 
 
 def _recorded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _recorded(one) for name, one in value.items() if one is not None}
     if isinstance(value, list | tuple):
         return [_recorded(one) for one in value]
     return str(value) if isinstance(value, Path) else value
+
+
+EVERYWHERE = {leaf.name: leaf for leaf in _options_in(_GIVEN, Everywhere, MISSING)}
+"""The options of every command, by name."""

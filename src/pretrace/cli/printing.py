@@ -20,6 +20,7 @@ from pretrace.cli.answer import CANNOT_ANSWER, PlainText, Reply, Say, lines, pla
 from pretrace.corpora import known_corpora
 from pretrace.corpora.documents import standard_input
 from pretrace.errors import TextsError
+from pretrace.registry import Registry
 from pretrace.report.facts import sentences
 from pretrace.report.heat import print_heat
 from pretrace.report.wording import bracketed, duration, first_of, percent, plural
@@ -49,30 +50,26 @@ def save_result(result: Run | Verdict, folder: Path, say: Say, **more: Any) -> R
     """Write a result to its folder (`runs.save`, with `more`); the answer has its JSON part (`result`), and the figures
     that matter most (`figures`)."""
     content = save(result, folder, **more)
+    common: dict[str, Any] = {"say": say, "folder": folder, "report": folder / REPORT}
     if isinstance(result, Run):
-        figures = _run_figures(result)
-        statement = figures.get("findings", (f"{content['counts']['texts']:,} texts were scored.",))[0]
+        figures: dict[str, Any] = {"counts": content["counts"]}
+        statement = f"{content['counts']['texts']:,} texts were scored."
+        if found := result.evaluation:
+            rows = [{name: getattr(row, name) for name in _MEASURED} for row in found.rows]
+            figures |= {"rows": rows, "findings": found.findings}
+            statement = found.findings[0]
         return Reply(
-            say=say,
-            statement=statement,
-            folder=folder,
-            report=folder / REPORT,
-            own={"kind": "run", "figures": {"counts": content["counts"], **figures}, "result": content},
+            **common, statement=statement, own={"kind": "run", "figures": figures, "result": content}
         )
-    found = {name: content[name] for name in _FIGURES if content.get(name) is not None}
+    main = {name: content[name] for name in _FIGURES if content.get(name) is not None}
+    kind = kind_of_test(result.test).name
     return Reply(
-        say=say,
+        **common,
         outcome=result.outcome,
         code=content["exit_code"],
         statement=result.statement,
-        folder=folder,
-        report=folder / REPORT,
         verdict=result,
-        own={
-            "kind": kind_of_test(result.test).name,
-            "figures": {**found, **content["figures"]},
-            "result": content,
-        },
+        own={"kind": kind, "figures": {**main, **content["figures"]}, "result": content},
     )
 
 
@@ -80,20 +77,15 @@ _FIGURES = ("level", "p", "effect", "units", "unit")
 _MEASURED = ("name", "kind", "auc", "tpr", "accuracy", "texts")
 
 
-def _run_figures(run: Run) -> dict[str, Any]:
-    if run.evaluation is None:
-        return {}
-    rows = [{name: getattr(row, name) for name in _MEASURED} for row in run.evaluation.rows]
-    return {"rows": rows, "findings": run.evaluation.findings}
-
-
 def finished(run: Run, out: Path, **more: Any) -> Reply:
     """Write a run, with `more` files; what it found and where it lies."""
 
     def say(console: Console) -> None:
-        results(run, console)
-        losses(run, console)
-        console.print(PlainText(f"Report: {out / 'report.html'}"), soft_wrap=True)
+        console.print(measured(run) if run.evaluation else preview(run))
+        found = [f"- {one}" for one in (run.evaluation.findings if run.evaluation else ())]
+        for line in (*found, *losses(run)):
+            console.print(PlainText(line))
+        console.print(PlainText(f"Report: {out / REPORT}"), soft_wrap=True)
 
     return save_result(run, out, say, **more)
 
@@ -110,14 +102,14 @@ def conclusion(
     if shown is not None:
         console.print(shown)
     if found.checks and checked:
-        table = plain_table(checked, numbers=("",))
-        table.columns[1].justify = "left"
+        table = plain_table(checked, "")
+        table.columns[1].no_wrap = True
         for check in found.checks:
             table.add_row(PlainText(check.title), check.status)
         console.print(table)
     for told in found.register[:1] if checked else ():
         console.print(PlainText(told))
-    lines(*sentences(found.settings), f"Report: {out / 'report.html'}", *closing(found))(console)
+    lines(*sentences(found.settings), f"Report: {out / REPORT}", *closing(found))(console)
 
 
 def closing(found: Verdict) -> Iterator[str]:
@@ -133,11 +125,8 @@ def closing(found: Verdict) -> Iterator[str]:
 
 def _effects(found: Verdict) -> Iterator[str]:
     """The effect, and what training moved a copy by, in the unit of the score; page one of the report has neither."""
-    moved = (
-        ("The effect is", found.effect),
-        ("Training moved the copy by", found.planted and found.planted.effect),
-    )
-    for words, one in moved:
+    planted = found.planted and found.planted.effect
+    for words, one in (("The effect is", found.effect), ("Training moved the copy by", planted)):
         if one:
             yield f"{words} {one.value:.4f} {found.effect_unit} [{one.low:.4f}, {one.high:.4f}]."
 
@@ -149,16 +138,6 @@ def foretold(work: Sequence[Workload], *more: str) -> Reply:
     return Reply(say=said, outcome="dry run", statement=first, own={"work": [asdict(one) for one in work]})
 
 
-def results(run: Run, console: Console) -> None:
-    """The evaluation as a table with its findings, or the ends of the score table."""
-    if run.evaluation is not None:
-        console.print(measured(run))
-        for finding in run.evaluation.findings:
-            console.print(PlainText(f"- {finding}"))
-        return
-    console.print(preview(run))
-
-
 def measured(run: Run) -> Table:
     """Each score and control with its figures and 95% intervals."""
     assert run.evaluation is not None
@@ -168,10 +147,8 @@ def measured(run: Run) -> Table:
     table = plain_table("score", numbers=("AUC", "TPR at 5% FPR", "accuracy"), title=PlainText(title))
     for row in run.evaluation.rows:
         rests = f" ({row.texts:,} texts)" if row.texts is not None and row.texts < texts else ""
-        table.add_row(
-            PlainText(_NAMES.get(row.kind, "{}").format(row.name) + rests),
-            *(PlainText(bracketed(one)) for one in (row.auc, row.tpr, row.accuracy)),
-        )
+        figures = (PlainText(bracketed(one)) for one in (row.auc, row.tpr, row.accuracy))
+        table.add_row(PlainText(_NAMES.get(row.kind, "{}").format(row.name) + rests), *figures)
     kinds = {row.kind for row in run.evaluation.rows}
     table.caption = PlainText("\n".join(line for kind, line in _CAPTIONS.items() if kind in kinds))
     table.caption_justify = "left"
@@ -179,7 +156,6 @@ def measured(run: Run) -> Table:
 
 
 _NAMES = {
-    "score": "{}",
     "blind": "{} *",
     "placebo": "{} on the placebo †",
     "shuffled": "{}, labels shuffled ‡",
@@ -200,49 +176,39 @@ def preview(run: Run) -> Table:
     table.add_column("tokens", justify="right", no_wrap=True)
     for name in run.scores[:_COLUMNS]:
         table.add_column(PlainText(name), justify="right", overflow="fold")
-    chosen = [*order[:_PREVIEW], None, *order[-_PREVIEW:]] if many else list(order)
-    for i in chosen:
+    for i in [*order[:_PREVIEW], None, *order[-_PREVIEW:]] if many else order:
         if i is None:
             table.add_row(*["…"] * len(table.columns))
         else:
             values = ("–" if np.isnan(value) else f"{value:.4g}" for value in run.matrix[i, :_COLUMNS])
             table.add_row(PlainText(run.ids[i]), str(run.tokens[i]), *values)
-    if len(run.scores) > _COLUMNS:
-        table.caption = (
-            f"{len(run.scores) - _COLUMNS} more scores in {'scores/' if run.whole else 'scores.csv'}"
-        )
+    if more := len(run.scores[_COLUMNS:]):
+        table.caption = f"{more} more scores in {'scores/' if run.whole else 'scores.csv'}"
     return table
 
 
-def losses(run: Run, console: Console) -> None:
-    """What was not scored and what was cut, so that nothing is lost in silence."""
-    number = run.whole.skipped if run.whole else len(run.skipped)
-    if number:
+def losses(run: Run) -> Iterator[str]:
+    """Lines on what was not scored and what was cut, so that nothing is lost in silence."""
+    whole = run.whole
+    if number := whole.skipped if whole else len(run.skipped):
         names = first_of([f"{s.id!r} ({s.reason})" for s in run.skipped[:3]], number)
-        console.print(PlainText(f"Not scored: {plural(number, 'text')}: {names}; all in skipped.csv."))
+        yield f"Not scored: {plural(number, 'text')}: {names}; all in skipped.csv."
     if run.missing:
-        one = run.missing[0]
-        texts = run.whole.lacking if run.whole else len({one.id for one in run.missing})
-        console.print(
-            PlainText(
-                f"Without a value of some score: {plural(texts, 'text')}, such as {one.id!r} of {one.score} "
-                f"({one.reason}); all in missing.csv."
-            )
+        one, texts = run.missing[0], whole.lacking if whole else len({one.id for one in run.missing})
+        yield (
+            f"Without a value of some score: {plural(texts, 'text')}, such as {one.id!r} of {one.score} "
+            f"({one.reason}); all in missing.csv."
         )
-    cut, dropped = int((run.cut > 0).sum()), int(run.cut.sum())
-    tokens, whole = int(run.tokens.sum()), run.whole
+    cut, dropped, tokens = int((run.cut > 0).sum()), int(run.cut.sum()), int(run.tokens.sum())
     if whole:
         cut, dropped, tokens = whole.cut_texts, whole.cut_tokens, whole.tokens
     if cut:
         first = run.settings["cut"]["ids"][0] if whole else run.ids[int((run.cut > 0).argmax())]
-        console.print(
-            PlainText(
-                f"Cut: {plural(cut, 'text')} (the first is {first!r}) lost {dropped:,} tokens at "
-                f"the end, {percent(dropped / (dropped + tokens))} of all; --windows reads them whole."
-            )
+        yield (
+            f"Cut: {plural(cut, 'text')} (the first is {first!r}) lost {dropped:,} tokens at the end, "
+            f"{percent(dropped / (dropped + tokens))} of all; --windows reads them whole."
         )
-    for note in run.settings.get("texts", {}).get("notes", ()):
-        console.print(PlainText(f"Note: {note}"))
+    yield from (f"Note: {note}" for note in run.settings.get("texts", {}).get("notes", ()))
 
 
 def _texts_of(run: Run) -> int:
@@ -262,7 +228,7 @@ def show(
     heat = heat_of(Text("text", content), one, backend, limit=None)
     tokens = [{"piece": piece, "logp": logp} for piece, logp in zip(heat.pieces, heat.logp, strict=True)]
     own = {"model": target.model, "mean_logp": heat.mean_logp, "tokens": tokens}
-    return Reply(say=lambda console: print_heat(heat, console), own=own)
+    return Reply(say=partial(print_heat, heat), own=own)
 
 
 def report(run: Annotated[Path, Option("A folder that a run was written to.", metavar="RUN")]) -> Reply:
@@ -282,35 +248,31 @@ def list_(
         rows = reached.rows()
         return Reply(say=lines(*reached.table(rows)), own={"measured": [asdict(one) for one in rows]})
 
-    found = known_corpora()
-    kinds = {
-        "Scores (higher = more likely a member)": {scores.signature(n): scores.summary(n) for n in scores},
-        "Corpora": {found.signature(n): found.summary(n) for n in found},
-        "Tuning methods (--method)": {methods.signature(n): methods.summary(n) for n in methods},
+    def said(registry: Registry[Any]) -> dict[str, str]:
+        return {registry.signature(name): registry.summary(name) for name in registry}
+
+    kinds: dict[str, Mapping[str, str]] = {
+        "Scores (higher = more likely a member)": said(scores),
+        "Corpora": said(known_corpora()),
+        "Tuning methods (--method)": said(methods),
         "Procedures of an audit (--procedure)": PROCEDURES,
-        "Classifiers of texts (--classifiers)": {
-            classifiers.signature(n): classifiers.summary(n) for n in classifiers
-        },
+        "Classifiers of texts (--classifiers)": said(classifiers),
         "Models (--model)": known_backends(),
     }
-    return Reply(say=partial(_listed, kinds), own={"lists": kinds})
+    return Reply(say=partial(_print_kinds, kinds), own={"lists": kinds})
 
 
-def _listed(rows: Mapping[str, Mapping[str, str]], console: Console) -> None:
+def _print_kinds(rows: Mapping[str, Mapping[str, str]], console: Console) -> None:
     width = min(_WIDEST, console.width)
     for title, said in rows.items():
-        told: list[str] = []
+        lines(title)(console)
         for name, line in said.items():
-            whole = f"  {name}  {line}"
-            told += (
-                [whole]
-                if len(whole) <= width
-                else [
-                    *wrap(name, width, initial_indent="  ", subsequent_indent="    "),
-                    *wrap(line, width, initial_indent=_INDENT, subsequent_indent=_INDENT),
-                ]
-            )
-        lines(title, *told, "")(console)
+            whole = [f"  {name}  {line}"]
+            if len(whole[0]) > width:
+                whole = wrap(name, width, initial_indent="  ", subsequent_indent="    ")
+                whole += wrap(line, width, initial_indent=_INDENT, subsequent_indent=_INDENT)
+            lines(*whole)(console)
+        lines("")(console)
 
 
 # What `pretrace audit --plan` prints: what the audit could answer, and what it would cost.
@@ -318,26 +280,15 @@ def _listed(rows: Mapping[str, Mapping[str, str]], console: Console) -> None:
 
 def foreseen(plan: AuditPlan, out: Path | None = None) -> Reply:
     """What an audit could answer; exit code 4 where that is nothing. `out` is the folder with the page of a refusal."""
-
-    def say(console: Console) -> None:
-        shown(plan, console)
-        if out is not None:
-            label = "The words that tell the two sides apart" if plan.control_documents else "Report"
-            console.print(PlainText(f"{label}: {out / 'report.html'}"), soft_wrap=True)
-
+    label = "The words that tell the two sides apart" if plan.control_documents else "Report"
+    page = [] if out is None else [f"{label}: {out / REPORT}"]
     return Reply(
-        say=say,
+        say=lines(*described(plan), *page),
         outcome="plan" if plan.design else "cannot answer",
         code=0 if plan.design else CANNOT_ANSWER,
         statement=plan.why,
         own={"plan": plan},
     )
-
-
-def shown(plan: AuditPlan, console: Console) -> None:
-    """Print what an audit could answer, and what it would cost."""
-    for line in described(plan):
-        console.print(PlainText(line), soft_wrap=True)
 
 
 _OUTCOMES: dict[Outcome, str] = {
@@ -366,14 +317,8 @@ def described(plan: AuditPlan) -> Iterator[str]:
         yield f"Possible outcomes: {'; '.join(_OUTCOMES[one] for one in plan.outcomes)}"
         if "nothing" not in plan.outcomes:
             yield 'It cannot end with "nothing shown": that takes --power, which measures what it could have seen.'
-        yield from expected_of(plan)
+        has = Situation(documents=plan.documents, unseen=plan.control_documents, parameters=plan.parameters)
+        yield from foresee("controls", has)  # nothing without control documents
         time = "" if plan.seconds is None else f", about {duration(plan.seconds)}"
         yield f"Work: {plan.passes:,} passes of a text through a model{time}"
-    for cure in plan.cures:
-        yield f"What would help: {cure}"
-
-
-def expected_of(plan: AuditPlan) -> Iterator[str]:
-    """How likely this audit finds what was read, and the documents that it takes; nothing without control documents."""
-    has = Situation(documents=plan.documents, unseen=plan.control_documents, parameters=plan.parameters)
-    yield from foresee("controls", has)
+    yield from (f"What would help: {cure}" for cure in plan.cures)

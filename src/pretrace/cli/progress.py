@@ -53,11 +53,9 @@ class Passes(Activity, Progress):
         self._weighed = False
 
     def begin(self, texts: int) -> None:
-        """Add passes over so many texts."""
         self.work.begin(texts)
 
     def weigh(self, texts: int, work: float) -> None:
-        """Say how much work so many of them are."""
         self._weighed = True
         self.outlook.waited()
         self.work.weigh(texts, work)
@@ -65,11 +63,9 @@ class Passes(Activity, Progress):
             self.outlook.advance(*self.work.sizes)
 
     def worked(self, work: float) -> None:
-        """Note that so much of it is done."""
         self.work.worked(work)
 
     def advance(self, texts: int, tokens: int, seconds: float, fresh: bool) -> None:
-        """Note that so many texts are done."""
         self.work.advance(texts, fresh=fresh)
         if fresh:
             self.tokens += tokens
@@ -92,57 +88,8 @@ class Passes(Activity, Progress):
         """What is done now."""
         if self.work.done or not self.work.total:
             return self.what
-        return f"{self.what}: " + (
-            "the first batch is computed" if self._weighed else f"tokenising {self.work.total:,} texts"
-        )
-
-
-class TrainingSteps(Activity):
-    """Steps of a training, a stage of a job whose other stages are not known yet."""
-
-    def __init__(self, what: str, outlook: TimeEstimate) -> None:
-        super().__init__(what, clock=outlook.clock)
-        self.outlook = outlook
-        self.step: TrainingStep | None = None
-
-    def __call__(self, step: TrainingStep) -> None:
-        """Note how far it is."""
-        if self.step is None:
-            self.outlook.plan([Stage(self.what, 0.0), Stage("reading", 0.0)])
-            self.outlook.begin(self.what)
-        self.step = step
-        self.outlook.advance(step.step / step.steps)
-
-    def line(self) -> str:
-        """How far it is, such as "training · step 20 of 400 · loss 3.21 · 512 tokens/s · 3 min 10 s left"."""
-        step = self.step
-        if step is None:
-            return ""
-        left = (self.clock() - self.since) * (step.steps / max(step.step, 1) - 1)
-        figures = f"loss {step.loss:.2f} · {step.tokens_per_second:,.0f} tokens/s"
-        return f"{self.what} · step {step.step:,} of {step.steps:,} · {figures} · {duration(left)} left"
-
-
-class CountedBytes(Activity):
-    """Texts and bytes that are counted; how many there will be is not known."""
-
-    def __init__(self, clock: Clock = time.monotonic) -> None:
-        super().__init__("counting", clock=clock)
-        self._first: int | None = None
-        self._texts = self._size = 0
-
-    def __call__(self, texts: int, size: int) -> None:
-        """Note how much is counted; what was counted before a resumed count began does not count for the speed."""
-        if self._first is None:
-            self._first = size
-        self._texts, self._size = texts, size
-
-    def line(self) -> str:
-        """How far it is, such as "counting · 1,200 texts, 35 MB, 20 MB/s"."""
-        if not self._texts:
-            return ""
-        rate = (self._size - (self._first or 0)) / 1e6 / max(self.clock() - self.since, 1e-3)
-        return f"counting · {self._texts:,} texts, {self._size / 1e6:,.0f} MB, {rate:,.0f} MB/s"
+        now = "the first batch is computed" if self._weighed else f"tokenising {self.work.total:,} texts"
+        return f"{self.what}: {now}"
 
 
 class Stages(Watch):
@@ -194,21 +141,57 @@ def watched(what: str, after: float = REPORT) -> Iterator[Progress]:
 
 
 @contextmanager
-def trained(what: str = "training") -> Iterator[OnStep | None]:
-    """Show a training with its loss."""
-    with shown(TrainingSteps(what, job())) as steps:
-        yield steps
-    if steps.step is not None:
-        steps.outlook.end()
+def trained(what: str = "training") -> Iterator[OnStep]:
+    """Show a training, such as "training · step 20 of 400 · loss 3.21 · 512 tokens/s · 3 min 10 s left", as a stage of
+    a job whose other stages are not known yet."""
+    outlook, last = job(), list[TrainingStep]()
+
+    def on_step(step: TrainingStep) -> None:
+        if not last:
+            outlook.plan([Stage(what, 0.0), Stage("reading", 0.0)])
+            outlook.begin(what)
+        last[:] = [step]
+        outlook.advance(step.step / step.steps)
+
+    def line() -> str:
+        for step in last:
+            left = (activity.clock() - activity.since) * (step.steps / max(step.step, 1) - 1)
+            figures = f"loss {step.loss:.2f} · {step.tokens_per_second:,.0f} tokens/s"
+            return f"{what} · step {step.step:,} of {step.steps:,} · {figures} · {duration(left)} left"
+        return ""
+
+    with shown(Activity(what, line, outlook.clock)) as activity:
+        yield on_step
+    if last:
+        outlook.end()
+
+
+@contextmanager
+def counted(clock: Clock = time.monotonic) -> Iterator[Callable[[int, int], None]]:
+    """Show texts and bytes that are counted, such as "counting · 1,200 texts, 35 MB, 20 MB/s"; how many there will be
+    is not known. What was counted before a resumed count began does not count for the speed."""
+    sizes, texts = list[int](), [0]
+
+    def on_progress(number: int, size: int) -> None:
+        texts[0] = number
+        sizes.append(size)
+        del sizes[1:-1]
+
+    def line() -> str:
+        if not texts[0]:
+            return ""
+        rate = (sizes[-1] - sizes[0]) / 1e6 / max(clock() - activity.since, 1e-3)
+        return f"counting · {texts[0]:,} texts, {sizes[-1] / 1e6:,.0f} MB, {rate:,.0f} MB/s"
+
+    with shown(Activity("counting", line, clock)) as activity:
+        yield on_progress
 
 
 def announce_training(classifiers: Sequence[str]) -> None:
     """Say that classifiers are trained before anything else is shown, which takes long."""
-    trained_first = [name for name in classifiers if name.startswith(("pretrained", "gpt2"))]
-    if trained_first:
-        note(
-            f"{', '.join(trained_first)}: trained on the texts first; on a processor that can take many minutes."
-        )
+    first = ", ".join(name for name in classifiers if name.startswith(("pretrained", "gpt2")))
+    if first:
+        note(f"{first}: trained on the texts first; on a processor that can take many minutes.")
 
 
 _doing: list[Activity] = []
@@ -231,7 +214,7 @@ def shown(activity: Shown, *, bar: bool = True) -> Iterator[Shown]:
     _doing.append(activity)
     _write_share()
     try:
-        with _bar() if bar else nullcontext():
+        with _bar() if bar and not _bars and not quiet() and sys.stderr.isatty() else nullcontext():
             yield activity
     finally:
         _doing.remove(activity)
@@ -248,9 +231,6 @@ def doing(what: str, *, spinner: bool = False, clock: Clock = time.monotonic) ->
 
 @contextmanager
 def _bar() -> Iterator[None]:
-    if _bars or quiet() or not sys.stderr.isatty():
-        yield
-        return
     live = Live(get_renderable=_drawn, console=printer(stderr=True), transient=True, refresh_per_second=4)
     _bars.append(live)
     try:
@@ -263,10 +243,8 @@ def _bar() -> Iterator[None]:
 def _drawn() -> RenderableType:
     share = job().share
     row = Table.grid(padding=(0, 1))
-    row.add_row(
-        PlainText(_line() or (_doing[-1].what if _doing else "")),
-        ProgressBar(total=1.0, completed=share, pulse=not share, width=40),
-    )
+    said = PlainText(_line() or (_doing[-1].what if _doing else ""))
+    row.add_row(said, ProgressBar(total=1.0, completed=share, pulse=not share, width=40))
     return row
 
 

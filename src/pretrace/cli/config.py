@@ -1,0 +1,81 @@
+"""Options from a TOML file (--config): a table for each command, or flat; what is given on the command line wins.
+
+model = "smollm2"
+seed = 3
+
+[audit]
+controls = "unpublished.jsonl"
+placebo = ["older", "oldest"]
+no-cache = true
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any, get_origin
+
+from pretrace.errors import ExpressionError, TextsError, regular
+
+
+def options_in(
+    path: Path, command: str, declared: Mapping[str, Any], known: Collection[str]
+) -> dict[str, list[str]]:
+    """Read what the file gives for the options of a command (`CliOption`), by their names, each as words that could be
+    typed. TextsError where it cannot be read, ExpressionError for a name that nothing has (`known` are the tables that
+    a file may have) and for a value of the wrong kind."""
+    written = _read(path)
+    for name, value in written.items():
+        if isinstance(value, dict) and name not in known:
+            raise ExpressionError(f"{path}: there is no command {name!r}{_nearest(name, known)}.")
+    flat = {name: value for name, value in written.items() if not isinstance(value, dict)}
+    own = written
+    for word in command.split():
+        own = own.get(word, {})
+        if not isinstance(own, dict):
+            raise ExpressionError(f"{path}: {word!r} is a command, so it is a table: [{command}].")
+    shown = {one.replace("_", "-"): one for one in declared}
+    found = {}
+    for option, value in (flat | own).items():
+        name = option.replace("_", "-")
+        if name not in shown:
+            raise ExpressionError(f"{path}: there is no option {option!r}{_nearest(name, shown)}.")
+        found[shown[name]] = _written(f"{path}: {option}", value, declared[shown[name]])
+    return found
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(regular(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not valid UTF-8"
+        raise TextsError(f"--config {path} cannot be read: {reason}.") from None
+    except ValueError as error:
+        raise TextsError(f"--config {path} is not valid TOML: {error}.") from None
+    except RecursionError:
+        raise TextsError(
+            f"--config {path} is nested too deeply: an option has one value, or a list."
+        ) from None
+
+
+def _written(where: str, value: Any, leaf: Any) -> list[str]:
+    """A value as the words that would be typed for it."""
+    several = get_origin(leaf.hint) is tuple
+    if leaf.hint is bool:
+        if not isinstance(value, bool):
+            raise ExpressionError(f"{where} is true or false, found {value!r}.")
+        return [str(value).lower()]
+    if isinstance(value, list) and several and not any(isinstance(one, dict | list) for one in value):
+        words = list(map(str, value))
+        return [",".join(words)] if leaf.option.read else words
+    if isinstance(value, dict | list | bool):
+        wanted = "one value or a list of them" if several and not leaf.option.read else "one value"
+        raise ExpressionError(f"{where} takes {wanted}, found {value!r}.")
+    return [str(value)]
+
+
+def _nearest(name: str, known: Collection[str]) -> str:
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(sorted(known))}"
