@@ -213,6 +213,18 @@ def call(monkeypatch, capsys):
     return called
 
 
+@pytest.fixture
+def ask(call):
+    """Calls the command line, which must leave with `code`, or one of several; gives what it printed and said."""
+
+    def asked(*arguments, code=0):
+        left, out, err = call(*arguments)
+        assert left in (code if isinstance(code, tuple) else (code,)), (out, err)
+        return out, err
+
+    return asked
+
+
 def killed_half_way(started, parts, below):
     """Kill the command once two parts of its job are there, and fewer than `below`; when each was written, by its
     file."""
