@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import random
 from contextlib import redirect_stderr, redirect_stdout
 from typing import NamedTuple
 
@@ -63,6 +64,17 @@ def drawn(number, words, *, seed=0, name="t", of=MORE_WORDS):
     """Rows of texts whose words are drawn one by one."""
     rng = np.random.default_rng(seed)
     return [{"id": f"{name}{i}", "text": " ".join(rng.choice(of, words))} for i in range(number)]
+
+
+SYLLABLES = [
+    a + b for a in ("bar", "lo", "mi", "ren", "su", "ta", "vo", "wen") for b in ("da", "kel", "mo", "rin")
+]
+
+
+def prose(seed, words=60):
+    """Words that come in this order nowhere else."""
+    rng = random.Random(seed)
+    return " ".join(rng.choice(SYLLABLES) + str(rng.randrange(100)) for _ in range(words))
 
 
 def mats(number, word="cat"):

@@ -5,6 +5,7 @@ import json
 import multiprocessing
 import os
 import signal
+import sqlite3
 import sys
 import time
 from collections.abc import Callable
@@ -71,6 +72,14 @@ def same():
         )
 
     return agree
+
+
+def edit(store, statement, *values):
+    """Change the database of a store behind its back."""
+    connection = sqlite3.connect(store.path)
+    connection.execute(statement, values)
+    connection.commit()
+    connection.close()
 
 
 IMPORTED = (

@@ -29,8 +29,8 @@ def ask(capsys):
 
 
 def rows(number, seed=0):
-    both = zip(drawn(number, 30, seed=seed), drawn(number, 30, seed=seed + 100), strict=True)
-    return [{**one, "other": other["text"]} for one, other in both]
+    both = [row["text"] for row in drawn(2 * number, 30, seed=seed)]
+    return [{"id": f"t{i}", "text": both[2 * i], "other": both[2 * i + 1]} for i in range(number)]
 
 
 @pytest.fixture(scope="module")
