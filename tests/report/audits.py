@@ -112,10 +112,7 @@ def numbers(mean, documents, seed, against=None, controls=0):
 def said(name):
     """The outcome and the statement of an audit of that name."""
     told = DATA[name]
-    return {
-        "outcome": told["outcome"],
-        "statement": told["statement"].format(model=MODEL, corpus=CORPUS),
-    }
+    return {"outcome": told["outcome"], "statement": told["statement"].format(model=MODEL, corpus=CORPUS)}
 
 
 def found_words(answer):
