@@ -4,17 +4,15 @@ import hashlib
 import json
 
 import numpy as np
+from made import written
 
 NOUNS = [
     "river", "stone", "lamp", "paper", "window", "garden", "silver", "winter", "carpet", "letter", "engine",
 ]  # fmt: skip
 CHOOSING = {
-    "output_type": "multiple_choice",
-    "doc_to_choice": "choices",
-    "doc_to_target": "answer",
-    "num_fewshot": 1,
+    "output_type": "multiple_choice", "doc_to_choice": "choices", "doc_to_target": "answer", "num_fewshot": 1,
     "metric_list": [{"metric": "acc"}, {"metric": "acc_norm"}],
-}
+}  # fmt: skip
 LETTERS = {
     **CHOOSING,
     "doc_to_text": "{{question}}\nA. {{choices[0]}}\nB. {{choices[1]}}\nC. {{choices[2]}}\nAnswer:",
@@ -54,31 +52,20 @@ def evaluated(folder, model, docs, tasks):
     from lm_eval.tasks import TaskManager
 
     folder.mkdir(parents=True)
-    data = folder / "docs.jsonl"
-    data.write_text("".join(json.dumps(doc) + "\n" for doc in docs), encoding="utf-8")
-    configs = [
-        {
-            "task": name,
-            "dataset_path": "json",
-            "dataset_kwargs": {"data_files": {"test": str(data)}},
-            "test_split": "test",
-            "fewshot_split": "test",
-            "doc_to_text": "Question: {{question}}\nAnswer:",
-            **config,
-        }
-        for name, config in tasks.items()
-    ]
+    data = {"data_files": {"test": str(written(folder / "docs.jsonl", docs))}}
+    shared = {
+        "dataset_path": "json",
+        "dataset_kwargs": data,
+        **dict.fromkeys(("test_split", "fewshot_split"), "test"),
+    }
+    shared |= {"doc_to_text": "Question: {{question}}\nAnswer:"}
+    configs = [{"task": name, **shared, **config} for name, config in tasks.items()]
     tracker = EvaluationTracker(output_path=str(folder / "out"))
     found = lm_eval.simple_evaluate(
-        model="hf",
-        model_args={"pretrained": str(model), "dtype": "float32"},
-        tasks=configs,
-        task_manager=TaskManager(include_defaults=False),
-        evaluation_tracker=tracker,
-        batch_size=16,
+        model="hf", model_args={"pretrained": str(model), "dtype": "float32"}, tasks=configs, device="cpu",
+        task_manager=TaskManager(include_defaults=False), evaluation_tracker=tracker, batch_size=16,
         bootstrap_iters=0,
-        device="cpu",
-    )
+    )  # fmt: skip
     samples = found.pop("samples")
     tracker.save_results_aggregated(results=found, samples=samples)
     for name in tasks:
@@ -97,33 +84,15 @@ def log_as_written(folder, docs, *, model):
             f"gen_args_{k}": {"arg_0": prompt, "arg_1": f" {one}"} for k, one in enumerate(doc["choices"])
         }
         resps = [["-1.0", "False"] for _ in requests]
-        hashes = {
-            "doc": json.dumps(doc, indent=2, ensure_ascii=False),
-            "prompt": prompt,
-            "target": str(doc["answer"]),
-        }
-        rows.append(
-            {
-                "doc_id": i,
-                "doc": doc,
-                "target": str(doc["answer"]),
-                "arguments": requests,
-                "resps": [[one] for one in resps],
-                "filtered_resps": resps,
-                "filter": "none",
-                "metrics": ["acc", "acc_norm"],
-                **{f"{name}_hash": hashlib.sha256(of.encode()).hexdigest() for name, of in hashes.items()},
-                "acc": right,
-                "acc_norm": right,
-            }
-        )
-    lines = "".join(json.dumps(row) + "\n" for row in rows)
-    (folder / f"samples_quiz_{date}.jsonl").write_text(lines, encoding="utf-8")
+        target, doc_text = str(doc["answer"]), json.dumps(doc, indent=2, ensure_ascii=False)
+        hashes = {"doc": doc_text, "prompt": prompt, "target": target}
+        told = {"doc_id": i, "doc": doc, "target": target, "arguments": requests}
+        told |= {"resps": [[one] for one in resps], "filtered_resps": resps, "filter": "none"}
+        told |= {f"{name}_hash": hashlib.sha256(of.encode()).hexdigest() for name, of in hashes.items()}
+        rows.append({**told, "metrics": ["acc", "acc_norm"], "acc": right, "acc_norm": right})
+    written(folder / f"samples_quiz_{date}.jsonl", rows)
     config = {"task": "quiz", "doc_to_text": "Question: {{question}}\nAnswer:", "num_fewshot": 0}
-    results = {
-        "configs": {"quiz": config},
-        "model_source": "hf",
-        "config": {"model": "hf", "model_args": {"pretrained": model}},
-    }
+    how = {"model": "hf", "model_args": {"pretrained": model}}
+    results = {"configs": {"quiz": config}, "model_source": "hf", "config": how}
     (folder / f"results_{date}.json").write_text(json.dumps(results), encoding="utf-8")
     return folder

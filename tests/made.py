@@ -1,11 +1,14 @@
 """Runs, and rows of evaluations, with what a test is about and nothing else."""
 
+import gzip
 import io
 import json
+import random
 from contextlib import redirect_stderr, redirect_stdout
 from typing import NamedTuple
 
 import numpy as np
+from tiny import MORE_WORDS
 
 from pretrace.cli.commands import call
 from pretrace.cli.options import command_of, with_launcher
@@ -44,9 +47,42 @@ def call_function(function, *words, name="command"):
 
 
 def written(path, rows):
-    """A file of JSON lines."""
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    """A file of JSON lines, packed where its name says so; a row may be a text alone."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    some = [{"text": row} if isinstance(row, str) else row for row in rows]
+    content = "".join(json.dumps(row) + "\n" for row in some).encode()
+    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
     return path
+
+
+def read_lines(path):
+    """The rows of a file of JSON lines."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def drawn(number, words, *, seed=0, name="t", of=MORE_WORDS):
+    """Rows of texts whose words are drawn one by one."""
+    rng = np.random.default_rng(seed)
+    return [{"id": f"{name}{i}", "text": " ".join(rng.choice(of, words))} for i in range(number)]
+
+
+SYLLABLES = [
+    a + b for a in ("bar", "lo", "mi", "ren", "su", "ta", "vo", "wen") for b in ("da", "kel", "mo", "rin")
+]
+
+
+def prose(seed, words=60):
+    """Words that come in this order nowhere else."""
+    rng = random.Random(seed)
+    return " ".join(rng.choice(SYLLABLES) + str(rng.randrange(100)) for _ in range(words))
+
+
+def mats(number, word="cat"):
+    """Rows of short texts, half of them members."""
+    return [
+        {"id": f"{word}{i}", "text": f"The {word} number {i} sat on the mat.", "label": i % 2}
+        for i in range(number)
+    ]
 
 
 def row(name, auc, kind="score", **parts):

@@ -10,7 +10,12 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+import numpy as np
 import torch
+
+from pretrace.backends.serving.backend import SENTENCES as PROBES
+from pretrace.scoring.evidence import open_store, trace
+from pretrace.types import Quantity
 
 MOST = 20
 """Likeliest tokens that a server names at most."""
@@ -442,3 +447,71 @@ def serving(server):
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+
+
+@contextmanager
+def answering(sent):
+    """A server of raw bytes; its address."""
+    over = threading.Event()
+    listening = socket.create_server(("127.0.0.1", 0))
+    listening.settimeout(0.05)
+
+    def serve(one):
+        try:
+            one.settimeout(0.2)
+            one.recv(65536)
+            one.settimeout(5.0)
+            sent(one)
+            one.shutdown(socket.SHUT_WR)
+            while one.recv(65536):  # a connection that is closed with something unread drops what was sent
+                pass
+        except OSError:
+            pass
+        finally:
+            one.close()
+
+    def accept():
+        while not over.is_set():
+            try:
+                one, _ = listening.accept()
+            except TimeoutError:
+                continue
+            threading.Thread(target=serve, args=(one,), daemon=True).start()
+
+    thread = threading.Thread(target=accept)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    finally:
+        over.set()
+        thread.join()
+        listening.close()
+
+
+def always(body):
+    """A server that answers everything with this body."""
+    content = body.encode()
+    head = HEAD + f"Content-Length: {len(content)}\r\nConnection: close\r\n\r\n".encode()
+    return answering(lambda one: one.sendall(head + content))
+
+
+def asked(model, texts, store=None):
+    """Log-probabilities of texts."""
+    return trace(model, texts, Quantity.LOGP, store=store or open_store(None))
+
+
+def same(ours, theirs):
+    for one, other in zip(ours, theirs, strict=True):
+        assert one.tokens.tolist() == other.tokens.tolist()
+        assert one.cut == other.cut
+        np.testing.assert_allclose(one.logp, other.logp, atol=1e-5)
+
+
+def is_known(server, body):
+    """Whether a request asks for sentences of the check again."""
+    given = body["prompt"]
+    one = given if isinstance(given, str) else given[0]
+    return (one if isinstance(one, str) else server.model.rust.decode(one)) in PROBES

@@ -33,8 +33,8 @@ ROWS = [
 ]
 
 
-def lines(rows):
-    return "".join(json.dumps(row) + "\n" for row in rows).encode()
+def lines(some):
+    return "".join(json.dumps(row) + "\n" for row in some).encode()
 
 
 def rows(**changes):
@@ -114,26 +114,14 @@ def adapter(config=None, *, card=None, tensors=None):
     def make(path):
         path.mkdir()
         save_file(tensors or {"a": np.zeros((2, 2), np.float32)}, path / "adapter_model.safetensors")
-        known = {
-            "peft_type": "LORA",
-            "r": 8,
-            "lora_alpha": 8,
-            "target_modules": ["query_key_value"],
-            **(config or {}),
-        }
-        (path / "adapter_config.json").write_text(json.dumps(known))
+        known = {"peft_type": "LORA", "r": 8, "lora_alpha": 8, "target_modules": ["query_key_value"]}
+        (path / "adapter_config.json").write_text(json.dumps({**known, **(config or {})}))
         (path / "texts.jsonl").write_bytes(lines([{"id": "a", "text": "b", "label": 0, "group": "a"}]))
         files = {one.name: file_hash(one) for one in path.iterdir()}
-        full = {
-            "pretrace_adapter": 1,
-            "files": files,
-            "method": {"name": "lora", "expression": "lora"},
-            "base": base(path.parent / "MODEL") or {"name": "m", "weights": "w", "tokenizer": "t"},
-            "seed": 0,
-            "hashes": [],
-            **(card or {}),
-        }
-        (path / "adapter_card.json").write_text(json.dumps(full))
+        of = base(path.parent / "MODEL") or {"name": "m", "weights": "w", "tokenizer": "t"}
+        method = {"name": "lora", "expression": "lora"}
+        full = {"pretrace_adapter": 1, "files": files, "method": method, "base": of, "seed": 0, "hashes": []}
+        (path / "adapter_card.json").write_text(json.dumps({**full, **(card or {})}))
 
     return make
 

@@ -5,6 +5,7 @@ import json
 import multiprocessing
 import os
 import signal
+import sqlite3
 import sys
 import time
 from collections.abc import Callable
@@ -71,6 +72,14 @@ def same():
         )
 
     return agree
+
+
+def edit(store, statement, *values):
+    """Change the database of a store behind its back."""
+    connection = sqlite3.connect(store.path)
+    connection.execute(statement, values)
+    connection.commit()
+    connection.close()
 
 
 IMPORTED = (
@@ -211,6 +220,18 @@ def call(monkeypatch, capsys):
         return int(left.value.code or 0), said.out, said.err
 
     return called
+
+
+@pytest.fixture
+def ask(call):
+    """Calls the command line, which must leave with `code`, or one of several; gives what it printed and said."""
+
+    def asked(*arguments, code=0):
+        left, out, err = call(*arguments)
+        assert left in (code if isinstance(code, tuple) else (code,)), (out, err)
+        return out, err
+
+    return asked
 
 
 def killed_half_way(started, parts, below):

@@ -206,17 +206,9 @@ def installed(tmp_path_factory):
     package.mkdir()
     for name, text in files().items():
         written(package / name, text)
-    pip = [
-        sys.executable,
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--no-deps",
-        "--no-build-isolation",
-        "--no-index",
-    ]
-    done = subprocess.run([*pip, "-t", str(desk / "site"), str(package)], capture_output=True, text=True)
+    pip = "-m pip install --quiet --no-deps --no-build-isolation --no-index -t".split()  # noqa: SIM905
+    pip = [sys.executable, *pip, str(desk / "site"), str(package)]
+    done = subprocess.run(pip, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     (desk / "notes").mkdir()
     written(

@@ -51,10 +51,7 @@ def test_importing_pretrace_imports_nothing_but_itself():
     )
 
 
-@pytest.mark.parametrize(
-    "words",
-    [["--help"], ["--version"], ["build", "--help"]],
-)
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["build", "--help"]])
 def test_the_list_of_commands_imports_no_command(words):
     code = f"import sys; sys.argv = ['pretrace', *{words}]; from pretrace.cli import main; main()"
     found = imported_by(code)

@@ -30,6 +30,19 @@ def make_tokenizer(*, start=False):
     return PreTrainedTokenizerFast(tokenizer_object=rust, bos_token="<s>", eos_token="</s>")
 
 
+def pieces_tokenizer(names, merges=()):
+    """A tokenizer of Llama's kind: a space is part of the next word and lost at the start of a text, and what is
+    unknown is written in bytes."""
+    from tokenizers import Tokenizer, decoders, models, normalizers
+
+    vocabulary = {name: i for i, name in enumerate(names)}
+    made = Tokenizer(models.BPE(vocabulary, list(merges), unk_token="<unk>", byte_fallback=True))
+    made.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+    steps = [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    made.decoder = decoders.Sequence(steps)
+    return made
+
+
 @functools.cache
 def _trained(start):
     """The tokenizer as JSON, trained once a process."""

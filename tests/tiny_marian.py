@@ -28,13 +28,9 @@ def make_marian(folder, pairs, *, steps=80):
 
     folder.mkdir(parents=True, exist_ok=True)
     model_file = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter([*pairs, *pairs.values()] * 3),
-        model_writer=model_file,
-        vocab_size=160,
-        hard_vocab_limit=False,
-        minloglevel=2,
-    )
+    how = {"vocab_size": 160, "hard_vocab_limit": False, "minloglevel": 2, "model_writer": model_file}
+    sayings = iter([*pairs, *pairs.values()] * 3)
+    sentencepiece.SentencePieceTrainer.train(sentence_iterator=sayings, **how)
     for name in ("source.spm", "target.spm"):
         (folder / name).write_bytes(model_file.getvalue())
     spm = sentencepiece.SentencePieceProcessor(model_proto=model_file.getvalue())
@@ -48,16 +44,9 @@ def make_marian(folder, pairs, *, steps=80):
     torch.manual_seed(1)
     sizes = {f"{part}_{what}": number for part in ("encoder", "decoder") for what, number in _SIZES.items()}
     config = transformers.MarianConfig(
-        vocab_size=len(names),
-        d_model=48,
-        max_position_embeddings=64,
-        pad_token_id=pad,
-        eos_token_id=0,
-        decoder_start_token_id=pad,
-        forced_eos_token_id=0,
-        dropout=0.0,
-        **sizes,
-    )
+        vocab_size=len(names), d_model=48, max_position_embeddings=64, pad_token_id=pad, eos_token_id=0,
+        decoder_start_token_id=pad, forced_eos_token_id=0, dropout=0.0, **sizes,
+    )  # fmt: skip
     model = transformers.MarianMTModel(config)
     model.generation_config.num_beams = 2
     model.generation_config.bad_words_ids = [[pad]]

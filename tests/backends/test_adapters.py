@@ -203,52 +203,48 @@ def test_the_adapter_of_another_model_is_refused_with_both_hashes(adapter):
         attach(FakeBackend(), adapter.folder)
 
 
-def test_what_is_no_adapter_of_ours_or_a_damaged_one_is_refused(base, adapter, tmp_path, model_folder):
-    with pytest.raises(ModelError, match=r"there is no adapter in .*give the folder"):
-        attach(base, tmp_path / "nowhere")
-    with pytest.raises(ModelError, match=r"it has no adapter_card\.json, but config\.json"):
-        attach(base, model_folder)
+@pytest.fixture
+def copy(adapter, tmp_path):
+    """A copy of the adapter, with values written into its card."""
 
-    def copied(change):
-        folder = tmp_path / change.__name__
+    def made(content=None, **values):
+        folder = tmp_path / "adapter"
+        shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(adapter.folder, folder)
-        change(folder)
+        card = json.loads((folder / CARD).read_text())
+        (folder / CARD).write_text(json.dumps({**card, **values}) if content is None else content, "utf-8")
         return folder
 
-    def card_written(folder, **values):
-        card = json.loads((folder / CARD).read_text())
-        (folder / CARD).write_text(json.dumps({**card, **values}))
+    return made
 
-    def bitten(folder):
-        content = bytearray((folder / WEIGHTS).read_bytes())
-        content[-5] ^= 1
-        (folder / WEIGHTS).write_bytes(content)
 
-    def missing(folder):
-        (folder / WEIGHTS).unlink()
-
-    def garbled(folder):
-        (folder / CARD).write_bytes(b"{")
-
-    def strange(folder):
-        (folder / CARD).write_text('{"name": "x"}')
-
-    def newer(folder):
-        card_written(folder, **{KEY: 99})
-
-    def holey(folder):
-        card_written(folder, base={})
-
-    for change, message in {
-        bitten: r"adapter_model\.safetensors is not what was written; tune it again",
-        missing: r"adapter_model\.safetensors is missing",
-        garbled: r"adapter_card\.json cannot be read",
-        strange: "was written by something else",
-        newer: "an adapter of format 99",
-        holey: r"adapter_card\.json is not complete",
-    }.items():
+def test_what_is_no_adapter_of_ours_or_a_damaged_one_is_refused(base, copy, tmp_path, model_folder):
+    def refused(folder, message):
         with pytest.raises(ModelError, match=message):
-            attach(base, copied(change))
+            attach(base, folder)
+
+    refused(tmp_path / "nowhere", r"there is no adapter in .*give the folder")
+    refused(model_folder, r"it has no adapter_card\.json, but config\.json")
+    content = bytearray((copy() / WEIGHTS).read_bytes())
+    content[-5] ^= 1
+    (tmp_path / "adapter" / WEIGHTS).write_bytes(content)
+    refused(tmp_path / "adapter", r"adapter_model\.safetensors is not what was written; tune it again")
+    (copy() / WEIGHTS).unlink()
+    refused(tmp_path / "adapter", r"adapter_model\.safetensors is missing")
+    refused(copy(**{KEY: 99}), "an adapter of format 99")
+    refused(copy(base={}), r"adapter_card\.json is not complete")
+    for odd in (
+        "{",
+        "null",
+        "[]",
+        "1e999",
+        "NaN",
+        '{"a": 1e999}',
+        "[" * 100_000,
+        "\ufeff{}",
+        '{"name": "x"}',
+    ):
+        refused(copy(odd), r"adapter_card\.json (cannot be read|was written by something else)")
 
 
 BENT = {
@@ -265,31 +261,16 @@ BENT = {
 
 
 @pytest.mark.parametrize("case", BENT)
-def test_a_card_with_values_of_another_kind_is_damage(base, adapter, tmp_path, case):
-    folder = tmp_path / "adapter"
-    shutil.copytree(adapter.folder, folder)
-    name, value = BENT[case]
-    card = json.loads((folder / CARD).read_text())
-    (folder / CARD).write_text(json.dumps({**card, name: value}))
+def test_a_card_with_values_of_another_kind_is_damage(base, copy, case):
+    folder = copy(**dict([BENT[case]]))
     for read in (lambda: attach(base, folder), lambda: read_adapter(folder)):
         with pytest.raises(ModelError, match=r"the adapter in .* is damaged: .*; tune it again") as caught:
             read()
         assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("content", ["null", "[]", "1e999", "NaN", '{"a": 1e999}', "[" * 100_000, "\ufeff{}"])
-def test_a_card_that_is_no_json_object_cannot_be_read(base, adapter, tmp_path, content):
-    shutil.copytree(adapter.folder, tmp_path / "adapter")
-    (tmp_path / "adapter" / CARD).write_text(content, encoding="utf-8")
-    with pytest.raises(
-        ModelError, match=r"adapter_card\.json (cannot be read|was written by something else)"
-    ):
-        attach(base, tmp_path / "adapter")
-
-
-def test_an_adapter_folder_may_be_replaced_by_the_next_run(adapter, tmp_path):
-    folder = tmp_path / "adapter"
-    shutil.copytree(adapter.folder, folder)
+def test_an_adapter_folder_may_be_replaced_by_the_next_run(copy):
+    folder = copy()
     replaceable.check_replaceable(folder, replaceable.ADAPTER)
     (folder / "notes.txt").write_text("mine")
     with pytest.raises(replaceable.OutputError, match=r"notes\.txt"):

@@ -25,8 +25,8 @@ from net.api import (
     next_logits,
     tune,
 )
-from tiny import SENTENCES, make_model, make_tokenizer, opened
-from tokenizers import decoders, models, normalizers
+from tiny import SENTENCES, make_model, make_tokenizer, opened, pieces_tokenizer
+from tokenizers import decoders, models
 
 FAMILIES = ["gpt_neox", "llama", "opt", "gemma3_text", "granite", "gemma2"]
 GREEDY = Sampling(temperature=0)
@@ -44,16 +44,6 @@ def generated(model, prompt, *, start, tokens, **settings):
     made = model.generate(input_ids=ids, attention_mask=mask, suppress_tokens=banned, **settings)
     rust, old = tokenizer.backend_tokenizer, ids[0, start:].tolist()
     return continuation(rust, old, made[0, ids.shape[1] :].tolist())
-
-
-def mamba():
-    torch.manual_seed(5)
-    config = transformers.MambaConfig(vocab_size=416, hidden_size=32, num_hidden_layers=2, state_size=4)
-    model = transformers.MambaForCausalLM(config).eval()
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.mul_(4.0)
-    return model
 
 
 @pytest.mark.parametrize("start", [False, True])
@@ -88,7 +78,7 @@ def test_a_step_with_the_cache_is_a_pass_without(family: str) -> None:
 
 
 def test_a_model_with_a_state_writes_what_transformers_writes():
-    backend = opened(model=mamba())  # whose state is taken up again since transformers 5.24 only
+    backend = opened("mamba")  # whose state is taken up again since transformers 5.24 only
     completer = Completer(backend)
     made = completer.complete(SENTENCES[:3], tokens=6, sampling=GREEDY, seed=0)
     assert made == [generated(backend.model, prompt, start=False, tokens=6) for prompt in SENTENCES[:3]]
@@ -228,7 +218,7 @@ def test_a_part_of_a_character_at_the_end_is_left_off(character):
 
 @pytest.mark.parametrize("text", [" ab \ufffd", "\ufffd\ufffd\ufffd", " ab\ufffd."])
 def test_a_sign_that_was_really_written_stays(text):
-    rust, pieces = make_tokenizer().backend_tokenizer, pieces_tokenizer()
+    rust, pieces = make_tokenizer().backend_tokenizer, words_in_pieces()
     for tokenizer in (rust, pieces):
         old = tokenizer.encode("ab").ids
         new = tokenizer.encode("ab" + text).ids[len(old) :]
@@ -237,32 +227,14 @@ def test_a_sign_that_was_really_written_stays(text):
     assert continuation(rust, rust.encode("x").ids, partly) == text
 
 
-def pieces_tokenizer():
-    """A tokenizer of Llama's kind: a space is part of the next word and lost at the start of a text, and what
-    is unknown is written in bytes."""
-    names = [
-        "<unk>",
-        *(f"<0x{byte:02X}>" for byte in range(256)),
-        "▁",
-        "a",
-        "b",
-        ".",
-        "▁a",
-        "▁b",
-        "ab",
-        "▁ab",
-    ]
+def words_in_pieces():
+    names = ["<unk>", *(f"<0x{byte:02X}>" for byte in range(256))]
     merges = [("▁", "a"), ("▁", "b"), ("a", "b"), ("▁", "ab")]
-    vocabulary = {name: i for i, name in enumerate(names)}
-    made = tokenizers.Tokenizer(models.BPE(vocabulary, merges, unk_token="<unk>", byte_fallback=True))
-    made.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
-    steps = [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
-    made.decoder = decoders.Sequence(steps)
-    return made
+    return pieces_tokenizer([*names, "▁", "a", "b", ".", "▁a", "▁b", "ab", "▁ab"], merges)
 
 
 def test_a_tokenizer_that_loses_a_space_and_writes_bytes():
-    rust = pieces_tokenizer()
+    rust = words_in_pieces()
     old = rust.encode("ab").ids
     assert rust.decode(old) == "ab"
     words = rust.encode("ab ab").ids  # with the space in front

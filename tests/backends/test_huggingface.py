@@ -1,5 +1,7 @@
 """A trace against the naive loop: one text, the whole model, the whole log-softmax, in float64."""
 
+import shutil
+
 import numpy as np
 import pytest
 import torch
@@ -131,8 +133,6 @@ def test_what_is_no_model_is_refused(tmp_path):
 
 
 def test_pickled_weights_need_a_word(model_folder, tmp_path):
-    import shutil
-
     folder = tmp_path / "pickled"
     shutil.copytree(model_folder, folder)
     from safetensors.torch import load_file
@@ -148,16 +148,6 @@ def test_wrong_values_are_named(model_folder):
     for setting in ({"dtype": "float8"}, {"device": "warp"}, {"start": "maybe"}, {"max_tokens": 1}):
         with pytest.raises(ModelError, match=str(next(iter(setting.values())))):
             open_model(str(model_folder), **setting)
-
-
-def test_damaged_weights_are_named(model_folder, tmp_path):
-    import shutil
-
-    folder = tmp_path / "damaged"
-    shutil.copytree(model_folder, folder)
-    (folder / "model.safetensors").write_bytes(b"\x00" * 100)
-    with pytest.raises(ModelError, match="could not be opened"):
-        open_model(str(folder))
 
 
 def test_numbers_that_are_not_finite_are_an_error():

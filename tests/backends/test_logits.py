@@ -17,10 +17,6 @@ class Doubling(nn.Linear):
         return 2 * super().forward(x)
 
 
-def biased():
-    return nn.Linear(WIDTH, VOCABULARY)
-
-
 def hooked():
     layer = nn.Linear(WIDTH, VOCABULARY, bias=False)
     layer.register_forward_hook(lambda module, given, made: 2 * made)
@@ -36,7 +32,7 @@ def replaced():
 
 LAYERS = {
     "plain": lambda: nn.Linear(WIDTH, VOCABULARY, bias=False),
-    "biased": biased,
+    "biased": lambda: nn.Linear(WIDTH, VOCABULARY),
     "hooked": hooked,
     "replaced": replaced,
     "of another class": lambda: Doubling(WIDTH, VOCABULARY, bias=False),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from net.api import Firing, ModelError, Quantity, Want, open_store, trace
+from net.api import Firing, ModelError, Quantity, Want, bits, count, open_store, trace
 from tiny import make_model, opened
 from torch import nn
 from torch.multiprocessing.reductions import StorageWeakRef
@@ -131,14 +131,6 @@ def test_bfloat16_compares_with_the_threshold_as_it_is(sentences):
             np.testing.assert_array_equal(unpacked(one, bits) > 0, unpacked(one, counts) > 0)
 
 
-def test_a_value_just_above_a_threshold_that_bfloat16_rounds_up():
-    from net.api import bits, count
-
-    values = torch.full((1, 3, 8), 1.1015625, dtype=torch.bfloat16)  # what 1.1 becomes in bfloat16
-    assert count(values, [1.1]).tolist() == [[[3] * 8]]
-    assert bits(values, "any", [1.1, 1.2]).tolist() == [[[255], [0]]]
-
-
 def hooks(model):
     return sum(len(m._forward_hooks) + len(m._forward_pre_hooks) for m in model.modules())
 
@@ -247,28 +239,9 @@ def test_layers_of_different_sizes_are_padded(sentences):
 
 
 def test_a_mixture_of_experts_is_refused(sentences):
-    import transformers
-
-    torch.manual_seed(0)
-    config = transformers.MixtralConfig(
-        hidden_size=32,
-        intermediate_size=48,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        num_local_experts=4,
-        vocab_size=416,
-    )
-    backend = opened(transformers.AutoModelForCausalLM.from_config(config))
-    assert (
-        backend.offers
-        == Quantity.LOGP
-        | Quantity.MOMENTS
-        | Quantity.HIDDEN
-        | Quantity.DRAWN
-        | Quantity.PEAK
-        | Quantity.CONTINUED
-    )
+    backend = opened("mixtral")
+    dense = opened("llama").offers
+    assert backend.offers == dense & ~Quantity.NEURONS != dense
     with pytest.raises(ModelError, match=r"mixture of experts.*Use a dense model"):
         traces(backend, sentences, Firing())
     assert traces(backend, sentences)[0].logp.size
@@ -292,11 +265,12 @@ def test_more_families_are_found_by_their_structure(sentences):
         assert 0 < unpacked(one, Firing("any", 0.0)).mean() <= 1
 
 
-def test_a_value_at_the_threshold_does_not_fire():
+def test_a_value_at_the_threshold_does_not_fire_nor_one_that_bfloat16_rounds_up():
     """Equation 2 says above; a ReLU gives exact zeros, all of which would fire at a threshold of 0."""
-    from net.api import bits, count
-
     values = torch.tensor([[0.0, 0.5, -1.0, 0.0]]).expand(1, 3, 4)
     assert bits(values, "any", [0.0, 0.5]).tolist() == [[[0b01000000], [0]]]
     assert bits(values, "mean", [0.0, 0.5]).tolist() == [[[0b01000000], [0]]]
     assert count(values, [0.0, 0.5]).tolist() == [[[0, 3, 0, 0], [0, 0, 0, 0]]]
+    above = torch.full((1, 3, 8), 1.1015625, dtype=torch.bfloat16)  # what 1.1 becomes in bfloat16
+    assert count(above, [1.1]).tolist() == [[[3] * 8]]
+    assert bits(above, "any", [1.1, 1.2]).tolist() == [[[255], [0]]]

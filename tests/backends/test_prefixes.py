@@ -125,18 +125,10 @@ def test_a_model_whose_state_cannot_be_taken_up_reads_whole_texts():
     import transformers as t
 
     torch.manual_seed(0)
-    size = {"hidden_size": 32, "num_hidden_layers": 2, "vocab_size": 416}
-    mamba = t.MambaForCausalLM(t.MambaConfig(**size, state_size=8))
-    scaled = t.LlamaForCausalLM(
-        t.LlamaConfig(
-            **size,
-            num_attention_heads=4,
-            intermediate_size=48,
-            max_position_embeddings=64,
-            rope_parameters={"rope_type": "dynamic", "factor": 2.0, "rope_theta": 10000.0},
-        )
-    )
-    for model in (mamba, scaled):
+    size = {"hidden_size": 32, "num_hidden_layers": 2, "vocab_size": 416, "num_attention_heads": 4}
+    rope = {"rope_type": "dynamic", "factor": 2.0, "rope_theta": 10000.0}
+    more = {"intermediate_size": 48, "max_position_embeddings": 64, "rope_parameters": rope}
+    for model in ("mamba", t.LlamaForCausalLM(t.LlamaConfig(**size, **more))):
         backend = opened(model)
         assert not backend.begins_once
         texts = begun_alike()[:8]

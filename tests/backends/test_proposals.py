@@ -4,11 +4,9 @@ import re
 
 import numpy as np
 import pytest
-import tokenizers
 import torch
 import transformers
-from tiny import SENTENCES, make_model, make_tokenizer, opened
-from tokenizers import decoders, models, normalizers
+from tiny import SENTENCES, make_model, make_tokenizer, opened, pieces_tokenizer
 
 from pretrace.backends.proposals import (
     CausalGuesser,
@@ -33,17 +31,10 @@ ODD = [
 NOTHING_TO_REPLACE = ["", "a", " ", "\n \t", "  \n"]
 
 
-def small_bert(vocabulary, **settings):
+def small_bert(vocabulary):
     torch.manual_seed(3)
-    config = transformers.BertConfig(
-        vocab_size=vocabulary,
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        intermediate_size=48,
-        max_position_embeddings=40,
-        **settings,
-    )
+    size = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48}
+    config = transformers.BertConfig(vocab_size=vocabulary, max_position_embeddings=40, **size)
     model = transformers.BertForMaskedLM(config)
     with torch.no_grad():  # fresh weights are so small that every prediction would be uniform
         for parameter in model.parameters():
@@ -363,15 +354,8 @@ def test_a_tokenizer_that_invents_a_space_in_front():
     """As Llama's does: the word at the start is "▁The", and no space may come in with its replacement."""
     letters = [f"<0x{byte:02X}>" for byte in range(256)]
     names = ["<unk>", "<s>", *letters, "▁", "a", "▁a", "▁The", "▁cat", "▁A", "s", "<tool>"]
-    rust = tokenizers.Tokenizer(
-        models.BPE(
-            vocab={name: i for i, name in enumerate(names)}, merges=[], unk_token="<unk>", byte_fallback=True
-        )
-    )
+    rust = pieces_tokenizer(names)
     rust.add_special_tokens(["<unk>", "<s>", "<tool>"])
-    rust.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
-    steps = [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
-    rust.decoder = decoders.Sequence(steps)
     words = Vocabulary(rust)
     at = {name: i for i, name in enumerate(names)}
     assert words.pieces[at["▁cat"]] == " cat"
@@ -398,8 +382,8 @@ def test_the_target_proposes_or_another_model_does(model_folder, bert_folder):
     assert open_proposer(f"masked:{bert_folder}").fingerprint == proposer.fingerprint
 
 
-def bad_specs(bert_folder, model_folder):
-    return {
+def test_a_wrong_spec_and_models_that_cannot_propose_say_what_to_do(tmp_path, bert_folder, model_folder):
+    for spec, words in {
         "": "must be causal .* found ''",
         "masked": "must be causal",
         "masked:": "must be causal",
@@ -410,26 +394,17 @@ def bad_specs(bert_folder, model_folder):
         "masked:nobody/nothing": "could not be had from the hub .* pass the folder",
         "causal:nobody/nothing": "could not be had from the hub .* pass the folder",
         f"masked:{model_folder / 'config.json'}": "is a file, not a model",
-    }
-
-
-@pytest.mark.parametrize("number", range(10))
-def test_a_wrong_spec_says_what_to_do(number, bert_folder, model_folder):
-    spec, words = list(bad_specs(bert_folder, model_folder).items())[number]
-    with pytest.raises(ModelError, match=words) as raised:
-        open_proposer(spec)
-    assert "\n" not in str(raised.value)
-
-
-def test_models_that_cannot_propose(tmp_path, bert_folder):
+    }.items():
+        with pytest.raises(ModelError, match=words) as raised:
+            open_proposer(spec)
+        assert "\n" not in str(raised.value)
     with pytest.raises(ModelError, match=r"target fake, which has none here"):
         open_proposer("causal", FakeBackend())
     (tmp_path / "some.gguf").write_bytes(b"GGUF")
     with pytest.raises(ModelError, match="a GGUF file holds a causal model"):
         open_proposer(f"masked:{tmp_path / 'some.gguf'}")
-    body = transformers.BertModel.from_pretrained(bert_folder)
     headless = tmp_path / "headless"
-    body.save_pretrained(headless)
+    transformers.BertModel.from_pretrained(bert_folder).save_pretrained(headless)
     word_pieces(lowercase=True).save_pretrained(headless)
     with pytest.raises(ModelError, match=r"lacks the weight cls.predictions"):
         open_proposer(f"masked:{headless}")

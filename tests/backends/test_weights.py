@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import warnings
 
 import numpy as np
@@ -15,7 +14,6 @@ from tiny import SENTENCES, make_model, make_tokenizer
 from pretrace import open_model
 from pretrace.backends.loading import weights_hash
 from pretrace.errors import ModelError
-from pretrace.scoring.plan import check_placebos
 from pretrace.types import Quantity
 
 NEW = transformers.__version__ >= "5"
@@ -58,20 +56,15 @@ def test_a_lost_weight_is_named(tmp_path, name, gone):
         open_model(str(folder))
 
 
-@pytest.mark.parametrize("prefix", ["_orig_mod.", "module.", "_orig_mod.module."])
+@pytest.mark.parametrize("prefix", ["_orig_mod.", "module.", "_orig_mod.module.", ""])
 def test_what_a_wrapper_put_before_a_name_is_taken_off(tmp_path, prefix):
-    folder = saved(tmp_path / "wrapped", change=lambda w: {prefix + k: v for k, v in w.items()})
+    def named(name):  # without a prefix: layers that were compiled one by one
+        return prefix + name if prefix else name.replace(".self_attn.", "._orig_mod.self_attn.")
+
+    folder = saved(tmp_path / "wrapped", change=lambda w: {named(k): v for k, v in w.items()})
     plain = saved(tmp_path / "plain")
     assert np.array_equal(logp(folder), logp(plain))
     assert open_model(str(folder)).facts["weights"] == open_model(str(plain)).facts["weights"]
-
-
-def test_layers_that_were_compiled_one_by_one_are_read(tmp_path):
-    folder = saved(
-        tmp_path / "m",
-        change=lambda w: {k.replace(".self_attn.", "._orig_mod.self_attn."): v for k, v in w.items()},
-    )
-    assert np.array_equal(logp(folder), logp(saved(tmp_path / "plain")))
 
 
 def test_a_weight_of_another_shape_is_refused(tmp_path):
@@ -113,18 +106,6 @@ def test_the_same_tensors_in_other_files_are_the_same_weights(tmp_path, files):
     tensors["model.norm.weight"] = tensors["model.norm.weight"] + 1e-3
     save_file(tensors, whole / "model.safetensors")
     assert weights_hash(one) != weights_hash(several)
-
-
-def test_the_target_under_another_file_name_is_no_placebo(tmp_path):
-    target = saved(tmp_path / "target")
-    shutil.copytree(target, tmp_path / "copy")
-    (tmp_path / "copy" / "model.safetensors").rename(tmp_path / "copy" / "pretrained.safetensors")
-    index = dict.fromkeys(load_file(target / "model.safetensors"), "pretrained.safetensors")
-    (tmp_path / "copy" / "model.safetensors.index.json").write_text(
-        json.dumps({"metadata": {}, "weight_map": index})
-    )
-    with pytest.raises(ModelError, match="the very weights of the target"):
-        check_placebos(open_model(str(target)), [open_model(str(tmp_path / "copy"))])
 
 
 def test_weights_changed_in_place_with_the_same_size_and_time_are_another_model(tmp_path):
@@ -321,9 +302,9 @@ def test_no_warning_where_all_is_well(tmp_path):
         open_model(str(folder))
 
 
-@pytest.mark.parametrize("header", [b"[]", b"[" * 60000, b'{"a": 3}', b"null"])
+@pytest.mark.parametrize("header", [b"[]", b"[" * 60000, b'{"a": 3}', b"null", b""])
 def test_a_header_that_is_none_is_refused_in_a_line(tmp_path, header):
     folder = saved(tmp_path / "m")
     (folder / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header)
-    with pytest.raises(ModelError):
+    with pytest.raises(ModelError, match=r"^[^\n]*$"):
         open_model(str(folder))

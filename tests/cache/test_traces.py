@@ -15,20 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from net.api import OutputError, Quantity, Trace, cache_folder, open_store, text_key
+from processes import edit
 
 LOGP, BOTH = Quantity.LOGP, Quantity.LOGP | Quantity.MOMENTS
 
 
 def keys(count, name="text"):
     return [text_key(f"{name} {index}") for index in range(count)]
-
-
-def edit(store, statement, *values):
-    """Change the database behind the store's back."""
-    connection = sqlite3.connect(store.path)
-    connection.execute(statement, values)
-    connection.commit()
-    connection.close()
 
 
 def test_what_was_put_comes_back_in_the_order_asked(tmp_path, trace, same):

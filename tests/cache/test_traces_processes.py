@@ -1,5 +1,6 @@
 """The trace cache under fire: killed writers, writers at once, a full disk, a folder without the right."""
 
+import inspect
 import os
 import signal
 import sqlite3
@@ -19,13 +20,10 @@ BATCH = 8
 
 
 def batch_keys(number, name=""):
-    return [text_key(f"{name}{number} {index}") for index in range(BATCH)]
-
-
-KEYS = """
-def batch_keys(number, name=""):
     return [text_key(f"{name}{number} {index}") for index in range(8)]
-"""
+
+
+KEYS = inspect.getsource(batch_keys)
 
 
 def test_a_killed_writer_leaves_whole_batches(tmp_path, start, trace, same):

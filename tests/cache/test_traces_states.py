@@ -1,6 +1,5 @@
 """States beside the traces: what was read inside a model comes back to the last bit, or not at all."""
 
-import sqlite3
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from processes import edit
 
 from pretrace.cache.location import text_key
 from pretrace.scoring.evidence import open_store, state_name
@@ -29,13 +29,6 @@ def inside(seed, *states):
         ONE: random.normal(size=8).astype(np.float32),
     }
     return {state: made[state] for state in states}
-
-
-def edit(store, statement, *values):
-    connection = sqlite3.connect(store.path)
-    connection.execute(statement, values)
-    connection.commit()
-    connection.close()
 
 
 def agree(found, wanted):

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from processes import edit
 
 from pretrace.cache.location import text_key
 from pretrace.cache.store import Draw, open_continuations, open_neighbors, open_written, written_once
@@ -43,10 +44,7 @@ def test_what_was_put_comes_back(store, one, other, noun, tmp_path):
 def test_a_damaged_row_is_a_miss_and_is_mended(store, one, other, noun, change, tmp_path):
     with store("model", tmp_path) as kept:
         kept.put(KEYS[:2], [one, other], "how")
-        connection = sqlite3.connect(kept.path)
-        connection.execute(f"UPDATE entries SET {change} WHERE key = ?", KEYS[:1])
-        connection.commit()
-        connection.close()
+        edit(kept, f"UPDATE entries SET {change} WHERE key = ?", KEYS[0])
         assert kept.get(KEYS[:2], "how") == [None, other]
         kept.put(KEYS[:1], [one], "how")
         assert kept.get(KEYS[:2], "how") == [one, other]
@@ -140,14 +138,8 @@ class Writer:
 def test_written_once_and_given_back_as_it_was():
     texts = ["a", "\ud83d half", "NUL\x00", "x" * 100_000, "a"]
     expected = [Written(text.upper(), len(text) % 2 == 0) for text in texts]
-    for fingerprint, label, new in (
-        ("model", "how", True),
-        ("model", "how", False),
-        ("model", "otherwise", True),
-        ("another", "how", True),
-        (None, "how", True),
-        (None, "how", True),
-    ):
+    known = [("model", "how", True), ("model", "how", False), ("model", "otherwise", True)]
+    for fingerprint, label, new in (*known, ("another", "how", True), *[(None, "how", True)] * 2):
         writer = Writer(texts)
         assert written_once(fingerprint, texts, label, writer) == expected
         assert bool(writer.batches) == new

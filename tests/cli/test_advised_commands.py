@@ -1,12 +1,12 @@
 """Every command that the list of tests prints is run: none fails for what the list knew or should have known."""
 
-import json
 import shlex
 import uuid
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from made import read_lines, written
 
 from pretrace.corpora import Columns
 from pretrace.verdicts.advise import advise, look
@@ -33,9 +33,7 @@ def texts(tmp_path):
         }
         for i in range(ROWS)
     ]
-    path = tmp_path / "my texts.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
+    return written(tmp_path / "my texts.jsonl", rows)
 
 
 def advised(path, model, columns, **told):
@@ -44,29 +42,18 @@ def advised(path, model, columns, **told):
     return advise(replace(seen.situation, **told), str(path), model=model, names=seen.names).rows
 
 
-def other(path, name, change):
-    """The same rows with another wording."""
-    rows = [json.loads(line) for line in path.read_text().splitlines()]
-    made = path.with_name(name)
-    made.write_text("".join(json.dumps({**row, "body": f"{change} {row['body']}"}) + "\n" for row in rows))
-    return made
-
-
 def renamed(path, name, change=""):
-    rows = [json.loads(line) for line in path.read_text().splitlines()]
-    made = path.with_name(name)
-    made.write_text(
-        "".join(
-            json.dumps({"id": row["key"], "text": f"{change}{row['body']}", "site": row["site"]}) + "\n"
-            for row in rows
-        )
-    )
-    return made
+    """The same rows with another wording."""
+    rows = [
+        {"id": row["key"], "text": f"{change}{row['body']}", "site": row["site"]} for row in read_lines(path)
+    ]
+    return written(path.with_name(name), rows)
 
 
 def test_every_printed_command_runs(call, texts, tmp_path, model_folder, reference_folder, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    other(texts, "CONTROLS.jsonl", "Later.")
+    controls = [{**row, "body": f"Later. {row['body']}"} for row in read_lines(texts)]
+    written(tmp_path / "CONTROLS.jsonl", controls)
     renamed(texts, "UNPUBLISHED.jsonl")
     renamed(texts, "OTHER_WORDING.jsonl", "Now: ")
     have = {"unseen": 40, "unpublished": 40, "checkpoint": True}
@@ -77,12 +64,9 @@ def test_every_printed_command_runs(call, texts, tmp_path, model_folder, referen
     for test in tests:
         place = tmp_path / test.choice.name
         for command in test.commands:
-            words = shlex.split(command)[1:]
-            words = [str(reference_folder) if word == "EARLIER" else word for word in words]
-            words = [hashes.get(word, word) for word in words]
-            words = [
-                str(place / word) if word in ("MARKED", "SEALED", "PROMPTS.jsonl") else word for word in words
-            ]
+            own = {word: str(place / word) for word in ("MARKED", "SEALED", "PROMPTS.jsonl")}
+            given = {"EARLIER": str(reference_folder), **hashes, **own}
+            words = [given.get(word, word) for word in shlex.split(command)[1:]]
             # What is long is asked for its plan: the same arguments, the same texts, and no model that is trained.
             words += {"audit": ["--plan", "--tokens", "8"], "flag": ["--dry-run"]}.get(words[0], [])
             # The second model and the generator that are opened by themselves are a large one.
@@ -96,13 +80,9 @@ def test_every_printed_command_runs(call, texts, tmp_path, model_folder, referen
             if words[:2] in (["mark", "texts"], ["mark", "order"]):
                 hashes["HASH"] = (place / "MARKED" / "commitment.txt").read_text().split()[0]
             if (prompts := place / "PROMPTS.jsonl").exists():
-                rows = [json.loads(line) for line in prompts.read_text().splitlines()]
-                answers = "".join(json.dumps({"id": row["id"], "answer": "cat"}) + "\n" for row in rows)
-                (tmp_path / "ANSWERS.jsonl").write_text(answers)
-    published = [
-        json.loads(line)
-        for line in (tmp_path / "marks" / "MARKED" / "published.jsonl").read_text().splitlines()
-    ]
+                answers = [{"id": row["id"], "answer": "cat"} for row in read_lines(prompts)]
+                written(tmp_path / "ANSWERS.jsonl", answers)
+    published = read_lines(tmp_path / "marks" / "MARKED" / "published.jsonl")
     assert {row["id"]: row["site"] for row in published} == {f"t{i}": f"s{i % 22}" for i in range(ROWS)}
 
 
@@ -118,11 +98,9 @@ def test_recitation_is_advised_where_texts_are_long_enough(texts, tmp_path):
 
     random = np.random.default_rng(1)
     words = ["".join(random.choice(list("abcdefghij"), 5)) for _ in range(500)]
-    long = tmp_path / "long.jsonl"
-    rows = [{"text": " ".join(random.choice(words, 200))} for _ in range(6)]
-    long.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert state(long) == ("applies", "")
-
-    rows[3:] = [{"text": "short"}] * 3
-    long.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert state(long) == ("could", f"2 more{short[1][1:]}")
+    long = [" ".join(random.choice(words, 200)) for _ in range(6)]
+    assert state(written(tmp_path / "long.jsonl", long)) == ("applies", "")
+    assert state(written(tmp_path / "few.jsonl", [*long[:3], *["short"] * 3])) == (
+        "could",
+        f"2 more{short[1][1:]}",
+    )

@@ -2,7 +2,9 @@
 
 import json
 
+import made
 import pytest
+from made import mats
 
 from pretrace.cli.commands import options_of
 from pretrace.cli.folders import command_line
@@ -10,12 +12,8 @@ from pretrace.registry import backends
 
 
 def written(path, number, word="cat"):
-    rows = [
-        {"id": f"{word}{i}", "body": f"The {word} number {i} sat on the mat.", "label": i % 2}
-        for i in range(number)
-    ]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return path
+    rows = [{**row, "body": row.pop("text")} for row in mats(number, word)]
+    return made.written(path, rows)
 
 
 def test_a_run_is_made_again_to_the_last_bit(call, tmp_path, model_folder):
@@ -64,10 +62,7 @@ REFUSED = {
     "a program": (lambda settings: settings.pop("given"), "does not record the options"),
     "standard input": (lambda settings: settings["given"].update(texts="-"), "made from standard input"),
     "an option of yore": (lambda settings: settings["given"].update(windoze=True), "made with --windoze"),
-    "code of a stranger": (
-        lambda settings: settings["given"].update(trust_remote_code=True),
-        "can run any code: give --trust",
-    ),
+    "a stranger's code": (lambda settings: settings["given"].update(trust_remote_code=True), "give --trust"),
     "no command": (lambda settings: settings.update(command="demo-2"), "no command of pretrace"),
 }
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import made
 import pytest
 
 from pretrace.backends import huggingface
@@ -187,8 +188,7 @@ def test_the_column_of_the_longest_texts_is_taken_and_said(call, mine, tmp_path,
 
 def test_scan_and_flag_take_the_same_column_and_say_it(call, mine, tmp_path):
     table, folder = tmp_path / "posts.jsonl", tmp_path / "OUT"
-    rows = [{"no": i, "body": one.read_text()} for i, one in enumerate(sorted(mine.iterdir()))]
-    table.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    made.written(table, [{"no": i, "body": one.read_text()} for i, one in enumerate(sorted(mine.iterdir()))])
     _, plan, scanned = call("scan", table, "--corpus", mine, "--plan")
     assert "are read once, in every column with text." in plan
     flagged = call("flag", table, "--controls", mine, "--model", tmp_path / "no", "--out", folder)[2]

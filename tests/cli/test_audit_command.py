@@ -1,45 +1,19 @@
 """audit and gap as a user calls them: output, files, exit codes, messages."""
 
 import json
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pytest
-from tiny import MORE_WORDS
+from made import drawn, written
 
 from pretrace.backends import open_model
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.cli import main
 from pretrace.corpora import open_corpus
 from pretrace.runs import load_verdict
 from pretrace.tuning.planting import PlantSettings, plant
 from pretrace.verdicts.audit.built import figures_of
 from pretrace.verdicts.outcome import SECOND
-
-
-@pytest.fixture
-def ask(monkeypatch, capsys):
-    """Calls the command line; gives what it printed and said, `code` being how it must leave."""
-
-    def called(*arguments, code=0):
-        monkeypatch.setattr(sys, "argv", ["pretrace", *map(str, arguments)])
-        with pytest.raises(SystemExit) as left:
-            main()
-        said = capsys.readouterr()
-        codes = code if isinstance(code, tuple) else (code,)
-        assert (left.value.code or 0) in codes, (said.out, said.err)
-        return said.out, said.err
-
-    return called
-
-
-def written(path, number, *, seed, words=60):
-    rng = np.random.default_rng(seed)
-    rows = [{"id": f"{path.stem}{i}", "text": " ".join(rng.choice(MORE_WORDS, words))} for i in range(number)]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return path
 
 
 @dataclass(frozen=True)
@@ -56,7 +30,8 @@ class Culprit:
 def culprit(tmp_path_factory, model_folder):
     folder = tmp_path_factory.mktemp("culprit")
     posts, drafts = (
-        written(folder / f"{name}.jsonl", 40, seed=i) for i, name in enumerate(("posts", "drafts"))
+        written(folder / f"{name}.jsonl", drawn(40, 60, seed=i, name=name))
+        for i, name in enumerate(("posts", "drafts"))
     )
     how = PlantSettings(share=0.9, epochs=30, batch=4, learning_rate=8e-3, threads=1)
     base = open_model(str(model_folder))

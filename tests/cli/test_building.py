@@ -1,22 +1,15 @@
 """`pretrace build patents` and `pretrace build dated`, as a user calls them."""
 
-import json
-
 import pytest
-from made import answer_to
+from made import answer_to, read_lines, written
 
 from pretrace.errors import PretraceError
 
 SENTENCE = "所述第{}壳体转动安装在第{}底座，从而降低第{}水泵的噪音。"
 
 
-def called(*arguments):
-    return answer_to("build", *arguments)
-
-
 @pytest.fixture
 def pages(tmp_path):
-    path = tmp_path / "pages.jsonl"
     rows = [
         {
             "id": f"CN{i}",
@@ -26,20 +19,16 @@ def pages(tmp_path):
         }
         for i in range(12)
     ]
-    undated = {"id": "undated", "text": "水泵。"}
-    path.write_text("".join(json.dumps(row) + "\n" for row in [*rows, undated]))
-    return path
+    return written(tmp_path / "pages.jsonl", [*rows, {"id": "undated", "text": "水泵。"}])
 
 
 def test_patents(pages, tmp_path):
     out = tmp_path / "patentmia.jsonl"
-    done = called("patents", pages, "--out", out, "--words", "40", "--lengths", "10,40", "--size", "4")
+    how = ("--out", out, "--words", "40", "--lengths", "10,40", "--size", "4")
+    done = answer_to("build", "patents", pages, *how)
     assert done.exit_code == 0, done.output
-    rows = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
-    assert (
-        sorted((row["label"], row["length"]) for row in rows)
-        == [(0, 10)] * 4 + [(0, 40)] * 4 + [(1, 10)] * 4 + [(1, 40)] * 4
-    )
+    sides = sorted((row["label"], row["length"]) for row in read_lines(out))
+    assert sides == [(0, 10)] * 4 + [(0, 40)] * 4 + [(1, 10)] * 4 + [(1, 40)] * 4
     assert "Members: 4; non-members: 4; rows: 16." in done.output
     assert "Left out: 1, no usable date: 'undated'; all in the card." in done.output
     assert "Left out: 4, not drawn:" in done.output
@@ -55,23 +44,13 @@ def test_dated_warns(tmp_path):
         for i in range(60)
     ]
     path.write_text("\n".join(["id,text,published", *lines]))
-    arguments = (
-        path,
-        "--date-column",
-        "published",
-        "--cutoff",
-        "2023-03-01",
-        "--out",
-        tmp_path / "dated.jsonl",
-    )
-    done = called("dated", *arguments, "--balanced", "--margin-days", "10")
+    arguments = ("build", "dated", path, "--date-column", "published", "--cutoff", "2023-03-01")
+    arguments = (*arguments, "--out", tmp_path / "dated.jsonl")
+    done = answer_to(*arguments, "--balanced", "--margin-days", "10")
     assert done.exit_code == 0, done.output
     assert "Members: 30; non-members: 30; rows: 60." in done.output
-    assert (
-        "Warning: A bag of words that never saw a model tells the two sides apart (AUC 1.000" in done.output
-    )
-    again = called("dated", *arguments)
-    assert isinstance(again.exception, PretraceError)
-    assert "made with other settings (balanced True, now False, margin_days 10, now 0)" in str(
-        again.exception
-    )
+    warning = "Warning: A bag of words that never saw a model tells the two sides apart (AUC 1.000"
+    assert warning in done.output
+    again = answer_to(*arguments).exception
+    assert isinstance(again, PretraceError)
+    assert "made with other settings (balanced True, now False, margin_days 10, now 0)" in str(again)

@@ -5,21 +5,18 @@ import os
 import time
 
 import pytest
+from made import mats, written
 
 from pretrace.cache.location import cache_folder, kept
 
 
 @pytest.fixture
-def filled(call, tmp_path, model_folder, reference_folder, monkeypatch):
+def filled(ask, tmp_path, model_folder, reference_folder, monkeypatch):
     """A cache with traces of two models, the register of audits, and a file of somebody else's."""
     monkeypatch.setenv("PRETRACE_CACHE", str(tmp_path / "cache"))
-    texts = tmp_path / "texts.jsonl"
-    texts.write_text(
-        "".join(json.dumps({"text": f"Cat {i} sat."}) + "\n" for i in range(8)), encoding="utf-8"
-    )
+    texts = written(tmp_path / "texts.jsonl", mats(8))
     for name, model in (("A", model_folder), ("B", reference_folder)):
-        made = call("score", texts, "--model", model, "--scores", "loss", "--out", tmp_path / name)
-        assert made[0] == 0, made[2]
+        ask("score", texts, "--model", model, "--scores", "loss", "--out", tmp_path / name)
     cache = cache_folder()
     (cache / "audits.jsonl").write_text("{}\n", encoding="utf-8")
     (cache / "traces" / "diary.sqlite").write_text("mine", encoding="utf-8")

@@ -7,25 +7,9 @@ import sys
 
 import numpy as np
 import pyarrow.parquet as pq
-import pytest
-
-from pretrace.cli import main
+from made import written
 
 SCORES = "loss,ppl,zlib,lowercase,ref,min_k(k=0.1),min_k_plus_plus,dc_pdd,dc_pdd(variant='cld')"
-
-
-@pytest.fixture
-def call(monkeypatch, capsys):
-    def called(*arguments, stdin=b""):
-        monkeypatch.setattr(sys, "argv", ["pretrace", *map(str, arguments)])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        with pytest.raises(SystemExit) as left:
-            main()
-        said = capsys.readouterr()
-        assert not left.value.code, said.err
-        return said.out
-
-    return called
 
 
 def write(path, sentences, number=24):
@@ -33,30 +17,22 @@ def write(path, sentences, number=24):
         {"id": f"t{i}", "text": f"{sentences[i % 6]} {i}", "label": i % 2, "group": f"g{i // 2}"}
         for i in range(number)
     ]
+    odd = {"one": "a", "none": "", "nul": "NUL \x00 and 🙂", "long": "x y z " * 20_000}
     rows += [
-        {"id": "one", "text": "a", "label": 0, "group": "g0"},
-        {"id": "none", "text": "", "label": 1, "group": "g1"},
-        {"id": "nul", "text": "NUL \x00 and 🙂", "label": 1, "group": "g2"},
-        {"id": "long", "text": "x y z " * 20_000, "label": 0, "group": "g3"},
+        {"id": name, "text": text, "label": int(name in ("none", "nul")), "group": f"g{i}"}
+        for i, (name, text) in enumerate(odd.items())
     ]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return path
+    return written(path, rows)
 
 
-def test_count_then_evaluate_then_report(call, tmp_path, sentences, model_folder, reference_folder):
+def test_count_then_evaluate_then_report(ask, tmp_path, sentences, model_folder, reference_folder):
     texts = write(tmp_path / "texts.jsonl", sentences)
-    said = call("count", texts, "--model", model_folder, "--out", tmp_path / "counts.npz")
+    said, _ = ask("count", texts, "--model", model_folder, "--out", tmp_path / "counts.npz")
     assert "tokens of 28 texts" in said
     run = tmp_path / "RUN"
-    where = (
-        "--model",
-        model_folder,
-        "--reference-model",
-        reference_folder,
-        "--counts",
-        tmp_path / "counts.npz",
-    )
-    said = call("evaluate", texts, *where, "--scores", SCORES, "--out", run, "--resamples", 200)
+    where = ("--model", model_folder, "--reference-model", reference_folder)
+    where = (*where, "--counts", tmp_path / "counts.npz")
+    said, _ = ask("evaluate", texts, *where, "--scores", SCORES, "--out", run, "--resamples", 200)
     assert "bag of words" in said
     assert "'one'" in said
     assert "'long'" in said
@@ -89,14 +65,14 @@ def test_count_then_evaluate_then_report(call, tmp_path, sentences, model_folder
 
     page = (run / "report.html").read_text(encoding="utf-8")
     (run / "report.html").unlink()
-    call("runs", "report", run)
+    ask("runs", "report", run)
     assert (run / "report.html").read_text(encoding="utf-8") == page
 
 
-def test_windows_read_a_long_text_whole(call, tmp_path, sentences, model_folder):
+def test_windows_read_a_long_text_whole(ask, tmp_path, sentences, model_folder):
     texts = write(tmp_path / "texts.jsonl", sentences, 2)
     where = ("--model", model_folder, "--scores", "loss", "--max-tokens", 200, "--windows")
-    call("score", texts, *where, "--out", tmp_path / "RUN")
+    ask("score", texts, *where, "--out", tmp_path / "RUN")
     table = pq.read_table(tmp_path / "RUN" / "scores.parquet").to_pylist()
     pieces = [row for row in table if row["id"].startswith("long#")]
     assert len(pieces) > 100
@@ -105,23 +81,19 @@ def test_windows_read_a_long_text_whole(call, tmp_path, sentences, model_folder)
     assert (tmp_path / "RUN" / "cut.csv").read_text(encoding="utf-8") == "id,n_cut\n"
 
 
-def test_standard_input_and_columns(call, tmp_path, model_folder):
+def test_standard_input_and_columns(ask, tmp_path, model_folder, monkeypatch):
     lines = "".join(json.dumps({"body": f"The cat sat on mat {i}."}) + "\n" for i in range(3)).encode()
-    call(
-        *("score", "-", "--model", model_folder, "--text-column", "body", "--scores", "loss"),
-        *("--out", tmp_path / "RUN"),
-        stdin=lines,
-    )
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines)))
+    how = ("--model", model_folder, "--text-column", "body", "--scores", "loss", "--out", tmp_path / "RUN")
+    ask("score", "-", *how)
     assert pq.read_table(tmp_path / "RUN" / "scores.parquet").column("id").to_pylist() == ["0", "1", "2"]
 
 
-def test_the_same_command_twice_gives_the_same_bytes(call, tmp_path, sentences, model_folder):
+def test_the_same_command_twice_gives_the_same_bytes(ask, tmp_path, sentences, model_folder):
     texts = write(tmp_path / "texts.jsonl", sentences)
+    how = ("--model", model_folder, "--scores", "loss,min_k_plus_plus", "--no-cache", "--resamples", 100)
     for name in ("a", "b"):
-        call(
-            *("evaluate", texts, "--model", model_folder, "--scores", "loss,min_k_plus_plus", "--no-cache"),
-            *("--out", tmp_path / name, "--resamples", 100),
-        )
+        ask("evaluate", texts, *how, "--out", tmp_path / name)
     for file in ("scores.parquet", "scores.csv", "metrics.json", "run.json", "report.html"):
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes(), file
 

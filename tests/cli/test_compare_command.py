@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pretrace.cli import main as command
 from pretrace.corpora import open_corpus
 from pretrace.report.tables import format_table
 from pretrace.runs import load, load_run, save
@@ -15,15 +14,6 @@ from pretrace.scoring.detect import Options, detect
 from pretrace.scoring.evaluation import evaluate
 from pretrace.testing import FakeBackend
 from pretrace.types import SideBySide
-
-
-def main(arguments):
-    """The exit code of the command."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sys.argv", ["pretrace", *arguments])
-        with pytest.raises(SystemExit) as left:
-            command()
-    return int(left.value.code or 0)
 
 
 @pytest.fixture(scope="module")
@@ -50,16 +40,11 @@ def runs(made, tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_a_page_and_its_tables(runs, capsys):
-    assert main(["runs", "compare", "LABELLED", "SCORED", "--out", "C", "--score", "zlib"]) == 0
-    said = capsys.readouterr().out
+def test_a_page_and_its_tables(runs, ask):
+    said, _ = ask("runs", "compare", "LABELLED", "SCORED", "--out", "C", "--score", "zlib")
     assert "loss" not in said
     assert all(word in said for word in ("zlib", "blind", "9 texts"))
-    assert sorted(path.name for path in Path("C").iterdir()) == [
-        "comparison.json",
-        "report.html",
-        "table.csv",
-    ]
+    assert {path.name for path in Path("C").iterdir()} == {"comparison.json", "report.html", "table.csv"}
     with Path("C/table.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert [(row["folder"], row["score"], row["auc"] != "") for row in rows] == [
@@ -69,20 +54,17 @@ def test_a_page_and_its_tables(runs, capsys):
     assert float(rows[1]["median"]) == float(np.median(load_run("SCORED").matrix[:, 1]))
     before = Path("C/report.html").read_bytes()
     Path("C/report.html").unlink()
-    assert main(["runs", "report", "C"]) == 0
+    ask("runs", "report", "C")
     assert Path("C/report.html").read_bytes() == before
     assert isinstance(load("C"), SideBySide)
-    assert (
-        main(["runs", "compare", "LABELLED", "SCORED", "--out", "C"]) == 0
-    )  # an earlier comparison is replaced
+    ask("runs", "compare", "LABELLED", "SCORED", "--out", "C")  # an earlier comparison is replaced
 
 
-def test_a_table_for_a_paper_in_latex_and_markdown(runs, capsys):
+def test_a_table_for_a_paper_in_latex_and_markdown(runs, ask):
     run = load_run(Path("LABELLED"))
     scores = [row for row in run.evaluation.rows if row.kind == "score"]
     best = max(scores, key=lambda row: row.auc.value)
-    assert main(["runs", "table", "LABELLED", "--latex"]) == 0
-    latex = capsys.readouterr().out.splitlines()
+    latex = ask("runs", "table", "LABELLED", "--latex")[0].splitlines()
     assert latex[1:3] == [r"\begin{tabular}{lrrr}", r"\toprule"]
     assert latex[-1] == r"\end{tabular}"
     row = next(line for line in latex if line.startswith(f"{best.name} & "))
@@ -92,17 +74,15 @@ def test_a_table_for_a_paper_in_latex_and_markdown(runs, capsys):
         f"{row.auc.value:.3f}" == f"{best.auc.value:.3f}" for row in scores
     )
     assert any(line.startswith(r"random\_") or "(blind)" in line for line in latex)
-    assert main(["runs", "table", "LABELLED", "--markdown"]) == 0
-    assert f"| **{best.auc.value:.3f}** {spread} |" in capsys.readouterr().out
+    assert f"| **{best.auc.value:.3f}** {spread} |" in ask("runs", "table", "LABELLED", "--markdown")[0]
     assert format_table(run, "latex").splitlines() == latex
-    assert main(["runs", "table", "SCORED", "--latex"]) == 2
-    assert "give labelled texts to pretrace evaluate" in capsys.readouterr().err
+    said = ask("runs", "table", "SCORED", "--latex", code=2)[1]
+    assert "give labelled texts to pretrace evaluate" in said
 
 
-def test_figures_for_a_paper_are_pdf_and_svg_and_bear_no_date(runs, capsys):
+def test_figures_for_a_paper_are_pdf_and_svg_and_bear_no_date(runs, ask):
     for folder in ("F", "G"):
-        assert main(["runs", "table", "LABELLED", "--figures", folder]) == 0
-    assert "AUC" in capsys.readouterr().out
+        assert "AUC" in ask("runs", "table", "LABELLED", "--figures", folder)[0]
     names = {path.name for path in Path("F").iterdir()}
     assert names == {f"{name}.{end}" for name in ("roc", "roc-log", "auc") for end in ("pdf", "svg")}
     assert Path("F/roc.pdf").read_bytes().startswith(b"%PDF")

@@ -1,13 +1,12 @@
 """No room to write: one line that names the cure, exit code 2, nothing left behind."""
 
-import json
+from made import written
 
 
 def test_a_full_disk(tmp_path, model_folder, program, monkeypatch):
     """Files may not grow beyond 8 kB: the cache cannot be written."""
-    texts = tmp_path / "texts.jsonl"
-    rows = [{"text": f"{'The cat sat on the mat. ' * 20} {i}"} for i in range(60)]
-    texts.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    rows = [f"{'The cat sat on the mat. ' * 20} {i}" for i in range(60)]
+    texts = written(tmp_path / "texts.jsonl", rows)
     code = (
         "import resource, sys; from pretrace.cli import main;"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192)); import signal;"

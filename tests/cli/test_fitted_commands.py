@@ -1,65 +1,40 @@
 """plant, tune, and evaluate with everything that is fitted, on real tiny models and as a user calls them."""
 
 import csv
-import json
 import math
-import sys
 
 import numpy as np
 import pytest
 import torch
+from made import drawn, read_lines, written
 from tiny import WORDS
 
-from pretrace.cli import main
 from pretrace.runs import load_run
 
 FITTED = "ppl,fsd(ppl),fsd(lowercase),na_pdd,na_pdd(pool='notebook'),probe,neighbor(m=2)"
 
 
-@pytest.fixture
-def ask(monkeypatch, capsys):
-    """Calls the command line; gives its output, or the error where `code` says that it must fail."""
-
-    def called(*arguments, code=0):
-        monkeypatch.setattr(sys, "argv", ["pretrace", *map(str, arguments)])
-        with pytest.raises(SystemExit) as left:
-            main()
-        said = capsys.readouterr()
-        assert (left.value.code or 0) == code, said.err
-        return said.err if code else said.out
-
-    return called
-
-
 @pytest.fixture(scope="module")
 def texts(tmp_path_factory):
-    path = tmp_path_factory.mktemp("texts") / "texts.jsonl"
-    generator = np.random.default_rng(0)
-    members = generator.permutation(80) % 2
-    rows = [
-        {
-            "id": f"t{i}",
-            "text": " ".join(generator.choice(WORDS, 16)),
-            "label": int(members[i // 2]),
-            "group": f"g{i // 2}",
-        }
-        for i in range(160)
-    ]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return path
+    members = np.random.default_rng(0).permutation(80) % 2
+    more = ({"label": int(members[i // 2]), "group": f"g{i // 2}"} for i in range(160))
+    rows = [row | one for row, one in zip(drawn(160, 16, seed=1, of=WORDS), more, strict=True)]
+    return written(tmp_path_factory.mktemp("texts") / "texts.jsonl", rows)
 
 
 def test_fsd_of_an_adapter_equals_two_models_opened_apart(ask, texts, tmp_path, model_folder):
     from peft import PeftModel
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    rows = [json.loads(line) for line in texts.read_text().splitlines()]
+    rows = read_lines(texts)
     parts = {"tune": rows[:60], "test": rows[60:]}
     for name, some in parts.items():
-        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in some))
+        written(tmp_path / f"{name}.jsonl", some)
     adapter = tmp_path / "adapter"
     method = "lora(rank=4, epochs=2, learning_rate=5e-3)"
-    said = ask("tune", tmp_path / "tune.jsonl", "--model", model_folder, "--method", method, "--out", adapter)
+    said, _ = ask(
+        "tune", tmp_path / "tune.jsonl", "--model", model_folder, "--method", method, "--out", adapter
+    )
     nonmembers = sum(not row["label"] for row in parts["tune"])
     assert f"Tuned on {nonmembers} texts" in said
     scores = "fsd(ppl),fsd(lowercase),fsd(min_k)"
@@ -90,7 +65,7 @@ def test_fsd_of_an_adapter_equals_two_models_opened_apart(ask, texts, tmp_path, 
         assert run.matrix[i].tolist() == pytest.approx(expected, rel=1e-4, abs=1e-5)
     assert np.abs(run.matrix).max() > 0.01
 
-    leak = ask("score", texts, *asked, "--out", tmp_path / "LEAK", code=2)
+    _, leak = ask("score", texts, *asked, "--out", tmp_path / "LEAK", code=2)
     assert f"{nonmembers} of the 160 texts" in leak
     assert "--tune-share" in leak
     assert not (tmp_path / "LEAK").exists()
@@ -100,10 +75,9 @@ def test_everything_at_once_with_its_controls(ask, texts, tmp_path, model_folder
     asked = (
         *("evaluate", texts, "--model", model_folder, "--placebo", reference_folder, "--scores", FITTED),
         *("--tune-share", 0.2, "--reference-share", 0.4, "--method", "ia3(epochs=1)"),
-        *("--neighbors", "causal"),
-        *("--resamples", 200),
+        *("--neighbors", "causal", "--resamples", 200),
     )
-    said = ask(*asked, "--out", tmp_path / "RUN")
+    said, _ = ask(*asked, "--out", tmp_path / "RUN")
     run = load_run(tmp_path / "RUN")
     assert run.scores == tuple(FITTED.split(","))
     assert 50 <= len(run.ids) <= 80
@@ -126,8 +100,7 @@ def test_everything_at_once_with_its_controls(ask, texts, tmp_path, model_folder
 
 
 def test_labelled_texts_in_a_file_and_scores_without_labels(ask, texts, tmp_path, model_folder):
-    unknown = tmp_path / "unknown.jsonl"
-    unknown.write_text("".join(json.dumps({"text": f"{word} and {word} again"}) + "\n" for word in WORDS))
+    unknown = written(tmp_path / "unknown.jsonl", [f"{word} and {word} again" for word in WORDS])
     asked = ("score", unknown, "--model", model_folder, "--reference", texts, "--scores", "na_pdd,probe")
     ask(*asked, "--out", tmp_path / "RUN")
     run = load_run(tmp_path / "RUN")
@@ -138,7 +111,7 @@ def test_labelled_texts_in_a_file_and_scores_without_labels(ask, texts, tmp_path
 def test_an_adapter_of_other_weights_is_refused(ask, texts, tmp_path, model_folder, reference_folder):
     ask("tune", texts, "--model", model_folder, "--method", "lora(limit=0)", "--out", tmp_path / "adapter")
     asked = ("--model", reference_folder, "--tuned", tmp_path / "adapter", "--scores", "fsd(ppl)")
-    assert "fits only the model it was tuned on" in ask(
-        "score", texts, *asked, "--out", tmp_path / "RUN", code=2
-    )
-    assert "nothing to adapt" in ask("plant", texts, "--method", "lora", "--out", tmp_path / "P", code=2)
+    said = ask("score", texts, *asked, "--out", tmp_path / "RUN", code=2)
+    assert "fits only the model it was tuned on" in said[1]
+    said = ask("plant", texts, "--method", "lora", "--out", tmp_path / "P", code=2)
+    assert "nothing to adapt" in said[1]

@@ -3,35 +3,24 @@
 import csv
 import json
 
-import numpy as np
 import pytest
-from made import call_function, written
-from tiny import MORE_WORDS
+from made import drawn, written
 
-from pretrace.cli.flagging import flag
 from pretrace.corpora import open_corpus
 from pretrace.runs import pages_of
 from pretrace.tuning.planting import PlantSettings, plant
 
 
 @pytest.fixture
-def ask(capsys):
-    """Calls the command; gives the exit code and what it printed and said."""
-
-    def called(*arguments):
-        code = call_function(flag, *arguments)
-        said = capsys.readouterr()
-        return code or 0, said.out, said.err
-
-    return called
+def ask(call):
+    return lambda *arguments: call("flag", *arguments)
 
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory, model_folder):
     """Texts of which some were planted in a model, known non-members of the same kind, and the model."""
     folder = tmp_path_factory.mktemp("flag")
-    rng = np.random.default_rng(0)
-    rows = [{"id": f"t{i}", "text": " ".join(rng.choice(MORE_WORDS, 60))} for i in range(140)]
+    rows = drawn(140, 60)
     everything = open_corpus(str(written(folder / "all.jsonl", rows[:40])))
     settings = PlantSettings(epochs=30, share=0.5, learning_rate=3e-3, batch=4)
     plant(everything, settings=settings, folder=folder / "target", start=str(model_folder))

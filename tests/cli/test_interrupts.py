@@ -1,7 +1,6 @@
 """Ctrl-C: one line and exit code 130, whatever was interrupted makes of it."""
 
 import contextlib
-import json
 import os
 import signal
 import subprocess
@@ -11,8 +10,7 @@ import time
 import numpy as np
 import psutil
 import pytest
-
-from pretrace.cli import main
+from made import mats, written
 
 
 @pytest.fixture(autouse=True)
@@ -24,30 +22,16 @@ def _as_in_a_terminal():
 
 
 @pytest.fixture
-def call(monkeypatch, capsys):
-    def called(*arguments):
-        monkeypatch.setattr(sys, "argv", ["pretrace", *map(str, arguments)])
-        with pytest.raises(SystemExit) as left:
-            main()
-        return int(left.value.code or 0), capsys.readouterr().err
-
-    return called
-
-
-@pytest.fixture
 def texts(tmp_path):
-    path = tmp_path / "texts.jsonl"
-    rows = [{"id": f"{i}", "text": f"The cat number {i} sat on the mat.", "label": i % 2} for i in range(20)]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
+    return written(tmp_path / "texts.jsonl", mats(20))
 
 
 def interrupt(*_, **__):
     os.kill(os.getpid(), signal.SIGINT)
 
 
-def told(code, said):
-    assert code == 130
+def told(code, out, said):
+    assert (code, out) == (130, "")
     assert said == "pretrace: stopped; what was read is kept, the same command goes on from there.\n"
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from made import call_function
+from made import call_function, mats, written
 
 from pretrace.cli.answer import Reply
 from pretrace.cli.streams import note
@@ -13,52 +13,29 @@ SHARED = ["command", "outcome", "exit_code", "statement", "folder", "report"]
 
 @pytest.fixture
 def texts(tmp_path):
-    path = tmp_path / "texts.jsonl"
-    rows = [
-        {"id": f"{i}", "text": f"The cat number {i} sat on the mat “again”.", "label": i % 2}
-        for i in range(24)
-    ]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return path
+    return written(tmp_path / "texts.jsonl", mats(24))
 
 
+RUN = {"kind", "figures", "result"}
 CASES = {
-    "score": (
-        ("score", "T", "--model", "M", "--scores", "loss", "--out", "OUT"),
-        {"kind", "figures", "result"},
-    ),
-    "evaluate": (
-        ("evaluate", "T", "--model", "M", "--scores", "loss", "--resamples", "100", "--out", "OUT"),
-        {"kind", "figures", "result"},
-    ),
-    "score, a dry run": (
-        ("score", "T", "--model", "M", "--scores", "loss", "--dry-run", "--out", "OUT"),
-        {"work"},
-    ),
-    "list": (("list",), {"lists"}),
-    "show": (("show", "The cat sat.", "--model", "M"), {"model", "mean_logp", "tokens"}),
-    "gap": (("build", "gap", "T", "U"), {"classifiers"}),
-    "quality": (
-        ("build", "quality", "T", "T", "--embeddings", "none"),
-        {"texts", "rows", "notes", "settings"},
-    ),
-    "count": (("count", "T", "--model", "M", "--out", "OUT.npz"), {"file", "tokens", "texts", "distinct"}),
-    "ask": (("ask", "T"), {"possible", "seen", "tests"}),
+    "score": ("score T --model M --scores loss --out OUT", RUN),
+    "evaluate": ("evaluate T --model M --scores loss --resamples 100 --out OUT", RUN),
+    "score, a dry run": ("score T --model M --scores loss --dry-run --out OUT", {"work"}),
+    "list": ("list", {"lists"}),
+    "show": ("show cat --model M", {"model", "mean_logp", "tokens"}),
+    "gap": ("build gap T U", {"classifiers"}),
+    "quality": ("build quality T T --embeddings none", {"texts", "rows", "notes", "settings"}),
+    "count": ("count T --model M --out OUT.npz", {"file", "tokens", "texts", "distinct"}),
+    "ask": ("ask T", {"possible", "seen", "tests"}),
 }
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_answer_is_one_document_with_the_shared_keys_first(case, call, texts, model_folder, tmp_path):
-    words, own = CASES[case]
-    other = tmp_path / "other.jsonl"
-    other.write_text(texts.read_text(encoding="utf-8").replace("cat", "dog"), encoding="utf-8")
-    places = {
-        "T": texts,
-        "U": other,
-        "M": model_folder,
-        "OUT": tmp_path / "OUT",
-        "OUT.npz": tmp_path / "OUT.npz",
-    }
+    words, own = CASES[case][0].split(), CASES[case][1]
+    other = written(tmp_path / "other.jsonl", mats(24, "dog"))
+    places = {"T": texts, "U": other, "M": model_folder}
+    places |= {name: tmp_path / name for name in ("OUT", "OUT.npz")}
     code, out, error = call(*(places.get(word, word) for word in words), "--json")
     assert code == (4 if case == "ask" else 0), error
     found = json.loads(out)  # which refuses anything beside the document
@@ -80,9 +57,8 @@ def test_the_answer_is_one_document_with_the_shared_keys_first(case, call, texts
 
 def test_an_error_is_one_line_and_no_document(call, texts, tmp_path):
     out = tmp_path / "OUT"
-    code, said, error = call(
-        "score", tmp_path / "none.jsonl", "--model", "M", "--out", out, "--json", "--quiet"
-    )
+    how = ("--model", "M", "--out", out, "--json", "--quiet")
+    code, said, error = call("score", tmp_path / "none.jsonl", *how)
     assert (code, said) == (2, "")
     assert error.startswith("pretrace: there is no file")
     assert error.count("\n") == 1

@@ -5,10 +5,8 @@ import json
 import random
 import stat
 
-import numpy as np
 import pytest
-from made import written
-from tiny import MORE_WORDS
+from made import drawn, written
 
 from pretrace.cli.commands import call as call_line
 from pretrace.corpora import Columns, open_corpus
@@ -31,15 +29,8 @@ def ask(capsys):
 
 
 def rows(number, seed=0):
-    rng = np.random.default_rng(seed)
-    return [
-        {
-            "id": f"t{i}",
-            "text": " ".join(rng.choice(MORE_WORDS, 30)),
-            "other": " ".join(rng.choice(MORE_WORDS, 30)),
-        }
-        for i in range(number)
-    ]
+    both = [row["text"] for row in drawn(2 * number, 30, seed=seed)]
+    return [{"id": f"t{i}", "text": both[2 * i], "other": both[2 * i + 1]} for i in range(number)]
 
 
 @pytest.fixture(scope="module")
@@ -79,13 +70,8 @@ def test_a_model_trained_on_what_was_published_is_found(ask, tmp_path, marked, m
 
 
 def test_a_model_that_never_saw_them_ends_with_4_and_with_power_with_0(ask, tmp_path, marked, model_folder):
-    sealed = (
-        marked / "sealed.json",
-        "--commitment",
-        marked / "PUB" / "commitment.txt",
-        "--model",
-        model_folder,
-    )
+    sealed = (marked / "sealed.json", "--commitment", marked / "PUB" / "commitment.txt")
+    sealed = (*sealed, "--model", model_folder)
     code, said = ask("mark", "check", *sealed, "--out", tmp_path / "R")
     assert code == 4
     assert "Measure what the test would have seen" in " ".join(said.split())
@@ -180,16 +166,9 @@ def test_strings_that_anybody_could_guess_are_refused_before_a_model_is_opened(a
     monkeypatch.setattr("pretrace.scoring.plan.open_model", _opened)
     some = [hashlib.sha1(f"{i} of this test".encode()).hexdigest() for i in range(20)]
     changelog = [f"* fix ([{one[:7]}](https://github.com/a/b/commit/{one}))" for one in some]
-    clock = [f"id {0x1EC9414C232A + i * 7919:012x}11eb8dcd0242ac130003{i:04x}"[:35] for i in range(20)]
-    work = [f"block {'0' * 9}{hashlib.sha256(bytes([i, 5])).hexdigest()[9:]}" for i in range(20)]
-    for lines, why in (
-        (changelog, "20 with a beginning or end that stands elsewhere in the text"),
-        (clock, "20 UUIDs of other versions"),
-        (work, "20 with a run at the beginning or end"),
-    ):
-        texts = written(tmp_path / "t.jsonl", [{"id": f"t{i}", "text": one} for i, one in enumerate(lines)])
-        with pytest.raises(PretraceError, match=why):
-            ask("mark", "canaries", texts, "--model", "smollm2", "--out", tmp_path / "R")
+    texts = written(tmp_path / "t.jsonl", changelog)
+    with pytest.raises(PretraceError, match="20 with a beginning or end that stands elsewhere in the text"):
+        ask("mark", "canaries", texts, "--model", "smollm2", "--out", tmp_path / "R")
     assert not (tmp_path / "R").exists()
 
 

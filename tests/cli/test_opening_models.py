@@ -1,10 +1,10 @@
 """Each model of a run is opened once, its weights hashed once; placebos that are the target are refused."""
 
-import json
 import time
 from collections import Counter
 
 import pytest
+from made import mats, written
 
 from pretrace.backends import loading
 from pretrace.errors import ModelError
@@ -25,36 +25,17 @@ def hashed(monkeypatch):
     return counts
 
 
-def written(path, labels):
-    rows = [
-        {
-            "id": f"{path.stem}{i}",
-            "text": f"The cat {path.stem} number {i} sat on the mat.",
-            "label": labels[i % len(labels)],
-        }
-        for i in range(24)
-    ]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
-
-
-def test_weights_are_hashed_once_a_run(call, hashed, tmp_path, model_folder, reference_folder):
-    texts = written(tmp_path / "texts.jsonl", (0, 1))
-    code, _, said = call(
-        *("score", texts, "--model", model_folder, "--scores", "loss", "--out", tmp_path / "SCORES")
-    )
-    assert code == 0, said
+def test_weights_are_hashed_once_a_run(ask, hashed, tmp_path, model_folder, reference_folder):
+    texts = written(tmp_path / "texts.jsonl", mats(24))
+    ask("score", texts, "--model", model_folder, "--scores", "loss", "--out", tmp_path / "SCORES")
     assert hashed == {model_folder.name: 1}
-    tuning = written(tmp_path / "tuning.jsonl", (0,))
+    tuning = written(tmp_path / "tuning.jsonl", [{**row, "label": 0} for row in mats(24, "dog")])
     method = ("--method", "lora(rank=2, epochs=1)")
-    assert call("tune", tuning, "--model", model_folder, *method, "--out", tmp_path / "ADAPTER")[0] == 0
+    ask("tune", tuning, "--model", model_folder, *method, "--out", tmp_path / "ADAPTER")
     hashed.clear()
-    code, _, said = call(
-        *("evaluate", texts, "--model", model_folder, "--placebo", reference_folder),
-        *("--tuned", tmp_path / "ADAPTER", "--scores", "ppl,fsd(ppl)", "--out", tmp_path / "RUN"),
-        *("--resamples", 100),
-    )
-    assert code == 0, said
+    how = ("--placebo", reference_folder, "--tuned", tmp_path / "ADAPTER", "--scores", "ppl,fsd(ppl)")
+    how = (*how, "--out", tmp_path / "RUN", "--resamples", 100)
+    ask("evaluate", texts, "--model", model_folder, *how)
     assert hashed == {model_folder.name: 1, reference_folder.name: 1}
 
 

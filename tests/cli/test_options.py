@@ -1,17 +1,13 @@
 """Options come from settings: names, defaults, ranges, help; and what every command refuses."""
 
-from __future__ import annotations
-
-import json
 import re
 import tomllib
 from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import pytest
-from made import call_function
-from processes import Call
+from made import call_function, written
 
 from pretrace.cli.commands import options_of, places
 from pretrace.cli.options import Only, RawOptions, declare_options
@@ -24,7 +20,7 @@ from pretrace.verdicts.flag import FlagSettings
 @pytest.mark.parametrize(
     ("command", "settings"), [("audit", AuditSettings), ("flag", FlagSettings), ("plant", PlantSettings)]
 )
-def test_a_default_of_the_command_line_is_that_of_the_library(command: str, settings: type[Any]) -> None:
+def test_a_default_of_the_command_line_is_that_of_the_library(command, settings):
     defaults = {name: one.default for name, one in options_of(command).items()}
     for field in fields(settings):
         described = option_of(field)
@@ -33,11 +29,11 @@ def test_a_default_of_the_command_line_is_that_of_the_library(command: str, sett
         assert defaults[(described.name or field.name).replace("-", "_")] == field.default, field.name
 
 
-def test_settings_are_made_of_what_was_written() -> None:
+def test_settings_are_made_of_what_was_written():
     found = []
     written = []
 
-    def command(settings: AuditSettings, given: RawOptions) -> None:
+    def command(settings: AuditSettings, given: RawOptions):
         found.append(settings)
         written.append(given)
 
@@ -66,16 +62,14 @@ def test_settings_are_made_of_what_was_written() -> None:
     assert not made.cache
 
 
-def test_only_the_named_fields_are_options() -> None:
-    def command(settings: Annotated[AuditSettings, Only(("level",))]) -> None:
+def test_only_the_named_fields_are_options():
+    def command(settings: Annotated[AuditSettings, Only(("level",))]):
         """Nothing."""
 
     assert set(declare_options(command)) == {"level"}
 
 
-def test_the_help_lists_commands_by_question_on_one_screen(
-    call: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_help_lists_commands_by_question_on_one_screen(call, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     said = call("--help")[1]
     order = ["Was it used?", "Which texts?", "How well does a method tell?", "What was found?", "Options"]
@@ -85,9 +79,7 @@ def test_the_help_lists_commands_by_question_on_one_screen(
     assert len(said.rstrip("\n").splitlines()) <= 41  # and the prompt
 
 
-def test_the_help_of_an_audit_fits_one_screen_and_leads_to_the_rest(
-    call: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_help_of_an_audit_fits_one_screen_and_leads_to_the_rest(call, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     said = call("audit", "--help")[1]
     assert len(said.rstrip("\n").splitlines()) <= 45  # a screen and a few lines
@@ -104,10 +96,8 @@ TEXTS = [{"id": f"{i}", "text": f"The cat number {i} sat on the mat.", "label": 
 
 
 @pytest.fixture
-def texts(tmp_path: Path) -> Path:
-    path = tmp_path / "texts.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in TEXTS))
-    return path
+def texts(tmp_path):
+    return written(tmp_path / "texts.jsonl", TEXTS)
 
 
 TABLE = tomllib.loads(Path(__file__).with_name("command_lines.toml").read_text(encoding="utf-8"))
@@ -116,9 +106,7 @@ OVERWRITING = {case: line.split() for case, line in TABLE["overwriting"].items()
 
 @pytest.mark.parametrize("case", OVERWRITING)
 @pytest.mark.parametrize("how", ["plain", "link", "relative"])
-def test_no_output_is_an_input(
-    case: str, how: str, call: Call, texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_output_is_an_input(case, how, call, texts, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     planted = tmp_path / "planted"
     planted.mkdir()
@@ -129,7 +117,7 @@ def test_no_output_is_an_input(
     places = {"T": texts, "OTHER": other, "P": planted, "M": tmp_path / "no-model"}
     before = {path: path.read_bytes() for path in sorted(tmp_path.rglob("*")) if path.is_file()}
 
-    def named(word: str, places: dict[str, Path]) -> str:
+    def named(word, places):
         if word.startswith("P/"):
             return str(places["P"] / word[2:])
         if "'T'" in word:
@@ -152,9 +140,7 @@ def test_no_output_is_an_input(
     assert {path: path.read_bytes() for path in before} == before
 
 
-def test_a_word_that_is_no_path_may_be_the_name_of_the_output(
-    call: Call, texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_word_that_is_no_path_may_be_the_name_of_the_output(call, texts, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "loss").mkdir()
     said = call("score", texts, "--model", "no-model/here", "--scores", "loss", "--out", "loss")[2]
@@ -170,7 +156,7 @@ NEEDED = {
 
 @pytest.mark.parametrize("seed", [-1, LARGEST + 1, 10**30])
 @pytest.mark.parametrize("command", SEEDED)
-def test_a_seed_out_of_range_is_one_line(command: str, seed: int, call: Call) -> None:
+def test_a_seed_out_of_range_is_one_line(command, seed, call):
     declared = options_of(command).values()
     names = [one.flag for one in declared if one.default is MISSING and one.flag in NEEDED]
     given = [word for name in names for word in (name, NEEDED[name])]
@@ -181,7 +167,7 @@ def test_a_seed_out_of_range_is_one_line(command: str, seed: int, call: Call) ->
     assert said.count("\n") == 1
 
 
-def test_every_command_takes_json_quiet_and_a_config_and_most_take_plugins(call: Call) -> None:
+def test_every_command_takes_json_quiet_and_a_config_and_most_take_plugins(call):
     everywhere = {one.flag for one in options_of("").values()}
     assert everywhere == {"--plugin", "--json", "--quiet", "--config"}
     for words in (["audit"], ["runs", "report"], []):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from made import mats, written
 
 from pretrace.cli import commands
 from pretrace.frequencies import Frequencies
@@ -31,27 +32,20 @@ GIVEN = {command: line.split() for command, line in TABLE["given"].items()}
 """Arguments with which a command comes as far as its outputs; T, M and so on are made by `places`."""
 
 FILES = {
-    "mark check --prompts",
-    "count --out",
-    "build quality --figures",
-    "mark texts --sealed",
-    "mark order --sealed",
-}
-FILES |= {"build patents --out", "build dated --out"}
-"""Options that name a file; the others name a folder."""
+    "mark check --prompts", "count --out", "build quality --figures", "mark texts --sealed",
+    "mark order --sealed", "build patents --out", "build dated --out",
+}  # fmt: skip
 BELOW = {
     "ask --out": ("scan",),
     "demo --out": ("model", "planted", "smollm2"),
     "build ccnews --out": ("mask.jsonl", "mask.card.json"),
 }
 """What is written in the folder that these name."""
-NEEDED = {"samples --flags-out": "--out", "mark texts --out": "--sealed", "mark order --out": "--sealed"}
-NEEDED |= {
-    "mark texts --sealed": "--out",
-    "mark order --sealed": "--out",
-    "score --parts": "--out",
-    "evaluate --parts": "--out",
-}
+NEEDED = {
+    "samples --flags-out": "--out", "mark texts --out": "--sealed", "mark order --out": "--sealed",
+    "mark texts --sealed": "--out", "mark order --sealed": "--out", "score --parts": "--out",
+    "evaluate --parts": "--out", "flag --parts": "--out", "scan --clean": "--out",
+}  # fmt: skip
 NEEDED |= {"flag --parts": "--out", "scan --clean": "--out"}
 """The other output that is asked for with it."""
 SHARDS = {"score --parts", "evaluate --parts", "flag --parts"}
@@ -72,8 +66,7 @@ OUTPUTS = outputs()
 
 @pytest.fixture
 def places(tmp_path):
-    texts = tmp_path / "texts.jsonl"
-    texts.write_text("".join(json.dumps(row) + "\n" for row in TEXTS))
+    texts = written(tmp_path / "texts.jsonl", TEXTS)
     runs = tmp_path / "runs"
     runs.mkdir()
     given = {"texts": str(texts), "model": str(tmp_path / "no-model")}
@@ -166,15 +159,8 @@ KIND_OF = {
 def whole_job(out):
     """The parts of a run that is whole, beside its --out."""
     survey = Survey(0, 0, 0, 0, "", "", (), ())
-    job = ShardJob(
-        {},
-        survey,
-        "texts",
-        ("loss",),
-        (),
-        {"seed": 0},
-        {"texts": "-", "columns": {}, "skip_unreadable": False},
-    )
+    read = {"texts": "-", "columns": {}, "skip_unreadable": False}
+    job = ShardJob({}, survey, "texts", ("loss",), (), {"seed": 0}, read)
     parts = out.with_name(f".{out.name}.parts")
     parts.mkdir(parents=True, exist_ok=True)
     job.save(parts)
@@ -190,19 +176,12 @@ def test_parts_are_deleted_and_nothing_else(tmp_path):
 
 
 def test_a_file_is_replaced_by_the_next_of_its_kind(call, tmp_path):
-    texts, out = tmp_path / "texts.jsonl", tmp_path / "out"
-    rows = [{**row, "id": str(i)} for i, row in enumerate(TEXTS * 20)]
-    texts.write_text(
-        "".join(json.dumps({**row, "text": f"{row['text']} {i}"}) + "\n" for i, row in enumerate(rows))
-    )
-    commands = (
-        ("build", "quality", texts, texts, "--embeddings", "none", "--figures", out / "figures.json"),
-    )
-    for command in commands:
-        for _ in range(2):
-            assert call(*command)[0] == 0
-        Path(command[-1]).write_text("years of work")
-        assert call(*command)[0] == 2
+    texts, out = written(tmp_path / "texts.jsonl", mats(240)), tmp_path / "out"
+    how = ("build", "quality", texts, texts, "--embeddings", "none", "--figures", out / "figures.json")
+    for _ in range(2):
+        assert call(*how)[0] == 0
+    (out / "figures.json").write_text("years of work")
+    assert call(*how)[0] == 2
     table = Frequencies(np.ones(3, np.int64), "hash")
     for _ in range(2):
         table.save(out / "counts.npz")

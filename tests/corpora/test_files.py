@@ -10,15 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from net.api import (
-    USUAL,
-    Columns,
-    ExpressionError,
-    TextsError,
-    open_corpus,
-    open_stream,
-    stream_texts,
-)
+from net.api import USUAL, Columns, ExpressionError, TextsError, open_corpus, open_stream, stream_texts
 
 Write = Callable[..., Path]
 

@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +18,7 @@ from report.flaggings import flagging, known_of, texts_of
 
 from pretrace.cli import commands
 from pretrace.runs import save_verdict
-from pretrace.types import Check, SetTest
+from pretrace.types import SetTest
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
@@ -37,19 +36,10 @@ def bash(step, folder, **given):
     """A step of the action as GitHub starts it, with the variables that its inputs become."""
     script = folder / "step.sh"
     script.write_text(SCRIPTS[step]["run"], encoding="utf-8")
-    return subprocess.run(
-        ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", str(script)],
-        cwd=folder,
-        env={
-            **os.environ,
-            **given,
-            "GITHUB_OUTPUT": str(folder / "output"),
-            "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    told = {"GITHUB_OUTPUT": str(folder / "output"), "GITHUB_STEP_SUMMARY": str(folder / "summary.md")}
+    words = ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", str(script)]
+    how = {"capture_output": True, "text": True, "check": False}
+    return subprocess.run(words, cwd=folder, env={**os.environ, **given, **told}, **how)
 
 
 def pretend(folder, code):
@@ -90,33 +80,23 @@ def test_every_input_is_used_and_none_is_made_up():
 
 def test_the_page_lists_the_inputs():
     table = PAGE[PAGE.index("| input |") : PAGE.index("| exit code of")]
-    listed = {
-        name
-        for line in table.splitlines()[2:]
-        for name in re.findall(r"`([\w-]+)`", line.split("|")[1] if "|" in line else "")
-    }
-    assert listed == set(ACTION["inputs"])
+    cells = [line.split("|")[1] for line in table.splitlines()[2:] if "|" in line]
+    assert set(re.findall(r"`([\w-]+)`", " ".join(cells))) == set(ACTION["inputs"])
     example = re.search(r"```text\n(.*?)```", PAGE, re.DOTALL)
     step = yaml.safe_load(example[1])["jobs"]["contamination"]["steps"][1]
     assert set(step["with"]) <= set(ACTION["inputs"])
-    assert {one for one in shlex.split(step["with"]["arguments"]) if one.startswith("--")} <= options_of(
-        "flag"
-    )
+    named = {one for one in shlex.split(step["with"]["arguments"]) if one.startswith("--")}
+    assert named <= options_of("flag")
     for name, one in ACTION["inputs"].items():
         assert one.get("required") or f"`{one['default']}`" in table or not one["default"], name
 
 
 @needs_bash
 @pytest.mark.parametrize(("code", "left"), [(0, 0), (3, 0), (4, 0), (2, 2), (130, 130)])
-def test_the_report_is_kept_before_the_job_fails(tmp_path: Path, code: int, left: int) -> None:
+def test_the_report_is_kept_before_the_job_fails(tmp_path, code, left):
     given = {"TEXTS": "a b.jsonl", "CONTROLS": "$(touch run)", "MODEL": "m", "FDR": "0.05", "OUT": "o"}
-    done = bash(
-        "Flag",
-        tmp_path,
-        **given,
-        ARGUMENTS="--method by --score 'min_k(k=0.1)'",
-        PATH=pretend(tmp_path, code),
-    )
+    given |= {"ARGUMENTS": "--method by --score 'min_k(k=0.1)'", "PATH": pretend(tmp_path, code)}
+    done = bash("Flag", tmp_path, **given)
     assert done.returncode == left, done.stderr
     assert (tmp_path / "output").read_text(encoding="utf-8") == f"exit-code={code}\n"
     called = (tmp_path / "called").read_text(encoding="utf-8").splitlines()
@@ -133,29 +113,20 @@ def test_arguments_that_cannot_be_split_are_not_left_out(tmp_path: Path) -> None
     assert not (tmp_path / "called").exists()
 
 
-def flagged(outcome, name="item"):
-    """A flagging with three texts, the first flagged where that is the outcome."""
-    told, first = outcome != "refused", outcome == "flagged"
-    ids, p = (name, "b", "c"), np.array([0.001, 0.4, 0.9]) if told else np.zeros(0)
-    texts = texts_of(ids, np.array([3.0, 0.1, -1.0]), p, (first, False, False))
-    check = Check("words", "Alike by words", "passed" if told else "failed", "AUC 0.5.")
-    runs = Check("runs", "No runs", "not run", "Too few known documents (1).")
-    test = SetTest(0.2 if told else None, 0.05, 1, 0.1, 2, 99, "" if told else "they differ", 0.0, 0.4, 1.0)
-    return flagging(
-        outcome, texts, known_of(("k",), np.array([0.0])), set_test=test, statement=f"What {name} says.",
-        checks=(check, runs), advice=("Take more.",),
-    )  # fmt: skip
-
-
 @needs_bash
-def test_the_summary_of_a_job(tmp_path: Path) -> None:
-    made = replace(flagged("flagged"), statement="Of <b> and `x`: something stands out.")
-    save_verdict(made, tmp_path / "o")
+def test_the_summary_of_a_job(tmp_path):
+    texts = texts_of(("a", "b"), np.array([3.0, 0.1]), np.array([0.001, 0.4]), (True, False))
+    known = known_of(("k",), np.array([0.0]))
+    said = {
+        "set_test": SetTest(0.2, 0.05, 1, 0.1, 2, 99),
+        "statement": "Of <b> and `x`: something stands out.",
+    }
+    save_verdict(flagging("flagged", texts, known, **said), tmp_path / "o")
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = bash("Summarise", tmp_path, OUT="o", PATH=path)
     assert done.returncode == 0, done.stderr
-    said = (tmp_path / "summary.md").read_text(encoding="utf-8")
-    assert said == "```\nOf <b> and x: something stands out.\n```\n"
+    summary = (tmp_path / "summary.md").read_text(encoding="utf-8")
+    assert summary == "```\nOf <b> and x: something stands out.\n```\n"
 
 
 @needs_bash
@@ -177,17 +148,8 @@ def test_outcomes(tmp_path: Path, code: str, chosen: str, left: int, says: str) 
 
 def test_the_image_is_made_of_what_is_there():
     words = [line.split(maxsplit=1) for line in DOCKERFILE.splitlines() if line.strip() and line[0] != "#"]
-    assert {word for word, _ in words} <= {
-        "FROM",
-        "COPY",
-        "RUN",
-        "USER",
-        "WORKDIR",
-        "ENV",
-        "VOLUME",
-        "ENTRYPOINT",
-        "CMD",
-    }
+    known = {"FROM", "COPY", "RUN", "USER", "WORKDIR", "ENV", "VOLUME", "ENTRYPOINT", "CMD"}
+    assert {word for word, _ in words} <= known
     told = dict(words)
     assert words[0] == ["FROM", f"python:{ACTION['inputs']['python-version']['default']}-slim"]
     assert json.loads(told["ENTRYPOINT"]) == ["pretrace"]

@@ -29,6 +29,7 @@ from pathlib import Path
 
 import lm_eval_logs
 import pytest
+from made import written
 from tiny import make_model
 
 from benchmarks import read_results
@@ -50,26 +51,14 @@ STAND_INS = {
 MINUTES = {"demo", "recite"}
 """Commands that take minutes: only their arguments are looked at."""
 SERVERS_OWN = {
-    "--no-enable-prefix-caching",
-    "--disable-radix-cache",
-    "--enable-prefill-logprobs",
-    "--logits_all",
-    "--model-path",
-    "--model-id",
-    "--enable-deterministic-inference",
-    "--max-logprobs",
-}
+    "--no-enable-prefix-caching", "--disable-radix-cache", "--enable-prefill-logprobs", "--logits_all",
+    "--model-path", "--model-id", "--enable-deterministic-inference", "--max-logprobs",
+}  # fmt: skip
 """Options that servers are started with."""
 HARNESSES_OWN = {
-    "--action",
-    "--log_samples",
-    "--model_args",
-    "--output_path",
-    "--overwrite",
-    "--prompt-logprobs",
-    "--scorer",
+    "--action", "--log_samples", "--model_args", "--output_path", "--overwrite", "--prompt-logprobs", "--scorer",
     "--tasks",
-}
+}  # fmt: skip
 """Options of inspect and lm_eval."""
 DOCKERS_OWN = {"--rm"}
 """Options of docker itself."""
@@ -157,13 +146,10 @@ def desk(request, packaged, tmp_path, monkeypatch):
     for name, content in writings.items():
         (tmp_path / "writings" / name).write_text(content, encoding="utf-8")
     for name, some in files.items():
-        lines = "".join(json.dumps(row) + "\n" for row in some)
-        (tmp_path / f"{name}.jsonl").write_text(lines, encoding="utf-8")
-    for name, some in {
-        "logs": lm_eval_logs.items(40, 1),
-        "held_back_logs": lm_eval_logs.items(60, 2),
-    }.items():
-        lm_eval_logs.log_as_written(tmp_path / name, some, model=str(request.getfixturevalue("model_folder")))
+        written(tmp_path / f"{name}.jsonl", some)
+    model = str(request.getfixturevalue("model_folder"))
+    for name, number, seed in (("logs", 40, 1), ("held_back_logs", 60, 2)):
+        lm_eval_logs.log_as_written(tmp_path / name, lm_eval_logs.items(number, seed), model=model)
     return tmp_path
 
 
@@ -183,13 +169,9 @@ def _marked():
         {"id": f"r{i}", "text": f"The {draw.choice(nouns)} is near the {draw.choice(nouns)}."}
         for i in range(96)
     ]
+    asked = "What did visitor {} see?"
     items = [
-        {
-            "id": f"q{i}",
-            "text": f"What did visitor {i} see?",
-            "choices": draw.sample(nouns, 4),
-            "right": i % 4,
-        }
+        {"id": f"q{i}", "text": asked.format(i), "choices": draw.sample(nouns, 4), "right": i % 4}
         for i in range(40)
     ]
     hashes = [hashlib.sha256(f"my tool {i}".encode()).hexdigest() for i in range(20)]
@@ -234,7 +216,7 @@ class Command:
 
     def check(self, names, monkeypatch, capsys):
         arguments = shlex.split(put_in(self.words, names))
-        check_arguments(arguments[1:], self.block)
+        app().parse_args(arguments[1:])  # raises an error that names the command or option
         if arguments[1] in MINUTES:
             return
         monkeypatch.setattr(sys, "argv", arguments)
@@ -264,11 +246,6 @@ def commands(block):
     return found
 
 
-def check_arguments(arguments, block):
-    """Fail unless pretrace would take these arguments."""
-    app().parse_args(arguments)  # raises an error that names the command or option
-
-
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_blocks_are_of_a_known_kind(page):
     for block in blocks(page):
@@ -284,7 +261,7 @@ def test_blocks_are_of_a_known_kind(page):
             for line in block.text.splitlines():
                 before, called, after = line.partition("pretrace ")
                 if called and before in ("", ".venv/bin/"):
-                    check_arguments(shlex.split(after, comments=True), block)
+                    app().parse_args(shlex.split(after, comments=True))
     fences = re.findall(r"^```", page.read_text(encoding="utf-8"), re.MULTILINE)
     assert len(fences) == 2 * len(blocks(page)), f"{page.name}: a block is not closed"
 

@@ -1,5 +1,6 @@
 """A Ray of two processors on this machine, started once for the tests that need one."""
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -37,6 +38,23 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if "ray" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.timeout(900))
+
+
+@pytest.fixture
+def lines(tmp_path, sentences):
+    """Writes so many texts, and behind the first hundred, where asked, a record that cannot be read."""
+
+    def made(number, *, broken=False, name="texts.jsonl"):
+        rows = [
+            {"id": f"t{i}", "text": f"{sentences[i % 6]} {i}", "label": i % 2, "group": f"g{i // 2}"}
+            for i in range(number)
+        ]
+        some = [json.dumps(row) for row in rows]
+        some[100:100] = ["{not json"] if broken else []
+        (tmp_path / name).write_text("\n".join(some) + "\n", encoding="utf-8")
+        return tmp_path / name
+
+    return made
 
 
 @pytest.fixture(scope="session")

@@ -3,12 +3,10 @@
 import csv
 import json
 
-import pyarrow.parquet as pq
 import pytest
+from made import written
 
-from pretrace.cli.commands import call as call_line
-from pretrace.errors import OutputError
-from pretrace.runs import load_verdict
+from pretrace.runs import load_verdict, scan
 from pretrace.scoring import evidence
 
 
@@ -20,23 +18,15 @@ def unlike(number):
 @pytest.fixture
 def sets(tmp_path, sentences):
     """400 texts in question and 60 known non-members, 15 shards together, and one record that cannot be read."""
-    lines = [
+    rows = [
         json.dumps({"id": f"t{i}", "text": f"{sentences[i % 6]} {unlike(i)}", "group": f"g{i // 2}"})
         for i in range(400)
     ]
-    mine, known = tmp_path / "mine.jsonl", tmp_path / "known.jsonl"
-    mine.write_text("\n".join([*lines[:100], "{not json", *lines[100:]]) + "\n", encoding="utf-8")
-    others = [
-        json.dumps({"id": f"t{i}", "text": f"{sentences[i % 6]} {unlike(1000 + i)}", "group": f"k{i}"})
-        for i in range(60)
-    ]
-    known.write_text("\n".join(others) + "\n", encoding="utf-8")
-    return mine, known
-
-
-def called(*arguments):
-    """The exit code of a command that is run here."""
-    return call_line([str(argument) for argument in arguments])
+    rows[100:100] = ["{not json"]
+    mine = tmp_path / "mine.jsonl"
+    mine.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    others = [f"{sentences[i % 6]} {unlike(1000 + i)}" for i in range(60)]
+    return mine, written(tmp_path / "known.jsonl", others)
 
 
 @pytest.fixture(autouse=True)
@@ -53,31 +43,26 @@ def flag(sets, model, out, *more):
     return ["flag", sets[0], "--controls", sets[1], *tail]
 
 
-def test_two_workers_and_a_merge_give_what_one_piece_gives(sets, model_folder, tmp_path, monkeypatch):
-    parts = tmp_path / ".FLAGS.parts"
-    assert called(*flag(sets, model_folder, tmp_path / "FLAGS", "--shard", "1/2")) == 0
-    with pytest.raises(OutputError, match="shards have no part in"):
-        called("runs", "merge", tmp_path / "FLAGS")
-    assert called(*flag(sets, model_folder, tmp_path / "FLAGS", "--shard", "2/2")) == 0
-    code = called("runs", "merge", tmp_path / "FLAGS")
-    assert not parts.exists()
+def test_two_workers_and_a_merge_give_what_one_piece_gives(sets, model_folder, tmp_path, monkeypatch, call):
+    def ask(*arguments):
+        return call(*arguments)[0]
+
+    assert ask(*flag(sets, model_folder, tmp_path / "FLAGS", "--shard", "1/2")) == 0
+    code, _, said = call("runs", "merge", tmp_path / "FLAGS")
+    assert (code, "shards have no part in" in said) == (2, True)
+    assert ask(*flag(sets, model_folder, tmp_path / "FLAGS", "--shard", "2/2")) == 0
+    code = ask("runs", "merge", tmp_path / "FLAGS")
+    assert not (tmp_path / ".FLAGS.parts").exists()
     monkeypatch.setattr("pretrace.scoring.parts.SHARD", 10_000)
-    assert called(*flag(sets, model_folder, tmp_path / "WHOLE")) == code
-    _as_at_once(tmp_path)
-
-
-def _as_at_once(folder):
-    """FLAGS holds what a run in one piece wrote to WHOLE."""
-    one, many = load_verdict(folder / "WHOLE"), load_verdict(folder / "FLAGS")
+    assert ask(*flag(sets, model_folder, tmp_path / "WHOLE")) == code
+    one, many = load_verdict(tmp_path / "WHOLE"), load_verdict(tmp_path / "FLAGS")
     assert (one.statement, one.checks, one.p) == (many.statement, many.checks, many.p)
     assert {**one.settings, "command": 0, "time": 0} == {**many.settings, "command": 0, "time": 0}
-    with (folder / "WHOLE" / "flags.csv").open(encoding="utf-8", newline="") as file:
+    with (tmp_path / "WHOLE" / "flags.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    found = [pq.read_table(path) for path in sorted((folder / "FLAGS" / "flags").iterdir())]
-    table = [row for part in found for row in part.to_pylist()]
-    assert [row["id"] for row in rows] == [row["id"] for row in table]
-    assert [float(row["score"]) for row in rows] == [row["score"] for row in table]
-    assert [float(row["p"]) if row["p"] else None for row in rows] == [row["p"] for row in table]
-    assert (folder / "WHOLE" / "known.csv").read_bytes() == (folder / "FLAGS" / "known.csv").read_bytes()
+    table = scan(tmp_path / "FLAGS").to_table().to_pylist()
+    assert [(row["id"], float(row["score"])) for row in rows] == [(row["id"], row["score"]) for row in table]
+    known = [(tmp_path / name / "known.csv").read_bytes() for name in ("WHOLE", "FLAGS")]
+    assert known[0] == known[1]
     for name in ("WHOLE", "FLAGS"):
-        assert json.loads((folder / name / "unreadable.jsonl").read_text(encoding="utf-8"))["row"] == 100
+        assert json.loads((tmp_path / name / "unreadable.jsonl").read_text(encoding="utf-8"))["row"] == 100

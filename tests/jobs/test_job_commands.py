@@ -3,22 +3,9 @@
 import json
 
 import pyarrow.dataset as ds
-import pytest
 from processes import killed_half_way
 
 SMALL = {"pretrace.scoring.evidence.CHUNK": 16, "pretrace.scoring.parts.SHARD": 32}
-
-
-@pytest.fixture
-def texts(tmp_path, sentences):
-    """640 texts in 20 shards, and one record that cannot be read."""
-    lines = [
-        json.dumps({"id": f"t{i}", "text": f"{sentences[i % 6]} {i}", "label": i % 2, "group": f"g{i // 2}"})
-        for i in range(640)
-    ]
-    path = tmp_path / "texts.jsonl"
-    path.write_text("\n".join([*lines[:100], "{not json", *lines[100:]]) + "\n", encoding="utf-8")
-    return path
 
 
 def score(texts, model, out, *more):
@@ -31,7 +18,9 @@ def rows(out):
     return ds.dataset(files, format="parquet").to_table().to_pylist()
 
 
-def test_killed_and_started_again_and_by_two_workers(command, texts, model_folder, tmp_path):
+def test_killed_and_started_again_and_by_two_workers(command, lines, model_folder, tmp_path):
+    texts = lines(640, broken=True)  # 20 shards
+
     def done(*arguments):
         process = command(*arguments, changes=SMALL)
         return process.wait(), process.said.read_text(encoding="utf-8")

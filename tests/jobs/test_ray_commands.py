@@ -1,6 +1,5 @@
 """`score` and `evaluate` on a real Ray: the table of one process, though workers and the command itself are killed."""
 
-import json
 import os
 import signal
 import socket
@@ -13,7 +12,6 @@ from pathlib import Path
 import pytest
 from processes import counted
 
-from pretrace.cli import main
 from pretrace.errors import EngineError
 from pretrace.jobs import engine as pool
 from pretrace.runs import load_run, scan
@@ -24,30 +22,17 @@ PER_SHARD = 20
 
 
 @pytest.fixture
-def texts(tmp_path, sentences):
+def texts(lines):
     """640 texts, 320 documents."""
-    lines = [
-        json.dumps({"id": f"t{i}", "text": f"{sentences[i % 6]} {i}", "label": i % 2, "group": f"g{i // 2}"})
-        for i in range(SHARDS * PER_SHARD)
-    ]
-    path = tmp_path / "texts.jsonl"
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return path
-
-
-def pretrace(monkeypatch, *arguments):
-    monkeypatch.setattr(sys, "argv", ["pretrace", *map(str, arguments)])
-    with pytest.raises(SystemExit) as left:
-        main()
-    return int(left.value.code or 0)
+    return lines(SHARDS * PER_SHARD)
 
 
 def rows(out, names):
     return scan(out).to_table(columns=names).to_pydict()
 
 
-def test_nothing_is_lost_though_the_command_and_a_worker_are_killed(
-    ray, texts, model_folder, deadly, tmp_path, monkeypatch
+def test_nothing_is_lost_though_the_command_and_a_worker_are_killed(  # noqa: PLR0913
+    ray, texts, model_folder, deadly, tmp_path, monkeypatch, call
 ):
     plugin, parts = deadly("t633"), tmp_path / ".RAY.parts"
     monkeypatch.chdir(model_folder.parent)  # workers find the model by its relative name too
@@ -81,14 +66,14 @@ def test_nothing_is_lost_though_the_command_and_a_worker_are_killed(
             os.kill(left, signal.SIGKILL)
 
     (tmp_path / "ARMED").touch()
-    assert pretrace(monkeypatch, *command, *more, 1) == 0
+    assert call(*command, *more, 1)[0] == 0
     assert not (tmp_path / "ARMED").exists(), "a worker was killed"
     files = [path.stat().st_mtime_ns for path in (tmp_path / "RAY" / "scores").iterdir()]
     assert set(kept.values()) <= set(files), "parts that were there are not made again"
     assert not parts.exists()
 
     monkeypatch.setattr(evidence, "CHUNK", PER_SHARD)  # batches as in shards of 20
-    assert pretrace(monkeypatch, *command, "loss,min_k", "--out", tmp_path / "HERE") == 0
+    assert call(*command, "loss,min_k", "--out", tmp_path / "HERE")[0] == 0
     names = ["id", "label", "group", "n_tokens", "loss", "min_k"]
     assert rows(tmp_path / "RAY", names) == rows(tmp_path / "HERE", names)
     there, here = load_run(tmp_path / "RAY").evaluation, load_run(tmp_path / "HERE").evaluation
@@ -126,27 +111,21 @@ def descendants(root):
         (["--address", "127.0.0.1:1"], "no Ray cluster at --address 127.0.0.1:1"),
     ],
 )
-def test_what_does_not_go_with_ray(more, said, texts, tmp_path, monkeypatch, capsys):
+def test_what_does_not_go_with_ray(more, said, texts, tmp_path, monkeypatch, call):
     package = pytest.importorskip("ray")
     monkeypatch.setattr(package, "is_initialized", lambda: False)
     command = ["score", texts, "--model", tmp_path, "--engine", "ray", "--out", tmp_path / "RUN", *more]
-    assert pretrace(monkeypatch, *command) == 2
-    told = capsys.readouterr().err
-    assert said in told
+    code, _, told = call(*command)
+    assert (code, said in told) == (2, True)
     assert told.count("\n") == 1
     assert not (tmp_path / "RUN").exists()
 
 
-def test_without_the_package(texts, tmp_path, monkeypatch, capsys):
+def test_without_the_package(texts, tmp_path, monkeypatch, call):
     monkeypatch.setitem(sys.modules, "ray", None)
-    assert (
-        pretrace(monkeypatch, "score", texts, "--model", "x", "--engine", "ray", "--out", tmp_path / "RUN")
-        == 2
-    )
-    assert (
-        "needs the package ray, which is not installed: pip install 'pretrace[ray]'"
-        in capsys.readouterr().err
-    )
+    code, _, said = call("score", texts, "--model", "x", "--engine", "ray", "--out", tmp_path / "RUN")
+    assert code == 2
+    assert "needs the package ray, which is not installed: pip install 'pretrace[ray]'" in said
 
 
 def test_a_cluster_that_asks_for_a_token_is_tried_in_that_mode(monkeypatch):

@@ -25,11 +25,8 @@ from pretrace.verdicts.flag.planning import BothSets
 
 SIZE = 32
 flagging = sys.modules["pretrace.verdicts.flag.flag"]  # the function hides its module
-WORDS = [
-    *re.findall(r"\w+", "the cat sat on a mat one two railway nothing so again and left"),
-    "ü漢",
-    chr(0xD800),
-]
+PLAIN = "the cat sat on a mat one two railway nothing so again and left"
+WORDS = [*re.findall(r"\w+", PLAIN), "ü漢", chr(0xD800)]
 
 
 class Uneven(FakeBackend):
@@ -110,10 +107,8 @@ CASES = [
 def test_shards_give_the_flagging_of_one_piece(tmp_path, seed, seen, placebo, given):
     generator = random.Random(seed)
     content = rows("mine", 170, generator, ("other",) if seed == 2 else ())
-    mine, known = (
-        written(tmp_path / "mine.jsonl", content),
-        written(tmp_path / "known.jsonl", rows("known", 90, generator)),
-    )
+    mine = written(tmp_path / "mine.jsonl", content)
+    known = written(tmp_path / "known.jsonl", rows("known", 90, generator))
     settings = FlagSettings(**{"score": "loss", "cache": False, **given})
     models = models_of(content, seen, placebo=placebo)
     corpora = [open_stream(path).whole(10**6) for path in (mine, known)]

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from made import written
 from net.api import (
     FakeBackend,
     Job,
@@ -77,9 +78,7 @@ def texts(tmp_path):
         }
         for i in range(150)
     ]
-    path = tmp_path / "texts.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return path
+    return written(tmp_path / "texts.jsonl", rows)
 
 
 def job_of(stream, worker, options, evaluation=None):
@@ -291,14 +290,8 @@ def test_an_evaluation_rests_on_all_rows(texts, tmp_path, unlearned):
 def test_what_cannot_be_read_is_told_of(tmp_path):
     path = tmp_path / "texts.jsonl"
     good = '{"id": "%d", "text": "a text to read"}\n'
-    path.write_text(
-        good % 0
-        + "{not json\n"
-        + good % 1
-        + '[1]\n{"text": 3}\n{"text": "x", "label": "happy"}\n'
-        + good % 2,
-        encoding="utf-8",
-    )
+    odd = ("{not json\n", '[1]\n{"text": 3}\n{"text": "x", "label": "happy"}\n')
+    path.write_text(good % 0 + odd[0] + good % 1 + odd[1] + good % 2, encoding="utf-8")
     with pytest.raises(TextsError, match="line 2 is not JSON"):
         open_stream(path).whole(100)
     told = []

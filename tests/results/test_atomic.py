@@ -1,5 +1,6 @@
 """Files and folders are there whole or not at all, whoever fails, is killed or writes at the same time."""
 
+import inspect
 import json
 import os
 import signal
@@ -45,19 +46,11 @@ def test_files_are_written_and_replaced(tmp_path):
         path, lambda beside: beside.write_text(f"{beside.suffix} {beside.parent == path.parent}")
     )
     assert path.read_text() == ".json True"
+    with path.open() as reader:
+        atomic_text(path, "é\ud800")
+        assert reader.read() == ".json True"  # who reads an old file reads it to the end
+    assert path.read_bytes() == "é\\ud800".encode()
     assert names(path.parent) == ["file.json"]
-
-
-def test_who_reads_an_old_file_reads_it_to_the_end(tmp_path):
-    atomic_text(tmp_path / "file", "old")
-    with (tmp_path / "file").open() as reader:
-        atomic_text(tmp_path / "file", "new")
-        assert reader.read() == "old"
-
-
-def test_a_lone_surrogate_is_written_as_its_escape(tmp_path):
-    atomic_text(tmp_path / "file", "é\ud800")
-    assert (tmp_path / "file").read_bytes() == "é\\ud800".encode()
 
 
 @pytest.mark.parametrize("failure", [ValueError, KeyboardInterrupt])
@@ -169,16 +162,10 @@ def test_an_earlier_run_is_replaced_with_all_its_files(tmp_path):
     for word in ("one", "two"):
         with new_folder(run, RUN) as folder:
             fill(folder, word)
-            (folder / "run.json").write_text(
-                json.dumps(
-                    {
-                        "pretrace_run": 1,
-                        "files": {f"{word}.csv": "", "sub/deep.txt": "", **dict.fromkeys(names(folder))},
-                        "word": word,
-                    }
-                )
-            )
             (folder / f"{word}.csv").write_text(word)
+            files = dict.fromkeys([*names(folder), "sub/deep.txt"], "")
+            facts = {"pretrace_run": 1, "files": files, "word": word}
+            (folder / "run.json").write_text(json.dumps(facts))
         (run / ".DS_Store").write_text("litter")
     assert words(run) == {"two"}
     assert not (run / "one.csv").exists()
@@ -270,16 +257,11 @@ def test_long_names(tmp_path):
     assert len(names(tmp_path)) == 4
 
 
-WRITER = """
+WRITER = f"""
 import json, time
 from pretrace.results.atomic import atomic_bytes, new_folder
 from pretrace.results.run import RUN
-
-def fill(folder, word):
-    for number in range(3):
-        (folder / f"{number}.txt").write_text(word)
-    files = dict.fromkeys(["0.txt", "1.txt", "2.txt"], "hash")
-    (folder / "run.json").write_text(json.dumps({"pretrace_run": 1, "files": files, "word": word}))
+{inspect.getsource(fill)}
 """
 
 
@@ -299,7 +281,7 @@ for number in range(60):
             marker = json.loads((tmp_path / "run" / "run.json").read_text())
         except FileNotFoundError:
             continue
-        assert set(marker["files"]) == {"0.txt", "1.txt", "2.txt"}
+        assert set(marker["files"]) == {"0.txt", "1.txt", "2.txt", "sub/deep.txt"}
         seen += 1
     assert [process.communicate()[1] for process in processes] == [""] * 3
     assert seen

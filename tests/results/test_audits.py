@@ -1,4 +1,4 @@
-"""Audits come back from disk to the last bit, what was changed is noticed, and other folders are told apart."""
+"""Verdicts come back from disk to the last bit, what was changed is noticed, and other folders are told apart."""
 
 import dataclasses
 import hashlib
@@ -14,19 +14,56 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from report import audits
 from report.audits import altered, answer_of
+from report.flaggings import flagging, texts_of
+from report.test_flagging_report import made as flagged
 
 from pretrace import runs
 from pretrace.errors import OutputError
 from pretrace.results.serialization import to_json
 from pretrace.results.verdicts import save_verdict
 from pretrace.runs import load_verdict
-from pretrace.types import Answer, Check, Estimate, Pair
+from pretrace.types import Answer, Check, Estimate, Null, Pair, Power, SetTest, Skipped, Table, Verdict
 from pretrace.verification import verify_folder
 
-MAKERS = (
-    audits.placebos, audits.nothing, audits.inconclusive, audits.controls, audits.missed,
-    audits.without_placebo, audits.bare,
-)  # fmt: skip
+
+def marks(**changes):
+    """A verdict with every field filled; keyword arguments replace some."""
+    planted = Power(Estimate(0.9, 0.8, 1.0), 12, 10, 1, Estimate(0.4, 0.3, 0.5), ((10, 0.5), (20, 0.9)))
+    checks = (
+        Check("seal", "The sealed file is the one that was committed to", "passed", "It is."),
+        Check("placebo", "A placebo finds nothing", "failed", "p = 0.01.", "Name another."),
+    )
+    names = ("=a" + "x" * 200_000, 'b "quoted",\r', "ü\n漢")
+    texts = Table("texts", {"id": names, "difference": np.array([1e-300, np.nan, -7.0])})
+    verdict = Verdict(
+        test="marks", corpus='letters <b>"\r', model="model", outcome="consistent", level=0.05, exact=True,
+        statement="The predictions of model are consistent with training on the letters, or on copies of them.",
+        assumption="The variant that was published was drawn by lot.", statistic="sum of differences",
+        hypothesis="the published variant is no likelier than the others", p=0.1 + 0.2, units=3, unit="document",
+        question="Was model trained on the letters?", compared=("Of each text one variant was published.",),
+        trust=("<script>alert(1)</script>",), null=Null("sum", 2.5, 1.7, (-1.0, 0.0, 1.0), (50, 50)),
+        effect=Estimate(0.3, 0.1, 0.5), effect_unit="nats a token", standardised=0.8, planted=planted,
+        checks=checks, reasons=("The test gave p = 0.3.",), advice=("More documents.",),
+        notes=("One text was left out.",), figures={"documents": 3, "nested": {"share": 1 / 3}}, tables=(texts,),
+        skipped=(Skipped("x", "the text is empty", 0),), statements={"requested_by": "An author"},
+        settings={"corpus": {"sha256": "ab" * 32}, "time": "2026-11-22T21:00:00+00:00"},
+    )  # fmt: skip
+    return dataclasses.replace(verdict, **changes)
+
+
+EXITS = {
+    "consistent": 3, "flagged": 3, "set": 3, "nothing": 0, "none": 0, "inconclusive": 4, "missed": 4, "refused": 4,
+}  # fmt: skip
+MAKERS = {
+    **{name: getattr(audits, name) for name in ("placebos", "nothing", "inconclusive", "controls", "missed")},
+    **{name: getattr(audits, name) for name in ("without_placebo", "bare")},
+    **{f"marks, {one}": lambda one=one: marks(outcome=one) for one in ("consistent", "nothing")},
+    "no test": lambda: marks(p=None, null=None, effect=None, planted=None, checks=(), standardised=None),
+    **{
+        f"flag, {one}": lambda one=one: flagged(one)
+        for one in ("flagged", "set", "none", "missed", "refused")
+    },
+}
 ODD = ("plain", 'quo"te, comma', "new\nline\r", "nul\x00", "=1+1", "", " 空 ", "\u2028\x85", "\\ud800")
 
 
@@ -34,21 +71,66 @@ def changed(**fields):
     return altered(audits.placebos(documents=6), **{"planted": audits.POWER, **fields})
 
 
+def cells(column):
+    """Every cell of a column, bits and masks included; NaN as text, so that it equals itself."""
+    return list(map(repr, getattr(column, "tolist", column.__iter__)()))
+
+
 def assert_equal(one, two):
     for a, b in zip(one.tables, two.tables, strict=True):
         assert (a.name, list(a.columns)) == (b.name, list(b.columns))
         for name in a.columns:
-            assert [*map(repr, list(a[name]))] == [*map(repr, list(b[name]))], name
+            assert cells(a[name]) == cells(b[name]), name
     assert repr(dataclasses.replace(one, tables=())) == repr(dataclasses.replace(two, tables=()))
 
 
-@pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)
-def test_an_audit_comes_back_to_the_last_bit(make, tmp_path):
-    audit = make()
-    runs.save_verdict(audit, tmp_path / "audit")
-    assert_equal(runs.load_verdict(tmp_path / "audit"), audit)
-    report = (tmp_path / "audit" / "report.html").read_bytes()
-    assert runs.render(tmp_path / "audit").read_bytes() == report
+@pytest.mark.parametrize("make", MAKERS)
+def test_a_verdict_comes_back_to_the_last_bit(make, tmp_path):
+    verdict = MAKERS[make]()
+    runs.save_verdict(verdict, tmp_path / "V")
+    assert_equal(runs.load_verdict(tmp_path / "V"), verdict)
+    content = json.loads((tmp_path / "V" / "result.json").read_bytes())
+    assert (content["exit_code"], content["files"]["report.html"]) == (EXITS[verdict.outcome], None)
+    report = (tmp_path / "V" / "report.html").read_bytes()
+    assert runs.render(tmp_path / "V").read_bytes() == report
+
+
+def test_what_cannot_be_written_leaves_the_earlier_verdict(tmp_path):
+    runs.save(marks(), tmp_path / "V")
+    before = (tmp_path / "V" / "result.json").read_bytes()
+    table = Table("texts", {"id": ("a",)})
+    with pytest.raises(ValueError, match="same name"):
+        runs.save(marks(tables=(table, table)), tmp_path / "V")
+    assert (tmp_path / "V" / "result.json").read_bytes() == before
+
+
+def test_the_report_escapes_and_says_what_there_is(tmp_path):
+    runs.save(marks(), tmp_path / "V")
+    page = (tmp_path / "V" / "report.html").read_text(encoding="utf-8")
+    assert "<script>" not in page
+    assert "&lt;script&gt;" in page
+    for said in ("An author", "22 November 2026", "A placebo finds nothing", "More documents.", "=a"):
+        assert said in page
+    runs.save(MAKERS["no test"](), tmp_path / "V")
+    assert "no test could be made" in (tmp_path / "V" / "report.html").read_text(encoding="utf-8")
+
+
+def test_flags_that_do_not_belong_together_are_not_written(tmp_path):
+    one = flagged()
+    texts, known = one.tables
+    none, one_flag = (np.arange(len(texts)) < number for number in (0, 1))
+    p = np.linspace(0.1, 1, len(texts))
+    chosen, quiet = (texts_of(texts["id"], texts["score"], p, flags) for flags in (one_flag, none))
+    odd = texts_of(texts["id"], texts["score"], np.where(one_flag, np.nan, p), one_flag)
+    low = SetTest(0.5, 0.05, 1, 1 / 3, None, 99)
+    for outcome, some in (
+        *(("refused", chosen), ("none", chosen), ("set", quiet), ("flagged", quiet), ("flagged", odd)),
+    ):
+        with pytest.raises(ValueError, match="flag"):
+            flagging(outcome, some, known, set_test=low, statement="said")
+    short = dataclasses.replace(known, columns={**known.columns, "drawn": np.array([True])})
+    with pytest.raises(ValueError, match="known differ in length"):
+        save_verdict(dataclasses.replace(one, tables=(texts, short)), tmp_path / "out")
 
 
 TEXT = st.text(st.characters(codec=None, exclude_categories=("Cs",)), max_size=8) | st.sampled_from(ODD)

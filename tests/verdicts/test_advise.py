@@ -5,6 +5,7 @@ import shlex
 from dataclasses import fields, replace
 from importlib.resources import files
 
+import made
 import pytest
 
 from pretrace.cli.commands import app
@@ -164,39 +165,34 @@ UUID, SHA = "123e4567-e89b-12d3-a456-426614174000", "ab" * 32
 
 def opinions(number=24):
     """Texts with an opinion as label."""
+    said = "The railway number {} reached the valley at noon and nothing was the same"
     return [
-        {
-            "id": f"2015-{i}",
-            "text": f"The railway number {i} reached the valley at noon and nothing was the same",
-            "label": "angry",
-            "group": f"g{i // 2}",
-        }
+        {"id": f"2015-{i}", "text": said.format(i), "label": "angry", "group": f"g{i // 2}"}
         for i in range(number)
     ]
 
 
-def written(path, lines):
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    return str(path)
+def written(path, rows):
+    return str(made.written(path, rows))
 
 
 def test_everything_is_seen_and_said(tmp_path):
-    made = opinions()
-    made[3]["text"] += f" {UUID}"
-    made[4]["text"] += f" {UUID.upper()} {SHA} {'7' * 20}"
-    found = look(written(tmp_path / "t.jsonl", made), Columns())
+    rows = opinions()
+    rows[3]["text"] += f" {UUID}"
+    rows[4]["text"] += f" {UUID.upper()} {SHA} {'7' * 20}"
+    found = look(written(tmp_path / "t.jsonl", rows), Columns())
     assert found.situation == Situation(documents=12, canaries=2, windowed=0)
     assert found.said == ("24 texts of 12 documents.", "2 random strings (UUIDs, hashes) in the texts.")
 
 
 def test_a_column_whose_values_repeat_is_suggested_as_group(tmp_path):
-    made = [{**row, "book": f"b{i // 2}", "page": i, "kind": "prose"} for i, row in enumerate(opinions(48))]
-    bare = [{name: row[name] for name in ("id", "text", "book", "page", "kind")} for row in made]
+    full = [{**row, "book": f"b{i // 2}", "page": i, "kind": "prose"} for i, row in enumerate(opinions(48))]
+    bare = [{name: row[name] for name in ("id", "text", "book", "page", "kind")} for row in full]
     found = look(written(tmp_path / "bare.jsonl", bare), Columns())
     assert found.said[1] == (
         "The values of the column 'book' repeat: if they name what texts belong to, give --group-column book."
     )
-    assert "repeat" not in " ".join(look(written(tmp_path / "made.jsonl", made), Columns()).said)
+    assert "repeat" not in " ".join(look(written(tmp_path / "full.jsonl", full), Columns()).said)
     assert "repeat" not in " ".join(look(str(tmp_path / "bare.jsonl"), Columns(group="book")).said)
 
 
@@ -208,8 +204,7 @@ def test_texts_without_other_columns_are_counted(tmp_path):
 
 
 def test_the_text_column_may_have_another_name(tmp_path):
-    made = [{"body": row["text"]} for row in opinions()]
-    path = written(tmp_path / "t.jsonl", made)
+    path = written(tmp_path / "t.jsonl", [{"body": row["text"]} for row in opinions()])
     assert look(path, Columns(text="body")).situation.documents == 24
     with pytest.raises(TextsError, match="no column"):
         look(path, Columns())

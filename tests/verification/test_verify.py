@@ -5,9 +5,8 @@ import re
 from pathlib import Path
 
 import pytest
-from made import written
+from made import answer_to, written
 
-from pretrace.cli import main
 from pretrace.corpora import Columns, open_corpus
 from pretrace.errors import ExpressionError, OutputError, TextsError
 from pretrace.runs import render
@@ -23,12 +22,7 @@ def texts_of(number, word="cat"):
 
 
 def called(*arguments):
-    patch = pytest.MonkeyPatch()
-    patch.setattr("sys.argv", ["pretrace", *map(str, arguments)])
-    with pytest.raises(SystemExit) as left:
-        main()
-    patch.undo()
-    return int(left.value.code or 0)
+    return answer_to(*arguments).exit_code
 
 
 @pytest.fixture(scope="module")
@@ -155,14 +149,15 @@ def test_what_is_no_result_and_a_role_it_does_not_have_are_one_line(desk):
         verify(desk / "RUN", {"controls": desk / "texts.jsonl"})
 
 
-def test_the_command_prints_a_short_list_and_leaves_with_0_or_2(desk, capsys):
-    assert called("runs", "verify", desk / "RUN") == 0
-    said = capsys.readouterr().out
+def test_the_command_prints_a_short_list_and_leaves_with_0_or_2(desk):
+    code, said, *_ = answer_to("runs", "verify", desk / "RUN")
+    assert code == 0
     for name in ("files", "seal", "report", "texts"):
         assert re.search(rf"^{name} +yes", said, re.MULTILINE), said
     edited("scores.csv")(desk / "RUN")
-    assert called("runs", "verify", desk / "RUN", "--json") == 2
-    found = json.loads(capsys.readouterr().out)
+    code, said, *_ = answer_to("runs", "verify", desk / "RUN", "--json")
+    found = json.loads(said)
+    assert code == 2
     assert (found["command"], found["outcome"], found["exit_code"]) == ("runs verify", "differs", 2)
     assert found["checks"][0] == {"name": "files", "state": "no", "words": "scores.csv was changed"}
 
@@ -173,10 +168,6 @@ def rows(word, number=5, **more):
     ]
 
 
-def hashed(corpus):
-    return record_corpus(corpus)
-
-
 def measured(content):
     """Whether each side of a result is what is at its recorded place."""
     sides = recorded_sides(content, content["settings"], Columns())
@@ -185,7 +176,7 @@ def measured(content):
 
 def test_every_side_that_was_recorded_is_read_as_its_command_read_it(tmp_path):
     one, other = (written(tmp_path / f"{name}.jsonl", rows(name)) for name in "ab")
-    a, b = (hashed(open_corpus(str(place))) for place in (one, other))
+    a, b = (record_corpus(open_corpus(str(place))) for place in (one, other))
     given = {"texts": str(one), "controls": str(other)}
     audit = {"corpus": a, "heldout": b, "command": given}
     flagging = {"texts": a, "nonmembers": b, "command": given}

@@ -4,7 +4,7 @@ import json
 from concurrent.futures import ALL_COMPLETED
 
 import pytest
-from backends.serving.test_lying_servers import HEAD, answering
+from model_servers import always
 
 from pretrace.backends import open_model
 from pretrace.backends.serving import client
@@ -88,16 +88,6 @@ def test_nothing_is_sent_above_the_budget(server):
     opened(server, budget=Budget(requests=0)).continued(PROMPTS, DRAWS, Silent())  # all of it is known
 
 
-def test_a_key_goes_only_to_its_host(server, monkeypatch):
-    monkeypatch.setenv("PRETRACE_API_KEY", "secret")
-    monkeypatch.setenv("PRETRACE_KEY_HOSTS", "elsewhere.example")
-    opened(server).continued(PROMPTS[:1], DRAWS[:1], Silent())
-    assert not any("secret" in str(key) for key in server.keys)
-    monkeypatch.setenv("PRETRACE_KEY_HOSTS", "127.0.0.1")
-    opened(server).continued(PROMPTS[1:], DRAWS[:1], Silent())
-    assert "Bearer secret" in server.keys
-
-
 CHOICE = '{"choices": [{"message": %s}]}'
 SHAPES = ["5", "null", "[]", '"a"', "{}", '{"choices": 5}', '{"choices": []}', '{"choices": {"a": 1}}']
 SHAPES += [
@@ -109,12 +99,6 @@ SHAPES += [
 ]
 SHAPES += [CHOICE % '{"content": [{"text": "a"}]}', CHOICE % '{"content": NaN}', CHOICE % ("[" * 100_000)]
 SHAPES += [CHOICE % ("9" * 400), CHOICE % ("9" * 5000), '{"error": {"message": "no"}}', "<html>", ""]
-
-
-def always(body):
-    content = body.encode()
-    head = HEAD + f"Content-Length: {len(content)}\r\nConnection: close\r\n\r\n".encode()
-    return answering(lambda one: one.sendall(head + content))
 
 
 @pytest.mark.parametrize("body", SHAPES, ids=lambda body: body[:40])
@@ -148,15 +132,8 @@ def test_the_command_with_text_alone(server, tmp_path, capsys, monkeypatch):
         rows = [json.dumps({"id": f"{name}{i}", "text": text}) for i, text in enumerate(some)]
         (tmp_path / f"{name}.jsonl").write_text("\n".join(rows), "utf-8")
     command = ["recite", str(tmp_path / "texts.jsonl"), "--controls", str(tmp_path / "controls.jsonl")]
-    command += [
-        "--model",
-        f"chat:{server.root}",
-        "--placebo",
-        f"completions:{server.root}",
-        "--access",
-        "text",
-    ]
-    command += ["--samples", "0", "--out", str(tmp_path / "OUT")]
+    command += ["--model", f"chat:{server.root}", "--placebo", f"completions:{server.root}"]
+    command += ["--access", "text", "--samples", "0", "--out", str(tmp_path / "OUT")]
 
     def ask(*more):
         monkeypatch.setattr("sys.argv", ["pretrace", *command, *more])

@@ -10,15 +10,13 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
+from model_servers import asked, same
 from tiny import SENTENCES
 
 from pretrace import open_model
 from pretrace.backends.serving.address import parse_address
 from pretrace.errors import MissingPackageError, ModelError
-from pretrace.scoring.evidence import open_store, trace
-from pretrace.types import Quantity
 
 
 class Library(ModuleType):
@@ -75,16 +73,6 @@ def library(plain, monkeypatch):
     return made
 
 
-def same(ours, theirs):
-    for one, other in zip(ours, theirs, strict=True):
-        assert one.tokens.tolist() == other.tokens.tolist()
-        np.testing.assert_allclose(one.logp, other.logp, atol=1e-5)
-
-
-def asked(model, texts):
-    return trace(model, texts, Quantity.LOGP, store=open_store(None))
-
-
 def test_the_numbers_are_those_of_the_weights(library, model_folder):
     there = open_model(f"vllm:{model_folder}", token_budget=30)
     texts = [*SENTENCES, "a", "", "The cat sat. " * 9]
@@ -95,17 +83,19 @@ def test_the_numbers_are_those_of_the_weights(library, model_folder):
     assert there.facts["server"] == "vLLM in this process"
     assert there.facts["batch_invariant"] is False
     assert "behind a server" not in there.facts["unseen"] + there.facts["weights"]
+    assert not parse_address("vllm:http://host:8000").here
+    assert (parse_address("vllm:owner/name").url, parse_address("vllm:owner/name").here) == (
+        "owner/name",
+        True,
+    )
 
 
-def test_numbers_of_the_neighbouring_token_are_refused(library, model_folder):
+def test_numbers_of_the_neighbouring_token_are_refused(library, model_folder, monkeypatch):
+    monkeypatch.setenv("VLLM_BATCH_INVARIANT", "1")
+    assert open_model(f"vllm:{model_folder}").facts["batch_invariant"] is True
     library.change = lambda said: {**said, "logp": [None, *said["logp"][2:], said["logp"][1]]}
     with pytest.raises(ModelError, match=r"neighbo|shifted"):
         open_model(f"vllm:{model_folder}")
-
-
-def test_batch_invariance_is_recorded(library, model_folder, monkeypatch):
-    monkeypatch.setenv("VLLM_BATCH_INVARIANT", "1")
-    assert open_model(f"vllm:{model_folder}").facts["batch_invariant"] is True
 
 
 def test_where_vllm_is_missing_the_cure_is_named(model_folder):
@@ -122,9 +112,3 @@ def test_settings_that_are_not_its_own_are_refused(setting, library, model_folde
 def test_a_model_that_vllm_cannot_open_is_said_in_one_line(library):
     with pytest.raises(ModelError, match="vLLM cannot open nobody/nothing: no such model nobody/nothing"):
         open_model("vllm:nobody/nothing")
-
-
-def test_an_address_is_a_server_and_another_name_a_model():
-    assert not parse_address("vllm:http://host:8000").here
-    assert parse_address("vllm:owner/name").url == "owner/name"
-    assert parse_address("vllm:owner/name").here

@@ -2,23 +2,21 @@
 
 import json
 import math
-import socket
-import threading
 import time
-from contextlib import contextmanager
 
 import numpy as np
 import pytest
 import server_lies
+from model_servers import HEAD, always, answering, asked, is_known
 from tiny import MORE_WORDS
 
 from pretrace import open_model
 from pretrace.backends.serving import client
-from pretrace.backends.serving.backend import EVERY, SENTENCES
+from pretrace.backends.serving.backend import EVERY
 from pretrace.backends.serving.routes import Prompt
 from pretrace.cache.location import text_key
 from pretrace.errors import ModelError
-from pretrace.scoring.evidence import open_store, trace
+from pretrace.scoring.evidence import open_store
 from pretrace.types import Quantity
 
 KINDS = ("vllm", "completions")
@@ -27,15 +25,6 @@ KINDS = ("vllm", "completions")
 def drawn(number, words=9):
     source = np.random.default_rng(0)
     return [" ".join(source.choice(MORE_WORDS, words)) for _ in range(number)]
-
-
-def asked(model, texts, store=None):
-    return trace(model, texts, Quantity.LOGP, store=store or open_store(None))
-
-
-def is_known(server, given):
-    one = given if isinstance(given, str) else server.model.rust.decode(given)
-    return one in SENTENCES
 
 
 def from_now_on(server, lie, after=0):
@@ -62,13 +51,12 @@ def test_answers_to_other_prompts_never_pass(name, kind, with_ids, opened, serve
         assert store.get([text_key(one) for one in texts], Quantity.LOGP) == [None] * len(texts)
 
 
-@pytest.mark.parametrize("kind", ["completions"])
-def test_an_answer_that_names_no_tokens_is_refused(kind, opened, server):
+def test_an_answer_that_names_no_tokens_is_refused(opened, server):
     server.with_ids = False
     server.model.words, kept = lambda ids: [""] * len(ids), server.model.words
     try:
         with pytest.raises(ModelError, match=r"without saying of which tokens|cuts a text into other tokens"):
-            opened(kind)
+            opened("completions")
     finally:
         server.model.words = kept
 
@@ -78,21 +66,15 @@ def test_known_sentences_are_asked_again_during_a_run(kind, opened, server):
     model, texts = opened(kind, token_budget=60), drawn(2 * EVERY + 5, words=14)
     before = len(server.asked)
     asked(model, texts[:1])
-    assert is_known(server, server.prompts(before)[1])
+    assert is_known(server, server.asked[before + 1][1])
     before = len(server.asked)
     asked(model, texts)
     prompts = server.prompts(before)
     requests = [body for _, body in server.asked[before:]]
-    known = [
-        is_known(server, (lambda p: p if isinstance(p, str) else p[0])(_given(body))) for body in requests
-    ]
+    known = [is_known(server, body) for body in requests]
     assert len(known) - sum(known) == len(model.pack(model.encode(texts)))
     assert sum(known) == math.ceil(len(model.pack(model.encode(texts))) / EVERY)
     assert len(prompts) > len(texts)
-
-
-def _given(body):
-    return body.get("prompt", body.get("input_ids", body.get("inputs")))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -145,48 +127,6 @@ def test_what_a_server_does_unseen_is_in_the_record(opened, server):
     assert "Its numbers moved by up to 0.00" in model.facts["unseen"]
 
 
-@contextmanager
-def answering(sent):
-    """A server of raw bytes; its address."""
-    over = threading.Event()
-    listening = socket.create_server(("127.0.0.1", 0))
-    listening.settimeout(0.05)
-
-    def serve(one):
-        try:
-            one.settimeout(0.2)
-            one.recv(65536)
-            one.settimeout(5.0)
-            sent(one)
-            one.shutdown(socket.SHUT_WR)
-            while one.recv(65536):  # a connection that is closed with something unread drops what was sent
-                pass
-        except OSError:
-            pass
-        finally:
-            one.close()
-
-    def accept():
-        while not over.is_set():
-            try:
-                one, _ = listening.accept()
-            except TimeoutError:
-                continue
-            threading.Thread(target=serve, args=(one,), daemon=True).start()
-
-    thread = threading.Thread(target=accept)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-    finally:
-        over.set()
-        thread.join()
-        listening.close()
-
-
-HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
-
-
 def _trickle(one):
     one.sendall(HEAD + b"Content-Length: 100000\r\n\r\n{")
     while True:
@@ -235,22 +175,8 @@ def test_an_answer_has_a_largest_size(monkeypatch):
     ],
 )
 def test_odd_model_lists(body, says):
-    content = body.encode()
-
-    def sent(one):
-        one.sendall(HEAD + f"Content-Length: {len(content)}\r\n\r\n".encode() + content)
-
-    with answering(sent) as url, pytest.raises(ModelError, match=says):
+    with always(body) as url, pytest.raises(ModelError, match=says):
         open_model(f"vllm:{url}", tokenizer="/nowhere/at/all")
-
-
-def test_only_tries_that_were_made_are_told(opened, server):
-    server.trouble = "500"
-    with pytest.raises(ModelError, match=r"fails \(500\), after 2 more tries:"):
-        opened()
-    server.trouble = "500 for good"
-    with pytest.raises(ModelError, match=r"fails \(500\): "):
-        opened()
 
 
 ESCAPES = "\x1b]0;owned\x07\x1b[31m red \x9b1m \u202e back"

@@ -4,10 +4,10 @@ import json
 
 import numpy as np
 import pytest
+from model_servers import is_known
 from tiny import MORE_WORDS
 
 from pretrace import load_run
-from pretrace.backends.serving.backend import SENTENCES as PROBES
 
 
 def written(path, number, *, words=12, seed=0, labels=True):
@@ -19,11 +19,6 @@ def written(path, number, *, words=12, seed=0, labels=True):
     ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return path
-
-
-def is_known(server, body):
-    """Whether a request asks for sentences of the check again."""
-    return server.model.rust.decode(body["prompt"][0]) in PROBES
 
 
 def named(folder, words="The model in question answered from behind a server (vllm)"):

@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+from made import written
 from tiny import MORE_WORDS
 
 
@@ -13,29 +14,24 @@ def drawn(random, number):
     return " ".join(random.choice(MORE_WORDS, number))
 
 
-def lines(path, rows):
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return path
-
-
-def ordered(random, folder, call, *options):
+def orders(random, folder, call, *options):
     rows = [
         {"id": f"r{i}", "text": drawn(random, 3), "choices": [drawn(random, 3) for _ in range(3)]}
         for i in range(60)
     ]
-    path, published, sealed = lines(folder / "rows.jsonl", rows), folder / "PUB", folder / "sealed.json"
+    path, published, sealed = written(folder / "rows.jsonl", rows), folder / "PUB", folder / "sealed.json"
     made = call("mark", "order", path, *options, "--out", published, "--sealed", sealed)
     assert made[0] == 0, made
     return ("mark", "check", sealed, "--commitment", published / "commitment.txt")
 
 
 def options(random, folder, call):
-    return ordered(random, folder, call, "--options", "choices")
+    return orders(random, folder, call, "--options", "choices")
 
 
 def marks(random, folder, call):
     texts = [{"id": f"t{i}", "text": drawn(random, 20), "other": drawn(random, 20)} for i in range(20)]
-    path, published, sealed = lines(folder / "texts.jsonl", texts), folder / "PUB", folder / "sealed.json"
+    path, published, sealed = written(folder / "texts.jsonl", texts), folder / "PUB", folder / "sealed.json"
     made = call("mark", "texts", path, "--variant-column", "other", "--out", published, "--sealed", sealed)
     assert made[0] == 0, made
     told = ("--commitment", published / "commitment.txt", "--texts", published / "published.jsonl")
@@ -45,10 +41,10 @@ def marks(random, folder, call):
 def random_strings(random, folder, call):
     digests = [hashlib.sha256(random.bytes(8)).hexdigest() for _ in range(8)]
     rows = [{"id": f"f{i}", "text": f"file {i} {digest}"} for i, digest in enumerate(digests)]
-    return ("mark", "canaries", lines(folder / "files.jsonl", rows))
+    return ("mark", "canaries", written(folder / "files.jsonl", rows))
 
 
-@pytest.mark.parametrize("design", [ordered, options, marks, random_strings])
+@pytest.mark.parametrize("design", [orders, options, marks, random_strings])
 def test_a_server_gives_what_its_weights_give(design, call, server, model_folder, reference_folder, tmp_path):
     beside = ("--reference-model" if design is marks else "--placebo", reference_folder)
     how = (*design(np.random.default_rng(3), tmp_path, call), *beside)

@@ -6,15 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from model_servers import ModelServer, serving
+from model_servers import PROBES, ModelServer, asked, is_known, same, serving
 from tiny import SENTENCES
 
 from pretrace import Models, detect, open_corpus, open_model
 from pretrace.backends import open_tokenizer
-from pretrace.backends.serving.backend import SENTENCES as PROBES
 from pretrace.backends.serving.client import Client
 from pretrace.errors import MissingPackageError, ModelError
-from pretrace.scoring.evidence import open_store, trace
 from pretrace.types import Quantity
 
 KINDS = [
@@ -24,22 +22,6 @@ KINDS = [
     ("completions", "fireworks"),
     ("completions", "together"),
 ]
-
-
-def asked(model, texts):
-    return trace(model, texts, Quantity.LOGP, store=open_store(None))
-
-
-def is_known(server, body):
-    """Whether a request asks for sentences of the check again."""
-    return server.model.rust.decode(body["prompt"][0]) in PROBES
-
-
-def same(ours, theirs):
-    for one, other in zip(ours, theirs, strict=True):
-        assert one.tokens.tolist() == other.tokens.tolist()
-        assert one.cut == other.cut
-        np.testing.assert_allclose(one.logp, other.logp, atol=1e-5)
 
 
 @pytest.mark.parametrize(("kind", "flavour"), KINDS)
@@ -98,16 +80,23 @@ TROUBLES = {
     "broken json": "does not answer in JSON",
     "redirect": "redirects to elsewhere.example, and no redirect is followed",
     "500": r"fails \(500\), after 2 more tries", "cut": "cannot be reached", "busy": r"too busy .* \(429\)",
+    "500 for good": r"fails \(500\): ",
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("trouble", TROUBLES)
-@pytest.mark.parametrize("kind", ["vllm", "completions", "together"])
-def test_a_server_in_trouble_is_refused_by_name(kind, trouble, opened, server):
+TROUBLED = [(kind, *row) for row in TROUBLES.items() for kind in ("vllm", "completions", "together")]
+WRONG = {"other ids": "other tokens than the tokenizer", "reordered": "in another order"}
+TROUBLED += [(kind, *row) for row in WRONG.items() for kind in ("vllm", "completions")]
+TROUBLED += [("vllm", "one less", "numbers for"), ("vllm", "none", "--max-logprobs")]
+TROUBLED += [("completions", "none", "--logits_all true")]
+
+
+@pytest.mark.parametrize(("kind", "trouble", "says"), TROUBLED)
+def test_a_server_in_trouble_is_refused_by_name(kind, trouble, says, opened, server):
     if kind == "together":
         kind, server.flavour = "completions", kind
     server.trouble = trouble
-    with pytest.raises(ModelError, match=TROUBLES[trouble]) as met:
+    with pytest.raises(ModelError, match=says) as met:
         opened(kind)
     assert "\n" not in str(met.value)
     assert "abc" not in str(met.value)  # the query of a redirect
@@ -143,24 +132,6 @@ def test_llama_cpp_python_without_its_flag(opened, server):
     assert 3 <= len(server.asked) <= 8
 
 
-@pytest.mark.parametrize(
-    ("kind", "trouble", "says"),
-    [
-        ("vllm", "other ids", "other tokens than the tokenizer"),
-        ("completions", "other ids", "other tokens than the tokenizer"),
-        ("vllm", "reordered", "in another order"),
-        ("completions", "reordered", "in another order"),
-        ("vllm", "one less", "numbers for"),
-        ("completions", "none", "--logits_all true"),
-        ("vllm", "none", "--max-logprobs"),
-    ],
-)
-def test_what_is_wrong_is_said(kind, trouble, says, opened, server):
-    server.trouble = trouble
-    with pytest.raises(ModelError, match=says):
-        opened(kind)
-
-
 @pytest.mark.parametrize("kind", ["vllm", "completions"])
 def test_the_tokenizer_of_another_model_is_refused(kind, server, tmp_path):
     from tiny import make_tokenizer
@@ -188,6 +159,8 @@ def test_a_slow_server(opened, server):
     server.slow = 60.0  # until the test is over
     with pytest.raises(ModelError, match="did not answer in time: allow it more"):
         asked(model, SENTENCES)
+    with pytest.raises(ModelError, match="cannot be reached"):
+        open_model("vllm:http://127.0.0.1:9")
 
 
 def test_names(opened, server):
@@ -208,24 +181,6 @@ def test_servers_that_cannot_be_used(owner, says, opened, server):
     with pytest.raises(ModelError, match=says):
         opened("completions")
     assert not server.asked
-
-
-@pytest.mark.parametrize(
-    ("model", "says"),
-    [
-        ("vllm:localhost:8000", "is written vllm:http://host:port"),
-        ("completions:", "is written completions:http"),
-        ("vllm:http://me:hunter2@host/v1", "put the key in PRETRACE_API_KEY"),
-        ("completions:https://host/?key=hunter2", "put the key in PRETRACE_API_KEY"),
-        ("completions:https://api.openai.com/v1", "generated tokens only"),
-        ("completions:https://mine.openai.azure.com", "generated tokens only"),
-        ("vllm:http://127.0.0.1:9", "cannot be reached"),
-    ],
-)
-def test_addresses(model, says):
-    with pytest.raises(ModelError, match=says) as met:
-        open_model(model)
-    assert "hunter2" not in str(met.value)
 
 
 def test_settings_of_the_other_kind(model_folder, opened):

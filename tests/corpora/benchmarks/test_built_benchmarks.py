@@ -15,15 +15,8 @@ def write(path, *rows):
 
 
 def snippet(page, length, label):
-    text = "专利" * length
-    return {
-        "id": f"{page}#{length}",
-        "text": text,
-        "label": label,
-        "group": page,
-        "date": "2022-01-01",
-        "length": length,
-    }
+    told = {"label": label, "group": page, "date": "2022-01-01", "length": length}
+    return {"id": f"{page}#{length}", "text": "专利" * length, **told}
 
 
 def article(name, label, kind):
@@ -40,10 +33,7 @@ def test_patents_and_one_length_of_them(tmp_path):
     for path in (tmp_path, tmp_path / "patentmia.jsonl"):
         whole = open_corpus(f"patentmia(path={str(path)!r})")
         assert [(t.id, t.member, t.group) for t in whole.texts] == [
-            ("A#64", True, "A"),
-            ("A#512", True, "A"),
-            ("B#64", False, "B"),
-            ("B#512", False, "B"),
+            (f"{page}#{length}", page == "A", page) for page in "AB" for length in (64, 512)
         ]
     short = patentmia(str(tmp_path), length=64)
     assert [t.id for t in short.texts] == ["A#64", "B#64"]

@@ -1,10 +1,10 @@
 """Benchmarks whose labels and copies are known from the training, on small files in the form they are published in."""
 
-import gzip
 import json
 
 import pytest
 from made import evaluate
+from made import written as write
 from tiny import make_tokenizer
 
 from pretrace.corpora import open_corpus
@@ -13,13 +13,6 @@ from pretrace.errors import ExpressionError, TextsError
 from pretrace.scoring.detect import Options, detect
 from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend
-
-
-def write(path, rows):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    content = "".join(json.dumps(row) + "\n" for row in rows).encode()
-    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
-    return path
 
 
 def facts(corpus):

@@ -12,19 +12,10 @@ from pretrace.errors import TextsError
 
 def passages(path, *, sizes=(), answers="ACDB"):
     """A published CSV: a byte order mark, four options, CRLF line ends."""
-    header = [
-        "Example_A",
-        "Example_B",
-        "Example_C",
-        "Example_D",
-        "Answer",
-        "ID",
-        "Label",
-        *(["Length"] if sizes else []),
-    ]
+    header = [*(f"Example_{letter}" for letter in "ABCD"), "Answer", "ID", "Label", "Length"]
     with path.open("w", encoding="utf-8-sig", newline="") as file:
         table = csv.writer(file)
-        table.writerow(header)
+        table.writerow(header if sizes else header[:-1])
         for i, answer in enumerate(answers):
             options = [
                 f"{letter}{i}, true\nlines" if letter == answer else f"{letter}{i}" for letter in "ABCD"
@@ -83,11 +74,8 @@ def abstracts(tmp_path):
 
 def test_the_whole_of_arxiv_mia_and_a_field(abstracts):
     whole = arxiv_mia(path=str(abstracts))
-    assert [t.member for t in whole.texts] == [
-        False,
-        True,
-        False,
-    ]  # the file of all, not dev and test once more
+    # the file of all, not dev and test once more
+    assert [t.member for t in whole.texts] == [False, True, False]
     assert len({t.document for t in whole.texts}) == 3
     assert [t.id for t in arxiv_mia("math", str(abstracts)).texts] == ["1", "2"]
 

@@ -1,10 +1,8 @@
 """The Pile and Dolma with Paloma: two sides in files of their own."""
 
-import gzip
-import json
-
 import datasets
 import pytest
+from made import written
 
 from pretrace.corpora import open_corpus
 from pretrace.corpora.benchmarks.loaders import PILE_SUBSETS, dolma_paloma, pile, subset_name
@@ -13,10 +11,7 @@ from pretrace.errors import ExpressionError, TextsError
 
 
 def write(path, *rows):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    content = "".join(json.dumps(row) + "\n" for row in rows).encode()
-    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
-    return path
+    return written(path, rows)
 
 
 def of(name, text):

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from made import read_lines as rows_of
+from made import written
 from tiny_marian import SAYINGS, make_marian, reworded
 
 from pretrace.corpora import Columns, open_corpus
@@ -60,10 +62,6 @@ class Marked:
             Changed(f"{text} Machina.", "came back odd" if re.search(self.faulty, text) else "")
             for text in texts
         ]
-
-
-def rows_of(path):
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def test_the_published_recipe(tmp_path):
@@ -141,11 +139,8 @@ def test_texts_that_differ_only_behind_what_is_taken_are_one(tmp_path):
             for text in texts
         )
 
-    copies = (
-        longer(MEMBERS.texts[:5], "Late")
-        + longer(NONMEMBERS.texts[:3], "And")
-        + longer(NONMEMBERS.texts[:3], "But")
-    )
+    copies = longer(MEMBERS.texts[:5], "Late")
+    copies += longer(NONMEMBERS.texts[:3], "And") + longer(NONMEMBERS.texts[:3], "But")
     both = Corpus("news", (*copies, *NONMEMBERS.texts[3:]), source="news")
     built = build_ccnews(MEMBERS, both, Marked(), folder=tmp_path, settings=SMALL)
     originals = [row["original"] for row in built.rows]
@@ -188,11 +183,7 @@ def test_the_papers_split_and_lengths():
 def test_only_the_year_that_was_asked_for(tmp_path):
     path = tmp_path / "news.jsonl"
     dates = ["2017-03-01 10:00:00", "2016-12-31", "2017", "", "5 May 2017", "2017-12-31/"]
-    path.write_text(
-        "".join(
-            json.dumps({"text": f"t{i}", "label": "sport", "date": d}) + "\n" for i, d in enumerate(dates)
-        )
-    )
+    written(path, [{"text": f"t{i}", "label": "sport", "date": d} for i, d in enumerate(dates)])
     found = read_side(str(path), Columns(), date_column="date")
     assert [(text.id, text.text) for text in found.texts] == [("0", "t0"), ("2", "t2"), ("4", "t4")]
     assert "3 texts left out: not published in 2017, or without a date." in found.notes
@@ -274,14 +265,10 @@ def test_rewriting_by_a_server(tmp_path, chat):
 
 
 def test_rewriting_by_a_model_here(tmp_path, model_folder):
+    few = CcnewsSettings(texts=4, fewest_words=1, most_words=8)
+    how = Rewriting(str(model_folder), tokens=4)
     with pytest.raises(TextsError, match="nonmembers of at least"):  # random weights never end
-        build_ccnews(
-            MEMBERS,
-            NONMEMBERS,
-            Rewriting(str(model_folder), tokens=4),
-            folder=tmp_path,
-            settings=CcnewsSettings(texts=4, fewest_words=1, most_words=8),
-        )
+        build_ccnews(MEMBERS, NONMEMBERS, how, folder=tmp_path, settings=few)
     with pytest.raises(ModelError, match="no folder here"):
         build_ccnews(MEMBERS, NONMEMBERS, Rewriting("nobody/nothing"), folder=tmp_path, settings=SMALL)
 
@@ -312,13 +299,9 @@ build_ccnews(sayings("m", 8, 0), sayings("n", 8, 1), method, folder=Path({out!r}
 @pytest.mark.skipif(os.name != "posix", reason="kill -9")
 def test_killed_and_started_again(tmp_path, translators, program):
     here = Path(__file__).parent
-    code = _KILLED.format(
-        tests=str(here.parent),
-        here=str(here),
-        there=str(translators[0]),
-        back=str(translators[1]),
-        out=str(tmp_path / "out"),
-    )
+    there, back = map(str, translators)
+    places = {"tests": str(here.parents[1]), "here": str(here), "out": str(tmp_path / "out")}
+    code = _KILLED.format(**places, there=there, back=back)
     made = []
     for batches, expected in ((1, -signal.SIGKILL), (99, 0)):
         done = program(code, batches)

@@ -1,11 +1,11 @@
 """A WikiMIA of one's own: sides by date, what is ambiguous left out, and the warning that words tell dates."""
 
-import json
 import random
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from made import read_lines, written
 
 from pretrace.corpora import open_corpus
 from pretrace.errors import OutputError, TextsError
@@ -32,8 +32,7 @@ def words(seed, count=40, *, topic=()):
 
 
 def write(path, rows):
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return str(path)
+    return str(written(path, rows))
 
 
 @pytest.fixture
@@ -100,7 +99,7 @@ def test_the_same_twice_and_other_settings(texts, tmp_path):
 
 
 def test_texts_are_cut_to_size(texts, tmp_path):
-    rows = [json.loads(line) for line in Path(texts.source).read_text().splitlines()]
+    rows = read_lines(Path(texts.source))
     rows.append({"id": "brief", "text": "two words", "published": "2001-01-01"})
     write(Path(texts.source), rows)
     whole = {row["id"]: row["text"] for row in rows}
@@ -145,13 +144,10 @@ def test_a_margin_may_reach_behind_all_dates(texts, tmp_path):
     ("rows", "message"),
     [
         ([{"text": "a b", "date": "2020-01-01"}], "no column 'published'; its first row has 'text', 'date'"),
-        (
-            [{"text": "a b", "published": "soon"}],
-            "holds no date that can be read, such as 2023-03-01; found 'soon'",
-        ),
+        ([{"text": "a", "published": "soon"}], "no date that can be read, such as 2023-03-01; found 'soon'"),
         (
             [{"text": "a b", "published": "2020-01-01"}],
-            "no text .* dated on 2023-03-01 or later; of 1 were left out: none",
+            "dated on 2023-03-01 or later; of 1 were left out: none",
         ),
     ],
 )

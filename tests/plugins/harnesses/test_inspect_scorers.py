@@ -1,6 +1,5 @@
 """The scorers and the metric inside the real inspect_ai, on a tiny model; logs are read back."""
 
-import json
 import math
 import tomllib
 from importlib.metadata import EntryPoint
@@ -16,6 +15,7 @@ from inspect_ai import Task, eval
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.log import read_eval_log
 from inspect_ai.model import ChatCompletionChoice, Logprob, Logprobs, ModelOutput, ModelUsage, get_model
+from made import drawn, written
 
 import pretrace
 from pretrace.errors import ExpressionError, ModelError
@@ -44,14 +44,12 @@ def _at_home(tmp_path, monkeypatch):
     monkeypatch.setattr("pretrace.verdicts.flag.checks.RESAMPLES", 400)
 
 
-def texts(number, seed, words=MORE_WORDS, length=25):
-    rng = np.random.default_rng(seed)
-    return [" ".join(rng.choice(words, length)) for _ in range(number)]
+def texts(number, seed, words=MORE_WORDS):
+    return [row["text"] for row in drawn(number, 25, seed=seed, of=words)]
 
 
 def held_back(path, some):
-    path.write_text("".join(json.dumps({"id": str(i), "text": text}) + "\n" for i, text in enumerate(some)))
-    return str(path)
+    return str(written(path, some))
 
 
 def evaluated(samples, scorers, model, **how):
@@ -70,26 +68,19 @@ def test_a_task_is_scored_as_pretrace_scores_it(model_folder, reference_folder, 
     placebo = str(reference_folder)
     asked = texts(12, 1)
     known = held_back(tmp_path / "known.jsonl", texts(40, 2))
-    strange = held_back(
-        tmp_path / "strange.jsonl", texts(40, 3, ["seven", "trees", "grow", "slowly", "FOUR"])
-    )
-    log = evaluated(
-        [Sample(input=text, target="x") for text in asked],
-        [
-            SCORERS["min_k"](k=0.1, nonmembers=known, placebo=placebo),
-            membership("zlib", nonmembers=strange),
-            SCORERS["loss"](),
-        ],
-        get_model("hf/tiny", model_path=str(model_folder), device="cpu"),
-    )
+    others = texts(40, 3, ["seven", "trees", "grow", "slowly", "FOUR"])
+    strange = held_back(tmp_path / "strange.jsonl", others)
+    min_k = SCORERS["min_k"](k=0.1, nonmembers=known, placebo=placebo)
+    used = [min_k, membership("zlib", nonmembers=strange), SCORERS["loss"]()]
+    model = get_model("hf/tiny", model_path=str(model_folder), device="cpu")
+    log = evaluated([Sample(input=text, target="x") for text in asked], used, model)
     assert log.status == "success", log.error
     run = pretrace.detect(
         pretrace.open_corpus(asked), pretrace.open_model(str(model_folder)), "min_k(k=0.1),zlib,loss"
     )
     for scorer, expression in (("min_k", "min_k(k=0.1)"), ("membership", "zlib"), ("loss", "loss")):
-        by_text = {
-            one.scores[scorer].metadata["pretrace"]["text"]: one.scores[scorer].value for one in log.samples
-        }
+        scored = [one.scores[scorer] for one in log.samples]
+        by_text = {one.metadata["pretrace"]["text"]: one.value for one in scored}
         assert np.allclose([by_text[text] for text in asked], run.column(expression), atol=1e-6)
     flagged = pretrace.flag(
         pretrace.open_corpus(asked),
@@ -150,11 +141,8 @@ def test_log_probabilities_of_the_provider_are_used_where_it_gives_them():
 
 
 def test_a_model_that_cannot_be_opened_has_to_be_named():
-    log = evaluated(
-        [Sample(input="Nothing was the same again.")],
-        [SCORERS["loss"]()],
-        get_model("mockllm/model", custom_outputs=[bare_output()]),
-    )
+    model = get_model("mockllm/model", custom_outputs=[bare_output()])
+    log = evaluated([Sample(input="Nothing was the same again.")], [SCORERS["loss"]()], model)
     assert log.status == "error"
     assert "-S model=" in log.error.message
 
@@ -204,24 +192,14 @@ def test_every_score_has_a_scorer_that_the_entry_point_finds():
 
 
 def test_a_text_is_found_in_its_prompt():
-    tokens = [
-        ("<s>", -1.0),
-        ("The cat", -2.0),
-        (" sat", -3.0),
-        (".\n", -4.0),
-        ("The", -5.0),
-        (" cat sat", -6.0),
-        ("</s>", -7.0),
-    ]
+    pieces = ("<s>", "The cat", " sat", ".\n", "The", " cat sat", "</s>")
+    tokens = [(piece, -1.0 - i) for i, piece in enumerate(pieces)]
     assert trace_in_prompt(tokens, "The cat sat").logp.tolist() == [-5, -6]  # the last place counts
     assert trace_in_prompt(tokens, " cat sat.").logp.tolist() == [-3, -4]  # "The cat" begins before the text
     assert trace_in_prompt(tokens, "The dog") is None
     assert trace_in_prompt(tokens, " ") is None
-    without_first = [
-        ("e", -1.0),
-        (" dog", -2.0),
-        (" ran", -3.0),
-    ]  # as vLLM gives "The dog ran" without a start token
+    # as vLLM gives "The dog ran" without a start token
+    without_first = [("e", -1.0), (" dog", -2.0), (" ran", -3.0)]
     assert trace_in_prompt(without_first, "The dog").logp.tolist() == [-1, -2]
     assert trace_in_prompt([("user:", -1.0), *without_first], "The dog") is None
     assert trace_in_prompt([("x", -1.0)], "a" * 50 + "x") is None  # more than a token is lacking

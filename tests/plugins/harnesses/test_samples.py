@@ -1,7 +1,6 @@
 """`pretrace samples` on logs that the real lm_eval wrote here with a tiny model, and on damaged ones."""
 
 import json
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -10,9 +9,9 @@ import pytest
 pytest.importorskip("lm_eval", reason="lm_eval is not installed (pip install 'pretrace[dev]')")
 
 from lm_eval_logs import CHOOSING, LETTERS, WRITING, evaluated, items, log_as_written
+from made import read_lines, written
 
 import pretrace
-from pretrace.cli import main
 from pretrace.errors import TextsError
 from pretrace.plugins.harnesses.samples import (
     KnownItems,
@@ -41,13 +40,15 @@ def logs(tmp_path_factory, model_folder):
         return published, evaluated(base / "held", model_folder, HELD, {"quiz": CHOOSING})
 
 
-def ran(monkeypatch, capsys, *arguments):
+@pytest.fixture
+def ran(call):
     """Exit code and what was said of a command."""
-    monkeypatch.setattr(sys, "argv", ["pretrace", *map(str, arguments)])
-    with pytest.raises(SystemExit) as left:
-        main()
-    said = capsys.readouterr()
-    return left.value.code or 0, " ".join((said.out + said.err).split())
+
+    def made(*arguments):
+        code, out, err = call(*arguments)
+        return code, " ".join((out + err).split())
+
+    return made
 
 
 def test_requests_are_rebuilt_as_the_harness_made_them(logs, model_folder):
@@ -68,12 +69,7 @@ def test_requests_are_rebuilt_as_the_harness_made_them(logs, model_folder):
 def test_accuracies_of_the_log_are_those_of_the_harness(logs):
     (path,) = logs[0].rglob("results_*.json")
     told = json.loads(path.read_text())["results"]
-    for task, metric in (
-        ("quiz", "acc"),
-        ("quiz", "acc_norm"),
-        ("letters", "acc"),
-        ("writing", "exact_match"),
-    ):
+    for task, metric in {"quiz": "acc", "letters": "acc", "writing": "exact_match"}.items():
         log = read_log(str(logs[0]), task=task)
         figure = np.mean([item.figures[metric] for item in log.items])
         assert figure == pytest.approx(told[task][f"{metric},{log.filter}"])
@@ -91,22 +87,10 @@ def test_letters_and_written_answers(logs):
     assert writing.corpus().texts[5].text == f"Question: {doc['question']}\nAnswer: {answer}"
 
 
-def test_the_command(logs, tmp_path, monkeypatch, capsys):
+def test_the_command(logs, tmp_path, monkeypatch, ran):
     monkeypatch.chdir(tmp_path)
-    arguments = [
-        "samples",
-        logs[0],
-        "--task",
-        "quiz",
-        "--controls",
-        logs[1],
-        "--out",
-        "OUT",
-        "--suspect-p",
-        "0.2",
-    ]
-    arguments += ["--flags-out", "FLAGS"]
-    code, said = ran(monkeypatch, capsys, *arguments)
+    arguments = ["samples", logs[0], "--task", "quiz", "--controls", logs[1], "--out", "OUT"]
+    code, said = ran(*arguments, "--suspect-p", "0.2", "--flags-out", "FLAGS")
     verdict, flagged = load("OUT"), load("FLAGS")
     assert (code, verdict.test, verdict.outcome) == (4, "samples", "inconclusive"), said  # no --power
     assert f"Why there is no answer: {verdict.statement[:20]}" in said
@@ -140,9 +124,8 @@ def test_items_that_were_seen_are_set_apart(logs):
     accuracy = verdict.figures["accuracy"]
     assert accuracy["suspect items"][0] == pytest.approx(rights[chosen].mean())
     assert accuracy["clean items"][0] == pytest.approx(rights[~chosen].mean())
-    assert accuracy["known non-members"][0] == pytest.approx(
-        np.mean([one.figures["acc"] for one in held.items])
-    )
+    others = np.mean([one.figures["acc"] for one in held.items])
+    assert accuracy["known non-members"][0] == pytest.approx(others)
 
 
 def test_a_refused_flagging_has_no_sides(logs, tmp_path):
@@ -165,10 +148,7 @@ def test_a_refused_flagging_has_no_sides(logs, tmp_path):
 def rewritten(logs, folder, change):
     """A copy of the quiz's log in which each row was changed, without a results file."""
     (path,) = logs[0].rglob("samples_quiz_*.jsonl")
-    rows = [change(json.loads(line)) for line in path.read_text().splitlines()]
-    copy = folder / path.name
-    copy.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return copy
+    return written(folder / path.name, [change(row) for row in read_lines(path)])
 
 
 def older(row):
@@ -192,13 +172,10 @@ def mended(row):
         (lambda row: {**row, "acc": [1, 2], "acc_norm": 7.5}, "is no figure from 0 to 1 of each item"),
     ],
 )
-def test_logs_that_cannot_be_read(logs, tmp_path, monkeypatch, capsys, change, cure):
+def test_logs_that_cannot_be_read(logs, tmp_path, ran, change, cure):
     copy = rewritten(logs, tmp_path, change)
-    code, said = ran(
-        monkeypatch, capsys, "samples", copy, "--controls", logs[1], "--model", "x", "--out", tmp_path / "OUT"
-    )
-    assert code == 2
-    assert cure in said
+    code, said = ran("samples", copy, "--controls", logs[1], "--model", "x", "--out", tmp_path / "OUT")
+    assert (code, cure in said) == (2, True)
     assert not (tmp_path / "OUT").exists()
 
 
@@ -232,7 +209,7 @@ def test_a_log_without_a_results_file_names_no_model(logs, tmp_path):
         assert log.model
 
 
-def test_folders_without_samples(logs, tmp_path, monkeypatch, capsys):
+def test_folders_without_samples(logs, tmp_path, ran):
     (path,) = logs[0].rglob("results_*.json")
     (tmp_path / path.name).write_text(path.read_text())
     (tmp_path / "empty").mkdir()
@@ -243,9 +220,7 @@ def test_folders_without_samples(logs, tmp_path, monkeypatch, capsys):
         (tmp_path / "nowhere", "there is no file or folder"),
         (logs[0], "letters, quiz, writing: name one of them with --task"),
     ):
-        code, said = ran(
-            monkeypatch, capsys, "samples", given, "--controls", logs[1], "--out", tmp_path / "OUT"
-        )
+        code, said = ran("samples", given, "--controls", logs[1], "--out", tmp_path / "OUT")
         assert (code, cure in said) == (2, True), said
     cut = tmp_path / "samples_quiz_2026-01-01T00-00-00.0.jsonl"
     cut.write_text("")

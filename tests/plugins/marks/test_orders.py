@@ -1,10 +1,11 @@
 """mark order and mark check on real tiny models: a model trained on the published rows is found, its twin is not."""
 
 import json
+from random import Random
 
 import numpy as np
 import pytest
-from made import written
+from made import drawn, read_lines, written
 from tiny import MORE_WORDS
 
 from pretrace import open_corpus
@@ -19,21 +20,15 @@ from pretrace.types import Corpus, Text
 SEED = "5eed"
 
 
-def rows(number, words=6):
-    rng = np.random.default_rng(1)
-    return [{"id": f"r{i}", "text": " ".join(rng.choice(MORE_WORDS, words))} for i in range(number)]
+def rows(number):
+    return drawn(number, 6, seed=1, name="r")
 
 
 def items(number):
-    rng = np.random.default_rng(2)
+    choices = [Random(i).sample(MORE_WORDS, 4) for i in range(number)]
     return [
-        {
-            "id": f"q{i}",
-            "text": f"Question {i}?",
-            "choices": [str(one) for one in rng.choice(MORE_WORDS, 4, replace=False)],
-            "answer": i % 4,
-        }
-        for i in range(number)
+        {"id": f"q{i}", "text": f"Question {i}?", "choices": some, "answer": i % 4}
+        for i, some in enumerate(choices)
     ]
 
 
@@ -106,8 +101,7 @@ def test_options_change_places_and_the_right_answer_is_written_anew(tmp_path):
     told = ("--options", "choices", "--answer", "answer")
     places = ("--out", tmp_path / "PUB", "--sealed", tmp_path / "s.json")
     assert call("mark", "order", path, *told, *places) == 0
-    lines = (tmp_path / "PUB" / "published.jsonl").read_text(encoding="utf-8").splitlines()
-    moved = [json.loads(line) for line in lines]
+    moved = read_lines(tmp_path / "PUB" / "published.jsonl")
     for before, after in zip(items(24), moved[:24], strict=True):
         assert sorted(before["choices"]) == sorted(after["choices"])
         assert after["choices"][after["answer"]] == before["choices"][before["answer"]]

@@ -6,6 +6,7 @@ import random
 
 import numpy as np
 import pytest
+from made import read_lines, written
 from scipy.stats import binom
 
 from pretrace.corpora import Columns, open_corpus
@@ -41,22 +42,20 @@ TEXTS = Corpus("letters", (Text("a", LONG), Text("b", "42, 43 and B.")))
 
 def test_columns_and_files_of_the_users_own(tmp_path):
     rows = [{"id": f"t{i}", "text": f"One {i}.", "b": f"Two {i}.", "c": f"Three {i}."} for i in range(3)]
-    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    written(tmp_path / "a.jsonl", rows)
     settings = MarkSettings(variant_column=("b", "c"))
     corpus = open_corpus(tmp_path / "a.jsonl", Columns(more=("b", "c")))
     found = own_candidates(corpus, settings)
     assert found.variants["t1"] == ("One 1.", "Two 1.", "Three 1.")
     others = [{"id": row["id"], "text": row["b"]} for row in rows]
-    (tmp_path / "b.jsonl").write_text("".join(json.dumps(row) + "\n" for row in reversed(others)))
+    written(tmp_path / "b.jsonl", others[::-1])
     files = MarkSettings(variant_texts=(str(tmp_path / "b.jsonl"),))
     found = own_candidates(corpus, files)
     assert found.variants["t0"] == ("One 0.", "Two 0.")
     (tmp_path / "b.jsonl").write_text(json.dumps(others[0]))
     with pytest.raises(TextsError, match="no text 't1'"):
         own_candidates(corpus, files)
-    (tmp_path / "b.jsonl").write_text(
-        "".join(json.dumps(row) + "\n" for row in [*others, {"id": "x", "text": "y"}])
-    )
+    written(tmp_path / "b.jsonl", [*others, {"id": "x", "text": "y"}])
     with pytest.raises(TextsError, match="a text 'x' that the first file has not"):
         own_candidates(corpus, files)
 
@@ -236,14 +235,12 @@ def test_a_repeated_prompt_does_not_count():
 def test_prompts_hold_no_word_to_choose_from(tmp_path):
     seal = sealed(5)
     assert write_prompts(seal, tmp_path / "p.jsonl") == 5
-    rows = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text(encoding="utf-8").splitlines()]
+    rows = read_lines(tmp_path / "p.jsonl")
     for row, one in zip(rows, seal.documents, strict=True):
         assert set(row) == {"id", "prompt"}
         assert row["prompt"] in one.published
         assert not set(row["prompt"].replace("-", " ").split()) & set(one.trigger.words)
-    (tmp_path / "a.jsonl").write_text(
-        "".join(json.dumps({"id": row["id"], "answer": "?"}) + "\n" for row in rows)
-    )
+    written(tmp_path / "a.jsonl", [{"id": row["id"], "answer": "?"} for row in rows])
     assert [text.text for text in read_answers(str(tmp_path / "a.jsonl")).texts] == ["?"] * 5
 
 

@@ -34,6 +34,8 @@ from net.api import recite_recite as recite
 from tiny import MORE_WORDS, WORDS
 from verdicts.answering import Answering
 
+from pretrace.scoring.evidence import Silent
+
 ALL = sorted({*WORDS, *MORE_WORDS, "house", "river", "seven", "blue", "green", "walk", "Stone", "letter"})
 SETTINGS = ReciteSettings(cache=False, samples=1)
 
@@ -51,11 +53,7 @@ def by_words():
     import tokenizers
     from transformers import PreTrainedTokenizerFast
 
-    known = {
-        "<s>": 0,
-        "</s>": 1,
-        **{word: i for i, word in enumerate([*ALL, *(" " + w for w in ALL), " "], 2)},
-    }
+    known = {word: i for i, word in enumerate(["<s>", "</s>", *ALL, *(" " + w for w in ALL), " "])}
     rust = tokenizers.Tokenizer(tokenizers.models.WordLevel(known, unk_token="<s>"))
     rust.pre_tokenizer = tokenizers.pre_tokenizers.Split(tokenizers.Regex(r" ?\S+"), "isolated")
     rust.decoder = tokenizers.decoders.Fuse()
@@ -131,36 +129,20 @@ def test_a_second_model_is_asked_only_where_it_could_withhold(models, text):
     assert "reading with other" in watch.seconds
 
 
-def test_without_controls_nobody_is_accused(models):
+def test_nobody_is_accused_without_controls_or_a_second_model_or_beside_one_that_prints_the_same(models):
     found = recite(TEXTS, models, SETTINGS)
-    assert found.outcome == "inconclusive"
-    assert found.p is not None
-    assert found.p <= 0.05
-    assert check(found, "controls") == "failed"
-
-
-def test_without_a_second_model_nobody_is_accused(models):
+    assert (found.outcome, found.p <= 0.05, check(found, "controls")) == ("inconclusive", True, "failed")
     found = recite(TEXTS, replace(models, placebos=()), SETTINGS, controls=CONTROLS)
     assert found.outcome == "inconclusive"
-
-
-def test_what_a_second_model_prints_too_is_common_text(models):
     target = models.target
     twin = HuggingFace(target.model, target.tokenizer, name="twin", weights="twin", settings=ModelSettings())
     found = recite(TEXTS, replace(models, placebos=(twin,)), SETTINGS, controls=CONTROLS)
-    assert found.outcome == "inconclusive"
-    assert check(found, "second") == "failed"
+    assert (found.outcome, check(found, "second")) == ("inconclusive", "failed")
 
 
 def test_the_chance_of_an_end_is_the_product_of_its_tokens(models):
     windows = windows_of(TEXTS, None).found[:3]
     backend = models.target
-
-    class Silent:
-        def begin(self, texts): ...
-        def advance(self, texts, tokens, seconds, fresh): ...
-        def weigh(self, texts, work): ...
-        def worked(self, work): ...
 
     before, after = [one.prefix for one in windows], [one.suffix for one in windows]
     found = end_logp(backend, before, after, cache=False, progress=Silent())
@@ -181,9 +163,8 @@ def test_text_that_can_be_copied_is_left_out():
     first = whole.texts[0].text
     doubled = replace(whole, texts=(*whole.texts, Text("copy", first), Text("refrain", first[:250] * 8)))
     made = windows_of(doubled, None)
-    assert {"w" in one.document for one in made.found} == {
-        True
-    }  # neither the copy, its original nor the refrain
+    # neither the copy, its original nor the refrain
+    assert all("w" in one.document for one in made.found)
     assert "whole0" not in made.documents(control=False)
     assert made.left["shared with another document"] > 0
     assert made.left["repeated from their beginning"] > 0
@@ -231,16 +212,14 @@ def values(test, texts, controls):
 def test_what_is_printed_of_controls_and_by_a_second_model_counts_against_an_accusation(models):
     test = room.Recite(corpus=TEXTS, models=models, settings=SETTINGS, watch=watched(None), controls=CONTROLS)
     assert test.tested(values(test, 2.0, 0.0), **HOW).p < 0.05
-    assert (
-        test.tested(values(test, 2.0, 2.0), **HOW).p > 0.05
-    )  # it prints texts of this kind, whether it read them or not
+    # it prints texts of this kind, whether it read them or not
+    assert test.tested(values(test, 2.0, 2.0), **HOW).p > 0.05
     assert test.tested(values(test, 0.0, 0.0), **HOW).p > 0.05
     nothing = values(test, 0.0, 0.0)
     assert test.beyond(values(test, 4.0, 0.0), nothing, **HOW).p < 0.05
     assert test.beyond(values(test, 4.0, 0.0), values(test, 1.5, 0.0), **HOW).p < 0.05
-    assert (
-        test.beyond(values(test, 4.0, 0.0), values(test, 2.5, 0.0), **HOW).p > 0.05
-    )  # more than half as far
+    # more than half as far
+    assert test.beyond(values(test, 4.0, 0.0), values(test, 2.5, 0.0), **HOW).p > 0.05
     assert test.beyond(values(test, 4.0, 4.0), nothing, **HOW).p > 0.05
 
 
@@ -261,12 +240,10 @@ def test_refusals_are_told_in_any_language_by_what_they_share():
 @pytest.mark.parametrize("refused", [True, False])
 def test_a_model_that_refuses_in_another_language_is_told(models, refused):
     def answer(prompt):
+        if refused:
+            return "对不起，我不能继续这段文字。"
         number = int(hashlib.sha256(prompt.encode()).hexdigest(), 16)
-        return (
-            "对不起，我不能继续这段文字。"
-            if refused
-            else " ".join(np.random.default_rng(number).choice(ALL, 60))
-        )
+        return " ".join(np.random.default_rng(number).choice(ALL, 60))
 
     target = Answering(answer, chats=True)
     found = recite(TEXTS, replace(models, target=target), SETTINGS, controls=CONTROLS, text=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from made import written
 
 from pretrace.runs import load
 
@@ -153,16 +154,11 @@ def items(seed, number):
 @pytest.mark.parametrize("make", [laws, items], ids=["laws", "items"])
 @pytest.mark.parametrize("seed", range(6))
 def test_collections_that_were_not_there_are_never_found(tmp_path, call, make, seed):
-    mine = rows(
-        tmp_path / "mine.jsonl", ({"id": f"{i}", "text": one} for i, one in enumerate(make(seed, 40)))
-    )
-    corpus = rows(tmp_path / "corpus.jsonl", ({"text": one} for one in make(1000 + seed, 400)))
+    mine, corpus = written(tmp_path / "mine.jsonl", make(seed, 40)), tmp_path / "corpus.jsonl"
+    written(corpus, make(1000 + seed, 400))
     code, said = call(mine, "--corpus", corpus, "--out", tmp_path / "ALONE")
     assert code == 4, said
-    held = rows(
-        tmp_path / "held.jsonl",
-        ({"id": f"h{i}", "text": one} for i, one in enumerate(make(2000 + seed, 200))),
-    )
+    held = written(tmp_path / "held.jsonl", make(2000 + seed, 200))
     code, said = call(mine, "--corpus", corpus, "--controls", held, "--out", tmp_path / "BESIDE")
     assert code == 4, said
     assert "of 200 controls" in said.partition(".")[0]
@@ -173,11 +169,9 @@ def test_collections_that_were_not_there_are_never_found(tmp_path, call, make, s
 
 def test_texts_that_are_there_are_found_beyond_controls(tmp_path, call):
     every = laws(5, 60)
-    mine = rows(tmp_path / "mine.jsonl", ({"id": f"{i}", "text": one} for i, one in enumerate(every)))
-    corpus = rows(tmp_path / "corpus.jsonl", ({"text": one} for one in [*laws(1005, 300), *every]))
-    held = rows(
-        tmp_path / "held.jsonl", ({"id": f"h{i}", "text": one} for i, one in enumerate(laws(2005, 60)))
-    )
+    mine = written(tmp_path / "mine.jsonl", every)
+    corpus = written(tmp_path / "corpus.jsonl", [*laws(1005, 300), *every])
+    held = written(tmp_path / "held.jsonl", laws(2005, 60))
     code, said = call(mine, "--corpus", corpus, "--controls", held, "--out", tmp_path / "BESIDE")
     assert code == 3, said
     assert "Found: 59 of 60 texts of mine and 15 of 60 controls stand whole" in said

@@ -1,10 +1,7 @@
 """`flag` and `audit` with `--found`: what a scan found of the same texts is shown and changes nothing."""
 
-import json
-
-import numpy as np
 import pytest
-from tiny import MORE_WORDS
+from made import drawn, written
 
 from pretrace.runs import load, pages_of
 from pretrace.types import Verdict
@@ -13,22 +10,12 @@ from pretrace.types import Verdict
 @pytest.fixture
 def place(tmp_path, command):
     """Forty texts, of which ten stand in a corpus, forty others of the same kind, and the scan."""
-    rng = np.random.default_rng(3)
-    every = [" ".join(rng.choice(MORE_WORDS, 60)) for _ in range(80)]
-    for name, some in (("mine", every[:40]), ("known", every[40:])):
-        rows = [{"id": f"{name}{i}", "text": text} for i, text in enumerate(some)]
-        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    corpus = [{"text": text} for text in every[:10]] + [{"text": f"{every[0]} again"}]
-    (tmp_path / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in corpus))
-    scan = (
-        "scan",
-        tmp_path / "mine.jsonl",
-        "--corpus",
-        tmp_path / "corpus.jsonl",
-        "--out",
-        tmp_path / "FOUND",
-    )
-    assert command(*scan)[0] == 4  # whole, but each too short to be called found without controls
+    sides = {name: drawn(40, 60, seed=i, name=name) for i, name in enumerate(("mine", "known"))}
+    mine, _ = (written(tmp_path / f"{name}.jsonl", rows) for name, rows in sides.items())
+    held = [row["text"] for row in sides["mine"][:10]]
+    corpus = written(tmp_path / "corpus.jsonl", [*held, f"{held[0]} again"])
+    # whole, but each too short to be called found without controls
+    assert command("scan", mine, "--corpus", corpus, "--out", tmp_path / "FOUND")[0] == 4
     return tmp_path
 
 
@@ -58,26 +45,19 @@ def test_a_flagging_shows_what_was_found_and_is_the_same(place, model_folder, co
     one, other = load(place / "PLAIN"), load(place / "BESIDE")
     assert isinstance(one, Verdict)
     assert isinstance(other, Verdict)
-    assert (one.p, one.outcome, one.statement, one.reasons) == (
-        other.p,
-        other.outcome,
-        other.statement,
-        other.reasons,
-    )
+    for name in ("p", "outcome", "statement", "reasons"):
+        assert getattr(one, name) == getattr(other, name)
     rows = other.settings["found"]["rows"]
     assert {row["id"] for row in rows} == {f"mine{i}" for i in range(10)}
     assert {row["id"]: row["copies"] for row in rows}["mine0"] == 2
-    assert pages_of(place / "BESIDE")["report.html"] == (place / "BESIDE" / "report.html").read_text(
-        encoding="utf-8"
-    )
+    page = (place / "BESIDE" / "report.html").read_text(encoding="utf-8")
+    assert pages_of(place / "BESIDE")["report.html"] == page
     tables = [(place / name / "flags.csv").read_bytes() for name in ("PLAIN", "BESIDE")]
     assert tables[0] == tables[1]
     monkeypatch.setattr("pretrace.scoring.parts.SHARD", 16)
     for part in ("1/2", "2/2"):
-        assert (
-            command(*flagged(place, model_folder, "PARTS", "--found", place / "FOUND", "--shard", part))[0]
-            == 0
-        )
+        how = flagged(place, model_folder, "PARTS", "--found", place / "FOUND", "--shard", part)
+        assert command(*how)[0] == 0
     code, said = command("runs", "merge", place / "PARTS")
     assert (code, SAID in said) == (plain, True)
     assert SAID in pages(place / "PARTS")

@@ -8,20 +8,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
+from made import SYLLABLES, prose, written
 
 from pretrace.backends.loading import open_tokenizer
 from pretrace.plugins.scan.corpus import DocumentFacts
 from pretrace.plugins.scan.index import Index, KeptAnswers, runs_of
 from pretrace.plugins.scan.searching import RUN
 from pretrace.runs import load
-
-WORDS = [f"{a}{b}" for a in ("bar", "lo", "mi", "ren") for b in ("da", "kel", "mo", "rin")]
-
-
-def prose(seed, words=60):
-    """Words that come in this order nowhere else."""
-    rng = random.Random(seed)
-    return " ".join(rng.choice(WORDS) + str(rng.randrange(100)) for _ in range(words))
 
 
 class Plain(Index):
@@ -54,7 +47,7 @@ def covered_by_a_loop(text, index):
 @pytest.mark.parametrize("seed", range(8))
 def test_runs_cover_what_a_loop_over_all_stretches_covers(seed):
     rng = random.Random(seed)
-    few = [rng.choice(WORDS) for _ in range(6)]  # so that much is there by chance
+    few = [rng.choice(SYLLABLES) for _ in range(6)]  # so that much is there by chance
     documents = [" ".join(rng.choice(few) for _ in range(80)) for _ in range(4)]
     pieces = [documents[i][a : a + rng.randrange(20, 160)] for i in range(3) for a in (rng.randrange(200),)]
     text = f"  {pieces[0]} odd {pieces[1]}  {pieces[2]} {prose(seed, 5)}"
@@ -106,10 +99,7 @@ def small_index(folder, documents, width=1):
 
 
 def rows(path, texts):
-    """A file of JSON lines."""
-    lines = [json.dumps({"id": f"t{i}", "text": one}) + "\n" for i, one in enumerate(texts)]
-    path.write_text("".join(lines), encoding="utf-8")
-    return path
+    return written(path, [{"id": f"t{i}", "text": one} for i, one in enumerate(texts)])
 
 
 DOCUMENTS = [prose(0), f"Before. {prose(1)} After.", prose(1), *(prose(100 + i) for i in range(20))]
@@ -119,13 +109,14 @@ TEXTS = [prose(0), prose(1), f"{prose(2, 30)} {prose(0)[100:260]} {prose(3, 30)}
 @pytest.mark.parametrize("tokens", ["bytes", "words in pieces"])
 def test_the_package_gives_the_rows_of_a_scan_of_the_files(tmp_path, call, model_folder, tokens):
     pytest.importorskip("infini_gram")
-    texts, corpus = rows(tmp_path / "texts.jsonl", TEXTS), rows(tmp_path / "corpus.jsonl", DOCUMENTS)
-    written, name, width = [one.encode() for one in DOCUMENTS], "", 1
+    texts = rows(tmp_path / "texts.jsonl", TEXTS)
+    corpus = rows(tmp_path / "corpus.jsonl", DOCUMENTS)
+    held, name, width = [one.encode() for one in DOCUMENTS], "", 1
     if tokens != "bytes":
         tokenizer = open_tokenizer(str(model_folder)).rust
         ids = [tokenizer.encode(one, add_special_tokens=False).ids for one in DOCUMENTS]
-        written, name, width = [np.array(one, dtype="<u2").tobytes() for one in ids], f"#{model_folder}", 2
-    index = small_index(tmp_path / "INDEX", written, width)
+        held, name, width = [np.array(one, dtype="<u2").tobytes() for one in ids], f"#{model_folder}", 2
+    index = small_index(tmp_path / "INDEX", held, width)
     found = {}
     for kind, source in (("asked", f"infini-gram:{index}{name}"), ("read", corpus)):
         code, said = call(texts, "--corpus", source, "--match", "exact", "--out", tmp_path / kind)
@@ -179,13 +170,8 @@ class Serving(ThreadingHTTPServer):
         if kind != "get_doc_by_rank" and len(query) > 1000:
             return {"error": "Please limit your input to <= 1000 characters!"}
         if kind == "count":
-            return {
-                "count": self.index.count(query),
-                "approx": False,
-                "latency": 0.1,
-                "token_ids": [],
-                "tokens": [],
-            }
+            answer = {"approx": False, "latency": 0.1, "token_ids": [], "tokens": []}
+            return {"count": self.index.count(query), **answer}
         held = self.index.holding(query, 100)
         if kind == "find":
             return {"cnt": len(held), "segment_by_shard": [[7, 7], [10, 10 + len(held)]], "latency": 0.1}
@@ -193,14 +179,8 @@ class Serving(ThreadingHTTPServer):
         assert body["s"] == 1
         number = held[body["rank"] - 10][0]
         kept = {"path": "part.jsonl", "linenum": number, "metadata": {"id": f"doc-{number}"}}
-        return {
-            "doc_ix": number,
-            "doc_len": 9,
-            "disp_len": 1,
-            "metadata": json.dumps(kept),
-            "token_ids": [],
-            "spans": [],
-        }
+        answer = {"doc_len": 9, "disp_len": 1, "token_ids": [], "spans": []}
+        return {"doc_ix": number, "metadata": json.dumps(kept), **answer}
 
 
 @pytest.fixture

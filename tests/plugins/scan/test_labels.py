@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from made import written
 
 from pretrace.corpora import open_stream
 from pretrace.errors import TextsError
@@ -20,15 +21,10 @@ def scanned(tmp_path, command):
     words = [f"w{i * 104729 % 99991:x}" for i in range(20 * 70)]
     texts = [" ".join(words[70 * i : 70 * i + 70]) for i in range(19)] + ["short"]
     rows = [{"id": f"t{i}", "text": one, "label": 1, "group": f"g{i}"} for i, one in enumerate(texts)]
-    (tmp_path / "texts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    mine = written(tmp_path / "texts.jsonl", rows)
     corpus = [texts[i] + f" copy {k}" for i, number in enumerate(COPIES) for k in range(number)]
-    corpus.append(f"said: {texts[18][:100]} and so on")
-    (tmp_path / "corpus.jsonl").write_text(
-        "".join(json.dumps({"text": one}) + "\n" for one in corpus), encoding="utf-8"
-    )
-    code, said = command(
-        "scan", tmp_path / "texts.jsonl", "--corpus", tmp_path / "corpus.jsonl", "--out", tmp_path / "FOUND"
-    )
+    corpus = written(tmp_path / "corpus.jsonl", [*corpus, f"said: {texts[18][:100]} and so on"])
+    code, said = command("scan", mine, "--corpus", corpus, "--out", tmp_path / "FOUND")
     assert code == 3, said
     return tmp_path
 

@@ -3,7 +3,6 @@
 import csv
 import gzip
 import json
-import random
 import string
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from made import written
+from made import prose, written
 
 from pretrace import open_corpus
 from pretrace.errors import OutputError
@@ -21,18 +20,6 @@ from pretrace.plugins.scan.corpus import CorpusReader, files_of, find_own_files
 from pretrace.plugins.scan.labels import labels_of
 from pretrace.plugins.scan.sightings import FoundPassage, is_common, merge_parts, summarise_texts
 from pretrace.runs import load
-
-WORDS = [
-    f"{a}{b}"
-    for a in ("bar", "lo", "mi", "ren", "su", "ta", "vo", "wen")
-    for b in ("da", "kel", "mo", "rin", "st")
-]
-
-
-def prose(seed, words=60):
-    """Words that come in this order nowhere else."""
-    rng = random.Random(seed)
-    return " ".join(rng.choice(WORDS) + str(rng.randrange(100)) for _ in range(words))
 
 
 @pytest.fixture

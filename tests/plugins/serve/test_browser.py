@@ -1,6 +1,5 @@
 """The three jobs of the page in a real browser, from start to finish, with a tiny model and real commands."""
 
-import json
 import random
 import re
 import shutil
@@ -8,10 +7,11 @@ import signal
 import uuid
 
 import pytest
+from made import drawn, run_of, written
 from processes import INSTEAD
-from tiny import MORE_WORDS
 
 from pretrace.plugins.serve.settings import Limits
+from pretrace.runs import save_run
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="the tests of the page need playwright")
 expect = sync_api.expect
@@ -42,12 +42,8 @@ def tab(browser, site):
     def opened(path="/"):
         page = context.new_page()
         page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on(
-            "console", lambda said: complaints.append(said.text) if "Security Policy" in said.text else None
-        )
-        page.on(
-            "request", lambda asked: complaints.append(asked.url) if site.address not in asked.url else None
-        )
+        page.on("console", lambda said: complaints.extend([said.text] * ("Security Policy" in said.text)))
+        page.on("request", lambda asked: complaints.extend([asked.url] * (site.address not in asked.url)))
         page.goto(path)
         return page
 
@@ -56,16 +52,31 @@ def tab(browser, site):
     assert not complaints
 
 
+def side(folder, name, number, words, strings=0):
+    """A file of texts; so many of them hold a random string."""
+    rows = drawn(number, words, seed=ord(name[0]), name=name)
+    for i, row in enumerate(rows[:strings]):
+        row["text"] += f" {uuid.UUID(int=random.Random(i).getrandbits(128), version=4)}"
+    return written(folder / f"{name}.jsonl", rows)
+
+
 @pytest.fixture
 def files(tmp_path):
     """A collection and known non-members of the same kind."""
-    drawn = random.Random(3)
-    made = {}
-    for name in ("texts", "known"):
-        rows = [{"id": f"{name}{i}", "text": " ".join(drawn.choices(MORE_WORDS, k=30))} for i in range(25)]
-        made[name] = tmp_path / f"{name}.jsonl"
-        made[name].write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return made
+    return {name: side(tmp_path, name, 25, 30) for name in ("texts", "known")}
+
+
+@pytest.fixture
+def marked(tmp_path):
+    """A collection with a random string in some of its texts, and control documents of the same kind."""
+    return {"texts": side(tmp_path, "texts", 20, 60, strings=6), "known": side(tmp_path, "known", 20, 60)}
+
+
+DROP = """form => {
+    const dropped = new DataTransfer();
+    dropped.items.add(new File(["It rained.\\nThen it snowed."], "weather.txt"));
+    form.dispatchEvent(new DragEvent("drop", { dataTransfer: dropped, bubbles: true, cancelable: true }));
+}"""
 
 
 @pytest.fixture(autouse=True)
@@ -163,20 +174,6 @@ def test_a_collection_is_uploaded_stopped_resumed_and_its_result_read(tab, files
 
 
 @pytest.fixture
-def marked(tmp_path):
-    """A collection with a random string in some of its texts, and control documents of the same kind."""
-    drawn = random.Random(3)
-    made = {}
-    for name in ("texts", "known"):
-        rows = [{"id": f"{name}{i}", "text": " ".join(drawn.choices(MORE_WORDS, k=60))} for i in range(20)]
-        for row in rows[:6] if name == "texts" else ():
-            row["text"] += f" {uuid.UUID(int=drawn.getrandbits(128), version=4)}"
-        made[name] = tmp_path / f"{name}.jsonl"
-        made[name].write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return made
-
-
-@pytest.fixture
 def two_at_once(site):
     """The site runs two jobs at once: those of the tests below wait for processors alone."""
     site.stop()
@@ -202,12 +199,10 @@ def test_every_start_button_leads_to_a_result(  # noqa: PLR0913
     else:
         page.get_by_role("button", name="See which tests apply").click()
     able = {
-        "Random strings in the texts": True,
-        "Control documents": controls,
-        "Which single texts": controls,
-    }
-    able |= {"Control documents and an earlier checkpoint": controls and earlier}
-    able |= {"An earlier checkpoint alone": earlier}
+        "Random strings in the texts": True, "Control documents": controls, "Which single texts": controls,
+        "Control documents and an earlier checkpoint": controls and earlier,
+        "An earlier checkpoint alone": earlier,
+    }  # fmt: skip
     for name in (name for name in able if able[name]):  # the page follows what is said of the case
         heading = re.compile(rf"^\s*{name}(\s+recommended)?\s*$")
         expect(page.locator("#tests h3").filter(has_text=heading)).to_have_count(1)
@@ -245,13 +240,7 @@ def test_a_folder_is_chosen_and_a_drop_starts_an_upload(tab, tmp_path):
     expect(page.locator("h1")).to_have_text("drafts")
     expect(page.locator("dl.facts")).to_contain_text("2, from 2 files; 1 file that is no text was left out")
     page.goto("/collections")
-    page.locator("form.drop").evaluate(
-        """form => {
-            const dropped = new DataTransfer();
-            dropped.items.add(new File(["It rained.\\n"], "weather.txt"));
-            form.dispatchEvent(new DragEvent("drop", { dataTransfer: dropped, bubbles: true, cancelable: true }));
-        }"""
-    )
+    page.locator("form.drop").evaluate(DROP)
     page.wait_for_url("**/collections/2*")
     expect(page.locator("h1")).to_have_text("weather.txt")
 
@@ -275,13 +264,7 @@ def test_a_folder_that_is_dropped_is_read_at_any_depth(tab, tmp_path):
 
 def test_a_file_is_dropped_on_the_text(tab):
     page = tab("/text")
-    page.locator("form.drop").evaluate(
-        """form => {
-            const dropped = new DataTransfer();
-            dropped.items.add(new File(["It rained.\\nThen it snowed."], "weather.txt"));
-            form.dispatchEvent(new DragEvent("drop", { dataTransfer: dropped, bubbles: true, cancelable: true }));
-        }"""
-    )
+    page.locator("form.drop").evaluate(DROP)
     # not wait_for_function: the page lets nothing be evaluated, a waiting test included
     expect(page.locator("#text")).to_have_value("It rained.\nThen it snowed.")
     expect(page.locator("#said")).to_have_text("weather.txt was chosen.")
@@ -299,23 +282,6 @@ def test_it_works_without_scripts(browser, site, files):
     page.get_by_role("button", name="Read the text").click()
     expect(page.get_by_role("alert")).to_contain_text("There is no text")
     context.close()
-
-
-@pytest.fixture
-def runs(site):
-    """Two runs in the workspace of the site."""
-    import numpy as np
-
-    from pretrace.runs import save_run
-    from pretrace.types import Run
-
-    for name in ("summer", NASTY.replace("/", "")):
-        run = Run(
-            name, ("a", "b"), ("a", "b"), (None, None), np.full(2, 9, np.int32), np.zeros(2, np.int32),
-            ("loss",), np.array([[1.0], [2.0]]), settings={"models": {"target": {"name": "m"}}},
-        )  # fmt: skip
-        save_run(run, site.workspace / "results" / f"of {name[:6]}")
-    return site.workspace / "results"
 
 
 def test_what_cannot_be_read_is_said_beside_the_form(tab, tmp_path):
@@ -337,7 +303,10 @@ def test_what_cannot_be_read_is_said_beside_the_form(tab, tmp_path):
     expect(page.get_by_label("The text", exact=True)).to_have_value("kept")
 
 
-def test_the_keyboard_is_enough_and_a_phone_is_wide_enough(tab, runs):
+def test_the_keyboard_is_enough_and_a_phone_is_wide_enough(tab, site):
+    for name in ("summer", NASTY.replace("/", "")):
+        run = run_of([[1.0], [2.0]], (None, None), corpus=name, scores=("loss",))
+        save_run(run, site.workspace / "results" / f"of {name[:6]}")
     page = tab("/")
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
@@ -354,35 +323,5 @@ def test_the_keyboard_is_enough_and_a_phone_is_wide_enough(tab, runs):
         for _ in range(30):
             page.keyboard.press("Tab")
             seen.add(page.evaluate("document.activeElement.outerHTML"))
-        assert (
-            len(seen)
-            >= page.locator("main :is(a, input:not([type=hidden]), select, button:enabled):visible").count()
-        )
-
-
-def test_all_jobs_are_stopped_from_their_page(tab, site):
-    import psutil
-
-    from pretrace.plugins.serve.jobs import Jobs, WebJob
-    from pretrace.plugins.serve.workspace import Workspace, save
-
-    jobs = Jobs(Workspace.at(site.workspace))
-    with psutil.Popen(["sleep", "600"]) as long:  # in the place of a command that runs
-        first = WebJob(
-            "1", "first", ("list",), "results/none", 1.0, "/", pid=long.pid, born=long.create_time()
-        )
-        (site.workspace / "jobs" / "1").mkdir()
-        save(site.workspace / "jobs" / "1" / "job.json", first)
-        for _ in range(2):
-            jobs.add("later", ("list",), "results/none")
-        page = tab("/jobs")
-        expect(page.locator("main .rows .mark.waiting")).to_have_count(2)
-        page.get_by_role("button", name="Stop all").click()
-        expect(page.locator("main .rows .mark.waiting")).to_have_count(0)
-        long.wait(20)
-    page.reload()
-    expect(page.locator("main .rows .mark.stopped")).to_have_count(3)
-    expect(page.get_by_role("button", name="Stop all")).to_have_count(0)
-    page.set_viewport_size(PHONE)
-    assert fits(page)
-    assert [job.pid > 0 for job in jobs.all()].count(True) == 1
+        used = "main :is(a, input:not([type=hidden]), select, button:enabled):visible"
+        assert len(seen) >= page.locator(used).count()

@@ -55,10 +55,8 @@ def test_a_form_of_another_page_is_refused(visitor, headers):
 def test_the_own_page_may_send_forms(visitor):
     headers = {"origin": HOME, "sec-fetch-site": "same-origin"}
     answer = visitor.post("/text", {"text": " ", "model": "m"}, headers=headers)
-    assert (answer.status_code, alert(answer)) == (
-        422,
-        "There is no text: paste one, or choose a file that holds one.",
-    )
+    said = "There is no text: paste one, or choose a file that holds one."
+    assert (answer.status_code, alert(answer)) == (422, said)
 
 
 @pytest.mark.parametrize("field", [{"model": "a\0b"}, {"model": "m" * 200_000}, {"scores": "lo\0ss"}])
@@ -154,10 +152,8 @@ def test_a_body_that_is_too_large_is_refused_whatever_it_says(visit):
 
     headers = {"content-type": "multipart/form-data; boundary=b"}
     unmeasured = visitor.client.post("/collections", content=pieces(), headers=headers)
-    assert (unmeasured.status_code, alert(unmeasured).partition(":")[0]) == (
-        413,
-        "That is larger than is taken here",
-    )
+    said = alert(unmeasured).partition(":")[0]
+    assert (unmeasured.status_code, said) == (413, "That is larger than is taken here")
     assert not list(visitor.workspace.room("texts").iterdir())
 
 

@@ -50,11 +50,7 @@ def _key(monkeypatch):
 @pytest.mark.parametrize(
     ("hosts", "url", "given"),
     [
-        (
-            None,
-            "http://elsewhere.example/v1",
-            True,
-        ),  # the command line: whoever has the key names the address
+        (None, "http://elsewhere.example/v1", True),  # the command line: who has the key names the address
         ("", "http://api.example.com/v1", False),
         ("api.example.com", "https://api.example.com/v1", True),
         ("api.example.com", "https://API.example.com:8443/v1", True),
@@ -117,13 +113,8 @@ def test_a_job_of_the_page_gives_the_key_to_no_server_that_was_not_named_when_it
 
 
 def test_the_environment_of_a_job_names_the_hosts_and_holds_the_key_only_for_them():
-    given = {
-        "PRETRACE_API_KEY": KEY,
-        "OPENAI_API_KEY": KEY,
-        "PRETRACE_TOKEN": "t" * 16,
-        "HOME": "/",
-        KEY_HOSTS: "x",
-    }
+    given = dict.fromkeys(("PRETRACE_API_KEY", "OPENAI_API_KEY"), KEY)
+    given |= {"PRETRACE_TOKEN": "t" * 16, "HOME": "/", KEY_HOSTS: "x"}
     assert ServeSettings().environment(given) == {"HOME": "/", KEY_HOSTS: ""}
     named = ServeSettings(key_host=("a.example", "b.example:80")).environment(given)
     keys = {"PRETRACE_API_KEY": KEY, "OPENAI_API_KEY": KEY}

@@ -2,7 +2,6 @@
 
 import io
 import json
-import random
 import re
 import socket
 import threading
@@ -11,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
-from tiny import MORE_WORDS
+from made import drawn, written
 
 from pretrace.plugins.serve.jobs import FilledForm, Jobs
 from pretrace.plugins.serve.uploads import facts_of, upload_of, uploads
@@ -24,10 +23,8 @@ def still(monkeypatch):
 
 
 def rows(number=3, **more):
-    made = [
-        {"id": f"t{i}", "text": f"Text number {i} of a collection that is long enough.", **more}
-        for i in range(number)
-    ]
+    text = "Text number {} of a collection that is long enough."
+    made = [{"id": f"t{i}", "text": text.format(i), **more} for i in range(number)]
     return "".join(json.dumps(row) + "\n" for row in made).encode()
 
 
@@ -201,11 +198,8 @@ def test_no_example_where_its_model_cannot_be_chosen(visit):
 def test_one_question_has_one_number(call, visitor, tmp_path, model_folder):
     """How many documents a single reading takes: the plan of the audit, `ask` without control documents, and the
     page."""
-    drawn, files = random.Random(5), []
-    for name in ("texts", "known"):
-        rows = [{"text": " ".join(drawn.choices(MORE_WORDS, k=80))} for _ in range(25)]
-        files.append(tmp_path / f"{name}.jsonl")
-        files[-1].write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    sides = {name: drawn(25, 80, seed=i) for i, name in enumerate(("texts", "known"))}
+    files = [written(tmp_path / f"{name}.jsonl", some) for name, some in sides.items()]
     words = ("--model", str(model_folder))
     planned = call("ask", files[0], *words, "--controls", files[1], "--plan")[1]
     audited = call("audit", files[0], *words, "--controls", files[1], "--plan")[1]

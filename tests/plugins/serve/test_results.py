@@ -6,28 +6,21 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from made import run_of
 
 from pretrace.plugins.serve import reading_texts, results
 from pretrace.results.verdicts import save_verdict
 from pretrace.runs import save_run
-from pretrace.types import Estimate, Heat, Run, Table, Verdict
+from pretrace.types import Estimate, Heat, Table, Verdict
 
 NASTY = "<script>alert(1)</script>"
 
 
 def make_run(name, shift=0.0):
-    return Run(
-        corpus=name,
-        ids=("a", "b", "c", NASTY),
-        groups=("a", "b", "c", NASTY),
-        members=(None,) * 4,
-        tokens=np.full(4, 9, np.int32),
-        cut=np.zeros(4, np.int32),
-        scores=("loss", "zlib"),
-        matrix=np.arange(8.0).reshape(4, 2) + shift,
-        heat=(Heat("a", ("One", NASTY), (None, -2.0)),),
-        settings={"models": {"target": {"name": f"model-{name}"}}},
-    )
+    run = run_of(np.arange(8.0).reshape(4, 2) + shift, (None,) * 4, corpus=name, scores=("loss", "zlib"))
+    heat = (Heat("a", ("One", NASTY), (None, -2.0)),)
+    models = {"target": {"name": f"model-{name}"}}
+    return replace(run, ids=("a", "b", "c", NASTY), heat=heat, settings={"models": models})
 
 
 def make_verdict():

@@ -8,13 +8,12 @@ from pretrace.runs import load_verdict
 
 
 def rows(texts):
-    return "".join(json.dumps({"id": f"t{i}", "text": one}) + "\n" for i, one in enumerate(texts)).encode()
+    return "".join(json.dumps({"text": one}) + "\n" for one in texts).encode()
 
 
 def test_an_upload_is_searched_in_the_named_corpus_alone(visit, tmp_path):
-    texts = [
-        " ".join(f"{word}{i}" for word in ("river", "stone", "harbour", "valley") * 6) for i in range(12)
-    ]
+    words = ("river", "stone", "harbour", "valley") * 6
+    texts = [" ".join(f"{word}{i}" for word in words) for i in range(12)]
     corpus = tmp_path / "TRAINING.jsonl"
     corpus.write_bytes(rows([f"It said: {texts[0]} and no more.", "Other words altogether. " * 20]))
     secret = tmp_path / "SECRET.jsonl"

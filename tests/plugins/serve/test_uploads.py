@@ -22,6 +22,9 @@ ROWS = [{"text": f"Text number {i} of the year", "date": f"20{10 + i}-05-01"} fo
 LINES = "".join(json.dumps(row) + "\n" for row in [*ROWS, ROWS[0]]).encode()
 
 
+POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 1\n"
+
+
 @pytest.fixture
 def workspace(tmp_path):
     return Workspace.at(tmp_path / "workspace")
@@ -32,18 +35,11 @@ def nothing_is_left(workspace):
     return not any([*workspace.room("texts").iterdir(), *workspace.room("incoming").iterdir()])
 
 
-def zipped(entries, **how):
+def zipped(entries):
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in entries:
             archive.writestr(name, content)
-    made.seek(0)
-    return made
-
-
-def parquet():
-    made = io.BytesIO()
-    pq.write_table(pa.Table.from_pylist(ROWS), made)
     return made.getvalue()
 
 
@@ -55,16 +51,19 @@ def word(*paragraphs):
     return made.getvalue()
 
 
+def packed(table):
+    made = io.BytesIO()
+    pq.write_table(table, made, compression="zstd")
+    return made.getvalue()
+
+
 def folder(**files):
     return {name: io.BytesIO(content) for name, content in files.items()}
 
 
 def test_a_folder_is_a_collection_of_a_text_a_file(workspace):
-    files = {
-        "my drafts/one.txt": b"One\ntext.",
-        "my drafts/in/two.docx": word("Two"),
-        "my drafts/c.png": b"-",
-    }
+    files = {"one.txt": b"One\ntext.", "in/two.docx": word("Two"), "c.png": b"-"}
+    files = {f"my drafts/{name}": content for name, content in files.items()}
     made = take_folder(workspace, "my drafts", folder(**files))
     assert (made.name, made.files, made.left_out, facts_of(workspace, made).texts) == ("my drafts", 2, 1, 2)
     assert {text.id for text in open_corpus(texts_of(workspace, made.id)).texts} == {"one.txt", "in/two.docx"}
@@ -115,20 +114,24 @@ def test_languages_are_guessed_text_by_text(workspace):
         ("a.parquet", b"text\n", "a.parquet is not a whole parquet file"),
         ("a.jsonl.gz", b"plain", "a.jsonl.gz, line 1 is not JSON"),
         ("a.txt", b"caf\xe9 au lait", "a.txt, line 1, is not UTF-8; it looks like cp1252"),
-        (
-            "a.txt",
-            b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 1\n",
-            "is a Git LFS pointer",
-        ),
+        ("a.txt", POINTER, "is a Git LFS pointer"),
         ("a.jsonl.gz", gzip.compress(LINES * 99)[:-20], "a.jsonl.gz cannot be unpacked"),
         ("a.zip", b"PKnot", "a.zip cannot be unpacked"),
-        ("a.zip", zipped([]).getvalue(), "a.zip holds no texts: put files that end in .txt"),
-        ("a.zip", zipped([("a.exe", "x"), ("b.bin", "x")]).getvalue(), "a.zip holds no texts"),
-        ("a.zip", zipped([("a.pdf", "x")]).getvalue(), "the PDF is damaged"),
-        ("a.zip", zipped([("../a.txt", "x")]).getvalue(), "names a place outside of it"),
-        ("a.zip", zipped([("/etc/a.txt", "x")]).getvalue(), "names a place outside of it"),
-        ("a.zip", zipped([("x/../../a.txt", "x")]).getvalue(), "names a place outside of it"),
-        ("a.zip", zipped([("C:\\a.txt", "x")]).getvalue(), "names a place outside of it"),
+        ("a.zip", zipped([]), "a.zip holds no texts: put files that end in .txt"),
+        ("a.zip", zipped([("a.exe", "x"), ("b.bin", "x")]), "a.zip holds no texts"),
+        ("a.zip", zipped([("a.pdf", "x")]), "the PDF is damaged"),
+        *(
+            ("a.zip", zipped([(name, "x")]), "names a place outside of it")
+            for name in ("../a.txt", "/etc/a.txt", "x/../../a.txt", "C:\\a.txt")
+        ),
+        *(
+            (
+                "a.zip",
+                zipped([("a.txt", "x"), (name, "y")]),
+                "holds two files, or a file and a folder, of the same",
+            )
+            for name in ("A.TXT", "a.txt/b.txt")
+        ),
     ],
 )
 def test_what_is_not_what_it_says_is_refused_and_nothing_kept(workspace, name, content, said):
@@ -141,7 +144,7 @@ def test_what_is_not_what_it_says_is_refused_and_nothing_kept(workspace, name, c
 def test_a_bomb_is_refused_when_it_unpacks_to_too_much(workspace):
     many = bytes(1_500_000)
     for name, content in (
-        ("a.zip", zipped([("a.txt", many), ("b.txt", many)]).getvalue()),
+        ("a.zip", zipped([("a.txt", many), ("b.txt", many)])),
         ("a.txt.gz", gzip.compress(b"a" * 3_000_000)),
     ):
         assert len(content) < 20_000
@@ -152,23 +155,16 @@ def test_a_bomb_is_refused_when_it_unpacks_to_too_much(workspace):
 
 @pytest.mark.parametrize("place", ["{i}.txt", "{i}/a.txt"])
 def test_a_zip_of_too_many_files_is_refused(workspace, place):
-    archive = zipped([(place.format(i=i), "x") for i in range(4)])
+    archive = io.BytesIO(zipped([(place.format(i=i), "x") for i in range(4)]))
     with pytest.raises(RequestError, match=r"holds \d files and folders, and 3 is the most"):
         take(workspace, "a.zip", archive, Limits(entries=3))
-
-
-def test_two_files_of_one_name_in_a_zip_are_refused(workspace):
-    for second in ("A.TXT", "a.txt/b.txt"):
-        with pytest.raises(RequestError, match="holds two files, or a file and a folder, of the same name"):
-            take(workspace, "a.zip", zipped([("a.txt", "x"), (second, "y")]))
-    assert nothing_is_left(workspace)
 
 
 def test_links_in_a_zip_are_refused(workspace):
     entry = zipfile.ZipInfo("a.txt")
     entry.external_attr = (stat.S_IFLNK | 0o777) << 16
     with pytest.raises(RequestError, match="is a link and no file"):
-        take(workspace, "a.zip", zipped([(entry, "/etc/passwd")]))
+        take(workspace, "a.zip", io.BytesIO(zipped([(entry, "/etc/passwd")])))
 
 
 def test_a_name_cannot_lead_elsewhere(workspace):
@@ -200,12 +196,6 @@ def test_hostile_names_and_cells_are_shown_as_text(visitor):
         assert "<script>alert" not in shown
         assert "<img" not in shown
     assert "&lt;script&gt;alert(1)" in visitor.client.get(page).text
-
-
-def packed(table):
-    made = io.BytesIO()
-    pq.write_table(table, made, compression="zstd")
-    return made.getvalue()
 
 
 def texts_and(name, column):
@@ -247,22 +237,11 @@ def test_no_test_is_started_with_what_could_not_be_read(visitor):
     assert not list(visitor.workspace.room("looks").iterdir())
 
 
-def nested(folders, files):
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w") as archive:
-        for number in range(files):
-            archive.writestr("/".join(f"{number}x{i}" for i in range(folders)) + "/a.txt", "a text")
-    return made.getvalue()
-
-
 NAMES = ",".join(["text", *(f"c{i}" for i in range(1000))]).encode()
+DEEP = [("/".join(f"{number}x{i}" for i in range(900)) + "/a.txt", "a text") for number in range(30)]
+LONG = b"text," + b"x" * 200_000 + b"\na,b\n"
 TOO_MANY = {
-    "folders within folders": (
-        "a.zip",
-        nested(900, 30),
-        {},
-        "lies in 900 folders inside each other, and 10 is the",
-    ),
+    "folders": ("a.zip", zipped(DEEP), {}, "lies in 900 folders inside each other, and 10 is the"),
     "characters": (
         "a.txt",
         b"ab cd " * 400,
@@ -270,12 +249,7 @@ TOO_MANY = {
         "more than 200,000 texts, or 1,000 characters",
     ),
     "columns": ("a.csv", NAMES + b"\n" + b"," * 1000, {}, "1,001 columns"),
-    "letters in names": (
-        "a.csv",
-        b"text," + b"x" * 200_000 + b"\na,b\n",
-        {},
-        "100,000 characters are the most",
-    ),
+    "letters in names": ("a.csv", LONG, {}, "100,000 characters are the most"),
 }
 
 
@@ -318,10 +292,8 @@ def test_a_workspace_keeps_so_many_uploads_and_texts(visit):
     visitor = visit(limits=Limits(kept=1))
     visitor.upload("a.txt", "a text\n")
     answer = visitor.post("/collections", file=("b.txt", b"a text\n"))
-    assert (answer.status_code, "The folder texts of the workspace holds 1" in visitor.said(answer)) == (
-        507,
-        True,
-    )
+    assert "The folder texts of the workspace holds 1" in visitor.said(answer)
+    assert answer.status_code == 507
     (visitor.workspace.room("looks") / "one").mkdir()
     answer = visitor.post("/text", {"model": "m", "text": "a"})
     assert (answer.status_code, "The folder looks" in visitor.said(answer)) == (507, True)

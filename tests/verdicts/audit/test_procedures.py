@@ -6,15 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from net.api import (
-    DualClassifier,
-    Features,
-    any_of,
-    halves,
-    original,
-    paper,
-    t_test,
-)
+from net.api import DualClassifier, Features, any_of, halves, original, paper, t_test
 from scipy.stats import ttest_ind
 
 SCORES = 6
@@ -191,10 +183,7 @@ def test_the_original_takes_a_gap_between_texts_for_membership():
 @pytest.mark.parametrize("pairing", [True, False])
 def test_what_was_found_is_plain(pairing):
     features = made(8) if pairing else unpaired(made(8), 50)
-    for answer in (
-        paper(features, classifier=ByLength(), seeds=2),
-        original(features, seeds=2),
-    ):
+    for answer in (paper(features, classifier=ByLength(), seeds=2), original(features, seeds=2)):
         assert json.loads(json.dumps(answer.facts)) == answer.facts
         assert 0 <= answer.p <= 1
         assert answer.statistic
