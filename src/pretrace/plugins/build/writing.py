@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from pretrace import __version__
-from pretrace.baselines.blind import BlindBaseline
 from pretrace.corpora.near_copies import squeezed
 from pretrace.errors import OutputError
+from pretrace.plugins.build.blind import BlindBaseline
 from pretrace.results.atomic import atomic_bytes, atomic_text, check_writable
 from pretrace.results.folder import file_hash
 from pretrace.results.output_checks import OutputFile, json_object, json_with
