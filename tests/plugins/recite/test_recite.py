@@ -16,6 +16,7 @@ from net.api import (
     ModelSettings,
     Quantity,
     ReciteSettings,
+    Silent,
     Text,
     TextsError,
     Timed,
@@ -33,8 +34,6 @@ from net.api import recite as room
 from net.api import recite_recite as recite
 from tiny import MORE_WORDS, WORDS
 from verdicts.answering import Answering
-
-from pretrace.scoring.evidence import Silent
 
 ALL = sorted({*WORDS, *MORE_WORDS, "house", "river", "seven", "blue", "green", "walk", "Stone", "letter"})
 SETTINGS = ReciteSettings(cache=False, samples=1)
