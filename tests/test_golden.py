@@ -241,9 +241,9 @@ def naive_probe(e):
 
 def naive_recall(e, gamma=0.0):
     score = ready("con_recall(shots=3)" if gamma else "recall")
-    behind = mean_logp(e, View(rewrite=score.nonmembers.name))
+    behind = mean_logp(e, View(rewrite=score.first.name))
     if gamma:
-        behind -= gamma * mean_logp(e, View(rewrite=score.members.name))
+        behind -= gamma * mean_logp(e, View(rewrite=score.second.name))
     return behind / mean_logp(e)
 
 
@@ -356,7 +356,7 @@ NAIVE = {
     "probe": naive_probe,
     "recall": naive_recall,
     "con_recall(shots=3)": lambda e: naive_recall(e, 0.5),
-    "codec": lambda e: mean_logp(e) - mean_logp(e, View(rewrite=ready("codec").context.name)),
+    "codec": lambda e: mean_logp(e) - mean_logp(e, View(rewrite=ready("codec").first.name)),
 }
 
 

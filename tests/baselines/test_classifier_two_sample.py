@@ -62,12 +62,14 @@ def test_each_text_is_counted_once_and_folds_are_as_if_counted_apart(monkeypatch
     read, plain = [], classifiers._read
     monkeypatch.setattr(classifiers, "_read", lambda text: read.append(text) or plain(text))
     once = gap(a, b, "words,form", resamples=50)
-    assert sorted(read) == sorted(text.text for text in (*a.texts, *b.texts))
+    assert sorted(read) == sorted(2 * [text.text for text in (*a.texts, *b.texts)]), (
+        "for words, and for the form"
+    )
     monkeypatch.setattr(
         module, "share_texts", lambda texts: lambda rows: [texts[row] for row in np.flatnonzero(rows)]
     )
     assert gap(a, b, "words,form", resamples=50) == once
-    assert len(read) == (1 + 5) * 70, "each in the four folds that learn from it, and in its own"
+    assert len(read) == 2 * (1 + 5) * 70, "each in the four folds that learn from it, and in its own"
 
 
 def test_a_difference_in_words_is_found_and_the_rows_are_named_as_written():
