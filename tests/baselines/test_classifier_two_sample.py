@@ -1,5 +1,7 @@
 """The gap is 0.5 where there is none, and no text helps to judge its own document or its own copy."""
 
+from itertools import compress
+
 import numpy as np
 import pytest
 
@@ -38,14 +40,8 @@ def test_without_a_difference_the_interval_holds_one_half():
         # Documents of unequal size, as they are.
         groups = [f"d{rng.integers(0, 25)}" for _ in range(80)]
         mine = np.array([int(group[1:]) < 12 for group in groups])
-        a = corpus(
-            "a", [t for t, m in zip(texts, mine, strict=True) if m], [g for g in groups if int(g[1:]) < 12]
-        )
-        b = corpus(
-            "b",
-            [t for t, m in zip(texts, mine, strict=True) if not m],
-            [g for g in groups if int(g[1:]) >= 12],
-        )
+        sides = (("a", mine), ("b", ~mine))
+        a, b = (corpus(name, [*compress(texts, side)], [*compress(groups, side)]) for name, side in sides)
         words, length = gap(a, b, seed=seed, resamples=200)
         held += words.auc.low <= 0.5 <= words.auc.high
         lengths += length.auc.low <= 0.5 <= length.auc.high
