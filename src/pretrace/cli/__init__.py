@@ -55,7 +55,7 @@ def _called(arguments: list[str]) -> tuple[int, str]:
         return 2, str(error)
     except CycloptsError as error:
         command = " ".join(["pretrace", *(error.command_chain or ())])
-        said = str(error)
+        said = str(error).replace("Unused Tokens:", "too many words:")
         return 2, f"{said}{'' if said[-1] in '.?' else '.'} See {command} --help."
     except KeyboardInterrupt:
         return _STOPPED, ""
