@@ -55,7 +55,7 @@ def test_a_damaged_file_is_set_aside_in_words_of_its_own(store, one, other, noun
     kept = store("model", tmp_path)
     kept.close()
     kept.path.write_bytes(b"x" * 5000)
-    with pytest.warns(UserWarning, match=rf"the {noun} .*are computed anew"):
+    with pytest.warns(UserWarning, match=rf"the {noun} .*are computed again"):
         store("model", tmp_path).close()
     with pytest.raises(ValueError, match=rf"the {noun} .* is closed"):
         kept.get(KEYS, "how")

@@ -57,7 +57,7 @@ class ModelSettings:
     )
     requests: int | None = option(
         None,
-        "Server: requests under way at once; 8 unless given.",
+        "Server: number of parallel requests; 8 unless given.",
         panel=MODEL,
         least=1,
         most=1024,

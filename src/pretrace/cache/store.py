@@ -189,7 +189,7 @@ class Entries:
                 self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
         warnings.warn(
             f"the {self._kind.noun} {self.path} is damaged ({error}) and was set aside as {damaged.name}; "
-            f"its {self._kind.contents} are computed anew.",
+            f"its {self._kind.contents} are computed again.",
             stacklevel=5,
         )
 

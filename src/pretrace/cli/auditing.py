@@ -60,7 +60,7 @@ class AuditOptions:
     )
     generator_dtype: str = option(
         "auto",
-        "What the generator computes in; auto takes what is fastest on this processor.",
+        "Number format of the generator; auto takes the fastest on this processor.",
         panel=COMPARED,
     )
     placebo: tuple[str, ...] = input_option(

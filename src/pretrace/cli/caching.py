@@ -22,7 +22,9 @@ _DAY = 24 * 3600.0
 class Chosen:
     """Which part of the cache is cleared; all of it where nothing is said."""
 
-    older_than: float | None = option(None, "Only what was not changed for so many days.", panel="", least=0)
+    older_than: float | None = option(
+        None, "Only what was not changed for this many days.", panel="", least=0
+    )
     model: str | None = option(
         None,
         "Only what is kept of this model: the beginning of its weights' SHA-256 (run.json and `pretrace cache info` "
@@ -69,7 +71,7 @@ def info() -> Reply:
 
 
 def clear(chosen: Chosen) -> Reply:
-    """Delete what is kept, or a part of it: it is computed anew when it is wanted. The record of audits made on this
+    """Delete what is kept, or a part of it: it is computed again when it is needed. The record of audits made on this
     machine stays."""
     some = chosen.of(kept(), time.time())
     what = f"{_size_of(some)} in {len(some):,} files and folders of {cache_folder()}"

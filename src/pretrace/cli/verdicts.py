@@ -47,7 +47,7 @@ def named(target: Target, beside: ModelsBeside, settings: TestSettings) -> Model
     """
     if settings.power and served_kind(target.model):
         raise ModelError(
-            "--power trains a copy of the target, and a model on a server has no weights here: leave --power away, or "
+            "--power trains a copy of the target, and a model on a server has no weights here: omit --power, or "
             "open the weights."
         )
     companions = Companions(reference_model=beside.reference_model)
@@ -132,8 +132,8 @@ def opened_for_access(
         raise ModelError(say("answers.reference"))
     if settings.power and text_kind(target.model):
         raise ModelError(
-            "--power trains a copy of the target, and a model that gives text alone has no weights here: leave --power "
-            "away, or open the weights."
+            "--power trains a copy of the target, and a model that gives text alone has no weights here: omit "
+            "--power, or open the weights."
         )
     budget = Budget(asked.budget, asked.budget_tokens)
     for name in (target.model, *beside.placebo):

@@ -62,12 +62,10 @@ class Columns:
     )
     chat: bool = option(
         False,
-        "Write conversations as the model's chat template does; without it, the messages below each other.",
+        "Write conversations as the model's chat template does; without it, the messages are joined by blank lines.",
         panel=TEXTS,
     )
-    split: str | None = option(
-        None, "Split of a data set to read, where a folder holds several, as in test.", panel=TEXTS
-    )
+    split: str | None = option(None, "Split to read, if a folder holds several, such as test.", panel=TEXTS)
     files: str | None = option(
         None, 'Files of a folder to read, as in "*.py"; a file of source code is one text.', panel=TEXTS
     )

@@ -403,7 +403,7 @@ _ARROW_FILE, _ARROW_END = b"ARROW1", b"\xff\xff\xff\xff\0\0\0\0"
 
 def _not_whole(source: str, kind: str, error: Exception) -> TextsError:
     reason = str(error).partition("\n")[0].rstrip(".")
-    return TextsError(f"{source} is not a whole {kind} file: {reason}; make it anew.")
+    return TextsError(f"{source} is not a whole {kind} file: {reason}; make it again.")
 
 
 def _rows_of_batch(batch: Any, names: Sequence[str], source: str) -> Iterator[SourceRow]:

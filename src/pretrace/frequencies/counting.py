@@ -104,7 +104,7 @@ class _Tally:
         from it would mix two counts."""
         import pyarrow as pa
 
-        facts, arrays = load_arrays(path, KIND, cure="delete it to begin anew")
+        facts, arrays = load_arrays(path, KIND, cure="delete it to start again")
         for name, wanted in settings.items():
             found = facts["settings"].get(name)
             if found != wanted:
@@ -190,7 +190,7 @@ class Counting:
     counts in place of threads.
     """
 
-    workers: int = option(0, "Threads, or workers of --engine ray; 0 for one a core.", least=0)
+    workers: int = option(0, "Threads, or workers of --engine ray; 0 for one per core.", least=0)
     checkpoint: Path | None = None
     checkpoint_bytes: int = 256 << 20
     whole: bool = False

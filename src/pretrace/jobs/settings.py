@@ -40,7 +40,7 @@ class JobSettings:
 
     shard: str | None = option(
         None,
-        "I/N: of the shards of TEXTS do every N-th from the I-th, as one of N jobs of a cluster; then "
+        "I/N: process every N-th shard of TEXTS, starting with the I-th, as one of N jobs of a cluster; then "
         "`pretrace runs merge OUT`.",
         panel=RUN,
     )
@@ -52,7 +52,7 @@ class JobSettings:
     )
     skip_unreadable: bool = option(
         False,
-        "Leave records out that cannot be read, list them in unreadable.jsonl, and go on.",
+        "Skip records that cannot be read, list them in unreadable.jsonl, and go on.",
         panel=TEXTS,
     )
 
@@ -78,8 +78,8 @@ class EngineSettings:
     )
     address: str | None = option(
         None,
-        "For --engine ray: HOST:PORT of the cluster, or auto for the one on this machine; a Ray of its own is "
-        "started here unless given.",
+        "For --engine ray: HOST:PORT of the cluster, or auto for the one on this machine; without it, a cluster is "
+        "started on this machine.",
         panel=RUN,
         only="ray",
     )

@@ -140,8 +140,9 @@ class EvaluationSettings:
     )
     labels: Path | None = option(
         None,
-        "The --out of a `pretrace scan` of the same texts, which gives the labels: a text that stands in the corpus is "
-        "a member, one that does not a non-member, the rest is left out. The column of labels is not read.",
+        "The --out of a `pretrace scan` of the same texts, which gives the labels: a text that the corpus contains "
+        "is a member, one that it does not contain a non-member; the rest is left out. The column of labels is not "
+        "read.",
         panel=TEXTS,
         path="in",
         essential=True,

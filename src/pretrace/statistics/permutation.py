@@ -308,8 +308,10 @@ def _surprises(groups: Bools, sides: Bools) -> Doubles:
 
     sizes, held = np.unique(groups.sum(1), return_inverse=True)
     inside = (sides.astype(np.float64) @ groups.T.astype(np.float64)).round().astype(np.int64)
-    numbers = np.arange(int(sizes.max()) + 1)
-    table = -hypergeom.logsf(numbers[None] - 1, sides.shape[1], int(sides[0].sum()), sizes[:, None])
+    numbers = np.tile(np.arange(int(sizes.max()) + 1), (len(sizes), 1))
+    # scipy takes an array of one size for a number: each number has its size beside it
+    drawn = np.broadcast_to(sizes[:, None], numbers.shape)
+    table = -hypergeom.logsf(numbers - 1, sides.shape[1], int(sides[0].sum()), drawn)
     return np.asarray(table[held[None], inside])
 
 

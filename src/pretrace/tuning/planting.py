@@ -49,8 +49,8 @@ class PlantSettings:
     seed: int = seed_option()
     max_tokens: int | None = option(
         None,
-        "Longer texts are trained on in windows of so many tokens; 512, or the model's context where that "
-        "is less, unless given.",
+        "Longer texts are cut into windows of this many tokens; 512, or the model's context if that is shorter, "
+        "unless given.",
         panel=TRAINING,
         least=2,
     )
@@ -60,7 +60,7 @@ class PlantSettings:
     learning_rate: float | None = option(
         None, "2e-3 for a new model, 5e-5 for another, 1e-3 for lora, unless given.", panel=TRAINING
     )
-    batch: int = option(16, "Texts a step.", panel=TRAINING, least=1)
+    batch: int = option(16, "Texts in a training step.", panel=TRAINING, least=1)
     warmup: float = 0.05
     weight_decay: float = 0.01
     precision: Precision = option(

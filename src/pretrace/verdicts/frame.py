@@ -177,7 +177,7 @@ class Test(ABC, Generic[V]):
 
     def power(self, values: V) -> Power:
         """What training a copy of the target would bring; ModelError for a test that does not measure it."""
-        raise ModelError(f"the test {self.name} does not measure its power: leave --power away.")
+        raise ModelError(f"the test {self.name} does not measure its power: omit --power.")
 
     @abstractmethod
     def words(self, values: V) -> TestWording:

@@ -58,7 +58,7 @@ def planted_shift(  # noqa: PLR0913
     corpus = Corpus("planted", tuple(named))
     if len(corpus) < 2 * FEWEST:
         raise TextsError(
-            f"--power trains on half of the units and takes {2 * FEWEST} or more, found {len(corpus)}: leave it away."
+            f"--power trains on half of the units and takes {2 * FEWEST} or more, found {len(corpus)}: omit it."
         )
     planting = settings.planting(seed)
     members = split_members(corpus, planting.share, planting.seed)

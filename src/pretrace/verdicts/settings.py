@@ -80,14 +80,14 @@ class ModelsBeside:
 
     reference_model: str | None = input_option(
         None,
-        "A model of another family: what it finds likely too is taken off. Name it before you look at a result; any "
-        "--model value.",
+        "A model of another family: the score is corrected for what this model also finds likely. Choose it before "
+        "you look at a result; any --model value.",
         panel=MODEL,
     )
     placebo: tuple[str, ...] = input_option(
         (),
-        "A second model, which cannot have seen the texts; any --model value. Where it finds the same, nobody is "
-        "accused. May be given more than once; smollm2 is asked unless given, where it is not the model in question.",
+        "A second model, which cannot have seen the texts; any --model value. If it finds the same, nobody is "
+        "accused. May be given more than once. Default: smollm2, unless that is the model in question.",
         panel=CONTROLS,
     )
     placebo_revision: str | None = like(EvaluationSettings, "placebo_revision")

@@ -72,7 +72,7 @@ def test_power_is_refused_before_anything_is_sent(design, call, server, model_fo
     there = ("--model", f"vllm:{server.root}", "--tokenizer", model_folder)
     code, _, said = call(*how, *there, "--power", "--out", tmp_path / "power")
     assert code == 2
-    assert "leave --power away" in said
+    assert "omit --power" in said
     assert said.count("\n") == 1
     assert not (tmp_path / "power").exists()
     assert not server.asked  # not even the check

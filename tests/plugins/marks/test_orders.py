@@ -118,9 +118,9 @@ def test_options_change_places_and_the_right_answer_is_written_anew(tmp_path):
 @pytest.mark.parametrize(
     ("some", "told", "said"),
     [
-        (rows(1), (), "can stand in 1 orders"),
+        (rows(1), (), "can have 1 orders"),
         ([{"id": f"r{i}", "text": "the same row"} for i in range(80)], (), "such as differ"),
-        (items(1), ("--options", "choices"), "can stand in 24 orders"),
+        (items(1), ("--options", "choices"), "can have 24 orders"),
         (items(24), ("--options", "text"), "no list of options in text"),
         (items(24), ("--options", "choices", "--answer", "text"), "none of their options"),
         (items(24), ("--answer", "answer"), "name their column with --options"),

@@ -149,11 +149,11 @@ _TOGETHER = 16  # texts that are transformed, and shown as done, at a time
 class CcnewsSettings:
     """How many texts of both sides together, how long, and whether members are transformed too."""
 
-    texts: int = option(1200, "Texts, half of them members.", panel="", least=2)
+    texts: int = option(1200, "Number of texts, half of them members.", panel="", least=2)
     fewest_words: int = option(64, "Shorter texts are left out.", name="min-words", panel="", least=1)
     most_words: int = option(
         256,
-        "Of longer texts the sentences among so many first words are taken.",
+        "Of a longer text, take the whole sentences within this many words.",
         name="max-words",
         panel="",
         least=1,

@@ -41,14 +41,14 @@ class DatedSettings:
         help="The day the model's training data ends; texts of that day and later are non-members.",
         panel=SIDES,
     )
-    margin_days: int = option(0, "Leave out texts of so many days before the cutoff.", panel=SIDES)
+    margin_days: int = option(0, "Leave out texts from this many days before the cutoff.", panel=SIDES)
     balanced: bool = option(False, "Draw as many of the larger class as the smaller has.", panel=SIDES)
     words: int | None = option(
         None,
-        "Take the first so many words of each text (parted by white space); shorter ones are left out.",
+        "Take the first N words of each text (separated by white space); shorter texts are left out.",
         panel=CUTTING,
     )
-    length: int | None = option(None, "Take the first so many characters instead.", panel=CUTTING)
+    length: int | None = option(None, "Take the first N characters instead.", panel=CUTTING)
     seed: int = seed_option()
 
     def __post_init__(self) -> None:

@@ -584,10 +584,10 @@ class PatentSettings:
 
     before: str = option("2023-01-01", "Members were published before this day.", panel=SIDES)
     after: str = option("2024-03-01", "Non-members have a priority date after this day.", panel=SIDES)
-    words: int = option(512, "Words of a snippet, told apart by jieba.", panel=CUTTING)
+    words: int = option(512, "Words of a snippet, as jieba segments them.", panel=CUTTING)
     lengths: tuple[int, ...] = option(
         (),
-        "Give the first so many words of each snippet instead, a row a length: 64,128,256,512.",
+        "Give the first N words of each snippet instead, one row for each length: 64,128,256,512.",
         panel=CUTTING,
         read=_lengths,
     )
@@ -636,7 +636,7 @@ class PatentPages:
     columns: PageColumns = field(default_factory=PageColumns)
     dates: Path | None = option(
         None,
-        "A table with the columns page, published and priority, for pages that do not tell.",
+        "A table with the columns page, published and priority, for pages without dates.",
         panel=PAGES,
         path="in",
     )

@@ -54,8 +54,8 @@ class _MarkOutputs:
     )
     model: str | None = input_option(
         None,
-        "An open model like the one that may come, with weights here: a copy of it reads the texts, which says how "
-        "many texts the test needs.",
+        "An open model, with weights here, like the one you expect: a copy of it is trained on the texts to "
+        "estimate how many texts the test needs.",
         panel=MODEL,
     )
     opening: ModelSettings = field(default_factory=ModelSettings)
@@ -67,7 +67,7 @@ def mark(
     outputs: _MarkOutputs,
     planting: Annotated[TestSettings, _PLANTING],
 ) -> Reply:
-    """Mark texts before you publish them: of several variants of each text a lot decides which one you publish. The
+    """Mark texts before you publish them: a random draw decides which of several variants of each text you publish. The
     variants and the draw are sealed in a file, whose hash is your commitment. Later, `pretrace mark check` says exactly
     whether a model was trained on what you published."""
     if settings.words == "causal" and outputs.model is None:
@@ -94,9 +94,9 @@ def mark(
 def order(
     source: Source, settings: marking.OrderSettings, outputs: Annotated[_MarkOutputs, Only(("out", "sealed"))]
 ) -> Reply:
-    """Put the rows of a set, or the answer options of its items, in an order drawn by lot before you publish it. The
-    order and the others that the lot could have given are sealed in a file, whose hash is your commitment. Later,
-    `pretrace mark check` tests whether a model was trained on the rows in that order."""
+    """Put the rows of a set, or the answer options of its items, in a random order before you publish it. The order and
+    the others that the draw could have given are sealed in a file, whose hash is your commitment. Later, `pretrace mark
+    check` tests whether a model was trained on the rows in that order."""
     marking.check_places(outputs.out, outputs.sealed)
     corpus = source.open()
     further = further_columns(source.texts, source.columns, corpus)
@@ -185,7 +185,7 @@ class _CheckInputs:
     opening: ModelSettings = field(default_factory=ModelSettings)
     prompts: Path | None = option(
         None,
-        "Write the beginnings of the trigger sentences to this file (JSON lines: id, prompt), and end.",
+        "Write the beginnings of the trigger sentences to this file (JSON lines: id, prompt), and stop.",
         panel=_TRIGGERS,
         path="out",
         essential=True,

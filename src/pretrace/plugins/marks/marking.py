@@ -417,8 +417,8 @@ class OrderSettings:
     )
     answer: str = option(
         "",
-        "With --options: column with the right answer, as its text, its letter, or its number counted from 0 or from "
-        "1. A letter or number is written anew.",
+        "With --options: column with the right answer, as its text, its letter, or its number counted from 0 or "
+        "from 1. A letter or number is rewritten.",
         panel=TEXTS,
         essential=True,
     )
@@ -642,7 +642,7 @@ class MarkSettings:
             found = "none" if not given else " and ".join(given)
             raise ExpressionError(say("marks.refused.sources", found=found))
         if not self.original and given[0] not in ("--rewriter", "--words"):
-            raise ExpressionError("--no-original is for --rewriter and --words: leave it away.")
+            raise ExpressionError("--no-original is for --rewriter and --words: omit it.")
         if not self.original and self.variants < 2:
             raise ExpressionError("--no-original needs --variants 2 or more, to draw from.")
 

@@ -44,7 +44,7 @@ def recite(
     beside: ModelsBeside,
     given: RawOptions,
 ) -> Reply:
-    """Does the model print these texts, word for word? Held against control texts, other documents' ends and a second
+    """Does the model print these texts, word for word? Compared with control texts, other documents' ends and a second
     model. Exit code 3 when consistent with training, 0 when nothing was found (with --power), 4 when inconclusive."""
     check_writable(beside.out, VERDICTS.of("recite"))
     columns = replace(source.columns, label=source.columns.label or "")

@@ -20,7 +20,7 @@ _PACKAGES = (
 
 
 def serve(settings: ServeSettings) -> None:
-    """A page on this machine for those who do not live in a terminal: look at a text, test a collection, read results.
+    """A page on this machine for people who do not use a terminal: look at a text, test a collection, read results.
     Ctrl-C stops the page; tests that run go on."""
     for module in _PACKAGES:
         if find_spec(module) is None:

@@ -233,7 +233,7 @@ class Jobs:
                     start_new_session=True,  # a Ctrl-C that stops the server is not for it
                 )
         except (OSError, ValueError) as error:  # or it would keep those that wait behind it from their turn
-            said = f"The command cannot be started ({error}): begin anew with other values."
+            said = f"The command cannot be started ({error}): start again with other values."
             atomic_bytes(place / "progress.json", to_json({"ended": 2, "message": said}))
             return
         self._children[child.pid] = child

@@ -102,8 +102,8 @@ class Audit:
         if settings.power:
             if settings.procedure != PRETRACE:
                 raise ExpressionError(
-                    f"power is measured for the procedure pretrace, and not for {settings.procedure}: leave --power "
-                    "away, or name that procedure in --also."
+                    f"power is measured for the procedure pretrace, and not for {settings.procedure}: omit --power, or "
+                    "name that procedure in --also."
                 )
             check_plantable(target)
 

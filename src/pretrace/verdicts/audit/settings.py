@@ -71,7 +71,9 @@ class SnippetSettings:
         panel=COMPARED,
         least=1,
     )
-    pairs: int = option(2000, "Snippets judged, at most; half of all at most.", panel=COMPARED, least=1)
+    pairs: int = option(
+        2000, "Most snippets that are judged; never more than half of all.", panel=COMPARED, least=1
+    )
     share: float = 0.5
     learnt: int | None = None
 
@@ -96,7 +98,7 @@ class AuditSettings:
 
     procedure: str = option(
         PRETRACE,
-        "What decides: pretrace, paper, release, original. Choose before looking.",
+        "The procedure that decides: pretrace, paper, release or original. Choose it before you see a result.",
         panel=AUDIT,
         essential=True,
     )
