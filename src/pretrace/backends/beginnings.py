@@ -51,22 +51,16 @@ def alike(encoded: Sequence[Encoded]) -> list[Encoded]:
     order.sort(key=keys.__getitem__)
     common = [0] * (len(order) + 1)
     for at in range(1, len(order)):
-        one, other = order[at - 1], order[at]
-        if heads[one] == heads[other]:
-            common[at] = _common(rows[one], rows[other])
-    if any(common):
-        for found in _divided([len(rows[i]) for i in order], common):
-            for i in order[found.first : found.last]:
-                made[i] = replace(made[i], shared=found.depth)
+        one, other = rows[order[at - 1]], rows[order[at]]
+        if heads[order[at - 1]] == heads[order[at]]:
+            most = min(len(one), len(other))
+            differ = np.flatnonzero(one[:most] != other[:most])
+            both = min(int(differ[0]) if len(differ) else most, most - 1)  # fewer than either has
+            common[at] = both if both >= LEAST else 0
+    for found in _divided([len(rows[i]) for i in order], common) if any(common) else ():
+        for i in order[found.first : found.last]:
+            made[i] = replace(made[i], shared=found.depth)
     return made
-
-
-def _common(one: Ints, other: Ints) -> int:
-    """Tokens with which both begin, fewer than either has; 0 for fewer than are worth anything."""
-    most = min(len(one), len(other))
-    differ = np.flatnonzero(one[:most] != other[:most])
-    common = min(int(differ[0]) if len(differ) else most, most - 1)
-    return common if common >= LEAST else 0
 
 
 @dataclass(slots=True)

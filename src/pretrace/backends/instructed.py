@@ -65,7 +65,12 @@ class LocalInstructed:
         self.name = backend.name
         completer = Completer(backend, budget=budget)
         self._caches, self._budget = completer.caches, completer.budget
-        self._ends = _ends(backend)
+        # An answer ends at what the model's generation settings and its tokenizer call the end.
+        ends: set[int] = set()
+        settings = getattr(backend.model, "generation_config", None)
+        for named in (getattr(settings, "eos_token_id", None), backend.tokenizer.eos_token_id):
+            ends |= set(named if isinstance(named, list | tuple) else [] if named is None else [named])
+        self._ends = sorted(int(token) for token in ends if 0 <= int(token) < backend.vocabulary)
         self._closed = never_drawn(backend.tokens.rust, backend.vocabulary).to(backend.device)
         self._closed[self._ends] = False
         template = getattr(backend.tokenizer, "chat_template", None)
@@ -100,8 +105,17 @@ class LocalInstructed:
 
     def _encoded(self, instruction: str) -> npt.NDArray[np.int64]:
         """The ids of one prompt: the template's own special tokens among them, or the start tokens in front."""
-        tokens = self.backend.tokens
-        ids = tokens.rust.encode(readable(self._prompt(instruction)), add_special_tokens=False).ids
+        tokens, prompt = self.backend.tokens, f"{instruction}\n\n"
+        if self._template:
+            asked = [{"role": "user", "content": instruction}]
+            try:
+                prompt = self.backend.tokenizer.apply_chat_template(
+                    asked, tokenize=False, add_generation_prompt=True
+                )
+            except (TemplateError, ValueError, TypeError) as error:
+                reason = " ".join(str(error).split())[:200]
+                raise ModelError(say("models.no_instruction", name=self.name, reason=reason)) from None
+        ids = tokens.rust.encode(readable(prompt), add_special_tokens=False).ids
         row = np.array(ids if self._template else [*tokens.prefix.tolist(), *ids], dtype=np.int64)
         if len(row) >= self.backend.max_tokens:
             raise ModelError(
@@ -109,19 +123,6 @@ class LocalInstructed:
                 f"({instruction[:30]!r}): give shorter ones, or another model."
             )
         return row
-
-    def _prompt(self, instruction: str) -> str:
-        if not self._template:
-            return f"{instruction}\n\n"
-        asked = [{"role": "user", "content": instruction}]
-        try:
-            made = self.backend.tokenizer.apply_chat_template(
-                asked, tokenize=False, add_generation_prompt=True
-            )
-        except (TemplateError, ValueError, TypeError) as error:
-            reason = " ".join(str(error).split())[:200]
-            raise ModelError(say("models.no_instruction", name=self.name, reason=reason)) from None
-        return str(made)
 
     def _written(self, texts: Sequence[str], ids: npt.NDArray[np.int64], how: Draw) -> list[Written]:
         base, rust = self.backend, self.backend.tokens.rust
@@ -136,15 +137,6 @@ class LocalInstructed:
             end = next((at for at, token in enumerate(new) if token in self._ends), None)
             made.append(Written(continuation(rust, old, new[:end]).strip(), end is not None))
         return made
-
-
-def _ends(backend: HuggingFace) -> list[int]:
-    """The ids an answer ends at: what the model's generation settings and its tokenizer call the end."""
-    found: set[int] = set()
-    settings = getattr(backend.model, "generation_config", None)
-    for named in (getattr(settings, "eos_token_id", None), backend.tokenizer.eos_token_id):
-        found |= set(named if isinstance(named, list | tuple) else [] if named is None else [named])
-    return sorted(int(token) for token in found if 0 <= int(token) < backend.vocabulary)
 
 
 _RETRIES = 4  # the client waits longer before each: about ten seconds together

@@ -14,7 +14,7 @@ import math
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stderr
+from contextlib import contextmanager, redirect_stderr, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -85,7 +85,6 @@ def check_model(model: str) -> None:
             locate(model).weight_files(allow_pickle=False)
         else:
             refuse_bare_url(model)
-            _check_path(model)
             _from_hub(model, None, _BESIDE + _WEIGHTS, download=False)
 
 
@@ -166,15 +165,8 @@ def locate(
         raise ModelError(f"{model} is a file, not a model: pass a folder, a .gguf file or a hub id.")
     if model == "smollm2":
         return _packaged()
-    _check_path(model)
     patterns = _BESIDE + (_WEIGHTS if weights else []) + (_PICKLES if weights and allow_pickle else [])
     return Located(model, _from_hub(model, revision, patterns), revision=revision)
-
-
-def _check_path(model: str) -> None:
-    """ModelError for what can be nothing but a path, and is none."""
-    if model.startswith(("/", "./", "../", "~")):
-        raise ModelError(say("models.no_path", model=model[:200], suggest=suggest(model)))
 
 
 def count_parameters(model: str) -> int:
@@ -219,6 +211,8 @@ def _packaged() -> Located:
 
 def _from_hub(model: str, revision: str | None, patterns: list[str], *, download: bool = True) -> Path:
     """The folder of a hub id; an empty path where the hub would give it and nothing is to be downloaded."""
+    if model.startswith(("/", "./", "../", "~")):  # which can be nothing but a path, and is none
+        raise ModelError(say("models.no_path", model=model[:200], suggest=suggest(model)))
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
@@ -374,11 +368,7 @@ def turning_length(model: Any) -> int | None:
     """The number of tokens above which a model computes the positions of a whole batch in another way, by its longest
     text (`longrope`); None where there is none. What grows with the length (dynamic NTK) begins at the model's context,
     where texts are cut."""
-    kinds: set[str] = set()
-    for module in model.modules():
-        kind = getattr(module, "rope_type", None)
-        kinds |= set(kind.values()) if isinstance(kind, dict) else {str(kind)}
-    if "longrope" not in kinds:
+    if "longrope" not in rope_kinds(model):
         return None
     config = model.config.get_text_config()
     said = [getattr(config, "original_max_position_embeddings", None)]
@@ -390,6 +380,12 @@ def turning_length(model: Any) -> int | None:
             if isinstance(one, dict)
         ]
     return min((int(one) for one in said if one), default=context_of(config))
+
+
+def rope_kinds(model: Any) -> set[str]:
+    """The ways in which the parts of a model compute positions by rotation."""
+    found = [getattr(module, "rope_type", None) for module in model.modules()]
+    return {str(one) for kind in found for one in (kind.values() if isinstance(kind, dict) else [kind])}
 
 
 def configuration_hash(config: Any, code: str | None = None) -> str:
@@ -437,6 +433,7 @@ def open_weights(
     """The model of the class `kind` with all its weights out of the files, and the names there that it does not use;
     ModelError where one is missing, or has another shape there. Weights whose name begins with `without` may be."""
     import torch
+    from transformers import AutoConfig
 
     options: dict[str, Any] = {"dtype": dtype_of(settings.dtype, device), "output_loading_info": True}
     options["ignore_mismatched_sizes"] = True
@@ -444,10 +441,7 @@ def open_weights(
         options["device_map"] = settings.device_map
     if not settings.allow_pickle and not located.gguf:
         options["use_safetensors"] = True
-    state = unwrapped_state(files)
-    if state is not None:
-        from transformers import AutoConfig
-
+    if (state := unwrapped_state(files)) is not None:
         config = from_pretrained(AutoConfig, located, settings, {})
         if type(config) in getattr(kind, "_model_mapping", {}):  # the automatic one wants a folder
             kind = kind._model_mapping[type(config)]
@@ -641,24 +635,22 @@ def _remembered(path: Path, memory: Path | None) -> list[str]:
     real = path.resolve()
     if memory is None:
         return _hashes(real)
+
+    def seal(rows: Sequence[str]) -> str:
+        return hashlib.sha256("\n".join(rows).encode()).hexdigest()
+
     stat = real.stat()
     state = [str(real), stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns]
-    kept = memory / hashlib.sha256(json.dumps(state).encode()).hexdigest()[:32]
+    kept = memory / seal([json.dumps(state)])[:32]
     if kept.is_file():
         known = kept.read_text(encoding="utf-8", errors="replace").splitlines()
-        if known and known.pop() == _sealed(known):
+        if known and known.pop() == seal(known):
             return known
     rows = _hashes(real)
-    try:
+    with suppress(OSError, OutputError):  # only a convenience: the hashes are computed again next time
         kept.parent.mkdir(parents=True, exist_ok=True)
-        atomic_text(kept, "\n".join([*rows, _sealed(rows)]))
-    except (OSError, OutputError):
-        pass  # only a convenience: the hashes are computed again next time
+        atomic_text(kept, "\n".join([*rows, seal(rows)]))
     return rows
-
-
-def _sealed(rows: Sequence[str]) -> str:
-    return hashlib.sha256("\n".join(rows).encode()).hexdigest()
 
 
 def _hashes(path: Path) -> list[str]:

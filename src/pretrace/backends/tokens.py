@@ -36,8 +36,19 @@ class Tokens:
     def __init__(
         self, tokenizer: Any, *, start: str = "tokenizer", max_tokens: int | None = None, model: Any = None
     ) -> None:
-        self.rust = _plain_tokenizer(tokenizer)
-        self.hash = tokenizer_hash(self.rust)
+        backend = tokenizer if isinstance(tokenizer, tokenizers.Tokenizer) else None
+        backend = backend or getattr(tokenizer, "backend_tokenizer", None)
+        if backend is None:
+            kind = type(tokenizer).__name__
+            raise ModelError(
+                f"{kind} has no fast tokenizer; pretrace needs a tokenizer.json beside the weights."
+            )
+        plain = json.loads(backend.to_str())
+        plain["post_processor"] = plain["truncation"] = plain["padding"] = None
+        self.rust = tokenizers.Tokenizer.from_str(json.dumps(plain))
+        plain = json.loads(self.rust.to_str())  # of which this decides a text's token ids
+        deciding = {key: plain.get(key) for key in ("normalizer", "pre_tokenizer", "model", "added_tokens")}
+        self.hash = hashlib.sha256(json.dumps(deciding, sort_keys=True).encode()).hexdigest()
         with one_error(*_ENCODING):
             self.prefix = _prefix(tokenizer, start)
         self.start = start
@@ -91,26 +102,6 @@ class Tokens:
             raise ModelError(say("models.other_tokenizer", rows=rows, number=len(beyond), first=beyond[0]))
         if self.prefix.max(initial=0) >= rows:
             raise ModelError(say("models.start_beyond", rows=rows, number=self.prefix.max()))
-
-
-def _plain_tokenizer(tokenizer: Any) -> tokenizers.Tokenizer:
-    """A copy of the Rust tokenizer inside a transformers tokenizer, without truncation, padding or template."""
-    backend = tokenizer if isinstance(tokenizer, tokenizers.Tokenizer) else None
-    backend = backend or getattr(tokenizer, "backend_tokenizer", None)
-    if backend is None:
-        raise ModelError(
-            f"{type(tokenizer).__name__} has no fast tokenizer; pretrace needs a tokenizer.json beside the weights."
-        )
-    parts = json.loads(backend.to_str())
-    parts["post_processor"] = parts["truncation"] = parts["padding"] = None
-    return tokenizers.Tokenizer.from_str(json.dumps(parts))
-
-
-def tokenizer_hash(tokenizer: tokenizers.Tokenizer) -> str:
-    """Hash of all that decides a text's token ids: vocabulary, merges, normaliser, pre-tokenizer, added tokens."""
-    parts = json.loads(tokenizer.to_str())
-    deciding = {key: parts.get(key) for key in ("normalizer", "pre_tokenizer", "model", "added_tokens")}
-    return hashlib.sha256(json.dumps(deciding, sort_keys=True).encode()).hexdigest()
 
 
 def _prefix(tokenizer: Any, start: str) -> Ints:
@@ -190,15 +181,22 @@ def read_file(folder: Path) -> tokenizers.Tokenizer | None:
 def follow_file(rust: tokenizers.Tokenizer | None, auto: Any, folder: Path) -> Any:
     """Return AutoTokenizer's tokenizer where it reads texts as that of the file does, and otherwise one that reads them
     as the file says. Without a file there is nothing to compare."""
-    reader = f"AutoTokenizer ({type(auto).__name__})"
+    auto.read_by = f"AutoTokenizer ({type(auto).__name__})"
     if rust is None:
-        return _name_reader(auto, reader)
+        return auto
     config = folder / "tokenizer_config.json"
     said = json.loads(config.read_text(encoding="utf-8")) if config.is_file() else {}
-    _set_start(rust, said.get("add_bos_token"), auto.bos_token)
+    wanted, start = said.get("add_bos_token"), auto.bos_token and rust.token_to_id(auto.bos_token)
+    if start is not None and isinstance(wanted, bool):
+        own = rust.encode("a").ids
+        if wanted and start not in own:
+            rust.post_processor = starting(str(auto.bos_token), start)
+        elif not wanted and own[:1] == [start]:
+            rust.post_processor = None
     if getattr(auto, "backend_tokenizer", None) is not None and _read_alike(auto, rust):
-        kept = folder / KEPT_READER
-        return _name_reader(auto, kept.read_text(encoding="utf-8") if kept.is_file() else reader)
+        if (kept := folder / KEPT_READER).is_file():
+            auto.read_by = kept.read_text(encoding="utf-8")
+        return auto
     named = {
         role: token
         for role, token in auto.special_tokens_map.items()
@@ -213,30 +211,13 @@ def reader_of(tokenizer: Any) -> str:
     return str(getattr(tokenizer, "read_by", type(tokenizer).__name__))
 
 
-def _name_reader(tokenizer: Any, reader: str) -> Any:
-    tokenizer.read_by = reader
-    return tokenizer
-
-
 def wrap(rust: tokenizers.Tokenizer, reader: str, **options: Any) -> Any:
     """Return a transformers tokenizer that reads texts by the Rust tokenizer; `options` name its special tokens."""
     from transformers import PreTrainedTokenizerFast
 
-    return _name_reader(
-        PreTrainedTokenizerFast(tokenizer_object=rust, clean_up_tokenization_spaces=False, **options), reader
-    )
-
-
-def _set_start(rust: tokenizers.Tokenizer, wanted: object, bos: str | None) -> None:
-    """Make the file's tokenizer put its start token in front or not, where tokenizer_config.json says so."""
-    start = None if bos is None else rust.token_to_id(bos)
-    if start is None or not isinstance(wanted, bool):
-        return
-    own = rust.encode("a").ids
-    if wanted and start not in own:
-        rust.post_processor = starting(str(bos), start)
-    elif not wanted and own[:1] == [start]:
-        rust.post_processor = None
+    made = PreTrainedTokenizerFast(tokenizer_object=rust, clean_up_tokenization_spaces=False, **options)
+    made.read_by = reader
+    return made
 
 
 def starting(token: str, number: int) -> processors.TemplateProcessing:
