@@ -10,7 +10,6 @@ import importlib.util
 import socket
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -40,7 +39,15 @@ def open_table(address: str, split: str | None = None) -> tuple[str, Any]:
     config, named = [*rest, "", ""][:2]
     if config and len(rest) == 1 and config not in _ask_hub(name, datasets.get_dataset_config_names, name):
         config, named = "", config
-    split = named or split or _only_split(name, config)
+    if not (split := named or split):
+        splits: list[str] = _ask_hub(name, datasets.get_dataset_split_names, name, config or None)
+        where = f"hub:{name}:{config}"
+        if not splits:
+            raise TextsError(f"hub:{name} does not list its splits: name one, as in {where}:test.")
+        if len(splits) > 1:
+            said = ", ".join(splits)
+            raise TextsError(f"hub:{name} has the splits {said}: name one, as in {where}:{splits[0]}.")
+        (split,) = splits
     table = _ask_hub(name, datasets.load_dataset, name, config or None, split=split)
     return f"{name}:{config}:{split}", table
 
@@ -53,34 +60,28 @@ def table_rows(table: Any, reading: TextReading) -> Iterator[SourceRow]:
         yield SourceRow(row)
 
 
-def _only_split(name: str, config: str) -> str:
-    import datasets
-
-    splits: list[str] = _ask_hub(name, datasets.get_dataset_split_names, name, config or None)
-    if len(splits) == 1:
-        return splits[0]
-    where = f"hub:{name}:{config}"
-    if not splits:
-        raise TextsError(f"hub:{name} does not list its splits: name one, as in {where}:test.")
-    raise TextsError(f"hub:{name} has the splits {', '.join(splits)}: name one, as in {where}:{splits[0]}.")
-
-
 def _ask_hub(name: str, ask: Callable[..., Any], *what: Any, **how: Any) -> Any:
     """The answer of the hub, or a TextsError that says what to do where there is none."""
+    import datasets
     from datasets.exceptions import DatasetsError
+    from huggingface_hub import constants
     from huggingface_hub.errors import HfHubHTTPError
 
     # The hub's client has had three HTTP libraries; its own error descends from the root of the one in use.
     http = HfHubHTTPError.__bases__
     failures = (OSError, ValueError, RuntimeError, DatasetsError, *http)
     unreachable = _unreachable(name)
+    before = datasets.config.HF_HUB_OFFLINE, constants.HF_HUB_OFFLINE
+    if unreachable:  # `datasets` then takes what lies in its cache, or fails at once
+        datasets.config.HF_HUB_OFFLINE = constants.HF_HUB_OFFLINE = True
     try:
-        with _offline(bool(unreachable)):
-            return ask(*what, **how)
+        return ask(*what, **how)
     except failures as error:
         cause = error.__cause__ or error
         reason = unreachable or " ".join(str(cause).split()).rstrip(".") or type(cause).__name__
         raise TextsError(say("texts.hub", name=name, reason=reason[:300])) from None
+    finally:
+        datasets.config.HF_HUB_OFFLINE, constants.HF_HUB_OFFLINE = before
 
 
 def _unreachable(name: str) -> str:
@@ -98,18 +99,3 @@ def _unreachable(name: str) -> str:
     except OSError as error:
         return f"{address.hostname} cannot be reached ({error.strerror or error})"
     return ""
-
-
-@contextmanager
-def _offline(wanted: bool) -> Iterator[None]:
-    """Offline mode of `datasets` while the block lasts: it then takes what lies in its cache, or fails at once."""
-    import datasets
-    from huggingface_hub import constants
-
-    before = datasets.config.HF_HUB_OFFLINE, constants.HF_HUB_OFFLINE
-    if wanted:
-        datasets.config.HF_HUB_OFFLINE = constants.HF_HUB_OFFLINE = True
-    try:
-        yield
-    finally:
-        datasets.config.HF_HUB_OFFLINE, constants.HF_HUB_OFFLINE = before

@@ -11,7 +11,7 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -163,8 +163,19 @@ def known_corpora() -> Registry[Corpus]:
 
 
 def _given(items: object) -> Iterator[SourceRow]:
-    """The rows of texts or rows that are given as Python objects."""
-    items = _rows_of_table(items)
+    """The rows of texts or rows that are given as Python objects; an empty cell of a table is None."""
+    table: Any = items
+    if hasattr(table, "columns"):  # the rows of datasets.Dataset come one at a time, as dicts
+        if hasattr(table, "to_pylist"):  # pyarrow
+            items = table.to_pylist()
+        elif hasattr(table, "to_dicts"):  # polars
+            items = table.to_dicts()
+        elif hasattr(table, "notna"):  # pandas, whose empty cells are NaN
+            items = table.astype(object).where(table.notna(), None).to_dict("records")
+        else:
+            raise TextsError(
+                f"{kind_of(items)} was given where texts were wanted: give its rows, as a list of dicts."
+            )
     if isinstance(items, set | frozenset):
         raise TextsError("a set was given, which has no order: give a list, such as sorted(texts).")
     if isinstance(items, Mapping | bytes) or not isinstance(items, Iterable):
@@ -178,21 +189,6 @@ def _given(items: object) -> Iterator[SourceRow]:
             )
         else:
             raise TextsError(say("texts.no_row", source=GIVEN, number=number, what=kind_of(item)))
-
-
-def _rows_of_table(items: Any) -> Any:
-    """The rows of a table of pandas, polars or pyarrow, an empty cell as None; anything else as it is."""
-    if not hasattr(items, "columns"):
-        return items  # the rows of datasets.Dataset come one at a time, as dicts
-    if hasattr(items, "to_pylist"):  # pyarrow
-        return items.to_pylist()
-    if hasattr(items, "to_dicts"):  # polars
-        return items.to_dicts()
-    if hasattr(items, "notna"):  # pandas, whose empty cells are NaN
-        return items.astype(object).where(items.notna(), None).to_dict("records")
-    raise TextsError(
-        f"{kind_of(items)} was given where texts were wanted: give its rows, as a list of dicts."
-    )
 
 
 def _built(source: str, columns: Columns) -> Corpus:
@@ -270,7 +266,7 @@ def stream_texts(path: str | Path, columns: Columns = USUAL) -> Iterator[str]:
     The formats and errors of `open_corpus`, raised when the row at fault is reached."""
     path = Path(path)
     _refuse_missing(path)
-    reading = TextReading(columns.text_alone, shown(path))
+    reading = TextReading(replace(columns, label="", id="", group="", more=()), shown(path))
     return reading.strings(rows_of(path, reading))
 
 
@@ -319,18 +315,13 @@ def _has_format(path: Path) -> bool:
     return Path(without_packing(path.name.lower())).suffix in (*FORMATS, *DOCUMENTS, *FEEDS)
 
 
-# Sources as streams: their texts read one at a time, as often as wanted, in memory that does not grow with them.
-#
-# Files and folders are opened anew for each reading. What can be read only once, standard input and pipes, is
-# copied to a temporary file (TMPDIR) first. Lists, built corpora and `.json` files are in memory as a whole.
-
-
 OnUnreadable = Callable[[Unreadable], object]
 
 
 class TextStream:
-    """The texts of one source, with `name`, `source` and `card` of its `Corpus`. With `skip_unreadable` a record that
-    cannot be read is left out, and `texts` tells of it."""
+    """The texts of one source, with `name`, `source` and `card` of its `Corpus`, read one at a time, as often as
+    wanted. What can be read only once, standard input and pipes, is copied to a temporary file (TMPDIR) first. With
+    `skip_unreadable` a record that cannot be read is left out, and `texts` tells of it."""
 
     def __init__(
         self,
@@ -390,27 +381,20 @@ def open_stream(source: str | Path, columns: Columns = USUAL, *, skip_unreadable
     if _names_corpus(source):
         return GivenStream(_built(source, columns))
     name, called, rows = resolve_source(source, columns)
-    if source == "-":
-        rows = _copied(standard_input())
-    elif called == shown(Path(source)) and Path(source).is_fifo():
-        with unreadable_explained(called), Path(source).open("rb") as pipe:
-            rows = _copied(pipe)
+    is_pipe = called == shown(Path(source)) and Path(source).is_fifo()
+    if source == "-" or is_pipe:  # what can be read only once: from a copy on disk that goes with the process
+        copy = tempfile.TemporaryFile()  # noqa: SIM115 - it is read until the stream itself goes
+        with unreadable_explained(called):
+            with Path(source).open("rb") if is_pipe else nullcontext(standard_input()) as stream:
+                shutil.copyfileobj(stream, copy, 1 << 20)
+            copy.flush()
+
+        def rows(reading: TextReading) -> Iterator[SourceRow]:
+            with os.fdopen(os.dup(copy.fileno()), "rb") as again:
+                again.seek(0)
+                yield from _stream_rows(again, reading)
+
     return TextStream(name, called, rows, columns=columns, skip_unreadable=skip_unreadable)
-
-
-def _copied(stream: BinaryIO) -> Rows:
-    """Rows of a stream that can be read only once, from a copy of it on disk that goes with the process."""
-    copy = tempfile.TemporaryFile()  # noqa: SIM115 - it is read until the stream itself goes
-    with unreadable_explained("standard input"):
-        shutil.copyfileobj(stream, copy, 1 << 20)
-    copy.flush()
-
-    def rows(reading: TextReading) -> Iterator[SourceRow]:
-        with os.fdopen(os.dup(copy.fileno()), "rb") as again:
-            again.seek(0)
-            yield from _stream_rows(again, reading)
-
-    return rows
 
 
 def _silent(unreadable: Unreadable) -> None:
