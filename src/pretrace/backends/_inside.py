@@ -120,11 +120,9 @@ def stream(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> torch.Tensor | N
 
 
 def find_blocks(model: Any, ask: Callable[[], object], *, shape: tuple[int, ...]) -> list[nn.Module]:
-    """The transformer blocks in the order they are passed, found by letting the model read ids of a shape.
-
-    They are the outermost list of as many modules as the configuration counts layers, every one of which
-    is called with [texts, tokens, width]. Empty where there is no such list.
-    """
+    """The transformer blocks in the order they are passed, found by letting the model read ids of a shape. They are the
+    outermost list of as many modules as the configuration counts layers, every one of which is called with [texts,
+    tokens, width]. Empty where there is no such list."""
     count = getattr(model.config.get_text_config(), "num_hidden_layers", None)
     lists = [list(m) for m in model.modules() if isinstance(m, nn.ModuleList) and len(m) == count]
     called: list[nn.Module] = []
@@ -175,12 +173,10 @@ class _Call(NamedTuple):
 def find_feed_forward(
     blocks: Sequence[nn.Module], ask: Callable[[], object]
 ) -> tuple[tuple[_FeedForward, ...], str]:
-    """The feed-forward layer of each block and "", or nothing and the reason why there is none.
-
-    Found by structure, from one look at what is called when the model reads a few tokens: the *down projection* is the
-    linear map from the widest activation back to the width of the block, the *activation* the last module before it
-    that maps every neuron by itself, or a plain function, recognised at the entrance of the down projection.
-    """
+    """The feed-forward layer of each block and "", or nothing and the reason why there is none. Found by structure,
+    from one look at what is called when the model reads a few tokens: the *down projection* is the linear map from the
+    widest activation back to the width of the block, the *activation* the last module before it that maps every neuron
+    by itself, or a plain function, recognised at the entrance of the down projection."""
     if not blocks:
         return (), "its blocks could not be found"
     # A stack of matrices, or a list of modules: experts, or the heads of a recurrence.

@@ -55,11 +55,9 @@ class VocabularyReading:
 
 @torch.inference_mode()
 def read(hidden: torch.Tensor, targets: torch.Tensor, head: Head, sweep: Sweep) -> VocabularyReading:
-    """Log-probability of each target, and mean and std of log p under the model itself where wanted.
-
-    `hidden` is [positions, width], `targets` int64 [positions]: the token that stands after each position.
-    Natural logarithms. Moments as in Min-K%++ (Zhang et al. 2024b).
-    """
+    """Log-probability of each target, and mean and std of log p under the model itself where wanted. `hidden` is
+    [positions, width], `targets` int64 [positions]: the token that stands after each position. Natural logarithms.
+    Moments as in Min-K%++ (Zhang et al. 2024b)."""
     first = sweep.sums
     sums = torch.zeros((first + len(sweep.draws), len(hidden)), dtype=torch.float32, device=hidden.device)
     for start in range(0, len(hidden), sweep.slice):
@@ -77,12 +75,10 @@ def read(hidden: torch.Tensor, targets: torch.Tensor, head: Head, sweep: Sweep) 
 
 
 class Sweep:
-    """Sums over the vocabulary, a few rows at a time through buffers that are used again and again.
-
-    New memory for every block would cost more than the arithmetic: each allocation of this size is
-    handed back to the system and faulted in again, page by page. The same holds for the logits of a slice, where
-    the output layer can be told where to write them: a fifth of its time.
-    """
+    """Sums over the vocabulary, a few rows at a time through buffers that are used again and again. New memory for
+    every block would cost more than the arithmetic: each allocation of this size is handed back to the system and
+    faulted in again, page by page. The same holds for the logits of a slice, where the output layer can be told where
+    to write them: a fifth of its time."""
 
     def __init__(
         self, vocabulary: int, device: torch.device, *, moments: bool, draws: tuple[Drawn, ...] = ()

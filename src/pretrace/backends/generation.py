@@ -246,8 +246,6 @@ def _keeps_what_it_read(base: HuggingFace) -> bool:
     return float((found - whole).abs().max()) <= tolerance * (float(whole.abs().max()) + 1)
 
 
-# The ends that a model writes in the place of a text's own (`types.Continued`), as token ids.
-
 Ids = npt.NDArray[np.int32]
 
 

@@ -110,10 +110,8 @@ def _byte_level(facts: Mapping[str, Any], tokens: Sequence[str], label: str) -> 
 
 
 def _sentence_pieces(facts: Mapping[str, Any], tokens: Sequence[str]) -> tokenizers.Tokenizer:
-    """Return a BPE over characters, and bytes where it knows none, with blanks as U+2581.
-
-    Merges that the file does not give follow from the scores of its tokens, as sentencepiece uses them.
-    """
+    """Return a BPE over characters, and bytes where it knows none, with blanks as U+2581. Merges that the file does not
+    give follow from the scores of its tokens, as sentencepiece uses them."""
     vocabulary = {token: i for i, token in enumerate(tokens)}
     prefixed = facts.get("add_space_prefix", facts["model"] == "llama")
     if "merges" in facts:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
+import hashlib
 import inspect
 import json
 import math
@@ -18,17 +19,15 @@ import torch
 
 from pretrace.backends._inside import Read, find_blocks, find_feed_forward, firings, last_tokens
 from pretrace.backends._logits import Sweep, VocabularyReading, read
-from pretrace.backends.beginnings import pack_alike
 from pretrace.backends.loading import (
     LoadedModel,
-    configuration_hash,
     context_in,
     load,
     rope_kinds,
     turning_length,
 )
 from pretrace.backends.settings import ModelIdentity, ModelSettings
-from pretrace.backends.tokens import Tokens, pack, padded
+from pretrace.backends.tokens import Tokens, pack, pack_alike, padded
 from pretrace.errors import ModelError, one_error
 from pretrace.results.wording import say
 from pretrace.types import (
@@ -47,6 +46,8 @@ from pretrace.types import (
 
 _TRACE_FORMAT = 1  # part of the fingerprint: raised whenever the numbers of a trace change
 _TIMED = 2.0e10  # parameters times tokens that are computed to time a model: a quarter of a second
+_NAMING = frozenset({"_name_or_path", "transformers_version", "architectures", "dtype", "torch_dtype"})
+"""What in a configuration names the model or its format, and changes no number."""
 _FEWEST_TIMED, _MOST_TIMED = 16, 256  # tokens of that
 
 
@@ -97,6 +98,8 @@ class HuggingFace:
         self._sweeps: dict[tuple[bool, tuple[Drawn, ...]], Sweep] = {}
         dtype = str(self.dtype).removeprefix("torch.")
         self.identity = ModelIdentity(name, weights, dtype, self.tokenizer_hash, settings.revision)
+        known = {name: value for name, value in model.config.to_dict().items() if name not in _NAMING}
+        shown = json.dumps([known, loaded.code if loaded else None], sort_keys=True, default=str)
         company = "texts of similar length"
         if self.alone:
             company = "a text each: beside others this model reads it differently"
@@ -110,7 +113,7 @@ class HuggingFace:
             "revision": settings.revision,
             "weights": weights,
             "unread_weights": list(loaded.unread if loaded else ()),
-            "configuration": configuration_hash(model.config, loaded.code if loaded else None),
+            "configuration": hashlib.sha256(shown.encode()).hexdigest(),
             "family": model.config.model_type,
             "parameters": sum(p.numel() for p in model.parameters()),
             "dtype": dtype,
@@ -162,9 +165,8 @@ class HuggingFace:
     def stream(
         self, batches: Sequence[Sequence[Encoded]], want: Quantity, states: States = frozenset(), /
     ) -> Generator[tuple[int, list[Trace]]]:
-        """The traces of each batch, with its number, as soon as they are there: one forward pass a batch.
-        Meanwhile the model must not be changed; states are read by hooks. ModelError where the model has no such
-        states."""
+        """The traces of each batch, with its number, as soon as they are there: one forward pass a batch. Meanwhile the
+        model must not be changed; states are read by hooks. ModelError where the model has no such states."""
         alike = any(e.shared for batch in batches for e in batch) and self.begins_once
         begun = Prefixes(self.model.base_model) if alike else None
         for i, batch in enumerate(batches):
@@ -382,9 +384,8 @@ class HuggingFace:
 
     @torch.inference_mode()
     def _probe_order(self) -> bool:
-        """Whether a text has to be read alone; ModelError unless the model predicts each token from those before
-        it. Read are ten tokens, twice, with another last token, and the first five of them alone and beside all
-        ten."""
+        """Whether a text has to be read alone; ModelError unless the model predicts each token from those before it.
+        Read are ten tokens, twice, with another last token, and the first five of them alone and beside all ten."""
         ids = self._ten.reshape(1, -1)
         other = ids.clone()
         other[0, -1] = (other[0, -1] + 1) % self.vocabulary
@@ -441,9 +442,6 @@ def open_huggingface(model: str, settings: ModelSettings | None = None) -> Huggi
     return HuggingFace(one.model, one.tokenizer, name=name, weights=weights, settings=settings, loaded=one)
 
 
-# How alike two models' weights are: what tells an earlier state of a model from one trained apart.
-
-
 @torch.inference_mode()
 def likeness(one: Backend, other: Backend) -> float | None:
     """The cosine between the weight matrices of two models of the same names and shapes, without vectors (biases
@@ -464,9 +462,6 @@ def likeness(one: Backend, other: Backend) -> float | None:
     if not mine or not yours:
         return None
     return product / math.sqrt(mine * yours)
-
-
-# Keys and values of a beginning that many texts share: computed once, then given to each batch that goes on.
 
 
 _LAYERS = frozenset(["DynamicLayer", "DynamicSlidingWindowLayer"])
@@ -494,9 +489,7 @@ class Prefixes:
         """What the model makes of the beginnings `ids`, int64 [beginnings, tokens]."""
         key = ids.cpu().numpy().tobytes() if len(ids) == 1 else b""
         found = self._kept.pop(key, None)
-        if found is None:
-            output = self._body(input_ids=ids, use_cache=True)
-            found = Begun(output[0], cache_of(output))
+        found = begin(self._body, ids) if found is None else found
         if key:
             self._kept[key] = found  # the last one used stands last
         if len(self._kept) > _MOST:
@@ -526,21 +519,23 @@ def going_on(model: Any, cache: Any) -> dict[str, Any]:
     return {"cache" if "cache" in known else "past_key_values": cache}
 
 
-def keeps_state(model: Any) -> bool:
-    """Whether a pass may change what another one reads: positions that are computed anew for each length, weights that
-    are moved or unpacked as they are used, and code that came with the model, of which nothing is known."""
-    if type(model).__module__.startswith("transformers_modules"):
-        return True
-    if getattr(model, "hf_device_map", None) or getattr(model, "is_quantized", False):
-        return True
-    return any("dynamic" in kind or kind == "longrope" for kind in rope_kinds(model))
+def begin(body: Any, ids: torch.Tensor) -> Begun:
+    """One pass over beginnings, int64 [beginnings, tokens]."""
+    made = body(input_ids=ids, use_cache=True)
+    return Begun(made[0], cache_of(made))
 
 
 @torch.inference_mode()
 def can_go_on(model: Any, ids: torch.Tensor, *, tolerance: float) -> bool:
     """Whether a model, asked in two parts, gives the hidden states of one pass over `ids`, int64 [texts, 5]: not
     where it keeps no list of keys and values, or its positions depend on the length."""
-    if keeps_state(model):
+    # A pass may change what another one reads: positions that are computed anew for each length, weights that are moved
+    # or unpacked as they are used, and code that came with the model, of which nothing is known.
+    if type(model).__module__.startswith("transformers_modules"):
+        return False
+    if getattr(model, "hf_device_map", None) or getattr(model, "is_quantized", False):
+        return False
+    if any("dynamic" in kind or kind == "longrope" for kind in rope_kinds(model)):
         return False
     body, prefixes = model.base_model, Prefixes(model.base_model)
     try:

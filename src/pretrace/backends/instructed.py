@@ -45,12 +45,10 @@ _SERVER = "server:"
 
 
 def open_instructed(source: str, settings: ModelSettings | None = None, *, cache: bool = True) -> Instructed:
-    """What follows instructions: a hub id, a folder, a `.gguf` file, `smollm2`, or `server:URL#MODEL`.
-
-    A server speaks OpenAI's chat completions, as vLLM, llama.cpp and Ollama do; the key is taken from
-    PRETRACE_API_KEY or OPENAI_API_KEY. Answers are kept on disk unless `cache` is False. Raises ModelError where there
-    is no such model, MissingPackageError for a server without the extra `servers`.
-    """
+    """What follows instructions: a hub id, a folder, a `.gguf` file, `smollm2`, or `server:URL#MODEL`. A server speaks
+    OpenAI's chat completions, as vLLM, llama.cpp and Ollama do; the key is taken from PRETRACE_API_KEY or
+    OPENAI_API_KEY. Answers are kept on disk unless `cache` is False. Raises ModelError where there is no such model,
+    MissingPackageError for a server without the extra `servers`."""
     if source.startswith(_SERVER):
         return open_server(source, cache=cache)
     return LocalInstructed(open_huggingface(source, settings or ModelSettings()), cache=cache)
@@ -85,11 +83,9 @@ class LocalInstructed:
         self, instructions: Sequence[str], /, *, tokens: int, sampling: Sampling, seed: int
     ) -> list[Written]:
         """The answer to each instruction, of at most so many tokens, without white space at its ends, and whether it
-        ended before the limit of tokens or of what the model reads.
-
-        ExpressionError for a setting out of its range, ModelError where an instruction alone fills the model
-        or it gives logits that are no numbers. Only what is not on disk yet is written.
-        """
+        ended before the limit of tokens or of what the model reads. ExpressionError for a setting out of its range,
+        ModelError where an instruction alone fills the model or it gives logits that are no numbers. Only what is not
+        on disk yet is written."""
         how = Draw(tokens, sampling, seed)
         asked = list(dict.fromkeys(instructions))
         rows = [self._encoded(instruction) for instruction in asked]
@@ -153,11 +149,9 @@ _CURES = Cures(
 def open_server(
     source: str, *, cache: bool = True, seconds: float = SECONDS, retries: int = _RETRIES
 ) -> ServerInstructed:
-    """The model of `server:http://host:port/v1#model-name`; nothing is asked yet.
-
-    ModelError for an address that is written otherwise, MissingPackageError without the extra `servers`. What a
-    server does not answer within `seconds` is asked again, `retries` times, and so is what it is too busy for.
-    """
+    """The model of `server:http://host:port/v1#model-name`; nothing is asked yet. ModelError for an address that is
+    written otherwise, MissingPackageError without the extra `servers`. What a server does not answer within `seconds`
+    is asked again, `retries` times, and so is what it is too busy for."""
     url, _, model = source.removeprefix(_SERVER).partition("#")
     if split_url(url) is None or not model:
         raise ModelError(say("models.server", source=source[:100]))
@@ -183,12 +177,10 @@ class ServerInstructed:
         self, instructions: Sequence[str], /, *, tokens: int, sampling: Sampling, seed: int
     ) -> list[Written]:
         """The answer to each instruction, of at most so many tokens, without white space at its ends, and whether it
-        ended before that limit; "" where it was filtered.
-
-        Seed and temperature are passed on; whether the same seed gives the same answer is up to the server.
-        ExpressionError for a setting out of its range; ModelError where the server cannot be reached, refuses,
-        speaks another language, or gave no text to any of the instructions. An answer is stored as it comes.
-        """
+        ended before that limit; "" where it was filtered. Seed and temperature are passed on; whether the same seed
+        gives the same answer is up to the server. ExpressionError for a setting out of its range; ModelError where the
+        server cannot be reached, refuses, speaks another language, or gave no text to any of the instructions. An
+        answer is stored as it comes."""
         if sampling.repetition_penalty != 1:
             raise ModelError(say("models.no_penalty", name=self.name, penalty=sampling.repetition_penalty))
         found = self._served.continued(instructions, [Draw(tokens, sampling, seed)], Silent())

@@ -288,11 +288,9 @@ def logits_at(
     model: Any, inputs: Mapping[str, Any], rows: torch.Tensor, columns: torch.Tensor
 ) -> Iterator[torch.Tensor]:
     """Float32 logits [some, vocabulary] of positions (rows[i], columns[i]), int64, in order, a slice at a time.
-    `inputs` are what the model's forward takes.
-
-    The body is run once. What comes after it works position by position, so the model is asked again with its body
-    stood in for by one that answers with the wanted positions alone: no family needs code of its own.
-    """
+    `inputs` are what the model's forward takes. The body is run once. What comes after it works position by position,
+    so the model is asked again with its body stood in for by one that answers with the wanted positions alone: no
+    family needs code of its own."""
 
     def one_row(row: int) -> dict[str, Any]:
         return {name: x[row : row + 1] if torch.is_tensor(x) else x for name, x in inputs.items()}

@@ -28,12 +28,10 @@ _LABELS: dict[str, bool | None] = {
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """How texts stand in their source: the columns to read, and what files and characters they are in.
-
-    None stands for the usual name: `text` or else `input` for the text (or a conversation called `messages` or
-    `conversations`), `label`, `id` and `group`, each read where it is present. A name that is given must be there; an
-    empty one leaves the column out. ExpressionError for a template that is none, and an unknown encoding.
-    """
+    """How texts stand in their source: the columns to read, and what files and characters they are in. None stands for
+    the usual name: `text` or else `input` for the text (or a conversation called `messages` or `conversations`),
+    `label`, `id` and `group`, each read where it is present. A name that is given must be there; an empty one leaves
+    the column out. ExpressionError for a template that is none, and an unknown encoding."""
 
     text: str | None = option(
         None,

@@ -21,9 +21,6 @@ from pretrace.corpora.webpages import decode_page, read_html, read_xhtml
 from pretrace.errors import MissingPackageError, TextsError
 from pretrace.results.wording import say
 
-# The text of `.docx` and `.pdf` files, by python-docx and pypdf (extra `documents`), imported when used.
-
-
 _UNPACKED = 1 << 29
 """Most bytes that the parts of a `.docx` or `.epub` file may have unpacked."""
 _TAIL = 4096

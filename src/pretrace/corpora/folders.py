@@ -198,9 +198,6 @@ def _table_rows(tables: Mapping[str, Path], reading: TextReading) -> Iterator[So
             yield row._replace(file=name)
 
 
-# Splits: by the names of files and folders, or as `datasets` saves them.
-
-
 def _of_split(tables: Mapping[str, Path], reading: TextReading) -> dict[str, Path]:
     """The tables of one split, where their names tell several. TextsError where none is chosen, and where a part is
     missing."""

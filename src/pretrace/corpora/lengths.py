@@ -17,14 +17,11 @@ MARGIN = 1.25
 
 def windows(corpus: Corpus, backend: Backend, max_tokens: int | None = None) -> Corpus:
     """The corpus with each text of more than `max_tokens` tokens (the model's limit unless given, start token included)
-    cut into consecutive windows that fit.
-
-    The windows of the text ID are ID#0, ID#1, …, with its label and, as their group, its document. Put together they
-    are the text again; none begins inside a character. A last window of fewer than two tokens or only white space is
-    evened out with the one before it; where that is no better it stays, and `notes` counts it. Raises ExpressionError
-    for `max_tokens` below 2, TextsError where a single character takes more tokens than allowed or a new id exists
-    already.
-    """
+    cut into consecutive windows that fit. The windows of the text ID are ID#0, ID#1, …, with its label and, as their
+    group, its document. Put together they are the text again; none begins inside a character. A last window of fewer
+    than two tokens or only white space is evened out with the one before it; where that is no better it stays, and
+    `notes` counts it. Raises ExpressionError for `max_tokens` below 2, TextsError where a single character takes more
+    tokens than allowed or a new id exists already."""
     limit = backend.max_tokens if max_tokens is None else min(max_tokens, backend.max_tokens)
     require(limit >= 2, f"windows need a max_tokens of at least 2, found {limit}.")
     texts: list[Text] = []

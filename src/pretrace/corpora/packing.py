@@ -167,8 +167,6 @@ def packer(packing: str, plain: IO[bytes]) -> IO[bytes]:
     return cast(IO[bytes], bz2.BZ2File(plain, "wb") if packing == "bz2" else lzma.LZMAFile(plain, "wb"))
 
 
-# Characters: UTF-8, what a byte order mark says, or what was named; nothing is replaced.
-
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),

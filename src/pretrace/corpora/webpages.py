@@ -129,9 +129,6 @@ def _walked(root: LexborNode) -> Iterator[tuple[LexborNode, bool]]:
         node = node.next
 
 
-# Feeds saved as files: each entry of an RSS or Atom feed is a text. A sitemap holds none, and is refused.
-
-
 FEEDS = (".xml", ".rss", ".atom")
 ONLY_SUMMARY = "a description alone was there, which is often only the beginning of the text"
 _DEEPEST_FEED = 200

@@ -537,9 +537,6 @@ def _ids(ids: Sequence[int]) -> str:
     return f"{', '.join(map(str, ids[:6]))}{', …' if len(ids) > 6 else ''} ({len(ids)} tokens)"
 
 
-# Opening one: which model of the server, its tokenizer and the longest text.
-
-
 def open_served(model: str, settings: ModelSettings) -> ServedModel:
     """The model on a server, checked before any text is sent; ModelError where it cannot be used."""
     address = parse_address(model)

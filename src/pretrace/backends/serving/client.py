@@ -59,11 +59,9 @@ class NotTakenError(ModelError):
 
 
 class Client:
-    """Asks one server. At most `requests` are under way at once, each may take `seconds`; `cures` are what messages
-    say can be done. `keyless`: the key of the environment is for servers of models, and this is another one.
-
-    Raises MissingPackageError without the extra `servers`.
-    """
+    """Asks one server. At most `requests` are under way at once, each may take `seconds`; `cures` are what messages say
+    can be done. `keyless`: the key of the environment is for servers of models, and this is another one. Raises
+    MissingPackageError without the extra `servers`."""
 
     def __init__(
         self,
@@ -257,9 +255,6 @@ def check_answers(url: str, seconds: float = 5.0) -> None:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise ModelError(say("servers.silent", url=url, reason=reason)) from None
 
-
-# vLLM in this process, asked as its own server is: the same requests, and answers of the same form, so that the same
-# code reads and checks them.
 
 ENGINE_REQUESTS = 16
 """Requests that vLLM is given at once, unless told otherwise."""
