@@ -129,7 +129,7 @@ def compare(folder: Path) -> dict[str, float]:
     import torch
 
     from pretrace import open_model
-    from pretrace.backends.beginnings import alike
+    from pretrace.backends.tokens import alike
     from pretrace.types import Peak, Quantity
 
     largest: dict[str, float] = {}

@@ -28,6 +28,7 @@ from benchmarks.machine import commit, machine
 from benchmarks.speed import memory, naive
 from benchmarks.texts import some_texts
 from pretrace import Models, Options, detect, open_model
+from pretrace.backends._logits import Sweep
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.scoring.evidence import open_store, trace
 from pretrace.types import Corpus, Quantity, Run, Text
@@ -162,9 +163,8 @@ def profile(model: HuggingFace, texts: list[str]) -> dict[str, float]:
         setattr(owner, attribute, wrapped)
         return lambda: setattr(owner, attribute, original)
 
-    sweeps = [model._sweep(moments) for moments in (False, True)]
     head = model.head
-    undo = [watch(model, "_body", "layers"), *(watch(sweep, "_block", "sweep") for sweep in sweeps)]
+    undo = [watch(model, "_body", "layers"), watch(Sweep, "_block", "sweep")]
 
     def watched_head(hidden: torch.Tensor) -> torch.Tensor:
         seconds, logits = timed(lambda: head(hidden))

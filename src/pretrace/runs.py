@@ -17,7 +17,7 @@ from pretrace.errors import OutputError
 from pretrace.results import run as runs
 from pretrace.results import verdicts
 from pretrace.results.atomic import atomic_text
-from pretrace.results.folder import Render, Write, seal_of
+from pretrace.results.folder import OpenFolder, Render, Write
 from pretrace.results.output_checks import FolderKind, OutputFile, check_file, json_object, recorded_files
 from pretrace.types import Run, SideBySide, Verdict
 
@@ -92,7 +92,7 @@ def pages_of(folder: str | Path) -> dict[str, str]:
     """The report of the result in `folder` as it would be made now, and the appendix where it was written with one, by
     the names of their files; errors as in `load`."""
     result, place = load(folder), Path(folder)
-    seal, known = seal_of(kind_of(place), place), {REPORT, *recorded_files(place)}
+    seal, known = OpenFolder(kind_of(place), place).seal, {REPORT, *recorded_files(place)}
     return {name: make(seal) for name, make in _pages(result).items() if name in known}
 
 

@@ -134,18 +134,18 @@ def _opened(kind: FolderKind, place: Path) -> tuple[OpenFolder, Mapping[str, Any
 def _own(
     kind: FolderKind, place: Path, opened: OpenFolder, settings: Mapping[str, Any]
 ) -> tuple[VerifiedPart, ...]:
-    found = opened.integrity(apart=runs.REPORT)
-    wrong = [f"{name} is gone" for name in found.gone] + [f"{name} was changed" for name in found.changed]
-    words = f"all {found.hashed} files with a recorded hash are as they were written"
+    hashed, changed, gone = opened.integrity(apart=runs.REPORT)
+    wrong = [f"{name} is gone" for name in gone] + [f"{name} was changed" for name in changed]
+    words = f"all {hashed} files with a recorded hash are as they were written"
     files = VerifiedPart("files", "no" if wrong else "yes", _first(wrong, ", ") if wrong else words)
     seal = VerifiedPart("seal", "not recorded", f"{kind.marker} holds no hash of itself")
-    if found.seal is not None:
+    if opened.seal_holds is not None:
         words = (
             f"{kind.marker} is as it was sealed, with the SHA-256 {opened.seal}: compare it with one that you received "
             "elsewhere. The hash reveals damage but not forgery: whoever rewrites the folder can also write a new hash"
         )
         seal = VerifiedPart("seal", "yes", words)
-        if not found.seal:
+        if not opened.seal_holds:
             seal = VerifiedPart("seal", "no", f"{kind.marker} was changed")
     return files, seal, _report(place, settings), _numbers(place)
 

@@ -61,7 +61,7 @@ def test_slices_and_blocks_do_not_change_the_numbers(monkeypatch, sentences):
     monkeypatch.setattr(_logits, "_CPU_SLICE", 16)
     monkeypatch.setattr(_logits, "_CACHE_BYTES", 8 * 416 * 3)  # three rows a block: blocks end ragged
     small = opened("llama")
-    assert small._sweep(True).slice == 16
+    assert _logits.Sweep(small.vocabulary, small.device, moments=True).slice == 16
     for a, b in zip(whole, traces(small, sentences), strict=True):
         np.testing.assert_allclose(a.logp, b.logp, atol=1e-5)
         np.testing.assert_allclose(a.std, b.std, atol=1e-5)

@@ -193,7 +193,7 @@ def test_a_masked_model_proposes_from_its_own_distribution():
     (neighbors,) = Proposals(asked, cache=False).propose([text], number=4000, share=0.5, seed=0)
     (draft,) = asked.read([text])
     assert [stretch.strip() for stretch in draft.stretches] == text.split()
-    drawn = [tuple(draft.positions(share=0.5, seed=0, number=n // 4).tolist()) for n in range(4000)]
+    drawn = [tuple(draft.positions(0.5, 0, n // 4).tolist()) for n in range(4000)]
     ids = tokenizer(text)["input_ids"]
     with_masks = [tokenizer.mask_token_id if i in (2, 4) else t for i, t in enumerate(ids)]  # two and four
     with torch.no_grad():

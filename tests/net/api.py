@@ -9,15 +9,14 @@ from importlib import import_module
 from typing import Any
 
 NAMES = {
-    "pretrace.backends": "_logits generation open_model prefixes",
+    "pretrace.backends": "_logits generation open_model",
     "pretrace.backends._inside": "bits count",
     "pretrace.backends.adapters": "CARD KEY WEIGHTS attach",
-    "pretrace.backends.beginnings": "GAIN LEAST WIDTH alike pack_alike",
     "pretrace.backends.generation": "Completer continuation distribution draw next_logits",
-    "pretrace.backends.huggingface": "HuggingFace likeness",
+    "pretrace.backends.huggingface": "HuggingFace likeness prefixes=*",
     "pretrace.backends.proposals": "open_proposer",
     "pretrace.backends.settings": "ModelSettings",
-    "pretrace.backends.tokens": "STARTS pack padded",
+    "pretrace.backends.tokens": "GAIN LEAST STARTS WIDTH alike pack pack_alike padded",
     "pretrace.cache.location": "cache_folder text_key",
     "pretrace.corpora": "Columns open_corpus open_stream stream_texts",
     "pretrace.corpora.columns": "USUAL",

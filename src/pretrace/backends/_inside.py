@@ -7,7 +7,7 @@ model, after its final norm: as transformers numbers them, but caught as they pa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import product
@@ -40,23 +40,15 @@ def bits(part: torch.Tensor, pool: Pool, thresholds: Sequence[float]) -> torch.T
 def count(part: torch.Tensor, thresholds: Sequence[float]) -> torch.Tensor:
     """[texts, positions, neurons] → at how many positions each exceeds: int32 [texts, rules, neurons]."""
     total = torch.zeros((len(part), len(thresholds), part.shape[2]), dtype=torch.int32, device=part.device)
-    limits = [_limit(threshold, part.dtype) for threshold in thresholds]
-    for start in range(0, part.shape[1], _STRETCH):
-        stretch = part[:, start : start + _STRETCH]
-        for number, limit in enumerate(limits):
-            fires = (stretch > limit).view(torch.uint8)
+    for number, threshold in enumerate(thresholds):
+        # A comparison rounds to the tensor's type, and a threshold rounded up would leave out what lies just above.
+        limit = torch.tensor(threshold, dtype=torch.float32).to(part.dtype)
+        if limit.float() > torch.tensor(threshold, dtype=torch.float32):
+            limit = torch.nextafter(limit, torch.tensor(-torch.inf, dtype=part.dtype))
+        for start in range(0, part.shape[1], _STRETCH):
+            fires = (part[:, start : start + _STRETCH] > float(limit)).view(torch.uint8)
             total[:, number] += fires.sum(dim=1, dtype=torch.uint8)
     return total
-
-
-def _limit(threshold: float, dtype: torch.dtype) -> float:
-    """The largest number of a type that is not above the threshold. A comparison rounds the threshold to the
-    tensor's type, and one that was rounded up would leave out what lies just above it."""
-    exact = torch.tensor(threshold, dtype=torch.float32)
-    limit = exact.to(dtype)
-    if limit.float() > exact:
-        limit = torch.nextafter(limit, torch.tensor(-torch.inf, dtype=dtype))
-    return float(limit)
 
 
 Read = dict[State, npt.NDArray[Any]]
@@ -128,11 +120,9 @@ def stream(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> torch.Tensor | N
 
 
 def find_blocks(model: Any, ask: Callable[[], object], *, shape: tuple[int, ...]) -> list[nn.Module]:
-    """The transformer blocks in the order they are passed, found by letting the model read ids of a shape.
-
-    They are the outermost list of as many modules as the configuration counts layers, every one of which
-    is called with [texts, tokens, width]. Empty where there is no such list.
-    """
+    """The transformer blocks in the order they are passed, found by letting the model read ids of a shape. They are the
+    outermost list of as many modules as the configuration counts layers, every one of which is called with [texts,
+    tokens, width]. Empty where there is no such list."""
     count = getattr(model.config.get_text_config(), "num_hidden_layers", None)
     lists = [list(m) for m in model.modules() if isinstance(m, nn.ModuleList) and len(m) == count]
     called: list[nn.Module] = []
@@ -180,60 +170,51 @@ class _Call(NamedTuple):
     left: torch.Tensor
 
 
-class _CalledBlock(NamedTuple):
-    width: int
-    positions: int
-    calls: list[_Call]
-
-
 def find_feed_forward(
     blocks: Sequence[nn.Module], ask: Callable[[], object]
 ) -> tuple[tuple[_FeedForward, ...], str]:
-    """The feed-forward layer of each block and "", or nothing and the reason why there is none.
-
-    Found by structure, from one look at what is called when the model reads a few tokens: the *down projection* is the
-    linear map from the widest activation back to the width of the block, the *activation* the last module before it
-    that maps every neuron by itself, or a plain function, recognised at the entrance of the down projection.
-    """
+    """The feed-forward layer of each block and "", or nothing and the reason why there is none. Found by structure,
+    from one look at what is called when the model reads a few tokens: the *down projection* is the linear map from the
+    widest activation back to the width of the block, the *activation* the last module before it that maps every neuron
+    by itself, or a plain function, recognised at the entrance of the down projection."""
     if not blocks:
         return (), "its blocks could not be found"
-    if any(map(_holds_several, blocks)):
+    # A stack of matrices, or a list of modules: experts, or the heads of a recurrence.
+    if any(
+        (isinstance(module, nn.ModuleList) and len(module) > 1)
+        or any(sum(n > 1 for n in p.shape) > 2 for p in module.parameters(recurse=False))
+        for block in blocks
+        for module in block.modules()
+        if not isinstance(module, nn.modules.conv._ConvNd)
+    ):
         if any("expert" in name for block in blocks for name, _ in block.named_parameters()):
             return (), "it is a mixture of experts, where a token passes through some of the neurons only"
         why = "its blocks hold several networks or stacks of matrices, of which none is known to be the feed-forward"
         return (), why
     found = []
     for number, block in enumerate(_observe_calls(blocks, ask), start=1):
-        layer = _feed_forward(block)
+        layer = _feed_forward(*block)
         if isinstance(layer, str):
             return (), f"in block {number} {layer}"
         found.append(layer)
     return tuple(found), ""
 
 
-def _holds_several(block: nn.Module) -> bool:
-    """Whether a block holds a stack of matrices, or a list of modules: experts, or the heads of a recurrence."""
-    return any(
-        (isinstance(module, nn.ModuleList) and len(module) > 1)
-        or any(sum(n > 1 for n in p.shape) > 2 for p in module.parameters(recurse=False))
-        for module in block.modules()
-        if not isinstance(module, nn.modules.conv._ConvNd)
-    )
-
-
-def _observe_calls(blocks: Sequence[nn.Module], ask: Callable[[], object]) -> list[_CalledBlock]:
-    """What is called inside each block, in order, while the model reads something."""
-    seen: list[_CalledBlock] = []
+def _observe_calls(
+    blocks: Sequence[nn.Module], ask: Callable[[], object]
+) -> list[tuple[int, int, list[_Call]]]:
+    """Width and positions of each block, and what is called inside it, in order, while the model reads something."""
+    seen: list[tuple[int, int, list[_Call]]] = []
 
     def enter(block: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         hidden = stream(args, kwargs)
         width, positions = (0, 0) if hidden is None else (hidden.shape[-1], hidden[..., 0].numel())
-        seen.append(_CalledBlock(width, positions, []))
+        seen.append((width, positions, []))
 
     def call(module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
         made = _called(module, args[0] if args else None, output)
         if made is not None:
-            seen[-1].calls.append(made)
+            seen[-1][2].append(made)
 
     distinct = dict.fromkeys(blocks)
     leaves = dict.fromkeys(m for block in distinct for m in block.modules() if not list(m.children()))
@@ -252,31 +233,26 @@ def _called(module: nn.Module, entered: Any, left: Any) -> _Call | None:
         return None
     # quantised weights are buffers in some formats
     linear = any(t.dim() == 2 for t in (*module.parameters(), *module.buffers()))
-    activation = not linear and _elementwise(module, entered, left)
-    if not (linear or activation):
-        return None
+    if not linear:  # then it changes what passes through it, each number by itself: no norm, no dropout
+        if entered.shape != left.shape or any(p.numel() > 1 for p in module.parameters()):
+            return None
+        if torch.equal(entered, left):
+            return None
+        try:
+            alone = module.forward(entered[..., :1].clone())
+        except (RuntimeError, ValueError, TypeError, IndexError):
+            return None
+        if not isinstance(alone, torch.Tensor) or not _close(alone, left[..., :1]):
+            return None
     few = [one.reshape(-1, one.shape[-1])[:, :_SEEN].float().clone() for one in (entered, left)]
-    return _Call(module, activation, entered.shape[-1], left.shape[-1], left[..., 0].numel(), *few)
+    return _Call(module, not linear, entered.shape[-1], left.shape[-1], left[..., 0].numel(), *few)
 
 
-def _elementwise(module: nn.Module, entered: torch.Tensor, left: torch.Tensor) -> bool:
-    """Whether a module changes what passes through it, each number by itself: no norm, no dropout."""
-    if entered.shape != left.shape or any(p.numel() > 1 for p in module.parameters()):
-        return False
-    if torch.equal(entered, left):
-        return False
-    try:
-        alone = module.forward(entered[..., :1].clone())
-    except (RuntimeError, ValueError, TypeError, IndexError):
-        return False
-    return isinstance(alone, torch.Tensor) and _close(alone, left[..., :1])
-
-
-def _feed_forward(block: _CalledBlock) -> _FeedForward | str:
+def _feed_forward(width: int, positions: int, calls: Sequence[_Call]) -> _FeedForward | str:
     """The feed-forward layer of one block, or what is wrong with it, as a clause."""
-    downs = [(i, c) for i, c in enumerate(block.calls) if not c.activation and c.outward == block.width]
+    downs = [(i, c) for i, c in enumerate(calls) if not c.activation and c.outward == width]
     pairs = []
-    for i, c in enumerate(block.calls):
+    for i, c in enumerate(calls):
         after = [down for j, down in downs if j > i and down.inward == c.outward]
         if c.activation and after:
             pairs.append((c, after[-1]))
@@ -286,11 +262,11 @@ def _feed_forward(block: _CalledBlock) -> _FeedForward | str:
         return f"{len(pairs)} activation functions were applied"
     if pairs:
         activation, down = pairs[0]
-        if activation.positions != block.positions:
+        if activation.positions != positions:
             return "the activation function was not applied to every token"
         return _FeedForward(activation.module, down.module, down.inward)
     for i, down in reversed(downs):
-        ups = [c for c in block.calls[:i] if not c.activation and c.outward == down.inward > block.width]
+        ups = [c for c in calls[:i] if not c.activation and c.outward == down.inward > width]
         if ups and any(_close(function(ups[-1].left), down.entered) for function in _FUNCTIONS):
             return _FeedForward(None, down.module, down.inward)
     return "no activation function was found"
@@ -332,12 +308,14 @@ def firings(
         """One layer's activations, [texts, positions, neurons] or flattened to [positions, neurons]."""
         layer = here[0]
         if layer >= len(layers) or (layer, gated) in seen:
-            raise _unsteady()
+            raise ModelError(say("models.unsteady_neurons"))
         seen.add((layer, gated))
         rows = activations.reshape(len(lengths), -1, layers[layer].neurons)
-        for kind in (one for one in kinds if one[0] == gated):
-            parts = [_whole(rows, lengths, kind[1])] if masked else _runs(rows, lengths)
-            for some, fired in _fired(parts, kinds[kind]):
+        for kind, rules in kinds.items():
+            pool, thresholds = kind[1], [rule.threshold for rule in rules]
+            parts = [_whole(rows, lengths, pool)] if masked else _runs(rows, lengths)
+            for some, part in parts if kind[0] == gated else ():
+                fired = count(part, thresholds) if pool == "count" else bits(part, pool, thresholds)
                 found[kind][some, :, layer, : fired.shape[-1]] = fired
 
     handles: list[RemovableHandle] = [b.register_forward_pre_hook(enter) for b in dict.fromkeys(blocks)]
@@ -348,42 +326,26 @@ def firings(
     with hooked(handles):
         yield made
     if seen != set(product(range(len(layers)), gatings)):
-        raise _unsteady()
-    made += _by_row(kinds, {kind: one.cpu().numpy() for kind, one in found.items()}, len(lengths))
-
-
-def _by_row(
-    kinds: Mapping[Any, Sequence[Firing]], found: Mapping[Any, npt.NDArray[Any]], rows: int
-) -> list[Read]:
-    made: list[Read] = [{} for _ in range(rows)]
-    for kind, rules in kinds.items():
-        for row, number in np.ndindex(found[kind].shape[:2]):
-            fired = found[kind][row, number]
-            made[row][rules[number]] = fired.astype(np.uint32) if kind[1] == "count" else fired.copy()
-    return made
+        raise ModelError(say("models.unsteady_neurons"))
+    arrays = {kind: one.cpu().numpy() for kind, one in found.items()}
+    made += [
+        {
+            rule: arrays[kind][row, number].astype(np.uint32 if kind[1] == "count" else np.uint8)
+            for kind, rules in kinds.items()
+            for number, rule in enumerate(rules)
+        }
+        for row in range(len(lengths))
+    ]
 
 
 def _neuron_hooks(
     layers: Sequence[_FeedForward], gated: bool, reduce: Callable[[torch.Tensor], None]
 ) -> list[RemovableHandle]:
     """Hooks at what is read of each layer, once a module."""
-    sources = [None if gated else layer.activation for layer in layers]
-    downs = [layer.down for layer, source in zip(layers, sources, strict=True) if source is None]
-    entered = [d.register_forward_pre_hook(lambda _, args: reduce(args[0])) for d in dict.fromkeys(downs)]
-    return entered + [
-        a.register_forward_hook(lambda _, args, output: reduce(output))
-        for a in dict.fromkeys(sources)
-        if a is not None
-    ]
-
-
-def _fired(
-    parts: Iterable[tuple[slice, torch.Tensor]], rules: Sequence[Firing]
-) -> Iterator[tuple[slice, torch.Tensor]]:
-    """What the activations of each part fire by rules of one pool."""
-    pool, thresholds = rules[0].pool, [rule.threshold for rule in rules]
-    for some, part in parts:
-        yield some, count(part, thresholds) if pool == "count" else bits(part, pool, thresholds)
+    downs = {layer.down for layer in layers if gated or layer.activation is None}
+    sources = {layer.activation for layer in layers if layer.activation is not None and not gated}
+    made = [down.register_forward_pre_hook(lambda _, args: reduce(args[0])) for down in downs]
+    return made + [one.register_forward_hook(lambda _, args, output: reduce(output)) for one in sources]
 
 
 def _whole(rows: torch.Tensor, lengths: Sequence[int], pool: Pool) -> tuple[slice, torch.Tensor]:
@@ -403,7 +365,3 @@ def _runs(rows: torch.Tensor, lengths: Sequence[int]) -> Iterator[tuple[slice, t
         if stop == len(lengths) or lengths[stop] != lengths[start]:
             yield slice(start, stop), rows[start:stop, : lengths[start]]
             start = stop
-
-
-def _unsteady() -> ModelError:
-    return ModelError(say("models.unsteady_neurons"))

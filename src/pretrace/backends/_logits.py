@@ -55,12 +55,10 @@ class VocabularyReading:
 
 @torch.inference_mode()
 def read(hidden: torch.Tensor, targets: torch.Tensor, head: Head, sweep: Sweep) -> VocabularyReading:
-    """Log-probability of each target, and mean and std of log p under the model itself where wanted.
-
-    `hidden` is [positions, width], `targets` int64 [positions]: the token that stands after each position.
-    Natural logarithms. Moments as in Min-K%++ (Zhang et al. 2024b).
-    """
-    moments, first = sweep.moments, sweep.sums
+    """Log-probability of each target, and mean and std of log p under the model itself where wanted. `hidden` is
+    [positions, width], `targets` int64 [positions]: the token that stands after each position. Natural logarithms.
+    Moments as in Min-K%++ (Zhang et al. 2024b)."""
+    first = sweep.sums
     sums = torch.zeros((first + len(sweep.draws), len(hidden)), dtype=torch.float32, device=hidden.device)
     for start in range(0, len(hidden), sweep.slice):
         part = slice(start, start + sweep.slice)
@@ -69,7 +67,7 @@ def read(hidden: torch.Tensor, targets: torch.Tensor, head: Head, sweep: Sweep) 
     log_s0 = s0.log()
     logp, peak = (y - log_s0).cpu(), (-log_s0).cpu()
     drawn = {one: sums[first + i].cpu() for i, one in enumerate(sweep.draws)}
-    if not moments:
+    if not sweep.moments:
         return VocabularyReading(logp, peak, None, None, drawn)
     centre = sums[2] / s0
     variance = (sums[3] / s0 - centre * centre).clamp_min_(0)
@@ -77,12 +75,10 @@ def read(hidden: torch.Tensor, targets: torch.Tensor, head: Head, sweep: Sweep) 
 
 
 class Sweep:
-    """Sums over the vocabulary, a few rows at a time through buffers that are used again and again.
-
-    New memory for every block would cost more than the arithmetic: each allocation of this size is
-    handed back to the system and faulted in again, page by page. The same holds for the logits of a slice, where
-    the output layer can be told where to write them: a fifth of its time.
-    """
+    """Sums over the vocabulary, a few rows at a time through buffers that are used again and again. New memory for
+    every block would cost more than the arithmetic: each allocation of this size is handed back to the system and
+    faulted in again, page by page. The same holds for the logits of a slice, where the output layer can be told where
+    to write them: a fifth of its time."""
 
     def __init__(
         self, vocabulary: int, device: torch.device, *, moments: bool, draws: tuple[Drawn, ...] = ()
@@ -108,30 +104,29 @@ class Sweep:
             self._product = torch.empty((self.slice, self.vocabulary), dtype=hidden.dtype)
         return torch.mm(hidden, head.weight.t(), out=self._product[: len(hidden)])
 
+    @functools.cached_property
+    def buffers(self) -> torch.Tensor:
+        size = (1 + self.moments, self.rows, self.vocabulary)
+        return torch.empty(size, dtype=torch.float32, device=self.device)
+
     def __call__(self, logits: torch.Tensor, targets: torch.Tensor, sums: torch.Tensor) -> None:
         for start in range(0, len(logits), self.rows):
             block = slice(start, min(start + self.rows, len(logits)))
             self._block(logits[block], targets[block], sums[:, block])
 
-    @functools.cached_property
-    def shifted(self) -> torch.Tensor:
-        return torch.empty((self.rows, self.vocabulary), dtype=torch.float32, device=self.device)
-
-    @functools.cached_property
-    def weight(self) -> torch.Tensor:
-        return torch.empty_like(self.shifted)
-
     def _block(self, logits: torch.Tensor, targets: torch.Tensor, sums: torch.Tensor) -> None:
-        y = self.shifted[: len(logits)]
+        y = self.buffers[0, : len(logits)]
         y.copy_(logits)
         y.sub_(y.amax(dim=-1, keepdim=True))
-        sums[0] = y.gather(1, targets[:, None])[:, 0]
-        for i, one in enumerate(self.draws, self.sums):
-            sums[i] = _drawn_logp(y, sums[0], one)
+        sums[0] = own = y.gather(1, targets[:, None])[:, 0]
+        for i, how in enumerate(self.draws, self.sums):
+            likeliest = y.topk(min(how.k, y.shape[1]), dim=-1, sorted=True).values
+            found = own / how.temperature - (likeliest / how.temperature).logsumexp(dim=-1)
+            sums[i] = found.where(own >= likeliest[:, -1], -torch.inf)
         if not self.moments:
             sums[1] = y.exp_().sum(dim=-1)
             return
-        e = self.weight[: len(logits)]
+        e = self.buffers[1, : len(logits)]
         torch.exp(y, out=e)
         sums[1] = e.sum(dim=-1)
         sums[2] = e.mul_(y).sum(dim=-1)
@@ -147,11 +142,3 @@ def plain(head: Head) -> TypeGuard[nn.Linear]:
         and not head._forward_pre_hooks
         and "forward" not in vars(head)
     )
-
-
-def _drawn_logp(y: torch.Tensor, own: torch.Tensor, how: Drawn) -> torch.Tensor:
-    """Log-probability [rows] that the token is drawn, from logits y [rows, vocabulary] shifted by any number, and those
-    of the tokens, own [rows]."""
-    likeliest = y.topk(min(how.k, y.shape[1]), dim=-1, sorted=True).values
-    found = own / how.temperature - (likeliest / how.temperature).logsumexp(dim=-1)
-    return found.where(own >= likeliest[:, -1], -torch.inf)

@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from pretrace.errors import ModelError, regular
 from pretrace.results.folder import file_hash
@@ -38,7 +38,8 @@ def attach(backend: Backend, folder: str | Path) -> Tuned:
     """The back end with the adapter in `folder` switched on, over the same weights as `backend`, which goes on
     giving the traces it gave before, to the last bit, whatever else is attached. ModelError where the folder holds
     no adapter of ours or a damaged one, and where it was tuned on other weights."""
-    from peft import PeftModel
+    from peft import PeftModel, get_peft_model_state_dict
+    from safetensors import safe_open
 
     from pretrace.backends.huggingface import HuggingFace
 
@@ -55,7 +56,13 @@ def attach(backend: Backend, folder: str | Path) -> Tuned:
             raise ModelError(say("models.other_base", folder=folder, base=base["name"], **facts))
     try:
         with inserted(backend.model, lambda model: PeftModel.from_pretrained(model, str(folder))) as layers:
-            _check_complete(layers.model, folder)
+            # peft leaves away what fits nowhere, and fills with its own what is missing
+            wanted = set(get_peft_model_state_dict(layers.model, save_embedding_layers=False))
+        with safe_open(folder / WEIGHTS, "np") as file:
+            written = set(file.keys())
+        if not wanted or written != wanted:
+            odd = ", ".join(sorted(written ^ wanted)[:2])
+            raise _damaged(folder, f"its weights are not those of its layers ({odd or 'it has no layer'})")
     except _UNFIT as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".:")[:200]
         raise _damaged(folder, f"it cannot be put into {backend.name} ({reason})") from error
@@ -68,20 +75,6 @@ _UNFIT = (
     re.error,
 )
 """What peft and torch raise for an adapter whose settings or weights make no sense; what pretrace raises is none."""
-
-
-def _check_complete(adapted: PeftModel, folder: Path) -> None:
-    """ModelError unless the weights in the folder are those of the layers that were put in: peft leaves away what fits
-    nowhere, and fills with its own what is missing."""
-    from peft import get_peft_model_state_dict
-    from safetensors import safe_open
-
-    with safe_open(folder / WEIGHTS, "np") as file:
-        written = set(file.keys())
-    wanted = set(get_peft_model_state_dict(adapted, save_embedding_layers=False))
-    if not wanted or written != wanted:
-        odd = ", ".join(sorted(written ^ wanted)[:2])
-        raise _damaged(folder, f"its weights are not those of its layers ({odd or 'it has no layer'})")
 
 
 class Adapted:
@@ -125,40 +118,39 @@ class Adapted:
             yield self._base
 
 
-class _Place(NamedTuple):
-    """Where an adapted layer belongs: an attribute of its parent, and what stands there otherwise."""
-
-    parent: nn.Module
-    name: str
-    own: nn.Module
-    tuned: Any  # peft's, which is both a module and a layer of its own kind
-
-
 class Layers:
     """The layers of one adapter, each around the layer of the model it stands in for; `model` is peft's."""
 
-    def __init__(self, model: Any, places: Sequence[_Place]) -> None:
-        self.model, self._places = model, tuple(places)
+    def __init__(self, model: Any, body: nn.Module) -> None:
+        from peft.tuners.tuners_utils import BaseTunerLayer
+
+        self.model = model
+        self._places: list[tuple[nn.Module, str, Any]] = [
+            (parent, name, child)
+            for parent in body.modules()
+            for name, child in parent.named_children()
+            if isinstance(child, BaseTunerLayer)
+        ]
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
         """The adapter's layers in the model while the context lasts, and the model's own afterwards."""
         try:
-            for place in self._places:
-                setattr(place.parent, place.name, place.tuned)
+            for parent, name, tuned in self._places:
+                setattr(parent, name, tuned)
             yield
         finally:
             self.lift()
 
     def lift(self) -> None:
         """Put the model's own layers back."""
-        for place in self._places:
-            setattr(place.parent, place.name, place.own)
+        for parent, name, tuned in self._places:
+            setattr(parent, name, tuned.get_base_layer())
 
     def merge(self) -> None:
         """Add what the adapter does to the model's own weights, for good."""
-        for place in self._places:
-            place.tuned.merge()
+        for _, _, tuned in self._places:
+            tuned.merge()
 
 
 @contextmanager
@@ -170,23 +162,12 @@ def inserted(model: Any, wrap: Callable[[Any], PeftModel]) -> Iterator[Layers]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # advice to whoever calls peft by hand
             adapted = wrap(model)
-        yield Layers(adapted, _places(model))
+        yield Layers(adapted, model)
     finally:
-        Layers(None, _places(model)).lift()
+        Layers(None, model).lift()
         for weight, flag in required:
             weight.requires_grad_(flag)
         model.__dict__.pop("peft_config", None)
-
-
-def _places(model: Any) -> list[_Place]:
-    from peft.tuners.tuners_utils import BaseTunerLayer
-
-    return [
-        _Place(parent, name, child.get_base_layer(), child)
-        for parent in model.modules()
-        for name, child in parent.named_children()
-        if isinstance(child, BaseTunerLayer)
-    ]
 
 
 def read_card(folder: Path) -> dict[str, Any]:
@@ -194,11 +175,10 @@ def read_card(folder: Path) -> dict[str, Any]:
     card = _card(folder)
     for name, known in card["files"].items():
         try:
-            found = file_hash(folder / name)
+            if file_hash(folder / name) != known:
+                raise _damaged(folder, f"{name} is not what was written")
         except (OSError, ValueError):  # the latter for a name that no file can have
             raise _damaged(folder, f"{name} is missing") from None
-        if found != known:
-            raise _damaged(folder, f"{name} is not what was written")
     return card
 
 

@@ -16,8 +16,7 @@ import hashlib
 import inspect
 import itertools
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -27,8 +26,7 @@ import tokenizers
 import torch
 
 from pretrace.backends.adapters import Adapted
-from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.prefixes import cache_of, going_on
+from pretrace.backends.huggingface import HuggingFace, cache_of, going_on
 from pretrace.cache.location import text_key
 from pretrace.cache.store import Draw
 from pretrace.errors import ModelError, TextsError
@@ -57,7 +55,7 @@ class Completer:
         self.name, self.spans = backend.name, backend.spans
         self.facts: Mapping[str, Any] = backend.facts
         self.fingerprint = json.dumps({"format": FORMAT, "continued by": backend.fingerprint})
-        with self._in_place() as base:
+        with backend.in_place() as base:
             self.tokens = base.tokens
             on_cpu = base.device.type == "cpu"
             self.budget = budget or (_CPU_BUDGET if on_cpu else _GPU_BUDGET)
@@ -75,7 +73,7 @@ class Completer:
         uniform = np.array([uniform_numbers(p, tokens, seed) for p in asked]).reshape(-1, tokens)
         made: dict[str, str] = {}
         choose = partial(distribution, banned=self._banned, sampling=sampling)
-        with self._in_place() as base, torch.inference_mode():
+        with self.backend.in_place() as base, torch.inference_mode():
             for batch in batches([len(row) for row in rows], tokens=tokens, budget=self.budget):
                 ids = torch.from_numpy(np.stack([rows[i] for i in batch])).to(base.device)
                 drawn = write_on(base, ids, uniform[list(batch)], choose, keep=self.caches)
@@ -83,14 +81,6 @@ class Completer:
                     old = rows[i][len(self.tokens.prefix) :].tolist()
                     made[asked[i]] = continuation(self.tokens.rust, old, new)
         return [made[prompt] for prompt in prompts]
-
-    @contextmanager
-    def _in_place(self) -> Iterator[HuggingFace]:
-        if isinstance(self.backend, Adapted):
-            with self.backend.in_place() as base:
-                yield base
-        else:
-            yield self.backend
 
     def _encoded(self, prompts: Sequence[str], tokens: int) -> list[npt.NDArray[np.int64]]:
         """The ids of each prompt, start tokens in front."""
@@ -185,20 +175,15 @@ def distribution(
         return torch.zeros_like(logits).scatter_(1, logits.argmax(dim=1, keepdim=True), 1.0)
     # Below the highest first: a low temperature would send a large logit to infinity.
     p = ((logits - logits.amax(dim=1, keepdim=True)) / sampling.temperature).softmax(dim=1)
-    return p if sampling.top_p == 1 else _nucleus(p, sampling.top_p)
-
-
-def _nucleus(p: torch.Tensor, top_p: float) -> torch.Tensor:
-    """The likeliest tokens that together reach `top_p`; the others have probability 0."""
     number = min(_FIRST_NUCLEUS, p.shape[1])
-    while True:
+    while sampling.top_p != 1:  # the likeliest tokens that together reach it; the others have probability 0
         best = p.topk(number, dim=1).values
         before = best.cumsum(dim=1) - best
-        if number == p.shape[1] or bool((before[:, -1] >= top_p).all()):
-            break
+        if number == p.shape[1] or bool((before[:, -1] >= sampling.top_p).all()):
+            last = (before < sampling.top_p).sum(dim=1, keepdim=True) - 1
+            return p.where(p >= best.gather(1, last), 0.0)
         number = min(8 * number, p.shape[1])
-    last = (before < top_p).sum(dim=1, keepdim=True) - 1
-    return p.where(p >= best.gather(1, last), 0.0)
+    return p
 
 
 def draw(p: torch.Tensor, uniform: torch.Tensor) -> torch.Tensor:
@@ -208,32 +193,26 @@ def draw(p: torch.Tensor, uniform: torch.Tensor) -> torch.Tensor:
 
 
 def continuation(rust: tokenizers.Tokenizer, old: Sequence[int], new: Sequence[int]) -> str:
-    """The text of the new ids behind the old ones, without a part of a character at its end."""
+    """The text of the new ids behind the old ones, without a part of a character at its end. That is one U+FFFD to some
+    tokenizers, to others each of its bytes is, and those of whole characters before it: what keeps more is taken."""
+
+    def is_whole(text: str, ids: Sequence[int]) -> bool:
+        """Whether the text ends with a whole character, which may be a U+FFFD that was really written."""
+        tail = "".join(rust.id_to_token(i) or "" for i in ids[-_BYTES:])
+        return not text.endswith(_CUT) or tail.endswith(_WRITTEN)
+
     before = rust.decode(list(old), skip_special_tokens=False)
-    whole = _whole_characters(rust, old, new)
+    whole = rust.decode([*old, *new], skip_special_tokens=False)
+    if not is_whole(whole, new):
+        shorter = [text] if not (text := whole.removesuffix(_CUT)).endswith(_CUT) else []
+        for number in range(1, min(_BYTES - 1, len(new)) + 1):
+            less = new[: len(new) - number]
+            text = rust.decode([*old, *less], skip_special_tokens=False)
+            shorter += [text] if is_whole(text, less) else []
+        whole = max(shorter, key=len, default=whole.rstrip(_CUT))
     # A decoder may write the prompt's end differently before other tokens: what differs is new.
     same = (left == right for left, right in zip(before, whole, strict=False))
     return whole[sum(itertools.takewhile(bool, same)) :]
-
-
-def _whole_characters(rust: tokenizers.Tokenizer, old: Sequence[int], new: Sequence[int]) -> str:
-    """Both decoded together, up to the last whole character. Part of a character is one U+FFFD to some tokenizers,
-    to others each of its bytes is, and those of whole characters before it: what keeps more is taken."""
-    whole = rust.decode([*old, *new], skip_special_tokens=False)
-    if _is_whole(rust, whole, new):
-        return whole
-    shorter = [text] if not (text := whole.removesuffix(_CUT)).endswith(_CUT) else []
-    for number in range(1, min(_BYTES - 1, len(new)) + 1):
-        less = new[: len(new) - number]
-        text = rust.decode([*old, *less], skip_special_tokens=False)
-        shorter += [text] if _is_whole(rust, text, less) else []
-    return max(shorter, key=len, default=whole.rstrip(_CUT))
-
-
-def _is_whole(rust: tokenizers.Tokenizer, text: str, ids: Sequence[int]) -> bool:
-    """Whether the text of the ids ends with a whole character, which may be a U+FFFD that was really written."""
-    tail = "".join(rust.id_to_token(i) or "" for i in ids[-_BYTES:])
-    return not text.endswith(_CUT) or tail.endswith(_WRITTEN)
 
 
 def uniform_numbers(prompt: str, tokens: int, seed: int) -> Doubles:
@@ -267,8 +246,6 @@ def _keeps_what_it_read(base: HuggingFace) -> bool:
     return float((found - whole).abs().max()) <= tolerance * (float(whole.abs().max()) + 1)
 
 
-# The ends that a model writes in the place of a text's own (`types.Continued`), as token ids.
-
 Ids = npt.NDArray[np.int32]
 
 
@@ -291,15 +268,12 @@ def ends(base: HuggingFace, rows: Sequence[Ids], starts: Sequence[int], state: C
         tokens = max(len(rows[i]) - cuts[i] for i in here)
         read = [rows[i][: cuts[i]] for i in here for _ in range(state.samples)]
         ids = torch.from_numpy(np.stack(read).astype(np.int64)).to(base.device)
-        drawn = [_numbers(one, tokens, state, i % state.samples) for i, one in enumerate(read)]
-        made = write_on(base, ids, np.stack(drawn), choose, keep=keep)
+        digests = [hashlib.sha256(one.astype("<i4").tobytes()).digest() for one in read]
+        seeds = [(state.seed, i % state.samples, int.from_bytes(one, "big")) for i, one in enumerate(digests)]
+        # Fewer numbers are the first of more.
+        drawn = np.stack([np.random.default_rng(seed).random(tokens) for seed in seeds])
+        made = write_on(base, ids, drawn, choose, keep=keep)
         new = made.cpu().numpy().astype(np.int32).reshape(len(here), state.samples, tokens)
         for i, written in zip(here, new, strict=True):
             found[i] = np.ascontiguousarray(written[:, : len(rows[i]) - cuts[i]])
     return found
-
-
-def _numbers(before: Ids, tokens: int, state: Continued, sample: int) -> npt.NDArray[np.float64]:
-    """The numbers that a sample is drawn with, float64 [tokens] in [0, 1): fewer are the first of more."""
-    digest = hashlib.sha256(before.astype("<i4").tobytes()).digest()
-    return np.random.default_rng([state.seed, sample, int.from_bytes(digest, "big")]).random(tokens)

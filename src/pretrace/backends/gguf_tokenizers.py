@@ -35,7 +35,13 @@ _ORIGINAL = "Name the folder or hub id of the original weights instead of the GG
 def open_gguf_tokenizer(path: Path, label: str) -> Any:
     """Return a transformers tokenizer that reads texts as the GGUF file says. ModelError where the file names a
     tokenizer or pre-tokenizer that is not known."""
-    facts = _read_facts(path)
+    from gguf import GGUFReader
+
+    facts = {  # by the names of the GGUF format without "tokenizer.ggml."
+        name.removeprefix("tokenizer.").removeprefix("ggml."): field.contents()
+        for name, field in GGUFReader(path).fields.items()
+        if name.startswith("tokenizer.")
+    }
     tokens, kind = list(facts["tokens"]), facts.get("model")
     if kind == "gpt2":
         rust = _byte_level(facts, tokens, label)
@@ -70,18 +76,6 @@ def open_gguf_tokenizer(path: Path, label: str) -> Any:
     return wrap(rust, reader, chat_template=facts.get("chat_template"), **special)
 
 
-def _read_facts(path: Path) -> dict[str, Any]:
-    """Return what the file says of its tokenizer, by the names of the GGUF format without "tokenizer.ggml."."""
-    from gguf import GGUFReader
-
-    fields = GGUFReader(path).fields
-    return {
-        name.removeprefix("tokenizer.").removeprefix("ggml."): field.contents()
-        for name, field in fields.items()
-        if name.startswith("tokenizer.")
-    }
-
-
 def _byte_level(facts: Mapping[str, Any], tokens: Sequence[str], label: str) -> tokenizers.Tokenizer:
     """Return a byte-level BPE behind the pre-tokenizer that the file names."""
     pre = str(facts.get("pre", ""))
@@ -103,27 +97,21 @@ def _byte_level(facts: Mapping[str, Any], tokens: Sequence[str], label: str) -> 
     )
     if pre in _COMPOSED:
         rust.normalizer = normalizers.NFC()
-    steps = _PRE_TOKENIZERS[pre]
-    rust.pre_tokenizer = pre_tokenizers.Sequence(
-        [_build_step(step) for step in (steps if _BYTES in steps else (*steps, _BYTES))]
-    )
+    known: dict[str, Any] = {
+        _BYTES: pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        r"\p{N}": pre_tokenizers.Digits(individual_digits=True),  # the same, as counting knows it
+    }
+    steps = [known.get(one) or pre_tokenizers.Split(Regex(one), "isolated") for one in _PRE_TOKENIZERS[pre]]
+    if _BYTES not in _PRE_TOKENIZERS[pre]:
+        steps.append(known[_BYTES])
+    rust.pre_tokenizer = pre_tokenizers.Sequence(steps)
     rust.decoder = decoders.ByteLevel()
     return rust
 
 
-def _build_step(step: str) -> Any:
-    if step == _BYTES:
-        return pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    if step == r"\p{N}":  # the same, by the name under which counting knows it
-        return pre_tokenizers.Digits(individual_digits=True)
-    return pre_tokenizers.Split(Regex(step), "isolated")
-
-
 def _sentence_pieces(facts: Mapping[str, Any], tokens: Sequence[str]) -> tokenizers.Tokenizer:
-    """Return a BPE over characters, and bytes where it knows none, with blanks as U+2581.
-
-    Merges that the file does not give follow from the scores of its tokens, as sentencepiece uses them.
-    """
+    """Return a BPE over characters, and bytes where it knows none, with blanks as U+2581. Merges that the file does not
+    give follow from the scores of its tokens, as sentencepiece uses them."""
     vocabulary = {token: i for i, token in enumerate(tokens)}
     prefixed = facts.get("add_space_prefix", facts["model"] == "llama")
     if "merges" in facts:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
+import hashlib
+import inspect
 import json
 import math
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +19,15 @@ import torch
 
 from pretrace.backends._inside import Read, find_blocks, find_feed_forward, firings, last_tokens
 from pretrace.backends._logits import Sweep, VocabularyReading, read
-from pretrace.backends.beginnings import pack_alike
-from pretrace.backends.loading import LoadedModel, configuration_hash, context_in, load, turning_length
-from pretrace.backends.prefixes import Prefixes, can_go_on
+from pretrace.backends.loading import (
+    LoadedModel,
+    context_in,
+    load,
+    rope_kinds,
+    turning_length,
+)
 from pretrace.backends.settings import ModelIdentity, ModelSettings
-from pretrace.backends.tokens import Tokens, pack, padded
+from pretrace.backends.tokens import Tokens, pack, pack_alike, padded
 from pretrace.errors import ModelError, one_error
 from pretrace.results.wording import say
 from pretrace.types import (
@@ -39,6 +46,8 @@ from pretrace.types import (
 
 _TRACE_FORMAT = 1  # part of the fingerprint: raised whenever the numbers of a trace change
 _TIMED = 2.0e10  # parameters times tokens that are computed to time a model: a quarter of a second
+_NAMING = frozenset({"_name_or_path", "transformers_version", "architectures", "dtype", "torch_dtype"})
+"""What in a configuration names the model or its format, and changes no number."""
 _FEWEST_TIMED, _MOST_TIMED = 16, 256  # tokens of that
 
 
@@ -89,30 +98,36 @@ class HuggingFace:
         self._sweeps: dict[tuple[bool, tuple[Drawn, ...]], Sweep] = {}
         dtype = str(self.dtype).removeprefix("torch.")
         self.identity = ModelIdentity(name, weights, dtype, self.tokenizer_hash, settings.revision)
-        self.facts = self._facts(settings, loaded)
-        keyed = ("weights", "configuration", "dtype", "tokenizer", "prefix", "max_tokens")
-        self.fingerprint = json.dumps({"format": _TRACE_FORMAT, **{key: self.facts[key] for key in keyed}})
-
-    def _facts(self, settings: ModelSettings, loaded: LoadedModel | None) -> Mapping[str, Any]:
-        known = self.identity
-        return {
-            "name": known.name,
-            "revision": known.revision,
-            "weights": known.weights,
+        known = {name: value for name, value in model.config.to_dict().items() if name not in _NAMING}
+        shown = json.dumps([known, loaded.code if loaded else None], sort_keys=True, default=str)
+        company = "texts of similar length"
+        if self.alone:
+            company = "a text each: beside others this model reads it differently"
+        elif self.turn is not None:
+            company = (
+                f"texts of more than {self.turn:,} tokens apart from shorter ones: positions are computed "
+            )
+            company += "differently"
+        self.facts: Mapping[str, Any] = {
+            "name": name,
+            "revision": settings.revision,
+            "weights": weights,
             "unread_weights": list(loaded.unread if loaded else ()),
-            "configuration": configuration_hash(self.model.config, loaded.code if loaded else None),
-            "family": self.model.config.model_type,
-            "parameters": sum(p.numel() for p in self.model.parameters()),
-            "dtype": known.dtype,
+            "configuration": hashlib.sha256(shown.encode()).hexdigest(),
+            "family": model.config.model_type,
+            "parameters": sum(p.numel() for p in model.parameters()),
+            "dtype": dtype,
             "device": str(self.device),
-            "batches": self._company(),
-            "tokenizer": known.tokenizer,
+            "batches": company,
+            "tokenizer": self.tokenizer_hash,
             "tokenizer_read_by": self.tokens.read_by,
             "start": settings.start,
             "prefix": [int(t) for t in self.tokens.prefix],
             "max_tokens": self.max_tokens,
             "vocabulary": self.vocabulary,
         }
+        keyed = ("weights", "configuration", "dtype", "tokenizer", "prefix", "max_tokens")
+        self.fingerprint = json.dumps({"format": _TRACE_FORMAT, **{key: self.facts[key] for key in keyed}})
 
     def pack(self, encoded: Sequence[Encoded], /) -> list[tuple[int, ...]]:
         """Batches of similar length within the token budget; texts that begin alike together, where that is read
@@ -131,12 +146,9 @@ class HuggingFace:
         short, long = ([n if (n > self.turn) == above else 0 for n in lengths] for above in (False, True))
         return pack(short, budget) + pack(long, budget)
 
-    def _company(self) -> str:
-        if self.alone:
-            return "a text each: beside others this model reads it differently"
-        if self.turn is None:
-            return "texts of similar length"
-        return f"texts of more than {self.turn:,} tokens apart from shorter ones: positions are computed differently"
+    def in_place(self) -> contextlib.AbstractContextManager[HuggingFace]:
+        """This back end, as `adapters.Adapted` gives its base with the adapter in place."""
+        return contextlib.nullcontext(self)
 
     def _one_error(self) -> contextlib.AbstractContextManager[None]:
         """Whatever the model's own code raises while the context lasts, as a ModelError."""
@@ -153,9 +165,8 @@ class HuggingFace:
     def stream(
         self, batches: Sequence[Sequence[Encoded]], want: Quantity, states: States = frozenset(), /
     ) -> Generator[tuple[int, list[Trace]]]:
-        """The traces of each batch, with its number, as soon as they are there: one forward pass a batch.
-        Meanwhile the model must not be changed; states are read by hooks. ModelError where the model has no such
-        states."""
+        """The traces of each batch, with its number, as soon as they are there: one forward pass a batch. Meanwhile the
+        model must not be changed; states are read by hooks. ModelError where the model has no such states."""
         alike = any(e.shared for batch in batches for e in batch) and self.begins_once
         begun = Prefixes(self.model.base_model) if alike else None
         for i, batch in enumerate(batches):
@@ -194,7 +205,11 @@ class HuggingFace:
         looked at."""
         rows = [np.concatenate([e.prefix, e.tokens]) if len(e.prefix) else e.tokens for e in batch]
         starts = [max(1, len(e.prefix)) for e in batch]
-        sweep = self._sweep(Quantity.MOMENTS in want, states)
+        draws = sorted({s for s in states if isinstance(s, Drawn)}, key=lambda one: (one.k, one.temperature))
+        moments = Quantity.MOMENTS in want
+        if (key := (moments, tuple(draws))) not in self._sweeps:
+            self._sweeps[key] = Sweep(self.vocabulary, self.device, moments=moments, draws=key[1])
+        sweep = self._sweeps[key]
         # A window that slides over a beginning is not taken up again alike by all families.
         looked = any(isinstance(state, Hidden | Firing) for state in states)
         whole = begun is None or looked or max(map(len, rows)) > self.window
@@ -341,13 +356,6 @@ class HuggingFace:
             yield rows
         rows.extend({s: a for part in found for s, a in part[i].items()} for i in range(len(lengths)))
 
-    def _sweep(self, moments: bool, states: States = frozenset()) -> Sweep:
-        draws = sorted({s for s in states if isinstance(s, Drawn)}, key=lambda one: (one.k, one.temperature))
-        key = moments, tuple(draws)
-        if key not in self._sweeps:
-            self._sweeps[key] = Sweep(self.vocabulary, self.device, moments=moments, draws=key[1])
-        return self._sweeps[key]
-
     @functools.cached_property
     def begins_once(self) -> bool:
         """Whether texts that begin alike are read from the keys and values of their beginning."""
@@ -376,29 +384,33 @@ class HuggingFace:
 
     @torch.inference_mode()
     def _probe_order(self) -> bool:
-        """Whether a text has to be read alone; ModelError unless the model predicts each token from those before
-        it. Read are ten tokens, twice, with another last token, and the first five of them alone and beside all
-        ten."""
+        """Whether a text has to be read alone; ModelError unless the model predicts each token from those before it.
+        Read are ten tokens, twice, with another last token, and the first five of them alone and beside all ten."""
         ids = self._ten.reshape(1, -1)
         other = ids.clone()
         other[0, -1] = (other[0, -1] + 1) % self.vocabulary
+
+        def apart(one: torch.Tensor, other: torch.Tensor) -> float:
+            found = float((one - other).abs().max())
+            return found if math.isfinite(found) else math.inf
+
         first, again, changed = (self._all_logp(row)[0, :-1] for row in (ids, ids, other))
         half = self.dtype != torch.float32
         scale = float(first.abs().max()) + 1.0
-        if _apart(first, again) > (5e-3 if half else 2e-5) * scale:
+        if apart(first, again) > (5e-3 if half else 2e-5) * scale:
             raise ModelError(say("models.random", name=self.name))
         short = ids[:, :5]
         alone = self._all_logp(short)[0]
-        early = _apart(first, changed) > (5e-3 if half else 2e-5) * scale
-        if early or _apart(first[:5], alone) > (2e-2 if half else 2e-5) * scale:
+        early = apart(first, changed) > (5e-3 if half else 2e-5) * scale
+        if early or apart(first[:5], alone) > (2e-2 if half else 2e-5) * scale:
             raise ModelError(say("models.sees_later", name=self.name, family=self.model.config.model_type))
-        if _apart(first, first[:1]) <= 1e-6 * scale:
+        if apart(first, first[:1]) <= 1e-6 * scale:
             raise ModelError(say("models.constant", name=self.name))
         if not self.split:
             return False  # such a model is asked a text at a time
         mates = torch.cat([torch.nn.functional.pad(short, (0, 5)), ids])
         beside = self._all_logp(mates)[0, :5]
-        return _apart(alone, beside) > (2e-2 if half else 2e-5) * scale
+        return apart(alone, beside) > (2e-2 if half else 2e-5) * scale
 
     def _all_logp(self, ids: torch.Tensor) -> torch.Tensor:
         """Log-probabilities of all tokens after each position, float32 [rows, tokens, vocabulary]."""
@@ -422,20 +434,12 @@ def usual_budget(device: torch.device) -> int:
     return 2048 if device.type == "cpu" else 32_768
 
 
-def _apart(one: torch.Tensor, other: torch.Tensor) -> float:
-    found = float((one - other).abs().max())
-    return found if math.isfinite(found) else math.inf
-
-
 def open_huggingface(model: str, settings: ModelSettings | None = None) -> HuggingFace:
     """The back end for a hub id, a folder, a `.gguf` file, or `smollm2`; ModelError where there is none."""
     settings = settings or ModelSettings()
     one = load(model, settings)
     name, weights = one.name, one.weights
     return HuggingFace(one.model, one.tokenizer, name=name, weights=weights, settings=settings, loaded=one)
-
-
-# How alike two models' weights are: what tells an earlier state of a model from one trained apart.
 
 
 @torch.inference_mode()
@@ -458,3 +462,92 @@ def likeness(one: Backend, other: Backend) -> float | None:
     if not mine or not yours:
         return None
     return product / math.sqrt(mine * yours)
+
+
+_LAYERS = frozenset(["DynamicLayer", "DynamicSlidingWindowLayer"])
+"""What transformers calls the keys and values of a layer that may be taken up again, row by row."""
+_MOST = 4
+"""Beginnings that are kept."""
+_PROBED = 3  # of five tokens
+
+
+class Begun(NamedTuple):
+    """Beginnings of equal length that a model has read: hidden states [beginnings, tokens, width], and its cache."""
+
+    hidden: torch.Tensor
+    cache: Any
+
+
+class Prefixes:
+    """Reads beginnings, for one stream of batches; one that stands alone in its batch is kept for the next ones."""
+
+    def __init__(self, body: Any) -> None:
+        self._body = body
+        self._kept: dict[bytes, Begun] = {}
+
+    def read(self, ids: torch.Tensor) -> Begun:
+        """What the model makes of the beginnings `ids`, int64 [beginnings, tokens]."""
+        key = ids.cpu().numpy().tobytes() if len(ids) == 1 else b""
+        found = self._kept.pop(key, None)
+        found = begin(self._body, ids) if found is None else found
+        if key:
+            self._kept[key] = found  # the last one used stands last
+        if len(self._kept) > _MOST:
+            self._kept.pop(next(iter(self._kept)))
+        return found
+
+    def go_on(self, begun: Begun, which: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+        """Hidden states [rows, tokens, width] of `ids`, int64 [rows, tokens], padded on the right, each row after the
+        beginning with its number in `which`, int64 [rows]."""
+        cache = copy.copy(begun.cache)
+        cache.layers = [copy.copy(layer) for layer in begun.cache.layers]
+        cache.batch_select_indices(which)
+        hidden: torch.Tensor = self._body(input_ids=ids, use_cache=True, **going_on(self._body, cache))[0]
+        return hidden
+
+
+def cache_of(output: Any) -> Any:
+    """What a model kept of what it read, None where it kept nothing: `cache` since transformers 5.24."""
+    named = "cache" if "cache" in getattr(output, "__dataclass_fields__", ()) else "past_key_values"
+    return getattr(output, named, None)
+
+
+def going_on(model: Any, cache: Any) -> dict[str, Any]:
+    """The argument of the model's forward pass that takes such a cache up again, under the name that the model has
+    for it; code that came with a model, and an older transformers, have the older name."""
+    known = inspect.signature(model.forward).parameters
+    return {"cache" if "cache" in known else "past_key_values": cache}
+
+
+def begin(body: Any, ids: torch.Tensor) -> Begun:
+    """One pass over beginnings, int64 [beginnings, tokens]."""
+    made = body(input_ids=ids, use_cache=True)
+    return Begun(made[0], cache_of(made))
+
+
+@torch.inference_mode()
+def can_go_on(model: Any, ids: torch.Tensor, *, tolerance: float) -> bool:
+    """Whether a model, asked in two parts, gives the hidden states of one pass over `ids`, int64 [texts, 5]: not
+    where it keeps no list of keys and values, or its positions depend on the length."""
+    # A pass may change what another one reads: positions that are computed anew for each length, weights that are moved
+    # or unpacked as they are used, and code that came with the model, of which nothing is known.
+    if type(model).__module__.startswith("transformers_modules"):
+        return False
+    if getattr(model, "hf_device_map", None) or getattr(model, "is_quantized", False):
+        return False
+    if any("dynamic" in kind or kind == "longrope" for kind in rope_kinds(model)):
+        return False
+    body, prefixes = model.base_model, Prefixes(model.base_model)
+    try:
+        whole = body(input_ids=ids, use_cache=False)[0]
+        begun = prefixes.read(ids[:, :_PROBED])
+        layers = getattr(begun.cache, "layers", [])
+        if not layers or any(type(layer).__name__ not in _LAYERS for layer in layers):
+            return False
+        back = torch.arange(len(ids) - 1, -1, -1, device=ids.device)  # another order: each row keeps its own
+        rest = prefixes.go_on(begun, back, ids[back, _PROBED:])
+    except (RuntimeError, TypeError, AttributeError, ValueError, LookupError, NotImplementedError):
+        return False
+    scale = float(whole.abs().max()) + 1.0
+    apart = torch.cat([begun.hidden, rest[back]], dim=1)
+    return apart.shape == whole.shape and float((apart - whole).abs().max()) <= tolerance * scale

@@ -45,12 +45,10 @@ _SERVER = "server:"
 
 
 def open_instructed(source: str, settings: ModelSettings | None = None, *, cache: bool = True) -> Instructed:
-    """What follows instructions: a hub id, a folder, a `.gguf` file, `smollm2`, or `server:URL#MODEL`.
-
-    A server speaks OpenAI's chat completions, as vLLM, llama.cpp and Ollama do; the key is taken from
-    PRETRACE_API_KEY or OPENAI_API_KEY. Answers are kept on disk unless `cache` is False. Raises ModelError where there
-    is no such model, MissingPackageError for a server without the extra `servers`.
-    """
+    """What follows instructions: a hub id, a folder, a `.gguf` file, `smollm2`, or `server:URL#MODEL`. A server speaks
+    OpenAI's chat completions, as vLLM, llama.cpp and Ollama do; the key is taken from PRETRACE_API_KEY or
+    OPENAI_API_KEY. Answers are kept on disk unless `cache` is False. Raises ModelError where there is no such model,
+    MissingPackageError for a server without the extra `servers`."""
     if source.startswith(_SERVER):
         return open_server(source, cache=cache)
     return LocalInstructed(open_huggingface(source, settings or ModelSettings()), cache=cache)
@@ -65,7 +63,12 @@ class LocalInstructed:
         self.name = backend.name
         completer = Completer(backend, budget=budget)
         self._caches, self._budget = completer.caches, completer.budget
-        self._ends = _ends(backend)
+        # An answer ends at what the model's generation settings and its tokenizer call the end.
+        ends: set[int] = set()
+        settings = getattr(backend.model, "generation_config", None)
+        for named in (getattr(settings, "eos_token_id", None), backend.tokenizer.eos_token_id):
+            ends |= set(named if isinstance(named, list | tuple) else [] if named is None else [named])
+        self._ends = sorted(int(token) for token in ends if 0 <= int(token) < backend.vocabulary)
         self._closed = never_drawn(backend.tokens.rust, backend.vocabulary).to(backend.device)
         self._closed[self._ends] = False
         template = getattr(backend.tokenizer, "chat_template", None)
@@ -80,11 +83,9 @@ class LocalInstructed:
         self, instructions: Sequence[str], /, *, tokens: int, sampling: Sampling, seed: int
     ) -> list[Written]:
         """The answer to each instruction, of at most so many tokens, without white space at its ends, and whether it
-        ended before the limit of tokens or of what the model reads.
-
-        ExpressionError for a setting out of its range, ModelError where an instruction alone fills the model
-        or it gives logits that are no numbers. Only what is not on disk yet is written.
-        """
+        ended before the limit of tokens or of what the model reads. ExpressionError for a setting out of its range,
+        ModelError where an instruction alone fills the model or it gives logits that are no numbers. Only what is not
+        on disk yet is written."""
         how = Draw(tokens, sampling, seed)
         asked = list(dict.fromkeys(instructions))
         rows = [self._encoded(instruction) for instruction in asked]
@@ -100,8 +101,17 @@ class LocalInstructed:
 
     def _encoded(self, instruction: str) -> npt.NDArray[np.int64]:
         """The ids of one prompt: the template's own special tokens among them, or the start tokens in front."""
-        tokens = self.backend.tokens
-        ids = tokens.rust.encode(readable(self._prompt(instruction)), add_special_tokens=False).ids
+        tokens, prompt = self.backend.tokens, f"{instruction}\n\n"
+        if self._template:
+            asked = [{"role": "user", "content": instruction}]
+            try:
+                prompt = self.backend.tokenizer.apply_chat_template(
+                    asked, tokenize=False, add_generation_prompt=True
+                )
+            except (TemplateError, ValueError, TypeError) as error:
+                reason = " ".join(str(error).split())[:200]
+                raise ModelError(say("models.no_instruction", name=self.name, reason=reason)) from None
+        ids = tokens.rust.encode(readable(prompt), add_special_tokens=False).ids
         row = np.array(ids if self._template else [*tokens.prefix.tolist(), *ids], dtype=np.int64)
         if len(row) >= self.backend.max_tokens:
             raise ModelError(
@@ -109,19 +119,6 @@ class LocalInstructed:
                 f"({instruction[:30]!r}): give shorter ones, or another model."
             )
         return row
-
-    def _prompt(self, instruction: str) -> str:
-        if not self._template:
-            return f"{instruction}\n\n"
-        asked = [{"role": "user", "content": instruction}]
-        try:
-            made = self.backend.tokenizer.apply_chat_template(
-                asked, tokenize=False, add_generation_prompt=True
-            )
-        except (TemplateError, ValueError, TypeError) as error:
-            reason = " ".join(str(error).split())[:200]
-            raise ModelError(say("models.no_instruction", name=self.name, reason=reason)) from None
-        return str(made)
 
     def _written(self, texts: Sequence[str], ids: npt.NDArray[np.int64], how: Draw) -> list[Written]:
         base, rust = self.backend, self.backend.tokens.rust
@@ -138,15 +135,6 @@ class LocalInstructed:
         return made
 
 
-def _ends(backend: HuggingFace) -> list[int]:
-    """The ids an answer ends at: what the model's generation settings and its tokenizer call the end."""
-    found: set[int] = set()
-    settings = getattr(backend.model, "generation_config", None)
-    for named in (getattr(settings, "eos_token_id", None), backend.tokenizer.eos_token_id):
-        found |= set(named if isinstance(named, list | tuple) else [] if named is None else [named])
-    return sorted(int(token) for token in found if 0 <= int(token) < backend.vocabulary)
-
-
 _RETRIES = 4  # the client waits longer before each: about ten seconds together
 _UNLIMITED = Budget(1 << 62, 1 << 62)
 _CURES = Cures(
@@ -161,11 +149,9 @@ _CURES = Cures(
 def open_server(
     source: str, *, cache: bool = True, seconds: float = SECONDS, retries: int = _RETRIES
 ) -> ServerInstructed:
-    """The model of `server:http://host:port/v1#model-name`; nothing is asked yet.
-
-    ModelError for an address that is written otherwise, MissingPackageError without the extra `servers`. What a
-    server does not answer within `seconds` is asked again, `retries` times, and so is what it is too busy for.
-    """
+    """The model of `server:http://host:port/v1#model-name`; nothing is asked yet. ModelError for an address that is
+    written otherwise, MissingPackageError without the extra `servers`. What a server does not answer within `seconds`
+    is asked again, `retries` times, and so is what it is too busy for."""
     url, _, model = source.removeprefix(_SERVER).partition("#")
     if split_url(url) is None or not model:
         raise ModelError(say("models.server", source=source[:100]))
@@ -191,12 +177,10 @@ class ServerInstructed:
         self, instructions: Sequence[str], /, *, tokens: int, sampling: Sampling, seed: int
     ) -> list[Written]:
         """The answer to each instruction, of at most so many tokens, without white space at its ends, and whether it
-        ended before that limit; "" where it was filtered.
-
-        Seed and temperature are passed on; whether the same seed gives the same answer is up to the server.
-        ExpressionError for a setting out of its range; ModelError where the server cannot be reached, refuses,
-        speaks another language, or gave no text to any of the instructions. An answer is stored as it comes.
-        """
+        ended before that limit; "" where it was filtered. Seed and temperature are passed on; whether the same seed
+        gives the same answer is up to the server. ExpressionError for a setting out of its range; ModelError where the
+        server cannot be reached, refuses, speaks another language, or gave no text to any of the instructions. An
+        answer is stored as it comes."""
         if sampling.repetition_penalty != 1:
             raise ModelError(say("models.no_penalty", name=self.name, penalty=sampling.repetition_penalty))
         found = self._served.continued(instructions, [Draw(tokens, sampling, seed)], Silent())

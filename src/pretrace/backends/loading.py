@@ -13,8 +13,8 @@ import json
 import math
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stderr
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -85,7 +85,6 @@ def check_model(model: str) -> None:
             locate(model).weight_files(allow_pickle=False)
         else:
             refuse_bare_url(model)
-            _check_path(model)
             _from_hub(model, None, _BESIDE + _WEIGHTS, download=False)
 
 
@@ -106,9 +105,6 @@ def open_tokenizer(model: str, **settings: Any) -> Tokens:
         if file.stat().st_size <= _SMALL_GGUF:
             located = _unpacked(located, weights_hash([file], cache_folder() / "hashes"), chosen)
     return Tokens(load_tokenizer(located, chosen))
-
-
-# The files of a model, and their hash.
 
 
 _WEIGHTS = ["*.safetensors"]
@@ -166,15 +162,8 @@ def locate(
         raise ModelError(f"{model} is a file, not a model: pass a folder, a .gguf file or a hub id.")
     if model == "smollm2":
         return _packaged()
-    _check_path(model)
     patterns = _BESIDE + (_WEIGHTS if weights else []) + (_PICKLES if weights and allow_pickle else [])
     return Located(model, _from_hub(model, revision, patterns), revision=revision)
-
-
-def _check_path(model: str) -> None:
-    """ModelError for what can be nothing but a path, and is none."""
-    if model.startswith(("/", "./", "../", "~")):
-        raise ModelError(say("models.no_path", model=model[:200], suggest=suggest(model)))
 
 
 def count_parameters(model: str) -> int:
@@ -219,6 +208,8 @@ def _packaged() -> Located:
 
 def _from_hub(model: str, revision: str | None, patterns: list[str], *, download: bool = True) -> Path:
     """The folder of a hub id; an empty path where the hub would give it and nothing is to be downloaded."""
+    if model.startswith(("/", "./", "../", "~")):  # which can be nothing but a path, and is none
+        raise ModelError(say("models.no_path", model=model[:200], suggest=suggest(model)))
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
@@ -258,9 +249,6 @@ def _resolved(model: str, revision: str | None) -> tuple[str | None, str]:
         return revision, ""  # it answers; the download says what is wrong
     except (getattr(client, "TransportError", OSError), OSError) as error:
         return revision, f"it cannot be reached: {type(error).__name__}"
-
-
-# From files to weights and a tokenizer.
 
 
 _DTYPES = ("float32", "bfloat16", "float16")
@@ -306,11 +294,8 @@ def load(model: str, settings: ModelSettings, *, kind: Any = None, without: str 
     chosen = kind or _reader(located, settings)
     opened, unread = open_weights(chosen, located, files, settings, device, without=without)
     if unread and kind is None:
-        more = f" and {len(unread) - 1:,} more" if len(unread) > 1 else ""
-        warnings.warn(
-            say("models.unused_weights", label=located.label, unread=unread[0], more=more),
-            stacklevel=2,
-        )
+        facts = {"unread": unread[0], "more": f" and {len(unread) - 1:,} more" if len(unread) > 1 else ""}
+        warnings.warn(say("models.unused_weights", label=located.label, **facts), stacklevel=2)
     code = sorted(located.folder.glob("*.py")) if settings.trust_remote_code else []
     tokenizer, run = load_tokenizer(located, settings), weights_hash(code) if code else None
     return LoadedModel(opened, tokenizer, located.label, digest, unread, run)
@@ -350,18 +335,14 @@ def context_in(model: Any, ask: Callable[[], object]) -> int | None:
     """How many tokens an opened model can read: what its configuration says, and no more than its table of positions
     holds, None where neither bounds it. `ask` lets the model read something, which shows the tables that texts use."""
     limits = [found for found in (context_of(model.config),) if found]
-    tables = [
-        part
-        for name, part in model.named_modules()
-        if hasattr(part, "num_embeddings") and _POSITIONS.search(name)
-    ]
 
     def note(table: Any, *_: Any) -> None:
         # RoBERTa and its kin count positions from the one behind the padding's, OPT and BART from the third row.
         padding = getattr(table, "padding_idx", None)
         limits.append(table.num_embeddings - getattr(table, "offset", 0 if padding is None else padding + 1))
 
-    handles = [table.register_forward_hook(note) for table in tables]
+    named = [part for name, part in model.named_modules() if _POSITIONS.search(name)]
+    handles = [part.register_forward_hook(note) for part in named if hasattr(part, "num_embeddings")]
     try:
         ask()
     finally:
@@ -374,31 +355,19 @@ def turning_length(model: Any) -> int | None:
     """The number of tokens above which a model computes the positions of a whole batch in another way, by its longest
     text (`longrope`); None where there is none. What grows with the length (dynamic NTK) begins at the model's context,
     where texts are cut."""
-    kinds: set[str] = set()
-    for module in model.modules():
-        kind = getattr(module, "rope_type", None)
-        kinds |= set(kind.values()) if isinstance(kind, dict) else {str(kind)}
-    if "longrope" not in kinds:
+    if "longrope" not in rope_kinds(model):
         return None
-    config = model.config.get_text_config()
-    said = [getattr(config, "original_max_position_embeddings", None)]
-    for name in ("rope_parameters", "rope_scaling"):
-        rope = getattr(config, name, None) or {}
-        said += [
-            one.get("original_max_position_embeddings")
-            for one in (rope, *rope.values())
-            if isinstance(one, dict)
-        ]
+    config, field = model.config.get_text_config(), "original_max_position_embeddings"
+    said = [getattr(config, field, None)]
+    for rope in (getattr(config, name, None) or {} for name in ("rope_parameters", "rope_scaling")):
+        said += [one.get(field) for one in (rope, *rope.values()) if isinstance(one, dict)]
     return min((int(one) for one in said if one), default=context_of(config))
 
 
-def configuration_hash(config: Any, code: str | None = None) -> str:
-    """SHA-256 of a model's configuration, without what names it or its format, and of the code that came with it."""
-    known = {name: value for name, value in config.to_dict().items() if name not in _NAMING}
-    return hashlib.sha256(json.dumps([known, code], sort_keys=True, default=str).encode()).hexdigest()
-
-
-_NAMING = frozenset({"_name_or_path", "transformers_version", "architectures", "dtype", "torch_dtype"})
+def rope_kinds(model: Any) -> set[str]:
+    """The ways in which the parts of a model compute positions by rotation."""
+    found = [getattr(module, "rope_type", None) for module in model.modules()]
+    return {str(one) for kind in found for one in (kind.values() if isinstance(kind, dict) else [kind])}
 
 
 def load_tokenizer(located: Located, settings: ModelSettings) -> Any:
@@ -437,6 +406,7 @@ def open_weights(
     """The model of the class `kind` with all its weights out of the files, and the names there that it does not use;
     ModelError where one is missing, or has another shape there. Weights whose name begins with `without` may be."""
     import torch
+    from transformers import AutoConfig
 
     options: dict[str, Any] = {"dtype": dtype_of(settings.dtype, device), "output_loading_info": True}
     options["ignore_mismatched_sizes"] = True
@@ -444,18 +414,30 @@ def open_weights(
         options["device_map"] = settings.device_map
     if not settings.allow_pickle and not located.gguf:
         options["use_safetensors"] = True
-    state = unwrapped_state(files)
-    if state is not None:
-        from transformers import AutoConfig
-
+    if (state := unwrapped_state(files)) is not None:
         config = from_pretrained(AutoConfig, located, settings, {})
         if type(config) in getattr(kind, "_model_mapping", {}):  # the automatic one wants a folder
             kind = kind._model_mapping[type(config)]
             options |= {"config": config, "state_dict": state, "pretrained_model_name_or_path": None}
     try:
         model, told = from_pretrained(kind, located, settings, options)
-        unread = check_loaded(model, told, located.label, without=without)
-        return model if settings.device_map else model.to(device), unread
+        missing = {name for name in told["missing_keys"] if not (without and name.startswith(without))}
+        own = dict(model.named_parameters(remove_duplicate=False)) | dict(model.named_buffers())
+        read = {id(tensor) for name, tensor in own.items() if name not in missing}
+        missing = {
+            name for name in missing if id(own.get(name)) not in read
+        }  # a tied one whose other is there is not
+        if missing:
+            beside = f" and {len(missing) - 1:,} other weights" if len(missing) > 1 else ""
+            facts = {"label": located.label, "first": min(missing), "beside": beside}
+            raise ModelError(say("models.lacks_weight", **facts))
+        wrong = sorted(one if isinstance(one, str) else one[0] for one in told.get("mismatched_keys") or ())
+        if wrong:
+            raise ModelError(
+                f"{located.label} has the weight {wrong[0]} in another shape than its config.json says, "
+                f"{list(own[wrong[0]].shape)}: they belong to different models. Download both from one place."
+            )
+        return model if settings.device_map else model.to(device), tuple(sorted(told["unexpected_keys"]))
     except torch.OutOfMemoryError:
         raise ModelError(f"{located.label} does not fit on {device}; try --dtype bfloat16.") from None
 
@@ -584,27 +566,6 @@ _HEADER = 8  # bytes of a safetensors file that give the length of its header
 _BLOCK = 1 << 24
 
 
-def check_loaded(model: Any, told: Mapping[str, Any], label: str, *, without: str = "") -> tuple[str, ...]:
-    """Return the names in the files that the model has no use for, from transformers' `output_loading_info`;
-    ModelError where a weight is missing there (but those under `without`, and a tied one whose other is there), or
-    has another shape."""
-    missing = {name for name in told["missing_keys"] if not (without and name.startswith(without))}
-    own = dict(model.named_parameters(remove_duplicate=False)) | dict(model.named_buffers())
-    read = {id(tensor) for name, tensor in own.items() if name not in missing}
-    missing = {name for name in missing if id(own.get(name)) not in read}
-    if missing:
-        first, more = min(missing), len(missing) - 1
-        beside = f" and {more:,} other weights" if more else ""
-        raise ModelError(say("models.lacks_weight", label=label, first=first, beside=beside))
-    wrong = sorted(one if isinstance(one, str) else one[0] for one in told.get("mismatched_keys") or ())
-    if wrong:
-        raise ModelError(
-            f"{label} has the weight {wrong[0]} in another shape than its config.json says, "
-            f"{list(own[wrong[0]].shape)}: they belong to different models. Download both from one place."
-        )
-    return tuple(sorted(told["unexpected_keys"]))
-
-
 def unwrapped_state(files: Sequence[Path]) -> dict[str, Any] | None:
     """The tensors of safetensors files under the names of the model itself, where a wrapper of the training was saved
     with it; None where the names are the model's own."""
@@ -616,17 +577,9 @@ def unwrapped_state(files: Sequence[Path]) -> dict[str, Any] | None:
     try:
         if not any(_WRAPPERS.search(name) for path in files for name in read_header(path)[0]):
             return None
-        return {plain_name(name): tensor for path in files for name, tensor in load_file(path).items()}
+        return {_WRAPPERS.sub("", name): tensor for path in files for name, tensor in load_file(path).items()}
     except (OSError, ValueError, TypeError, LookupError, SafetensorError):
         return None  # opening it says what is wrong with the file
-
-
-def plain_name(name: str) -> str:
-    """The name of a weight without what wrappers of the training put into it."""
-    return _WRAPPERS.sub("", name)
-
-
-# What names weights: their tensors, however they are divided into files.
 
 
 def weights_hash(files: Sequence[Path], memory: Path | None = None) -> str:
@@ -641,24 +594,22 @@ def _remembered(path: Path, memory: Path | None) -> list[str]:
     real = path.resolve()
     if memory is None:
         return _hashes(real)
+
+    def seal(rows: Sequence[str]) -> str:
+        return hashlib.sha256("\n".join(rows).encode()).hexdigest()
+
     stat = real.stat()
     state = [str(real), stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns]
-    kept = memory / hashlib.sha256(json.dumps(state).encode()).hexdigest()[:32]
+    kept = memory / seal([json.dumps(state)])[:32]
     if kept.is_file():
         known = kept.read_text(encoding="utf-8", errors="replace").splitlines()
-        if known and known.pop() == _sealed(known):
+        if known and known.pop() == seal(known):
             return known
     rows = _hashes(real)
-    try:
+    with suppress(OSError, OutputError):  # only a convenience: the hashes are computed again next time
         kept.parent.mkdir(parents=True, exist_ok=True)
-        atomic_text(kept, "\n".join([*rows, _sealed(rows)]))
-    except (OSError, OutputError):
-        pass  # only a convenience: the hashes are computed again next time
+        atomic_text(kept, "\n".join([*rows, seal(rows)]))
     return rows
-
-
-def _sealed(rows: Sequence[str]) -> str:
-    return hashlib.sha256("\n".join(rows).encode()).hexdigest()
 
 
 def _hashes(path: Path) -> list[str]:
@@ -683,7 +634,7 @@ def _hashes(path: Path) -> list[str]:
             while left > 0 and (part := file.read(min(left, _BLOCK))):
                 digest.update(part)
                 left -= len(part)
-            rows.append(json.dumps([plain_name(name), kind, digest.hexdigest()]))
+            rows.append(json.dumps([_WRAPPERS.sub("", name), kind, digest.hexdigest()]))
     return rows
 
 

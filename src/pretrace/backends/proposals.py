@@ -31,7 +31,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -76,7 +75,7 @@ class Proposals:
     def _made(
         self, texts: Mapping[bytes, str], number: int, share: float, seed: int
     ) -> dict[bytes, Neighbors]:
-        label = f"share={share!r} seed={seed}"
+        label, sharing = f"share={share!r} seed={seed}", self.guesser.sharing
         with open_neighbors(self.kept_as) as store:
             stored = [some or () for some in store.get(list(texts), label)]
             known = dict(zip(texts, stored, strict=True))
@@ -87,36 +86,25 @@ class Proposals:
             # Planned over all the texts, whatever is stored: a run that was killed goes on with the same batches.
             for batch in self.guesser.pack(drafts):
                 some = [drafts[i] for i in batch if len(known[drafts[i].key]) < number]
-                if some:
-                    numbers = [range(len(known[draft.key]), number) for draft in some]
-                    made = self._more(some, numbers, share, seed)
-                    known |= {
-                        draft.key: known[draft.key] + new for draft, new in zip(some, made, strict=True)
-                    }
-                    keys = [draft.key for draft in some]
-                    store.put(keys, [known[key] for key in keys], label)
+                if not some:
+                    continue
+                firsts = [len(known[draft.key]) // sharing for draft in some]
+                positions = [
+                    [draft.positions(share, seed, n) for n in range(first, (number - 1) // sharing + 1)]
+                    for draft, first in zip(some, firsts, strict=True)
+                ]
+                candidates = self.guesser.guess(some, positions)
+                for i, draft in enumerate(some):
+                    for n in range(len(known[draft.key]), number):
+                        at = n // sharing - firsts[i]
+                        random = draft.draws("words", seed, n)
+                        new = self.guesser.vocabulary.neighbor(
+                            draft, positions[i][at], candidates[i][at], random
+                        )
+                        known[draft.key] += (new,)
+                keys = [draft.key for draft in some]
+                store.put(keys, [known[key] for key in keys], label)
         return known
-
-    def _more(
-        self, drafts: Sequence[Draft], numbers: Sequence[range], share: float, seed: int
-    ) -> list[Neighbors]:
-        """The neighbours of each text that have these numbers."""
-        sharing, vocabulary = self.guesser.sharing, self.guesser.vocabulary
-        sets = [range(one.start // sharing, (one.stop - 1) // sharing + 1) for one in numbers]
-        positions = [
-            [draft.positions(share=share, seed=seed, number=number) for number in some]
-            for draft, some in zip(drafts, sets, strict=True)
-        ]
-        candidates = self.guesser.guess(drafts, positions)
-        made = []
-        for i, draft in enumerate(drafts):
-            new = []
-            for number in numbers[i]:
-                at = number // sharing - sets[i].start
-                random = draft.draws("words", seed, number)
-                new.append(vocabulary.neighbor(draft, positions[i][at], candidates[i][at], random))
-            made.append(tuple(new))
-        return made
 
 
 def open_proposer(
@@ -192,7 +180,7 @@ class _Guesser:
         first: int,
         batches: Callable[[Sequence[int]], list[tuple[int, ...]]],
     ) -> None:
-        self.tokens, self.first, self._batches = tokens, first, batches
+        self.tokens, self.first, self.batches = tokens, first, batches
         self.vocabulary = Vocabulary(tokens.rust)
         self.ranking = Ranking(self.vocabulary, device, _TOP)
 
@@ -202,7 +190,7 @@ class _Guesser:
 
     def pack(self, drafts: Sequence[Draft], /) -> list[tuple[int, ...]]:
         """Batches of similar length within a token budget."""
-        return self._batches([len(draft.tokens) if len(draft.open) else 0 for draft in drafts])
+        return self.batches([len(draft.tokens) if len(draft.open) else 0 for draft in drafts])
 
 
 class CausalGuesser(_Guesser):
@@ -259,9 +247,8 @@ class MaskedGuesser(_Guesser):
         ten = torch.arange(1, 11, device=model.device)[None] % model.config.get_text_config().vocab_size
         context = context_in(model, lambda: model(input_ids=ten)) or 512
         limit = min(context, int(tokenizer.model_max_length)) - len(self.suffix)
-        self.budget = budget or usual_budget(model.device)
-        tokens = Tokens(tokenizer, max_tokens=limit, model=self.model)
-        super().__init__(tokens, model.device, 0, partial(pack, budget=self.budget))
+        batches = partial(pack, budget=budget or usual_budget(model.device))
+        super().__init__(Tokens(tokenizer, max_tokens=limit, model=model), model.device, 0, batches)
         dtype = str(model.dtype).removeprefix("torch.")
         named = ModelIdentity(name, weights, dtype, self.tokens.hash).named
         self.facts: Mapping[str, Any] = {"kind": "masked", "top": _TOP, **named}
@@ -274,28 +261,23 @@ class MaskedGuesser(_Guesser):
     ) -> list[list[WordCandidates]]:
         """A row for each set of masks, packed by the token budget."""
         asked = [(i, j) for i, sets in enumerate(positions) for j in range(len(sets))]
-        lengths = [len(drafts[i].tokens) for i, _ in asked]
-        found: list[list[Any]] = [[None] * len(sets) for sets in positions]
-        for batch in pack(lengths, self.budget):
+        made: list[list[Any]] = [[None] * len(sets) for sets in positions]
+        prefix, device = self.tokens.prefix, self.model.device
+        for batch in self.batches([len(drafts[i].tokens) for i, _ in asked]):
             some = [asked[k] for k in batch]
-            parts = self._pass([drafts[i] for i, _ in some], [positions[i][j] for i, j in some])
-            for (i, j), part in zip(some, parts, strict=True):
-                found[i][j] = part
-        return found
-
-    def _pass(self, drafts: Sequence[Draft], masks: Sequence[Longs]) -> list[WordCandidates]:
-        prefix = self.tokens.prefix
-        rows = [np.concatenate([prefix, draft.tokens, self.suffix]) for draft in drafts]
-        ids, attended = map(torch.from_numpy, padded(rows, self.pad))
-        row = torch.from_numpy(np.repeat(np.arange(len(masks)), [len(mask) for mask in masks]))
-        column = torch.from_numpy(np.concatenate(masks) + len(prefix))
-        own = ids[row, column]
-        ids[row, column] = self.mask
-        device = self.model.device
-        inputs = {"input_ids": ids.to(device), "attention_mask": attended.to(device)}
-        found = self.ranking(logits_at(self.model, inputs, row.to(device), column.to(device)), own)
-        ends = np.cumsum([len(mask) for mask in masks])
-        return [found.at(np.arange(end - len(mask), end)) for end, mask in zip(ends, masks, strict=True)]
+            masks = [positions[i][j] for i, j in some]
+            rows = [np.concatenate([prefix, drafts[i].tokens, self.suffix]) for i, _ in some]
+            ids, attended = map(torch.from_numpy, padded(rows, self.pad))
+            row = torch.from_numpy(np.repeat(np.arange(len(masks)), [len(mask) for mask in masks]))
+            column = torch.from_numpy(np.concatenate(masks) + len(prefix))
+            own = ids[row, column]
+            ids[row, column] = self.mask
+            inputs = {"input_ids": ids.to(device), "attention_mask": attended.to(device)}
+            found = self.ranking(logits_at(self.model, inputs, row.to(device), column.to(device)), own)
+            ends = np.cumsum([len(mask) for mask in masks])
+            for (i, j), end, mask in zip(some, ends, masks, strict=True):
+                made[i][j] = found.at(np.arange(end - len(mask), end))
+        return made
 
 
 _SLICE_BYTES = 64 << 20
@@ -306,48 +288,41 @@ def logits_at(
     model: Any, inputs: Mapping[str, Any], rows: torch.Tensor, columns: torch.Tensor
 ) -> Iterator[torch.Tensor]:
     """Float32 logits [some, vocabulary] of positions (rows[i], columns[i]), int64, in order, a slice at a time.
-    `inputs` are what the model's forward takes.
-
-    The body is run once. What comes after it works position by position, so the model is asked again with its body
-    stood in for by one that answers with the wanted positions alone: no family needs code of its own.
-    """
+    `inputs` are what the model's forward takes. The body is run once. What comes after it works position by position,
+    so the model is asked again with its body stood in for by one that answers with the wanted positions alone: no
+    family needs code of its own."""
 
     def one_row(row: int) -> dict[str, Any]:
         return {name: x[row : row + 1] if torch.is_tensor(x) else x for name, x in inputs.items()}
 
-    output = model.base_model(**inputs)
+    asked: list[bool] = []
+    answer: Any = None
+
+    def forward(*_: Any, **__: Any) -> Any:
+        asked.append(True)
+        return answer
+
+    body = model.base_model
+    output = body(**inputs)
     hidden = output[0][rows, columns]
     size = max(16, _SLICE_BYTES // (4 * model.config.get_text_config().vocab_size))
     for start in range(0, len(rows), size):
         part = hidden[start : start + size]
-        with _stood_in(model.base_model, type(output)(last_hidden_state=part[None])) as asked:
+        own = vars(body).get("forward")  # accelerate puts a forward of its own there
+        body.forward, answer = forward, type(output)(last_hidden_state=part[None])
+        try:
             logits = model(**one_row(0)).logits
+        finally:
+            if own is None:
+                del body.forward
+            else:
+                body.forward = own
         if not asked or logits.shape[:2] != (1, len(part)):
             # this family's forward goes past its own body: ask it for whole texts
             for row in rows.unique_consecutive().tolist():
                 yield model(**one_row(row)).logits[0][columns[rows == row]].float()
             return
         yield logits[0].float()
-
-
-@contextmanager
-def _stood_in(body: Any, answer: Any) -> Iterator[list[bool]]:
-    """While it lasts the body answers with this; the list says whether it was asked."""
-    asked: list[bool] = []
-
-    def forward(*_: Any, **__: Any) -> Any:
-        asked.append(True)
-        return answer
-
-    before = vars(body).get("forward")  # accelerate puts a forward of its own there
-    body.forward = forward
-    try:
-        yield asked
-    finally:
-        if before is None:
-            del body.forward
-        else:
-            body.forward = before
 
 
 Longs = npt.NDArray[np.int64]
@@ -367,7 +342,7 @@ class Draft:
     def text(self) -> str:
         return "".join(self.stretches)
 
-    def positions(self, *, share: float, seed: int, number: int) -> Longs:
+    def positions(self, share: float, seed: int, number: int) -> Longs:
         """The share of the open positions that draw `number` falls on, at least one, in rising order."""
         count = min(len(self.open), max(1, round(share * len(self.open))))
         chosen = self.draws("positions", seed, number).choice(self.open, count, replace=False)
@@ -406,7 +381,8 @@ class Vocabulary:
         added = rust.get_added_tokens_decoder()
         self.special = frozenset(i for i, token in added.items() if token.special)
         self.begins = np.array([piece[:1].isspace() for piece in self.pieces])
-        self.sound = np.array([_is_sound(piece) for piece in self.pieces])
+        words = [piece.strip() for piece in self.pieces]
+        self.sound = np.array([bool(one) and one.isprintable() and "\ufffd" not in one for one in words])
         self.sound[list(self.special)] = False
         normalizer = rust.normalizer
         self.lowers = normalizer is not None and normalizer.normalize_str("A") == "a"
@@ -449,13 +425,11 @@ class Vocabulary:
             if sums[row, -1] > 0:
                 ids = np.roll(candidates.ids[row], -drawn[row])
                 usable = np.roll(candidates.weights[row], -drawn[row]) > 0
-                stretches[position] = self._other(stretches[position], ids[usable].tolist())
+                own = stretches[position]
+                fitted = (self.fitted(token, own) for token in ids[usable].tolist())
+                # the first of the tokens that is not the same word by another id
+                stretches[position] = next((word for word in fitted if word != own), own)
         return "".join(stretches)
-
-    def _other(self, stretch: str, ids: Sequence[int]) -> str:
-        """The first of the tokens that is not the same word by another id."""
-        fitted = (self.fitted(token, stretch) for token in ids)
-        return next((word for word in fitted if word != stretch), stretch)
 
 
 class Ranking:
@@ -473,29 +447,18 @@ class Ranking:
         [some, vocabulary]; `own` int64 [positions] are the tokens that stand there."""
         ids, logits, at = [], [], 0
         for part in slices:
-            some = self._best(part, own[at : at + len(part)])
-            ids.append(some.indices.cpu())
-            logits.append(some.values.cpu())
+            size = min(part.shape[1], self.kinds.shape[1])  # a logits table is often larger
+            here = own[at : at + len(part)].to(part.device)
+            scores = part[:, :size].masked_fill(~self.kinds[self.begins[here].long(), :size], -torch.inf)
+            scores.scatter_(1, here[:, None].clamp(max=size - 1), -torch.inf)
+            best = scores.topk(min(self.top, size), dim=1)
+            if best.values.isnan().any():
+                raise ModelError(say("models.not_a_number"))
+            ids.append(best.indices.cpu())
+            logits.append(best.values.cpu())
             at += len(part)
         order = np.argsort(torch.cat(ids).numpy(), axis=1)
         rising = np.take_along_axis(torch.cat(logits).double().numpy(), order, 1)
         highest = rising.max(axis=1, keepdims=True)
         weights = np.exp(rising - np.where(np.isfinite(highest), highest, 0.0))
         return WordCandidates(np.take_along_axis(torch.cat(ids).numpy(), order, 1), weights)
-
-    def _best(self, logits: torch.Tensor, own: torch.Tensor) -> torch.return_types.topk:
-        size = min(
-            logits.shape[1], self.kinds.shape[1]
-        )  # a logits table is often larger than the tokenizer's
-        own = own.to(logits.device)
-        scores = logits[:, :size].masked_fill(~self.kinds[self.begins[own].long(), :size], -torch.inf)
-        scores.scatter_(1, own[:, None].clamp(max=size - 1), -torch.inf)
-        best = scores.topk(min(self.top, size), dim=1)
-        if best.values.isnan().any():
-            raise ModelError(say("models.not_a_number"))
-        return best
-
-
-def _is_sound(piece: str) -> bool:
-    word = piece.strip()
-    return bool(word) and word.isprintable() and "\ufffd" not in word

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import tomllib
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,16 +30,26 @@ _SLICE = 256  # texts encoded at once: an encoding takes about a hundred bytes a
 
 
 class Tokens:
-    """A fast tokenizer with its start rule and length limit settled. `start` is "tokenizer" (as it does by
-    itself), "always" (one start token: bos, else eos) or "never"; `max_tokens` counts all that is read. An end
-    token is never read: no text really ends there. ModelError where the `model` lacks embeddings of tokens that
-    texts are made of."""
+    """A fast tokenizer with its start rule and length limit settled. `start` is "tokenizer" (as it does by itself),
+    "always" (one start token: bos, else eos) or "never"; `max_tokens` counts all that is read. An end token is never
+    read: no text really ends there. ModelError where the `model` lacks embeddings of tokens that texts are made of."""
 
     def __init__(
         self, tokenizer: Any, *, start: str = "tokenizer", max_tokens: int | None = None, model: Any = None
     ) -> None:
-        self.rust = _plain_tokenizer(tokenizer)
-        self.hash = tokenizer_hash(self.rust)
+        backend = tokenizer if isinstance(tokenizer, tokenizers.Tokenizer) else None
+        backend = backend or getattr(tokenizer, "backend_tokenizer", None)
+        if backend is None:
+            kind = type(tokenizer).__name__
+            raise ModelError(
+                f"{kind} has no fast tokenizer; pretrace needs a tokenizer.json beside the weights."
+            )
+        plain = json.loads(backend.to_str())
+        plain["post_processor"] = plain["truncation"] = plain["padding"] = None
+        self.rust = tokenizers.Tokenizer.from_str(json.dumps(plain))
+        plain = json.loads(self.rust.to_str())  # of which this decides a text's token ids
+        deciding = {key: plain.get(key) for key in ("normalizer", "pre_tokenizer", "model", "added_tokens")}
+        self.hash = hashlib.sha256(json.dumps(deciding, sort_keys=True).encode()).hexdigest()
         with one_error(*_ENCODING):
             self.prefix = _prefix(tokenizer, start)
         self.start = start
@@ -45,8 +57,17 @@ class Tokens:
         self.max_tokens = max_tokens
         weight = getattr(model and model.get_input_embeddings(), "weight", None)
         self._rows = None if weight is None else int(weight.shape[0])
-        if self._rows is not None:
-            self._check_vocabulary(self._rows)
+        if (rows := self._rows) is not None:
+            # Ordinary tokens beyond the embeddings are refused; added ones may be there, since few texts contain them.
+            added = {token.content for token in self.rust.get_added_tokens_decoder().values()}
+            ordinary = self.rust.get_vocab(with_added_tokens=False)
+            beyond = [token for token, i in ordinary.items() if i >= rows and token not in added]
+            if beyond:
+                raise ModelError(
+                    say("models.other_tokenizer", rows=rows, number=len(beyond), first=beyond[0])
+                )
+            if self.prefix.max(initial=0) >= rows:
+                raise ModelError(say("models.start_beyond", rows=rows, number=self.prefix.max()))
         if max_tokens is not None and max_tokens < len(self.prefix) + 2:
             raise ModelError(f"--max-tokens must be at least {len(self.prefix) + 2}, found {max_tokens}.")
 
@@ -81,36 +102,6 @@ class Tokens:
             spans[:, 1] = ends
             spans[1:, 0] = ends[:-1]
         return spans
-
-    def _check_vocabulary(self, rows: int) -> None:
-        """Refuse ordinary tokens beyond the embeddings; added ones may be there, since few texts contain them."""
-        added = {token.content for token in self.rust.get_added_tokens_decoder().values()}
-        ordinary = self.rust.get_vocab(with_added_tokens=False)
-        beyond = [token for token, i in ordinary.items() if i >= rows and token not in added]
-        if beyond:
-            raise ModelError(say("models.other_tokenizer", rows=rows, number=len(beyond), first=beyond[0]))
-        if self.prefix.max(initial=0) >= rows:
-            raise ModelError(say("models.start_beyond", rows=rows, number=self.prefix.max()))
-
-
-def _plain_tokenizer(tokenizer: Any) -> tokenizers.Tokenizer:
-    """A copy of the Rust tokenizer inside a transformers tokenizer, without truncation, padding or template."""
-    backend = tokenizer if isinstance(tokenizer, tokenizers.Tokenizer) else None
-    backend = backend or getattr(tokenizer, "backend_tokenizer", None)
-    if backend is None:
-        raise ModelError(
-            f"{type(tokenizer).__name__} has no fast tokenizer; pretrace needs a tokenizer.json beside the weights."
-        )
-    parts = json.loads(backend.to_str())
-    parts["post_processor"] = parts["truncation"] = parts["padding"] = None
-    return tokenizers.Tokenizer.from_str(json.dumps(parts))
-
-
-def tokenizer_hash(tokenizer: tokenizers.Tokenizer) -> str:
-    """Hash of all that decides a text's token ids: vocabulary, merges, normaliser, pre-tokenizer, added tokens."""
-    parts = json.loads(tokenizer.to_str())
-    deciding = {key: parts.get(key) for key in ("normalizer", "pre_tokenizer", "model", "added_tokens")}
-    return hashlib.sha256(json.dumps(deciding, sort_keys=True).encode()).hexdigest()
 
 
 def _prefix(tokenizer: Any, start: str) -> Ints:
@@ -190,15 +181,22 @@ def read_file(folder: Path) -> tokenizers.Tokenizer | None:
 def follow_file(rust: tokenizers.Tokenizer | None, auto: Any, folder: Path) -> Any:
     """Return AutoTokenizer's tokenizer where it reads texts as that of the file does, and otherwise one that reads them
     as the file says. Without a file there is nothing to compare."""
-    reader = f"AutoTokenizer ({type(auto).__name__})"
+    auto.read_by = f"AutoTokenizer ({type(auto).__name__})"
     if rust is None:
-        return _name_reader(auto, reader)
+        return auto
     config = folder / "tokenizer_config.json"
     said = json.loads(config.read_text(encoding="utf-8")) if config.is_file() else {}
-    _set_start(rust, said.get("add_bos_token"), auto.bos_token)
+    wanted, start = said.get("add_bos_token"), auto.bos_token and rust.token_to_id(auto.bos_token)
+    if start is not None and isinstance(wanted, bool):
+        own = rust.encode("a").ids
+        if wanted and start not in own:
+            rust.post_processor = starting(str(auto.bos_token), start)
+        elif not wanted and own[:1] == [start]:
+            rust.post_processor = None
     if getattr(auto, "backend_tokenizer", None) is not None and _read_alike(auto, rust):
-        kept = folder / KEPT_READER
-        return _name_reader(auto, kept.read_text(encoding="utf-8") if kept.is_file() else reader)
+        if (kept := folder / KEPT_READER).is_file():
+            auto.read_by = kept.read_text(encoding="utf-8")
+        return auto
     named = {
         role: token
         for role, token in auto.special_tokens_map.items()
@@ -213,30 +211,13 @@ def reader_of(tokenizer: Any) -> str:
     return str(getattr(tokenizer, "read_by", type(tokenizer).__name__))
 
 
-def _name_reader(tokenizer: Any, reader: str) -> Any:
-    tokenizer.read_by = reader
-    return tokenizer
-
-
 def wrap(rust: tokenizers.Tokenizer, reader: str, **options: Any) -> Any:
     """Return a transformers tokenizer that reads texts by the Rust tokenizer; `options` name its special tokens."""
     from transformers import PreTrainedTokenizerFast
 
-    return _name_reader(
-        PreTrainedTokenizerFast(tokenizer_object=rust, clean_up_tokenization_spaces=False, **options), reader
-    )
-
-
-def _set_start(rust: tokenizers.Tokenizer, wanted: object, bos: str | None) -> None:
-    """Make the file's tokenizer put its start token in front or not, where tokenizer_config.json says so."""
-    start = None if bos is None else rust.token_to_id(bos)
-    if start is None or not isinstance(wanted, bool):
-        return
-    own = rust.encode("a").ids
-    if wanted and start not in own:
-        rust.post_processor = starting(str(bos), start)
-    elif not wanted and own[:1] == [start]:
-        rust.post_processor = None
+    made = PreTrainedTokenizerFast(tokenizer_object=rust, clean_up_tokenization_spaces=False, **options)
+    made.read_by = reader
+    return made
 
 
 def starting(token: str, number: int) -> processors.TemplateProcessing:
@@ -267,3 +248,126 @@ def own_specials(tokenizer: Any) -> tuple[list[int], list[int]]:
         if whole[at : at + len(without)] == without:
             return list(whole[:at]), list(whole[at + len(without) :])
     return [], []
+
+
+# Texts that begin alike: which of their tokens are read once for many of them, and which texts go together. Many
+# continuations of one beginning (orders of an item's options, texts that are read after one and the same text) cost far
+# less when the keys and values of the beginning are computed once. What is shared follows from the token ids of all
+# texts of a call, so that a run that was killed and starts again sees the same batches.
+
+LEAST = 8
+"""Tokens of a beginning that is worth a pass of its own, at least."""
+GAIN = 0.9
+"""What is left to compute, as a share of all tokens, where a beginning is shared, at most."""
+WIDTH = 4
+"""Times the token budget of a batch that the keys and values of its rows may take, beginnings included."""
+_NEAR = 0.8  # a beginning is cut to the shortest of its batch, and to no less than this part
+
+
+def behind(encoded: Sequence[Encoded], context: Encoded, most: int) -> list[Encoded]:
+    """The texts as they are read after another one: its tokens stand between the start tokens and theirs, are not
+    predicted, and all is cut to `most` tokens. ModelError where the context is cut or leaves no room for two tokens."""
+    prefix: Ints = np.concatenate([context.prefix, context.tokens])
+    room = most - len(prefix)
+    if context.cut or room < 2:
+        given = len(context.tokens) + context.cut
+        raise ModelError(say("models.long_context", given=given, most=most))
+    return [Encoded(prefix, e.tokens[:room], e.cut + max(0, len(e.tokens) - room)) for e in encoded]
+
+
+def alike(encoded: Sequence[Encoded]) -> list[Encoded]:
+    """The same texts, each with the number of tokens that it shares with others (`Encoded.shared`): of all ways to
+    divide them into sets with one beginning each, the one that leaves the fewest tokens to compute."""
+    made = list(encoded)
+    rows = [np.concatenate([e.prefix, e.tokens]) if len(e.prefix) else e.tokens for e in encoded]
+    heads = [row[:LEAST].tobytes() if len(row) > LEAST else b"" for row in rows]
+    often = Counter(heads)
+    order = [i for i, e in enumerate(encoded) if heads[i] and often[heads[i]] > 1 and e.predicted]
+    keys = {i: rows[i].astype(">i4").tobytes() for i in order}
+    order.sort(key=keys.__getitem__)
+    common = [0] * (len(order) + 1)
+    for at in range(1, len(order)):
+        one, other = rows[order[at - 1]], rows[order[at]]
+        if heads[order[at - 1]] == heads[order[at]]:
+            most = min(len(one), len(other))
+            differ = np.flatnonzero(one[:most] != other[:most])
+            both = min(int(differ[0]) if len(differ) else most, most - 1)  # fewer than either has
+            common[at] = both if both >= LEAST else 0
+    for found in _divided([len(rows[i]) for i in order], common) if any(common) else ():
+        for i in order[found.first : found.last]:
+            made[i] = replace(made[i], shared=found.depth)
+    return made
+
+
+@dataclass(slots=True)
+class _AlikeSet:
+    """Neighbours in sorted order, from `first` up to `last`, that begin with the same `depth` tokens, and how the
+    texts in it would be divided among smaller sets at least cost."""
+
+    depth: int
+    first: int
+    last: int
+    cost: float
+    parts: list[_AlikeSet]
+
+
+def _divided(lengths: Sequence[int], common: Sequence[int]) -> list[_AlikeSet]:
+    """The sets that cost least; `common[i]` tokens are shared by the texts i - 1 and i, 0 at both ends. Sets form a
+    tree, walked from the leaves to the root: one is taken whole where that costs less than the best of its parts."""
+    before = np.concatenate([[0], np.cumsum(lengths)])
+    open_sets: list[_AlikeSet] = [_AlikeSet(0, 0, 0, 0.0, [])]
+    for end in range(1, len(lengths) + 1):
+        first, cost, parts = end - 1, float(lengths[end - 1]), list[_AlikeSet]()
+        while open_sets[-1].depth > common[end]:
+            own = open_sets.pop()
+            own.cost += cost
+            own.parts += parts
+            first, cost, parts = own.first, own.cost, own.parts
+            whole = own.depth + float(before[end] - before[first]) - own.depth * (end - first)
+            if whole <= GAIN * cost:
+                cost, parts = whole, [_AlikeSet(own.depth, first, end, whole, [])]
+        if open_sets[-1].depth == common[end]:
+            open_sets[-1].cost += cost
+            open_sets[-1].parts += parts
+        else:
+            open_sets.append(_AlikeSet(common[end], first, end, cost, parts))
+    return open_sets[0].parts
+
+
+def pack_alike(encoded: Sequence[Encoded], budget: int) -> list[tuple[int, ...]]:
+    """Batches as `tokens.pack` makes them, with texts that share a beginning apart from the others. A set that
+    fits into a batch stays whole, others of about the same beginning beside it; one that does not fills batches of
+    its own."""
+    sets: dict[tuple[int, bytes], list[int]] = {}
+    rest = [0] * len(encoded)
+    for i, e in enumerate(encoded):
+        if e.predicted and e.shared:
+            row = np.concatenate([e.prefix, e.tokens])[: e.shared]
+            sets.setdefault((e.shared, row.tobytes()), []).append(i)
+        else:
+            rest[i] = e.length if e.predicted else 0
+    batches: list[tuple[int, ...]] = []
+    rows: list[int] = []
+    depths: list[int] = []
+
+    def fits(shared: int, found: Sequence[int]) -> bool:
+        every = [*rows, *found]
+        longest = max(encoded[i].length for i in every)
+        cost = len(every) * (longest - shared) + (len(depths) + 1) * shared
+        near = not depths or shared >= _NEAR * depths[0]
+        return near and cost <= budget and len(every) * longest <= WIDTH * budget
+
+    for (shared, _), found in sorted(sets.items(), key=lambda one: (-one[0][0], one[1][0])):
+        if rows and not fits(shared, found):
+            batches.append(tuple(rows))
+            rows, depths = [], []
+        if fits(shared, found):
+            rows += found
+            depths.append(shared)
+            continue
+        longest = max(encoded[i].length for i in found)
+        room = max(1, WIDTH * budget // longest)  # rows
+        for some in pack([encoded[i].length - shared for i in found], budget):
+            own = [found[i] for i in some]
+            batches += [tuple(own[start : start + room]) for start in range(0, len(own), room)]
+    return batches + ([tuple(rows)] if rows else []) + pack(rest, budget)

@@ -28,12 +28,10 @@ _LABELS: dict[str, bool | None] = {
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """How texts stand in their source: the columns to read, and what files and characters they are in.
-
-    None stands for the usual name: `text` or else `input` for the text (or a conversation called `messages` or
-    `conversations`), `label`, `id` and `group`, each read where it is present. A name that is given must be there; an
-    empty one leaves the column out. ExpressionError for a template that is none, and an unknown encoding.
-    """
+    """How texts stand in their source: the columns to read, and what files and characters they are in. None stands for
+    the usual name: `text` or else `input` for the text (or a conversation called `messages` or `conversations`),
+    `label`, `id` and `group`, each read where it is present. A name that is given must be there; an empty one leaves
+    the column out. ExpressionError for a template that is none, and an unknown encoding."""
 
     text: str | None = option(
         None,
@@ -95,14 +93,9 @@ class Columns:
                 ) from None
         if self.template is not None:
             require(
-                bool(self._template_columns()),
+                bool(self._named_texts(())),
                 '--template names columns in braces, as in "{question} {answer}"; write {{ and }} for braces.',
             )
-
-    @property
-    def text_alone(self) -> Columns:
-        """The same text column, and no other."""
-        return replace(self, label="", id="", group="", more=())
 
     @property
     def of_another(self) -> Columns:
@@ -160,8 +153,13 @@ class Columns:
         for name in names:
             if name not in fields:
                 raise ValueError(f"it has no column {name!r}")
-        if self.template is None:
-            return _joined([self._part(fields[name]) for name in names])
+        if (
+            self.template is None
+        ):  # as they stand where white space parts them already, else on lines of their own
+            made = ""
+            for part in filter(None, (self._part(fields[name]) for name in names)):
+                made += part if not made or made[-1].isspace() or part[0].isspace() else f"\n{part}"
+            return made
         # a shell passes a line end on as a backslash and an n
         template = self.template.replace("\\n", "\n").replace("\\t", "\t")
         return _Filled(self._part).vformat(template, (), fields)
@@ -182,22 +180,15 @@ class Columns:
         return value if isinstance(value, str) else cell_of(value)
 
     def _named_texts(self, found: Collection[str]) -> tuple[str, ...]:
-        if self.template is not None:
-            return self._template_columns()
-        if not self.text:
-            return ()
-        return (
-            (self.text,) if self.text in found else tuple(filter(None, map(str.strip, self.text.split(","))))
-        )
-
-    def _template_columns(self) -> tuple[str, ...]:
+        if self.template is None:
+            text = self.text or ""
+            parts = [text] if text in found else map(str.strip, text.split(","))
+            return tuple(filter(None, parts))
         try:
-            parts = [
-                name for _, name, _, _ in string.Formatter().parse(self.template or "") if name is not None
-            ]
+            names = [name for _, name, _, _ in string.Formatter().parse(self.template) if name is not None]
         except ValueError as error:
             raise ExpressionError(f"--template cannot be read: {error}.") from None
-        return tuple(dict.fromkeys(name.partition("[")[0] for name in parts))
+        return tuple(dict.fromkeys(name.partition("[")[0] for name in names))
 
     def others(self, found: Collection[str]) -> dict[str, Any]:
         """The names of the columns beside the text, the usual ones where none are given or one gives way."""
@@ -234,15 +225,6 @@ class _Filled(string.Formatter):
         return self._part(value), name
 
 
-def _joined(parts: Sequence[str]) -> str:
-    """Parts as one text: as they stand where white space parts them already, else on lines of their own."""
-    made = ""
-    for part in filter(None, parts):
-        apart = not made or made[-1].isspace() or part[0].isspace()
-        made += part if apart else f"\n{part}"
-    return made
-
-
 _ROLES = {"human": "user", "gpt": "assistant", "bot": "assistant", "model": "assistant"}
 
 
@@ -260,19 +242,15 @@ def messages_of(value: object) -> list[dict[str, str]] | None:
         if not (isinstance(value, list) and value and isinstance(value[0], Mapping)):
             return None
         if all(isinstance(one, Mapping) and {role, content} <= one.keys() for one in value):
-            return [
-                {"role": _ROLES.get(str(one[role]), str(one[role])), "content": _content(one[content])}
-                for one in value
-            ]
+            made = []
+            for said, message in ((one[content], one) for one in value):
+                if isinstance(said, list):  # the texts among its parts
+                    parts = (one.get("text") if isinstance(one, Mapping) else one for one in said)
+                    said = "\n".join(part for part in parts if isinstance(part, str) and part)
+                who = str(message[role])
+                made.append({"role": _ROLES.get(who, who), "content": cell_of(said)})
+            return made
     return None
-
-
-def _content(value: object) -> str:
-    """What a message says: a string, or the texts among its parts."""
-    if isinstance(value, list):
-        parts = (one.get("text") if isinstance(one, Mapping) else one for one in value)
-        return "\n".join(part for part in parts if isinstance(part, str) and part)
-    return "" if value is None else cell_of(value)
 
 
 def render_chat(messages: list[dict[str, str]], model: str) -> str:

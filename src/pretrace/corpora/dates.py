@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from calendar import monthrange
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from email.utils import parsedate_to_datetime
@@ -70,7 +71,16 @@ def days(value: object) -> Days | None:
     written = str(int(value)) if isinstance(value, float) else str(value).strip()
     if len(written) > 100:
         return None
-    return _seconds(written) or _zoned(written) or _written(written) or _either_order(written)
+    if _NUMBER.fullmatch(written):
+        number = float(written)
+        return _instant(datetime.fromtimestamp(number / 1000 if number >= 1e11 else number, UTC))
+    if _ZONED.fullmatch(
+        written
+    ):  # an instant with a zone, whose day in UTC may be another than the one written
+        for read in (datetime.fromisoformat, parsedate_to_datetime):
+            with suppress(ValueError, TypeError, IndexError):
+                return _instant(read(written))
+    return _written(written)
 
 
 def cutoff_day(value: str, name: str) -> date:
@@ -89,36 +99,18 @@ def _instant(value: datetime) -> Days:
     return Days(day, day)
 
 
-def _seconds(written: str) -> Days | None:
-    if not _NUMBER.fullmatch(written):
-        return None
-    number = float(written)
-    return _instant(datetime.fromtimestamp(number / 1000 if number >= 1e11 else number, UTC))
-
-
-def _zoned(written: str) -> Days | None:
-    """An instant with a zone, whose day in UTC may be another than the one written."""
-    if not _ZONED.fullmatch(written):
-        return None
-    for read in (datetime.fromisoformat, parsedate_to_datetime):
-        try:
-            return _instant(read(written))
-        except (ValueError, TypeError, IndexError):
-            continue
-    return None
-
-
 def _written(written: str) -> Days | None:
-    for form in _FORMS:
-        found = form.fullmatch(written)
-        if found is None:
-            continue
+    for found in filter(None, (form.fullmatch(written) for form in _FORMS)):
         parts = found.groupdict()
         year, month, day = int(parts["year"]), parts.get("month"), parts.get("day")
         named = month is not None and not month.isdigit()
         number = None if month is None else _MONTHS.index(month[:3].lower()) + 1 if named else int(month)
         return _span(year, number, None if day is None else int(day))
-    return None
+    if (either := _EITHER_ORDER.fullmatch(written)) is None:
+        return None
+    year, first, second = (int(either[name]) for name in ("year", "first", "second"))
+    read = [some for some in (_span(year, first, second), _span(year, second, first)) if some]
+    return Days(min(one.first for one in read), max(one.last for one in read)) if read else None
 
 
 def _span(year: int, month: int | None, day: int | None) -> Days | None:
@@ -130,12 +122,3 @@ def _span(year: int, month: int | None, day: int | None) -> Days | None:
         return Days(date(year, month, day), date(year, month, day))
     except ValueError:  # the 31st of June
         return None
-
-
-def _either_order(written: str) -> Days | None:
-    found = _EITHER_ORDER.fullmatch(written)
-    if found is None:
-        return None
-    year, first, second = (int(found[name]) for name in ("year", "first", "second"))
-    read = [some for some in (_span(year, first, second), _span(year, second, first)) if some]
-    return Days(min(one.first for one in read), max(one.last for one in read)) if read else None

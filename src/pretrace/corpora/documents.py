@@ -12,7 +12,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
@@ -20,9 +20,6 @@ from pretrace.corpora.packing import decode_text
 from pretrace.corpora.webpages import decode_page, read_html, read_xhtml
 from pretrace.errors import MissingPackageError, TextsError
 from pretrace.results.wording import say
-
-# The text of `.docx` and `.pdf` files, by python-docx and pypdf (extra `documents`), imported when used.
-
 
 _UNPACKED = 1 << 29
 """Most bytes that the parts of a `.docx` or `.epub` file may have unpacked."""
@@ -89,10 +86,16 @@ def _docx(raw: bytes, encoding: str | None) -> Document:
         with zipfile.ZipFile(io.BytesIO(raw)) as packed:
             _refuse_large(packed, "document")
         body = docx.Document(io.BytesIO(raw)).element.body
+        # Without text boxes in a paragraph. python-docx itself passes over inserted text and content controls.
         lines = [
-            _paragraph(one)
-            for one in body.iter(_PARAGRAPH)
-            if next(one.iterancestors(*_LEFT_OUT), None) is None
+            "".join(
+                _PIECES.get(one.tag) or one.text or ""
+                for one in paragraph.iter(f"{_WORD}t", *_PIECES)
+                if next(one.iterancestors(_PARAGRAPH, *_LEFT_OUT)) is paragraph
+                and one.getparent().tag == _RUN  # tab stops are called tab, too
+            )
+            for paragraph in body.iter(_PARAGRAPH)
+            if next(paragraph.iterancestors(*_LEFT_OUT), None) is None
         ]
         changed = next(body.iter(f"{_WORD}ins", f"{_WORD}del", f"{_WORD}moveTo"), None) is not None
     except (OpcError, LxmlError, *_DAMAGED) as error:
@@ -100,17 +103,6 @@ def _docx(raw: bytes, encoding: str | None) -> Document:
             f"the .docx file is damaged ({_reason(error)}): save it again in a word processor, or leave it out."
         ) from None
     return Document("\n".join(line for line in lines if line.strip()), (CHANGES,) if changed else ())
-
-
-def _paragraph(paragraph: Any) -> str:
-    """The text of a paragraph without those of text boxes in it. python-docx itself passes over inserted text and
-    content controls."""
-    pieces: list[str] = []
-    for one in paragraph.iter(f"{_WORD}t", *_PIECES):
-        around = next(one.iterancestors(_PARAGRAPH, *_LEFT_OUT))
-        if around is paragraph and one.getparent().tag == _RUN:  # tab stops are called tab, too
-            pieces.append(_PIECES.get(one.tag) or one.text or "")
-    return "".join(pieces)
 
 
 def _refuse_large(packed: zipfile.ZipFile, what: str) -> None:
@@ -143,25 +135,16 @@ _FENCES = {"---": ("---", "..."), "+++": ("+++",)}
 _KEY = re.compile(r"[\w\"'.-]+\s*[:=]|\[")
 
 
-def _plain(raw: bytes, encoding: str | None) -> Document:
-    return Document(decode_text(raw, "the file", encoding))
-
-
 def _markdown(raw: bytes, encoding: str | None) -> Document:
-    text = decode_text(raw, "the file", encoding)
-    body = _without_front_matter(text)
-    return Document(body, (FRONT_MATTER,) if body != text else ())
-
-
-def _without_front_matter(text: str) -> str:
     """The text below its front matter. A rule (---) on the first line is no front matter unless a key follows."""
+    text = decode_text(raw, "the file", encoding)
     first, *lines = text.splitlines(keepends=True) or [""]
     closing = _FENCES.get(first.rstrip(), ())
     head = next((line for line in lines if line.strip() and not line.startswith("#")), "")
     place = next((number for number, line in enumerate(lines) if line.rstrip() in closing), None)
     if place is None or not _KEY.match(head):
-        return text
-    return "".join(lines[place + 1 :]).lstrip("\r\n")
+        return Document(text)
+    return Document("".join(lines[place + 1 :]).lstrip("\r\n"), (FRONT_MATTER,))
 
 
 def _html(raw: bytes, encoding: str | None) -> Document:
@@ -229,7 +212,8 @@ def read_document(raw: bytes, ending: str, encoding: str | None = None) -> Docum
     """The text of a file of a kind. TextsError where it cannot be read, or holds none."""
     if not raw:
         raise TextsError("the file is empty: leave it out.")
-    document = DOCUMENTS.get(ending, _plain)(raw, encoding)
+    read = DOCUMENTS.get(ending)
+    document = read(raw, encoding) if read else Document(decode_text(raw, "the file", encoding))
     if not document.text.strip():
         raise TextsError("the file holds no text: leave it out.")
     return document

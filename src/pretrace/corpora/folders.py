@@ -198,15 +198,22 @@ def _table_rows(tables: Mapping[str, Path], reading: TextReading) -> Iterator[So
             yield row._replace(file=name)
 
 
-# Splits: by the names of files and folders, or as `datasets` saves them.
-
-
 def _of_split(tables: Mapping[str, Path], reading: TextReading) -> dict[str, Path]:
     """The tables of one split, where their names tell several. TextsError where none is chosen, and where a part is
     missing."""
     splits: dict[str, dict[str, Path]] = {}
     for name, path in tables.items():
-        splits.setdefault(_split_of(name), {})[name] = path
+        part = _PART.fullmatch(_stem(name))
+        words = re.split(r"[-_.]", (part[1] if part else _stem(name)).lower())
+        # by the name of the file, or of its folder
+        told = [one for one in words if part or len(words) == 1]
+        told += [
+            one
+            for one in reversed(Path(name.lower()).parent.parts)
+            if part or len(words) == 1 or one not in words
+        ]
+        split = next((one for one in told if one in _SPLITS), "")
+        splits.setdefault(split, {})[name] = path
     several = [name for name in splits if name]
     named = reading.columns.split is not None and not reading.columns.give_way
     chosen = splits[_chosen(several, reading)] if len(several) > 1 or named else tables
@@ -219,16 +226,6 @@ def _of_split(tables: Mapping[str, Path], reading: TextReading) -> dict[str, Pat
             facts = {"source": reading.source, "there": len(there), "number": number, "name": name}
             raise TextsError(say("texts.parts", **facts))
     return dict(chosen)
-
-
-def _split_of(name: str) -> str:
-    """The split that the name of a file or of its folder tells, "" where none does."""
-    part = _PART.fullmatch(_stem(name))
-    words = re.split(r"[-_.]", (part[1] if part else _stem(name)).lower())
-    for word in (*words, *reversed(Path(name.lower()).parent.parts)):
-        if word in _SPLITS and (part or len(words) == 1 or word not in words):
-            return word
-    return ""
 
 
 def _stem(name: str) -> str:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
 from pretrace.corpora.columns import distinct, kind_of, mended
 from pretrace.corpora.documents import DOCUMENTS, SOURCE, read_document, unreadable_explained
@@ -129,12 +129,11 @@ def looks_like_rows(head: bytes) -> bool:
 def sniffed_rows(stream: io.BufferedReader, reading: TextReading) -> Iterator[SourceRow]:
     """Rows of an unpacked stream without a name: of a table that its first bytes tell, JSON lines where its first full
     line is an object, else a text a line."""
-    kind = recognise_format("", stream.peek(HEAD)[:HEAD])
+    kind, source = recognise_format("", stream.peek(HEAD)[:HEAD]), reading.source
     if kind in (".parquet", ".arrow", ".pdf", ".epub", ".docx"):
-        yield from rows_in(stream, kind, reading.source, reading.source, reading)
+        yield from rows_in(stream, kind, source, source, reading)
         return
-    stream = as_utf8(stream, reading.source, reading.columns.encoding)
-    lines = _lines(stream, reading.source)
+    lines = _lines(as_utf8(stream, source, reading.columns.encoding), source)
     head: list[_Line] = []
     for line in lines:
         head.append(line)
@@ -142,7 +141,7 @@ def sniffed_rows(stream: io.BufferedReader, reading: TextReading) -> Iterator[So
             break
     every = itertools.chain(head, lines)
     is_json = head and _is_object(head[-1][1])
-    yield from _json_of(every, reading, reading.source) if is_json else _text_of(every, reading)
+    yield from _json_of(every, reading, source) if is_json else _text_of(every, reading)
 
 
 def _document_rows(
@@ -166,11 +165,6 @@ def _document_rows(
 
 _FAMILY = {".markdown": ".md", ".htm": ".html", ".xhtml": ".html"}
 """What counts as the same kind of file in the notes."""
-
-
-def _text_rows(stream: io.BufferedReader, reading: TextReading, source: str) -> Iterator[SourceRow]:
-    """A text a line; blank lines are skipped and counted."""
-    return _text_of(_lines(as_utf8(stream, source, reading.columns.encoding), source), reading)
 
 
 def _json_rows(
@@ -407,7 +401,20 @@ def _not_whole(source: str, kind: str, error: Exception) -> TextsError:
 
 
 def _rows_of_batch(batch: Any, names: Sequence[str], source: str) -> Iterator[SourceRow]:
-    cells = [_cells(batch.column(name), name, source) for name in names]
+    """The rows of a batch; strings that are not UTF-8 come back as bytes. TextsError for values that Python has not."""
+    import pyarrow
+
+    cells = []
+    for name in names:
+        array = batch.column(name)
+        try:
+            cells.append(array.to_pylist())
+        except UnicodeDecodeError:
+            cells.append(array.cast(pyarrow.binary()).to_pylist())
+        except (ValueError, OverflowError, LookupError) as error:
+            reason = " ".join(str(error).split()).rstrip(".")
+            facts = {"source": source, "name": name, "type": array.type, "reason": reason}
+            raise TextsError(say("texts.no_value", **facts)) from None
     for row in zip(*cells, strict=True):
         yield SourceRow(dict(zip(names, row, strict=True)))
 
@@ -440,7 +447,9 @@ FORMATS: dict[str, _Format] = {
     ".parquet": parquet_rows,
     ".arrow": _arrow_rows,
     ".feather": _arrow_rows,
-    ".txt": _text_rows,
+    ".txt": lambda stream, reading, source: _text_of(
+        _lines(as_utf8(stream, source, reading.columns.encoding), source), reading
+    ),
 }
 """Tables, and text a line. Files that are one text and feeds have dictionaries of their own: published benchmarks are
 never of those kinds, and a README beside them is not to be taken for one."""
@@ -460,14 +469,12 @@ def _lines(stream: io.BufferedReader, source: str) -> Iterator[_Line]:
             yield number, line.decode(), ""
         except UnicodeDecodeError:
             more = stream.peek(HEAD)  # more of it tells better how it is written
-            yield (
-                number,
-                "",
-                not_utf8(raw + more, f"{source}, line {number},", whole=not more and line == raw),
-            )
+            whole = not more and line == raw
+            yield number, "", not_utf8(raw + more, f"{source}, line {number},", whole=whole)
 
 
 def _text_of(lines: Iterator[_Line], reading: TextReading) -> Iterator[SourceRow]:
+    """A text a line; blank lines are skipped and counted."""
     for number, line, fault in lines:
         if fault:
             yield reading.fault(fault, number)
@@ -488,28 +495,17 @@ def _json_of(lines: Iterator[_Line], reading: TextReading, source: str) -> Itera
             item, end = _scan(line, 0)
         except (StopIteration, ValueError, RecursionError):
             end = -1
+        wrong = ""
         try:
             if end != len(line):  # white space around it, or not JSON
-                item = _parsed(line, source, number)
-        except TextsError as error:
-            yield reading.fault(str(error), number)
-            continue
-        if isinstance(item, dict):
-            yield SourceRow(item, number)
-        else:
-            yield reading.fault(f"{source}, line {number} is {kind_of(item)}{_NO_OBJECT}", number)
-
-
-def _parsed(content: str, source: str, line: int) -> object:
-    """A JSON value; control characters inside strings are let through, for they harm nobody."""
-    try:
-        return _decode(content)
-    except json.JSONDecodeError as error:
-        why = f"is not JSON: {error.msg}, at column {error.colno}"
-        raise TextsError(f"{source}, line {line} {why}; mend it or take it out.") from None
-    except (ValueError, RecursionError) as error:
-        why = f"is JSON that cannot be read ({error})"
-        raise TextsError(f"{source}, line {line} {why}: mend it or take it out.") from None
+                item = _decode(line)
+            if not isinstance(item, dict):
+                wrong = f"is {kind_of(item)}{_NO_OBJECT}"
+        except json.JSONDecodeError as error:
+            wrong = f"is not JSON: {error.msg}, at column {error.colno}; mend it or take it out."
+        except (ValueError, RecursionError) as error:
+            wrong = f"is JSON that cannot be read ({error}): mend it or take it out."
+        yield reading.fault(f"{source}, line {number} {wrong}", number) if wrong else SourceRow(item, number)
 
 
 def _is_object(line: str | bytes) -> bool:
@@ -517,19 +513,3 @@ def _is_object(line: str | bytes) -> bool:
         return isinstance(_decode(line if isinstance(line, str) else line.decode("utf-8-sig")), dict)
     except (ValueError, RecursionError):
         return False
-
-
-def _cells(column: object, name: str, source: str) -> list[object]:
-    """The cells of one batch of a column; strings that are not UTF-8 come back as bytes. TextsError for values that
-    Python has not."""
-    import pyarrow
-
-    array = cast("pyarrow.Array", column)
-    try:
-        return cast(list[object], array.to_pylist())
-    except UnicodeDecodeError:
-        return cast(list[object], array.cast(pyarrow.binary()).to_pylist())
-    except (ValueError, OverflowError, LookupError) as error:
-        reason = " ".join(str(error).split()).rstrip(".")
-        facts = {"source": source, "name": name, "type": array.type, "reason": reason}
-        raise TextsError(say("texts.no_value", **facts)) from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from pretrace.corpora.reading import counted, refuse_repeated_ids
@@ -18,29 +17,28 @@ MARGIN = 1.25
 
 def windows(corpus: Corpus, backend: Backend, max_tokens: int | None = None) -> Corpus:
     """The corpus with each text of more than `max_tokens` tokens (the model's limit unless given, start token included)
-    cut into consecutive windows that fit.
-
-    The windows of the text ID are ID#0, ID#1, …, with its label and, as their group, its document. Put together they
-    are the text again; none begins inside a character. A last window of fewer than two tokens or only white space is
-    evened out with the one before it; where that is no better it stays, and `notes` counts it. Raises ExpressionError
-    for `max_tokens` below 2, TextsError where a single character takes more tokens than allowed or a new id exists
-    already.
-    """
+    cut into consecutive windows that fit. The windows of the text ID are ID#0, ID#1, …, with its label and, as their
+    group, its document. Put together they are the text again; none begins inside a character. A last window of fewer
+    than two tokens or only white space is evened out with the one before it; where that is no better it stays, and
+    `notes` counts it. Raises ExpressionError for `max_tokens` below 2, TextsError where a single character takes more
+    tokens than allowed or a new id exists already."""
     limit = backend.max_tokens if max_tokens is None else min(max_tokens, backend.max_tokens)
     require(limit >= 2, f"windows need a max_tokens of at least 2, found {limit}.")
     texts: list[Text] = []
     cut = made = poor = 0
-    for text, encoded in _encoded(corpus, backend):
-        if _fits(encoded, limit):
-            texts.append(text)
-            continue
-        pieces = _Cutter(backend, limit, text).pieces()
-        texts += [
-            replace(text, id=f"{text.id}#{place}", text=piece, group=text.document)
-            for place, piece in enumerate(pieces)
-        ]
-        cut, made = cut + 1, made + len(pieces)
-        poor += sum(_poor(piece, backend) for piece in pieces)
+    for start in range(0, len(corpus), _ENCODED_TOGETHER):
+        some = corpus.texts[start : start + _ENCODED_TOGETHER]
+        for text, encoded in zip(some, backend.encode([text.text for text in some]), strict=True):
+            if _fits(encoded, limit):
+                texts.append(text)
+                continue
+            pieces = _Cutter(backend, limit, text).pieces()
+            texts += [
+                replace(text, id=f"{text.id}#{place}", text=piece, group=text.document)
+                for place, piece in enumerate(pieces)
+            ]
+            cut, made = cut + 1, made + len(pieces)
+            poor += sum(_poor(piece, backend) for piece in pieces)
     if not cut:
         return corpus
     refuse_repeated_ids([text.id for text in texts], f"{corpus.name} cut into windows")
@@ -66,15 +64,23 @@ class _Cutter:
         while rest < len(self.text.text):
             pieces.append(self.text.text[rest : rest + self._window(rest)])
             rest += len(pieces[-1])
-        if len(pieces) > 1 and _poor(pieces[-1], self.backend):
-            pieces[-2:] = self._evened(*pieces[-2:])
+        if len(pieces) > 1 and _poor(
+            pieces[-1], self.backend
+        ):  # two of about as many tokens each, if that is better
+            both = pieces[-2] + pieces[-1]
+            spans = self.backend.spans(both)
+            middle = len(spans) // 2
+            size = int(min(spans[middle - 1, 1], spans[middle, 0])) if middle else 0
+            halves = [both[:size], both[size:]]
+            if all(self._fits(half) and not _poor(half, self.backend) for half in halves):
+                pieces[-2:] = halves
         return pieces
 
     def _window(self, start: int) -> int:
         """Characters of the window that starts here."""
         while True:
             ahead = self.text.text[start : start + self.reach]
-            encoded = self._encode(ahead)
+            (encoded,) = self.backend.encode([ahead])
             if not _fits(encoded, self.limit):
                 break
             if start + len(ahead) == len(self.text.text):
@@ -94,39 +100,16 @@ class _Cutter:
             size = int(min(spans[count - 1, 1], spans[count, 0]))
             if 0 < size < tried:
                 tried = size
-                if _fits(self._encode(ahead[:size]), self.limit):
+                if self._fits(ahead[:size]):
                     return size
-        return self._by_halves(ahead[:tried])
-
-    def _by_halves(self, ahead: str) -> int:
-        """The same where no boundary of a token will do: inside what the tokenizer took for one token."""
-        size = len(ahead)
-        while not _fits(self._encode(ahead[:size]), self.limit):
-            if size == 1:
+        while not self._fits(ahead[:tried]):  # inside what the tokenizer took for one token
+            if tried == 1:
                 raise TextsError(say("texts.long_character", id=self.text.id, limit=self.limit))
-            size //= 2
-        return size
+            tried //= 2
+        return tried
 
-    def _evened(self, before: str, last: str) -> list[str]:
-        """Two windows of about as many tokens each, or the two as they were where that mends nothing."""
-        both = before + last
-        spans = self.backend.spans(both)
-        middle = len(spans) // 2
-        size = int(min(spans[middle - 1, 1], spans[middle, 0])) if middle else 0
-        halves = [both[:size], both[size:]]
-        better = all(
-            _fits(self._encode(half), self.limit) and not _poor(half, self.backend) for half in halves
-        )
-        return halves if better else [before, last]
-
-    def _encode(self, text: str) -> Encoded:
-        return self.backend.encode([text])[0]
-
-
-def _encoded(corpus: Corpus, backend: Backend) -> Iterator[tuple[Text, Encoded]]:
-    for start in range(0, len(corpus), _ENCODED_TOGETHER):
-        texts = corpus.texts[start : start + _ENCODED_TOGETHER]
-        yield from zip(texts, backend.encode([text.text for text in texts]), strict=True)
+    def _fits(self, text: str) -> bool:
+        return _fits(self.backend.encode([text])[0], self.limit)
 
 
 def _fits(encoded: Encoded, limit: int) -> bool:

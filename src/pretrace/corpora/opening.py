@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import difflib
+import importlib.util
 import io
 import itertools
 import os
 import re
 import shutil
+import socket
 import tempfile
+import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, TypeGuard, cast
+from urllib.parse import urlsplit
 
 import numpy as np
 
@@ -23,11 +27,10 @@ from pretrace.corpora.columns import USUAL, Columns, kind_of, mended, messages_o
 from pretrace.corpora.documents import DOCUMENTS, SOURCE, standard_input, unreadable_explained
 from pretrace.corpora.folders import folder_rows, matches
 from pretrace.corpora.formats import FORMATS, file_rows, sniffed_rows
-from pretrace.corpora.hub import open_table, table_rows
 from pretrace.corpora.packing import unpack_stream, without_packing
 from pretrace.corpora.reading import EveryColumn, SourceRow, TextReading, Unreadable, refuse_repeated_ids
 from pretrace.corpora.webpages import FEEDS
-from pretrace.errors import TextsError, suggest
+from pretrace.errors import MissingPackageError, TextsError, suggest
 from pretrace.registry import Registry, corpora
 from pretrace.results.wording import say
 from pretrace.settings import option
@@ -75,17 +78,13 @@ def corpus_of(texts: Corpus | Texts, name: str = GIVEN) -> Corpus:
 
 
 def open_corpus(source: Texts, columns: Columns = USUAL) -> Corpus:
-    """The corpus a source names, or the texts that are given.
-
-    `-` is standard input; `hub:NAME[:CONFIG][:SPLIT]` a data set of the Hugging Face hub; a path that exists a file or
-    folder; `stdlib` or `stdlib(min_chars=500)` a corpus that is built. A path that exists comes before a corpus of the
-    same name; write `stdlib()` for the corpus and `./-` for a file called `-`. A list, any iterable or a table of
-    pandas, polars, pyarrow or datasets holds strings, or rows by the rules of JSON lines: `[{"text": "…", "label": 1,
-    "id": "a", "group": "book 1"}]`.
-
-    Raises TextsError where there is no such source or an item is neither text nor row, ExpressionError where a
-    parameter of a built corpus is wrong.
-    """
+    """The corpus a source names, or the texts that are given. `-` is standard input; `hub:NAME[:CONFIG][:SPLIT]` a data
+    set of the Hugging Face hub; a path that exists a file or folder; `stdlib` or `stdlib(min_chars=500)` a corpus that
+    is built. A path that exists comes before a corpus of the same name; write `stdlib()` for the corpus and `./-` for a
+    file called `-`. A list, any iterable or a table of pandas, polars, pyarrow or datasets holds strings, or rows by
+    the rules of JSON lines: `[{"text": "…", "label": 1, "id": "a", "group": "book 1"}]`. Raises TextsError where there
+    is no such source or an item is neither text nor row, ExpressionError where a parameter of a built corpus is
+    wrong."""
     if isinstance(source, str | Path):
         if _names_corpus(source):
             return _built(source, columns)
@@ -163,8 +162,19 @@ def known_corpora() -> Registry[Corpus]:
 
 
 def _given(items: object) -> Iterator[SourceRow]:
-    """The rows of texts or rows that are given as Python objects."""
-    items = _rows_of_table(items)
+    """The rows of texts or rows that are given as Python objects; an empty cell of a table is None."""
+    table: Any = items
+    if hasattr(table, "columns"):  # the rows of datasets.Dataset come one at a time, as dicts
+        if hasattr(table, "to_pylist"):  # pyarrow
+            items = table.to_pylist()
+        elif hasattr(table, "to_dicts"):  # polars
+            items = table.to_dicts()
+        elif hasattr(table, "notna"):  # pandas, whose empty cells are NaN
+            items = table.astype(object).where(table.notna(), None).to_dict("records")
+        else:
+            raise TextsError(
+                f"{kind_of(items)} was given where texts were wanted: give its rows, as a list of dicts."
+            )
     if isinstance(items, set | frozenset):
         raise TextsError("a set was given, which has no order: give a list, such as sorted(texts).")
     if isinstance(items, Mapping | bytes) or not isinstance(items, Iterable):
@@ -178,21 +188,6 @@ def _given(items: object) -> Iterator[SourceRow]:
             )
         else:
             raise TextsError(say("texts.no_row", source=GIVEN, number=number, what=kind_of(item)))
-
-
-def _rows_of_table(items: Any) -> Any:
-    """The rows of a table of pandas, polars or pyarrow, an empty cell as None; anything else as it is."""
-    if not hasattr(items, "columns"):
-        return items  # the rows of datasets.Dataset come one at a time, as dicts
-    if hasattr(items, "to_pylist"):  # pyarrow
-        return items.to_pylist()
-    if hasattr(items, "to_dicts"):  # polars
-        return items.to_dicts()
-    if hasattr(items, "notna"):  # pandas, whose empty cells are NaN
-        return items.astype(object).where(items.notna(), None).to_dict("records")
-    raise TextsError(
-        f"{kind_of(items)} was given where texts were wanted: give its rows, as a list of dicts."
-    )
 
 
 def _built(source: str, columns: Columns) -> Corpus:
@@ -270,7 +265,7 @@ def stream_texts(path: str | Path, columns: Columns = USUAL) -> Iterator[str]:
     The formats and errors of `open_corpus`, raised when the row at fault is reached."""
     path = Path(path)
     _refuse_missing(path)
-    reading = TextReading(columns.text_alone, shown(path))
+    reading = TextReading(replace(columns, label="", id="", group="", more=()), shown(path))
     return reading.strings(rows_of(path, reading))
 
 
@@ -319,18 +314,13 @@ def _has_format(path: Path) -> bool:
     return Path(without_packing(path.name.lower())).suffix in (*FORMATS, *DOCUMENTS, *FEEDS)
 
 
-# Sources as streams: their texts read one at a time, as often as wanted, in memory that does not grow with them.
-#
-# Files and folders are opened anew for each reading. What can be read only once, standard input and pipes, is
-# copied to a temporary file (TMPDIR) first. Lists, built corpora and `.json` files are in memory as a whole.
-
-
 OnUnreadable = Callable[[Unreadable], object]
 
 
 class TextStream:
-    """The texts of one source, with `name`, `source` and `card` of its `Corpus`. With `skip_unreadable` a record that
-    cannot be read is left out, and `texts` tells of it."""
+    """The texts of one source, with `name`, `source` and `card` of its `Corpus`, read one at a time, as often as
+    wanted. What can be read only once, standard input and pipes, is copied to a temporary file (TMPDIR) first. With
+    `skip_unreadable` a record that cannot be read is left out, and `texts` tells of it."""
 
     def __init__(
         self,
@@ -390,28 +380,106 @@ def open_stream(source: str | Path, columns: Columns = USUAL, *, skip_unreadable
     if _names_corpus(source):
         return GivenStream(_built(source, columns))
     name, called, rows = resolve_source(source, columns)
-    if source == "-":
-        rows = _copied(standard_input())
-    elif called == shown(Path(source)) and Path(source).is_fifo():
-        with unreadable_explained(called), Path(source).open("rb") as pipe:
-            rows = _copied(pipe)
+    is_pipe = called == shown(Path(source)) and Path(source).is_fifo()
+    if source == "-" or is_pipe:  # what can be read only once: from a copy on disk that goes with the process
+        copy = tempfile.TemporaryFile()  # noqa: SIM115 - it is read until the stream itself goes
+        with unreadable_explained(called):
+            with Path(source).open("rb") if is_pipe else nullcontext(standard_input()) as stream:
+                shutil.copyfileobj(stream, copy, 1 << 20)
+            copy.flush()
+
+        def rows(reading: TextReading) -> Iterator[SourceRow]:
+            with os.fdopen(os.dup(copy.fileno()), "rb") as again:
+                again.seek(0)
+                yield from _stream_rows(again, reading)
+
     return TextStream(name, called, rows, columns=columns, skip_unreadable=skip_unreadable)
-
-
-def _copied(stream: BinaryIO) -> Rows:
-    """Rows of a stream that can be read only once, from a copy of it on disk that goes with the process."""
-    copy = tempfile.TemporaryFile()  # noqa: SIM115 - it is read until the stream itself goes
-    with unreadable_explained("standard input"):
-        shutil.copyfileobj(stream, copy, 1 << 20)
-    copy.flush()
-
-    def rows(reading: TextReading) -> Iterator[SourceRow]:
-        with os.fdopen(os.dup(copy.fileno()), "rb") as again:
-            again.seek(0)
-            yield from _stream_rows(again, reading)
-
-    return rows
 
 
 def _silent(unreadable: Unreadable) -> None:
     """Nothing: it was told of before."""
+
+
+# Data sets of the Hugging Face hub, through the package `datasets`. Run here: a data set folder (`hub:./folder`), wrong
+# configurations and splits, a broken file, offline mode, a hub out of reach. Not run: a download, a gated data set,
+# offline mode with a full cache.
+
+_SECONDS_TO_REACH = 3.0
+"""How long the hub's host may take to answer before its data sets are looked for in the cache alone."""
+
+
+def open_table(address: str, split: str | None = None) -> tuple[str, Any]:
+    """The full name, `NAME:CONFIG:SPLIT`, and the table of `datasets` of an address `NAME[:CONFIG][:SPLIT]`. Of two
+    parts the second is a configuration where there is one of that name, else a split; `NAME::SPLIT` and `split` name a
+    split, else the only one is taken. A folder of that path comes before the hub. Raises MissingPackageError without
+    `datasets`, TextsError where nothing of that name is to be had."""
+    if importlib.util.find_spec("datasets") is None:
+        raise MissingPackageError("datasets", "reading from the Hugging Face hub")
+    import datasets
+
+    name, *rest = address.split(":")
+    if not name or len(rest) > 2:
+        raise TextsError(f"'hub:{address}' is not a data set of the hub: write hub:NAME[:CONFIG][:SPLIT].")
+    config, named = [*rest, "", ""][:2]
+    if config and len(rest) == 1 and config not in _ask_hub(name, datasets.get_dataset_config_names, name):
+        config, named = "", config
+    if not (split := named or split):
+        splits: list[str] = _ask_hub(name, datasets.get_dataset_split_names, name, config or None)
+        where = f"hub:{name}:{config}"
+        if not splits:
+            raise TextsError(f"hub:{name} does not list its splits: name one, as in {where}:test.")
+        if len(splits) > 1:
+            said = ", ".join(splits)
+            raise TextsError(f"hub:{name} has the splits {said}: name one, as in {where}:{splits[0]}.")
+        (split,) = splits
+    table = _ask_hub(name, datasets.load_dataset, name, config or None, split=split)
+    return f"{name}:{config}:{split}", table
+
+
+def table_rows(table: Any, reading: TextReading) -> Iterator[SourceRow]:
+    """The rows of a table of `datasets`, by the rules of those of files; only the columns that `reading` picks are
+    read."""
+    names = reading.pick(table.column_names, reading.source)
+    for row in table.select_columns(list(names)):
+        yield SourceRow(row)
+
+
+def _ask_hub(name: str, ask: Callable[..., Any], *what: Any, **how: Any) -> Any:
+    """The answer of the hub, or a TextsError that says what to do where there is none."""
+    import datasets
+    from datasets.exceptions import DatasetsError
+    from huggingface_hub import constants
+    from huggingface_hub.errors import HfHubHTTPError
+
+    # The hub's client has had three HTTP libraries; its own error descends from the root of the one in use.
+    http = HfHubHTTPError.__bases__
+    failures = (OSError, ValueError, RuntimeError, DatasetsError, *http)
+    unreachable = _unreachable(name)
+    before = datasets.config.HF_HUB_OFFLINE, constants.HF_HUB_OFFLINE
+    if unreachable:  # `datasets` then takes what lies in its cache, or fails at once
+        datasets.config.HF_HUB_OFFLINE = constants.HF_HUB_OFFLINE = True
+    try:
+        return ask(*what, **how)
+    except failures as error:
+        cause = error.__cause__ or error
+        reason = unreachable or " ".join(str(cause).split()).rstrip(".") or type(cause).__name__
+        raise TextsError(say("texts.hub", name=name, reason=reason[:300])) from None
+    finally:
+        datasets.config.HF_HUB_OFFLINE, constants.HF_HUB_OFFLINE = before
+
+
+def _unreachable(name: str) -> str:
+    """Why the hub cannot be reached, "" where it can or a proxy may know the way. One short knock, since `datasets`
+    tries for about 20 seconds."""
+    from huggingface_hub import constants
+
+    is_proxied = urllib.request.getproxies().keys() - {"no"}  # NO_PROXY alone names none
+    if constants.HF_HUB_OFFLINE or Path(name).exists() or is_proxied:
+        return ""
+    address = urlsplit(constants.ENDPOINT)
+    port = address.port or (80 if address.scheme == "http" else 443)
+    try:
+        socket.create_connection((address.hostname or "", port), timeout=_SECONDS_TO_REACH).close()
+    except OSError as error:
+        return f"{address.hostname} cannot be reached ({error.strerror or error})"
+    return ""

@@ -167,8 +167,6 @@ def packer(packing: str, plain: IO[bytes]) -> IO[bytes]:
     return cast(IO[bytes], bz2.BZ2File(plain, "wb") if packing == "bz2" else lzma.LZMAFile(plain, "wb"))
 
 
-# Characters: UTF-8, what a byte order mark says, or what was named; nothing is replaced.
-
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
@@ -209,19 +207,18 @@ def as_utf8(stream: io.BufferedReader, source: str, named: str | None = None) ->
         elif _looks_like_utf16(head):
             raise TextsError(not_utf8(head, source))
         return stream
-    return io.BufferedReader(_MadeStream(stream, _encoded_anew(stream, encoding, source)), 1 << 20)
 
+    def encoded_anew() -> Iterator[bytes]:
+        decoder, some = codecs.getincrementaldecoder(encoding)(), b"-"
+        while some:
+            some = stream.read(_PIECE)
+            try:
+                made = decoder.decode(some, final=not some)
+            except UnicodeDecodeError as error:
+                raise TextsError(_not_in(encoding, source, error)) from None
+            yield made.encode("utf-8", "surrogatepass")
 
-def _encoded_anew(under: IO[bytes], encoding: str, source: str) -> Iterator[bytes]:
-    """The bytes of a stream of another encoding as UTF-8."""
-    decoder, some = codecs.getincrementaldecoder(encoding)(), b"-"
-    while some:
-        some = under.read(_PIECE)
-        try:
-            made = decoder.decode(some, final=not some)
-        except UnicodeDecodeError as error:
-            raise TextsError(_not_in(encoding, source, error)) from None
-        yield made.encode("utf-8", "surrogatepass")
+    return io.BufferedReader(_MadeStream(stream, encoded_anew()), 1 << 20)
 
 
 def decode_text(raw: bytes, source: str, named: str | None = None) -> str:

@@ -41,10 +41,8 @@ class Unreadable:
 
 class TextReading:
     """One pass over one source, which messages call `source`: what to read of it, and what had to be mended on the way.
-
     The formats yield rows and ask `pick` for the columns worth reading; `stream` and `strings` make texts of them. A
-    record that cannot be read is given to `unreadable` and left out; without it the first one is a TextsError.
-    """
+    record that cannot be read is given to `unreadable` and left out; without it the first one is a TextsError."""
 
     def __init__(
         self, columns: Columns, source: str, unreadable: Callable[[Unreadable], object] | None = None
@@ -103,9 +101,8 @@ class TextReading:
             unread = f", and {counted(self.unread, 'record')} that cannot be read" if self.unread else ""
             raise TextsError(f"{self.source} holds no texts{unread}: give a source with at least one.")
         if unseen:
-            raise TextsError(
-                f"{self.source} has no column {min(unseen)!r}; its first row has {listed(first or ())}."
-            )
+            has = f"its first row has {listed(first or ())}"
+            raise TextsError(f"{self.source} has no column {min(unseen)!r}; {has}.")
 
     def fault(self, reason: str, line: int | None) -> SourceRow:
         """The record that cannot be read, where such records are left out; a TextsError otherwise."""
@@ -177,27 +174,24 @@ class TextReading:
         kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(self.kinds.items()))
         text, named_texts = self.chosen[0] if self.chosen else None, self.columns.named_texts
         gave_way = self.columns.give_way and self.columns.text and text not in named_texts and not self.kinds
-        told: dict[str, object] = {
-            "kinds": len(self.kinds) > 1,
-            "gave_way": gave_way,
-            "surrogates": self._surrogates,
-            "blank": self.blank,
-            "left_out": self.left_out,
-            "unread": self.unread,
-            "unnamed": 0 < self._unnamed < self._taken,  # where all rows took it there simply are no ids
-        }
         facts = {
             **{"source": self.source, "kinds": kinds, "column": self.columns.text, "text": text},
             **{"surrogates": counted(self._surrogates, "text"), "blank": counted(self.blank, "blank line")},
             **{"files": counted(len(self.left_out), "file"), "left_out": named(self.left_out)},
             **{"unread": counted(self.unread, "record"), "unnamed": counted(self._unnamed, "row")},
         }
-        notes = [say(f"texts.notes.{name}", **facts) for name, is_so in told.items() if is_so]
-        remarks = [
-            f"{counted(number, 'text')}: {remark}." for remark, number in self.remarks.items() if number
-        ]
-        at = len([name for name in ("kinds", "gave_way") if told[name]])
-        return (*self.said, *notes[:at], *remarks, *notes[at:])
+
+        def told(**so: object) -> list[str]:
+            return [say(f"texts.notes.{name}", **facts) for name, is_so in so.items() if is_so]
+
+        return (
+            *self.said,
+            *told(kinds=len(self.kinds) > 1, gave_way=gave_way),
+            *(f"{counted(number, 'text')}: {remark}." for remark, number in self.remarks.items() if number),
+            *told(surrogates=self._surrogates, blank=self.blank, left_out=self.left_out, unread=self.unread),
+            # where all rows took their number there simply are no ids
+            *told(unnamed=0 < self._unnamed < self._taken),
+        )
 
 
 class EveryColumn(TextReading):

@@ -76,18 +76,13 @@ def _all_docstrings(folder: Path) -> tuple[tuple[tuple[str, str, str], ...], int
             continue
         parts = path.with_suffix("").parts
         module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        made += [(module, name, docstring) for name, docstring in _docstrings(tree)]
+        seen: Counter[str] = Counter()
+        for name, node in _documented(tree, ""):
+            if (docstring := ast.get_docstring(node)) is not None:
+                seen[name] += 1
+                again = "" if seen[name] == 1 else f"~{seen[name]}"  # the second to have this name is NAME~2
+                made.append((module, name + again, mended(docstring)[0]))
     return tuple(made), unread
-
-
-def _docstrings(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """Qualified name and cleaned docstring of all that has one, in order; a name defined again gets `~2`, `~3`, …"""
-    seen: Counter[str] = Counter()
-    for name, node in _documented(tree, ""):
-        docstring = ast.get_docstring(node)
-        if docstring is not None:
-            seen[name] += 1
-            yield name if seen[name] == 1 else f"{name}~{seen[name]}", mended(docstring)[0]
 
 
 def _documented(node: ast.AST, prefix: str) -> Iterator[tuple[str, _Documented]]:

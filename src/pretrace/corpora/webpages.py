@@ -6,6 +6,7 @@ import html
 import re
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import accumulate
 from typing import IO
 from xml.etree import ElementTree
 from xml.parsers import expat
@@ -26,7 +27,7 @@ _HIDDEN = frozenset((
     "head", "title", "script", "style", "noscript", "template", "nav", "aside", "button", "select", "svg", "iframe",
     "object", "audio", "video", "canvas", "dialog",
 ))  # fmt: skip
-_PAGE_ALONE = frozenset(("header", "footer"))
+_HIDDEN_OUTSIDE = _HIDDEN | {"header", "footer"}
 """Left out where they are the page's; within an article they hold its title and its date."""
 _INLINE = frozenset((
     "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "del", "dfn", "em", "font", "i", "img",
@@ -46,7 +47,8 @@ _LATIN = frozenset(("iso-8859-1", "latin-1", "latin1", "us-ascii", "ascii"))
 def read_html(html: str) -> str:
     """The text of a page or a piece of one, with the white space of a browser: each block begins a line; in `pre` it
     stays. TextsError for tags that are nested deeper than any page has them."""
-    if _depth(html) > DEEPEST:
+    steps = (-1 if one[1] else 1 for one in _TAG.finditer(html) if one[2].lower() not in _NOT_NESTED)
+    if max(accumulate(steps, lambda depth, step: max(0, depth + step), initial=0)) > DEEPEST:
         raise TextsError(f"more than {DEEPEST:,} HTML tags stand open within each other: this is no page.")
     tree = LexborHTMLParser(mended(html)[0])  # kept by name: nodes do not keep it in every version
     done: list[str] = []
@@ -104,16 +106,6 @@ def decode_page(raw: bytes, named: str | None = None) -> str:
     return decode_text(raw, "the file", named)
 
 
-def _depth(html: str) -> int:
-    """The most tags that are open within each other, of those that no other closes."""
-    deepest = depth = 0
-    for found in _TAG.finditer(html):
-        if found[2].lower() not in _NOT_NESTED:
-            depth = max(0, depth + (-1 if found[1] else 1))
-            deepest = max(deepest, depth)
-    return deepest
-
-
 def _walked(root: LexborNode) -> Iterator[tuple[LexborNode, bool]]:
     """The nodes below one in the order of the page, an element a second time (True) at its end, without hidden ones. No
     recursion: pages nest deeply."""
@@ -126,22 +118,15 @@ def _walked(root: LexborNode) -> Iterator[tuple[LexborNode, bool]]:
             yield node, True
         elif node.tag == "-text":
             yield node, False
-        elif not _hidden(node, articles > 0):
+        elif node.tag not in (_HIDDEN if articles else _HIDDEN_OUTSIDE) and "hidden" not in (
+            node.attributes or {}
+        ):
             yield node, False
             articles += node.tag in ("article", "main")
             stack.append(node)
             node = node.first_child
             continue
         node = node.next
-
-
-def _hidden(node: LexborNode, in_article: bool) -> bool:
-    if node.tag in _HIDDEN or (node.tag in _PAGE_ALONE and not in_article):
-        return True
-    return "hidden" in (node.attributes or {})
-
-
-# Feeds saved as files: each entry of an RSS or Atom feed is a text. A sitemap holds none, and is refused.
 
 
 FEEDS = (".xml", ".rss", ".atom")
@@ -168,7 +153,8 @@ def feed_rows(stream: IO[bytes], reading: TextReading, source: str) -> Iterator[
         raise TextsError(say("texts.no_feed", source=source, root=kind))
     name = "entry" if kind == "feed" else "item"
     for number, entry in enumerate(one for one in root.iter() if _local(one) == name):
-        fields, whole = _atom(entry) if name == "entry" else _rss(entry)
+        cells, whole = _atom(entry) if name == "entry" else _rss(entry)
+        fields = dict(zip(("text", "id", "date", "title", "author", "link"), cells, strict=True))
         if not fields["text"].strip():
             yield reading.fault(
                 f"{source}: entry {number} ({fields['title'][:60] or fields['id'] or 'no title'}) has neither "
@@ -208,8 +194,8 @@ def _parsed(raw: bytes, source: str) -> ElementTree.Element:
         raise TextsError(f"{source} is not XML that can be read: {error}; save the feed again.") from None
 
 
-def _rss(item: ElementTree.Element) -> tuple[dict[str, str], bool]:
-    """The columns of an item, and whether its text is its content and no description."""
+def _rss(item: ElementTree.Element) -> tuple[tuple[str, ...], bool]:
+    """The cells of an item, and whether its text is its content and no description."""
     content = item.findtext(_CONTENT) or ""
     about = item.get("{http://www.w3.org/1999/02/22-rdf-syntax-ns#}about", "")
     link, whole = _find(item, "link") or about, bool(content.strip())
@@ -217,40 +203,32 @@ def _rss(item: ElementTree.Element) -> tuple[dict[str, str], bool]:
     day = _day(_find(item, "pubDate") or item.findtext(f"{_DUBLIN}date") or "")
     author = item.findtext(f"{_DUBLIN}creator") or _find(item, "author")
     title = _without_markup(_find(item, "title"))
-    return _columns(text, _find(item, "guid") or link, day, title, author, link), whole
+    return (text, _find(item, "guid") or link, day, title, author, link), whole
 
 
-def _atom(entry: ElementTree.Element) -> tuple[dict[str, str], bool]:
-    """The columns of an entry, and whether its text is its content and no summary."""
+def _atom(entry: ElementTree.Element) -> tuple[tuple[str, ...], bool]:
+    """The cells of an entry, and whether its text is its content and no summary."""
 
     def part(name: str) -> str:
-        return next((_construct(one) for one in entry if _local(one) == name), "")
+        """What Atom calls a text construct: text, escaped HTML, or elements of XHTML."""
+        element = next((one for one in entry if _local(one) == name), None)
+        if element is None:
+            return ""
+        kind, written = element.get("type", "text").lower(), element.text or ""
+        if kind == "xhtml" or len(element):
+            for one in element.iter():
+                one.tag = _local(one)  # or each would be written with its namespace
+            inner = (ElementTree.tostring(one, encoding="unicode", method="html") for one in element)
+            return read_html(written + "".join(inner))
+        return read_html(written) if kind in ("html", "text/html") else written.strip()
 
     content = part("content")
     links = {one.get("rel", "alternate"): one.get("href", "") for one in entry if _local(one) == "link"}
     author = next((_find(one, "name") for one in entry if _local(one) == "author"), "")
     link, whole = links.get("alternate", ""), bool(content.strip())
-    text, day = (
-        content if whole else part("summary"),
-        _day(_find(entry, "published") or _find(entry, "updated")),
-    )
-    return _columns(text, _find(entry, "id") or link, day, part("title"), author, link), whole
-
-
-def _columns(*cells: str) -> dict[str, str]:
-    return dict(zip(("text", "id", "date", "title", "author", "link"), cells, strict=True))
-
-
-def _construct(element: ElementTree.Element) -> str:
-    """The text of what Atom calls a text construct: text, escaped HTML, or elements of XHTML."""
-    kind = element.get("type", "text").lower()
-    if kind == "xhtml" or len(element):
-        for one in element.iter():
-            one.tag = _local(one)  # or each would be written with its namespace
-        inner = (ElementTree.tostring(one, encoding="unicode", method="html") for one in element)
-        return read_html((element.text or "") + "".join(inner))
-    written = element.text or ""
-    return read_html(written) if kind in ("html", "text/html") else written.strip()
+    text = content if whole else part("summary")
+    day = _day(_find(entry, "published") or _find(entry, "updated"))
+    return (text, _find(entry, "id") or link, day, part("title"), author, link), whole
 
 
 def _without_markup(written: str) -> str:

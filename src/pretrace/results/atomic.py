@@ -15,7 +15,7 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pretrace.errors import OutputError, PretraceError
@@ -28,12 +28,10 @@ _under_way: set[str] = set()
 
 
 def write_atomically(path: Path, write: Callable[[Path], object], output: OutputFile = OWN) -> None:
-    """Let `write` fill a file beside `path` (same suffix) and rename it to `path` when it is complete.
-
-    Missing folders are made. A file that is there is replaced where it is an earlier one of the same kind of `output`,
-    never with `NEW`; without one the place is pretrace's own. On failure nothing has changed; an OSError becomes an
-    OutputError.
-    """
+    """Let `write` fill a file beside `path` (same suffix) and rename it to `path` when it is complete. Missing folders
+    are made. A file that is there is replaced where it is an earlier one of the same kind of `output`, never with
+    `NEW`; without one the place is pretrace's own. On failure nothing has changed; an OSError becomes an
+    OutputError."""
     with explained(path):
         place = _resolved(path)
         check_file(place, output)
@@ -81,29 +79,27 @@ def atomic_text(path: Path, text: str, output: OutputFile = OWN) -> None:
 
 @contextmanager
 def new_folder(path: Path, output: FolderKind | None = None) -> Iterator[Path]:
-    """A folder to fill, which takes the place of `path` when the block ends well.
-
-    An empty folder at `path` is replaced, and with `output` an earlier result of the same kind; of two writers the
-    last one wins whole. On failure nothing is left behind and `path` is as it was. Raises OutputError where `path`
-    holds anything else, and in place of an OSError.
-    """
+    """A folder to fill, which takes the place of `path` when the block ends well. An empty folder at `path` is
+    replaced, and with `output` an earlier result of the same kind; of two writers the last one wins whole. On failure
+    nothing is left behind and `path` is as it was. Raises OutputError where `path` holds anything else, and in place of
+    an OSError."""
     with explained(path):
         place = _resolved(path)
         check_replaceable(place, output)
         with _parents(place), _beside(place) as partial:
             partial.mkdir()
             yield partial
-            _flush_folder(partial)
+            for root, _, files in os.walk(partial):
+                for name in (*files, ""):
+                    _flush(Path(root, name))
             _install(partial, place, output)
             _flush(place.parent)
 
 
 def check_writable(path: Path, output: FolderKind | OutputFile | None = None) -> None:
     """Raise OutputError if a folder or file of this kind could not be written at `path`; without a kind, a folder that
-    takes the place of nothing.
-
-    To be called before the work starts; leaves nothing behind, not even missing parent folders.
-    """
+    takes the place of nothing. To be called before the work starts; leaves nothing behind, not even missing parent
+    folders."""
     with explained(path):
         place = _resolved(path)
         if isinstance(output, OutputFile):
@@ -118,34 +114,23 @@ def check_writable(path: Path, output: FolderKind | OutputFile | None = None) ->
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Turns an error of the operating system in the block into an OutputError that names `path` and the cure."""
-    with ExitStack() as stack:
-        stack.push(lambda kind, error, at: _explain(path, error))
+    """Turns an error of the operating system in the block, or one that a library of another language has wrapped, into
+    an OutputError that names `path` and the cure."""
+    try:
         yield
-
-
-def _explain(path: Path, error: BaseException | None) -> None:
-    system = _system_error(error)
-    if system is None:
-        return
-    if system.errno in (errno.ENOSPC, errno.EDQUOT):
-        raise OutputError(
-            f"{path} cannot be written: the disk is full; free some space or choose another place."
-        ) from error
-    reason = system.strerror or str(system)
-    raise OutputError(
-        f"{path} cannot be written: {reason}; choose a place where files can be made."
-    ) from error
-
-
-def _system_error(error: BaseException | None) -> OSError | None:
-    """The error itself, or the one that a library of another language has wrapped."""
-    if error is None or isinstance(error, OSError | PretraceError):
-        return error if isinstance(error, OSError) else None
-    if isinstance(error, RuntimeError) and isinstance(error.__context__, OSError):  # torch.save
-        return error.__context__
-    found = re.search(r"\(os error (\d+)\)", str(error))  # safetensors and tokenizers, which are Rust
-    return OSError(int(found[1]), os.strerror(int(found[1]))) if found else None
+    except PretraceError:
+        raise
+    except BaseException as error:
+        system = error.__context__ if isinstance(error, RuntimeError) else error  # torch.save wraps it
+        found = re.search(r"\(os error (\d+)\)", str(error))  # safetensors and tokenizers, which are Rust
+        if found and not isinstance(system, OSError):
+            system = OSError(int(found[1]), os.strerror(int(found[1])))
+        if not isinstance(system, OSError):
+            raise
+        what, cure = system.strerror or str(system), "choose a place where files can be made"
+        if system.errno in (errno.ENOSPC, errno.EDQUOT):
+            what, cure = "the disk is full", "free some space or choose another place"
+        raise OutputError(f"{path} cannot be written: {what}; {cure}.") from error
 
 
 def _resolved(path: Path) -> Path:
@@ -241,57 +226,37 @@ def _install(partial: Path, place: Path, output: FolderKind | None) -> None:
             if error.errno not in occupied and not os.path.lexists(place):
                 raise
         check_replaceable(place, output)
+        old = _name(place, "old")
+        _under_way.add(old.name)
         try:
-            with _moved_aside(place):
+            place.rename(old)
+            try:
                 partial.rename(place)
-                return
+            except BaseException:
+                try:
+                    old.rename(place)
+                except OSError:
+                    if place.exists():  # another writer's run, which stays; else old is all there is
+                        _delete(old)
+                raise
+            _delete(old)
+            return
         except OSError as error:
             # Another writer was quicker, and either took the earlier run away or put its own there.
             if error.errno not in (*occupied, errno.ENOENT) or not partial.is_dir():
                 raise
-
-
-@contextmanager
-def _moved_aside(place: Path) -> Iterator[None]:
-    """The folder at `place` out of the way: deleted when the block ends well, put back otherwise."""
-    old = _name(place, "old")
-    _under_way.add(old.name)
-    try:
-        place.rename(old)
-        try:
-            yield
-        except BaseException:
-            try:
-                old.rename(place)
-            except OSError:
-                if place.exists():  # another writer's run, which stays; else old is all there is
-                    _delete(old)
-            raise
-        else:
-            _delete(old)
-    finally:
-        _under_way.discard(old.name)
-
-
-def _flush_folder(folder: Path) -> None:
-    for root, _, files in os.walk(folder):
-        for name in files:
-            _flush(Path(root, name))
-        _flush(Path(root))
+        finally:
+            _under_way.discard(old.name)
 
 
 def _flush(path: Path) -> None:
     """Have the operating system bring a file, or a folder's list of names, to the disk."""
-    if path.is_dir():
-        with suppress(OSError):  # not every file system can do that for a folder; the files are safe by then
-            _sync(path, os.O_RDONLY)
-    else:
-        _sync(path, os.O_RDONLY if os.name == "posix" else os.O_RDWR)
-
-
-def _sync(path: Path, flags: int) -> None:
-    handle = os.open(path, flags)
     try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        handle = os.open(path, os.O_RDONLY if os.name == "posix" or path.is_dir() else os.O_RDWR)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    except OSError:
+        if not path.is_dir():  # not every file system can do that for a folder; the files are safe by then
+            raise

@@ -14,7 +14,6 @@ import hashlib
 import io
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -46,10 +45,8 @@ def write_folder(
 ) -> dict[str, Any]:
     """Write a result folder, whole or not at all, in place of an earlier one of its kind: each of the `parts` (by file
     name), what `extra` adds, what is `rendered` from all that (by file name), and the JSON part with `content`, which
-    is returned.
-
-    Raises what the writers raise, and OutputError where `folder` cannot be written; then nothing has changed.
-    """
+    is returned. Raises what the writers raise, and OutputError where `folder` cannot be written; then nothing has
+    changed."""
     with new_folder(folder, kind) as partial:
         for name, write in parts.items():
             write(partial / name)
@@ -67,29 +64,11 @@ def write_folder(
     return full
 
 
-@dataclass(frozen=True, slots=True)
-class Integrity:
-    """What the files of a folder are, held against what was recorded: how many have a recorded hash, which of them
-    changed or are gone, and whether the JSON part is as it was written (None where it has no hash of its own)."""
-
-    hashed: int
-    changed: tuple[str, ...]
-    gone: tuple[str, ...]
-    seal: bool | None
-
-
-def seal_of(kind: FolderKind, folder: Path) -> str:
-    """The hash that the JSON part of a folder has of itself, which stands for the whole result; "" where an earlier
-    pretrace wrote none. OutputError where it cannot be read."""
-    return OpenFolder(kind, folder).seal
-
-
 class OpenFolder:
-    """A result folder that is being read. `content` is its JSON part, whose format and seal are sound.
-
-    OutputError where there is no such folder, or a newer pretrace wrote it. With `believe` a seal that does not hold
-    is no error; `seal_holds` says whether it does, None where there is none.
-    """
+    """A result folder that is being read. `content` is its JSON part, whose format and seal are sound; `seal` is the
+    hash that it has of itself, which stands for the whole result, "" where none was written. OutputError where there is
+    no such folder, or a newer pretrace wrote it. With `believe` a seal that does not hold is no error; `seal_holds`
+    says whether it does, None where there is none."""
 
     def __init__(self, kind: FolderKind, folder: Path, *, believe: bool = False) -> None:
         self._kind, self._folder = kind, folder
@@ -120,14 +99,14 @@ class OpenFolder:
             raise self._changed(name)
         return self.explained(name, lambda: parse(content))
 
-    def integrity(self, *, apart: str = "") -> Integrity:
-        """The state of every file but `apart`, whatever it is."""
+    def integrity(self, *, apart: str) -> tuple[int, tuple[str, ...], tuple[str, ...]]:
+        """How many files but `apart` have a recorded hash, and which of them changed or are gone."""
         files = self.explained(self._kind.marker, lambda: expect(self.content[FILES_KEY], dict))
         recorded = {name: value for name, value in files.items() if value is not None and name != apart}
         gone = tuple(name for name in recorded if not (self._folder / name).is_file())
         there = (name for name in recorded if name not in gone)
         changed = tuple(name for name in there if file_hash(self._folder / name) != recorded[name])
-        return Integrity(len(recorded), changed, gone, self.seal_holds)
+        return len(recorded), changed, gone
 
     def explained(self, name: str, read: Callable[[], T]) -> T:
         """What `read` gives; what it raises for a damaged file becomes an OutputError that names the file."""
@@ -157,11 +136,8 @@ class OpenFolder:
 
 
 def read_folder(kind: FolderKind, folder: Path, make: Callable[[OpenFolder], T]) -> T:
-    """What `make` builds of the parts of a folder of this kind.
-
-    OutputError, naming the file, where `folder` holds no such result, where a file is damaged or was changed, or
-    where a newer pretrace wrote it.
-    """
+    """What `make` builds of the parts of a folder of this kind. OutputError, naming the file, where `folder` holds no
+    such result, where a file is damaged or was changed, or where a newer pretrace wrote it."""
     opened = OpenFolder(kind, folder)
     return opened.explained(kind.marker, lambda: make(opened))
 
@@ -196,10 +172,8 @@ _SPECIAL = frozenset('",\r\n')
 def write_csv(
     path: Path, names: Sequence[str], rows: Iterable[Sequence[object]], *, quoted: bool = False
 ) -> None:
-    """Write rows below their names; floats so that reading them gives the same float back, None as nothing.
-
-    Texts stand in quotes where they must, or with `quoted` all of them.
-    """
+    """Write rows below their names; floats so that reading them gives the same float back, None as nothing. Texts stand
+    in quotes where they must, or with `quoted` all of them."""
     with path.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
         file.write(",".join([_cell(name, quoted) for name in names]) + "\n")
         for row in rows:
@@ -259,22 +233,18 @@ def texts_of(table: Any, name: str) -> tuple[str, ...]:
 
 
 def arrow_table(columns: Mapping[str, Column]) -> Any:
-    """Columns by name as a pyarrow table."""
+    """Columns by name, of texts or numbers, as a pyarrow table; texts with a lone surrogate as bytes."""
     import pyarrow as pa
 
-    return pa.table({name: arrow_column(values) for name, values in columns.items()})
+    def column(values: Column) -> Any:
+        if isinstance(values, np.ndarray):
+            return pa.array(np.ascontiguousarray(values) if not np.ma.isMaskedArray(values) else values)
+        try:
+            return pa.array(values, pa.string())
+        except UnicodeEncodeError:
+            return pa.array([text.encode("utf-8", "surrogatepass") for text in values], pa.binary())
 
-
-def arrow_column(values: Column) -> Any:
-    """Texts or numbers as a pyarrow array; texts with a lone surrogate as bytes."""
-    import pyarrow as pa
-
-    if isinstance(values, np.ndarray):
-        return pa.array(np.ascontiguousarray(values) if not np.ma.isMaskedArray(values) else values)
-    try:
-        return pa.array(values, pa.string())
-    except UnicodeEncodeError:
-        return pa.array([text.encode("utf-8", "surrogatepass") for text in values], pa.binary())
+    return pa.table({name: column(values) for name, values in columns.items()})
 
 
 def write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:

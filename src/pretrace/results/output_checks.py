@@ -58,14 +58,8 @@ RUN = FolderKind("run", MARKER, "pretrace_run", 1, "--out", "run the detection a
 VERDICTS = FolderKind(
     "test result", RESULT, "pretrace_verdict", 2, "one of pretrace's tests", "run the test again"
 )
-COMPARISONS = FolderKind(
-    "comparison",
-    "comparison.json",
-    "pretrace_comparison",
-    1,
-    "pretrace runs compare",
-    "make the comparison again",
-)
+_COMPARED = ("comparison.json", "pretrace_comparison")
+COMPARISONS = FolderKind("comparison", *_COMPARED, 1, "pretrace runs compare", "make the comparison again")
 _FOLDERS = (RUN, PLANTED, ADAPTER, VERDICTS, COMPARISONS)
 """All that pretrace writes as a folder."""
 
@@ -114,9 +108,7 @@ def check_replaceable(place: Path, output: FolderKind | None = None) -> None:
 
 def recorded_files(folder: Path) -> set[str]:
     """The files that the JSON files of a folder of ours name, themselves among them, by their paths from there."""
-    return {name for _, facts in _found(folder) for name in facts.get(FILES_KEY) or ()} | {
-        kind.marker for kind, _ in _found(folder)
-    }
+    return {name for kind, facts in _found(folder) for name in (kind.marker, *(facts.get(FILES_KEY) or ()))}
 
 
 def _identity(place: Path) -> tuple[int, int, int] | None:
@@ -130,7 +122,10 @@ def _identity(place: Path) -> tuple[int, int, int] | None:
 def _objection(place: Path, output: FolderKind | None) -> str | None:
     if not place.is_dir():
         return f"{place} is a file; choose another name for the folder."
-    if os.path.ismount(place) or _stand_in(place):
+    here = False
+    with suppress(OSError):
+        here = Path.cwd().is_relative_to(place)
+    if os.path.ismount(place) or here:
         what = "a mounted drive" if os.path.ismount(place) else "the folder you are in"
         return f"{place} is {what}, which cannot be replaced; choose a folder in it: {place / 'run'}"
     try:
@@ -142,10 +137,8 @@ def _objection(place: Path, output: FolderKind | None) -> str | None:
                 return f"{place} holds {article} {kind.name}, which is not replaced; choose another folder."
             test = kind.test or facts.get("test")
             if output.test and test != output.test:
-                return (
-                    f"{place} holds the result of another test ({test}), which is not replaced; choose another "
-                    "folder."
-                )
+                what = f"holds the result of another test ({test})"
+                return f"{place} {what}, which is not replaced; choose another folder."
         strange = list(islice(_strangers(place, recorded_files(place)), 4))
     except FileNotFoundError:
         return f"{place} vanishes and comes back; choose another folder."
@@ -153,12 +146,6 @@ def _objection(place: Path, output: FolderKind | None) -> str | None:
         return None
     shown = ", ".join(strange[:3]) + (", …" if len(strange) > 3 else "")
     return f"{place} holds files that pretrace did not write ({shown}); choose another folder."
-
-
-def _stand_in(place: Path) -> bool:
-    with suppress(OSError):
-        return Path.cwd().is_relative_to(place)
-    return False
 
 
 def _found(place: Path) -> Iterator[tuple[FolderKind, Mapping[str, Any]]]:

@@ -61,19 +61,9 @@ from pretrace.types import (
 def counts(run: Run) -> dict[str, int]:
     """How many texts of each kind a run holds: scored ones, their labels, and what fell away. `tokens` are those the
     scores rest on, `cut_tokens` those dropped by the limit. Of a large run they are those of all texts."""
-    if run.whole is not None:
-        names = (
-            "texts",
-            "members",
-            "nonmembers",
-            "unlabelled",
-            "documents",
-            "skipped",
-            "tokens",
-            "cut_texts",
-        )
-        found = {name: getattr(run.whole, name) for name in (*names, "cut_tokens")}
-        return {"groups" if name == "documents" else name: number for name, number in found.items()}
+    if (whole := run.whole) is not None:
+        names = "texts members nonmembers unlabelled documents skipped tokens cut_texts cut_tokens"
+        return {name.replace("documents", "groups"): getattr(whole, name) for name in names.split()}
     return {
         "texts": len(run.ids),
         "members": sum(member is True for member in run.members),
@@ -99,11 +89,8 @@ def save_run(
     run: Run, folder: Path, *, extra: Write | None = None, rendered: Rendered | None = None
 ) -> dict[str, Any]:
     """Write a run to `folder`, in place of an earlier run there, and return its JSON part; on failure nothing has
-    changed.
-
-    `extra` may add files, `rendered` is what is made from the run (a report). Raises TypeError or
-    ValueError where the run holds what cannot be written, OutputError where `folder` cannot be.
-    """
+    changed. `extra` may add files, `rendered` is what is made from the run (a report). Raises TypeError or ValueError
+    where the run holds what cannot be written, OutputError where `folder` cannot be."""
     settings = to_plain(run.settings, "settings", exact=True)
     check(run)
     skipped = [(text.id, text.reason, int(text.tokens)) for text in run.skipped]
@@ -141,11 +128,8 @@ def save_run(
 
 
 def load_run(folder: Path) -> Run:
-    """The run that `save_run` wrote to `folder`, to the last bit.
-
-    Raises OutputError, naming the file, where `folder` is not a run, is damaged, or was written by a
-    newer pretrace.
-    """
+    """The run that `save_run` wrote to `folder`, to the last bit. Raises OutputError, naming the file, where `folder`
+    is not a run, is damaged, or was written by a newer pretrace."""
     return read_folder(RUN, folder, _load)
 
 
@@ -223,8 +207,27 @@ def _load(opened: OpenFolder) -> Run:
     facts = opened.content
     scores = from_plain(tuple[str, ...], facts["scores"], "scores")
     outlines = expect(facts.get("controls", []), list)  # absent where a run has none
-    rows = opened.part(SCORES, lambda content: _read_scores(content, scores))
+
+    def rows(content: bytes) -> dict[str, Any]:
+        table = read_parquet(content)
+        try:
+            cut = np.frombuffer(zlib.decompress(base64.b64decode((table.schema.metadata or {})[_CUT])), "<i4")
+        except zlib.error as error:
+            raise ValueError(str(error)) from error
+        return {**run_rows(table, scores), "cut": cut.astype(np.int32)}
+
+    def controls(content: bytes) -> tuple[Control, ...]:
+        table = read_parquet(content)
+        for one in outlines:
+            _, _, repeats = expect(one["kind"], str), expect(one["score"], str), expect(one["repeats"], int)
+            if not 0 <= repeats < table.num_columns:
+                raise ValueError(
+                    f"{repeats} repeats of a control do not fit into {table.num_columns} columns"
+                )
+        return run_controls(table, outlines)
+
     run = Run(
+        **opened.part(SCORES, rows),
         corpus=expect(facts["corpus"], str),
         skipped=tuple(
             Skipped(expect(one["id"], str), expect(one["reason"], str), expect(one["n_tokens"], int))
@@ -232,23 +235,13 @@ def _load(opened: OpenFolder) -> Run:
         ),
         heat=opened.part(HEAT, _heat) if HEAT in opened else (),
         evaluation=opened.part(METRICS, _evaluation) if METRICS in opened else None,
-        controls=opened.part(CONTROLS, lambda c: _read_controls(c, outlines)) if "controls" in facts else (),
+        controls=opened.part(CONTROLS, controls) if "controls" in facts else (),
         missing=from_plain(tuple[Missing, ...], facts.get("missing", []), "missing"),
         settings=expect(facts["settings"], dict),
         whole=from_plain(Whole, facts["whole"], "whole") if "whole" in facts else None,
-        **rows,
     )
     check(run)
     return run
-
-
-def _read_scores(content: bytes, scores: tuple[str, ...]) -> dict[str, Any]:
-    table = read_parquet(content)
-    try:
-        cut = np.frombuffer(zlib.decompress(base64.b64decode((table.schema.metadata or {})[_CUT])), "<i4")
-    except zlib.error as error:
-        raise ValueError(str(error)) from error
-    return {**run_rows(table, scores), "cut": cut.astype(np.int32)}
 
 
 def run_rows(table: Any, scores: tuple[str, ...]) -> dict[str, Any]:
@@ -280,21 +273,12 @@ def run_controls(table: Any, outlines: Sequence[Mapping[str, Any]]) -> tuple[Con
     )
 
 
-def _read_controls(content: bytes, outlines: list[Any]) -> tuple[Control, ...]:
-    table = read_parquet(content)
-    for one in outlines:
-        _, _, repeats = expect(one["kind"], str), expect(one["score"], str), expect(one["repeats"], int)
-        if not 0 <= repeats < table.num_columns:
-            raise ValueError(f"{repeats} repeats of a control do not fit into {table.num_columns} columns")
-    return run_controls(table, outlines)
-
-
 def _evaluation(content: bytes) -> Evaluation:
     found = from_plain(Evaluation, from_json(content), "evaluation")
-    for row in found.rows:
-        if len(row.curve.fpr) != len(row.curve.tpr):
-            rates = f"{len(row.curve.fpr)} false positive rates and {len(row.curve.tpr)} true positive rates"
-            raise ValueError(f"the curve of {row.name!r} has {rates}")
+    for name, curve in ((row.name, row.curve) for row in found.rows):
+        if len(curve.fpr) != len(curve.tpr):
+            rates = f"{len(curve.fpr)} false positive rates and {len(curve.tpr)} true positive rates"
+            raise ValueError(f"the curve of {name!r} has {rates}")
     return found
 
 
@@ -364,9 +348,7 @@ _FIELDS = ("runs", "scores", "differences")
 
 def save_side_by_side(found: SideBySide, folder: Path, *, rendered: Rendered | None = None) -> dict[str, Any]:
     """Write runs side by side to `folder`, in place of an earlier comparison there; on failure nothing has changed.
-
-    `rendered` is what is made from it (a report). OutputError where `folder` cannot be written.
-    """
+    `rendered` is what is made from it (a report). OutputError where `folder` cannot be written."""
     content = {name: to_plain(getattr(found, name), name) for name in _FIELDS}
     rows = (
         (
@@ -382,32 +364,36 @@ def save_side_by_side(found: SideBySide, folder: Path, *, rendered: Rendered | N
 
 
 def load_side_by_side(folder: Path) -> SideBySide:
-    """What `save_side_by_side` wrote to `folder`, to the last bit.
+    """What `save_side_by_side` wrote to `folder`, to the last bit. OutputError, naming the file, where there is none,
+    or where it is damaged or was changed."""
 
-    OutputError, naming the file, where there is none, or where it is damaged or was changed.
-    """
-    return read_folder(COMPARISONS, folder, _load_side_by_side)
+    def load(opened: OpenFolder) -> SideBySide:
+        opened.part(TABLE, len)
+        return from_plain(SideBySide, {name: opened.content[name] for name in _FIELDS}, "comparison")
 
-
-def _load_side_by_side(opened: OpenFolder) -> SideBySide:
-    opened.part(TABLE, len)
-    plain = {name: opened.content[name] for name in _FIELDS}
-    return from_plain(SideBySide, plain, "comparison")
+    return read_folder(COMPARISONS, folder, load)
 
 
 def _cells(found: Estimate | None) -> tuple[float | None, ...]:
     return (None, None, None) if found is None else (found.value, found.low, found.high)
 
 
-# Rows of results as tables of pyarrow and pandas, with the columns of the tables on disk.
-
-
 def to_arrow(result: object) -> Any:
-    """The rows of a run or of a table, or those of the first table of a verdict, as a `pyarrow.Table`.
-
-    A cell without a value is null. A column with a lone surrogate is of bytes (WTF-8), as on disk.
-    """
-    return arrow_table(_columns(result))
+    """The rows of a run or of a table, or those of the first table of a verdict, as a `pyarrow.Table`. A cell without a
+    value is null. A column with a lone surrogate is of bytes (WTF-8), as on disk."""
+    if isinstance(result, Run):
+        return arrow_table(score_columns(result, controls=True))
+    if isinstance(result, Verdict) and not result.tables:
+        raise TypeError("this verdict has no table")
+    table = result.tables[0] if isinstance(result, Verdict) else result
+    if not isinstance(table, Table):
+        raise TypeError(f"a {type(result).__name__} has no rows")
+    return arrow_table(
+        {
+            name: np.ma.masked_invalid(values) if isinstance(values, np.ndarray) else values
+            for name, values in table.columns.items()
+        }
+    )
 
 
 def to_pandas(result: object) -> Any:
@@ -419,17 +405,3 @@ def to_pandas(result: object) -> Any:
     import pyarrow as pa
 
     return to_arrow(result).to_pandas(types_mapper={pa.int8(): pd.Int8Dtype()}.get)
-
-
-def _columns(result: object) -> dict[str, Column]:
-    if isinstance(result, Run):
-        return score_columns(result, controls=True)
-    if isinstance(result, Verdict) and not result.tables:
-        raise TypeError("this verdict has no table")
-    table = result.tables[0] if isinstance(result, Verdict) else result
-    if not isinstance(table, Table):
-        raise TypeError(f"a {type(result).__name__} has no rows")
-    return {
-        name: np.ma.masked_invalid(values) if isinstance(values, np.ndarray) else values
-        for name, values in table.columns.items()
-    }

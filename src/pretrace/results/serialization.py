@@ -64,12 +64,10 @@ def expect(value: Any, kind: type[T]) -> T:
 
 
 def to_plain(value: object, where: str, *, exact: bool = False) -> Any:
-    """The value as dicts, lists, strings, numbers, booleans and None; `where` is its name in messages.
-
-    Takes dataclasses, mappings with string keys, lists, tuples and numpy values; ValueError for NaN, TypeError for
-    anything else, naming the place. With `exact` only what JSON gives back as it was: no dataclasses, tuples, numpy
-    values or infinities.
-    """
+    """The value as dicts, lists, strings, numbers, booleans and None; `where` is its name in messages. Takes
+    dataclasses, mappings with string keys, lists, tuples and numpy values; ValueError for NaN, TypeError for anything
+    else, naming the place. With `exact` only what JSON gives back as it was: no dataclasses, tuples, numpy values or
+    infinities."""
     if not exact:
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
             value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
@@ -113,14 +111,16 @@ def _read(hint: Any, plain: object, where: str) -> Any:
             raise ValueError(f"{where} is {plain!r}")
         return plain
     if origin is tuple:
-        return _tuple(inner, expect(plain, list), where)
+        items = expect(plain, list)
+        every = [inner[0]] * len(items) if inner[1:] == (Ellipsis,) else list(inner)
+        if len(every) != len(items):
+            raise ValueError(f"{where} has {len(items)} entries where {len(every)} are due")
+        return tuple(_read(*one, f"{where}[{i}]") for i, one in enumerate(zip(every, items, strict=True)))
     if origin is np.ndarray:
-        return np.array([_number(item, where) for item in expect(plain, list)], np.float64)
+        return np.array([_scalar(float, item, where) for item in expect(plain, list)], np.float64)
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return {key: _read(inner[1], item, f"{where}.{key}") for key, item in expect(plain, dict).items()}
-    if hint is Any:
-        return plain
-    return _number(plain, where) if hint is float else _scalar(hint, plain, where)
+    return plain if hint is Any else _scalar(hint, plain, where)
 
 
 @functools.cache
@@ -129,23 +129,12 @@ def _hints(kind: type) -> dict[str, Any]:
     return {field.name: hints[field.name] for field in dataclasses.fields(kind) if field.init}
 
 
-def _tuple(inner: tuple[Any, ...], items: list[Any], where: str) -> tuple[Any, ...]:
-    hints = [inner[0]] * len(items) if inner[1:] == (Ellipsis,) else list(inner)
-    if len(hints) != len(items):
-        raise ValueError(f"{where} has {len(items)} entries where {len(hints)} are due")
-    pairs = enumerate(zip(hints, items, strict=True))
-    return tuple(_read(hint, item, f"{where}[{i}]") for i, (hint, item) in pairs)
-
-
-def _number(plain: object, where: str) -> float:
-    if plain in ("inf", "-inf"):
-        return float(plain)
-    if isinstance(plain, bool) or not isinstance(plain, int | float):
-        raise TypeError(f"{where} is no number")
-    return float(plain)
-
-
-def _scalar(kind: type, plain: object, where: str) -> object:
+def _scalar(kind: type, plain: object, where: str) -> Any:
+    if kind is float:
+        is_number = isinstance(plain, int | float) and not isinstance(plain, bool)
+        if not is_number and plain not in ("inf", "-inf"):
+            raise TypeError(f"{where} is no number")
+        return float(cast(float, plain))
     found: Any = expect(plain, kind)
     if kind is int and not -_LARGEST < found < _LARGEST:
         raise ValueError(f"{where} is too large")

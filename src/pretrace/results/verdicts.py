@@ -5,9 +5,8 @@ The JSON part lists the tables with their columns and says which hold numbers; a
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -39,7 +38,7 @@ EXIT_CODES: Mapping[Outcome, int] = {
     "inconclusive": 4, "refused": 4, "missed": 4,
 }  # fmt: skip
 """What the command that made a verdict leaves with, so that a script can act on it."""
-_FIELDS = tuple(f.name for f in dataclasses.fields(Verdict) if f.name not in ("tables", "settings"))
+_FIELDS = tuple(f.name for f in fields(Verdict) if f.name not in ("tables", "settings"))
 
 
 def save_verdict(
@@ -51,25 +50,26 @@ def save_verdict(
     rendered: Rendered | None = None,
 ) -> dict[str, Any]:
     """Write a verdict to `folder`, in place of an earlier one there, and return its JSON part; on failure nothing has
-    changed.
-
-    `beside` writes further tables, by their names in the folder; `extra` may add files, `rendered` is what is made from
-    it (a report). Raises TypeError or ValueError where it holds what cannot be written, OutputError where `folder`
-    cannot be.
-    """
+    changed. `beside` writes further tables, by their names in the folder; `extra` may add files, `rendered` is what is
+    made from it (a report). Raises TypeError or ValueError where it holds what cannot be written, OutputError where
+    `folder` cannot be."""
     parts: dict[str, Write] = {f"{table.name}.csv": partial(_write, table=table) for table in verdict.tables}
     if len(parts) < len(verdict.tables):
         raise ValueError("two tables of a verdict have the same name")
     for table in verdict.tables:
         if len({len(values) for values in table.columns.values()}) > 1:
             raise ValueError(f"the columns of the table {table.name} differ in length")
-    fields = {name: to_plain(getattr(verdict, name), name) for name in _FIELDS}
+
+    def kind_in(values: object) -> str:
+        return "text" if not isinstance(values, np.ndarray) else "truth" if values.dtype == bool else "number"
+
+    found = {name: to_plain(getattr(verdict, name), name) for name in _FIELDS}
     content: dict[str, Any] = {
         "outcome": verdict.outcome,
         "exit_code": EXIT_CODES[verdict.outcome],
-        **fields,
+        **found,
         "tables": {
-            table.name: {name: _kind(values) for name, values in table.columns.items()}
+            table.name: {name: kind_in(values) for name, values in table.columns.items()}
             for table in verdict.tables
         },
         "settings": to_plain(verdict.settings, "settings"),
@@ -93,32 +93,30 @@ def figure(verdict: Verdict, name: str, kind: type[T]) -> T | None:
 def load_verdict(folder: Path) -> Verdict:
     """The verdict that `save_verdict` wrote to `folder`, to the last bit. Raises OutputError, naming the file, where
     `folder` holds none, where a file is damaged or was changed, or where a newer pretrace wrote it."""
-    return read_folder(VERDICTS, folder, _load)
 
+    def load(opened: OpenFolder) -> Verdict:
+        content = opened.content
+        plain = {name: content[name] for name in (*_FIELDS, "settings") if name in content}
+        tables = tuple(
+            opened.part(f"{name}.csv", partial(_read, name=name, kinds=expect(kinds, dict)))
+            for name, kinds in expect(content["tables"], dict).items()
+        )
+        return replace(from_plain(Verdict, plain, "result"), tables=tables)
 
-def _load(opened: OpenFolder) -> Verdict:
-    content = opened.content
-    plain = {name: content[name] for name in (*_FIELDS, "settings") if name in content}
-    listed = expect(content["tables"], dict)
-    tables = tuple(
-        opened.part(f"{name}.csv", partial(_read, name=name, kinds=expect(kinds, dict)))
-        for name, kinds in listed.items()
-    )
-    return dataclasses.replace(from_plain(Verdict, plain, "result"), tables=tables)
+    return read_folder(VERDICTS, folder, load)
 
 
 def _write(path: Path, *, table: Table) -> None:
-    columns = [_cells(values) for values in table.columns.values()]
+    """Write a table: nothing for a number that is NaN, and for a yes or no that is masked."""
+    columns: list[Sequence[object]] = []
+    for values in table.columns.values():
+        if not isinstance(values, np.ndarray):
+            columns.append(values)
+        elif values.dtype == np.bool_:
+            columns.append([None if value is None else int(value) for value in values.tolist()])
+        else:
+            columns.append([None if np.isnan(value) else float(value) for value in values.tolist()])
     write_csv(path, tuple(table.columns), zip(*columns, strict=True), quoted=True)
-
-
-def _cells(values: Any) -> Sequence[object]:
-    """What stands in the cells of a column: nothing for a number that is NaN, and for a yes or no that is masked."""
-    if not isinstance(values, np.ndarray):
-        return values  # type: ignore[no-any-return]
-    if values.dtype == np.bool_:
-        return [None if value is None else int(value) for value in values.tolist()]
-    return [None if np.isnan(value) else float(value) for value in values.tolist()]
 
 
 def _read(content: bytes, *, name: str, kinds: Mapping[str, str]) -> Table:
@@ -135,12 +133,6 @@ def _read(content: bytes, *, name: str, kinds: Mapping[str, str]) -> Table:
         else:
             columns[column] = tuple(cells)
     return Table(name, columns)
-
-
-def _kind(values: object) -> str:
-    if not isinstance(values, np.ndarray):
-        return "text"
-    return "truth" if values.dtype == np.bool_ else "number"
 
 
 def truth(values: Sequence[bool | None]) -> Bools:

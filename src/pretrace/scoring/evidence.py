@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.backends.beginnings import alike, behind
+from pretrace.backends.tokens import alike, behind
 from pretrace.cache.location import text_key
 from pretrace.cache.store import STATE, TRACE, CacheEntry, Entries, Kind
 from pretrace.errors import ModelError

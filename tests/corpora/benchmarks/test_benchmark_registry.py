@@ -11,8 +11,8 @@ import pytest
 from huggingface_hub import constants
 
 from pretrace.corpora import known_corpora, open_corpus
-from pretrace.corpora.benchmarks.published import card_of
-from pretrace.corpora.hub import _unreachable
+from pretrace.corpora.benchmarks.loaders import card_of
+from pretrace.corpora.opening import _unreachable
 from pretrace.errors import TextsError
 from pretrace.types import Card
 

@@ -8,8 +8,7 @@ import json
 import pytest
 
 from pretrace.corpora import open_corpus
-from pretrace.corpora.benchmarks.loaders import bookmia
-from pretrace.corpora.benchmarks.published import Schema, find_tables, one_table, read_published
+from pretrace.corpora.benchmarks.loaders import Schema, bookmia, find_tables, one_table, read_published
 from pretrace.errors import TextsError
 
 SCHEMA = Schema("Bench", text="passage", group="book", meta=("page",))

@@ -5,8 +5,7 @@ import pytest
 from made import written
 
 from pretrace.corpora import open_corpus
-from pretrace.corpora.benchmarks.loaders import PILE_SUBSETS, dolma_paloma, pile, subset_name
-from pretrace.corpora.benchmarks.published import _facts
+from pretrace.corpora.benchmarks.loaders import PILE_SUBSETS, _facts, dolma_paloma, pile, subset_name
 from pretrace.errors import ExpressionError, TextsError
 
 

@@ -7,7 +7,7 @@ import datasets
 import pytest
 
 from pretrace.corpora.benchmarks import wikimia as module
-from pretrace.corpora.benchmarks.published import _facts, card_of
+from pretrace.corpora.benchmarks.loaders import _facts, card_of
 from pretrace.corpora.benchmarks.wikimia import wikimia
 from pretrace.errors import TextsError
 

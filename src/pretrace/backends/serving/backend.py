@@ -18,7 +18,7 @@ import json
 import warnings
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
@@ -29,8 +29,7 @@ import numpy as np
 
 from pretrace.backends.loading import tokenizer_of
 from pretrace.backends.serving.address import ServerAddress, parse_address
-from pretrace.backends.serving.client import Client, NotTakenError, answered
-from pretrace.backends.serving.engine import Engine
+from pretrace.backends.serving.client import Client, Engine, NotTakenError, answered
 from pretrace.backends.serving.routes import PATH, ROUTES, Prompt, PromptAnswer
 from pretrace.backends.settings import ModelSettings
 from pretrace.backends.tokens import Tokens, pack
@@ -102,7 +101,10 @@ class ServedModel:
                 raise ModelError(say(f"servers.{owner}", url=address.url))
         model = choose_name(address.model or settings.served_model or "", client, held)
         said = held.get(model, {})
-        source = settings.tokenizer or _own_tokenizer(model, said)
+        source = settings.tokenizer or str(said.get("root") or said.get("model_id") or model)
+        if not settings.tokenizer and Path(source).is_absolute() and not Path(source).is_dir():
+            facts = {"name": shown(model)[:200], "source": shown(source)[:200]}
+            raise ModelError(say("servers.tokenizer", **facts))
         tokenizer, context, vocabulary = tokenizer_of(source, settings)
         limits = [n for n in (settings.max_tokens, _limit(said) or (context and context - 1)) if n]
         self.address, self.client, self.model = address, client, model
@@ -134,6 +136,15 @@ class ServedModel:
         named = {"format": FORMAT, **named, "answers": hashlib.sha256(met.tobytes()).hexdigest()}
         self.fingerprint = json.dumps({**named, "max_tokens": self.max_tokens})
         weights = hashlib.sha256(json.dumps(named).encode()).hexdigest()
+        # What the server could have done without being noticed.
+        unseen = say("servers.unseen_here" if address.here else "servers.unseen", kind=address.kind)
+        how = "the same to the last bit" if self.identical else f"the same within {_MOVED:g} nats"
+        if self.wobble > _MOVED:
+            unseen += (
+                f" Its numbers moved by up to {self.wobble:.1g} nats when the same text was asked again."
+            )
+        else:
+            unseen += f" Asked again, alone and among others, a text had numbers that were {how}."
         self.facts: Mapping[str, Any] = {
             "name": self.name,
             "server": "vLLM in this process" if address.here else address.url,
@@ -144,7 +155,7 @@ class ServedModel:
             "moved": self.wobble,
             "bit_identical": self.identical,
             **(client.facts if isinstance(client, Engine) else {}),
-            "unseen": self._unseen(),
+            "unseen": unseen,
             "vocabulary": self.vocabulary,
             "weights": f"{'opened by vLLM' if address.here else 'behind a server'}, by its answers: {weights[:32]}",
             "tokenizer": self.tokens.hash,
@@ -203,7 +214,12 @@ class ServedModel:
                     again.append(((name // EVERY, which), [self.prompts[i] for i in which]))
             else:
                 over, which = name
-                self._check_again(which, done.result())
+                prompts = [self.prompts[i] for i in which]
+                said = self._check_answers(prompts, self.read(done.result(), prompts))
+                allowed = min(_COMPANY, max(_MOVED, 3 * self.wobble))
+                moved = max(_difference(one, self.answers[i]) for i, one in zip(which, said, strict=True))
+                if moved > allowed:
+                    raise ModelError(say("servers.changed", name=self.name, moved=moved, allowed=allowed))
                 yield from windows.pop(over).items()
 
     def close(self) -> None:
@@ -348,8 +364,11 @@ class ServedModel:
             except NotTakenError:
                 return
             (answer,) = self.read(body, [own], whole=False)
-            if answer.ids is not None:
-                same = _begins(answer.ids, own.ids)
+            if (found := answer.ids) is not None:  # after at most two start tokens; the last may be cut off
+                size = len(own.ids)
+                same = len(found) >= size and any(
+                    found[start : start + size] == own.ids[: len(found) - start] for start in range(3)
+                )
             else:
                 words = answer.words
                 same = not words or any(self._same_words(own.ids, words[skip:]) for skip in range(3))
@@ -442,10 +461,7 @@ class ServedModel:
             elif read is not None and written is not None:
                 wrong.append(abs(read - written) > _WRITTEN)
         if not wrong:
-            warnings.warn(
-                say("servers.unclear", name=self.name),
-                stacklevel=2,
-            )
+            warnings.warn(say("servers.unclear", name=self.name), stacklevel=2)
         if sum(wrong) > _TIES:
             raise self._shifted(
                 f"{sum(wrong)} of {len(wrong)} tokens that it wrote as the likeliest are not when it reads them; "
@@ -454,15 +470,6 @@ class ServedModel:
 
     def _shifted(self, how: str) -> ModelError:
         return ModelError(say("servers.shifted", name=self.name, how=how))
-
-    def _check_again(self, which: Sequence[int], body: Any) -> None:
-        """ModelError where sentences are answered otherwise during the run than when connecting."""
-        prompts = [self.prompts[i] for i in which]
-        said = self._check_answers(prompts, self.read(body, prompts))
-        allowed = min(_COMPANY, max(_MOVED, 3 * self.wobble))
-        moved = max(_difference(one, self.answers[i]) for i, one in zip(which, said, strict=True))
-        if moved > allowed:
-            raise ModelError(say("servers.changed", name=self.name, moved=moved, allowed=allowed))
 
     def _first_numbers(self, named: Mapping[str, Any]) -> tuple[float, ...]:
         """The numbers that name the model, beside what `named` says: those of its first meeting, or these, where it is
@@ -485,26 +492,14 @@ class ServedModel:
                 return numbers
         if before := [(time, numbers) for where, time, numbers in met if where == url]:
             time, numbers = before[-1]
-            warnings.warn(
-                say("servers.another", url=url, time=time, apart=_apart(numbers, self.numbers)),
-                stacklevel=2,
-            )
+            far = _apart(numbers, self.numbers)
+            warnings.warn(say("servers.another", url=url, time=time, apart=far), stacklevel=2)
         met.append((url, datetime.now(UTC).date().isoformat(), self.numbers))
-        try:
+        with suppress(OSError, OutputError):  # only for the next time: without it everything is asked anew
             place.parent.mkdir(parents=True, exist_ok=True)
             fields = ("url", "time", "numbers")
             atomic_text(place, json.dumps([dict(zip(fields, one, strict=True)) for one in met]))
-        except (OSError, OutputError):
-            pass  # only for the next time: without it everything is asked anew
         return self.numbers
-
-    def _unseen(self) -> str:
-        """What the server could have done without being noticed, for the record and the first page of a report."""
-        made = say("servers.unseen_here" if self.address.here else "servers.unseen", kind=self.address.kind)
-        if self.wobble > _MOVED:
-            return f"{made} Its numbers moved by up to {self.wobble:.1g} nats when the same text was asked again."
-        how = "the same to the last bit" if self.identical else f"the same within {_MOVED:g} nats"
-        return f"{made} Asked again, alone and among others, a text had numbers that were {how}."
 
 
 def _apart(one: Sequence[float], other: Sequence[float]) -> float:
@@ -515,14 +510,6 @@ def _difference(one: PromptAnswer, other: PromptAnswer) -> float:
     """The most by which an answer's numbers differ from the first ones of another, which may go on."""
     pairs = zip(one.logp, other.logp, strict=False)
     return max((abs(a - b) for a, b in pairs if a is not None and b is not None), default=0.0)
-
-
-def _begins(found: tuple[int, ...], own: tuple[int, ...]) -> bool:
-    """Whether the server's tokens are ours, after at most two start tokens of its own; the last may be cut off."""
-    size = len(own)
-    return len(found) >= size and any(
-        found[start : start + size] == own[: len(found) - start] for start in range(3)
-    )
 
 
 _SIGNS = str.maketrans({"\u0120": " ", "\u2581": " ", "\u010a": "\n", "\u0109": "\t"})
@@ -548,9 +535,6 @@ def _without_start(prompt: Prompt, answer: PromptAnswer) -> bool:
 
 def _ids(ids: Sequence[int]) -> str:
     return f"{', '.join(map(str, ids[:6]))}{', …' if len(ids) > 6 else ''} ({len(ids)} tokens)"
-
-
-# Opening one: which model of the server, its tokenizer and the longest text.
 
 
 def open_served(model: str, settings: ModelSettings) -> ServedModel:
@@ -601,14 +585,6 @@ def choose_name(wanted: str, client: Client | Engine, held: Mapping[str, Any] | 
     if held:
         raise ModelError(f"{url} serves several models, name one with --served-model: {names}.")
     raise ModelError(say("servers.unnamed", url=url))
-
-
-def _own_tokenizer(name: str, said: Mapping[str, Any]) -> str:
-    """The folder or hub id that the server itself says the model is from."""
-    source = str(said.get("root") or said.get("model_id") or name)
-    if Path(source).is_absolute() and not Path(source).is_dir():
-        raise ModelError(say("servers.tokenizer", name=shown(name)[:200], source=shown(source)[:200]))
-    return source
 
 
 def _limit(said: Mapping[str, Any]) -> int | None:

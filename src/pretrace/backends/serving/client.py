@@ -8,18 +8,21 @@ a size.
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import json
+import os
 import random
 import re
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
 from pretrace.backends.serving.address import api_key, wants_key
-from pretrace.backends.serving.engine import Engine
+from pretrace.backends.settings import ModelSettings
 from pretrace.errors import MissingPackageError, ModelError, shown
 from pretrace.results.wording import say
 
@@ -56,11 +59,9 @@ class NotTakenError(ModelError):
 
 
 class Client:
-    """Asks one server. At most `requests` are under way at once, each may take `seconds`; `cures` are what messages
-    say can be done. `keyless`: the key of the environment is for servers of models, and this is another one.
-
-    Raises MissingPackageError without the extra `servers`.
-    """
+    """Asks one server. At most `requests` are under way at once, each may take `seconds`; `cures` are what messages say
+    can be done. `keyless`: the key of the environment is for servers of models, and this is another one. Raises
+    MissingPackageError without the extra `servers`."""
 
     def __init__(
         self,
@@ -130,24 +131,35 @@ class Client:
         gone = f"the server {self.url} cannot be reached: check that it runs and that the address is right. {_KEPT}"
         async with self._limit:
             while True:
-                after = ""
+                after = said = ""
                 try:
                     async with asyncio.timeout(self._seconds):
                         status, headers, said = await self._exchange(method, path, body)
                     if status < 300 or status in missing:
-                        return self._json(said) if status < 300 else None
+                        return json.loads(said) if status < 300 else None
                     trouble, tries = self._refusal(status, headers, said, tried)
                     after = headers.get("retry-after", "")
                 except (TimeoutError, httpx.TimeoutException):
                     trouble, tries = ModelError(slow), min(self._retries, _SLOW_RETRIES)
                 except httpx.HTTPError:
                     trouble, tries = ModelError(gone), self._retries
-                except (httpx.InvalidURL, ValueError) as error:
-                    trouble, tries = self._no_json(str(error)), 0
+                except (httpx.InvalidURL, ValueError, RecursionError) as error:
+                    deep = isinstance(error, RecursionError)
+                    found = "lists within lists, too deep to be read" if deep else said or str(error)
+                    trouble, tries = self._no_json(found), 0
                 if tried >= tries:
                     raise trouble
-                await asyncio.sleep(_pause(tried, after))
+                # What Retry-After says, up to a minute, else twice the last wait, with jitter.
+                wanted = float(after) if re.fullmatch(r"\d+(\.\d+)?", after) else 0.0
+                usual = min(FIRST_WAIT * 2**tried, 8.0) * random.uniform(0.75, 1)
+                await asyncio.sleep(wanted if 0 < wanted <= 60 else usual)
                 tried += 1
+
+    def _no_json(self, found: str) -> ModelError:
+        return ModelError(
+            f"{self.url} does not answer in JSON, so it is not the server that was named, or a page stands in front of "
+            f"it: {self._cures.other}. It said: {self.plain(found)[:100] or 'nothing'}"
+        )
 
     async def _exchange(
         self, method: str, path: str, body: Mapping[str, Any] | None
@@ -174,7 +186,11 @@ class Client:
         passing = status in (408, 409, 429) or status >= 500
         more = f", after {tried} more {'try' if tried == 1 else 'tries'}" if tried else ""
         if 300 <= status < 400:
-            host = _host(headers.get("location", ""))
+            try:
+                host = urlsplit(headers.get("location", "")).hostname or ""
+            except ValueError:
+                host = ""
+            host = shown(host or "another path")[:100]
             what = f"redirects to {host}, and no redirect is followed: give the address itself."
         elif status in (401, 403):
             what = f"wants a key it knows ({status}): {wants_key(self.url)}."
@@ -193,21 +209,6 @@ class Client:
         error = (NotTakenError if blames else ModelError)(f"{self.url} {what}")
         return error, self._retries if may_help else 0
 
-    def _json(self, said: str) -> Any:
-        try:
-            return json.loads(said)
-        except RecursionError:
-            raise self._no_json("lists within lists, too deep to be read") from None
-        except ValueError:
-            raise self._no_json(said) from None
-
-    def _no_json(self, found: str) -> ModelError:
-        said = self.plain(found)
-        return ModelError(
-            f"{self.url} does not answer in JSON, so it is not the server that was named, or a page stands in front of "
-            f"it: {self._cures.other}. It said: {said[:100] or 'nothing'}"
-        )
-
 
 def _import_httpx() -> Any:
     try:
@@ -215,12 +216,6 @@ def _import_httpx() -> Any:
     except ImportError:
         raise MissingPackageError("httpx", "a model on a server", "servers") from None
     return httpx
-
-
-def _pause(tried: int, after: str) -> float:
-    """Seconds before the next try: what Retry-After says, up to a minute, else twice the last, with jitter."""
-    wanted = float(after) if re.fullmatch(r"\d+(\.\d+)?", after) else 0.0
-    return wanted if 0 < wanted <= 60 else min(FIRST_WAIT * 2**tried, 8.0) * random.uniform(0.75, 1)
 
 
 def answered(
@@ -250,13 +245,6 @@ def answered(
             left.cancel()
 
 
-def _host(address: str) -> str:
-    try:
-        return shown(urlsplit(address).hostname or "another path")[:100]
-    except ValueError:
-        return "another path"
-
-
 def check_answers(url: str, seconds: float = 5.0) -> None:
     """ModelError where nothing answers at the address of a server. No key is sent, and any answer will do."""
     httpx = _import_httpx()
@@ -266,3 +254,134 @@ def check_answers(url: str, seconds: float = 5.0) -> None:
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise ModelError(say("servers.silent", url=url, reason=reason)) from None
+
+
+ENGINE_REQUESTS = 16
+"""Requests that vLLM is given at once, unless told otherwise."""
+_ENVIRONMENT = {
+    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # in this process
+    "VLLM_NO_USAGE_STATS": "1",  # nothing is told to anybody
+    "VLLM_LOGGING_LEVEL": "ERROR",
+}
+"""What vLLM is told by the environment, where that does not say otherwise already."""
+_OTHERS = ("device", "device_map", "allow_pickle", "served_model", "request_timeout")
+_FAILURES = (ValueError, RuntimeError, OSError, NotImplementedError)  # what vLLM raises
+
+
+class Engine:
+    """A model that vLLM opened here, asked as `Client` asks a server: requests that wait
+    go to vLLM together, which makes its own batches of them. MissingPackageError without vLLM,
+    ModelError where it cannot open the model or a setting is not its."""
+
+    def __init__(self, model: str, settings: ModelSettings) -> None:
+        settings.refuse(_OTHERS, f"not for vllm:{shown(model)}, which vLLM opens in this process")
+        if importlib.util.find_spec("vllm") is None:
+            raise MissingPackageError("vllm", f"vllm:{model}, a model that vLLM opens in this process,")
+        for name, value in _ENVIRONMENT.items():
+            os.environ.setdefault(name, value)
+        import torch
+        import vllm
+
+        self.url, self.requests = model, settings.requests or ENGINE_REQUESTS
+        invariant = os.environ.get("VLLM_BATCH_INVARIANT", "0") == "1"
+        on_cpu = settings.dtype == "auto" and not torch.cuda.is_available()
+        more = {"max_model_len": settings.max_tokens + 1} if settings.max_tokens else {}
+        with self._explained(f"vLLM cannot open {shown(model)}"):
+            self._vllm = vllm.LLM(
+                model=model,
+                tokenizer=settings.tokenizer,
+                revision=settings.revision,
+                dtype="float32" if on_cpu else settings.dtype,
+                trust_remote_code=settings.trust_remote_code,
+                enable_prefix_caching=False,  # what is remembered has no log-probabilities
+                **more,
+            )
+        self._sampling = vllm.SamplingParams
+        self._gathered: dict[Future[Any], Mapping[str, Any]] = {}
+        self.facts = {"vllm": str(vllm.__version__), "batch_invariant": invariant}
+
+    def find(self, path: str) -> Any:
+        """What vLLM's server says of its models."""
+        longest = self._vllm.llm_engine.model_config.max_model_len
+        return {"data": [{"id": self.url, "root": self.url, "max_model_len": longest}]}
+
+    def ask(self, path: str, body: Mapping[str, Any]) -> Any:
+        """The answer to one request."""
+        return self._answers([body])[0]
+
+    def start(self, path: str, body: Mapping[str, Any]) -> Future[Any]:
+        """Gather a request until answers are wanted."""
+        self._gathered[made := Future[Any]()] = body
+        return made
+
+    def answer(self) -> None:
+        """Have all that was gathered computed together."""
+        gathered, self._gathered = self._gathered, {}
+        open_requests = {one: body for one, body in gathered.items() if one.set_running_or_notify_cancel()}
+        for one, found in zip(open_requests, self._answers(list(open_requests.values())), strict=True):
+            one.set_result(found)
+
+    def close(self) -> None:
+        self._vllm.llm_engine.engine_core.shutdown()
+
+    def plain(self, message: str) -> str:
+        """What vLLM said, on one line, short, and nothing a terminal obeys."""
+        return shown(" ".join(message.split()))[:200]
+
+    def quoted(self, body: Any) -> str:
+        """An answer, as `plain`."""
+        return self.plain(json.dumps(body, default=str))
+
+    def _answers(self, bodies: Sequence[Mapping[str, Any]]) -> list[Any]:
+        prompts: list[Any] = []
+        sampling: list[Any] = []
+        counts: list[int] = []
+        for body in bodies:
+            given = body["prompt"]
+            some = [given] if isinstance(given, str) else [{"prompt_token_ids": one} for one in given]
+            how = {name: body[name] for name in ("max_tokens", "temperature", "logprobs", "prompt_logprobs")}
+            prompts += some
+            sampling += [self._sampling(**how)] * len(some)
+            counts.append(len(some))
+        with self._explained("vLLM did not answer"):
+            found = iter(
+                self._vllm.generate(
+                    prompts, sampling, use_tqdm=False, tokenization_kwargs={"add_special_tokens": False}
+                )
+            )
+        return [_answer([next(found) for _ in range(count)]) for count in counts]
+
+    @contextmanager
+    def _explained(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except _FAILURES as error:
+            reason = self.plain(str(error)) or type(error).__name__
+            raise ModelError(say("servers.engine", what=what, reason=reason)) from error
+
+
+def _answer(outputs: Sequence[Any]) -> dict[str, Any]:
+    """What vLLM's server answers to prompts, from what the library returns for them."""
+    return {
+        "choices": [_choice(i, one) for i, one in enumerate(outputs)],
+        "usage": {"prompt_tokens": sum(len(one.prompt_token_ids) for one in outputs)},
+    }
+
+
+def _choice(index: int, output: Any) -> dict[str, Any]:
+    written = output.outputs[0]
+    ids = list(written.token_ids)
+    first = [] if not written.logprobs else [written.logprobs[0][ids[0]].logprob]
+    return {
+        "index": index,
+        "text": written.text,
+        "token_ids": ids,
+        "logprobs": {"token_logprobs": first},
+        "prompt_token_ids": list(output.prompt_token_ids),
+        "prompt_logprobs": [
+            None
+            if place is None
+            else {str(id_): {"logprob": one.logprob, "rank": one.rank} for id_, one in place.items()}
+            for place in output.prompt_logprobs or ()
+        ],
+    }

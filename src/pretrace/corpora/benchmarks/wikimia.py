@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from pretrace.corpora.benchmarks.published import (
+from pretrace.corpora.benchmarks.loaders import (
     add_card,
     find_tables,
     join_parts,
@@ -21,10 +21,7 @@ from pretrace.corpora.benchmarks.published import (
 from pretrace.corpora.opening import shown
 from pretrace.errors import TextsError
 from pretrace.registry import corpora, require
-from pretrace.types import Corpus, Text
-
-# Time stamps are found by the rules of `timestamps.toml`.
-
+from pretrace.types import Corpus
 
 _ADDED_YEAR = 2023
 """The year that FSD's variant `replacement` writes."""
@@ -54,9 +51,12 @@ def without_timestamps(text: str) -> str:
     >>> without_timestamps("On 4 July 2015, the 2015 FIFA World Cup (May 2015) drew 2000 people at 12:30.")
     'the FIFA World Cup drew 2000 people.'
     """
-    made = ""
-    end = 0
-    for start, stop in _spans(text):
+    spans: list[tuple[int, int]] = []
+    for stamp in _STAMP.finditer(text):  # two with nothing but a link between them ("2014 to 2016") are one
+        linked = spans and _LINKING.fullmatch(text, spans[-1][1], stamp.start())
+        spans.append((spans.pop()[0] if linked else stamp.start(), stamp.end()))
+    made, end = "", 0
+    for start, stop in spans:
         made = _closed(made, text[end:start]) if end else text[:start]
         made, end = _led(made, text[start:stop]), stop
     return _closed(made, text[end:]) if end else text
@@ -77,17 +77,6 @@ def _moved(stamp: str, year: int) -> str:
         return _TENS.sub(lambda tens: decade[-len(tens[0]) :], stamp)
     ends = _SHORT_END.sub(rf"\g<1>{year % 100:02d}", stamp) if _WHOLE_RANGE.fullmatch(stamp) else stamp
     return _YEAR.sub(str(year), ends)
-
-
-def _spans(text: str) -> list[tuple[int, int]]:
-    """Where the time stamps are; two with nothing but a link between them ("2014 to 2016") are one."""
-    spans: list[tuple[int, int]] = []
-    for stamp in _STAMP.finditer(text):
-        if spans and _LINKING.fullmatch(text, spans[-1][1], stamp.start()):
-            spans[-1] = spans[-1][0], stamp.end()
-        else:
-            spans.append(stamp.span())
-    return spans
 
 
 def _led(before: str, stamp: str) -> str:
@@ -163,7 +152,15 @@ def wikimia(
     if absent:
         note = f"No texts of {' and '.join(absent)} words: no file here is named so."
         corpus = replace(corpus, notes=(*corpus.notes, note))
-    return add_card(_rewritten(corpus, variant), "wikimia")
+    if variant != "plain":
+        rewrite, done = _REWRITES[variant]
+        texts = tuple(replace(text, text=rewrite(text.text)) for text in corpus.texts)
+        changed = sum(new.text != old.text for new, old in zip(texts, corpus.texts, strict=True))
+        notes = [f"{done} {changed} of {len(texts)} texts, by rule."]
+        empty = sum(not text.text.strip() for text in texts)
+        notes += [f"{empty} of them were left empty."] if empty else []
+        corpus = replace(corpus, texts=texts, notes=(*corpus.notes, *notes))
+    return add_card(corpus, "wikimia")
 
 
 def _files(path: Path, lengths: Sequence[int]) -> dict[str, Corpus]:
@@ -201,10 +198,8 @@ def _length_of(file: Path) -> int | None:
 
 
 def _grouped(corpus: Corpus) -> Corpus:
-    """The corpus with one group an article: a text belongs to the shortest text that it begins with.
-
-    Compared word by word; the last word of the shorter one is left aside, since it may be cut.
-    """
+    """The corpus with one group an article: a text belongs to the shortest text that it begins with. Compared word by
+    word; the last word of the shorter one is left aside, since it may be cut."""
     words = {text.id: tuple(text.text.split()) for text in corpus.texts}
     roots: dict[tuple[str, ...], str] = {}
     sizes: list[int] = []
@@ -219,15 +214,3 @@ def _grouped(corpus: Corpus) -> Corpus:
             roots.setdefault(own[:-1], made[text.id])
             sizes += [len(own) - 1] if len(own) - 1 not in sizes else []
     return replace(corpus, texts=tuple(replace(text, group=made[text.id]) for text in corpus.texts))
-
-
-def _rewritten(corpus: Corpus, variant: str) -> Corpus:
-    if variant == "plain":
-        return corpus
-    rewrite, done = _REWRITES[variant]
-    texts: list[Text] = [replace(text, text=rewrite(text.text)) for text in corpus.texts]
-    changed = sum(new.text != old.text for new, old in zip(texts, corpus.texts, strict=True))
-    note = f"{done} {changed} of {len(texts)} texts, by rule."
-    empty = sum(not text.text.strip() for text in texts)
-    notes = (note, f"{empty} of them were left empty.") if empty else (note,)
-    return replace(corpus, texts=tuple(texts), notes=(*corpus.notes, *notes))
