@@ -202,7 +202,7 @@ class Bench:
         texts: dict[str, None] = {}
         for case in made:
             _, _, cuts = self._cut(case, ())
-            texts |= dict.fromkeys(snippet.text for one in cuts for snippet in one.snippets)
+            texts |= dict.fromkeys(snippet.whole for one in cuts for snippet in one.snippets)
         with open_store(model.fingerprint) as store:
             trace(model, list(texts), want, store=store)
 
@@ -220,9 +220,7 @@ class Bench:
         _, seed, cuts = self._cut(case, ())
         made = compared(cuts, settings, seed=seed)
         seconds = placebos or (self.packaged,)
-        data = AuditData(
-            made.samples, Models(target), settings, placebos=placebos, seconds=seconds, seed=seed
-        )
+        data = AuditData(made, Models(target), settings, placebos=placebos, seconds=seconds, seed=seed)
         answer = data.answer(PRETRACE)
         row: Row = {
             "kind": case.kind,
@@ -231,7 +229,7 @@ class Bench:
             "placebo": "own" if placebos else "none",
             "p": float(f"{answer.p:.4g}"),
             "effect": round(answer.standardised or 0.0, 3),
-            "snippets": len(made.samples.suspect),
+            "snippets": len(made.suspect),
         }
         if answer.p > LEVEL:
             return row | {"accused": False, "failed": []}

@@ -87,10 +87,10 @@ NAMES = {
     "pretrace.verdicts.audit": "checks",
     "pretrace.verdicts.audit.built": "ACCUSING DocumentValues answer null_of p_value reversed_p",
     "pretrace.verdicts.audit.data": (
-        "AuditData LOG_PERPLEXITIES Logprobs PERPLEXITIES SampleLogprobs beyond bytewise "
+        "AuditData LOG_PERPLEXITIES Logprobs PERPLEXITIES SampleLogprobs beyond bytewise closeness "
         "expressions gain_scale logprob_gains logprobs sample_logprobs"
     ),
-    "pretrace.verdicts.audit.planning": "closeness graded placebo_check",
+    "pretrace.verdicts.audit.planning": "graded placebo_check",
     "pretrace.verdicts.audit.audit": "power_check",
     "pretrace.verdicts.audit.procedures": (
         "DualClassifier LinearLayer Normaliser gradient halves loss "

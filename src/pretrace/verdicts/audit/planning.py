@@ -4,34 +4,19 @@ makes is decided by a rule that uses the texts alone."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-import numpy as np
-
 from pretrace.baselines.blind import LENGTH, gap
 from pretrace.errors import TextsError
-from pretrace.scoring.outlook import Action, Stage, device_of, guessed_seconds, parameters_of
-from pretrace.scoring.plan import ScorePlan, weights_of
+from pretrace.scoring.outlook import device_of, guessed_seconds, parameters_of
 from pretrace.statistics.documents import FEW_DOCUMENTS
-from pretrace.tuning.plan import methods
 from pretrace.types import AuditPlan, Backend, Check, Design, Gap, Lean, Placebo
-from pretrace.verdicts.audit.data import SampleLogprobs, expressions
-from pretrace.verdicts.audit.settings import PRETRACE, RELEASE, AuditSettings
-from pretrace.verdicts.audit.snippets import (
-    NO_TUNING,
-    SCORING,
-    TRAINING,
-    TUNING,
-    WRITING,
-    Samples,
-    SnippetCut,
-    reading,
-)
-from pretrace.verdicts.planting import PLANTING
+from pretrace.verdicts.audit.settings import AuditSettings
+from pretrace.verdicts.audit.snippets import Samples, SnippetCut
 from pretrace.verdicts.wording import fill, say, sentences_of, word_check
 
 _SAME_ORIGIN = 0.2
@@ -62,16 +47,6 @@ def graded(target: Backend, placebo: Backend) -> Placebo:
     return Placebo(placebo.name, grade, None, words, {"likeness": alike, **kept})  # type: ignore[arg-type]
 
 
-def closeness(target: SampleLogprobs, placebo: SampleLogprobs, *, by_byte: bool) -> float:
-    """The correlation of both models' mean log-probabilities on text that neither was trained on."""
-    one, other = (
-        found.heldout.per_byte if by_byte else found.heldout.per_token for found in (target, placebo)
-    )
-    if len(one) < 2 or not one.std() or not other.std():
-        return 0.0
-    return float(np.corrcoef(one, other)[0, 1])
-
-
 def placebo_check(placebos: Sequence[Placebo], design: Design) -> Check:
     """Check that what the target is compared with is enough for a verdict of this design."""
     family = [one for one in placebos if one.grade != "other"]
@@ -85,10 +60,6 @@ def placebo_check(placebos: Sequence[Placebo], design: Design) -> Check:
         if one.closeness is not None:
             said.append(say("audit.grade.close", closeness=one.closeness))
     return word_check("audit.placebo", True, figures, said=" ".join(said))
-
-
-A_DOCUMENT = 0.005
-"""Seconds of all tests and checks for a document on either side."""
 
 
 def taking_part(
@@ -131,63 +102,58 @@ WHOLE = "whole documents"
 """What a classifier judged that saw the snippets of a document as one text."""
 
 
-@dataclass(frozen=True, slots=True)
-class AuditMaterial:
-    """Numbers of what there is; `judged` documents are left where a generator learns from a part of the snippets."""
+def choose(  # noqa: PLR0913 (numbers of what there is)
+    gaps: Sequence[Gap],
+    *,
+    documents: int,
+    controls: int,
+    placebos: int,
+    generator: bool,
+    power: bool,
+    judged: int,
+) -> AuditPlan:
+    """Choose the design by the texts alone, before any model reads them, from the numbers of what there is; `gaps` are
+    those between suspect texts and control documents, empty without, and `judged` documents are left where a generator
+    learns from a part of the snippets. Where there is no design the plan says why, and what would help."""
 
-    documents: int
-    controls: int
-    placebos: int
-    generator: bool
-    power: bool
-    judged: int
-
-    def plan(self, design: Design | None, why: str, cures: Sequence[str]) -> AuditPlan:
-        """The plan of this design, without one that of a refusal."""
+    def plan(design: Design | None, why: str, cures: Sequence[str]) -> AuditPlan:
         accuses = design in ("controls", "differences")
-        possible = ("consistent",) * accuses, ("nothing",) * (self.power and design is not None)
+        possible = ("consistent",) * accuses, ("nothing",) * (power and design is not None)
         outcomes: Any = (*possible[0], *possible[1], "inconclusive")
-        return AuditPlan(design, why, outcomes, self.documents, 0, self.controls, cures=tuple(cures))
+        return AuditPlan(design, why, outcomes, documents, 0, controls, cures=tuple(cures))
 
-    def refuse(self, kind: str, closer: str = "") -> AuditPlan:
-        """No design, for a reason of `designs`."""
-        numbers = {"documents": self.documents, "judged": self.judged, "fewest": FEW_DOCUMENTS}
+    def refuse(kind: str, closer: str = "") -> AuditPlan:
+        numbers = {"documents": documents, "judged": judged, "fewest": FEW_DOCUMENTS}
         said = fill(sentences_of(f"designs.{kind}"), closer=closer, **numbers)
-        return self.plan(None, said["why"], said["cures"])
+        return plan(None, said["why"], said["cures"])
 
+    def write(design: Design, cures: Sequence[str], **seen: str) -> AuditPlan:
+        """The design, where a generator leaves enough documents to judge."""
+        few = judged < FEW_DOCUMENTS
+        return (
+            refuse("judged", cures[0]) if few else plan(design, say(f"designs.{design}.why", **seen), cures)
+        )
 
-def choose(given: AuditMaterial, gaps: Sequence[Gap]) -> AuditPlan:
-    """Choose the design by the texts alone, before any model reads them; `gaps` are those between suspect texts and
-    control documents, empty without. Where there is no design the plan says why, and what would help."""
-    if given.documents < FEW_DOCUMENTS:
-        return given.refuse("few")
-    if given.controls:
-        return _with_controls(given, gaps)
-    if not (given.placebos and given.generator):
-        return given.refuse("bare")
-    if given.judged < FEW_DOCUMENTS:
-        return given.refuse("judged", say("cures.controls"))
-    return given.plan("placebos", say("designs.placebos.why"), [say("cures.controls")])
-
-
-def _with_controls(given: AuditMaterial, gaps: Sequence[Gap]) -> AuditPlan:
+    if documents < FEW_DOCUMENTS:
+        return refuse("few")
+    if not controls:
+        bare = not (placebos and generator)
+        return refuse("bare") if bare else write("placebos", [say("cures.controls")])
     widest = widest_gap(gaps, (ALIKE,))
     if widest is None:
-        return given.refuse("unseen")
+        return refuse("unseen")
     formed = widest.classifier.startswith("form")
     closer = [say(f"cures.{one}") for one in (("form", "closer") if formed else ("closer", "later"))]
     seen = say("designs.seen", name=widest.classifier, auc=widest.auc)
     if not differ(widest, ALIKE):
-        cures = [] if given.placebos else [say("cures.placebo")]
-        return given.plan("controls", say("designs.controls.why", seen=seen), cures)
+        cures = [] if placebos else [say("cures.placebo")]
+        return plan("controls", say("designs.controls.why", seen=seen), cures)
     if differ(widest_gap(gaps, (COMPARABLE,)) or widest, COMPARABLE):
-        return given.plan(None, say("designs.apart.why", seen=seen), closer)
-    if not (given.placebos and given.generator):
-        needed = say("designs.generator") if given.placebos else say("cures.placebo")
-        return given.plan(None, say("designs.differ.why", seen=seen), [*closer, needed])
-    if given.judged < FEW_DOCUMENTS:
-        return given.refuse("judged", closer[0])
-    return given.plan("differences", say("designs.differences.why", seen=seen), closer)
+        return plan(None, say("designs.apart.why", seen=seen), closer)
+    if not (placebos and generator):
+        needed = say("designs.generator") if placebos else say("cures.placebo")
+        return plan(None, say("designs.differ.why", seen=seen), [*closer, needed])
+    return write("differences", closer, seen=seen)
 
 
 def widest_gap(gaps: Sequence[Gap], limits: Sequence[float]) -> Gap | None:
@@ -204,67 +170,6 @@ def widest_gap(gaps: Sequence[Gap], limits: Sequence[float]) -> Gap | None:
 def differ(gap: Gap, most: float) -> bool:
     """Whether a classifier of texts tells two sets apart by more than `most`, and not by chance alone."""
     return gap.auc.value > most and gap.auc.low > 0.5
-
-
-def judged(cut: SnippetCut, settings: AuditSettings, design: Design | None) -> int:
-    share = 1.0 if design == "controls" else settings.snippets.share
-    return min(settings.snippets.pairs, max(1, int(share * len(cut.snippets))))
-
-
-def count_passes(design: Design | None, cuts: Sequence[SnippetCut], settings: AuditSettings) -> int:
-    if design is None:
-        return 0
-    both = sum(judged(one, settings, design) for one in cuts)
-    return both if design == "controls" else 2 * both
-
-
-def stages_of(
-    design: Design,
-    cuts: Sequence[SnippetCut],
-    models: Sequence[Backend],
-    generator: Backend | None,
-    settings: AuditSettings,
-    *,
-    alone: bool,
-) -> Iterator[Stage]:
-    """The stages in their order, each with its seconds; `alone` where the target is scored by itself."""
-    target, *placebos = models
-    slow, tokens = slowness(target), settings.snippets.tokens
-
-    def stage(name: str, action: Action, model: Backend, number: int) -> Stage:
-        size, device = parameters_of(model), device_of(model)
-        return Stage(name, slow * guessed_seconds(action, parameters=size, tokens=number, device=device))
-
-    tuned = settings.method != NO_TUNING
-    if design != "controls" and generator is not None:
-        number = sum(judged(one, settings, design) for one in cuts)
-        learnt = sum(len(one.snippets) for one in cuts) - number
-        learnt = min(learnt, settings.snippets.learnt or learnt)
-        if tuned:
-            learnt *= int(getattr(methods.make(settings.method), "epochs", 1)) * tokens
-            yield stage(TRAINING, "training", generator, learnt)
-        yield stage(WRITING, "writing", generator, number * tokens)
-        first = tunable(placebos) if tuned else None
-        if first is not None and weights_of(generator) != weights_of(first):
-            yield stage(TUNING, "training", first, learnt)
-    passes = count_passes(design, cuts, settings) * tokens
-    procedures = {settings.procedure, *settings.also}
-    if alone:
-        yield stage(SCORING, "reading", target, passes)
-    for model in placebos if alone else models:
-        yield stage(reading(target, model), "reading", model, passes)
-    for release in (False, True):
-        if procedures & ({RELEASE} if release else procedures - {PRETRACE, RELEASE}):
-            forms = ScorePlan.parse(expressions(False, release)).passes
-            yield stage(SCORING, "reading", target, forms * passes)
-    suspect, controls = len(cuts[0].snippets), len(cuts[-1].snippets) if design == "controls" else 0
-    planted = sum(len(one.text) for one in cuts[0].snippets) // 4
-    for exposure in settings.power:
-        yield stage(PLANTING, "training", target, int(exposure.share * exposure.epochs * planted))
-        again = SCORING if alone else reading(target, target)
-        # of all passes, those of a copy in which so many documents were planted
-        share = (exposure.share * suspect + controls) / max(1, suspect + controls)
-        yield stage(again, "reading", target, int(share * passes))
 
 
 def slowness(backend: Backend) -> float:
