@@ -247,7 +247,7 @@ class Bench:
         failed = [check.name for check in looked if check.status == "failed"]
         if failed:
             return row | {"accused": False, "failed": failed, "left_out": left_out}
-        widest = widest_gap(gaps_between(cuts, settings, seed), (ALIKE,))
+        widest = widest_gap(gaps_between(cuts, settings, seed), ALIKE)
         assert widest is not None
         failed += ["gap"] if differ(widest, ALIKE) else []
         auc = round(widest.auc.value, 3)

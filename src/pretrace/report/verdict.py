@@ -263,7 +263,7 @@ def _hash_of(verdict: Verdict, part: str) -> tuple[tuple[str, bool], ...]:
 
 def _told_apart(own: AuditFigures) -> str:
     """How often a program that sees only texts tells both sides apart, by the deciding classifier; "" if unknown."""
-    deciding = widest_gap(own.plan.gaps, (ALIKE,)) if own.plan else None
+    deciding = widest_gap(own.plan.gaps, ALIKE) if own.plan else None
     if own.design == "placebos" or deciding is None:
         return ""
     widest = deciding.auc

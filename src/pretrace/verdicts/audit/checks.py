@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -82,7 +82,7 @@ def gap_check(gaps: Sequence[Gap], why: str, design: Design) -> Check:
     """Check that the compared texts are alike enough for this design, chosen for `why`. Suspect texts and controls fail
     only where a procedure of the literature goes on without one; true and generated texts are decided here."""
     most = {"placebos": _WIDEST_GAP, "controls": ALIKE}.get(design, COMPARABLE)
-    widest = widest_gap(gaps, (most,))
+    widest = widest_gap(gaps, most)
     if widest is None:
         return word_check("audit.gap", None, words="few")
     figures: dict[str, Any] = {gap.classifier: [gap.auc.value, gap.auc.low, gap.auc.high] for gap in gaps}
@@ -99,74 +99,53 @@ def copies_check(copied: float) -> Check:
     return word_check("audit.copies", copied <= COPIES, {"identical": copied}, copied=copied)
 
 
-# How close generated suffixes come to true ones: the same measures of both.
-#
-# Words are runs of letters and digits in lower case. Where the true suffixes have hardly any white space
-# (Chinese, Thai, sequences of letters) single characters take the place of words.
-
 Units = tuple[str, ...]
-
-_SPACED = 0.05  # of the characters; English has 0.17, Finnish 0.11, Thai 0.03
-
-
-class _Language(NamedTuple):
-    """What a text is counted in: `name` of the unit, and how many in a row make a copy."""
-
-    name: str
-    run: int
-    split: Callable[[str], Units]
-
-
-_WORDS = _Language("words", 8, lambda text: tuple(re.findall(r"\w+", text.lower())))
-_CHARACTERS = _Language("characters", 24, lambda text: tuple("".join(text.lower().split())))
+_SPACED = 0.05
+"""The share of white space above which words are counted; English has 0.17, Finnish 0.11, Thai 0.03."""
 
 
 def pair_quality(pairs: Sequence[Pair], training: Sequence[str]) -> tuple[Quality, ...]:
     """Measures of the true and of the generated suffixes, each with a sentence; `training` are the texts the generator
-    was tuned on. A measure is None where there is nothing to take it of, or true ones are what it compares with."""
+    was tuned on. A measure is None where there is nothing to take it of, or true ones are what it compares with. Words
+    are runs of letters and digits in lower case. Where the true suffixes have hardly any white space (Chinese, Thai,
+    sequences of letters) single characters take the place of words."""
     true, generated = [pair.true for pair in pairs], [pair.generated for pair in pairs]
-    spaces, characters = (sum(map(count, true)) for count in (_spaces, len))
-    language = _CHARACTERS if spaces < _SPACED * characters else _WORDS
-    name, split = language.name, language.split
+    worded = sum(map(str.isspace, "".join(true))) >= _SPACED * sum(map(len, true))
+    name, length = ("words", 8) if worded else ("characters", 24)  # so many in a row make a copy
+
+    def split(text: str) -> Units:
+        return tuple(re.findall(r"\w+", text.lower()) if worded else "".join(text.lower().split()))
+
     own, other = [list(map(split, texts)) for texts in (true, generated)]
     # More words repeat more of them: both sides of a pair are cut to the same number first.
     sizes = [min(len(a), len(b)) for a, b in zip(own, other, strict=True)]
     cut = [[a[:n] for a, n in zip(side, sizes, strict=True)] for side in (own, other)]
-    same = (pair.true.strip() == pair.generated.strip() for pair in pairs)
+    shared = [(set(a), set(b)) for a, b in zip(own, other, strict=True) if a or b]
+    copies: list[float | None] = [None, None]
+    if training:
+        # The few runs of the suffixes are held, the many of the training texts pass by.
+        wanted = {run for side in (own, other) for units in side for run in _runs(units, length)}
+        known = wanted.intersection(run for text in training for run in _runs(split(text), length))
+        copies = [
+            _mean(not known.isdisjoint(_runs(units, length)) for units in side) for side in (own, other)
+        ]
     found: dict[str, Sequence[float | None]] = {
         "characters": [_mean(map(len, side)) for side in (true, generated)],
         # words, where words are what is counted
-        **({name: [_mean(map(len, side)) for side in (own, other)]} if language is _WORDS else {}),
+        **({name: [_mean(map(len, side)) for side in (own, other)]} if worded else {}),
         "repetition": [_repeated(side) for side in (own, other)],
         "distinct pairs": [_distinct(side, 2) for side in cut],
         f"distinct {name}": [_distinct(side, 1) for side in cut],
-        "overlap": [None, _mean(_overlap(a, b) for a, b in zip(own, other, strict=True) if a or b)],
-        "identical": [None, _mean(same)],
-        "copies": _copies(own, other, training, language),
+        "overlap": [None, _mean(len(a & b) / len(a | b) for a, b in shared)],  # Jaccard
+        "identical": [None, _mean(pair.true.strip() == pair.generated.strip() for pair in pairs)],
+        "copies": copies,
         "empty": [_mean(not text.strip() for text in side) for side in (true, generated)],
     }
     kinds = {one: "distinct" if one == f"distinct {name}" else one for one in found}
     return tuple(
-        Quality(one, sides[0], sides[1], say(f"quality.{kinds[one]}", name=name, length=language.run))
+        Quality(one, sides[0], sides[1], say(f"quality.{kinds[one]}", name=name, length=length))
         for one, sides in found.items()
     )
-
-
-def _spaces(text: str) -> int:
-    return sum(map(str.isspace, text))
-
-
-def _copies(
-    own: Sequence[Units], other: Sequence[Units], training: Sequence[str], language: _Language
-) -> Sequence[float | None]:
-    """The share of suffixes of either side that share a run of so many units with a training text."""
-    length = language.run
-    if not training:
-        return None, None
-    # The few runs of the suffixes are held, the many of the training texts pass by.
-    wanted = {run for side in (own, other) for units in side for run in _runs(units, length)}
-    found = wanted.intersection(run for text in training for run in _runs(language.split(text), length))
-    return [_mean(not found.isdisjoint(_runs(units, length)) for units in side) for side in (own, other)]
 
 
 def _repeated(suffixes: Iterable[Units]) -> float | None:
@@ -180,12 +159,6 @@ def _distinct(suffixes: Iterable[Units], length: int) -> float | None:
     """distinct-n (Li et al. 2016, "A diversity-promoting objective function"), over all the suffixes."""
     runs = [run for units in suffixes for run in _runs(units, length)]
     return len(set(runs)) / len(runs) if runs else None
-
-
-def _overlap(one: Units, two: Units) -> float:
-    """Jaccard: what both have over what either has."""
-    left, right = set(one), set(two)
-    return len(left & right) / len(left | right)
 
 
 def _runs(units: Units, length: int) -> Iterator[Units]:

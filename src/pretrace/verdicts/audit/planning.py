@@ -139,7 +139,7 @@ def choose(  # noqa: PLR0913 (numbers of what there is)
     if not controls:
         bare = not (placebos and generator)
         return refuse("bare") if bare else write("placebos", [say("cures.controls")])
-    widest = widest_gap(gaps, (ALIKE,))
+    widest = widest_gap(gaps, ALIKE)
     if widest is None:
         return refuse("unseen")
     formed = widest.classifier.startswith("form")
@@ -148,7 +148,7 @@ def choose(  # noqa: PLR0913 (numbers of what there is)
     if not differ(widest, ALIKE):
         cures = [] if placebos else [say("cures.placebo")]
         return plan("controls", say("designs.controls.why", seen=seen), cures)
-    if differ(widest_gap(gaps, (COMPARABLE,)) or widest, COMPARABLE):
+    if differ(widest_gap(gaps, COMPARABLE) or widest, COMPARABLE):
         return plan(None, say("designs.apart.why", seen=seen), closer)
     if not (placebos and generator):
         needed = say("designs.generator") if placebos else say("cures.placebo")
@@ -156,15 +156,13 @@ def choose(  # noqa: PLR0913 (numbers of what there is)
     return write("differences", closer, seen=seen)
 
 
-def widest_gap(gaps: Sequence[Gap], limits: Sequence[float]) -> Gap | None:
-    """The gap that decides: the widest of those beyond the most limits. That of the length never decides, and those of
-    whole documents only whether texts may be compared directly: the limit of differences is one of single snippets."""
-    learnt = [gap for gap in gaps if gap.classifier != LENGTH]
-    if ALIKE not in limits:
-        learnt = [gap for gap in learnt if WHOLE not in gap.classifier]
-    return max(
-        learnt, key=lambda gap: (sum(differ(gap, most) for most in limits), gap.auc.value), default=None
-    )
+def widest_gap(gaps: Sequence[Gap], most: float) -> Gap | None:
+    """The gap that decides whether texts differ by more than `most`. That of the length never does, and those of whole
+    documents only whether texts may be compared directly: the limit of differences is one of single snippets."""
+    learnt = [
+        gap for gap in gaps if gap.classifier != LENGTH and (most == ALIKE or WHOLE not in gap.classifier)
+    ]
+    return max(learnt, key=lambda gap: (differ(gap, most), gap.auc.value), default=None)
 
 
 def differ(gap: Gap, most: float) -> bool:
