@@ -30,7 +30,7 @@ from pretrace.corpora.near_copies import Sketches
 from pretrace.statistics.shift import SetShift, compare_below, set_shift
 from pretrace.types import Check, Doubles
 from pretrace.verdicts.flag import FlagSettings, checks, concluding
-from pretrace.verdicts.flag.concluding import Rows, Sides
+from pretrace.verdicts.flag.concluding import Sides
 from pretrace.verdicts.flag.planning import near_copies, prospect
 
 Rng = np.random.Generator
@@ -236,9 +236,9 @@ def concluded(made: Made, seed: int) -> tuple[bool, bool]:
     long, are made for the others alone.
     """
     asked = np.arange(len(made.score)) < made.asked
-    rows = Rows(asked, np.asarray(made.documents), made.score, made.placebo, np.exp(6 + 0.5 * made.length))
-    sides = Sides.of(rows, SETTINGS, seed, ())
-    sizes = [np.unique(rows.documents[side], return_counts=True)[1] for side in (asked, ~asked)]
+    lengths = np.exp(6 + 0.5 * made.length)
+    sides = Sides(asked, np.asarray(made.documents), made.score, made.placebo, lengths, SETTINGS, seed)
+    sizes = [np.unique(sides.documents[side], return_counts=True)[1] for side in (asked, ~asked)]
     plan = prospect(*sizes, fdr=SETTINGS.fdr, method="bh", name="known")
     seen = {
         "words": made.words,

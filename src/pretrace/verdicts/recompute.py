@@ -26,7 +26,7 @@ from pretrace.verdicts.audit.built import DocumentValues, answer, p_value
 from pretrace.verdicts.audit.data import beyond
 from pretrace.verdicts.audit.settings import PRETRACE
 from pretrace.verdicts.flag import concluding
-from pretrace.verdicts.flag.concluding import Rows, Sides
+from pretrace.verdicts.flag.concluding import Sides
 from pretrace.verdicts.flag.planning import KNOWN, TEXTS, FlagSettings
 from pretrace.verdicts.frame import VALUES, second_answers
 from pretrace.verdicts.outcome import SECOND, ObservedFinding, SecondAnswer, conclude, second_check
@@ -149,8 +149,8 @@ def _flag(found: Verdict) -> Iterator[Number]:
     documents = [*(TEXTS + one for one in texts["document"]), *(KNOWN + one for one in known["document"])]
     asked = np.arange(len(documents)) < len(texts)
     scores = np.concatenate([texts["score"], known["score"]])
-    rows = Rows(asked, Grouping.of(documents).codes, scores, None, np.zeros(len(documents)))
-    sides = Sides.of(rows, settings, int(found.settings["seed"]), ())
+    codes, seed = Grouping.of(documents).codes, int(found.settings["seed"])
+    sides = Sides(asked, codes, scores, None, np.zeros(len(documents)), settings, seed)
     shift = set_shift(*sides.by_document(scores), level=settings.level, seed=sides.seed)
     drift = next(check for check in found.checks if check.name == concluding.DRIFT).figures
     method = found.figures["method"]

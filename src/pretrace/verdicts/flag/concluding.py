@@ -10,7 +10,7 @@ documents that are flagged even so, and the test of the set accuses where it sti
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -38,49 +38,50 @@ from pretrace.verdicts.outcome import ObservedFinding, conclude
 from pretrace.verdicts.wording import say, word_check
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Rows:
-    """Each scored text, [rows], those in question (`asked`) first: the number of its document by name, scores,
-    characters."""
+@dataclass(frozen=True, eq=False)
+class Sides:
+    """Each scored text of both sets, [rows], those in question (`asked`) first: the number of its document by name,
+    scores, characters. TextsError where too few texts could be scored, for these `reasons`."""
 
     asked: Bools
     documents: Numbers
     scores: Doubles
     placebo: Doubles | None
     lengths: Doubles
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Sides:
-    """The rows of both sets: `drawn` [rows] make their documents' values; `place` [texts in question] is their
-    document's."""
-
-    rows: Rows
-    drawn: Bools
-    place: Numbers
-    number: int
-    known: int
     settings: FlagSettings
     seed: int
+    reasons: Iterable[str] = ()
 
-    @classmethod
-    def of(cls, rows: Rows, settings: FlagSettings, seed: int, reasons: Iterable[str]) -> Sides:
-        """The rows looked over; TextsError where too few texts could be scored, for these `reasons`."""
-        asked, documents = rows.asked, rows.documents
-        known = len(np.unique(documents[~asked]))
-        if not asked.any() or known < FEWEST_KNOWN:
-            why = "; ".join(dict.fromkeys(reasons) or ("there were no others",))
-            numbers = {"texts": asked.sum(), "known": known, "fewest": FEWEST_KNOWN}
+    def __post_init__(self) -> None:
+        if not self.asked.any() or self.known < FEWEST_KNOWN:
+            why = "; ".join(dict.fromkeys(self.reasons) or ("there were no others",))
+            numbers = {"texts": self.asked.sum(), "known": self.known, "fewest": FEWEST_KNOWN}
             raise TextsError(say("flag.plan.unscored", why=why, **numbers))
-        names, place = np.unique(documents[asked], return_inverse=True)
-        drawn = conformal.drawn_pieces(documents, seed)
-        return cls(rows, drawn, place, len(names), known, settings, seed)
+
+    @cached_property
+    def place(self) -> Numbers:
+        """The place of the document of each text in question among these, by name, [texts in question]."""
+        return np.unique(self.documents[self.asked], return_inverse=True)[1]
+
+    @cached_property
+    def number(self) -> int:
+        """The documents in question."""
+        return int(self.place.max()) + 1
+
+    @cached_property
+    def known(self) -> int:
+        """The known documents."""
+        return len(np.unique(self.documents[~self.asked]))
+
+    @cached_property
+    def drawn(self) -> Bools:
+        """The rows that make their documents' values, [rows]."""
+        return conformal.drawn_pieces(self.documents, self.seed)
 
     def by_document(self, values: Doubles) -> tuple[Doubles, Doubles]:
         """The values of the documents in question and of the known ones, each by name, from a score of all rows."""
-        asked, documents = self.rows.asked, self.rows.documents
-        mine, others = self.drawn & asked, self.drawn & ~asked
-        return means(values[mine], documents[mine]), means(values[others], documents[others])
+        mine, others = self.drawn & self.asked, self.drawn & ~self.asked
+        return means(values[mine], self.documents[mine]), means(values[others], self.documents[others])
 
     def p(self, values: Doubles) -> Doubles:
         """The p-values of the documents in question, by name, from a score of all rows."""
@@ -102,7 +103,7 @@ ACCUSING = ("spread", "runs", DRIFT)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Outliers:
+class Outliers:
     """What stands out: the test of the set as it is (`shift`), whether it still rejects without the `unseen` drift and
     the `spread`, and the documents that are flagged as they are and without these, [documents in question]."""
 
@@ -121,13 +122,22 @@ class _Outliers:
 
 @dataclass(frozen=True, eq=False)
 class CheckedScores:
-    """The rows with all that was seen of them; `withheld`: why the test of the set does not accuse if it rejects."""
+    """The rows with all that was seen of them; `withheld`: why the test of the set does not accuse if it rejects.
+
+    Once it is concluded: the outcome, the power or why it was `unmeasured`, and `p`, `q` and `chosen` [documents in
+    question] by name; where the answer is refused p and q are empty and nothing is chosen."""
 
     sides: Sides
     limits: DetectionLimits
     checks: tuple[Check, ...]
-    outliers: _Outliers
+    outliers: Outliers
     withheld: str
+    outcome: Outcome = "missed"
+    p: Doubles = field(default_factory=lambda: np.zeros(0))
+    q: Doubles = field(default_factory=lambda: np.zeros(0))
+    chosen: Bools = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    power: Power | None = None
+    unmeasured: str = ""
 
     @property
     def quiet(self) -> bool:
@@ -153,31 +163,17 @@ class CheckedScores:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class FlagConclusion(CheckedScores):
-    """The outcome of a flagging; `unmeasured` says why its power was not measured. `p`, `q` and `chosen` [documents in
-    question] are by name; where the answer is refused p and q are empty and nothing is chosen."""
-
-    outcome: Outcome
-    p: Doubles
-    q: Doubles
-    chosen: Bools
-    power: Power | None
-    unmeasured: str
-
-
 def run_checks(sides: Sides, limits: DetectionLimits, read: Read) -> CheckedScores:
     """What the rows say; `read` gives the texts of those that the check of the words looks at."""
-    rows, level = sides.rows, sides.settings.level
-    checks = [*row_checks(rows.lengths, rows.asked, rows.documents, read, seed=sides.seed)]
+    level, documents = sides.settings.level, sides.documents
+    checks = [*row_checks(sides.lengths, sides.asked, documents, read, seed=sides.seed)]
     checks.append(_ask_placebo(sides, limits))
-    asked, known = sides.by_document(rows.scores)
+    asked, known = sides.by_document(sides.scores)
     shift, below = set_shift(asked, known, level=level, seed=sides.seed), compare_below(asked, known)
     unseen = unseen_drift(checks, sides.number, sides.known)
     found = outliers_at(shift, sides, limits.method, unseen, below.allowed(WIDE))
-    first = np.unique(rows.documents[~rows.asked], return_index=True)[
-        1
-    ]  # where their files name known documents
+    # where their files name known documents
+    first = np.unique(documents[~sides.asked], return_index=True)[1]
     in_order = known[np.argsort(first, kind="stable")]
     checks.append(spread_check(below, checks, fewest=min(sides.number, sides.known)))
     checks.append(runs_check(serial_p(in_order), documents=sides.known))
@@ -190,7 +186,19 @@ def run_checks(sides: Sides, limits: DetectionLimits, read: Read) -> CheckedScor
             which = "drift" if shift.explained <= unseen else "spread"
             numbers = {"explained": shift.explained, "unseen": unseen, "spread": found.spread}
             why = say(f"flag.withheld.{which}", **numbers)
-    checks.append(_drift_check(found, counts=shift.p <= level and not why))
+    # what stands out must do so without the drift and the spread that nobody could have seen
+    left, plain = int(found.chosen.sum()), int(found.plain.sum())
+    spread = f", and a spread of {found.spread:.2f}" if found.spread > 1 else ""
+    told = {
+        "taken": say("flag.drift.taken", unseen=unseen, spread=spread),
+        "left": left,
+        "of": f" of {plain:,}" if plain else "",
+        "stands": "stands" if found.withstands else "does not stand",
+    }
+    good = (shift.p <= level and not why) or bool(left) if found.rejects else None
+    figures = {"explained": shift.explained, "not excluded": unseen, "spread": found.spread}
+    words = "words" if found.rejects else "quiet"
+    checks.append(word_check("flag.drift", good, figures, words=words, **told))
     return CheckedScores(sides, limits, tuple(checks), found, why)
 
 
@@ -198,7 +206,7 @@ def _refuse(checks: Iterable[Check]) -> bool:
     return any(check.status == "failed" and check.name not in ACCUSING for check in checks)
 
 
-def outliers_at(shift: SetShift, sides: Sides, method: Method, unseen: float, spread: float) -> _Outliers:
+def outliers_at(shift: SetShift, sides: Sides, method: Method, unseen: float, spread: float) -> Outliers:
     """What stands out by a test of the set, and what is left of it without a drift and a spread."""
     asked, known, fdr = shift.asked, shift.known, sides.settings.fdr
     plain = conformal.flagged(conformal.adjusted(sides.p_of(asked, known), method), fdr)
@@ -210,25 +218,24 @@ def outliers_at(shift: SetShift, sides: Sides, method: Method, unseen: float, sp
     withstands = shift.p <= shift.level and all(
         shift.p_after(unseen, one) <= shift.level for one in (1.0, spread)
     )
-    return _Outliers(shift, unseen, spread, withstands, plain, chosen)
+    return Outliers(shift, unseen, spread, withstands, plain, chosen)
 
 
 def concluded(
     found: CheckedScores, power: Power | None, share: Estimate | None, why: str = ""
-) -> FlagConclusion:
+) -> CheckedScores:
     """Conclude by the one rule, with the power and the `share` of documents like the planted ones, if measured."""
-    sides, chosen = found.sides, found.outliers.chosen
     outcome = conclude_outliers(found.outliers, found.checks, power, share)
-    p = sides.p(sides.rows.scores)
-    q = conformal.adjusted(p, found.limits.method)
+    end = replace(found, outcome=outcome, power=power, unmeasured=why)
     if outcome == "refused":
-        p, q, chosen = np.zeros(0), np.zeros(0), np.zeros(len(chosen), dtype=bool)
-    known = found.sides, found.limits, found.checks, found.outliers, found.withheld
-    return FlagConclusion(*known, outcome, p, q, chosen, power, why)
+        return replace(end, chosen=np.zeros(found.sides.number, dtype=bool))
+    p = found.sides.p(found.sides.scores)
+    q = conformal.adjusted(p, found.limits.method)
+    return replace(end, p=p, q=q, chosen=found.outliers.chosen)
 
 
 def conclude_outliers(
-    outliers: _Outliers, checks: Sequence[Check], power: Power | None, share: Estimate | None
+    outliers: Outliers, checks: Sequence[Check], power: Power | None, share: Estimate | None
 ) -> Outcome:
     """The outcome of a flagging, from what stands out and the checks."""
     shift, rule = outliers.shift, {"accusing": ACCUSING, "rejected": outliers.rejects}
@@ -241,29 +248,15 @@ def conclude_outliers(
     return "refused" if end.withheld or outliers.rejects else "missed"
 
 
-def _drift_check(found: _Outliers, *, counts: bool) -> Check:
-    """Check that what stands out would do so without the drift and the spread that nobody could have seen."""
-    figures = {"explained": found.shift.explained, "not excluded": found.unseen, "spread": found.spread}
-    spread = f", and a spread of {found.spread:.2f}" if found.spread > 1 else ""
-    taken = say("flag.drift.taken", unseen=found.unseen, spread=spread)
-    if not found.rejects:
-        return word_check("flag.drift", None, figures, words="quiet", taken=taken)
-    left, of = int(found.chosen.sum()), f" of {int(found.plain.sum()):,}" if found.plain.any() else ""
-    stands = "stands" if found.withstands else "does not stand"
-    good = counts or bool(left)
-    return word_check("flag.drift", good, figures, taken=taken, left=left, of=of, stands=stands)
-
-
 def _ask_placebo(sides: Sides, limits: DetectionLimits) -> Check:
     """The same flagging and test of the set, with the placebo's scores."""
-    settings, rows = sides.settings, sides.rows
-    values = rows.placebo
+    settings, values = sides.settings, sides.placebo
     if values is None:
         return word_check("flag.placebo", None, words="none")
     rate = min(settings.fdr, _PLACEBO_RATE)
     q = conformal.adjusted(sides.p(values), limits.method)
     number = int(conformal.flagged(q, rate).sum())
-    blank = placebo_check(values, rows.asked, rows.documents, flagged=number, rate=rate, seed=sides.seed)
+    blank = placebo_check(values, sides.asked, sides.documents, flagged=number, rate=rate, seed=sides.seed)
     if conformal.resolution(sides.known, sides.number, rate, limits.method).together is None:
         blank = replace(blank, words=f"{blank.words} {say('flag.placebo.vain')}")
     if blank.status == "not run":

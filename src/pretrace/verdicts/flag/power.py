@@ -105,7 +105,7 @@ def _accused(found: CheckedScores, law: _Law, asked: int, known: int, rng: np.ra
     sides, accused = found.sides, 0
     errors = [(a + k + 1) / (a * k) for a, k in ((asked, known), (sides.number, sides.known))]
     shrunk = math.sqrt(errors[0] / errors[1])
-    least = FLOOR if sides.rows.placebo is None else 0.0
+    least = FLOOR if sides.placebo is None else 0.0
     unseen = max(min(least, found.outliers.unseen), min(1.0, shrunk) * found.outliers.unseen)
     for _ in range(SIMULATED):
         shift = law.drawn(max(1, round(CLEARING * asked)), asked, known, rng)
@@ -145,7 +145,7 @@ class _Law:
         made = set_shift(
             np.arange(asked, dtype=float), np.arange(known) + 0.5, level=sides.settings.level, seed=sides.seed
         )
-        return cls(sides.by_document(sides.rows.scores)[1], planted.gained, made)
+        return cls(sides.by_document(sides.scores)[1], planted.gained, made)
 
     def drawn(self, seen: int, asked: int, known: int, rng: np.random.Generator) -> SetShift:
         """A test of the set of which `seen` documents were read, drawn with a little noise (a kernel) against ties."""
@@ -196,7 +196,7 @@ def _planted(
     sides: Sides, read: Callable[[Bools], Sequence[str]], models: Models, watch: Watch
 ) -> PlantedGain:
     """What a copy of the target that read a tenth of the documents makes of them, less what it makes of known ones."""
-    rows, settings, documents = sides.rows, sides.settings, sides.rows.documents
+    settings, documents = sides.settings, sides.documents
 
     def drawn(side: Bools) -> Bools:
         names = np.unique(documents[side])
@@ -204,7 +204,7 @@ def _planted(
             names = np.random.default_rng([sides.seed, 8]).choice(names, MOST, replace=False)
         return np.asarray(side & np.isin(documents, names))
 
-    asked, known = drawn(rows.asked), drawn(~rows.asked)
+    asked, known = drawn(sides.asked), drawn(~sides.asked)
     texts = dict(zip(np.flatnonzero(asked | known).tolist(), read(asked | known), strict=True))
     here = np.flatnonzero(asked).tolist()
     corpus = Corpus("planted", tuple(Text(str(i), texts[i], group=f"d{documents[i]}") for i in here))
@@ -228,7 +228,7 @@ def _planted(
             run = detect(both, again, settings.plan, Options(cache=settings.cache, progress=progress))
     after = np.full(len(documents), np.nan)
     after[[int(name) for name in run.ids]] = run.matrix[:, 0]
-    gained = after - rows.scores
+    gained = after - sides.scores
     mine, others = mine & np.isfinite(gained), others & np.isfinite(gained)
     base = means(gained[others], documents[others]).mean()
     own = means(gained[mine], documents[mine]) - base if mine.any() else np.zeros(0)
