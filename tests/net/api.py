@@ -102,7 +102,7 @@ NAMES = {
     "pretrace.verdicts.draws": "LEAST_DRAWS seed_of texts_hash",
     "pretrace.verdicts.flag": "FlagSettings flag plan",
     "pretrace.verdicts.flag.built": "set_test",
-    "pretrace.verdicts.flag.checks": "checks_placebo_check=placebo_check row_checks",
+    "pretrace.verdicts.flag.concluding": "checks_placebo_check=placebo_check row_checks",
     "pretrace.verdicts.frame": "watched",
     "pretrace.plugins.marks.marking": "Candidates=VariantCandidates MarkSettings canaries mark",
     "pretrace.plugins.marks.checking": "CheckSettings check_marks effect_unit enough_check",

@@ -15,7 +15,7 @@ SETTINGS = FlagSettings(score="loss", cache=False)
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch):
-    monkeypatch.setattr("pretrace.verdicts.flag.checks.RESAMPLES", 100)
+    monkeypatch.setattr("pretrace.verdicts.flag.concluding.RESAMPLES", 100)
     monkeypatch.setattr("pretrace.verdicts.flag.power.SIMULATED", 60)
 
 

@@ -23,8 +23,7 @@ from pretrace.results.rounding import p_value, times
 from pretrace.results.verdicts import figure
 from pretrace.statistics.conformal import needed
 from pretrace.types import Check, Outcome, Power, SetTest, Verdict
-from pretrace.verdicts.flag.checks import BEYOND
-from pretrace.verdicts.flag.concluding import ACCUSING, DRIFT, CheckedScores
+from pretrace.verdicts.flag.concluding import ACCUSING, BEYOND, DRIFT, CheckedScores
 from pretrace.verdicts.frame import TestWording
 from pretrace.verdicts.outcome import ENOUGH, Conclusion, exposure
 from pretrace.verdicts.wording import say
