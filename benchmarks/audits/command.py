@@ -41,8 +41,8 @@ from pretrace.statistics.sensitivity import controls_left_out
 from pretrace.types import Backend, Corpus, Quantity
 from pretrace.verdicts.audit import checks
 from pretrace.verdicts.audit.audit import Audit, kinds
+from pretrace.verdicts.audit.checks import ALIKE, differ, gaps_between, widest_gap
 from pretrace.verdicts.audit.data import AuditData
-from pretrace.verdicts.audit.planning import ALIKE, differ, gaps_between, widest_gap
 from pretrace.verdicts.audit.settings import PRETRACE, AuditSettings
 from pretrace.verdicts.audit.snippets import compared, cut_alike
 from pretrace.verdicts.draws import LEAST_DRAWS
@@ -211,7 +211,7 @@ class Bench:
         asked = Audit.of(
             case.suspect, Models(stand_in, placebos=placebos), case.heldout, generator=self.cutter
         )
-        corpora = [one.corpus for one in asked.named]
+        corpora = [corpus for corpus, _ in asked.named]
         cuts = cut_alike(corpora, self.cutter, asked.settings, seed=asked.seed)
         return asked, asked.seed, cuts
 

@@ -90,7 +90,7 @@ NAMES = {
         "AuditData LOG_PERPLEXITIES Logprobs PERPLEXITIES SampleLogprobs beyond bytewise closeness "
         "expressions gain_scale logprob_gains logprobs sample_logprobs"
     ),
-    "pretrace.verdicts.audit.planning": "graded placebo_check",
+    "pretrace.verdicts.audit.checks": "graded placebo_check",
     "pretrace.verdicts.audit.audit": "power_check",
     "pretrace.verdicts.audit.procedures": (
         "DualClassifier LinearLayer Normaliser gradient halves loss "

@@ -25,7 +25,7 @@ from pretrace.report.wording import named, plural
 from pretrace.results.wording import say, sentences_of
 from pretrace.types import AuditFigures, Bools, Check, Doubles, Pair, Power, Verdict
 from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, figures_of, pairs_of
-from pretrace.verdicts.audit.planning import ALIKE, widest_gap
+from pretrace.verdicts.audit.checks import ALIKE, widest_gap
 from pretrace.verdicts.flag.built import expected, set_test, tried, whole
 from pretrace.verdicts.outcome import SECOND
 

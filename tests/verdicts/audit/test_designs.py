@@ -5,7 +5,7 @@ import pytest
 from pretrace.baselines.blind import LENGTH
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.types import Estimate, Gap
-from pretrace.verdicts.audit.planning import ALIKE, COMPARABLE, choose, differ
+from pretrace.verdicts.audit.checks import ALIKE, COMPARABLE, choose, differ
 
 EVERYTHING = {
     "documents": 60, "controls": 60, "placebos": 1, "generator": True, "power": False, "judged": 60,

@@ -47,14 +47,14 @@ from pretrace.types import (
     Table,
     Verdict,
 )
-from pretrace.verdicts.audit import checks, planning, snippets
+from pretrace.verdicts.audit import checks, snippets
 from pretrace.verdicts.audit.built import ACCUSING, INFORMING, DocumentValues, null_of, shown_of, words_of
 from pretrace.verdicts.audit.data import AuditData, expressions
 from pretrace.verdicts.audit.settings import ALONE, PRETRACE, RELEASE, AuditSettings
-from pretrace.verdicts.audit.snippets import NO_TUNING, SCORING, NamedCorpus, Samples, SnippetCut, reading
+from pretrace.verdicts.audit.snippets import NO_TUNING, SCORING, Samples, SnippetCut, reading
 from pretrace.verdicts.draws import TextsSketch, seed_of, texts_hash
 from pretrace.verdicts.expected import foresee
-from pretrace.verdicts.frame import Tested, build_verdict, facts_of, record, watched, with_second
+from pretrace.verdicts.frame import Tested, build_verdict, record, watched, with_second
 from pretrace.verdicts.outcome import ENOUGH, exposure, second_check
 from pretrace.verdicts.planting import PLANTING, check_plantable, plantable, planted_copy, power_of
 from pretrace.verdicts.register import RegisterEntry
@@ -155,11 +155,12 @@ class Audit:
         return (*first, *self.models.placebos)
 
     @cached_property
-    def named(self) -> tuple[NamedCorpus, ...]:
-        """The texts, and the control documents where there are any, with documents called by what stands in them."""
-        if self.heldout is None:
-            return (NamedCorpus.of(self.corpus),)
-        return NamedCorpus.of(self.corpus, self.heldout), NamedCorpus.of(self.heldout, self.corpus)
+    def named(self) -> tuple[tuple[Corpus, Mapping[str, str]], ...]:
+        """The texts, and the control documents where there are any, with documents called by what stands in them, and
+        the owner's names of these."""
+        mine, others = self.corpus, self.heldout
+        both = ((mine, others), (others, mine)) if others is not None else ((mine, None),)
+        return tuple(snippets.rename_documents(*pair) for pair in both)
 
     @cached_property
     def seed(self) -> int:
@@ -176,7 +177,7 @@ class Audit:
     @cached_property
     def cuts(self) -> tuple[SnippetCut, ...]:
         """The snippets of the texts, and of control documents; ShortTextsError for fewer of these than a test takes."""
-        corpora, settings = [one.corpus for one in self.named], self.settings
+        corpora, settings = [corpus for corpus, _ in self.named], self.settings
         model = self.generator or self.models.target
         cuts = snippets.cut_alike(corpora, model, settings, seed=self.seed)
         if len(cuts) > 1 and PRETRACE in (settings.procedure, *settings.also):
@@ -202,9 +203,9 @@ class Audit:
     @cached_property
     def _chosen(self) -> AuditPlan:
         cuts, settings, target = self.cuts, self.settings, self.models.target
-        grades = tuple(planning.graded(target, placebo) for placebo in self.placebos)
-        gaps = planning.gaps_between(cuts, settings, self.seed) if len(cuts) > 1 else ()
-        chosen = planning.choose(
+        grades = tuple(checks.graded(target, placebo) for placebo in self.placebos)
+        gaps = checks.gaps_between(cuts, settings, self.seed) if len(cuts) > 1 else ()
+        chosen = checks.choose(
             gaps,
             documents=cuts[0].documents,
             controls=cuts[1].documents if len(cuts) > 1 else 0,
@@ -227,7 +228,7 @@ class Audit:
     @cached_property
     def _used(self) -> tuple[Backend, ...]:
         """The placebos whose tests decide."""
-        return planning.taking_part(self._chosen.design, self.placebos, self._chosen.placebos)
+        return checks.taking_part(self._chosen.design, self.placebos, self._chosen.placebos)
 
     @property
     def _asked(self) -> tuple[Backend, ...]:
@@ -254,7 +255,7 @@ class Audit:
         cuts, settings, (target, *placebos) = self.cuts, self.settings, self._asked
         direct = self._chosen.design == "controls"
         alone = direct and not self._used  # the target is scored by itself
-        slow, tokens = planning.slowness(target), settings.snippets.tokens
+        slow, tokens = checks.slowness(target), settings.snippets.tokens
 
         def stage(name: str, action: Action, model: Backend, number: int) -> Stage:
             size, device = parameters_of(model), device_of(model)
@@ -269,7 +270,7 @@ class Audit:
                 learnt *= int(getattr(methods.make(settings.method), "epochs", 1)) * tokens
                 yield stage(snippets.TRAINING, "training", self.generator, learnt)
             yield stage(snippets.WRITING, "writing", self.generator, number * tokens)
-            first = planning.tunable(placebos) if tuned else None
+            first = checks.tunable(placebos) if tuned else None
             if first is not None and weights_of(self.generator) != weights_of(first):
                 yield stage(snippets.TUNING, "training", first, learnt)
         passes, procedures = self._passes * tokens, {settings.procedure, *settings.also}
@@ -293,7 +294,7 @@ class Audit:
     @property
     def names(self) -> tuple[Mapping[str, str], Mapping[str, str]]:
         """The owner's names of suspect and of control documents, and of what was written in their place."""
-        return self.named[0].names, self.named[-1].names
+        return self.named[0][1], self.named[-1][1]
 
     def named_values(self, found: DocumentValues) -> DocumentValues:
         """The values with the owner's names of the documents, in the order of these."""
@@ -373,7 +374,7 @@ class Audit:
             both = [(one, text) for one in judged if (text := next(written))]
             others = tuple(one._replace(text=text) for one, text in both)
             sides.append(Samples(tuple(one for one, _ in both), others, paired=True))
-        first = planning.tunable(used) if learnt else None
+        first = checks.tunable(used) if learnt else None
         if design in ("differences", "placebos") and first is not None:
             from pretrace.backends.generation import Completer
 
@@ -382,7 +383,7 @@ class Audit:
             assert isinstance(other, Completer)
             # Beside control documents any placebo is as valid, and the tuned one sees more (docs/audit.md).
             used = (other.backend,) if design == "differences" else (*used, other.backend)
-        leant = [one.value for one in planning.leans()] if design == "placebos" else []
+        leant = [one.value for one in checks.leans()] if design == "placebos" else []
         return AuditData(
             sides[0],
             models,
@@ -426,7 +427,7 @@ class Audit:
         if sides[0]:
             same = [pair.true == pair.generated for side in sides for pair in side]
             looked.append(checks.copies_check(float(np.mean(same))))
-        looked.append(planning.placebo_check(placebos, design))
+        looked.append(checks.placebo_check(placebos, design))
         if design == "placebos":  # without control documents a rejection is no result
             looked.append(word_check("audit.controls", False))
         else:
@@ -452,7 +453,7 @@ class Audit:
             plan=plan,
             variants=tuple(data.answer(name) for name in settings.also),
             placebos=placebos,
-            leans=planning.leans() if design == "placebos" else (),
+            leans=checks.leans() if design == "placebos" else (),
             powers=powers,
             gaps=(*between, *plan.gaps),
             quality=checks.pair_quality(sides[0], data.training) if sides[0] else (),
@@ -504,9 +505,8 @@ class Audit:
             statements=settings.statements,
             settings=record(
                 {"corpus": self.corpus, "heldout": self.heldout},
-                facts_of(
-                    data.placebos, target=target, reference=data.models.reference, generator=data.generator
-                ),
+                {"target": target, "reference": data.models.reference, "generator": data.generator},
+                data.placebos,
                 procedure=settings.procedure,
                 also=list(settings.also),
                 classifiers=list(settings.classifiers),
@@ -532,7 +532,7 @@ class Audit:
         training raised it beyond the held-out ones; the spread between documents is that of the audit, around 0.
         ModelError where the target has no weights here."""
         check_plantable(data.target)
-        corpus, cache, noise = self.named[0].corpus, self.settings.cache, data.values
+        corpus, cache, noise = self.named[0][0], self.settings.cache, data.values
         found, owner = [], link_documents(corpus.texts)
         for one in self.settings.power:
             settings = replace(one, seed=self.seed)

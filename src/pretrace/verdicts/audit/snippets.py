@@ -122,34 +122,26 @@ def join_documents(samples: Iterable[Sample]) -> dict[str, str]:
     return {document: "\n\n".join(some) for document, some in found.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class NamedCorpus:
-    """A corpus that calls documents by what stands in them, so that all draws depend on the texts alone and a folder
-    and an archive make the same audit; `names` maps each of its documents to the owner's name."""
-
-    corpus: Corpus
-    names: Mapping[str, str]
-
-    @classmethod
-    def of(cls, corpus: Corpus, beside: Corpus | None = None) -> NamedCorpus:
-        """The corpus with ids and groups made of hashes, each document once; a group in `beside` too has one name."""
-        found = by_name((text.document, text) for text in corpus.texts)
-        others = beside.texts if beside else ()
-        elsewhere = by_name((text.group, text.text) for text in others if text.group)
-        names: dict[str, str] = {}
-        documents: dict[str, list[Text]] = {}
-        for owner in sorted(found):
-            shared = elsewhere.get(owner, []) if found[owner][0].group else []
-            name = texts_hash([*(text.text for text in found[owner]), *shared])[:16]
-            if name not in names:
-                names[name] = owner
-                documents[name] = sorted(found[owner], key=lambda text: texts_hash((text.text,)))
-        texts = (
-            replace(text, id=f"{name}.{i}", group=name)
-            for name in sorted(documents)
-            for i, text in enumerate(documents[name])
-        )
-        return cls(replace(corpus, texts=tuple(texts)), names)
+def rename_documents(corpus: Corpus, beside: Corpus | None = None) -> tuple[Corpus, Mapping[str, str]]:
+    """Call documents by what stands in them, so that all draws depend on the texts alone and a folder and an archive
+    make the same audit: with ids and groups made of hashes, each document once, a group in `beside` too by one name;
+    and the owner's name of each."""
+    found = by_name((text.document, text) for text in corpus.texts)
+    elsewhere = by_name((text.group, text.text) for text in (beside.texts if beside else ()) if text.group)
+    names: dict[str, str] = {}
+    documents: dict[str, list[Text]] = {}
+    for owner in sorted(found):
+        shared = elsewhere.get(owner, []) if found[owner][0].group else []
+        name = texts_hash([*(text.text for text in found[owner]), *shared])[:16]
+        if name not in names:
+            names[name] = owner
+            documents[name] = sorted(found[owner], key=lambda text: texts_hash((text.text,)))
+    texts = (
+        replace(text, id=f"{name}.{i}", group=name)
+        for name in sorted(documents)
+        for i, text in enumerate(documents[name])
+    )
+    return replace(corpus, texts=tuple(texts)), names
 
 
 @dataclass(frozen=True, slots=True)
