@@ -41,8 +41,8 @@ from pretrace.statistics.sensitivity import controls_left_out
 from pretrace.types import Backend, Corpus, Quantity
 from pretrace.verdicts.audit import checks
 from pretrace.verdicts.audit.audit import Audit, kinds
+from pretrace.verdicts.audit.checks import ALIKE, differ, gaps_between, widest_gap
 from pretrace.verdicts.audit.data import AuditData
-from pretrace.verdicts.audit.planning import ALIKE, differ, gaps_between, widest_gap
 from pretrace.verdicts.audit.settings import PRETRACE, AuditSettings
 from pretrace.verdicts.audit.snippets import compared, cut_alike
 from pretrace.verdicts.draws import LEAST_DRAWS
@@ -202,7 +202,7 @@ class Bench:
         texts: dict[str, None] = {}
         for case in made:
             _, _, cuts = self._cut(case, ())
-            texts |= dict.fromkeys(snippet.text for one in cuts for snippet in one.snippets)
+            texts |= dict.fromkeys(snippet.whole for one in cuts for snippet in one.snippets)
         with open_store(model.fingerprint) as store:
             trace(model, list(texts), want, store=store)
 
@@ -211,7 +211,7 @@ class Bench:
         asked = Audit.of(
             case.suspect, Models(stand_in, placebos=placebos), case.heldout, generator=self.cutter
         )
-        corpora = [one.corpus for one in asked.named]
+        corpora = [corpus for corpus, _ in asked.named]
         cuts = cut_alike(corpora, self.cutter, asked.settings, seed=asked.seed)
         return asked, asked.seed, cuts
 
@@ -220,9 +220,7 @@ class Bench:
         _, seed, cuts = self._cut(case, ())
         made = compared(cuts, settings, seed=seed)
         seconds = placebos or (self.packaged,)
-        data = AuditData(
-            made.samples, Models(target), settings, placebos=placebos, seconds=seconds, seed=seed
-        )
+        data = AuditData(made, Models(target), settings, placebos=placebos, seconds=seconds, seed=seed)
         answer = data.answer(PRETRACE)
         row: Row = {
             "kind": case.kind,
@@ -231,7 +229,7 @@ class Bench:
             "placebo": "own" if placebos else "none",
             "p": float(f"{answer.p:.4g}"),
             "effect": round(answer.standardised or 0.0, 3),
-            "snippets": len(made.samples.suspect),
+            "snippets": len(made.suspect),
         }
         if answer.p > LEVEL:
             return row | {"accused": False, "failed": []}
@@ -249,7 +247,7 @@ class Bench:
         failed = [check.name for check in looked if check.status == "failed"]
         if failed:
             return row | {"accused": False, "failed": failed, "left_out": left_out}
-        widest = widest_gap(gaps_between(cuts, settings, seed), (ALIKE,))
+        widest = widest_gap(gaps_between(cuts, settings, seed), ALIKE)
         assert widest is not None
         failed += ["gap"] if differ(widest, ALIKE) else []
         auc = round(widest.auc.value, 3)

@@ -1,7 +1,7 @@
 """Whom does `pretrace flag` accuse? Simulated sets of which nothing was seen, and sets of which some was.
 
 `python -m benchmarks.designs.flag` simulates the score of each text, its length and what a classifier of words makes
-of it, and lets `verdicts.flag.concluding` conclude, with all its checks. Nothing is downloaded and no model is asked.
+of it, and lets `verdicts.flag.concluding` conclude, with all checks. Nothing is downloaded and no model is asked.
 "rejected": the test of the set is at or below its level, or a document is flagged at its rate, before drift and spread
 are taken off. "accused": exit code 3. Near copies are found in texts that are made for it, by the code that finds them.
 
@@ -29,8 +29,8 @@ from pretrace.baselines.blind import BlindScores
 from pretrace.corpora.near_copies import Sketches
 from pretrace.statistics.shift import SetShift, compare_below, set_shift
 from pretrace.types import Check, Doubles
-from pretrace.verdicts.flag import FlagSettings, checks, concluding
-from pretrace.verdicts.flag.concluding import Rows, Sides
+from pretrace.verdicts.flag import FlagSettings, concluding
+from pretrace.verdicts.flag.concluding import Sides
 from pretrace.verdicts.flag.planning import near_copies, prospect
 
 Rng = np.random.Generator
@@ -236,18 +236,18 @@ def concluded(made: Made, seed: int) -> tuple[bool, bool]:
     long, are made for the others alone.
     """
     asked = np.arange(len(made.score)) < made.asked
-    rows = Rows(asked, np.asarray(made.documents), made.score, made.placebo, np.exp(6 + 0.5 * made.length))
-    sides = Sides.of(rows, SETTINGS, seed, ())
-    sizes = [np.unique(rows.documents[side], return_counts=True)[1] for side in (asked, ~asked)]
+    lengths = np.exp(6 + 0.5 * made.length)
+    sides = Sides(asked, np.asarray(made.documents), made.score, made.placebo, lengths, SETTINGS, seed)
+    sizes = [np.unique(sides.documents[side], return_counts=True)[1] for side in (asked, ~asked)]
     plan = prospect(*sizes, fdr=SETTINGS.fdr, method="bh", name="known")
     seen = {
         "words": made.words,
         "form": np.random.default_rng(seed).permutation(made.words),
     }  # their form says nothing
-    checks.bag_of_words = lambda texts, members, groups, *, seed, unit: BlindScores(seen[unit])  # type: ignore[attr-defined]
+    concluding.bag_of_words = lambda texts, members, groups, *, seed, unit: BlindScores(seen[unit])  # type: ignore[attr-defined]
     asked_values, known_values = sides.by_document(made.score)
     shift = dealt(asked_values, known_values, level=SETTINGS.level, seed=0)
-    spread = compare_below(asked_values, known_values).allowed(checks.WIDE)
+    spread = compare_below(asked_values, known_values).allowed(concluding.WIDE)
     first = concluding.outliers_at(shift, sides, plan.method, _least(made, sides), spread)
     if not (first.withstands or first.chosen.any()):
         return first.rejects, False
@@ -261,7 +261,7 @@ def _least(made: Made, sides: Sides) -> float:
     nothing = (
         [Check("placebo", "", "passed", "", "", {"auc": [0.5, 0.5, 0.5]})] if made.placebo is not None else []
     )
-    return checks.unseen_drift(nothing, sides.number, sides.known)
+    return concluding.unseen_drift(nothing, sides.number, sides.known)
 
 
 def dealt(asked: Doubles, known: Doubles, *, level: float, seed: int) -> SetShift:
@@ -301,7 +301,7 @@ def main() -> None:
     parser.add_argument("--fresh", action="store_true")
     parser.add_argument("--out", type=Path, default=RESULTS / "innocents_flag.json")
     given = parser.parse_args()
-    checks.RESAMPLES = RESAMPLES
+    concluding.RESAMPLES = RESAMPLES
     concluding.set_shift = dealt  # type: ignore[attr-defined]
     kept = read_results(given.out) if given.out.exists() and not given.fresh else {}
     rows = {one["kind"]: one for one in kept.get("rows", []) if one["how"] == "simulated"}

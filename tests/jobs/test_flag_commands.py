@@ -34,7 +34,7 @@ def _small(monkeypatch):
     """Here too shards of 32 texts and batches planned over 16; few resamples and permutations."""
     monkeypatch.setattr(evidence, "CHUNK", 16)
     monkeypatch.setattr("pretrace.scoring.parts.SHARD", 32)
-    monkeypatch.setattr("pretrace.verdicts.flag.checks.RESAMPLES", 200)
+    monkeypatch.setattr("pretrace.verdicts.flag.concluding.RESAMPLES", 200)
     monkeypatch.setattr("pretrace.statistics.shift.LARGE", 0)
 
 

@@ -41,7 +41,7 @@ class Uneven(FakeBackend):
 def _small(monkeypatch):
     """Shards of 32 texts, batches planned over 16, samples of 50 rows, few resamples."""
     monkeypatch.setattr(evidence, "CHUNK", 16)
-    monkeypatch.setattr("pretrace.verdicts.flag.checks.RESAMPLES", 200)
+    monkeypatch.setattr("pretrace.verdicts.flag.concluding.RESAMPLES", 200)
     monkeypatch.setattr(flagging, "SAMPLE", 50)
     monkeypatch.setattr(flagging, "HIGHEST", 7)
     monkeypatch.setattr(flagging, "MOST_FLAGGED", 5)
@@ -166,7 +166,7 @@ def _shows_some(one, many):
 
 
 def test_words_rest_on_a_sample_on_both_ways(tmp_path, monkeypatch):
-    monkeypatch.setattr("pretrace.verdicts.flag.checks.UNITS", {"words": 60, "form": 60})
+    monkeypatch.setattr("pretrace.verdicts.flag.concluding.UNITS", {"words": 60, "form": 60})
     generator = random.Random(5)
     content, others = rows("mine", 170, generator), rows("known", 50, generator)
     mine, known = written(tmp_path / "mine.jsonl", content), written(tmp_path / "known.jsonl", others)

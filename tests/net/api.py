@@ -86,10 +86,10 @@ NAMES = {
     "pretrace.verdicts.audit": "checks",
     "pretrace.verdicts.audit.built": "ACCUSING DocumentValues answer null_of p_value reversed_p",
     "pretrace.verdicts.audit.data": (
-        "AuditData LOG_PERPLEXITIES Logprobs PERPLEXITIES SampleLogprobs beyond bytewise "
+        "AuditData LOG_PERPLEXITIES Logprobs PERPLEXITIES SampleLogprobs beyond bytewise closeness "
         "expressions gain_scale logprob_gains logprobs sample_logprobs"
     ),
-    "pretrace.verdicts.audit.planning": "closeness graded placebo_check",
+    "pretrace.verdicts.audit.checks": "graded placebo_check",
     "pretrace.verdicts.audit.audit": "power_check",
     "pretrace.verdicts.audit.procedures": (
         "DualClassifier LinearLayer Normaliser gradient halves loss "
@@ -101,7 +101,7 @@ NAMES = {
     "pretrace.verdicts.draws": "LEAST_DRAWS seed_of texts_hash",
     "pretrace.verdicts.flag": "FlagSettings flag plan",
     "pretrace.verdicts.flag.built": "set_test",
-    "pretrace.verdicts.flag.checks": "checks_placebo_check=placebo_check row_checks",
+    "pretrace.verdicts.flag.concluding": "checks_placebo_check=placebo_check row_checks",
     "pretrace.verdicts.frame": "watched",
     "pretrace.plugins.marks.marking": "Candidates=VariantCandidates MarkSettings canaries mark",
     "pretrace.plugins.marks.checking": "CheckSettings check_marks effect_unit enough_check",

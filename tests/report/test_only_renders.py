@@ -9,7 +9,7 @@ from pretrace import report
 
 ROOT = Path(report.__file__).parent
 COMPUTING = ("pretrace.statistics", "pretrace.verdicts.audit", "scipy", "sklearn", "statistics", "random")
-READS = ("pretrace.verdicts.audit.built.", "pretrace.verdicts.audit.planning.")
+READS = ("pretrace.verdicts.audit.built.", "pretrace.verdicts.audit.checks.")
 """What reads the tables and figures of an audit, or says which of them decided, and computes none."""
 
 

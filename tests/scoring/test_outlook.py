@@ -5,7 +5,7 @@ import pytest
 from pretrace.backends import open_model
 from pretrace.scoring.outlook import Stage, Timed, TimeEstimate, Watch, guessed_seconds
 from pretrace.testing import FakeBackend
-from pretrace.verdicts.audit.planning import slowness
+from pretrace.verdicts.audit.checks import slowness
 
 
 class Hands:

@@ -207,7 +207,7 @@ def flag(
         texts = in_shards(texts, on_ray=engine.on_ray)
     planned = FlagPlan.of(both, settings)
     settings.plan.check_texts(texts.first)
-    command.announce(planned.notes)
+    command.announce(planned.prospect.notes)
     finish = partial(_finish, planned=planned, out=inputs.out, found=command.found, command=command.recorded)
     options = Options(cache=settings.cache)
     if engine.on_ray and not inputs.dry_run:

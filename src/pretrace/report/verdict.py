@@ -25,7 +25,7 @@ from pretrace.report.wording import named, plural
 from pretrace.results.wording import say, sentences_of
 from pretrace.types import AuditFigures, Bools, Check, Doubles, Pair, Power, Verdict
 from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, figures_of, pairs_of
-from pretrace.verdicts.audit.planning import ALIKE, widest_gap
+from pretrace.verdicts.audit.checks import ALIKE, widest_gap
 from pretrace.verdicts.flag.built import expected, set_test, tried, whole
 from pretrace.verdicts.outcome import SECOND
 
@@ -263,7 +263,7 @@ def _hash_of(verdict: Verdict, part: str) -> tuple[tuple[str, bool], ...]:
 
 def _told_apart(own: AuditFigures) -> str:
     """How often a program that sees only texts tells both sides apart, by the deciding classifier; "" if unknown."""
-    deciding = widest_gap(own.plan.gaps, (ALIKE,)) if own.plan else None
+    deciding = widest_gap(own.plan.gaps, ALIKE) if own.plan else None
     if own.design == "placebos" or deciding is None:
         return ""
     widest = deciding.auc

@@ -320,15 +320,15 @@ def verdict(
         )
     values, how = test.read(target, ASKED), {"draws": settings.draws, "seed": test.seed}
     own, words, names = test.numbers(values), test.words(values), models.names()
-    found = test.tested(own, **how)
+    numbers, found = {names[name]: own}, test.tested(own, **how)
     if found.deciding is not None:
         found = replace(found, null=null_of(found.deciding, settings.level, words.statistic))
     spared = test.second_if_found and (found.p is None or found.p > settings.level)
-    beside = {
-        names[one.name]: test.numbers(test.read(one, f"reading with {names[one.name]}"))
-        for one in (() if spared else models.placebos)
-    }
-    answers = second_answers(type(test), own, beside, found, settings.level, **how)
+    for one in () if spared else models.placebos:
+        numbers[names[one.name]] = test.numbers(test.read(one, f"reading with {names[one.name]}"))
+    columns = {column: np.concatenate([one[column] for one in numbers.values()]) for column in own}
+    read_by = tuple(model for model, one in numbers.items() for _ in next(iter(one.values())))
+    answers = second_answers(type(test), numbers, found, settings.level, **how)
     second = _second(test, answers, words)
     checks = (*test.checks(values), *((second,) if second else ()))
     power = test.power(values) if settings.power and found.p is not None else None
@@ -344,7 +344,7 @@ def verdict(
         replace(
             shown,
             figures={**shown.figures, **(second.figures if second else {})},
-            tables=(*shown.tables, _values_table({names[name]: own, **beside})),
+            tables=(*shown.tables, Table(VALUES, {"model": read_by, **columns})),
             notes=(*test.corpus.notes, *shown.notes, *notes),
         ),
         checks,
@@ -358,7 +358,8 @@ def verdict(
         statements=statements,
         settings=record(
             {"corpus": test.corpus},
-            facts_of(models.placebos, target=target, reference=reference),
+            {"target": target, "reference": reference},
+            models.placebos,
             score=test.score,
             test={name: value for name, value in asdict(settings).items() if value is not None},
             **shown.recorded,
@@ -494,32 +495,18 @@ def _alike(own: Sequence[Doubles], other: Sequence[Doubles]) -> float:
     return float(x @ y) / np.sqrt(both) if both > 0 else 0.0
 
 
-def _values_table(numbers: Mapping[str, Numbers]) -> Table:
-    """The numbers of the model in question and of each second model, one under the other."""
-    first, *_ = numbers.values()
-    columns = {name: np.concatenate([one[name] for one in numbers.values()]) for name in first}
-    models = (name for name, one in numbers.items() for _ in next(iter(one.values())))
-    return Table(VALUES, {"model": tuple(models), **columns})
-
-
-def second_answers(  # noqa: PLR0913
-    test: type[Test[Any]],
-    own: Numbers,
-    others: Mapping[str, Numbers],
-    found: Tested,
-    level: float,
-    *,
-    draws: int,
-    seed: int,
+def second_answers(
+    test: type[Test[Any]], numbers: Mapping[str, Numbers], found: Tested, level: float, **how: int
 ) -> list[SecondAnswer]:
-    """The same test with each second model, and what is beyond it where the test `found` something without a lot."""
+    """The same test with each model but the first, the one in question, and what is beyond it where the test `found`
+    something without a lot; `how` are draws and seed."""
     compares = test.second and not test.repeatable and found.p is not None and found.p <= level
-    answers = []
-    for name, numbers in others.items():
-        p = test.tested(numbers, draws=draws, seed=seed).p
+    answers, own = [], next(iter(numbers.values()))
+    for name, other in list(numbers.items())[1:]:
+        p = test.tested(other, **how).p
         if p is None:
             raise ModelError(f"the second model {name} reads none of the units: name another one.")
-        rest = test.beyond(own, numbers, draws=draws, seed=seed) if compares else None
+        rest = test.beyond(own, other, **how) if compares else None
         answers.append(SecondAnswer(name, p, rest))
     return answers
 
@@ -536,23 +523,17 @@ def _second(test: Test[V], answers: Sequence[SecondAnswer], words: TestWording) 
     return second_check(answers, level, **asked)
 
 
-def facts_of(
-    placebos: Sequence[Backend] = (), **models: Backend | Generator | None
-) -> dict[str, Mapping[str, Any]]:
-    """Collect the facts of each model under its role."""
-    found = {role: dict(model.facts) for role, model in models.items() if model is not None}
-    return found | {
-        "placebo" if i == 1 else f"placebo {i}": dict(one.facts) for i, one in enumerate(placebos, 1)
-    }
-
-
 def record(
-    corpora: Mapping[str, Corpus | None], models: Mapping[str, Mapping[str, Any]], **more: Any
+    corpora: Mapping[str, Corpus | None],
+    models: Mapping[str, Backend | Generator | None],
+    placebos: Sequence[Backend] = (),
+    **more: Any,
 ) -> dict[str, Any]:
-    """Record the texts by what they are ("corpus" for the suspect ones), the facts of the models, versions and time."""
+    """Record the texts by what they are ("corpus" for the suspect ones), facts of models by role, versions, time."""
+    roles = {"placebo" if i == 1 else f"placebo {i}": one for i, one in enumerate(placebos, 1)}
     return {
         **{name: record_corpus(one) if one is not None else None for name, one in corpora.items()},
-        "models": models,
+        "models": {role: dict(one.facts) for role, one in {**models, **roles}.items() if one is not None},
         **more,
         "software": record_software(),
         "time": datetime.now(UTC).isoformat(timespec="seconds"),

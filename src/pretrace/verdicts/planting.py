@@ -6,10 +6,10 @@ import hashlib
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,9 +22,6 @@ from pretrace.tuning.plan import OnStep
 from pretrace.tuning.planting import FULL_RATE, LORA_RATE, PlantSettings, in_words, plant, split_members
 from pretrace.types import Backend, Corpus, Doubles, Power, Text
 from pretrace.verdicts.settings import TestSettings
-
-if TYPE_CHECKING:
-    from pretrace.backends.huggingface import HuggingFace
 
 SIZES = (10, 20, 50, 100, 200, 500, 1000)
 """The numbers of units for which the power is drawn."""
@@ -133,24 +130,19 @@ def planted_copy(
 
     check_plantable(target)
     assert isinstance(target, HuggingFace)
-    with _place(target, corpus, settings, cache=cache) as folder:
+    with ExitStack() as passing:
+        if cache:
+            digest = hashlib.sha256(f"{target.fingerprint} {settings!r}".encode())
+            for text in corpus.texts:
+                digest.update(text_key(text.text) + text.document.encode("utf-8", "surrogatepass"))
+            folder = cache_folder() / "planted" / digest.hexdigest()[:32]
+        else:
+            folder = Path(passing.enter_context(tempfile.TemporaryDirectory(prefix="pretrace-"))) / "planted"
         if not (folder / "card.json").is_file():
             with training(PLANTING) as on_step:
                 start = (target.model, target.tokenizer)
                 plant(corpus, settings=settings, folder=folder, start=start, on_step=on_step)
         dtype = str(target.facts["dtype"])
         yield open_huggingface(str(folder), replace(target.settings, revision=None, dtype=dtype))
-
-
-@contextmanager
-def _place(target: HuggingFace, corpus: Corpus, settings: PlantSettings, *, cache: bool) -> Iterator[Path]:
-    if not cache:
-        with tempfile.TemporaryDirectory(prefix="pretrace-") as passing:
-            yield Path(passing) / "planted"
-        return
-    digest = hashlib.sha256(f"{target.fingerprint} {settings!r}".encode())
-    for text in corpus.texts:
-        digest.update(text_key(text.text) + text.document.encode("utf-8", "surrogatepass"))
-    folder = cache_folder() / "planted" / digest.hexdigest()[:32]
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)  # half a gigabyte and more; its traces are kept
+    if cache:
+        shutil.rmtree(folder, ignore_errors=True)  # half a gigabyte and more; its traces are kept

@@ -26,7 +26,7 @@ from pretrace.verdicts.audit.built import DocumentValues, answer, p_value
 from pretrace.verdicts.audit.data import beyond
 from pretrace.verdicts.audit.settings import PRETRACE
 from pretrace.verdicts.flag import concluding
-from pretrace.verdicts.flag.concluding import Rows, Sides
+from pretrace.verdicts.flag.concluding import Sides
 from pretrace.verdicts.flag.planning import KNOWN, TEXTS, FlagSettings
 from pretrace.verdicts.frame import VALUES, second_answers
 from pretrace.verdicts.outcome import SECOND, ObservedFinding, SecondAnswer, conclude, second_check
@@ -111,7 +111,6 @@ def _audit(found: Verdict) -> Iterator[Number]:
             for name, other in built.seconds_of(found).items()
         ]
         new += _second(found, SECOND, seconds)
-        yield from _checks(found.checks, new)
     said = fill(sentences_of("audit.said.said"), corpus=found.corpus, model=called(found.model))
     rule = {"of": found.corpus, "noun": "audit", "said": said, "second": True}
     rule |= {"accusing": built.ACCUSING, "informing": built.INFORMING}
@@ -127,14 +126,12 @@ def _of_frame(found: Verdict) -> Iterator[Number]:
         str(name): {column: table[column][models == name] for column in columns}
         for name in dict.fromkeys(table["model"])
     }
-    own = numbers.pop(next(iter(numbers)))
     how = {"draws": int(found.settings["test"]["draws"]), "seed": int(found.settings["seed"])}
-    tested = test.tested(own, **how)
-    answers = second_answers(test, own, numbers, tested, found.level, **how)
+    tested = test.tested(next(iter(numbers.values())), **how)
+    answers = second_answers(test, numbers, tested, found.level, **how)
     yield Number("p", found.p, tested.p)
     yield Number("effect", found.effect, tested.effect)
     new = _second(found, SECOND if test.second else "placebo", answers)
-    yield from _checks(found.checks, new)
     rule = {**found.settings.get("rule", {}), "accusing": (*test.accusing, "placebo"), "second": test.second}
     yield from _concluded(found, tested.p, tested.effect, new, rule)
 
@@ -149,8 +146,8 @@ def _flag(found: Verdict) -> Iterator[Number]:
     documents = [*(TEXTS + one for one in texts["document"]), *(KNOWN + one for one in known["document"])]
     asked = np.arange(len(documents)) < len(texts)
     scores = np.concatenate([texts["score"], known["score"]])
-    rows = Rows(asked, Grouping.of(documents).codes, scores, None, np.zeros(len(documents)))
-    sides = Sides.of(rows, settings, int(found.settings["seed"]), ())
+    codes, seed = Grouping.of(documents).codes, int(found.settings["seed"])
+    sides = Sides(asked, codes, scores, None, np.zeros(len(documents)), settings, seed)
     shift = set_shift(*sides.by_document(scores), level=settings.level, seed=sides.seed)
     drift = next(check for check in found.checks if check.name == concluding.DRIFT).figures
     method = found.figures["method"]
@@ -182,7 +179,14 @@ def _second(found: Verdict, role: str, answers: Sequence[SecondAnswer]) -> list[
 def _concluded(
     found: Verdict, p: float | None, effect: Estimate | None, new: Sequence[Check], rule: Mapping[str, Any]
 ) -> Iterator[Number]:
-    """The outcome by the one rule, with the checks that were computed again in the place of the recorded ones."""
+    """The checks that were computed again, and the outcome by the one rule with these in the place of those."""
+    recorded = {check.name: check for check in found.checks}
+    for check in new:
+        old = recorded.get(check.name)
+        if old is not None:
+            yield Number(f"check “{check.title}”", old.status, check.status)
+            for name, value in check.figures.items():
+                yield Number(f"{name} (“{check.title}”)", old.figures.get(name), value)
     by_name = {check.name: check for check in new}
     both = [by_name.get(check.name, check) for check in found.checks]
     asked: dict[str, Any] = {"of": "", "unit": found.unit, **rule, "p": p, "effect": effect}
@@ -192,13 +196,3 @@ def _concluded(
     yield Number("outcome", found.outcome, said.outcome)
     if question.of:
         yield Number("statement", found.statement, said.statement)
-
-
-def _checks(made: Sequence[Check], new: Sequence[Check]) -> Iterator[Number]:
-    recorded = {check.name: check for check in made}
-    for check in new:
-        old = recorded.get(check.name)
-        if old is not None:
-            yield Number(f"check “{check.title}”", old.status, check.status)
-            for name, value in check.figures.items():
-                yield Number(f"{name} (“{check.title}”)", old.figures.get(name), value)

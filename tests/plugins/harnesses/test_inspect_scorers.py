@@ -41,7 +41,7 @@ def _at_home(tmp_path, monkeypatch):
     _warn.cache_clear()  # what was said in another test is said again
     for name in ("XDG_DATA_HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(name, str(tmp_path / name))
-    monkeypatch.setattr("pretrace.verdicts.flag.checks.RESAMPLES", 400)
+    monkeypatch.setattr("pretrace.verdicts.flag.concluding.RESAMPLES", 400)
 
 
 def texts(number, seed, words=MORE_WORDS):

@@ -22,10 +22,10 @@ from pretrace.testing import FakeBackend
 from pretrace.tuning.architectures import Architecture
 from pretrace.tuning.planting import PlantSettings, plant
 from pretrace.types import Backend, Corpus, Text
-from pretrace.verdicts.audit import planning
+from pretrace.verdicts.audit import checks
 from pretrace.verdicts.audit.audit import audit
 from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, figures_of, pairs_of
-from pretrace.verdicts.audit.planning import ALIKE, COMPARABLE
+from pretrace.verdicts.audit.checks import ALIKE, COMPARABLE
 from pretrace.verdicts.audit.settings import AuditSettings
 from pretrace.verdicts.audit.snippets import SnippetSettings
 
@@ -126,8 +126,8 @@ def _quick():
         return compared[key]
 
     with pytest.MonkeyPatch.context() as patch:
-        gaps = planning.gaps_between
-        patch.setattr("pretrace.verdicts.audit.planning.gaps_between", once)
+        gaps = checks.gaps_between
+        patch.setattr("pretrace.verdicts.audit.checks.gaps_between", once)
         yield
 
 

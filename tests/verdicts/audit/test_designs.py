@@ -1,23 +1,23 @@
 """The rule that chooses the comparison: every branch, and where it turns."""
 
-import dataclasses
-
 import pytest
 
 from pretrace.baselines.blind import LENGTH
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.types import Estimate, Gap
-from pretrace.verdicts.audit.planning import ALIKE, COMPARABLE, AuditMaterial, choose, differ
+from pretrace.verdicts.audit.checks import ALIKE, COMPARABLE, choose, differ
 
-EVERYTHING = AuditMaterial(documents=60, controls=60, placebos=1, generator=True, power=False, judged=60)
+EVERYTHING = {
+    "documents": 60, "controls": 60, "placebos": 1, "generator": True, "power": False, "judged": 60,
+}  # fmt: skip
 
 
 def gap(auc, low=0.51, *, name="words"):
     return Gap(name, Estimate(auc, low, 2 * auc - low), 120)
 
 
-def given(**changed):
-    return dataclasses.replace(EVERYTHING, **changed)
+def chosen(*gaps, **changed):
+    return choose(gaps, **{**EVERYTHING, **changed})
 
 
 @pytest.mark.parametrize(
@@ -35,21 +35,21 @@ def test_sets_differ_by_more_than_the_bound_and_more_than_chance(auc, low, apart
 
 
 def test_the_classifier_that_sees_most_decides_and_the_length_never_does():
-    assert choose(EVERYTHING, [gap(0.55), gap(0.7, name="gpt2")]).design == "differences"
-    assert choose(EVERYTHING, [gap(0.55), gap(0.99, name=LENGTH)]).design == "controls"
-    only = choose(EVERYTHING, [gap(0.55, name=LENGTH)])
+    assert chosen(gap(0.55), gap(0.7, name="gpt2")).design == "differences"
+    assert chosen(gap(0.55), gap(0.99, name=LENGTH)).design == "controls"
+    only = chosen(gap(0.55, name=LENGTH))
     assert only.design is None
     assert "too few texts" in only.why
-    assert choose(EVERYTHING, []).design is None
+    assert chosen().design is None
 
 
 @pytest.mark.parametrize(("controls", "auc", "design"), [(0, 0.5, "placebos"), (60, 0.7, "differences")])
 def test_documents_left_to_judge_are_counted_where_a_generator_learns_from_some(controls, auc, design):
-    assert choose(given(controls=controls, judged=FEW_DOCUMENTS), [gap(auc)]).design == design
-    short = choose(given(controls=controls, judged=FEW_DOCUMENTS - 1), [gap(auc)])
+    assert chosen(gap(auc), controls=controls, judged=FEW_DOCUMENTS).design == design
+    short = chosen(gap(auc), controls=controls, judged=FEW_DOCUMENTS - 1)
     assert short.design is None
     assert "leaves 19 documents" in short.why
-    assert choose(given(judged=0), [gap(0.5)]).design == "controls"  # where nothing is generated
+    assert chosen(gap(0.5), judged=0).design == "controls"  # where nothing is generated
 
 
 BARE = {"placebos": 0, "generator": False}
@@ -78,7 +78,7 @@ BARE = {"placebos": 0, "generator": False}
 def test_the_design_follows_from_what_there_is_and_what_is_missing_is_named(
     changed, auc, design, cure, power
 ):
-    found = choose(given(**changed, power=power), [] if auc is None else [gap(auc)])
+    found = chosen(*([] if auc is None else [gap(auc)]), **changed, power=power)
     assert found.design == design
     assert any(cure in words for words in found.cures) or not cure
     accused = ("consistent",) if design in ("controls", "differences") else ()

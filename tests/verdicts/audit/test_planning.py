@@ -13,7 +13,7 @@ from pretrace.testing import FakeBackend
 from pretrace.tuning.planting import PlantSettings
 from pretrace.types import Corpus, DesignError, Text
 from pretrace.verdicts.audit.audit import Audit, audit
-from pretrace.verdicts.audit.planning import graded, taking_part
+from pretrace.verdicts.audit.checks import graded, taking_part
 from pretrace.verdicts.audit.settings import AuditSettings, SnippetSettings
 
 HOW = AuditSettings(snippets=SnippetSettings(tokens=80, most=4), cache=False)

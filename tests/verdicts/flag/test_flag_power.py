@@ -6,7 +6,7 @@ import pytest
 from pretrace.statistics.shift import compare_below, serial_p, spread_p
 from pretrace.tuning.planting import PlantSettings
 from pretrace.verdicts.flag import FlagSettings, concluding
-from pretrace.verdicts.flag.concluding import Rows, Sides
+from pretrace.verdicts.flag.concluding import Sides
 from pretrace.verdicts.flag.planning import prospect
 from pretrace.verdicts.flag.power import PlantedGain, simulated
 
@@ -15,7 +15,7 @@ SETTINGS = FlagSettings(score="loss", cache=False)
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch):
-    monkeypatch.setattr("pretrace.verdicts.flag.checks.RESAMPLES", 100)
+    monkeypatch.setattr("pretrace.verdicts.flag.concluding.RESAMPLES", 100)
     monkeypatch.setattr("pretrace.verdicts.flag.power.SIMULATED", 60)
 
 
@@ -25,8 +25,8 @@ def looked(asked, known, seen=0, shift=0.0, seed=5):
     scores = rng.normal(size=number)
     scores[:seen] += shift
     mine = np.arange(number) < asked
-    rows = Rows(mine, np.arange(number), scores, None, np.full(number, 100.0) + rng.integers(0, 9, number))
-    sides = Sides.of(rows, SETTINGS, 3, ())
+    lengths = np.full(number, 100.0) + rng.integers(0, 9, number)
+    sides = Sides(mine, np.arange(number), scores, None, lengths, SETTINGS, 3)
     plan = prospect(np.ones(asked), np.ones(known), fdr=SETTINGS.fdr, method="bh", name="known")
     words = rng.choice([f"w{i}" for i in range(40)], (number, 12))
     return concluding.run_checks(sides, plan, lambda chosen: [" ".join(one) for one in words[chosen]])

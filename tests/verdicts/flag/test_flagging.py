@@ -51,7 +51,7 @@ SEEN = [text.text for text in MINE.texts[:12]]
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch):
     """Fewer resamples for the intervals of the controls."""
-    monkeypatch.setattr("pretrace.verdicts.flag.checks.RESAMPLES", 400)
+    monkeypatch.setattr("pretrace.verdicts.flag.concluding.RESAMPLES", 400)
 
 
 LOSS = FlagSettings(score="loss", cache=False)
@@ -178,13 +178,13 @@ def test_documents_are_flagged_with_all_their_texts_and_count_once():
 
 
 def test_what_can_be_flagged_is_said_before_a_model_is_asked():
-    notes = plan(MINE, KNOWN, LOSS).notes
+    notes = plan(MINE, KNOWN, LOSS).prospect.notes
     assert notes == (
         "With 100 known documents no p-value is below 0.0099: among 40 texts at a rate of 5% at least 8 must stand "
         "above all of them before any is flagged. For one text alone 799 known non-members would be needed.",
     )
-    assert plan(Corpus("one", MINE.texts[:1]), KNOWN, LOSS).notes == ()
-    (note,) = plan(MINE, KNOWN, replace(LOSS, fdr=0.005)).notes
+    assert plan(Corpus("one", MINE.texts[:1]), KNOWN, LOSS).prospect.notes == ()
+    (note,) = plan(MINE, KNOWN, replace(LOSS, fdr=0.005)).prospect.notes
     assert "at least 199 known non-members are needed, 7,999 for one text alone" in note
 
 
@@ -475,11 +475,11 @@ def test_near_copies_count_once_and_are_told():
     mine, known = versions("w", 20, 10, seed=1), versions("w", 30, 5, seed=2)
     made = plan(mine, known, LOSS)
     assert (made.prospect.asked, made.prospect.known) == (20, 30)
-    assert "Near copies: 300 documents say mostly the same as others on their side" in made.notes[-1]
+    assert "Near copies: 300 documents say mostly the same as others on their side" in made.prospect.notes[-1]
     across = replace(known, texts=(*known.texts, Text("same", mine.texts[0].text + " more")))
     assert (
         "Texts in question that say mostly the same as a known non-member: 10"
-        in plan(mine, across, LOSS).notes[-1]
+        in plan(mine, across, LOSS).prospect.notes[-1]
     )
     with pytest.raises(TextsError, match=r"holds 6 documents .60 texts.*near copies, count once"):
         plan(mine, versions("w", 6, 10, seed=3), LOSS)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -14,13 +15,22 @@ from pretrace.baselines.blind import pair_gap
 from pretrace.baselines.classifiers import telling_words
 from pretrace.corpora import Texts, corpus_of
 from pretrace.errors import ExpressionError, ModelError, ShortTextsError, TextsError
-from pretrace.scoring.outlook import REPORT, Stage, Timed, Watch
-from pretrace.scoring.plan import Models, check_placebos
+from pretrace.scoring.outlook import (
+    REPORT,
+    Action,
+    Stage,
+    Timed,
+    Watch,
+    device_of,
+    guessed_seconds,
+    parameters_of,
+)
+from pretrace.scoring.plan import Models, ScorePlan, check_placebos, weights_of
 from pretrace.statistics.documents import FEW_DOCUMENTS, link_documents
 from pretrace.statistics.sensitivity import controls_left_out, sensitivity
-from pretrace.tuning.planting import PlantSettings, in_words, split_members
+from pretrace.tuning.plan import methods
+from pretrace.tuning.planting import in_words, split_members
 from pretrace.types import (
-    Answer,
     AuditFigures,
     AuditPlan,
     Backend,
@@ -28,29 +38,30 @@ from pretrace.types import (
     Corpus,
     Design,
     DesignError,
-    Doubles,
     Estimate,
     Gap,
-    Placebo,
+    Generator,
     Power,
     Quantity,
     Situation,
     Table,
     Verdict,
 )
-from pretrace.verdicts.audit import checks, planning, snippets
+from pretrace.verdicts.audit import checks, snippets
 from pretrace.verdicts.audit.built import ACCUSING, INFORMING, DocumentValues, null_of, shown_of, words_of
-from pretrace.verdicts.audit.data import AuditData, bytewise
-from pretrace.verdicts.audit.settings import ALONE, PRETRACE, AuditSettings
-from pretrace.verdicts.audit.snippets import NamedCorpus, Prepared, SnippetCut
+from pretrace.verdicts.audit.data import AuditData, expressions
+from pretrace.verdicts.audit.settings import ALONE, PRETRACE, RELEASE, AuditSettings
+from pretrace.verdicts.audit.snippets import NO_TUNING, SCORING, Samples, SnippetCut, reading
 from pretrace.verdicts.draws import TextsSketch, seed_of, texts_hash
 from pretrace.verdicts.expected import foresee
-from pretrace.verdicts.frame import Tested, build_verdict, facts_of, record, watched, with_second
+from pretrace.verdicts.frame import Tested, build_verdict, record, watched, with_second
 from pretrace.verdicts.outcome import ENOUGH, exposure, second_check
-from pretrace.verdicts.planting import check_plantable, plantable, planted_copy, power_of
+from pretrace.verdicts.planting import PLANTING, check_plantable, plantable, planted_copy, power_of
 from pretrace.verdicts.register import RegisterEntry
 from pretrace.verdicts.wording import fill, say, sentences_of, word_check
 
+_A_DOCUMENT = 0.005
+"""Seconds of all tests and checks for a document on either side."""
 _SECOND: Mapping[Design, str] = {
     "controls": "finds the suspect documents easier to predict than the control documents",
     "differences": "prefers what the suspect documents say to generated text by more than in the control documents",
@@ -88,25 +99,6 @@ class Audit:
     generator: Backend | None
     settings: AuditSettings
 
-    def _check(self) -> None:
-        corpus, heldout, settings, target = self.corpus, self.heldout, self.settings, self.models.target
-        if not corpus.texts:
-            raise TextsError(f"{corpus.name} holds no texts.")
-        if heldout is not None:
-            if not heldout.texts:
-                raise TextsError(f"{heldout.name}, which should hold control documents, holds none.")
-            snippets.check_apart(corpus, heldout)
-        check_placebos(target, self.placebos)
-        if settings.procedure == PRETRACE and PRETRACE in settings.also:
-            raise ExpressionError("the procedure that decides is pretrace already: name others in --also.")
-        if settings.power:
-            if settings.procedure != PRETRACE:
-                raise ExpressionError(
-                    f"power is measured for the procedure pretrace, and not for {settings.procedure}: omit --power, or "
-                    "name that procedure in --also."
-                )
-            check_plantable(target)
-
     @classmethod
     def of(
         cls,
@@ -117,11 +109,27 @@ class Audit:
         generator: Backend | None = None,
         settings: AuditSettings | None = None,
     ) -> Audit:
-        """The audit of what `audit` takes."""
+        """The audit of what `audit` takes, with the same errors."""
         models = models if isinstance(models, Models) else with_second(Models.of(models))
         controls = corpus_of(heldout, "control documents") if heldout is not None else None
-        made = cls(corpus_of(texts, "texts"), models, controls, generator, settings or AuditSettings())
-        made._check()
+        corpus, settings = corpus_of(texts, "texts"), settings or AuditSettings()
+        made = cls(corpus, models, controls, generator, settings)
+        if not corpus.texts:
+            raise TextsError(f"{corpus.name} holds no texts.")
+        if controls is not None:
+            if not controls.texts:
+                raise TextsError(f"{controls.name}, which should hold control documents, holds none.")
+            snippets.check_apart(corpus, controls)
+        check_placebos(models.target, made.placebos)
+        if settings.procedure == PRETRACE and PRETRACE in settings.also:
+            raise ExpressionError("the procedure that decides is pretrace already: name others in --also.")
+        if settings.power:
+            if settings.procedure != PRETRACE:
+                raise ExpressionError(
+                    f"power is measured for the procedure pretrace, and not for {settings.procedure}: omit --power, or "
+                    "name that procedure in --also."
+                )
+            check_plantable(models.target)
         return made
 
     def run(self, watch: Watch | None = None, models: Models | None = None) -> Verdict:
@@ -131,17 +139,7 @@ class Audit:
             raise DesignError(plan, self._refused())
         clock.planned(plan)
         clock.plan(self.stages, self._after)
-        # the literature's procedures also work where our own has no design
-        if plan.design == "controls" or (plan.design is None and self.heldout is not None):
-            made = snippets.compared(self.cuts, self.settings, seed=self.seed)
-        elif self.generator is None:
-            raise ModelError(
-                "without control documents an audit writes its own held-out texts and needs a generator: give "
-                "--generator MODEL or --controls."
-            )
-        else:
-            made = snippets.synthesised(self.cuts, self.generator, self.settings, clock, seed=self.seed)
-        return _assess(self, self._data(made, clock, models or self.models), made, clock)
+        return self._assess(self._prepared(clock, models or self.models), clock)
 
     @property
     def chance(self) -> tuple[str, ...]:
@@ -157,11 +155,12 @@ class Audit:
         return (*first, *self.models.placebos)
 
     @cached_property
-    def named(self) -> tuple[NamedCorpus, ...]:
-        """The texts, and the control documents where there are any, with documents called by what stands in them."""
-        if self.heldout is None:
-            return (NamedCorpus.of(self.corpus),)
-        return NamedCorpus.of(self.corpus, self.heldout), NamedCorpus.of(self.heldout, self.corpus)
+    def named(self) -> tuple[tuple[Corpus, Mapping[str, str]], ...]:
+        """The texts, and the control documents where there are any, with documents called by what stands in them, and
+        the owner's names of these."""
+        mine, others = self.corpus, self.heldout
+        both = ((mine, others), (others, mine)) if others is not None else ((mine, None),)
+        return tuple(snippets.rename_documents(*pair) for pair in both)
 
     @cached_property
     def seed(self) -> int:
@@ -178,7 +177,7 @@ class Audit:
     @cached_property
     def cuts(self) -> tuple[SnippetCut, ...]:
         """The snippets of the texts, and of control documents; ShortTextsError for fewer of these than a test takes."""
-        corpora, settings = [one.corpus for one in self.named], self.settings
+        corpora, settings = [corpus for corpus, _ in self.named], self.settings
         model = self.generator or self.models.target
         cuts = snippets.cut_alike(corpora, model, settings, seed=self.seed)
         if len(cuts) > 1 and PRETRACE in (settings.procedure, *settings.also):
@@ -188,75 +187,114 @@ class Audit:
                 raise ShortTextsError(say("designs.short", **numbers))
         return cuts
 
+    def _judged(self, cut: SnippetCut, design: Design | None) -> int:
+        how, number = self.settings.snippets, len(cut.snippets)
+        return (replace(how, share=1.0) if design == "controls" else how).judged(number)
+
     @cached_property
     def plan(self) -> AuditPlan:
         """The design, the outcomes that are possible, and what the audit will cost."""
+        chosen = self._chosen
+        if chosen.design is None:
+            return chosen
+        asked, seconds = len(self._asked), self._after + sum(stage.seconds for stage in self.stages)
+        return replace(chosen, passes=self._passes * asked, seconds=seconds)
+
+    @cached_property
+    def _chosen(self) -> AuditPlan:
         cuts, settings, target = self.cuts, self.settings, self.models.target
-        grades = tuple(planning.graded(target, placebo) for placebo in self.placebos)
-        gaps = planning.gaps_between(cuts, settings, self.seed) if len(cuts) > 1 else ()
-        material = planning.AuditMaterial(
+        grades = tuple(checks.graded(target, placebo) for placebo in self.placebos)
+        gaps = checks.gaps_between(cuts, settings, self.seed) if len(cuts) > 1 else ()
+        chosen = checks.choose(
+            gaps,
             documents=cuts[0].documents,
             controls=cuts[1].documents if len(cuts) > 1 else 0,
             placebos=sum(one.grade != "other" for one in grades),
             generator=self.generator is not None,
             power=bool(settings.power),
-            judged=min(min(one.documents, planning.judged(one, settings, "placebos")) for one in cuts),
+            judged=min(min(one.documents, self._judged(one, "placebos")) for one in cuts),
         )
-        notes = dict.fromkeys(note for one in cuts for note in one.notes if " on both sides " in note)
-        plan = replace(
-            planning.choose(material, gaps),
+        return replace(
+            chosen,
             snippets=len(cuts[0].snippets),
             placebos=grades,
             gaps=gaps,
             parameters=float(target.facts.get("parameters") or 0),
-            notes=tuple(notes),
+            notes=tuple(
+                dict.fromkeys(note for one in cuts for note in one.notes if " on both sides " in note)
+            ),
         )
-        asked = 1 + len(self._asked(plan))
-        seconds = self._after + sum(stage.seconds for stage in self._stages(plan)) if plan.design else None
-        passes = planning.count_passes(plan.design, cuts, settings) * asked
-        return replace(plan, passes=passes, seconds=seconds)
 
-    def _asked(self, plan: AuditPlan) -> tuple[Backend, ...]:
-        return self._used(plan) if plan.design == "placebos" else self.placebos
-
-    def _used(self, plan: AuditPlan) -> tuple[Backend, ...]:
-        return planning.taking_part(plan.design, self.placebos, plan.placebos)
+    @cached_property
+    def _used(self) -> tuple[Backend, ...]:
+        """The placebos whose tests decide."""
+        return checks.taking_part(self._chosen.design, self.placebos, self._chosen.placebos)
 
     @property
-    def stages(self) -> tuple[Stage, ...]:
-        """The stages that lie ahead."""
-        return self._stages(self.plan)
+    def _asked(self) -> tuple[Backend, ...]:
+        """The models that read, the target first."""
+        return self.models.target, *(self._used if self._chosen.design == "placebos" else self.placebos)
 
-    def _stages(self, plan: AuditPlan) -> tuple[Stage, ...]:
-        if not plan.design:
-            return ()
-        alone, models = not self._used(plan), (self.models.target, *self._asked(plan))
-        alone = alone and plan.design == "controls"
-        how = plan.design, self.cuts, models, self.generator, self.settings
-        return tuple(planning.stages_of(*how, alone=alone))
+    @property
+    def _passes(self) -> int:
+        """The texts that go through each model."""
+        both = sum(self._judged(one, self._chosen.design) for one in self.cuts)
+        return both if self._chosen.design == "controls" else 2 * both
 
     @property
     def _after(self) -> float:
         """The seconds between and after the stages."""
-        return REPORT + planning.A_DOCUMENT * sum(one.documents for one in self.cuts)
+        return REPORT + _A_DOCUMENT * sum(one.documents for one in self.cuts)
 
-    def entry(self, data: AuditData) -> RegisterEntry:
-        """This audit for the register: what makes it this one and no other."""
-        generator = self.generator if data.controls else None
-        settings = {
-            "procedure": self.settings.procedure,
-            "heldout": self._control_hash if self.heldout is not None else None,
-            "placebos": [str(one.facts.get("weights")) for one in data.placebos],
-            "snippets": asdict(self.settings.snippets),
-            "generator": str(generator.facts.get("weights")) if generator else None,
-        }
-        target, texts = self.models.target, TextsSketch.of(text.text for text in self.corpus.texts)
-        return RegisterEntry("audit", texts, str(target.facts.get("weights")), settings, target.name)
+    @cached_property
+    def stages(self) -> tuple[Stage, ...]:
+        """The stages that lie ahead, in their order; none without a design."""
+        return tuple(self._stages()) if self._chosen.design else ()
+
+    def _stages(self) -> Iterator[Stage]:
+        cuts, settings, (target, *placebos) = self.cuts, self.settings, self._asked
+        direct = self._chosen.design == "controls"
+        alone = direct and not self._used  # the target is scored by itself
+        slow, tokens = checks.slowness(target), settings.snippets.tokens
+
+        def stage(name: str, action: Action, model: Backend, number: int) -> Stage:
+            size, device = parameters_of(model), device_of(model)
+            return Stage(name, slow * guessed_seconds(action, parameters=size, tokens=number, device=device))
+
+        tuned = settings.method != NO_TUNING
+        if not direct and self.generator is not None:
+            number = sum(self._judged(one, self._chosen.design) for one in cuts)
+            learnt = sum(len(one.snippets) for one in cuts) - number
+            learnt = min(learnt, settings.snippets.learnt or learnt)
+            if tuned:
+                learnt *= int(getattr(methods.make(settings.method), "epochs", 1)) * tokens
+                yield stage(snippets.TRAINING, "training", self.generator, learnt)
+            yield stage(snippets.WRITING, "writing", self.generator, number * tokens)
+            first = checks.tunable(placebos) if tuned else None
+            if first is not None and weights_of(self.generator) != weights_of(first):
+                yield stage(snippets.TUNING, "training", first, learnt)
+        passes, procedures = self._passes * tokens, {settings.procedure, *settings.also}
+        if alone:
+            yield stage(SCORING, "reading", target, passes)
+        for model in placebos if alone else self._asked:
+            yield stage(reading(target, model), "reading", model, passes)
+        for release in (False, True):
+            if procedures & ({RELEASE} if release else procedures - {PRETRACE, RELEASE}):
+                forms = ScorePlan.parse(expressions(False, release)).passes
+                yield stage(SCORING, "reading", target, forms * passes)
+        suspect, controls = len(cuts[0].snippets), len(cuts[-1].snippets) if direct else 0
+        planted = sum(len(one.whole) for one in cuts[0].snippets) // 4
+        for one in settings.power:
+            yield stage(PLANTING, "training", target, int(one.share * one.epochs * planted))
+            again = SCORING if alone else reading(target, target)
+            # of all passes, those of a copy in which so many documents were planted
+            share = (one.share * suspect + controls) / max(1, suspect + controls)
+            yield stage(again, "reading", target, int(share * passes))
 
     @property
     def names(self) -> tuple[Mapping[str, str], Mapping[str, str]]:
         """The owner's names of suspect and of control documents, and of what was written in their place."""
-        return self.named[0].names, self.named[-1].names
+        return self.named[0][1], self.named[-1][1]
 
     def named_values(self, found: DocumentValues) -> DocumentValues:
         """The values with the owner's names of the documents, in the order of these."""
@@ -297,150 +335,231 @@ class Audit:
             **said,
         )
 
-    def _data(self, made: Prepared, clock: Timed, models: Models) -> AuditData:
-        """What is tested, with the placebos that take part and the margin, where there is one."""
-        design, used, target = self.plan.design, self._used(self.plan), self.models.target
-        if design == "controls" and not used and Quantity.MOMENTS not in target.offers:
+    def _prepared(self, clock: Timed, models: Models) -> AuditData:
+        """What is tested: snippets of the suspect texts and of control documents as they are, or beside continuations
+        by a copy of the generator, tuned on a part of the snippets of both sides alike. Snippets whose continuation
+        comes out empty are left out and counted."""
+        design, settings, seed, used = self._chosen.design, self.settings, self.seed, self._used
+        how: dict[str, Any] = {"seconds": self.placebos, "seed": seed}
+        # the literature's procedures also work where our own has no design
+        if design == "controls" or (design is None and self.heldout is not None):
+            if design == "controls" and not used and Quantity.MOMENTS not in models.target.offers:
+                raise ModelError(
+                    f"{models.target.name} gives no whole distributions, which the score of an audit without a placebo "
+                    f"needs ({ALONE}): name a model of its family with --placebo, or open its weights here."
+                )
+            direct = snippets.compared(self.cuts, settings, seed=seed)
+            return AuditData(direct, models, settings, clock, placebos=used, **how)
+        if self.generator is None:
             raise ModelError(
-                f"{target.name} gives no whole distributions, which the score of an audit without a placebo needs "
-                f"({ALONE}): name a model of its family with --placebo, or open its weights here."
+                "without control documents an audit writes its own held-out texts and needs a generator: give "
+                "--generator MODEL or --controls."
             )
-        first = planning.tunable(used) if made.training else None
+        divided = [snippets.divide(one.snippets, settings.snippets, seed=seed) for one in self.cuts]
+        tunes, cache = settings.method != NO_TUNING, settings.cache
+        learnt = tuple(snippet for _, rest in divided for snippet in rest) if tunes else ()
+
+        def tuned(model: Backend, stage: str) -> Generator:
+            texts = [snippet.whole for snippet in learnt]
+            with clock.training(stage) as on_step:
+                more: dict[str, Any] = {"seed": seed, "cache": cache, "on_step": on_step}
+                return snippets.tuned_generator(model, texts, settings.method, **more)
+
+        writer = tuned(self.generator, snippets.TRAINING)
+        asked = [snippet.prefix for judged, _ in divided for snippet in judged]
+        with clock.passes(snippets.WRITING) as progress:
+            made = snippets.complete(writer, asked, settings.draw(seed), cache=cache, progress=progress)
+        written, sides, lost = iter(made), list[Samples](), sum(not one for one in made)
+        for judged, _ in divided:
+            both = [(one, text) for one in judged if (text := next(written))]
+            others = tuple(one._replace(text=text) for one, text in both)
+            sides.append(Samples(tuple(one for one, _ in both), others, paired=True))
+        first = checks.tunable(used) if learnt else None
         if design in ("differences", "placebos") and first is not None:
-            tuned = self._tuned(first, made, clock)
+            from pretrace.backends.generation import Completer
+
+            same = self.generator.facts.get("weights") == first.facts.get("weights")
+            other = writer if same else tuned(first, snippets.TUNING)
+            assert isinstance(other, Completer)
             # Beside control documents any placebo is as valid, and the tuned one sees more (docs/audit.md).
-            used = (tuned,) if design == "differences" else (*used, tuned)
-        leant = [one.value for one in planning.leans()] if design == "placebos" else []
+            used = (other.backend,) if design == "differences" else (*used, other.backend)
+        leant = [one.value for one in checks.leans()] if design == "placebos" else []
         return AuditData(
-            made.samples,
-            replace(models, placebo=None),
-            self.settings,
+            sides[0],
+            models,
+            settings,
             clock,
-            controls=made.controls,
+            controls=sides[1] if len(sides) > 1 and sides[1].suspect else None,
             placebos=used,
             margin=max(leant, default=0.0),
-            seconds=self.placebos,
-            seed=self.seed,
+            generator=writer,
+            training=tuple(snippet.whole for snippet in learnt),
+            notes=(f"{lost:,} snippets were given no continuation and were left out.",) if lost else (),
+            **how,
         )
 
-    def _tuned(self, placebo: Backend, made: Prepared, clock: Timed) -> Backend:
-        """The placebo with an adapter tuned on what the generator learnt from; the generator if both began alike."""
-        from pretrace.backends.generation import Completer
+    def _assess(self, data: AuditData, clock: Timed) -> Verdict:
+        """Test, look whether anything speaks against the test, measure its power, and conclude."""
+        settings, target, plan, cut = self.settings, data.target, self.plan, self.cuts[0]
+        level, seed, own = settings.level, self.seed, settings.procedure == PRETRACE
+        answer, values, design = data.answer(settings.procedure), data.values, data.design
+        rejected, controls = answer.p <= level, None if values.paired else values.heldout_values
+        sides = data.samples.pairs, data.controls.pairs if data.controls else ()
+        reads = {one.name: one for one in reversed(data.placebos)}
+        placebos = tuple(
+            replace(one, closeness=data.closeness(reads[one.name])) if one.name in reads else one
+            for one in plan.placebos
+        )
+        between: tuple[Gap, ...] = ()
+        if sides[0] and not (design == "differences" and own):
+            with suppress(TextsError):
+                between = pair_gap(sides[0], settings.learners, seed=seed)
+        withstands = sensitivity(values.values, controls, level=level, seed=seed)
+        looked = [
+            checks.documents_check(values),
+            checks.gap_check(between or plan.gaps, plan.why, "placebos" if between else design),
+            checks.reverse_check(values, seed=seed),
+        ]
+        if controls is not None:
+            left_out = controls_left_out(values.values, controls, level, seed=seed)
+            withstands = replace(withstands, left_out=left_out)
+            looked.append(checks.spread_check(values, seed=seed))
+        if sides[0]:
+            same = [pair.true == pair.generated for side in sides for pair in side]
+            looked.append(checks.copies_check(float(np.mean(same))))
+        looked.append(checks.placebo_check(placebos, design))
+        if design == "placebos":  # without control documents a rejection is no result
+            looked.append(word_check("audit.controls", False))
+        else:
+            answers = [data.ask_second(model, answer) for model in data.seconds]
+            asked = {"does": _SECOND[design], "preferred": "the suspect documents"}
+            looked.append(second_check(answers, level, **asked))
+        if controls is not None and own:
+            looked.append(checks.mixture_check((withstands.left_out or 0) if rejected else None, values))
+            looked.append(kinds(data, rejected=rejected))
+        powers: tuple[Power, ...] = ()
+        power: Power | None = None
+        if not rejected:
+            powers = self._measured(data) if settings.power else ()
+            power = deciding_power(powers, answer.effect)
+            looked.append(power_check(powers, power))
+        figures = AuditFigures(
+            design=design,
+            procedure=answer.procedure,
+            pieces=answer.pieces,
+            facts=answer.facts,
+            answers=data.answers if own else (),
+            sensitivity=withstands,
+            plan=plan,
+            variants=tuple(data.answer(name) for name in settings.also),
+            placebos=placebos,
+            leans=checks.leans() if design == "placebos" else (),
+            powers=powers,
+            gaps=(*between, *plan.gaps),
+            quality=checks.pair_quality(sides[0], data.training) if sides[0] else (),
+        )
+        seconds = data.seconds if design != "placebos" and own else ()
+        named, names = self.named_values(values), data.models.names(*data.seconds)
+        pairs = [
+            tuple(replace(one, document=owners[one.document]) for one in side)
+            for side, owners in zip(sides, self.names, strict=True)
+        ]
+        entry = {
+            "procedure": settings.procedure,
+            "heldout": self._control_hash if self.heldout is not None else None,
+            "placebos": [str(one.facts.get("weights")) for one in data.placebos],
+            "snippets": asdict(settings.snippets),
+            "generator": str(self.generator.facts.get("weights"))
+            if self.generator and data.controls
+            else None,
+        }
+        texts, weights = TextsSketch.of(text.text for text in self.corpus.texts), target.facts.get("weights")
+        return build_verdict(
+            "audit",
+            self.corpus.name,
+            target.name,
+            words_of(figures, answer, self.corpus.name, called(target.name)),
+            Tested(
+                float(answer.p),
+                answer.documents,
+                null_of(values, level=level, seed=seed),
+                answer.effect,
+                answer.standardised,
+            ),
+            shown_of(
+                figures,
+                ((named.documents, named.values), (named.heldout_documents, named.heldout_values)),
+                (pairs[0], pairs[1]),
+                {names[model.name]: self.named_values(data.alone(model)) for model in seconds},
+            ),
+            looked,
+            level=level,
+            power=power,
+            accusing=ACCUSING,
+            informing=INFORMING,
+            second=True,
+            trainable=plantable(target),
+            entry=RegisterEntry("audit", texts, str(weights), entry, target.name),
+            keep=settings.cache,
+            advice=plan.cures,
+            statements=settings.statements,
+            settings=record(
+                {"corpus": self.corpus, "heldout": self.heldout},
+                {"target": target, "reference": data.models.reference, "generator": data.generator},
+                data.placebos,
+                procedure=settings.procedure,
+                also=list(settings.also),
+                classifiers=list(settings.classifiers),
+                sampling=asdict(settings.sampling) if sides[0] else None,
+                generator_method=settings.method if sides[0] else None,
+                snippets={
+                    **asdict(settings.snippets),
+                    "cut": len(cut.snippets),
+                    "judged": len(data.samples.suspect),
+                    "generator_learnt_from": len(data.training),
+                    "too_short": len(cut.short),
+                    "notes": [*cut.notes, *data.notes],
+                },
+                power=[asdict(one) for one in settings.power],
+                seed=seed,
+                timings=clock.seconds,
+            ),
+        )
 
-        assert made.generator is not None
-        assert self.generator is not None
-        tuned, method, cache = made.generator, self.settings.method, self.settings.cache
-        if self.generator.facts.get("weights") != placebo.facts.get("weights"):
-            texts = [snippet.text for snippet in made.training]
-            with clock.training(snippets.TUNING) as on_step:
-                tuned = snippets.tuned_generator(
-                    placebo, texts, method, seed=self.seed, cache=cache, on_step=on_step
-                )
-        assert isinstance(tuned, Completer)
-        return tuned.backend
-
-
-def _assess(inputs: Audit, data: AuditData, made: Prepared, clock: Timed) -> Verdict:
-    settings, target, corpus, plan = data.settings, data.target, inputs.corpus.name, inputs.plan
-    answer, own = data.answer(settings.procedure), settings.procedure == PRETRACE
-    values, level = data.values, settings.level
-    placebos, between = tuple(_with_closeness(data, one) for one in plan.placebos), _pair_gaps(data, made)
-    controls, rejected = None if values.paired else values.heldout_values, answer.p <= level
-    withstands = sensitivity(values.values, controls, level=level, seed=data.seed)
-    if controls is not None:
-        left_out = controls_left_out(values.values, controls, level, seed=data.seed)
-        withstands = replace(withstands, left_out=left_out)
-    looked = _checks(data, made, plan, answer, placebos, between)
-    if controls is not None and own:
-        looked.append(checks.mixture_check((withstands.left_out or 0) if rejected else None, values))
-        looked.append(kinds(data, rejected=rejected))
-    powers: tuple[Power, ...] = ()
-    power: Power | None = None
-    if not rejected:
-        powers = measured(data, inputs.named[0].corpus, settings.power) if settings.power else ()
-        power = deciding_power(powers, answer.effect)
-        looked.append(power_check(powers, power))
-    figures = AuditFigures(
-        design=data.design,
-        procedure=answer.procedure,
-        pieces=answer.pieces,
-        facts=answer.facts,
-        answers=data.answers if own else (),
-        sensitivity=withstands,
-        plan=plan,
-        variants=tuple(data.answer(name) for name in settings.also),
-        placebos=placebos,
-        leans=planning.leans() if data.design == "placebos" else (),
-        powers=powers,
-        gaps=(*between, *plan.gaps),
-        quality=checks.pair_quality(made.pairs, [one.text for one in made.training]) if made.pairs else (),
-    )
-    seconds = data.seconds if data.design != "placebos" and own else ()
-    named, names = inputs.named_values(values), data.models.names(*data.seconds)
-    pairs = [
-        tuple(replace(one, document=owners[one.document]) for one in side)
-        for side, owners in zip((made.pairs, made.control_pairs), inputs.names, strict=True)
-    ]
-    reference, generator = data.models.reference, made.generator
-    snippets_made = {
-        "cut": len(made.cut.snippets),
-        "judged": len(made.samples.suspect),
-        "generator_learnt_from": len(made.training),
-        "too_short": len(made.cut.short),
-        "notes": [*made.cut.notes, *made.notes],
-    }
-    return build_verdict(
-        "audit",
-        corpus,
-        target.name,
-        words_of(figures, answer, corpus, called(target.name)),
-        Tested(
-            float(answer.p),
-            answer.documents,
-            null_of(values, level=level, seed=data.seed),
-            answer.effect,
-            answer.standardised,
-        ),
-        shown_of(
-            figures,
-            ((named.documents, named.values), (named.heldout_documents, named.heldout_values)),
-            (pairs[0], pairs[1]),
-            {names[model.name]: inputs.named_values(data.alone(model)) for model in seconds},
-        ),
-        looked,
-        level=level,
-        power=power,
-        accusing=ACCUSING,
-        informing=INFORMING,
-        second=True,
-        trainable=plantable(target),
-        entry=inputs.entry(data),
-        keep=settings.cache,
-        advice=plan.cures,
-        statements=settings.statements,
-        settings=record(
-            {"corpus": inputs.corpus, "heldout": inputs.heldout},
-            facts_of(data.placebos, target=target, reference=reference, generator=generator),
-            procedure=settings.procedure,
-            also=list(settings.also),
-            classifiers=list(settings.classifiers),
-            sampling=asdict(settings.sampling) if made.pairs else None,
-            generator_method=settings.method if made.pairs else None,
-            snippets=asdict(settings.snippets) | snippets_made,
-            power=[asdict(one) for one in settings.power],
-            seed=data.seed,
-            timings=clock.seconds,
-        ),
-    )
-
-
-def _with_closeness(data: AuditData, placebo: Placebo) -> Placebo:
-    model = next((one for one in data.placebos if one.name == placebo.name), None)
-    if model is None:
-        return placebo
-    target, other = (data.logprobs(one)[0] for one in (data.target, model))
-    by_byte = bytewise(data.target, model)
-    return replace(placebo, closeness=planning.closeness(target, other, by_byte=by_byte))
+    def _measured(self, data: AuditData) -> tuple[Power, ...]:
+        """The power of the test, at this audit's number of documents, for each exposure in turn: a copy of the target
+        trains on some documents (`share`) and reads the same pieces. Each planted document gives the shift, how much
+        training raised it beyond the held-out ones; the spread between documents is that of the audit, around 0.
+        ModelError where the target has no weights here."""
+        check_plantable(data.target)
+        corpus, cache, noise = self.named[0][0], self.settings.cache, data.values
+        found, owner = [], link_documents(corpus.texts)
+        for one in self.settings.power:
+            settings = replace(one, seed=self.seed)
+            labelled = split_members(corpus, settings.share, settings.seed)
+            planted = {owner[text.document] for text in labelled.texts if text.member}
+            before = replace(
+                data,
+                samples=data.samples.of_documents(planted),
+                placebos=data.deciding,
+                _logprobs={},
+                _features={},
+            )
+            with planted_copy(
+                data.target, corpus, settings, cache=cache, training=data.watch.training
+            ) as copy:
+                after = before.with_target(copy).values
+            untrained = before.values
+            shift = np.asarray(after.values - untrained.values)
+            if not noise.paired:
+                shift = shift - (after.heldout_values - untrained.heldout_values).mean()
+            rate = settings.rate(existing=True)
+            facts = {"how": in_words(settings.method, rate), "units": len(noise.documents)}
+            facts |= {"learning_rate": rate, "passages a step": settings.batch}
+            controls = None if noise.paired else noise.heldout_values
+            more: dict[str, Any] = {"epochs": settings.epochs, "controls": controls, "facts": facts}
+            found.append(power_of(noise.values, shift - noise.margin, self.settings.level, **more))
+        return tuple(found)
 
 
 def kinds(data: AuditData, *, rejected: bool) -> Check:
@@ -454,67 +573,6 @@ def kinds(data: AuditData, *, rejected: bool) -> Check:
         texts += [made[i] for i in rng.permutation(len(made))[: checks.GROUPED].tolist()]
         controls += [control] * (len(texts) - len(controls))
     return checks.kinds_check(texts, np.array(controls), seed=data.seed, rejected=rejected)
-
-
-def _pair_gaps(data: AuditData, made: Prepared) -> tuple[Gap, ...]:
-    settings = data.settings
-    if not made.pairs or (data.design == "differences" and settings.procedure == PRETRACE):
-        return ()
-    try:
-        return pair_gap(made.pairs, settings.learners, seed=data.seed)
-    except TextsError:
-        return ()
-
-
-def _checks(
-    data: AuditData,
-    made: Prepared,
-    plan: AuditPlan,
-    answer: Answer,
-    placebos: Sequence[Placebo],
-    between: Sequence[Gap],
-) -> list[Check]:
-    values, seed, level = data.values, data.seed, data.settings.level
-    looked = [
-        checks.documents_check(values),
-        checks.gap_check(between or plan.gaps, plan.why, "placebos" if between else data.design),
-        checks.reverse_check(values, seed=seed),
-    ]
-    if not values.paired:
-        looked.append(checks.spread_check(values, seed=seed))
-    if made.pairs:
-        pairs = (*made.pairs, *made.control_pairs)
-        looked.append(checks.copies_check(float(np.mean([p.true == p.generated for p in pairs]))))
-    looked.append(planning.placebo_check(placebos, data.design))
-    if data.design == "placebos":  # without control documents a rejection is no result
-        return [*looked, word_check("audit.controls", False)]
-    answers = [data.ask_second(model, answer) for model in data.seconds]
-    asked = {"does": _SECOND[data.design], "preferred": "the suspect documents"}
-    return [*looked, second_check(answers, level, **asked)]
-
-
-def measured(data: AuditData, corpus: Corpus, exposures: Sequence[PlantSettings]) -> tuple[Power, ...]:
-    """The power of the test, at this audit's number of documents, for each exposure in turn: a copy of the target
-    trains on some documents (`share`) and reads the same pieces. Each planted document gives the shift; the spread
-    between documents is that of the audit, around 0. ModelError where the target has no weights here."""
-    check_plantable(data.target)
-    found, owner, noise = [], link_documents(corpus.texts), data.values
-    for one in exposures:
-        settings = replace(one, seed=data.seed)
-        labelled = split_members(corpus, settings.share, settings.seed)
-        samples = data.samples.of_documents({owner[text.document] for text in labelled.texts if text.member})
-        before = replace(data, samples=samples, placebos=data.deciding, _logprobs={}, _features={})
-        training, cache = data.watch.training, data.settings.cache
-        with planted_copy(data.target, corpus, settings, cache=cache, training=training) as copy:
-            after = before.with_target(copy).values
-        rate = settings.rate(existing=True)
-        facts = {"how": in_words(settings.method, rate), "units": len(noise.documents)}
-        facts |= {"learning_rate": rate, "passages a step": settings.batch}
-        shift = shifts(before.values, after) - noise.margin
-        controls = None if noise.paired else noise.heldout_values
-        more: dict[str, Any] = {"epochs": settings.epochs, "controls": controls, "facts": facts}
-        found.append(power_of(noise.values, shift, data.settings.level, **more))
-    return tuple(found)
 
 
 def deciding_power(found: Sequence[Power], effect: Estimate | None) -> Power | None:
@@ -538,11 +596,3 @@ def power_check(found: Sequence[Power], deciding: Power | None) -> Check:
         more = say("audit.power.more", needed=deciding.needed, share=ENOUGH)
     good = deciding.probability.value >= ENOUGH
     return word_check("audit.power", good, figures, said=" ".join(tried), more=more)
-
-
-def shifts(before: DocumentValues, after: DocumentValues) -> Doubles:
-    """How much training raised each planted document, beyond the held-out ones."""
-    gained = np.asarray(after.values - before.values)
-    if before.paired:
-        return gained
-    return np.asarray(gained - (after.heldout_values - before.heldout_values).mean())

@@ -1,21 +1,195 @@
-"""Checks of an audit: each looks for one mistake that would make the answer of the test wrong."""
+"""What speaks against an audit, or for another one: placebos with their grades, how far the texts of both sides differ,
+which comparison that leaves, and the checks, each of which looks for one mistake that would make the answer of the test
+wrong. The comparison is chosen by a rule that uses the texts alone: nothing is trained, no text goes through a model.
+"""
 
 from __future__ import annotations
 
+import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+from importlib.resources import files
+from typing import Any
 
 import numpy as np
 
+from pretrace.baselines.blind import LENGTH, gap
 from pretrace.baselines.classifiers import WordFeatures
+from pretrace.errors import TextsError
+from pretrace.scoring.outlook import device_of, guessed_seconds, parameters_of
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.statistics.permutation import own_group, two_sample
-from pretrace.types import Bools, Check, Design, Gap, Pair, Quality
+from pretrace.types import AuditPlan, Backend, Bools, Check, Design, Gap, Lean, Pair, Placebo, Quality
 from pretrace.verdicts.audit.built import DocumentValues, reversed_p
-from pretrace.verdicts.audit.planning import ALIKE, COMPARABLE, differ, widest_gap
-from pretrace.verdicts.wording import say, word_check
+from pretrace.verdicts.audit.settings import AuditSettings
+from pretrace.verdicts.audit.snippets import Samples, SnippetCut
+from pretrace.verdicts.wording import fill, say, sentences_of, word_check
+
+_SAME_ORIGIN = 0.2
+"""The likeness of weights above which two models have a common past: trained apart they are at 0.00."""
+
+
+@cache
+def leans() -> tuple[Lean, ...]:
+    """The measured leans, one a domain and exposure, in the unit of the audit's values."""
+    text = files("pretrace.verdicts.audit").joinpath("leans.json").read_text(encoding="utf-8")
+    return tuple(Lean(**row) for row in json.loads(text)["leans"])
+
+
+def graded(target: Backend, placebo: Backend) -> Placebo:
+    """The placebo with its grade, found from weights and tokens; no text is read."""
+    from pretrace.backends.huggingface import likeness
+
+    alike, grade = likeness(target, placebo), "sibling"
+    if placebo.tokenizer_hash != target.tokenizer_hash:
+        grade = "other"
+    elif alike is not None and alike >= _SAME_ORIGIN:
+        grade = "own"
+    elif "server" not in placebo.facts and "server" not in target.facts:
+        # the family is not known there; the same tokens speak for it
+        grade = "sibling" if placebo.facts.get("family") == target.facts.get("family") else "other"
+    kept = {key: placebo.facts.get(key) for key in ("family", "parameters", "revision", "weights")}
+    words = say(f"audit.grade.{grade}")
+    return Placebo(placebo.name, grade, None, words, {"likeness": alike, **kept})  # type: ignore[arg-type]
+
+
+def placebo_check(placebos: Sequence[Placebo], design: Design) -> Check:
+    """Check that what the target is compared with is enough for a verdict of this design."""
+    family = [one for one in placebos if one.grade != "other"]
+    if not family:
+        alone = design == "controls"
+        return word_check("audit.placebo", None if alone else False, words="alone" if alone else "none")
+    figures = {one.name: {"grade": one.grade, "closeness": one.closeness, **one.facts} for one in placebos}
+    said = []
+    for one in family:
+        said.append(f"{one.name} is {one.words}.")
+        if one.closeness is not None:
+            said.append(say("audit.grade.close", closeness=one.closeness))
+    return word_check("audit.placebo", True, figures, said=" ".join(said))
+
+
+def taking_part(
+    design: Design | None, placebos: Sequence[Backend], grades: Sequence[Placebo]
+) -> tuple[Backend, ...]:
+    """The placebos whose tests decide. Beside control documents the closest one, of the target's own family: any is
+    valid there, and another family only adds noise. Otherwise all of the family, whose largest p counts."""
+    ranked = sorted(zip(grades, placebos, strict=True), key=lambda pair: pair[0].grade != "own")
+    family = tuple(placebo for grade, placebo in ranked if grade.grade != "other")
+    return family[:1] if design == "controls" else family
+
+
+def tunable(placebos: Sequence[Backend]) -> Backend | None:
+    """The first placebo that has weights here."""
+    from pretrace.backends.huggingface import HuggingFace
+
+    return next((one for one in placebos if isinstance(one, HuggingFace)), None)
+
+
+def gaps_between(cuts: Sequence[SnippetCut], settings: AuditSettings, seed: int) -> tuple[Gap, ...]:
+    """How well classifiers of texts tell suspect snippets from control ones, and whole documents from whole ones:
+    what stands in one snippet of a document says little of its others. Nothing where they are too few."""
+    samples = Samples.of_snippets(cuts[0].snippets, cuts[1].snippets)
+    sides, whole = samples.corpora(), samples.corpora(whole=True)
+    try:
+        found = gap(*sides, settings.learners, seed=seed)
+        if [len(side.texts) for side in whole] == [len(side.texts) for side in sides]:
+            return found
+        *more, _ = gap(*whole, settings.learners, seed=seed)
+    except TextsError:
+        return ()
+    return (*found[:-1], *(replace(one, classifier=f"{one.classifier}, {WHOLE}") for one in more), found[-1])
+
+
+ALIKE = 0.60
+"""The text-only AUC up to which suspect texts and control documents may be compared directly."""
+COMPARABLE = 0.80
+"""The text-only AUC up to which they may be compared by differences; above it they are not compared."""
+WHOLE = "whole documents"
+"""What a classifier judged that saw the snippets of a document as one text."""
+
+
+def choose(  # noqa: PLR0913 (numbers of what there is)
+    gaps: Sequence[Gap],
+    *,
+    documents: int,
+    controls: int,
+    placebos: int,
+    generator: bool,
+    power: bool,
+    judged: int,
+) -> AuditPlan:
+    """Choose the design by the texts alone, before any model reads them, from the numbers of what there is; `gaps` are
+    those between suspect texts and control documents, empty without, and `judged` documents are left where a generator
+    learns from a part of the snippets. Where there is no design the plan says why, and what would help."""
+
+    def plan(design: Design | None, why: str, cures: Sequence[str]) -> AuditPlan:
+        accuses = design in ("controls", "differences")
+        possible = ("consistent",) * accuses, ("nothing",) * (power and design is not None)
+        outcomes: Any = (*possible[0], *possible[1], "inconclusive")
+        return AuditPlan(design, why, outcomes, documents, 0, controls, cures=tuple(cures))
+
+    def refuse(kind: str, closer: str = "") -> AuditPlan:
+        numbers = {"documents": documents, "judged": judged, "fewest": FEW_DOCUMENTS}
+        said = fill(sentences_of(f"designs.{kind}"), closer=closer, **numbers)
+        return plan(None, said["why"], said["cures"])
+
+    def write(design: Design, cures: Sequence[str], **seen: str) -> AuditPlan:
+        """The design, where a generator leaves enough documents to judge."""
+        few = judged < FEW_DOCUMENTS
+        return (
+            refuse("judged", cures[0]) if few else plan(design, say(f"designs.{design}.why", **seen), cures)
+        )
+
+    if documents < FEW_DOCUMENTS:
+        return refuse("few")
+    if not controls:
+        bare = not (placebos and generator)
+        return refuse("bare") if bare else write("placebos", [say("cures.controls")])
+    widest = widest_gap(gaps, ALIKE)
+    if widest is None:
+        return refuse("unseen")
+    formed = widest.classifier.startswith("form")
+    closer = [say(f"cures.{one}") for one in (("form", "closer") if formed else ("closer", "later"))]
+    seen = say("designs.seen", name=widest.classifier, auc=widest.auc)
+    if not differ(widest, ALIKE):
+        cures = [] if placebos else [say("cures.placebo")]
+        return plan("controls", say("designs.controls.why", seen=seen), cures)
+    if differ(widest_gap(gaps, COMPARABLE) or widest, COMPARABLE):
+        return plan(None, say("designs.apart.why", seen=seen), closer)
+    if not (placebos and generator):
+        needed = say("designs.generator") if placebos else say("cures.placebo")
+        return plan(None, say("designs.differ.why", seen=seen), [*closer, needed])
+    return write("differences", closer, seen=seen)
+
+
+def widest_gap(gaps: Sequence[Gap], most: float) -> Gap | None:
+    """The gap that decides whether texts differ by more than `most`. That of the length never does, and those of whole
+    documents only whether texts may be compared directly: the limit of differences is one of single snippets."""
+    learnt = [
+        gap for gap in gaps if gap.classifier != LENGTH and (most == ALIKE or WHOLE not in gap.classifier)
+    ]
+    return max(learnt, key=lambda gap: (differ(gap, most), gap.auc.value), default=None)
+
+
+def differ(gap: Gap, most: float) -> bool:
+    """Whether a classifier of texts tells two sets apart by more than `most`, and not by chance alone."""
+    return gap.auc.value > most and gap.auc.low > 0.5
+
+
+def slowness(backend: Backend) -> float:
+    """How many times longer than guessed this machine takes to read; 1 for weights that are elsewhere."""
+    from pretrace.backends.huggingface import HuggingFace
+
+    if not isinstance(backend, HuggingFace):
+        return 1.0
+    guessed = guessed_seconds(
+        "reading", parameters=parameters_of(backend), tokens=1, device=device_of(backend)
+    )
+    return backend.seconds_a_token() / guessed
+
 
 STRICT = 0.01
 """The level of a control: it fails by chance in one audit of a hundred."""
@@ -82,7 +256,7 @@ def gap_check(gaps: Sequence[Gap], why: str, design: Design) -> Check:
     """Check that the compared texts are alike enough for this design, chosen for `why`. Suspect texts and controls fail
     only where a procedure of the literature goes on without one; true and generated texts are decided here."""
     most = {"placebos": _WIDEST_GAP, "controls": ALIKE}.get(design, COMPARABLE)
-    widest = widest_gap(gaps, (most,))
+    widest = widest_gap(gaps, most)
     if widest is None:
         return word_check("audit.gap", None, words="few")
     figures: dict[str, Any] = {gap.classifier: [gap.auc.value, gap.auc.low, gap.auc.high] for gap in gaps}
@@ -99,74 +273,53 @@ def copies_check(copied: float) -> Check:
     return word_check("audit.copies", copied <= COPIES, {"identical": copied}, copied=copied)
 
 
-# How close generated suffixes come to true ones: the same measures of both.
-#
-# Words are runs of letters and digits in lower case. Where the true suffixes have hardly any white space
-# (Chinese, Thai, sequences of letters) single characters take the place of words.
-
 Units = tuple[str, ...]
-
-_SPACED = 0.05  # of the characters; English has 0.17, Finnish 0.11, Thai 0.03
-
-
-class _Language(NamedTuple):
-    """What a text is counted in: `name` of the unit, and how many in a row make a copy."""
-
-    name: str
-    run: int
-    split: Callable[[str], Units]
-
-
-_WORDS = _Language("words", 8, lambda text: tuple(re.findall(r"\w+", text.lower())))
-_CHARACTERS = _Language("characters", 24, lambda text: tuple("".join(text.lower().split())))
+_SPACED = 0.05
+"""The share of white space above which words are counted; English has 0.17, Finnish 0.11, Thai 0.03."""
 
 
 def pair_quality(pairs: Sequence[Pair], training: Sequence[str]) -> tuple[Quality, ...]:
     """Measures of the true and of the generated suffixes, each with a sentence; `training` are the texts the generator
-    was tuned on. A measure is None where there is nothing to take it of, or true ones are what it compares with."""
+    was tuned on. A measure is None where there is nothing to take it of, or true ones are what it compares with. Words
+    are runs of letters and digits in lower case. Where the true suffixes have hardly any white space (Chinese, Thai,
+    sequences of letters) single characters take the place of words."""
     true, generated = [pair.true for pair in pairs], [pair.generated for pair in pairs]
-    spaces, characters = (sum(map(count, true)) for count in (_spaces, len))
-    language = _CHARACTERS if spaces < _SPACED * characters else _WORDS
-    name, split = language.name, language.split
+    worded = sum(map(str.isspace, "".join(true))) >= _SPACED * sum(map(len, true))
+    name, length = ("words", 8) if worded else ("characters", 24)  # so many in a row make a copy
+
+    def split(text: str) -> Units:
+        return tuple(re.findall(r"\w+", text.lower()) if worded else "".join(text.lower().split()))
+
     own, other = [list(map(split, texts)) for texts in (true, generated)]
     # More words repeat more of them: both sides of a pair are cut to the same number first.
     sizes = [min(len(a), len(b)) for a, b in zip(own, other, strict=True)]
     cut = [[a[:n] for a, n in zip(side, sizes, strict=True)] for side in (own, other)]
-    same = (pair.true.strip() == pair.generated.strip() for pair in pairs)
+    shared = [(set(a), set(b)) for a, b in zip(own, other, strict=True) if a or b]
+    copies: list[float | None] = [None, None]
+    if training:
+        # The few runs of the suffixes are held, the many of the training texts pass by.
+        wanted = {run for side in (own, other) for units in side for run in _runs(units, length)}
+        known = wanted.intersection(run for text in training for run in _runs(split(text), length))
+        copies = [
+            _mean(not known.isdisjoint(_runs(units, length)) for units in side) for side in (own, other)
+        ]
     found: dict[str, Sequence[float | None]] = {
         "characters": [_mean(map(len, side)) for side in (true, generated)],
         # words, where words are what is counted
-        **({name: [_mean(map(len, side)) for side in (own, other)]} if language is _WORDS else {}),
+        **({name: [_mean(map(len, side)) for side in (own, other)]} if worded else {}),
         "repetition": [_repeated(side) for side in (own, other)],
         "distinct pairs": [_distinct(side, 2) for side in cut],
         f"distinct {name}": [_distinct(side, 1) for side in cut],
-        "overlap": [None, _mean(_overlap(a, b) for a, b in zip(own, other, strict=True) if a or b)],
-        "identical": [None, _mean(same)],
-        "copies": _copies(own, other, training, language),
+        "overlap": [None, _mean(len(a & b) / len(a | b) for a, b in shared)],  # Jaccard
+        "identical": [None, _mean(pair.true.strip() == pair.generated.strip() for pair in pairs)],
+        "copies": copies,
         "empty": [_mean(not text.strip() for text in side) for side in (true, generated)],
     }
     kinds = {one: "distinct" if one == f"distinct {name}" else one for one in found}
     return tuple(
-        Quality(one, sides[0], sides[1], say(f"quality.{kinds[one]}", name=name, length=language.run))
+        Quality(one, sides[0], sides[1], say(f"quality.{kinds[one]}", name=name, length=length))
         for one, sides in found.items()
     )
-
-
-def _spaces(text: str) -> int:
-    return sum(map(str.isspace, text))
-
-
-def _copies(
-    own: Sequence[Units], other: Sequence[Units], training: Sequence[str], language: _Language
-) -> Sequence[float | None]:
-    """The share of suffixes of either side that share a run of so many units with a training text."""
-    length = language.run
-    if not training:
-        return None, None
-    # The few runs of the suffixes are held, the many of the training texts pass by.
-    wanted = {run for side in (own, other) for units in side for run in _runs(units, length)}
-    found = wanted.intersection(run for text in training for run in _runs(language.split(text), length))
-    return [_mean(not found.isdisjoint(_runs(units, length)) for units in side) for side in (own, other)]
 
 
 def _repeated(suffixes: Iterable[Units]) -> float | None:
@@ -180,12 +333,6 @@ def _distinct(suffixes: Iterable[Units], length: int) -> float | None:
     """distinct-n (Li et al. 2016, "A diversity-promoting objective function"), over all the suffixes."""
     runs = [run for units in suffixes for run in _runs(units, length)]
     return len(set(runs)) / len(runs) if runs else None
-
-
-def _overlap(one: Units, two: Units) -> float:
-    """Jaccard: what both have over what either has."""
-    left, right = set(one), set(two)
-    return len(left & right) / len(left | right)
 
 
 def _runs(units: Units, length: int) -> Iterator[Units]:

@@ -17,7 +17,18 @@ from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.statistics.documents import by_document
 from pretrace.statistics.permutation import two_sample
-from pretrace.types import Answer, Backend, Bools, Corpus, Design, Doubles, Features, Quantity, Text
+from pretrace.types import (
+    Answer,
+    Backend,
+    Bools,
+    Corpus,
+    Design,
+    Doubles,
+    Features,
+    Generator,
+    Quantity,
+    Text,
+)
 from pretrace.verdicts.audit.built import DocumentValues, answer, p_value
 from pretrace.verdicts.audit.procedures import original, outlier_share, paper, release
 from pretrace.verdicts.audit.settings import ALONE, ORIGINAL, PAPER, PRETRACE, RELEASE, AuditSettings
@@ -90,7 +101,7 @@ def logprobs(
 ) -> Logprobs:
     """The log-probabilities of each sample given its prefix; ModelError where the model's length limit cuts one. Prefix
     and text are read as one: a token that reaches over the seam belongs to the text, whoever wrote it."""
-    texts = [sample.prefix + sample.text for sample in samples]
+    texts = [sample.whole for sample in samples]
     if progress:
         progress.begin(len(texts))
     with open_store(backend.fingerprint if cache else None) as store:
@@ -120,6 +131,16 @@ def sample_logprobs(
 def bytewise(target: Backend, placebo: Backend) -> bool:
     """Whether two models must be compared by the byte, since their tokens differ."""
     return placebo.tokenizer_hash != target.tokenizer_hash
+
+
+def closeness(target: SampleLogprobs, placebo: SampleLogprobs, *, by_byte: bool) -> float:
+    """The correlation of both models' mean log-probabilities on text that neither was trained on."""
+    one, other = (
+        found.heldout.per_byte if by_byte else found.heldout.per_token for found in (target, placebo)
+    )
+    if len(one) < 2 or not one.std() or not other.std():
+        return 0.0
+    return float(np.corrcoef(one, other)[0, 1])
 
 
 def gain_scale(pairs: Sequence[tuple[Logprobs, Logprobs]], *, by_byte: bool = False) -> float:
@@ -204,8 +225,9 @@ UNIT = "of a typical token's lead"
 @dataclass(eq=False)
 class AuditData:
     """What an audit tests, computed when first wanted, from suspect `samples` and `controls`, each with what stands in
-    their place. `placebos` never saw the texts; `margin` is what one may show without controls. `seconds` cannot have
-    seen them: each is asked the same question. `seed` follows from the texts."""
+    their place: what the `generator` wrote after its `training` texts, with `notes`. `placebos` never saw the texts;
+    `margin` is what one may show without controls. `seconds` cannot have seen them: each is asked the same question.
+    `seed` follows from the texts."""
 
     samples: Samples
     models: Models
@@ -216,12 +238,11 @@ class AuditData:
     margin: float = 0.0
     seconds: tuple[Backend, ...] = ()
     seed: int = 0
+    generator: Generator | None = None
+    training: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     _logprobs: dict[int, tuple[SampleLogprobs, ...]] = field(default_factory=dict)
     _features: dict[tuple[str, ...], Features] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if self.models.placebo is not None and not self.placebos:
-            self.placebos = (self.models.placebo.target,)
 
     @property
     def design(self) -> Design:
@@ -285,6 +306,11 @@ class AuditData:
             rest = beyond(self.values, other, seed=self.seed)
         return SecondAnswer(name, p_value(other, seed=self.seed), rest)
 
+    def closeness(self, placebo: Backend) -> float:
+        """How alike the target and a placebo read held-out text; see `closeness`."""
+        both = [self.logprobs(one)[0] for one in (self.target, placebo)]
+        return closeness(*both, by_byte=bytewise(self.target, placebo))
+
     def alone(self, model: Backend) -> DocumentValues:
         """A model's mean log-probability a token in suspect and in control documents, in nats."""
         found = self.logprobs(model)
@@ -294,9 +320,8 @@ class AuditData:
     def _score(self, names: tuple[str, ...]) -> Features:
         if names not in self._features:
             with self.watch.passes(SCORING) as progress:
-                models = replace(self.models, placebo=None)
                 how: dict[str, Any] = {"cache": self.settings.cache, "progress": progress}
-                self._features[names] = features(self.samples, models, names, **how)
+                self._features[names] = features(self.samples, self.models, names, **how)
         return self._features[names]
 
     def answer(self, procedure: str) -> Answer:
@@ -336,6 +361,6 @@ class AuditData:
 
     def with_target(self, target: Backend) -> AuditData:
         """The same samples for another target, compared with the same placebo."""
-        models = replace(self.models, target=target, placebo=None)
+        models = replace(self.models, target=target)
         known = {id(one): self._logprobs[id(one)] for one in self.deciding if id(one) in self._logprobs}
         return replace(self, models=models, placebos=self.deciding, _logprobs=known, _features={})

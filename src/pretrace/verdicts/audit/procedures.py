@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -157,21 +158,32 @@ class LinearLayer:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DualClassifier:
-    """The two layers of section 4.2: over the text classifier's probability alone, and over it and the features."""
+    """The two layers of section 4.2: over the text classifier's probability alone, and over it and the features, which
+    a `normaliser` prepares, where there is one."""
 
-    normaliser: Normaliser
+    normaliser: Normaliser | None
     text: LinearLayer
     combined: LinearLayer
 
     @classmethod
-    def fit(cls, features: Doubles, said: Doubles, heldout: Bools, *, outliers: float) -> DualClassifier:
-        """Fit to features [texts, features], higher = member, P("held-out") as the text classifier `said`, labels."""
-        normaliser = Normaliser.learn(features, outliers=outliers)
-        return cls(
-            normaliser,
-            LinearLayer.fit(said[:, None], heldout),
-            LinearLayer.fit(_inputs(normaliser, features, said), heldout),
-        )
+    def fit(
+        cls,
+        features: Doubles,
+        said: Doubles,
+        heldout: Bools,
+        *,
+        outliers: float | None,
+        rng: np.random.Generator | None = None,
+    ) -> DualClassifier:
+        """Fit to features [texts, features], higher = member, P("held-out") as the text classifier `said`, labels. With
+        `outliers` None the features stand as they are, with `rng` layers start from random weights."""
+        normaliser = None if outliers is None else Normaliser.learn(features, outliers=outliers)
+        layers = []
+        for inputs in (said[:, None], _inputs(normaliser, features, said)):
+            width = inputs.shape[1]
+            start = None if rng is None else rng.uniform(-1, 1, width + 1) / np.sqrt(width)
+            layers.append(LinearLayer.fit(inputs, heldout, start=start))
+        return cls(normaliser, *layers)
 
     def judge(self, features: Doubles, said: Doubles) -> tuple[Doubles, Doubles]:
         """Probabilities of "held-out" from the combined and from the text side, each [texts]."""
@@ -202,8 +214,8 @@ def sigmoid(values: Doubles) -> Doubles:
     return np.asarray(0.5 + 0.5 * np.tanh(0.5 * values))
 
 
-def _inputs(normaliser: Normaliser, features: Doubles, said: Doubles) -> Doubles:
-    return np.column_stack([said, -normaliser(features)])
+def _inputs(normaliser: Normaliser | None, features: Doubles, said: Doubles) -> Doubles:
+    return np.column_stack([said, -(normaliser(features) if normaliser else features)])
 
 
 def _mean(values: Doubles) -> Doubles:
@@ -246,33 +258,6 @@ class _Trial:
     auc_text: float | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Half:
-    """One half of the pairs, suspect texts first: their scores [texts, scores], texts and which are held-out."""
-
-    scores: Doubles
-    texts: list[str]
-    heldout: Bools
-
-    @classmethod
-    def of(
-        cls, features: Features, rows: tuple[Numbers, Numbers], scores: tuple[Doubles, Doubles] | None = None
-    ) -> _Half:
-        """The half with the features as they are, or with `scores` of suspect and held-out texts in their place."""
-        suspect, heldout = scores or (features.suspect, features.heldout)
-        texts = [features.suspect_texts[i] for i in rows[0].tolist()]
-        texts += [features.heldout_texts[i] for i in rows[1].tolist()]
-        return cls(
-            np.vstack([suspect[rows[0]], heldout[rows[1]]]), texts, np.arange(len(texts)) >= len(rows[0])
-        )
-
-    def trial(self, combined: Doubles, text: Doubles, weights: Doubles) -> _Trial:
-        """The test on this half, from what the combined and the text side say of it."""
-        n = len(self.texts) // 2
-        p, effect = t_test(combined[n:] - combined[:n], text[n:] - text[:n])
-        return _Trial(p, effect, auc(combined, self.heldout), weights, auc(text, self.heldout))
-
-
 def paper(
     features: Features,
     *,
@@ -280,58 +265,47 @@ def paper(
     seed: int = 0,
     seeds: int = SEEDS,
     outliers: float = OUTLIERS,
+    released: bool = False,
 ) -> Answer:
     """The paper's answer: does the combined classifier tell held-out from suspect better than the text alone?
 
     For each of the seeds the pairs are halved; the text classifier and both linear layers learn from one half and are
-    tested on the other. Snippets count as independent, which those of one document are not. TextsError with too few.
+    tested on the other. Snippets count as independent, which those of one document are not. `released` as in `release`.
+    TextsError with too few texts.
     """
-
-    def trial(k: int) -> _Trial:
-        rng = np.random.default_rng([seed, k])
-        learnt, tested = (_Half.of(features, rows) for rows in halves(features, rng))
-        probability = classifier.fit(learnt.texts, learnt.heldout, seed=seed + k)
-        said, says = probability(learnt.texts), probability(tested.texts)
-        dual = DualClassifier.fit(learnt.scores, said, learnt.heldout, outliers=outliers)
-        return tested.trial(*dual.judge(tested.scores, says), dual.combined.weights)
-
-    statistic, facts = STATISTIC.format(how=""), {"outliers": outliers}
-    return _answer("paper", features, trial, seeds, statistic=statistic, facts=facts)
-
-
-def release(
-    features: Features,
-    *,
-    classifier: TextClassifier,
-    seed: int = 0,
-    seeds: int = SEEDS,
-    outliers: float = OUTLIERS,
-) -> Answer:
-    """The paper's test with data as the authors' code prepares them. Pieces count as independent, and even so the level
-    is not kept (docs/procedures.md). Layers start from random weights. TextsError with too few texts."""
     check(features)
-    scaled = scaled_by_suspect(features.suspect, features.heldout, outliers=outliers)
-    scores = -scaled[0], -scaled[1]
+    sides, facts = (features.suspect, features.heldout), {"outliers": outliers}
+    if released:
+        sides = scaled_by_suspect(*sides, outliers=outliers)
+        facts["tail"] = 0.0
 
     def trial(k: int) -> _Trial:
         rng = np.random.default_rng([seed, k])
-        learnt, tested = (_Half.of(features, rows, scores) for rows in halves(features, rng))
-        read = classifier.fit(learnt.texts, learnt.heldout, seed=seed + k)
-        said, says = read(learnt.texts), read(tested.texts)
-        text, combined = (
-            _layer(inputs, learnt.heldout, rng)
-            for inputs in (said[:, None], np.column_stack([said, learnt.scores]))
-        )
-        values = combined(np.column_stack([says, tested.scores]))
-        return tested.trial(values, text(says[:, None]), combined.weights)
+        scores, texts, labels = list[Doubles](), list[list[str]](), list[Bools]()
+        for suspect, heldout in halves(features, rng):
+            scores.append(np.vstack([sides[0][suspect], sides[1][heldout]]))
+            some = [features.suspect_texts[i] for i in suspect.tolist()]
+            texts.append(some + [features.heldout_texts[i] for i in heldout.tolist()])
+            labels.append(np.arange(len(texts[-1])) >= len(suspect))
+        probability = classifier.fit(texts[0], labels[0], seed=seed + k)
+        said, says = map(probability, texts)
+        how: dict[str, Any] = {"outliers": None, "rng": rng} if released else {"outliers": outliers}
+        dual = DualClassifier.fit(scores[0], said, labels[0], **how)
+        combined, text = dual.judge(scores[1], says)
+        n = len(says) // 2
+        p, effect = t_test(combined[n:] - combined[:n], text[n:] - text[:n])
+        aucs = auc(combined, labels[1]), auc(text, labels[1])
+        return _Trial(p, effect, aucs[0], dual.combined.weights, aucs[1])
 
-    statistic, facts = STATISTIC.format(how=_BY_SIDE), {"outliers": outliers, "tail": 0.0}
-    return _answer("release", features, trial, seeds, statistic=statistic, facts=facts)
+    statistic = STATISTIC.format(how=_BY_SIDE if released else "")
+    return _answer(
+        "release" if released else "paper", features, trial, seeds, statistic=statistic, facts=facts
+    )
 
 
-def _layer(inputs: Doubles, heldout: Bools, rng: np.random.Generator) -> LinearLayer:
-    start = rng.uniform(-1, 1, inputs.shape[1] + 1) / np.sqrt(inputs.shape[1])
-    return LinearLayer.fit(inputs, heldout, start=start)
+release = partial(paper, released=True)
+"""The paper's test with data as the authors' code prepares them. Pieces count as independent, and even so the level is
+not kept (docs/procedures.md). Layers start from random weights. TextsError with too few texts."""
 
 
 def _answer(  # noqa: PLR0913 (what all procedures say)
@@ -385,22 +359,17 @@ def original(features: Features, *, seed: int = 0, seeds: int = SEEDS, outliers:
         learnt, tested = halves(features, np.random.default_rng([seed, k]))
         training = np.vstack([features.suspect[learnt[0]], features.heldout[learnt[1]]])
         normaliser = Normaliser.learn(training, outliers=outliers)
-        coefficients = _regression(-normaliser(training), len(learnt[0]))
+        labels = (np.arange(len(training)) >= len(learnt[0])).astype(np.float64)
+        design = np.column_stack([-normaliser(training), np.ones(len(training))])
+        coefficients = np.linalg.lstsq(design, labels, rcond=None)[0][:-1]
         suspect, heldout = (
             -normaliser(side[rows]) @ coefficients
             for side, rows in zip((features.suspect, features.heldout), tested, strict=True)
         )
-        p, effect = t_test(heldout, suspect)
         called = auc(np.append(heldout, suspect), np.arange(len(heldout) + len(suspect)) < len(heldout))
-        return _Trial(p, effect, float(called), coefficients)
+        return _Trial(*t_test(heldout, suspect), float(called), coefficients)
 
     how: dict[str, Any] = {"learnt": "auc", "unit": "difference of regression values"}
     return _answer(
         "original", features, trial, seeds, statistic=REGRESSION, facts={"outliers": outliers}, **how
     )
-
-
-def _regression(inputs: Doubles, suspects: int) -> Doubles:
-    labels = (np.arange(len(inputs)) >= suspects).astype(np.float64)
-    design = np.column_stack([inputs, np.ones(len(inputs))])
-    return np.asarray(np.linalg.lstsq(design, labels, rcond=None)[0][:-1])

@@ -86,6 +86,10 @@ class SnippetSettings:
             0 < self.share <= 1, f"the share of snippets that are judged is in (0, 1], found {self.share}."
         )
 
+    def judged(self, snippets: int) -> int:
+        """How many of so many snippets are judged."""
+        return min(self.pairs, max(1, int(self.share * snippets)))
+
 
 @dataclass(frozen=True, slots=True)
 class AuditSettings:

@@ -21,7 +21,6 @@ from pretrace.cache.store import Draw, open_continuations
 from pretrace.errors import ShortTextsError, TextsError
 from pretrace.results.rounding import listed
 from pretrace.scoring.evidence import Progress, Silent
-from pretrace.scoring.outlook import Watch
 from pretrace.statistics.documents import link_documents
 from pretrace.tuning.plan import OnStep, methods
 from pretrace.types import Backend, Corpus, Generator, Pair, Skipped, Text
@@ -34,39 +33,32 @@ Spans = Callable[[str], npt.NDArray[np.int64]]
 """Characters [start, end) of each token of a text, shape [n, 2]: `Generator.spans` and `Backend.spans`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Snippet:
-    """A piece of a document in two halves; together they stand in it as they are."""
+class Sample(NamedTuple):
+    """A text that counts, the document it is from, and what stands before it, as context alone. A snippet is one: a
+    piece of a document, its second half after its first."""
 
-    id: str
     document: str
-    prefix: str
-    suffix: str
+    text: str
+    prefix: str = ""
+    id: str = ""
 
     @property
-    def text(self) -> str:
-        return self.prefix + self.suffix
+    def whole(self) -> str:
+        """The text after what stands before it, as in the document."""
+        return self.prefix + self.text
 
 
 @dataclass(frozen=True, slots=True)
 class SnippetCut:
     """Snippets in the order of the documents, the documents too short to give one, and what was left out."""
 
-    snippets: tuple[Snippet, ...]
+    snippets: tuple[Sample, ...]
     short: tuple[Skipped, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
     def documents(self) -> int:
         return len({snippet.document for snippet in self.snippets})
-
-
-class Sample(NamedTuple):
-    """A text that counts, the document it is from, and what stands before it, as context alone."""
-
-    document: str
-    text: str
-    prefix: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +72,23 @@ class Samples:
     @classmethod
     def of_pairs(cls, pairs: Sequence[Pair]) -> Samples:
         """True suffixes beside the generated ones, each after the same prefix."""
-        true = tuple(Sample(pair.document, pair.true, pair.prefix) for pair in pairs)
-        generated = tuple(Sample(pair.document, pair.generated, pair.prefix) for pair in pairs)
+        true = tuple(Sample(pair.document, pair.true, pair.prefix, pair.id) for pair in pairs)
+        generated = tuple(Sample(pair.document, pair.generated, pair.prefix, pair.id) for pair in pairs)
         return cls(true, generated, paired=True)
 
     @classmethod
-    def of_snippets(cls, suspect: Sequence[Snippet], heldout: Sequence[Snippet]) -> Samples:
+    def of_snippets(cls, suspect: Sequence[Sample], heldout: Sequence[Sample]) -> Samples:
         """Whole snippets of suspect and of held-out documents."""
-        first, second = (tuple(Sample(one.document, one.text) for one in side) for side in (suspect, heldout))
+        first, second = (
+            tuple(Sample(one.document, one.whole) for one in side) for side in (suspect, heldout)
+        )
         return cls(first, second)
+
+    @property
+    def pairs(self) -> tuple[Pair, ...]:
+        """The pairs that these are of; none of samples that are not paired."""
+        both = zip(self.suspect, self.heldout, strict=True) if self.paired else ()
+        return tuple(Pair(a.id, a.document, a.prefix, a.text, b.text) for a, b in both)
 
     def of_documents(self, names: Container[str]) -> Samples:
         """The samples of these suspect documents, with all held-out ones, or their partners."""
@@ -122,41 +122,33 @@ def join_documents(samples: Iterable[Sample]) -> dict[str, str]:
     return {document: "\n\n".join(some) for document, some in found.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class NamedCorpus:
-    """A corpus that calls documents by what stands in them, so that all draws depend on the texts alone and a folder
-    and an archive make the same audit; `names` maps each of its documents to the owner's name."""
-
-    corpus: Corpus
-    names: Mapping[str, str]
-
-    @classmethod
-    def of(cls, corpus: Corpus, beside: Corpus | None = None) -> NamedCorpus:
-        """The corpus with ids and groups made of hashes, each document once; a group in `beside` too has one name."""
-        found = by_name((text.document, text) for text in corpus.texts)
-        others = beside.texts if beside else ()
-        elsewhere = by_name((text.group, text.text) for text in others if text.group)
-        names: dict[str, str] = {}
-        documents: dict[str, list[Text]] = {}
-        for owner in sorted(found):
-            shared = elsewhere.get(owner, []) if found[owner][0].group else []
-            name = texts_hash([*(text.text for text in found[owner]), *shared])[:16]
-            if name not in names:
-                names[name] = owner
-                documents[name] = sorted(found[owner], key=lambda text: texts_hash((text.text,)))
-        texts = (
-            replace(text, id=f"{name}.{i}", group=name)
-            for name in sorted(documents)
-            for i, text in enumerate(documents[name])
-        )
-        return cls(replace(corpus, texts=tuple(texts)), names)
+def rename_documents(corpus: Corpus, beside: Corpus | None = None) -> tuple[Corpus, Mapping[str, str]]:
+    """Call documents by what stands in them, so that all draws depend on the texts alone and a folder and an archive
+    make the same audit: with ids and groups made of hashes, each document once, a group in `beside` too by one name;
+    and the owner's name of each."""
+    found = by_name((text.document, text) for text in corpus.texts)
+    elsewhere = by_name((text.group, text.text) for text in (beside.texts if beside else ()) if text.group)
+    names: dict[str, str] = {}
+    documents: dict[str, list[Text]] = {}
+    for owner in sorted(found):
+        shared = elsewhere.get(owner, []) if found[owner][0].group else []
+        name = texts_hash([*(text.text for text in found[owner]), *shared])[:16]
+        if name not in names:
+            names[name] = owner
+            documents[name] = sorted(found[owner], key=lambda text: texts_hash((text.text,)))
+    texts = (
+        replace(text, id=f"{name}.{i}", group=name)
+        for name in sorted(documents)
+        for i, text in enumerate(documents[name])
+    )
+    return replace(corpus, texts=tuple(texts)), names
 
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
     """All pieces of a corpus by document, each once, the texts too short for one, and how often each stands."""
 
-    documents: Mapping[str, tuple[Snippet, ...]]
+    documents: Mapping[str, tuple[Sample, ...]]
     short: tuple[Skipped, ...] = ()
     places: Mapping[str, int] = field(default_factory=dict)
 
@@ -165,20 +157,18 @@ class Pieces:
         """The pieces of so many tokens. Documents that share a text count as one, texts of one group are one document,
         and what stands in several places is taken once, so that what is judged was never learnt from."""
         document = link_documents(corpus.texts)
-        pieces: dict[str, list[Snippet]] = {}
+        pieces: dict[str, list[Sample]] = {}
         short: list[Skipped] = []
         seen: Counter[str] = Counter()
         for text in corpus.texts:
             found = spans(text.text)
-            made = _pieces(text, found, tokens)
+            made = _pieces(text, document[text.document], found, tokens)
             if not made:
                 short.append(Skipped(text.id, f"shorter than a snippet of {tokens} tokens", len(found)))
             for piece in made:
-                seen[piece.text] += 1
-                if seen[piece.text] > 1:
-                    continue
-                name = document[text.document]
-                pieces.setdefault(name, []).append(replace(piece, document=name))
+                seen[piece.whole] += 1
+                if seen[piece.whole] == 1:
+                    pieces.setdefault(piece.document, []).append(piece)
         return cls({name: tuple(some) for name, some in pieces.items()}, tuple(short), dict(seen))
 
     @property
@@ -189,10 +179,10 @@ class Pieces:
             counted[_plain(text)] += number
         return counted
 
-    def without(self, shared: frozenset[str]) -> Pieces:
+    def without(self, shared: Container[str]) -> Pieces:
         """The same without pieces of these `contents`, and without documents that hold no other."""
         kept = {
-            name: tuple(piece for piece in some if _plain(piece.text) not in shared)
+            name: tuple(piece for piece in some if _plain(piece.whole) not in shared)
             for name, some in self.documents.items()
         }
         places = {text: number for text, number in self.places.items() if _plain(text) not in shared}
@@ -200,7 +190,7 @@ class Pieces:
 
     def drawn(self, settings: SnippetSettings, *, seed: int) -> SnippetCut:
         """Draw `most` pieces of every document; by the seed and the documents' names, whatever their order."""
-        pieces, taken = self.documents, list[Snippet]()
+        pieces, taken = self.documents, list[Sample]()
         most = settings.most or max(2, round(median(map(len, pieces.values())))) if pieces else 0
         for name in sorted(pieces):
             some, key = pieces[name], [seed, *name.encode("utf-8", "surrogatepass")]
@@ -212,77 +202,101 @@ class Pieces:
         return SnippetCut(tuple(taken), self.short, tuple(notes))
 
 
-def shared_pieces(suspect: Pieces, heldout: Pieces) -> tuple[frozenset[str], str]:
-    """The contents of pieces on both sides, and a sentence that counts and names them: boilerplate (a notice, a
-    licence) says nothing of either side."""
-    mine, theirs = suspect.contents, heldout.contents
-    both = frozenset(mine.keys() & theirs.keys())
-    if not both:
-        return both, ""
-    places = sum(side[one] for side in (mine, theirs) for one in both)
-    names = listed([one if len(one) <= 60 else one[:59] + "…" for one in sorted(both)])
-    stand, were = ("passage stands", "was") if len(both) == 1 else ("passages stand", "were")
-    numbers = {"number": len(both), "stand": stand, "were": were, "places": places, "listed": names}
-    return both, say("snippets.shared", **numbers)
-
-
 def _plain(text: str) -> str:
     return " ".join(text.split())
 
 
+def _pieces(text: Text, document: str, spans: npt.NDArray[np.int64], tokens: int) -> list[Sample]:
+    """Consecutive pieces of so many tokens; none begins or ends inside a character."""
+    whole = np.append(spans[:, 1] > spans[:, 0], True)  # whether a piece may begin at this token
+    ends = np.append(spans[:, 0], len(text.text))
+    made: list[Sample] = []
+    at = 0
+    while at + tokens <= len(spans):
+        marks = [place + int(np.argmax(whole[place:])) for place in (at, at + tokens // 2, at + tokens)]
+        start, middle, stop = (int(ends[mark]) for mark in marks)
+        if start < middle < stop and text.text[start:middle].strip() and text.text[middle:stop].strip():
+            halves = text.text[middle:stop], text.text[start:middle]
+            made.append(Sample(document, *halves, f"{text.id}#{len(made)}"))
+        at = max(marks[2], at + tokens)
+    return made
+
+
 def divide(
-    snippets: Sequence[Snippet], settings: SnippetSettings | None = None, *, seed: int = 0
-) -> tuple[tuple[Snippet, ...], tuple[Snippet, ...]]:
+    snippets: Sequence[Sample], settings: SnippetSettings | None = None, *, seed: int = 0
+) -> tuple[tuple[Sample, ...], tuple[Sample, ...]]:
     """The snippets to judge and those a generator may learn from, divided at random; each document is given one to
     judge before any is given a second, since documents are counted."""
-    settings = settings or SnippetSettings()
-    order = _in_turn(snippets, np.random.default_rng(seed))
-    count = min(settings.pairs, max(1, int(settings.share * len(order))))
+    settings, rng = settings or SnippetSettings(), np.random.default_rng(seed)
+    documents = sorted(by_name((one.document, one) for one in snippets).items())
+    shuffled = [[some[i] for i in rng.permutation(len(some))] for _, some in documents]
+    order: list[Sample] = []
+    for turn in range(max(map(len, shuffled), default=0)):
+        some = [pieces[turn] for pieces in shuffled if turn < len(pieces)]
+        order += [some[i] for i in rng.permutation(len(some))]
+    count = settings.judged(len(order))
     rest = order[count:]
     return tuple(order[:count]), tuple(rest if settings.learnt is None else rest[: settings.learnt])
 
 
-def check_enough(cut: SnippetCut, corpus: Corpus, tokens: int, *, fewest: int, left_out: str = "") -> None:
-    """Raise ShortTextsError where fewer than `fewest` snippets were cut; `left_out` says what was left out before."""
-    if len(cut.snippets) >= fewest and cut.documents >= 2:
+def compared(cuts: Sequence[SnippetCut], settings: AuditSettings, *, seed: int) -> Samples:
+    """Snippets of the suspect texts and of control documents, as they are; nothing is generated."""
+    whole = replace(settings.snippets, share=1.0)
+    suspect, others = (divide(one.snippets, whole, seed=seed)[0] for one in cuts)
+    return Samples.of_snippets(suspect, others)
+
+
+def cut_alike(
+    given: Sequence[Corpus], model: Backend, settings: AuditSettings, *, seed: int
+) -> tuple[SnippetCut, ...]:
+    """The snippets of the `given` suspect texts and controls, cut alike. What stands in both is boilerplate (a notice,
+    a licence) that says nothing of either side: it is left out, counted and named in notes. TextsError where either
+    gives too few."""
+    tokens = settings.snippets.tokens
+    pieces = [Pieces.of(one, model.spans, tokens) for one in given]
+    counted = [one.contents for one in pieces]
+    both, note = (counted[0].keys() & counted[1].keys() if len(given) == 2 else set()), ""
+    if both:
+        places = sum(side[one] for side in counted for one in both)
+        names = listed([one if len(one) <= 60 else one[:59] + "…" for one in sorted(both)])
+        stand, were = ("passage stands", "was") if len(both) == 1 else ("passages stand", "were")
+        numbers = {"number": len(both), "stand": stand, "were": were, "places": places, "listed": names}
+        note = say("snippets.shared", **numbers)
+    cuts = []
+    for texts, some in zip(given, pieces, strict=True):
+        made = some.without(both).drawn(settings.snippets, seed=seed)
+        check_enough(made, texts, tokens, left_out=note)
+        cuts.append(replace(made, notes=(*made.notes, note)) if note else made)
+    return tuple(cuts)
+
+
+_FEWEST_SNIPPETS = 20
+
+
+def check_enough(cut: SnippetCut, corpus: Corpus, tokens: int, *, left_out: str = "") -> None:
+    """Raise ShortTextsError where too few snippets were cut; `left_out` says what was left out before."""
+    if len(cut.snippets) >= _FEWEST_SNIPPETS and cut.documents >= 2:
         return
     raise ShortTextsError(
-        f"an audit wants at least {fewest} snippets of {tokens} tokens from at least 2 documents, and "
+        f"an audit wants at least {_FEWEST_SNIPPETS} snippets of {tokens} tokens from at least 2 documents, and "
         f"{corpus.name} gives {len(cut.snippets)} from {cut.documents} ({len(cut.short)} texts are too short): "
         "add texts, or take shorter snippets (--tokens; in Python SnippetSettings.tokens)."
         f"{' ' * bool(left_out)}{left_out}"
     )
 
 
-def _pieces(text: Text, spans: npt.NDArray[np.int64], tokens: int) -> list[Snippet]:
-    """Consecutive pieces of so many tokens; none begins or ends inside a character."""
-    whole = np.append(spans[:, 1] > spans[:, 0], True)  # whether a piece may begin at this token
-    ends = np.append(spans[:, 0], len(text.text))
-    made: list[Snippet] = []
-    at = 0
-    while at + tokens <= len(spans):
-        marks = [place + int(np.argmax(whole[place:])) for place in (at, at + tokens // 2, at + tokens)]
-        start, middle, stop = (int(ends[mark]) for mark in marks)
-        if start < middle < stop and text.text[start:middle].strip() and text.text[middle:stop].strip():
-            name = f"{text.id}#{len(made)}"
-            made.append(Snippet(name, text.document, text.text[start:middle], text.text[middle:stop]))
-        at = max(marks[2], at + tokens)
-    return made
-
-
-def _in_turn(snippets: Sequence[Snippet], rng: np.random.Generator) -> list[Snippet]:
-    """One of each document in random order, then the next of each, until none is left."""
-    documents = sorted(by_name((one.document, one) for one in snippets).items())
-    shuffled = [[some[i] for i in rng.permutation(len(some))] for _, some in documents]
-    order: list[Snippet] = []
-    for turn in range(max(map(len, shuffled), default=0)):
-        some = [pieces[turn] for pieces in shuffled if turn < len(pieces)]
-        order += [some[i] for i in rng.permutation(len(some))]
-    return order
+def check_apart(corpus: Corpus, heldout: Corpus) -> None:
+    """Raise TextsError where a whole text stands on both sides."""
+    known = {text.text.strip(): text.id for text in corpus.texts}
+    same = [text for text in heldout.texts if text.text.strip() in known]
+    if same:
+        raise TextsError(
+            f"{len(same):,} of {len(heldout):,} control documents are among the suspect texts, such as {same[0].id!r} "
+            f"({known[same[0].text.strip()]!r} there): control documents are others, which nobody can have trained on."
+        )
 
 
 NO_TUNING = "none"
-_FEWEST_SNIPPETS = 20
 TRAINING, WRITING, TUNING = "training the generator", "writing continuations", "tuning a placebo"
 SCORING = "scoring with the target"
 """Names of stages, with those of `reading`."""
@@ -292,21 +306,6 @@ _CHUNK = 256  # prompts generated, and stored, together
 def reading(target: Backend, model: Backend) -> str:
     """The stage in which the target, or a model beside it, reads what both sides are compared by."""
     return "reading with the target" if model is target else f"reading with {model.name}"
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """The suspect samples beside control or generated ones; `controls` beside generated ones; both as `pairs` of texts;
-    the `training` snippets of the generator; and what was `cut` and left out."""
-
-    samples: Samples
-    cut: SnippetCut
-    pairs: tuple[Pair, ...] = ()
-    training: tuple[Snippet, ...] = ()
-    generator: Generator | None = None
-    controls: Samples | None = None
-    control_pairs: tuple[Pair, ...] = ()
-    notes: tuple[str, ...] = ()
 
 
 def complete(
@@ -370,71 +369,3 @@ def tuned_generator(
     # Without labels, so that whatever side the method names it is given all of them.
     learnt = Corpus("generator-training texts", tuple(Text(str(i), text) for i, text in enumerate(texts)))
     return Completer(tuned_model(model, learnt, how, seed=seed, cache=cache, on_step=on_step).backend)
-
-
-def synthesised(
-    cuts: Sequence[SnippetCut], generator: Backend, settings: AuditSettings, watch: Watch, *, seed: int
-) -> Prepared:
-    """Continuations by a copy of `generator`, tuned on a part of the suspect snippets and of the control ones, where
-    there are any: both are treated alike. Snippets whose continuation comes out empty are left out and counted."""
-    divided = [divide(one.snippets, settings.snippets, seed=seed) for one in cuts]
-    learnt = tuple(snippet for _, rest in divided for snippet in rest) if settings.method != NO_TUNING else ()
-    texts, method, cache = [snippet.text for snippet in learnt], settings.method, settings.cache
-    with watch.training(TRAINING) as on_step:
-        tuned = tuned_generator(generator, texts, method, seed=seed, cache=cache, on_step=on_step)
-    asked = [snippet.prefix for judged, _ in divided for snippet in judged]
-    with watch.passes(WRITING) as progress:
-        written = iter(complete(tuned, asked, settings.draw(seed), cache=cache, progress=progress))
-    made = []
-    for judged, _ in divided:
-        some = [Pair(one.id, one.document, one.prefix, one.suffix, next(written)) for one in judged]
-        made.append(tuple(pair for pair in some if pair.generated))
-    lost = len(asked) - sum(map(len, made))
-    pairs, others = made[0], made[1] if len(made) > 1 else ()
-    return Prepared(
-        Samples.of_pairs(pairs),
-        cuts[0],
-        pairs,
-        learnt,
-        tuned,
-        controls=Samples.of_pairs(others) if others else None,
-        control_pairs=others,
-        notes=(f"{lost:,} snippets were given no continuation and were left out.",) if lost else (),
-    )
-
-
-def compared(cuts: Sequence[SnippetCut], settings: AuditSettings, *, seed: int) -> Prepared:
-    """Snippets of the suspect texts and of control documents, as they are; nothing is generated."""
-    whole = replace(settings.snippets, share=1.0)
-    suspect, others = (divide(one.snippets, whole, seed=seed)[0] for one in cuts)
-    return Prepared(Samples.of_snippets(suspect, others), cuts[0])
-
-
-def cut_alike(
-    given: Sequence[Corpus], model: Backend, settings: AuditSettings, *, seed: int
-) -> tuple[SnippetCut, ...]:
-    """The snippets of the `given` suspect texts and controls, cut alike. What stands in both is left out on both sides,
-    counted and named in notes. TextsError where either gives too few."""
-    tokens = settings.snippets.tokens
-    pieces = [Pieces.of(one, model.spans, tokens) for one in given]
-    note = ""
-    if len(pieces) == 2:
-        shared, note = shared_pieces(*pieces)
-        pieces = [one.without(shared) for one in pieces]
-    cuts = []
-    for texts, some in zip(given, pieces, strict=True):
-        made = some.drawn(settings.snippets, seed=seed)
-        check_enough(made, texts, tokens, fewest=_FEWEST_SNIPPETS, left_out=note)
-        cuts.append(replace(made, notes=(*made.notes, note)) if note else made)
-    return tuple(cuts)
-
-
-def check_apart(corpus: Corpus, heldout: Corpus) -> None:
-    """Raise TextsError where a whole text stands on both sides."""
-    known = {text.text.strip(): text.id for text in corpus.texts}
-    same = [text for text in heldout.texts if text.text.strip() in known]
-    if same:
-        raise TextsError(
-            f"{len(same):,} of {len(heldout):,} control documents are among the suspect texts, such as {same[0].id!r} "
-            f"({known[same[0].text.strip()]!r} there): control documents are others, which nobody can have trained on."
-        )

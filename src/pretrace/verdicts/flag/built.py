@@ -20,16 +20,12 @@ import numpy as np
 
 from pretrace.backends.serving.address import called
 from pretrace.results.rounding import p_value, times
-from pretrace.results.serialization import to_plain
 from pretrace.results.verdicts import figure
 from pretrace.statistics.conformal import needed
-from pretrace.types import Check, Outcome, Power, SetTest, Situation, Skipped, Table, Verdict
-from pretrace.verdicts.flag.checks import BEYOND
-from pretrace.verdicts.flag.concluding import ACCUSING, DRIFT, FlagConclusion
-from pretrace.verdicts.flag.planning import FlagPlan
-from pretrace.verdicts.frame import TestDetails, Tested, TestWording, build_verdict
+from pretrace.types import Check, Outcome, Power, SetTest, Verdict
+from pretrace.verdicts.flag.concluding import ACCUSING, BEYOND, DRIFT, CheckedScores
+from pretrace.verdicts.frame import TestWording
 from pretrace.verdicts.outcome import ENOUGH, Conclusion, exposure
-from pretrace.verdicts.register import RegisterEntry
 from pretrace.verdicts.wording import say
 
 _NAMES = {"bh": "Benjamini-Hochberg", "by": "Benjamini-Yekutieli"}
@@ -39,7 +35,7 @@ Told = Callable[..., str]
 """Says a sentence of `flag.said` by its name, with the numbers of a flagging and further ones."""
 
 
-def word_flagging(end: FlagConclusion, counts: Mapping[str, int], **names: str) -> Conclusion:
+def word_flagging(end: CheckedScores, counts: Mapping[str, int], **names: str) -> Conclusion:
     """The outcome of a flagging in a sentence, what leads to it, and what would help; `names` are corpus and model."""
     made, power = end.limits, end.power
     numbers: dict[str, Any] = {"unit": made.unit, "asked": made.asked, "known": made.known, **names}
@@ -66,7 +62,7 @@ def word_flagging(end: FlagConclusion, counts: Mapping[str, int], **names: str) 
     return Conclusion(end.outcome, statement, tuple(reasons), (*_missing(end, told), *cures))
 
 
-def _refusal(end: FlagConclusion, failed: Sequence[Check], told: Told) -> str:
+def _refusal(end: CheckedScores, failed: Sequence[Check], told: Told) -> str:
     if not all(check.name in ACCUSING for check in failed):
         return told("differ")
     withheld = end.set_test.withheld
@@ -75,7 +71,7 @@ def _refusal(end: FlagConclusion, failed: Sequence[Check], told: Told) -> str:
     return told("refused_whole" if withheld else "refused", why=why)
 
 
-def _statement(end: FlagConclusion, counts: Mapping[str, int], told: Told) -> str:
+def _statement(end: CheckedScores, counts: Mapping[str, int], told: Told) -> str:
     made, power, least, p = end.limits, end.power, end.set_test.least, end.set_test.p
     unit, asked, chosen = made.unit, made.asked, counts["flagged_documents"]
     if end.outcome == "flagged":
@@ -98,7 +94,7 @@ def _statement(end: FlagConclusion, counts: Mapping[str, int], told: Told) -> st
     return told("open", many=f"the {asked:,} {unit}s" if asked != 1 else f"the one {unit}", rest=rest)
 
 
-def _answered(end: FlagConclusion, counts: Mapping[str, int], told: Told) -> Iterator[str]:
+def _answered(end: CheckedScores, counts: Mapping[str, int], told: Told) -> Iterator[str]:
     """What leads to an outcome that is no refusal."""
     made, least, together = end.limits, end.set_test.least, end.limits.resolution.together
     chosen = counts["flagged_documents"]
@@ -113,7 +109,7 @@ def _answered(end: FlagConclusion, counts: Mapping[str, int], told: Told) -> Ite
     yield from tried(end.outcome, end.power, end.unmeasured)
 
 
-def _missing(end: FlagConclusion, told: Told) -> Iterator[str]:
+def _missing(end: CheckedScores, told: Told) -> Iterator[str]:
     """What would help where something could have been missed."""
     made, power = end.limits, end.power
     if end.outcome == "missed" and power is None:
@@ -176,60 +172,6 @@ def _small(why: str) -> str:
 
 FLAGS, KNOWN = "flags", "known"
 """The names of the tables."""
-
-
-def build_flagging(  # noqa: PLR0913 (a verdict is made of many parts)
-    end: FlagConclusion,
-    plan: FlagPlan,
-    *,
-    model: str,
-    score: str,
-    tables: tuple[Table, Table],
-    skipped: tuple[Skipped, ...],
-    left: int,
-    recorded: Mapping[str, Any],
-    whole: Mapping[str, Any] | None = None,
-) -> Verdict:
-    """Build the verdict and note it in the register: `left` texts have no score, of which `skipped` are listed."""
-    settings, sides, sets, p = plan.settings, end.sides, plan.both.gathered, end.set_test.p
-    corpus, nonmembers = plan.both.asked.name, plan.both.known.name
-    counts = {
-        "texts": int(sides.rows.asked.sum()),
-        "documents": sides.number,
-        "flagged": int(end.chosen[sides.place].sum()),
-        "flagged_documents": int(end.chosen.sum()),
-        "known": int((~sides.rows.asked).sum()),
-        "known_documents": sides.known,
-        "skipped": left,
-    }
-    figures = {"counts": counts, "nonmembers": nonmembers, "score": score, "fdr": settings.fdr}
-    figures |= {"method": end.limits.method, "set_test": end.set_test, **({"whole": whole} if whole else {})}
-    weights = {role: str(one.get("weights")) for role, one in recorded.get("models", {}).items()}
-    target = weights.pop("target", model)
-    matters = {**settings.matters, "known": sets.known.hash, "models": weights}
-    made = build_verdict(
-        "flag",
-        corpus,
-        model,
-        flag_words(figures, corpus=corpus, model=model, unit=end.limits.unit),
-        Tested(p, sides.number),
-        TestDetails(
-            to_plain(figures, "figures"),
-            tables,
-            skipped,
-            end.limits.notes,
-            Situation(documents=sides.number, unseen=sides.known),
-        ),
-        end.checks,
-        level=settings.level,
-        power=end.power,
-        entry=RegisterEntry("flag", sets.asked.sketch, target, matters, model),
-        keep=settings.cache,
-        settings=recorded,
-        concluded=word_flagging(end, counts, corpus=corpus, model=model),
-    )
-    check_flagging(made)
-    return made
 
 
 def flag_words(figures: Mapping[str, Any], *, corpus: str, model: str, unit: str) -> TestWording:

@@ -5,82 +5,99 @@ taken the drift that the checks could not have excluded (`checks.unseen_drift`),
 documents is wider than that of the known ones, their distance from the middle is divided by as much. Flags are of
 documents that are flagged even so, and the test of the set accuses where it still rejects. The outcome is that of
 `verdicts.outcome`, as for every other test.
+
+The checks ask whether a text that was not seen could have stood among the known ones, mostly without the target. The
+rule is one for all: the answer is withheld where a 99% interval of the AUC, over documents, lies above 0.5 and the AUC
+itself above 0.55. The first makes it rare by chance (1 in 200 on either side); the second lets differences pass that
+large sets show and that could not matter: were a score to follow the difference to the full, an AUC of 0.55 would put
+up to 1.7 times as many non-members above a threshold of 1 in 200 as promised (two normal laws 0.18 standard deviations
+apart). How often sets that are alike are refused is in evidence/flagging.csv. Few documents give too narrow an
+interval: two that lie high by chance lie high in every resample. Where a side has fewer than 20, a rank test of one
+value a document has to agree, and where even that could never say no, the check was not run.
+
+Spreads are compared beside means, and known neighbours in the file with each other. These two withhold an accusation
+and no all-clear. `unseen_drift` says how large a drift of the score could hide from all of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
+from pretrace.baselines.blind import bag_of_words
+from pretrace.baselines.classifiers import FEWEST_TEXTS, WIDENING, Unit
 from pretrace.errors import TextsError
+from pretrace.results.rounding import p_value, plural
+from pretrace.scoring.holdout import drawn_documents
 from pretrace.statistics import conformal
 from pretrace.statistics.conformal import Method
-from pretrace.statistics.documents import Numbers, means
-from pretrace.statistics.shift import SetShift, compare_below, remove_drift, serial_p, set_shift
-from pretrace.types import Bools, Check, Doubles, Estimate, Outcome, Power, SetTest
-from pretrace.verdicts.flag.checks import (
-    BEYOND,
-    WIDE,
-    Read,
-    placebo_check,
-    row_checks,
-    runs_check,
-    spread_check,
-    unseen_drift,
-    withheld,
+from pretrace.statistics.documents import FEW_DOCUMENTS, MEMBERS, NONMEMBERS, Grouping, Groups, Numbers, means
+from pretrace.statistics.resampling import group_bootstrap
+from pretrace.statistics.shift import (
+    Below,
+    SetShift,
+    compare_below,
+    remove_drift,
+    serial_p,
+    set_shift,
+    spread_p,
 )
+from pretrace.types import Bools, Check, Doubles, Estimate, Outcome, Power, SetTest
 from pretrace.verdicts.flag.planning import FEWEST_KNOWN, DetectionLimits, FlagSettings
 from pretrace.verdicts.outcome import ObservedFinding, conclude
 from pretrace.verdicts.wording import say, word_check
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Rows:
-    """Each scored text, [rows], those in question (`asked`) first: the number of its document by name, scores,
-    characters."""
+@dataclass(frozen=True, eq=False)
+class Sides:
+    """Each scored text of both sets, [rows], those in question (`asked`) first: the number of its document by name,
+    scores, characters. TextsError where too few texts could be scored, for these `reasons`."""
 
     asked: Bools
     documents: Numbers
     scores: Doubles
     placebo: Doubles | None
     lengths: Doubles
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Sides:
-    """The rows of both sets: `drawn` [rows] make their documents' values; `place` [texts in question] is their
-    document's."""
-
-    rows: Rows
-    drawn: Bools
-    place: Numbers
-    number: int
-    known: int
     settings: FlagSettings
     seed: int
+    reasons: Iterable[str] = ()
 
-    @classmethod
-    def of(cls, rows: Rows, settings: FlagSettings, seed: int, reasons: Iterable[str]) -> Sides:
-        """The rows looked over; TextsError where too few texts could be scored, for these `reasons`."""
-        asked, documents = rows.asked, rows.documents
-        known = len(np.unique(documents[~asked]))
-        if not asked.any() or known < FEWEST_KNOWN:
-            why = "; ".join(dict.fromkeys(reasons) or ("there were no others",))
-            numbers = {"texts": asked.sum(), "known": known, "fewest": FEWEST_KNOWN}
+    def __post_init__(self) -> None:
+        if not self.asked.any() or self.known < FEWEST_KNOWN:
+            why = "; ".join(dict.fromkeys(self.reasons) or ("there were no others",))
+            numbers = {"texts": self.asked.sum(), "known": self.known, "fewest": FEWEST_KNOWN}
             raise TextsError(say("flag.plan.unscored", why=why, **numbers))
-        names, place = np.unique(documents[asked], return_inverse=True)
-        drawn = conformal.drawn_pieces(documents, seed)
-        return cls(rows, drawn, place, len(names), known, settings, seed)
+
+    @cached_property
+    def place(self) -> Numbers:
+        """The place of the document of each text in question among these, by name, [texts in question]."""
+        return np.unique(self.documents[self.asked], return_inverse=True)[1]
+
+    @cached_property
+    def number(self) -> int:
+        """The documents in question."""
+        return int(self.place.max()) + 1
+
+    @cached_property
+    def known(self) -> int:
+        """The known documents."""
+        return len(np.unique(self.documents[~self.asked]))
+
+    @cached_property
+    def drawn(self) -> Bools:
+        """The rows that make their documents' values, [rows]."""
+        return conformal.drawn_pieces(self.documents, self.seed)
 
     def by_document(self, values: Doubles) -> tuple[Doubles, Doubles]:
         """The values of the documents in question and of the known ones, each by name, from a score of all rows."""
-        asked, documents = self.rows.asked, self.rows.documents
-        mine, others = self.drawn & asked, self.drawn & ~asked
-        return means(values[mine], documents[mine]), means(values[others], documents[others])
+        mine, others = self.drawn & self.asked, self.drawn & ~self.asked
+        return means(values[mine], self.documents[mine]), means(values[others], self.documents[others])
 
     def p(self, values: Doubles) -> Doubles:
         """The p-values of the documents in question, by name, from a score of all rows."""
@@ -102,7 +119,7 @@ ACCUSING = ("spread", "runs", DRIFT)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Outliers:
+class Outliers:
     """What stands out: the test of the set as it is (`shift`), whether it still rejects without the `unseen` drift and
     the `spread`, and the documents that are flagged as they are and without these, [documents in question]."""
 
@@ -121,13 +138,22 @@ class _Outliers:
 
 @dataclass(frozen=True, eq=False)
 class CheckedScores:
-    """The rows with all that was seen of them; `withheld`: why the test of the set does not accuse if it rejects."""
+    """The rows with all that was seen of them; `withheld`: why the test of the set does not accuse if it rejects.
+
+    Once it is concluded: the outcome, the power or why it was `unmeasured`, and `p`, `q` and `chosen` [documents in
+    question] by name; where the answer is refused p and q are empty and nothing is chosen."""
 
     sides: Sides
     limits: DetectionLimits
     checks: tuple[Check, ...]
-    outliers: _Outliers
+    outliers: Outliers
     withheld: str
+    outcome: Outcome = "missed"
+    p: Doubles = field(default_factory=lambda: np.zeros(0))
+    q: Doubles = field(default_factory=lambda: np.zeros(0))
+    chosen: Bools = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    power: Power | None = None
+    unmeasured: str = ""
 
     @property
     def quiet(self) -> bool:
@@ -153,44 +179,50 @@ class CheckedScores:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class FlagConclusion(CheckedScores):
-    """The outcome of a flagging; `unmeasured` says why its power was not measured. `p`, `q` and `chosen` [documents in
-    question] are by name; where the answer is refused p and q are empty and nothing is chosen."""
-
-    outcome: Outcome
-    p: Doubles
-    q: Doubles
-    chosen: Bools
-    power: Power | None
-    unmeasured: str
-
-
 def run_checks(sides: Sides, limits: DetectionLimits, read: Read) -> CheckedScores:
     """What the rows say; `read` gives the texts of those that the check of the words looks at."""
-    rows, level = sides.rows, sides.settings.level
-    checks = [*row_checks(rows.lengths, rows.asked, rows.documents, read, seed=sides.seed)]
+    level, documents = sides.settings.level, sides.documents
+    checks = [*row_checks(sides.lengths, sides.asked, documents, read, seed=sides.seed)]
     checks.append(_ask_placebo(sides, limits))
-    asked, known = sides.by_document(rows.scores)
+    asked, known = sides.by_document(sides.scores)
     shift, below = set_shift(asked, known, level=level, seed=sides.seed), compare_below(asked, known)
     unseen = unseen_drift(checks, sides.number, sides.known)
     found = outliers_at(shift, sides, limits.method, unseen, below.allowed(WIDE))
-    first = np.unique(rows.documents[~rows.asked], return_index=True)[
-        1
-    ]  # where their files name known documents
+    # where their files name known documents
+    first = np.unique(documents[~sides.asked], return_index=True)[1]
     in_order = known[np.argsort(first, kind="stable")]
     checks.append(spread_check(below, checks, fewest=min(sides.number, sides.known)))
-    checks.append(runs_check(serial_p(in_order), documents=sides.known))
+    # known documents side by side in their file must score no more alike than others, as those of few sources do
+    few, p = sides.known < FEW_DOCUMENTS, serial_p(in_order)
+    checks.append(
+        word_check("flag.runs", None, words="few", documents=sides.known)
+        if few
+        else word_check("flag.runs", p > STRICT, {"p": p}, p=p, strict=STRICT)
+    )
     why = ""
     if _refuse(checks):
         why = say("flag.withheld.refused")
     elif shift.p <= level:
-        why = withheld(checks)
+        # it sees differences too small to refuse flags for: whatever says that sets differ beyond chance withholds it
+        saying = [say(f"flag.{check.name}.differs") for check in checks if check.figures.get(BEYOND)]
+        why = say("flag.withheld.differ", by=" and ".join(saying)) if saying else ""
         if not why and not found.withstands:
             which = "drift" if shift.explained <= unseen else "spread"
             numbers = {"explained": shift.explained, "unseen": unseen, "spread": found.spread}
             why = say(f"flag.withheld.{which}", **numbers)
-    checks.append(_drift_check(found, counts=shift.p <= level and not why))
+    # what stands out must do so without the drift and the spread that nobody could have seen
+    left, plain = int(found.chosen.sum()), int(found.plain.sum())
+    spread = f", and a spread of {found.spread:.2f}" if found.spread > 1 else ""
+    told = {
+        "taken": say("flag.drift.taken", unseen=unseen, spread=spread),
+        "left": left,
+        "of": f" of {plain:,}" if plain else "",
+        "stands": "stands" if found.withstands else "does not stand",
+    }
+    good = (shift.p <= level and not why) or bool(left) if found.rejects else None
+    figures = {"explained": shift.explained, "not excluded": unseen, "spread": found.spread}
+    words = "words" if found.rejects else "quiet"
+    checks.append(word_check("flag.drift", good, figures, words=words, **told))
     return CheckedScores(sides, limits, tuple(checks), found, why)
 
 
@@ -198,7 +230,7 @@ def _refuse(checks: Iterable[Check]) -> bool:
     return any(check.status == "failed" and check.name not in ACCUSING for check in checks)
 
 
-def outliers_at(shift: SetShift, sides: Sides, method: Method, unseen: float, spread: float) -> _Outliers:
+def outliers_at(shift: SetShift, sides: Sides, method: Method, unseen: float, spread: float) -> Outliers:
     """What stands out by a test of the set, and what is left of it without a drift and a spread."""
     asked, known, fdr = shift.asked, shift.known, sides.settings.fdr
     plain = conformal.flagged(conformal.adjusted(sides.p_of(asked, known), method), fdr)
@@ -210,25 +242,24 @@ def outliers_at(shift: SetShift, sides: Sides, method: Method, unseen: float, sp
     withstands = shift.p <= shift.level and all(
         shift.p_after(unseen, one) <= shift.level for one in (1.0, spread)
     )
-    return _Outliers(shift, unseen, spread, withstands, plain, chosen)
+    return Outliers(shift, unseen, spread, withstands, plain, chosen)
 
 
 def concluded(
     found: CheckedScores, power: Power | None, share: Estimate | None, why: str = ""
-) -> FlagConclusion:
+) -> CheckedScores:
     """Conclude by the one rule, with the power and the `share` of documents like the planted ones, if measured."""
-    sides, chosen = found.sides, found.outliers.chosen
     outcome = conclude_outliers(found.outliers, found.checks, power, share)
-    p = sides.p(sides.rows.scores)
-    q = conformal.adjusted(p, found.limits.method)
+    end = replace(found, outcome=outcome, power=power, unmeasured=why)
     if outcome == "refused":
-        p, q, chosen = np.zeros(0), np.zeros(0), np.zeros(len(chosen), dtype=bool)
-    known = found.sides, found.limits, found.checks, found.outliers, found.withheld
-    return FlagConclusion(*known, outcome, p, q, chosen, power, why)
+        return replace(end, chosen=np.zeros(found.sides.number, dtype=bool))
+    p = found.sides.p(found.sides.scores)
+    q = conformal.adjusted(p, found.limits.method)
+    return replace(end, p=p, q=q, chosen=found.outliers.chosen)
 
 
 def conclude_outliers(
-    outliers: _Outliers, checks: Sequence[Check], power: Power | None, share: Estimate | None
+    outliers: Outliers, checks: Sequence[Check], power: Power | None, share: Estimate | None
 ) -> Outcome:
     """The outcome of a flagging, from what stands out and the checks."""
     shift, rule = outliers.shift, {"accusing": ACCUSING, "rejected": outliers.rejects}
@@ -241,29 +272,15 @@ def conclude_outliers(
     return "refused" if end.withheld or outliers.rejects else "missed"
 
 
-def _drift_check(found: _Outliers, *, counts: bool) -> Check:
-    """Check that what stands out would do so without the drift and the spread that nobody could have seen."""
-    figures = {"explained": found.shift.explained, "not excluded": found.unseen, "spread": found.spread}
-    spread = f", and a spread of {found.spread:.2f}" if found.spread > 1 else ""
-    taken = say("flag.drift.taken", unseen=found.unseen, spread=spread)
-    if not found.rejects:
-        return word_check("flag.drift", None, figures, words="quiet", taken=taken)
-    left, of = int(found.chosen.sum()), f" of {int(found.plain.sum()):,}" if found.plain.any() else ""
-    stands = "stands" if found.withstands else "does not stand"
-    good = counts or bool(left)
-    return word_check("flag.drift", good, figures, taken=taken, left=left, of=of, stands=stands)
-
-
 def _ask_placebo(sides: Sides, limits: DetectionLimits) -> Check:
     """The same flagging and test of the set, with the placebo's scores."""
-    settings, rows = sides.settings, sides.rows
-    values = rows.placebo
+    settings, values = sides.settings, sides.placebo
     if values is None:
         return word_check("flag.placebo", None, words="none")
     rate = min(settings.fdr, _PLACEBO_RATE)
     q = conformal.adjusted(sides.p(values), limits.method)
     number = int(conformal.flagged(q, rate).sum())
-    blank = placebo_check(values, rows.asked, rows.documents, flagged=number, rate=rate, seed=sides.seed)
+    blank = placebo_check(values, sides.asked, sides.documents, flagged=number, rate=rate, seed=sides.seed)
     if conformal.resolution(sides.known, sides.number, rate, limits.method).together is None:
         blank = replace(blank, words=f"{blank.words} {say('flag.placebo.vain')}")
     if blank.status == "not run":
@@ -272,3 +289,191 @@ def _ask_placebo(sides: Sides, limits: DetectionLimits) -> Check:
     beyond = bool(blank.figures[BEYOND]) or p <= settings.level
     words = f"{blank.words} {say('flag.placebo.whole', p=p)}"
     return replace(blank, words=words, figures={**blank.figures, "set p": p, BEYOND: beyond})
+
+
+APART = 0.55
+"""The AUC above which two sets count as different."""
+RESAMPLES = 2000
+UNITS: Mapping[Unit, int] = {"words": 20_480, "form": 4_096}
+"""Texts of either side that the classifiers of words and of form learn from and judge, drawn by document."""
+_OUTER = 0.2
+"""The share of a 95% interval's outside that a 99% interval leaves out."""
+LEVEL = 0.005
+"""Of that test, on either side; as rare as the interval's failures are meant to be."""
+_WORDS_LEVEL = NormalDist().cdf(WIDENING * NormalDist().inv_cdf(LEVEL))
+"""The same for cross-fitted values, which vary more than the test takes them to (see `classifiers.WIDENING`)."""
+
+FLOOR = 1 / 3
+"""The drift, in standard deviations between documents, that checks of words and lengths can never exclude."""
+STRICT = 0.01
+"""The level of a comparison of spreads, and of neighbours."""
+WIDE = 0.84
+"""Standard errors above which a wider lower half is taken off, with as many added (four fifths on one side)."""
+_UNSEEN = 1.645
+"""Standard errors of a limit that holds in 95 of 100 cases."""
+_NINETY_NINE = 2.576
+
+BEYOND, SPREAD = "beyond_chance", "spread p"
+
+
+Read = Callable[[Bools], Sequence[str]]
+"""Gives the texts of the chosen rows, in order."""
+
+
+def row_checks(
+    lengths: Doubles, asked: Bools, groups: Numbers, read: Read, *, seed: int
+) -> tuple[Check, ...]:
+    """Whether words, form or lengths (characters) tell the texts `asked` about from the known ones, [rows], documents
+    kept whole. Classifiers learn from and judge at most as many of a side as `UNITS` says; `read` gives those."""
+    grouping = Grouping.of(groups, asked)
+    few, fewer = (_too_few(asked, grouping, level) for level in (_WORDS_LEVEL, LEVEL))
+    if fewer:
+        kinds = ("words", "form", "length")
+        return tuple(word_check(f"flag.{one}", None, words="few", few=fewer) for one in kinds)
+    found = _tell_apart(lengths, asked, groups, seed=seed, both=True)
+    length = _with_spread(found.check("length"), np.log1p(lengths), asked, groups)
+    if few:
+        return (*(word_check(f"flag.{one}", None, words="few", few=few) for one in ("words", "form")), length)
+    checks = []
+    for unit, most in UNITS.items():
+        drawn = np.zeros(len(asked), dtype=bool)
+        for side in (asked, ~asked):
+            drawn[side] = drawn_documents(groups[side], side[side], most=most, seed=seed)
+        some, theirs = asked[drawn], groups[drawn]
+        judged = bag_of_words(read(drawn), some, theirs, seed=seed, unit=unit)
+        if judged.scores is None:
+            checks.append(word_check(f"flag.{unit}", None, words="untrained", why=judged.note))
+            continue
+        found = _tell_apart(judged.scores, some, theirs, seed=seed, crossed=True)
+        check = found.check(unit, most=APART)
+        if unit == "words":
+            check = _with_spread(check, judged.scores, some, theirs)
+        if not drawn.all():
+            mine, others = (f"{(drawn & side).sum():,} of the {side.sum():,}" for side in (asked, ~asked))
+            rests = say("flag.plan.rests", mine=mine, others=others)
+            check = replace(check, words=f"{check.words} {rests}")
+        checks.append(check)
+    return (*checks, length)
+
+
+def placebo_check(
+    values: Doubles, asked: Bools, groups: Groups, *, flagged: int, rate: float, seed: int
+) -> Check:
+    """Check that the same score of a model that never saw the texts leaves them unflagged and in their place."""
+    if np.ptp(values) == 0:
+        return word_check("flag.placebo", None, words="mute")
+    found = _tell_apart(values, asked, groups, seed=seed)
+    numbers = {"flagged": flagged, "rate": rate, **found.figures}
+    good = not flagged and not found.apart
+    check = word_check(
+        "flag.placebo", good, numbers, share=f"{100 * rate:g}%", flagged=flagged, auc=found.auc
+    )
+    if _seldom(Grouping.of(groups, asked), LEVEL):
+        check = replace(check, words=f"{check.words} {say('flag.placebo.few')}")
+    return _with_spread(check, values, asked, groups)
+
+
+def spread_check(found: Below, checks: Sequence[Check], *, fewest: int) -> Check:
+    """Check that both sides vary alike: in the lower half of the score (`found`), and in what other checks saw."""
+    if fewest < FEWEST_TEXTS:
+        return word_check("flag.spread", None, words="few")
+    figures: dict[str, Any] = {"score, lower half": found.p} if found.p is not None else {}
+    figures |= {check.name: check.figures[SPREAD] for check in checks if SPREAD in check.figures}
+    odd = any(p <= STRICT for p in figures.values())
+    ps = ", ".join(f"p = {p_value(p)} ({name})" for name, p in figures.items())
+    below = say(f"flag.spread.{'none_' * (found.p is None)}below", ratio=found.ratio)
+    figures["ratio"] = found.ratio
+    return word_check("flag.spread", not odd, figures, below=below, ps=ps, strict=STRICT)
+
+
+def unseen_drift(checks: Sequence[Check], asked: int, known: int) -> float:
+    """The drift of the score, in standard deviations between documents, that the checks could not have excluded. An AUC
+    of a normal law and the same moved by d is Φ(d / √2). It is the upper limit (95%) of a placebo's score, or the
+    larger limit of words and lengths and at least `FLOOR`; a check that was not run has the limit of its documents."""
+
+    def drift(away: float) -> float:
+        return math.sqrt(2) * NormalDist().inv_cdf(0.5 + min(away, 0.499))
+
+    seen = {check.name: check.figures["auc"] for check in checks if "auc" in check.figures}
+    chance = math.sqrt((asked + known + 1) / (12 * asked * known))
+    if "placebo" in seen:
+        value, low, high = seen["placebo"]
+        half = max((high - low) / 2 * _UNSEEN / _NINETY_NINE, _UNSEEN * chance)
+        return drift(max(0.0, value - 0.5) + half)
+    limits = [WIDENING * _UNSEEN * chance]
+    for name, (value, low, high) in seen.items():
+        if name == "form":  # a second look at the words' own texts, which excludes no less for being made
+            continue
+        away = abs(value - 0.5) if name == "length" else max(0.0, value - 0.5)
+        limits.append(away + (high - low) / 2 * _UNSEEN / _NINETY_NINE)
+    return max(FLOOR, *map(drift, limits))
+
+
+def _with_spread(check: Check, values: Doubles, asked: Bools, groups: Groups) -> Check:
+    """The check with a rank test of the spread of what it looked at, one value a document."""
+    mine, others = _by_side(values, asked, groups)
+    if min(len(mine), len(others)) < FEWEST_TEXTS:
+        return check
+    return replace(check, figures={**check.figures, SPREAD: spread_p(mine, others)})
+
+
+@dataclass(frozen=True, slots=True)
+class _Separation:
+    """How well both sides are told apart: the AUC (99%), if it is `beyond` chance, and far enough `apart` to matter."""
+
+    auc: Estimate
+    beyond: bool
+    apart: bool
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        return {"auc": [self.auc.value, self.auc.low, self.auc.high], BEYOND: self.beyond}
+
+    def check(self, name: str, **numbers: Any) -> Check:
+        """The check of that name."""
+        return word_check(f"flag.{name}", not self.apart, self.figures, auc=self.auc, **numbers)
+
+
+def _tell_apart(
+    values: Doubles, asked: Bools, groups: Groups, *, seed: int, crossed: bool = False, both: bool = False
+) -> _Separation:
+    """How well values tell texts in question, as higher ones, with `both` also lower; `crossed`: a classifier's. Where
+    a side has few documents a rank test (Mann and Whitney) has to agree."""
+    from scipy.stats import mannwhitneyu
+
+    few = Grouping.of(groups, asked).fewest < FEW_DOCUMENTS
+    spread = group_bootstrap(values[:, None], asked, groups=groups, seed=seed, resamples=RESAMPLES).auc
+    spread = replace(spread, tail=spread.tail * _OUTER)
+    auc = (spread.widened(0, WIDENING) if crossed else spread).estimate(0)
+    beyond, apart, level = False, False, _WORDS_LEVEL if crossed else LEVEL
+    for sign in (1, -1) if both else (1,):
+        side = auc if sign > 0 else Estimate(1 - auc.value, 1 - auc.high, 1 - auc.low)
+        rare = side.low > 0.5
+        if rare and few:
+            sides = _by_side(sign * values, asked, groups)
+            rare = float(mannwhitneyu(*sides, alternative="greater").pvalue) <= level
+        beyond, apart = beyond or rare, apart or (rare and side.value > APART)
+    return _Separation(auc, beyond, apart)
+
+
+def _by_side(values: Doubles, asked: Bools, groups: Groups) -> list[Doubles]:
+    codes = Grouping.of(groups).codes
+    return [means(values[side], codes[side]) for side in (asked, ~asked)]
+
+
+def _seldom(grouping: Grouping, level: float) -> bool:
+    """Whether documents are so few that no order of them is rare enough to say that the sides differ."""
+    few, other = sorted((grouping.holding(MEMBERS), grouping.holding(NONMEMBERS)))
+    return few < FEW_DOCUMENTS and math.comb(few + other, few) * level < 1
+
+
+def _too_few(asked: Bools, grouping: Grouping, level: float) -> str:
+    for whose, count, bit in (
+        ("in question", int(asked.sum()), MEMBERS),
+        ("known", int((~asked).sum()), NONMEMBERS),
+    ):
+        documents = grouping.holding(bit)
+        rare = documents == grouping.fewest and _seldom(grouping, level)
+        if count < FEWEST_TEXTS or documents < 2 or rare:
+            return say("flag.plan.few", whose=whose, count=count, documents=plural(documents, "document"))
+    return ""

@@ -16,6 +16,7 @@ from pretrace.corpora import Texts, corpus_of
 from pretrace.errors import ModelError
 from pretrace.results.folder import Write, texts_of, write_parquet
 from pretrace.results.run import p_bars, score_bars
+from pretrace.results.serialization import to_plain
 from pretrace.results.verdicts import truth
 from pretrace.scoring.detect import Options, score_rows
 from pretrace.scoring.evidence import Progress, Silent
@@ -23,13 +24,15 @@ from pretrace.scoring.outlook import Watch
 from pretrace.scoring.parts import LISTED, SAMPLE, CutTokens, Hashes, Manifest, ScoredRows, keyed_hashes
 from pretrace.scoring.plan import Models, check_placebos
 from pretrace.statistics.documents import Numbers
-from pretrace.types import Backend, Bools, Corpus, Run, Skipped, Table, Verdict
-from pretrace.verdicts.flag.built import FLAGS, KNOWN, build_flagging
-from pretrace.verdicts.flag.concluding import FlagConclusion, Rows, Sides, concluded, run_checks
+from pretrace.types import Backend, Bools, Corpus, Run, Situation, Skipped, Table, Verdict
+from pretrace.verdicts.flag.built import FLAGS, KNOWN, check_flagging, flag_words, word_flagging
+from pretrace.verdicts.flag.concluding import CheckedScores, Sides, concluded, run_checks
 from pretrace.verdicts.flag.planning import KNOWN as KNOWN_ID
 from pretrace.verdicts.flag.planning import TEXTS, FlagPlan, FlagSettings, LinkedDocuments, plan
 from pretrace.verdicts.flag.power import measured
+from pretrace.verdicts.frame import TestDetails, Tested, build_verdict
 from pretrace.verdicts.planting import check_plantable
+from pretrace.verdicts.register import RegisterEntry
 from pretrace.verdicts.wording import say
 
 
@@ -90,7 +93,7 @@ def flag_rows(
 ) -> tuple[Verdict, FlagTables]:
     """The same from scored rows, those of a job too, with the whole tables; what is on disk is shown in part. `asking`
     are models that can still be asked, with who watches. TextsError for too few, OutputError for damaged parts."""
-    settings, seed, on_disk = made.settings, made.seed, rows.on_disk
+    settings, seed, on_disk, sets = made.settings, made.seed, rows.on_disk, made.both.gathered
     values, complete, cut = _read_scored(rows, made.documents)
 
     def read(chosen: Bools) -> list[str]:
@@ -98,7 +101,7 @@ def flag_rows(
         every[every] = chosen
         return rows.texts_at(made.both, every)
 
-    sides = Sides.of(values, settings, seed, (one.reason for one in unscored(rows)))
+    sides = Sides(*values, settings, seed, (one.reason for one in unscored(rows)))
     found = run_checks(sides, replace(made.prospect, known=sides.known, asked=sides.number), read)
     power, share, why = None, None, ""
     if found.quiet and settings.power:
@@ -107,27 +110,54 @@ def flag_rows(
             power, share, why = measured(found, read, *asking)
     end = concluded(found, power, share, why)
     tables = FlagTables(rows, made.documents, complete, end)
+    counts = {
+        "texts": int(sides.asked.sum()),
+        "documents": sides.number,
+        "flagged": int(end.chosen[sides.place].sum()),
+        "flagged_documents": int(end.chosen.sum()),
+        "known": int((~sides.asked).sum()),
+        "known_documents": sides.known,
+        "skipped": sum(one.texts for one in rows.parts) - len(sides.asked),
+    }
+    figures = {"counts": counts, "nonmembers": made.both.known.name, "score": rows.scores[0]}
+    figures |= {"fdr": settings.fdr, "method": end.limits.method, "set_test": end.set_test}
+    if on_disk:
+        figures["whole"] = {"unreadable": unreadable, **tables.whole}
     rest = {name: value for name, value in rows.settings.items() if name not in ("texts", "seed")}
     asked = {name: value for name, value in asdict(settings).items() if name not in ("cache", "plan")}
     recorded = {**asked, "seed": seed, **made.records, **rest, "cut": cut}
-    verdict = build_flagging(
-        end,
-        made,
-        model=model,
-        score=rows.scores[0],
-        tables=tables.shown,
-        skipped=tuple(islice(unscored(rows), LISTED if on_disk else None)),
-        left=sum(one.texts for one in rows.parts) - sum(int(whole.sum()) for whole in complete),
-        recorded=recorded if command is None else {**recorded, "command": dict(command)},
-        whole={"unreadable": unreadable, **tables.whole} if on_disk else None,
+    weights = {role: str(one.get("weights")) for role, one in recorded.get("models", {}).items()}
+    target, names = weights.pop("target", model), {"corpus": made.both.asked.name, "model": model}
+    matters = {**settings.matters, "known": sets.known.hash, "models": weights}
+    verdict = build_verdict(
+        "flag",
+        *names.values(),
+        flag_words(figures, **names, unit=end.limits.unit),
+        Tested(end.set_test.p, sides.number),
+        TestDetails(
+            to_plain(figures, "figures"),
+            tables.shown,
+            tuple(islice(unscored(rows), LISTED if on_disk else None)),
+            end.limits.notes,
+            Situation(documents=sides.number, unseen=sides.known),
+        ),
+        end.checks,
+        level=settings.level,
+        power=end.power,
+        entry=RegisterEntry("flag", sets.asked.sketch, target, matters, model),
+        keep=settings.cache,
+        settings=recorded if command is None else {**recorded, "command": dict(command)},
+        concluded=word_flagging(end, counts, **names),
     )
+    check_flagging(verdict)
     return verdict, tables
 
 
 def _read_scored(
     rows: ScoredRows, documents: LinkedDocuments
-) -> tuple[Rows, tuple[Bools, ...], dict[str, Any]]:
-    """The rows with every value, which these are of each part, and what was cut; OutputError for a damaged part."""
+) -> tuple[list[Any], tuple[Bools, ...], dict[str, Any]]:
+    """What `Sides` have of the rows with every value, which these are of each part, and what was cut; OutputError for a
+    damaged part."""
     score = rows.scores[0]
     placebo = [f"placebo: {one['score']}" for one in rows.outlines if one["kind"] == "placebo"]
     columns: dict[str, list[Any]] = {
@@ -152,7 +182,7 @@ def _read_scored(
         for name, some in columns.items():
             some.append((found[name] if name in found else table.column(name).to_numpy())[whole])
     asked, numbers, scores, *others, lengths = (np.concatenate(columns.pop(name)) for name in list(columns))
-    values = Rows(asked, numbers, scores, others[0] if others else None, lengths.astype(np.float64))
+    values = [asked, numbers, scores, others[0] if others else None, lengths.astype(np.float64)]
     return values, tuple(complete), asdict(cut)
 
 
@@ -189,11 +219,11 @@ class FlagTables:
     rows: ScoredRows
     documents: LinkedDocuments
     complete: tuple[Bools, ...]
-    end: FlagConclusion
+    end: CheckedScores
 
     @cached_property
     def _asked(self) -> Bools:
-        return self.end.sides.rows.asked
+        return self.end.sides.asked
 
     @property
     def shown(self) -> tuple[Table, Table]:
@@ -212,7 +242,7 @@ class FlagTables:
     @cached_property
     def _chosen(self) -> tuple[Numbers, int]:
         """The places of the texts that are shown among those in question, those drawn first, and how many these are."""
-        scores, flagged = self.end.sides.rows.scores[self._asked], self.end.chosen[self.end.sides.place]
+        scores, flagged = self.end.sides.scores[self._asked], self.end.chosen[self.end.sides.place]
         drawn = np.sort(np.argsort(self._hashes[self._asked], kind="stable")[:SAMPLE])
         marked, highest = np.flatnonzero(flagged), np.argsort(-scores, kind="stable")[:HIGHEST]
         marked = marked[np.argsort(-scores[marked], kind="stable")[:MOST_FLAGGED]]
@@ -267,8 +297,8 @@ class FlagTables:
         columns: dict[str, Any] = {
             name: tuple(some[i].removeprefix(mark) for i in back) for name, some in found.items()
         }
-        columns["score"], drawn = sides.rows.scores[rows], sides.drawn[rows]
-        documents = tuple(one.removeprefix(mark) for one in self.documents.name(sides.rows.documents[rows]))
+        columns["score"], drawn = sides.scores[rows], sides.drawn[rows]
+        documents = tuple(one.removeprefix(mark) for one in self.documents.name(sides.documents[rows]))
         if known:
             return Table(KNOWN, {**columns, "drawn": drawn, "document": documents})
         place, told = sides.place[rows], end.outcome != "refused"
@@ -281,12 +311,12 @@ class FlagTables:
     def whole(self) -> dict[str, Any]:
         """What is told of all texts beside their counts (`verdicts.flag.built`)."""
         sides, end = self.end.sides, self.end
-        scores, chosen = sides.rows.scores[self._asked], end.chosen[sides.place]
+        scores, chosen = sides.scores[self._asked], end.chosen[sides.place]
         names = list(self.writers())
         return {
             "sampled": self._chosen[1],
             "known_sampled": len(self._others),
-            "scores": score_bars(scores, chosen, sides.rows.scores[~self._asked]),
+            "scores": score_bars(scores, chosen, sides.scores[~self._asked]),
             "p": p_bars(end.p, end.chosen) if end.outcome != "refused" else None,
             "least": float(scores[chosen].min()) if chosen.any() else None,
             "low_p": int((end.p <= 0.05).sum()),

@@ -350,6 +350,9 @@ class FlagPlan:
         """The two sets looked over; nothing is asked of a model. TextsError where a set is empty, where known documents
         are fewer than 20 or some of their texts are labelled as members, where texts in question are among the known
         ones, and where documents have texts on both sides."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
         found, asked, known = both.gathered, both.asked.name, both.known.name
         texts, others = found.asked.texts, found.known.texts
         for name, number in ((asked, texts), (known, others)):
@@ -363,18 +366,26 @@ class FlagPlan:
                 raise TextsError(say(f"flag.plan.{kind}", number=len(names), first=first, **numbers))
 
         check("members", found.members)
-        check("same", _same(both, found))
-        documents = found.documents
-        check("shared", _shared(found, documents))
+        hashes = np.frombuffer(found.contents, np.int64)
+        # read again where hashes are equal
+        equal = hashes[texts:][np.isin(hashes[texts:], hashes[:texts]) & (hashes[texts:] != 0)]
+        suspected, same = set(np.unique(equal).tolist()), list[str]()
+        if suspected:
+            said = (text.text.strip() for text in both.known.texts())
+            contents = {content for content in said if hash(content) in suspected}
+            same = [text.id for text in both.asked.texts() if text.text.strip() in contents]
+        check("same", same)
+        documents, grouped = found.documents, np.frombuffer(found.grouped, np.bool_)
+        sides = slice(0, texts), slice(texts, None)
+        groups = [np.unique(documents.codes[side][grouped[side]]) for side in sides]
+        mine, theirs = (documents.names.take(pa.array(one)) for one in groups)
+        renamed = pc.binary_replace_slice(theirs, 0, len(KNOWN), TEXTS.encode())
+        there = pc.is_in(mine, value_set=renamed).to_numpy(zero_copy_only=False)
+        check("shared", [name.removeprefix(TEXTS) for name in documents.name(groups[0][there])])
         linked = documents.first[documents.codes]
-        sizes = [np.unique(some, return_counts=True)[1] for some in (linked[:texts], linked[texts:])]
+        sizes = [np.unique(linked[side], return_counts=True)[1] for side in sides]
         how: dict[str, Any] = {"fdr": settings.fdr, "method": settings.controlled}
         return cls(both, documents, prospect(*sizes, name=known, more=documents.notes, **how), settings)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What there is to say before a model is asked."""
-        return self.prospect.notes
 
     @property
     def seed(self) -> int:
@@ -402,33 +413,3 @@ def plan(corpus: Corpus, known: Corpus, settings: FlagSettings) -> FlagPlan:
         if len({text.id for text in one.texts}) < len(one):
             raise TextsError(say("flag.plan.ids", asked=corpus.name, known=known.name))
     return FlagPlan.of(BothSets(GivenStream(corpus), GivenStream(known)), settings)
-
-
-def _same(both: BothSets, found: GatheredSets) -> list[str]:
-    """The ids of texts in question that are among the known ones, read again where hashes are equal."""
-    hashes, first = np.frombuffer(found.contents, np.int64), found.asked.texts
-    known = hashes[first:]
-    suspected = set(np.unique(known[np.isin(known, hashes[:first]) & (known != 0)]).tolist())
-    if not suspected:
-        return []
-    said = (text.text.strip() for text in both.known.texts())
-    contents = {content for content in said if hash(content) in suspected}
-    return [text.id for text in both.asked.texts() if text.text.strip() in contents]
-
-
-def _shared(found: GatheredSets, documents: LinkedDocuments) -> list[str]:
-    """The groups that have texts on both sides."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    first, grouped = found.asked.texts, np.frombuffer(found.grouped, np.bool_)
-    known = documents.name(np.unique(documents.codes[first:][grouped[first:]]))
-    names = [TEXTS + name.removeprefix(KNOWN) for name in known]
-    wanted = pa.array([name.encode("utf-8", "surrogatepass") for name in names], pa.large_binary())
-    places = pc.index_in(wanted, value_set=documents.names)
-    there = set(places.drop_null().to_pylist()) & set(
-        np.unique(documents.codes[:first][grouped[:first]]).tolist()
-        if places.null_count < len(places)
-        else ()
-    )
-    return [name.removeprefix(TEXTS) for name in documents.name(np.array(sorted(there), np.int64))]

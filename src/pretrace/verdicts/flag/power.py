@@ -25,8 +25,7 @@ from pretrace.statistics.intervals import mean_interval, share_interval
 from pretrace.statistics.shift import SetShift, compare_below, set_shift
 from pretrace.tuning.planting import PlantSettings, in_words, split_members
 from pretrace.types import Bools, Corpus, Doubles, Estimate, Power, Text
-from pretrace.verdicts.flag.checks import FLOOR, WIDE
-from pretrace.verdicts.flag.concluding import CheckedScores, Sides, outliers_at
+from pretrace.verdicts.flag.concluding import FLOOR, WIDE, CheckedScores, Sides, outliers_at
 from pretrace.verdicts.flag.planning import CLEARING
 from pretrace.verdicts.outcome import ENOUGH
 from pretrace.verdicts.planting import planted_copy
@@ -75,9 +74,8 @@ def simulated(found: CheckedScores, planted: PlantedGain) -> tuple[Power, Estima
     """The power and the share, from what training added."""
     sides = found.sides
     asked, known = (min(LARGEST, number) for number in (sides.number, sides.known))
-    rng = np.random.default_rng([sides.seed, 7])
-    law = _Law.of(sides, planted, asked, known)
-    often = share_interval(_accused(found, law, asked, known, rng), SIMULATED)
+    law = _Simulation.of(found, planted.gained, asked, known, np.random.default_rng([sides.seed, 7]))
+    often = share_interval(law.accused(), SIMULATED)
     tenth, rate = max(1, round(CLEARING * asked)) / asked, planted.how.rate(existing=True)
     enough = None if often.value >= ENOUGH else _enough(found, planted)
     gained = mean_interval(planted.gained / (float(law.values.std()) or 1.0))
@@ -97,89 +95,86 @@ def simulated(found: CheckedScores, planted: PlantedGain) -> tuple[Power, Estima
             **({"known_needed": enough[1]} if enough else {}),
         },
     )
-    return power, _share(found.outliers.shift, law, asked, known, rng)
-
-
-def _accused(found: CheckedScores, law: _Law, asked: int, known: int, rng: np.random.Generator) -> int:
-    """How many simulated flaggings accuse where a tenth was read; unseen drift goes with the error of an AUC."""
-    sides, accused = found.sides, 0
-    errors = [(a + k + 1) / (a * k) for a, k in ((asked, known), (sides.number, sides.known))]
-    shrunk = math.sqrt(errors[0] / errors[1])
-    least = FLOOR if sides.rows.placebo is None else 0.0
-    unseen = max(min(least, found.outliers.unseen), min(1.0, shrunk) * found.outliers.unseen)
-    for _ in range(SIMULATED):
-        shift = law.drawn(max(1, round(CLEARING * asked)), asked, known, rng)
-        spread = compare_below(shift.asked, shift.known).allowed(WIDE)
-        one = outliers_at(shift, sides, found.limits.method, unseen, spread)
-        accused += one.withstands or bool(one.chosen.any())
-    return accused
+    return power, law.share()
 
 
 def _enough(found: CheckedScores, planted: PlantedGain) -> tuple[int, int] | None:
     """Numbers of documents at which a tenth is noticed with the least training adds (95%); None above `LARGEST`."""
-    sides = found.sides
-    modest = mean_interval(planted.gained)
-    planted = replace(planted, gained=planted.gained - (modest.value - modest.low))
+    sides, modest = found.sides, mean_interval(planted.gained)
+    gained = planted.gained - (modest.value - modest.low)
     rng = np.random.default_rng([sides.seed, 9])
     for times in _TIMES:
         asked, known = (math.ceil(times * number) for number in (sides.number, sides.known))
         if asked + known > 2 * LARGEST:
             return None
-        law = _Law.of(sides, planted, asked, known)
-        if _accused(found, law, asked, known, rng) >= _SURELY * SIMULATED:
+        if _Simulation.of(found, gained, asked, known, rng).accused() >= _SURELY * SIMULATED:
             return asked, known
     return None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Law:
-    """Values of known documents, what training added, and the law of the statistic at these numbers without ties."""
+class _Simulation:
+    """Flaggings of so many documents in question and known ones: values of known documents, what training added, and
+    the law of the statistic at these numbers without ties."""
 
+    found: CheckedScores
     values: Doubles
     gained: Doubles
     made: SetShift
+    rng: np.random.Generator
 
     @classmethod
-    def of(cls, sides: Sides, planted: PlantedGain, asked: int, known: int) -> _Law:
-        """The law of so many documents in question and known ones."""
-        made = set_shift(
-            np.arange(asked, dtype=float), np.arange(known) + 0.5, level=sides.settings.level, seed=sides.seed
-        )
-        return cls(sides.by_document(sides.rows.scores)[1], planted.gained, made)
+    def of(
+        cls, found: CheckedScores, gained: Doubles, asked: int, known: int, rng: np.random.Generator
+    ) -> _Simulation:
+        """Simulated flaggings of so many documents in question and known ones."""
+        sides, ranks = found.sides, (np.arange(asked, dtype=float), np.arange(known) + 0.5)
+        made = set_shift(*ranks, level=sides.settings.level, seed=sides.seed)
+        return cls(found, sides.by_document(sides.scores)[1], gained, made, rng)
 
-    def drawn(self, seen: int, asked: int, known: int, rng: np.random.Generator) -> SetShift:
+    def drawn(self, seen: int) -> SetShift:
         """A test of the set of which `seen` documents were read, drawn with a little noise (a kernel) against ties."""
-        spread, number = float(self.values.std()), len(self.values)
-        wide = 0.9 * number**-0.2
-        middle, shrunk = float(self.values.mean()), 1 / np.sqrt(1 + wide**2)
-        both = rng.choice(self.values, asked + known) + wide * spread * rng.standard_normal(asked + known)
+        asked, rng, values = len(self.made.asked), self.rng, self.values
+        number, wide = asked + len(self.made.known), 0.9 * len(values) ** -0.2
+        middle, shrunk = float(values.mean()), 1 / np.sqrt(1 + wide**2)
+        both = rng.choice(values, number) + wide * float(values.std()) * rng.standard_normal(number)
         both = middle + (both - middle) * shrunk
         both[:seen] += rng.choice(self.gained, seen)
         shift = replace(self.made, asked=both[:asked], known=both[asked:])
         return replace(shift, p=shift.p_after())
 
+    def accused(self) -> int:
+        """How many simulated flaggings accuse where a tenth was read; unseen drift goes with the error of an AUC."""
+        found, sides, accused = self.found, self.found.sides, 0
+        numbers = (len(self.made.asked), len(self.made.known)), (sides.number, sides.known)
+        errors = [(a + k + 1) / (a * k) for a, k in numbers]
+        shrunk = math.sqrt(errors[0] / errors[1])
+        least = FLOOR if sides.placebo is None else 0.0
+        unseen = max(min(least, found.outliers.unseen), min(1.0, shrunk) * found.outliers.unseen)
+        for _ in range(SIMULATED):
+            shift = self.drawn(max(1, round(CLEARING * numbers[0][0])))
+            spread = compare_below(shift.asked, shift.known).allowed(WIDE)
+            one = outliers_at(shift, sides, found.limits.method, unseen, spread)
+            accused += one.withstands or bool(one.chosen.any())
+        return accused
 
-def _share(found: SetShift, law: _Law, asked: int, known: int, rng: np.random.Generator) -> Estimate:
-    """The share of documents like the planted ones: where the p that was found is the median, and where it is as high
-    or higher, or as low or lower, in 5% of simulations."""
-    p = found.p
-    high, low, middle = ([] for _ in range(3))
-    for share in SHARES:
+    def share(self) -> Estimate:
+        """The share of documents like the planted ones: where the p that was found is the median, and where it is as
+        high or higher, or as low or lower, in 5% of simulations."""
+        p, asked = self.found.outliers.shift.p, len(self.made.asked)
         drawn = np.array(
-            [law.drawn(round(share * asked), asked, known, rng).p for _ in range(SIMULATED // 2)]
+            [[self.drawn(round(share * asked)).p for _ in range(SIMULATED // 2)] for share in SHARES]
         )
-        high.append(float((drawn >= p).mean()))
-        middle.append(float((drawn > p).mean()))
-        low.append(float((drawn <= p).mean()))
-    value = _crossed(middle, 0.5, falling=True)
-    return Estimate(
-        value,
-        min(value, _crossed(low, _TAIL, falling=False)),
-        max(value, _crossed(high, _TAIL, falling=True)),
-    )
+        high, middle, low = ((drawn >= p).mean(1), (drawn > p).mean(1), (drawn <= p).mean(1))
+        value = _crossed(middle, 0.5, falling=True)
+        return Estimate(
+            value,
+            min(value, _crossed(low, _TAIL, falling=False)),
+            max(value, _crossed(high, _TAIL, falling=True)),
+        )
 
 
-def _crossed(chances: Sequence[float], level: float, *, falling: bool) -> float:
+def _crossed(chances: Doubles, level: float, *, falling: bool) -> float:
     """The share at which chances that fall (or rise) with it cross a level, read off a straight line between two."""
     smooth = np.minimum.accumulate(chances) if falling else np.maximum.accumulate(chances)
     beyond = np.flatnonzero(smooth <= level) if falling else np.flatnonzero(smooth > level)
@@ -196,7 +191,7 @@ def _planted(
     sides: Sides, read: Callable[[Bools], Sequence[str]], models: Models, watch: Watch
 ) -> PlantedGain:
     """What a copy of the target that read a tenth of the documents makes of them, less what it makes of known ones."""
-    rows, settings, documents = sides.rows, sides.settings, sides.rows.documents
+    settings, documents = sides.settings, sides.documents
 
     def drawn(side: Bools) -> Bools:
         names = np.unique(documents[side])
@@ -204,7 +199,7 @@ def _planted(
             names = np.random.default_rng([sides.seed, 8]).choice(names, MOST, replace=False)
         return np.asarray(side & np.isin(documents, names))
 
-    asked, known = drawn(rows.asked), drawn(~rows.asked)
+    asked, known = drawn(sides.asked), drawn(~sides.asked)
     texts = dict(zip(np.flatnonzero(asked | known).tolist(), read(asked | known), strict=True))
     here = np.flatnonzero(asked).tolist()
     corpus = Corpus("planted", tuple(Text(str(i), texts[i], group=f"d{documents[i]}") for i in here))
@@ -228,7 +223,7 @@ def _planted(
             run = detect(both, again, settings.plan, Options(cache=settings.cache, progress=progress))
     after = np.full(len(documents), np.nan)
     after[[int(name) for name in run.ids]] = run.matrix[:, 0]
-    gained = after - rows.scores
+    gained = after - sides.scores
     mine, others = mine & np.isfinite(gained), others & np.isfinite(gained)
     base = means(gained[others], documents[others]).mean()
     own = means(gained[mine], documents[mine]) - base if mine.any() else np.zeros(0)
