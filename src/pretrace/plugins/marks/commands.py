@@ -18,7 +18,7 @@ from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source, further_columns
 from pretrace.errors import ExpressionError, ModelError, TextsError
 from pretrace.plugins.marks import checking, marking
-from pretrace.plugins.marks.canaries import CanarySettings, check_canaries, natural_canaries, prompts_of
+from pretrace.plugins.marks.canaries import CanarySettings, check_canaries, natural_canaries
 from pretrace.results.atomic import check_writable
 from pretrace.results.output_checks import NEW
 from pretrace.results.verdicts import VERDICTS
@@ -274,7 +274,7 @@ def canaries(
     check_writable(beside.out, VERDICTS.of("canaries"))
     corpus = source.open()
     found = natural_canaries(corpus, settings, text=asked.text)
-    models = opened_for_access(target, beside, asked, settings, prompts_of(found), draws_of(0))
+    models = opened_for_access(target, beside, asked, settings, found.prompts, draws_of(0))
     told, watch = beside.statements, Stages()
     verdict = check_canaries(
         corpus, models, settings, canaries=found, text=asked.text, statements=told, watch=watch
