@@ -6,8 +6,8 @@ expression, as written, is the name of the column, plot or corpus it makes.
 
 A plug-in imports `scores`, `corpora`, `backends` or `rewrites` from here and registers its own with their `add`. It
 is a file (`load_plugin`), or a package with an entry point in the group `pretrace.scores`, `pretrace.corpora`,
-`pretrace.backends` or `pretrace.tests`, whose module is imported when a name is not known otherwise, or when all names
-are listed.
+`pretrace.backends`, `pretrace.tests` or `pretrace.sections` (`test_pages`), whose module is imported when a name is not
+known otherwise, or when all names are listed.
 """
 
 from __future__ import annotations
@@ -257,9 +257,8 @@ rewrites: Registry[Rewrite] = Registry("rewrite", "pretrace.rewrites", has="__ca
 _RESERVED = ("smollm2", "vllm", "completions")
 backends: Registry[Backend] = Registry("back end", has="run", group="pretrace.backends", reserved=_RESERVED)
 """What opens the models of plug-ins: `--model mine:NAME` calls the factory `mine` with NAME and the settings."""
-_MARKS, _CANARIES, _RECITE = (
-    f"pretrace.plugins.{module}" for module in ("marks.checking", "marks.canaries", "recite.recite")
-)
+_PLUGINS = "pretrace.plugins."
+_MARKS, _CANARIES, _RECITE = (_PLUGINS + one for one in ("marks.checking", "marks.canaries", "recite.recite"))
 tests: Registry[Any] = Registry(
     "test",
     has="of_result",
@@ -267,6 +266,19 @@ tests: Registry[Any] = Registry(
     places={"marks": _MARKS, "triggers": _MARKS, "canaries": _CANARIES, "recite": _RECITE},
 )
 """The tests of plug-ins, ours among them, by the name that a result has of its test (`verdicts.frame.Test`)."""
+_PAGES = {
+    "marks": ("marks", "triggers", "canaries"),
+    "recite": ("recite",),
+    "harnesses": ("samples",),
+    "scan": ("scan",),
+}
+test_pages: Registry[Any] = Registry(
+    "page",
+    has="draw",
+    group="pretrace.sections",
+    places={name: f"{_PLUGINS}{plugin}.page" for plugin, names in _PAGES.items() for name in names},
+)
+"""What the reports of these tests have of their own (`report.verdict_plots.TestPage`)."""
 
 
 def find_test(name: str) -> Any:

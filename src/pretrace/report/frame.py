@@ -39,6 +39,7 @@ def section(
     template: str,
     *,
     appendix: bool | Callable[[Any], bool] = False,
+    package: str = "",
 ) -> Callable[[Callable[[Any], Mapping[str, Any] | None]], Callable[[Any], Section | None]]:
     """Make a section of a function that gives the values of its template, or None where it has nothing to say."""
 
@@ -50,7 +51,7 @@ def section(
                 return None
             heading = title if isinstance(title, str) else title(result)
             folded = appendix if isinstance(appendix, bool) else appendix(result)
-            return Section(heading, anchor, fill(template, found), folded)
+            return Section(heading, anchor, fill(template, found, package=package), folded)
 
         return made
 

@@ -3,7 +3,8 @@
 Page one is for everybody: the answer, who asked, what was compared, how far it can be trusted, the checks, what would
 help. The sentences come with the result. Behind it stands a technical part, made of sections: each gives a heading and
 markup, or None where the result has nothing to say on it. Audits, flaggings and all other tests differ in the template
-of page one and in their sections; the figure of a test is in `report/verdict_plots.py`.
+of page one and in their sections; figures are in `report/verdict_plots.py`, and what single tests have of their own in
+their `TestPage`.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from pretrace.backends.serving.address import called
 from pretrace.report import advice, facts, wording
 from pretrace.report.frame import ReportPage, Sections, fill, section, speaking, titled
 from pretrace.report.svg import to_svg
-from pretrace.report.verdict_plots import against_chance, draw_own, p_values, power_curve, strength
+from pretrace.report.verdict_plots import against_chance, draw_own, p_values, page_of, power_curve, strength
 from pretrace.report.wording import named, plural
 from pretrace.results.wording import say, sentences_of
-from pretrace.types import AuditFigures, Bools, Check, Doubles, Pair, Power, Verdict
+from pretrace.types import Bools, Doubles, Pair, Power, Verdict
 from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, figures_of, pairs_of
 from pretrace.verdicts.audit.checks import ALIKE, widest_gap
 from pretrace.verdicts.flag.built import expected, set_test, tried, whole
@@ -38,18 +39,8 @@ MOST_ROWS, _MOST_FLAGS = 50, 100
 """Rows of a table, and texts of a flagging, in the report; its csv files have all."""
 _MOST_TESTS = 5
 """Earlier tests of the same texts that page one names."""
-_ADVICE = 3
-"""Sentences of advice on page one of an audit; the test has all."""
-DOCUMENTS = 5
-"""Documents that are named below a text."""
-WINDOWS, FEWER = 6, 3
-"""Windows of the texts, and of the controls, that are shown in full."""
-_MOST_TOLD = 1e6
-"""Tries above which a model is said not to print a window."""
-LONGEST = 1_000
-"""Characters of a continuation that are shown."""
-_EXAMPLES, _CONTROL_EXAMPLES = 12, 4
-THIS = "this test"
+_EXAMPLES = {SUSPECT: 12, CONTROL: 4}
+"""Generated texts of either side that are shown to read."""
 _TITLES = {
     "audit": ("Nothing was found", "Nothing shown", "Inconclusive"),
     "verdict": ("Nothing was found", "Inconclusive", "Found", "Not found"),
@@ -73,75 +64,82 @@ def kind_of(verdict: Verdict) -> str:
 def first_page(verdict: Verdict) -> Markup:
     """The answer, who asked, what was compared, how far it can be trusted, the checks, what would help, the figures."""
     kind, made = kind_of(verdict), facts.checks(verdict)
-    titles = [one for one in _TITLES.get(kind, ()) if verdict.statement.startswith(f"{one}:")]
     failed = [(one, wording.plain(one.words)) for one in made if one.status == "failed"]
     others = [one for one in made if one.status != "failed"]
+    withheld = facts.rejected(verdict) and verdict.outcome == "inconclusive"
+    told = [f"{check.title}: no. {words}" for check, words in failed]
+    reasons = [one for one in verdict.reasons if not any(one.startswith(check.title) for check, _ in failed)]
+    if facts.rejected(verdict):  # then what the test gave is no reason
+        kept = [one for one in reasons if not one.startswith(_GAVE)]
+        reasons = kept if kept or told else reasons
     values: dict[str, Any] = {
         kind if kind != "flags" else "flagged": verdict,
-        "title": titles[0] if titles else "",
+        "title": next((one for one in _TITLES.get(kind, ()) if verdict.statement.startswith(f"{one}:")), ""),
         "failed": failed,
         "others": sorted(others, key=lambda one: one.status == "not run"),
-        "why": _why_inconclusive(verdict, failed),
-        "withheld": facts.rejected(verdict) and verdict.outcome == "inconclusive",
+        "why": tuple(told[:3]) + wording.once(reasons),
+        "withheld": withheld,
         "advised": wording.once(verdict.advice),
         "served": (*facts.served(verdict.settings), *facts.sentences(verdict.settings)),
         "foreseen": advice.foreseeable(verdict) if verdict.outcome != "refused" else None,
         "p": wording.p_value(verdict.p) if verdict.p is not None else "",
+        "rows": tuple(identity(verdict)),
+        "drawn": () if kind == "audit" else drawn(verdict),
     }
-    values |= {"audit": _of_audit, "flags": _of_flagging, "verdict": _of_test}[kind](verdict, values)
+    if kind == "audit":
+        values |= _of_audit(verdict, failed)
+    elif kind == "flags":
+        numbers = _numbers(verdict)
+        flags = f"{wording.count(numbers['number'])} of {plural(numbers['asked'], numbers['unit'])} flagged"
+        values |= numbers | {
+            "title": sentences_of("report.flag_titles").get(verdict.outcome, flags),
+            "css": sentences_of("report.flag_classes")[verdict.outcome],
+            "expected": expected(numbers["number"], verdict.figures["fdr"]),
+            "whole": " ".join(whole(set_test(verdict), verdict.units)),
+            "tried": " ".join(tried(verdict.outcome, verdict.planted)),
+        }
+    else:
+        values |= {
+            "why": values["why"] if withheld else (),
+            "reasons": wording.once(verdict.reasons, verdict.trust),
+            "second": next((check for check in verdict.checks if check.name == SECOND), None),
+            "often": wording.often(verdict.p) if verdict.p is not None and not withheld else "",
+        }
     title = values["title"]
     values["statement"] = wording.after(verdict.statement, title and f"{title}: ")
     return fill(f"{kind}/first.html", values)
 
 
-def _why_inconclusive(verdict: Verdict, failed: Sequence[tuple[Check, str]]) -> tuple[str, ...]:
-    """Why a verdict is inconclusive: each failed check in full, and what else withheld it; else its reasons."""
-    told = [f"{check.title}: no. {words}" for check, words in failed]
-    others = [one for one in verdict.reasons if not any(one.startswith(check.title) for check, _ in failed)]
-    if facts.rejected(verdict):  # then what the test gave is no reason
-        kept = [one for one in others if not one.startswith(_GAVE)]
-        others = kept if kept or told else others
-    return tuple(told[:3]) + wording.once(others)
-
-
-def _of_test(verdict: Verdict, shared: Mapping[str, Any]) -> dict[str, Any]:
-    withheld = shared["withheld"]
-    return {
-        "why": shared["why"] if withheld else (),
-        "rows": tuple(identity(verdict)),
-        "reasons": wording.once(verdict.reasons, verdict.trust),
-        "second": next((check for check in verdict.checks if check.name == SECOND), None),
-        "drawn": drawn(verdict),
-        "often": wording.often(verdict.p) if verdict.p is not None and not withheld else "",
-    }
-
-
-def _of_audit(audit: Verdict, shared: Mapping[str, Any]) -> dict[str, Any]:
-    own, shown = figures_of(audit), facts.rejected(audit)
+def _of_audit(audit: Verdict, failed: Sequence[tuple[Any, str]]) -> dict[str, Any]:
+    own, shows_test = figures_of(audit), figures_of(audit).procedure == "pretrace"
     found, others = documents_of(audit, SUSPECT)[1], documents_of(audit, CONTROL)[1]
-    base = next(
-        (one.name for one in own.placebos if (own.compared_with or "").startswith(f"{one.name} + ")), None
-    )
-    tuned, shows_test = base is not None and own.placebo is None, own.procedure == "pretrace"
+    compared = own.compared_with
+    base = next((one.name for one in own.placebos if (compared or "").startswith(f"{one.name} + ")), None)
+    tuned, ahead = base is not None and own.placebo is None, None
+    if len(found) and len(others):  # of a document of each side, drawn by lot; a tie counts half
+        below, up_to = (np.searchsorted(np.sort(others), found, side=side) for side in ("left", "right"))
+        ahead = int((below + up_to).sum()) / (2 * len(others) * len(found))
+    deciding = widest_gap(own.plan.gaps, (ALIKE,)) if own.plan and own.design != "placebos" else None
+    apart = ""
+    if deciding is not None:  # how often a program that sees only texts tells both sides apart
+        widest = deciding.auc
+        low, high = round(100 * max(0.0, widest.low)), round(100 * min(1.0, widest.high))
+        apart = f"{round(100 * widest.value)} of 100 cases (95% interval {low} to {high})"
     [(dots, caption)] = draw_own(audit) or [(Markup(""), "")]
     return {
         "own": own,
         "suspects": len(found),
         "controls": len(others),
-        "rows": tuple(_identity_of_audit(audit)),
-        "failed": [
-            (one, "" if audit.outcome == "inconclusive" else words) for one, words in shared["failed"]
-        ],
-        "most": _ADVICE,
+        "failed": [(one, "" if audit.outcome == "inconclusive" else words) for one, words in failed],
         "reasons": wording.once(audit.reasons),
         "shows_test": shows_test,
-        "share_ahead": _ahead(found, others),
+        "share_ahead": ahead,
         "ahead": int((found > 0).sum()),
-        "other": base if tuned else own.compared_with,
+        "other": base if tuned else compared,
         "tuned": tuned,
-        "told_apart": _told_apart(own),
+        "told_apart": apart,
         "often": wording.strength(audit.p, own.facts) if audit.p is not None else "",
-        "sensitivity": own.sensitivity if shown and shows_test else None,
+        "sensitivity": own.sensitivity if facts.rejected(audit) and shows_test else None,
         "leans": wording.beside_leans(own.leans, audit.effect, own.margin),
         "seen": _tried(audit),
         "dots": dots,
@@ -150,61 +148,41 @@ def _of_audit(audit: Verdict, shared: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _of_flagging(flagged: Verdict, shared: Mapping[str, Any]) -> dict[str, Any]:
-    values = _numbers(flagged)
-    flags = f"{wording.count(values['number'])} of {plural(values['asked'], values['unit'])} flagged"
-    return values | {
-        "title": sentences_of("report.flag_titles").get(flagged.outcome, flags),
-        "css": sentences_of("report.flag_classes")[flagged.outcome],
-        "expected": expected(values["number"], flagged.figures["fdr"]),
-        "whole": " ".join(whole(set_test(flagged), flagged.units)),
-        "tried": " ".join(tried(flagged.outcome, flagged.planted)),
-        "rows": tuple(_identity_of_flagging(flagged)),
-        "drawn": draw_own(flagged),
-    }
-
-
-def _asked(verdict: Verdict, made: str) -> Iterator[IdentityRow]:
-    """Give the rows of when the test, audit or search was `made`, and for whom."""
+def identity(verdict: Verdict) -> Iterator[IdentityRow]:
+    """The date, who asked, the models, and the texts."""
+    kind, models = kind_of(verdict), facts.mapping(verdict.settings.get("models"))
+    made = "test" if verdict.hypothesis else "search"
+    made = {"audit": "audit", "flags": "flagging"}.get(kind, made)
     yield IdentityRow(f"Date of the {made}", when(verdict.settings.get("time")))
     yield IdentityRow("Requested by", verdict.statements.get("requested_by") or UNSTATED)
+    if kind == "audit":
+        yield from _identity_of_audit(verdict, models)
+    elif kind == "flags":
+        yield from _identity_of_flagging(verdict, models)
+    else:
+        if verdict.model:
+            yield _model("Model in question", verdict.model, models.get("target"))
+        unasked = any(check.name == SECOND and check.status == "not run" for check in verdict.checks)
+        for title, role in (("Second model", "placebo"), ("Reference model", "reference")):
+            for key, one in models.items():
+                if key.partition(" ")[0] == role and (name := facts.mapping(one).get("name")):
+                    notes = ("not asked",) if unasked and role == "placebo" else ()
+                    yield _model(title, str(name), one, *notes)
+        if said := verdict.statements.get("placebo"):
+            yield IdentityRow("How it is known not to have seen the texts", said)
+        counted = f"{verdict.corpus}, {plural(verdict.units, verdict.unit)} in the {made}"
+        yield IdentityRow("Texts", counted, _hash_of(verdict, "corpus"))
+        if verdict.register:
+            first, *others = map(wording.plain, verdict.register)
+            more = tuple((named(one), False) for one in others[:_MOST_TESTS])
+            yield IdentityRow("Tests of these texts", first, more)
 
 
-def _model(label: str, name: str, recorded: object, *notes: str) -> IdentityRow:
-    own, marks = facts.model_as_served(name, facts.mapping(recorded))
-    return IdentityRow(label, own, (*((note, False) for note in notes), *marks))
-
-
-def identity(verdict: Verdict) -> Iterator[IdentityRow]:
-    """The date, who asked, the model, and the texts."""
-    made, models = "test" if verdict.hypothesis else "search", facts.mapping(verdict.settings.get("models"))
-    yield from _asked(verdict, made)
-    if verdict.model:
-        yield _model("Model in question", verdict.model, models.get("target"))
-    unasked = any(check.name == SECOND and check.status == "not run" for check in verdict.checks)
-    for title, role in (("Second model", "placebo"), ("Reference model", "reference")):
-        for key, one in models.items():
-            if key.partition(" ")[0] == role and (name := facts.mapping(one).get("name")):
-                notes = ("not asked",) if unasked and role == "placebo" else ()
-                yield _model(title, str(name), one, *notes)
-    if said := verdict.statements.get("placebo"):
-        yield IdentityRow("How it is known not to have seen the texts", said)
-    counted = f"{verdict.corpus}, {plural(verdict.units, verdict.unit)} in the {made}"
-    yield IdentityRow("Texts", counted, _hash_of(verdict, "corpus"))
-    if verdict.register:
-        first, *others = map(wording.plain, verdict.register)
-        more = tuple((named(one), False) for one in others[:_MOST_TESTS])
-        yield IdentityRow("Tests of these texts", first, more)
-
-
-def _identity_of_audit(audit: Verdict) -> Iterator[IdentityRow]:
-    """The date, who asked, the model, those it is compared with, the texts and the control documents."""
+def _identity_of_audit(audit: Verdict, models: Mapping[str, Any]) -> Iterator[IdentityRow]:
     own, grades = figures_of(audit), sentences_of("report.grades")
-    yield from _asked(audit, "audit")
     yield _model("Model in question", audit.model, facts.of_model(audit, "target"))
     used = [placebo for placebo in own.placebos if placebo.grade != "other" or len(own.placebos) == 1]
-    parts = facts.mapping(audit.settings.get("models")).items()
-    found = [facts.mapping(part) for role, part in parts if str(role).startswith("placebo")]
+    found = [facts.mapping(part) for role, part in models.items() if str(role).startswith("placebo")]
     for placebo in used:
         recorded = next((one for one in found if one.get("name") == placebo.name), {})
         yield _model("Compared with", placebo.name, {**placebo.facts, **recorded}, grades[placebo.grade])
@@ -223,11 +201,9 @@ def _identity_of_audit(audit: Verdict) -> Iterator[IdentityRow]:
     yield IdentityRow("Where they come from", audit.statements.get("controls") or UNSTATED)
 
 
-def _identity_of_flagging(flagged: Verdict) -> Iterator[IdentityRow]:
-    """The date, who asked, the models, the texts and the known non-members."""
+def _identity_of_flagging(flagged: Verdict, models: Mapping[str, Any]) -> Iterator[IdentityRow]:
     counts, roles = flagged.figures["counts"], sentences_of("report.flag_roles")
-    yield from _asked(flagged, "flagging")
-    for role, one in facts.mapping(flagged.settings.get("models")).items():
+    for role, one in models.items():
         label = roles.get(role, f"{role[:1].upper()}{role[1:]} model")
         yield _model(label, str(facts.mapping(one).get("name", "")), one)
     for label, part, name, texts, documents in (
@@ -237,6 +213,17 @@ def _identity_of_flagging(flagged: Verdict) -> Iterator[IdentityRow]:
         of = f" of {plural(counts[documents], 'document')}" if counts[documents] < counts[texts] else ""
         counted = f"{named(name)}, {plural(counts[texts], 'text')}{of}"
         yield IdentityRow(label, counted, _hash_of(flagged, part))
+
+
+def _model(label: str, name: str, recorded: object, *notes: str) -> IdentityRow:
+    own, marks = facts.model_as_served(name, facts.mapping(recorded))
+    return IdentityRow(label, own, (*((note, False) for note in notes), *marks))
+
+
+def _hash_of(verdict: Verdict, part: str) -> tuple[tuple[str, bool], ...]:
+    """The hash of some texts, by what was recorded of them; nothing where it was not."""
+    found = facts.mapping(verdict.settings.get(part)).get("sha256")
+    return (("SHA-256 of the texts:", False), (named(found), True)) if isinstance(found, str) else ()
 
 
 def when(found: object) -> str:
@@ -255,35 +242,11 @@ def when(found: object) -> str:
     return f"{day}, {moment:%H:%M} {moment.tzname() or ''}".strip()
 
 
-def _hash_of(verdict: Verdict, part: str) -> tuple[tuple[str, bool], ...]:
-    """The hash of some texts, by what was recorded of them; nothing where it was not."""
-    found = facts.mapping(verdict.settings.get(part)).get("sha256")
-    return (("SHA-256 of the texts:", False), (named(found), True)) if isinstance(found, str) else ()
-
-
-def _told_apart(own: AuditFigures) -> str:
-    """How often a program that sees only texts tells both sides apart, by the deciding classifier; "" if unknown."""
-    deciding = widest_gap(own.plan.gaps, ALIKE) if own.plan else None
-    if own.design == "placebos" or deciding is None:
-        return ""
-    widest = deciding.auc
-    low, high = round(100 * max(0.0, widest.low)), round(100 * min(1.0, widest.high))
-    return f"{round(100 * widest.value)} of 100 cases (95% interval {low} to {high})"
-
-
-def _ahead(found: Doubles, others: Doubles) -> float | None:
-    """How often a suspect document lies ahead of a control document, drawn by lot; None where one side is empty."""
-    if not len(found) or not len(others):
-        return None
-    ordered = np.sort(others)
-    ranked = np.searchsorted(ordered, found, side="left") + np.searchsorted(ordered, found, side="right")
-    return int(ranked.sum()) / (2 * len(others) * len(found))  # a tie counts half
-
-
 def drawn(verdict: Verdict) -> list[tuple[Markup, str]]:
-    """The figures and their captions: the test's own, and the result against chance."""
-    hill = [(_hill(verdict, THIS), say("report.drawn.hill", level=wording.share(verdict.level)))]
-    return draw_own(verdict) + (hill if verdict.null is not None else [])
+    """The figures and their captions: the test's own, and the result against chance, which flaggings have not."""
+    hill = _hill(verdict, "this test") if kind_of(verdict) == "verdict" else ""
+    caption = say("report.drawn.hill", level=wording.share(verdict.level))
+    return draw_own(verdict) + ([(Markup(hill), caption)] if hill else [])
 
 
 def _hill(verdict: Verdict, this: str) -> Markup:
@@ -297,15 +260,6 @@ def _hill(verdict: Verdict, this: str) -> Markup:
     )
     label += f", and a line at {critical}." if np.isfinite(null.critical) else "."
     return to_svg(against_chance(null, this=this), name="hill", label=label)
-
-
-def _curve(verdict: Verdict, found: Power, name: str, this: str) -> str:
-    """The power by the number of units; nothing where it was not measured at several."""
-    if not found.curve:
-        return ""
-    shares = ", ".join(f"{share:.0%} with {plural(number, verdict.unit)}" for number, share in found.curve)
-    figure = power_curve(found, verdict.units, this=this, unit=verdict.unit)
-    return to_svg(figure, name=name, label=f"Probability of seeing the planted texts: {shares}.")
 
 
 # The technical part: sections of every verdict, then those of audits, of flaggings and of single tests.
@@ -327,23 +281,18 @@ def searched(verdict: Verdict) -> dict[str, Any] | None:
 def repeating(verdict: Verdict) -> dict[str, Any] | None:
     """Show everything needed to make the result again; nothing where no settings were recorded."""
     recorded = {key: value for key, value in verdict.settings.items() if key != "earlier"}
-    if isinstance(recorded.get("timings"), Mapping):
-        recorded["timings"] = _timed(recorded["timings"])
+    if isinstance(timings := recorded.get("timings"), Mapping):
+        seconds = {key: one for key, one in timings.items() if isinstance(one, int | float)}
+        seconds = {key: one for key, one in seconds.items() if not isinstance(one, bool) and 0 <= one < 1e9}
+        every = {"all": sum(seconds.values())} if len(seconds) > 1 else {}
+        written = {key: wording.duration(value) for key, value in {**seconds, **every}.items()}
+        recorded["timings"] = {**timings, **written}
     kind = {"audit": "This audit", "flag": "This flagging"}.get(verdict.test, "This test")
     parts = facts.parts(recorded, kind, sentences_of("report.parts"))
     return {"parts": parts, "skipped": () if verdict.test == "flag" else verdict.skipped} if parts else None
 
 
-def _timed(timings: Mapping[str, Any]) -> dict[str, Any]:
-    numbers = {
-        key: value
-        for key, value in timings.items()
-        if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e9
-    }
-    every = {"all": sum(numbers.values())} if len(numbers) > 1 else {}
-    return {**timings, **{key: wording.duration(value) for key, value in {**numbers, **every}.items()}}
-
-
+@section("What innocent models showed", "leans", "audit/leans.html")
 def _leans(audit: Verdict) -> dict[str, Any] | None:
     """What innocent models showed where it was measured, the largest first; nothing where it was not."""
     own = figures_of(audit)
@@ -351,13 +300,13 @@ def _leans(audit: Verdict) -> dict[str, Any] | None:
     return {"leans": own.leans, "margin": own.margin, "words": words} if own.leans else None
 
 
+@section("What the audit could have seen", "power", "audit/power.html")
 def _power_of_audit(audit: Verdict) -> dict[str, Any] | None:
     """The power at each exposure that was tried, the lightest first; nothing beside a result without one."""
     tried = _tried(audit)
     if not tried and facts.rejected(audit):
         return None
-    numbered = enumerate(tried)
-    shown = [(one, _curve(audit, one, f"power{place or ''}", "this audit")) for place, one in numbered]
+    shown = [(one, _curve(audit, one, f"power{i or ''}", "this audit")) for i, one in enumerate(tried)]
     return {"audit": audit, "powers": shown}
 
 
@@ -365,16 +314,27 @@ def _tried(audit: Verdict) -> tuple[Power, ...]:
     return figures_of(audit).powers or ((audit.planted,) if audit.planted else ())
 
 
+def _curve(verdict: Verdict, found: Power, name: str, this: str) -> str:
+    """The power by the number of units; nothing where it was not measured at several."""
+    if not found.curve:
+        return ""
+    shares = ", ".join(f"{share:.0%} with {plural(number, verdict.unit)}" for number, share in found.curve)
+    figure = power_curve(found, verdict.units, this=this, unit=verdict.unit)
+    return to_svg(figure, name=name, label=f"Probability of seeing the planted texts: {shares}.")
+
+
 @section("The generated texts", "texts", "audit/texts.html", appendix=True)
 def generated(audit: Verdict) -> dict[str, Any] | None:
     """The quality of the generated texts, and a dozen of them to read; nothing where no text was generated."""
     quality = figures_of(audit).quality
-    pairs, others = pairs_of(audit, SUSPECT), pairs_of(audit, CONTROL)
-    if not pairs and not quality:
+    pairs = {side: pairs_of(audit, side) for side in _EXAMPLES}
+    if not pairs[SUSPECT] and not quality:
         return None
-    examples = [(SUSPECT, pair) for pair in _spaced(pairs, _EXAMPLES)]
-    examples += [(CONTROL, pair) for pair in _spaced(others, _CONTROL_EXAMPLES)]
-    return {"quality": quality, "examples": examples, "total": len(pairs) + len(others)}
+    examples: list[tuple[str, Pair]] = []
+    for side, some in pairs.items():  # evenly spaced, and so from as many documents as there are
+        number = min(_EXAMPLES[side], len(some))
+        examples += [(side, some[i * len(some) // number]) for i in range(number)]
+    return {"quality": quality, "examples": examples, "total": sum(map(len, pairs.values()))}
 
 
 @section("Everything that was tried", "variants", "audit/variants.html")
@@ -386,25 +346,15 @@ def variants(audit: Verdict) -> dict[str, Any]:
     return {"variants": figures_of(audit).variants, "register": audit.register, "earlier": told}
 
 
-def _spaced(pairs: Sequence[Pair], number: int) -> Sequence[Pair]:
-    """So many of the pairs, evenly spaced, and so from as many documents as there are; all where there are fewer."""
-    if len(pairs) <= number:
-        return pairs
-    return [pairs[i * len(pairs) // number] for i in range(number)]
-
-
 @section("The test", "test", "flags/test.html")
 def _test_of_flagging(flagged: Verdict) -> dict[str, Any]:
     """Hypothesis, rate and what was found, for each text and for the set."""
-    drawn = ""
+    method, shown = flagged.figures["method"], ""
     if flagged.outcome != "refused":
         figure, label, *_ = p_values(flagged)
-        drawn = to_svg(figure, name="pvalues", label=label)
-    method = flagged.figures["method"]
-    return _numbers(flagged) | {
-        "method": sentences_of("report.flag_methods").get(method, method),
-        "p_values": drawn,
-    }
+        shown = to_svg(figure, name="pvalues", label=label)
+    methods = sentences_of("report.flag_methods")
+    return _numbers(flagged) | {"method": methods.get(method, method), "p_values": shown}
 
 
 @section("The texts", "texts", "flags/texts.html")
@@ -428,7 +378,7 @@ def flags(flagged: Verdict) -> dict[str, Any]:
 
 
 def _numbers(flagged: Verdict) -> dict[str, Any]:
-    test, counts = set_test(flagged), flagged.figures["counts"]
+    counts = flagged.figures["counts"]
     return {
         "flagged": flagged,
         "figures": flagged.figures,
@@ -441,7 +391,7 @@ def _numbers(flagged: Verdict) -> dict[str, Any]:
         "documents": counts["known_documents"],
         "unscored": counts["skipped"],
         "table": "flags/" if flagged.figures.get("whole") else "flags.csv",
-        "test": test,
+        "test": set_test(flagged),
     }
 
 
@@ -455,65 +405,19 @@ def tables(verdict: Verdict) -> dict[str, Any] | None:
     return {"tables": shown, "most": MOST_ROWS} if shown else None
 
 
-@section("What was found", "found", "verdict/found.html")
-def passages(verdict: Verdict) -> dict[str, Any] | None:
-    """The texts of a search with their passages marked, and the documents that hold most of each."""
-    if verdict.test != "scan":
-        return None
-    marked, hits = verdict.table("marked").columns, verdict.table("hits").columns
-    shown: dict[str, tuple[str, list[tuple[str, int]]]] = {}
-    for name, state, passage, documents in zip(
-        *(marked[one] for one in ("id", "found", "passage", "documents")), strict=True
-    ):
-        shown.setdefault(str(name), (str(state), []))[1].append((str(passage), int(documents)))
-    where: dict[str, list[tuple[str, ...]]] = {name: [] for name in shown}
-    columns = ("id", "set", "file", "document", "document id", "url", "date", "before", "passage", "behind")
-    for row in zip(*(hits[name] for name in columns), strict=True):
-        name, kind, file, document, known, url, date, *around = row
-        if kind == "texts" and name in where and len(where[name]) < DOCUMENTS:
-            about = ", ".join(str(one) for one in (url, known, date) if one)
-            place = f"{file}, document {int(document) + 1:,}"
-            where[name].append((named(place, 200), named(about, 200), *map(str, around)))
-    return {"texts": [(named(name), state, some, where[name]) for name, (state, some) in shown.items()]}
-
-
-@section("What the model prints", "recited", "verdict/recited.html")
-def _recitations(verdict: Verdict) -> dict[str, Any] | None:
-    """What a model printed of texts and controls: beginning, text and continuation side by side, common runs marked."""
-    if verdict.test != "recite":
-        return None
-    asked = facts.mapping(verdict.settings.get("asked"))
-    columns = verdict.table("windows").columns
-    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    shown = (("texts", "The texts", WINDOWS), ("controls", "The control documents", FEWER))
-    return {
-        "verdict": verdict,
-        "date": when(verdict.settings.get("time")),
-        "asked": asked,
-        "sets": [(title, [row for row in rows if row["set"] == kind][:most]) for kind, title, most in shown],
-        "marked": _marked,
-        "longest": LONGEST,
-        "most": _MOST_TOLD,
-    }
-
-
-def _marked(text: str, runs: str) -> list[tuple[str, bool]]:
-    """The text in pieces, each with whether it is one of the runs, which are written "start-end start-end"."""
-    pieces, at = [], 0
-    for run in runs.split():
-        start, _, end = run.partition("-")
-        pieces += [(text[at : int(start)], False), (text[int(start) : int(end)], True)]
-        at = int(end)
-    return [piece for piece in (*pieces, (text[at:], False)) if piece[0]]
-
-
 def _cells(values: tuple[str, ...] | Doubles | Bools) -> list[str]:
     if isinstance(values, tuple):
         return [named(value, 60) for value in values[:MOST_ROWS]]
-    return [
-        "–" if value is None or value != value else wording.brief(value)
-        for value in values[:MOST_ROWS].tolist()
-    ]
+    first = values[:MOST_ROWS].tolist()
+    return ["–" if value is None or value != value else wording.brief(value) for value in first]
+
+
+@section("What it would have seen", "power", "verdict/power.html")
+def _power_of_test(verdict: Verdict) -> dict[str, Any] | None:
+    power = verdict.planted
+    if power is None:
+        return None
+    return {"power": power, "curve": _curve(verdict, power, "power", "this test"), "verdict": verdict}
 
 
 _CHECKED = section("The checks", "checks", "checks.html")(
@@ -533,11 +437,7 @@ _OF_AUDIT: Sections[Verdict] = (
         "placebo",
         "audit/placebo.html",
     )(lambda audit: {"own": figures_of(audit), "said": audit.statements.get("placebo")}),
-    section("What innocent models showed", "leans", "audit/leans.html")(_leans),
-    _CHECKED,
-    section("What the audit could have seen", "power", "audit/power.html")(_power_of_audit),
-    searched,
-    variants,
+    *(_leans, _CHECKED, _power_of_audit, searched, variants),
     section("What this audit cannot say", "limits", "audit/limits.html")(
         lambda audit: {
             "own": figures_of(audit),
@@ -553,23 +453,11 @@ _OF_AUDIT: Sections[Verdict] = (
     *(generated, repeating, advice.of_verdict),
 )
 _OF_TEST: Sections[Verdict] = (
-    *(passages, _recitations),
+    lambda verdict: speaking(page_of(verdict).sections, verdict),
     section(lambda found: "The test" if found.hypothesis else "The search", "test", "verdict/test.html")(
         lambda verdict: {"verdict": verdict, "figures": facts.without_tables(verdict.figures)}
     ),
-    _CHECKED,
-    section("What it would have seen", "power", "verdict/power.html")(
-        lambda verdict: (
-            {
-                "power": verdict.planted,
-                "curve": _curve(verdict, verdict.planted, "power", THIS),
-                "verdict": verdict,
-            }
-            if verdict.planted
-            else None
-        )
-    ),
-    *(tables, repeating, advice.of_verdict),
+    *(_CHECKED, _power_of_test, tables, repeating, advice.of_verdict),
 )
 SECTIONS: Mapping[str, Sections[Verdict]] = {
     "audit": _OF_AUDIT,

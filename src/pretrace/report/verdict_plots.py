@@ -1,14 +1,14 @@
 """The figures of verdicts: a result against what chance gives, the probability of seeing training by the number of
-units, the documents of an audit as dots, and what single tests have of their own.
+units, the documents of an audit as dots, the scores of a flagging, and what other tests register of their own.
 
 They draw what a result recorded. They are made to be read without colour: filled against hollow, dark against light.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 from markupsafe import Markup
@@ -16,6 +16,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
+from pretrace.registry import test_pages
+from pretrace.report.frame import Sections
 from pretrace.report.plots import CHANCE, KINDS
 from pretrace.report.svg import canvas, hide_height, to_svg
 from pretrace.report.wording import brief, first_of, fixed, named, plural
@@ -163,9 +165,6 @@ def frame(axes: Axes, low: float, high: float) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{round(value, 12):g}".replace("-", "−")))
 
 
-# The figure that a test has of its own: a test without one has only that of its null distribution.
-
-
 class TestFigure(NamedTuple):
     """A figure, its label for those who cannot see it, its caption, and the titles of single marks by their line."""
 
@@ -175,22 +174,34 @@ class TestFigure(NamedTuple):
     titles: Mapping[str, Sequence[str]] = {}
 
 
+class TestPage:
+    """What the report of one test has of its own, registered in `registry.test_pages` by the test's name."""
+
+    sections: ClassVar[Sections[Verdict]] = ()
+    """Sections that come before those of every test."""
+
+    @staticmethod
+    def draw(verdict: Verdict) -> TestFigure | None:
+        """Draw the test's own figure; None where there is none."""
+        return None
+
+
+def page_of(verdict: Verdict) -> type[TestPage]:
+    """Find what the report of this test has of its own."""
+    found = test_pages.factory(verdict.test) if verdict.test in test_pages else TestPage
+    return cast(type[TestPage], found)
+
+
 def draw_own(verdict: Verdict) -> list[tuple[Markup, str]]:
     """Draw the figure of the test that gave this verdict, with its caption; nothing where it has none of its own."""
-    draw = _DRAWN.get(verdict.test)
-    found = draw(verdict) if draw else None
+    found = {"audit": documents, "flag": sides}.get(verdict.test, page_of(verdict).draw)(verdict)
     if found is None:
         return []
     return [(to_svg(found.figure, name="own", label=found.label, titles=found.titles), found.caption)]
 
 
-# Units as dots.
-
-
 _MOST_DOTS = 1500
 """Dots a side; beyond, one stands for several documents."""
-_MOST_IN_STRIP = 1200
-"""The same for the strip of a test of marks."""
 
 
 class _Dots(NamedTuple):
@@ -260,7 +271,7 @@ def _label_ends(
         axes.axhline(1.08 * rows - 0.4, color=CHANCE, linewidth=0.6)
         ends = ("← less well", "better →") if own.design == "controls" else ("← less", "more →")
     else:
-        _middle(axes, 1.13 * rows, "no sign of training", 0.94)
+        draw_middle(axes, 1.13 * rows, "no sign of training", 0.94)
         ends = ("← imitation expected better", "true ending expected better →")
         ends = ("← no more than the margin", "more than the margin →") if own.margin else ends
     how: Any = {"fontsize": 9, "va": "center", "transform": axes.get_xaxis_transform()}
@@ -311,80 +322,12 @@ def draw_dots(axes: Axes, dots: _Dots, side: str, *, filled: Bools) -> None:
             axes.plot(dots.x[which], dots.y[which], "o", ms=dots.size, **how)
 
 
-def _middle(axes: Axes, top: float, words: str, height: float) -> None:
+def draw_middle(axes: Axes, top: float, words: str, height: float) -> None:
     """The line at 0 with its words, over rows up to `top`."""
     axes.set_ylim(-0.4, top)
     axes.axvline(0.0, color=HELD, linewidth=0.9, ymax=min(1.0, height - 0.02))
     how: Any = {"ha": "center", "va": "bottom", "fontsize": 9, "transform": axes.get_xaxis_transform()}
     axes.text(0.0, height, words, **how)
-
-
-def _differences(verdict: Verdict) -> TestFigure | None:
-    """One dot a unit: what was published less the mean of what was not, to the left and right of 0."""
-    marks, unit = verdict.test == "marks", verdict.unit
-    found = verdict.table("texts" if marks else "strings")["difference"]
-    values = found[np.isfinite(found)]
-    if not len(values):
-        return None
-    each = -(-len(values) // _MOST_IN_STRIP)
-    compared = "string in the text less the mean of fresh ones"
-    if marks:
-        compared = f"published {'variant' if unit == 'text' else 'order'} less the mean of the others"
-    with canvas(WIDTH, 2.1, constrained=False) as (figure, axes):
-        figure.subplots_adjust(left=0.006, right=0.994, top=0.9, bottom=0.22)
-        end = max(map(abs, axis_range(values))) or 1.0
-        dots = stack_dots(values, (-end, end), 95.0, each)
-        draw_dots(axes, dots, "dots", filled=dots.x > 0)
-        _middle(axes, 1.05 * dots.rows, "no preference", 1.02)
-        axes.set_xlim(-1.03 * end, 1.03 * end)
-        hide_height(axes)
-        axes.set_xlabel(f"{compared} ({verdict.effect_unit})")
-    above, units = int(np.count_nonzero(values > 0)), plural(len(values), unit)
-    dot = say(f"report.drawn.{'dot' if each == 1 else 'dots_up_to'}", unit=unit, each=each)
-    label = say("report.drawn.differences", units=units, above=above, below=len(values) - above)
-    return TestFigure(figure, label, say("report.drawn.preferred", dot=dot))
-
-
-def _hits(verdict: Verdict) -> TestFigure:
-    chance = np.asarray(verdict.table("chance").columns["probability"], dtype=np.float64)
-    found = int(verdict.figures["hits"])
-    critical = int(verdict.figures["hits from which on the test rejects"])
-    likely = np.flatnonzero(chance > 1e-4)
-    low, high = max(0, min(int(likely[0]), found) - 1), max(int(likely[-1]), found, critical) + 1
-    places = np.arange(low, min(high, len(chance) - 1) + 1)
-    with canvas(WIDTH, 2.1, constrained=False) as (figure, axes):
-        figure.subplots_adjust(left=0.006, right=0.994, top=0.86, bottom=0.22)
-        colours = [TAIL if place >= critical else HILL for place in places]
-        axes.bar(places, chance[places], width=0.86, color=colours, linewidth=0)
-        axes.axvline(found, color=SIGN, linewidth=1.2, dashes=(2, 1.6))
-        axes.plot([found], [0.06 * chance.max()], marker="D", ms=7, color=SIGN)
-        how: Any = {"fontsize": 9, "fontweight": "bold", "color": SIGN, "va": "bottom"}
-        side = "right" if found > (low + high) / 2 else "left"
-        axes.text(found, 1.03, f"found: {found}", ha=side, transform=axes.get_xaxis_transform(), **how)
-        hide_height(axes)
-        axes.xaxis.set_major_locator(MaxNLocator(nbins=10, integer=True))
-        axes.set_xlabel("sentences that end with the published word")
-    numbers = {"expected": verdict.figures["expected by chance"], "units": verdict.units, "found": found}
-    caption = say("report.drawn.chance", critical=critical, level=verdict.level)
-    return TestFigure(figure, say("report.drawn.hits", **numbers), caption)
-
-
-def _accuracies(verdict: Verdict) -> TestFigure:
-    table = verdict.table("accuracy").columns
-    sides = [str(name) for name in table["side"]]
-    counts, values, low, high = (
-        np.asarray(table[name], dtype=np.float64) for name in ("items", "accuracy", "low", "high")
-    )
-    places = np.arange(len(sides))[::-1]
-    with canvas(WIDTH, 0.6 + 0.35 * len(sides)) as (figure, axes):
-        axes.hlines(places, low, high, color=HELD, linewidth=1.2)
-        axes.plot(values, places, "o", color=HELD, markersize=5)
-        axes.set_yticks(places, [f"{side} ({count:,.0f})" for side, count in zip(sides, counts, strict=True)])
-        axes.set_xlim(0, 1)
-        axes.set_ylim(-0.6, len(sides) - 0.4)
-        axes.set_xlabel("accuracy, with its 95% interval")
-    told = ", ".join(f"{100 * value:.1f}% of {side}" for side, value in zip(sides, values, strict=True))
-    return TestFigure(figure, f"Accuracy: {told}.", say("report.drawn.accuracy"))
 
 
 # The texts of a flagging beside the known non-members, and their p-values.
@@ -456,14 +399,3 @@ def _bars(axes: Axes, bars: Bars, low: float, high: float) -> tuple[Doubles, ...
     axes.stairs(shares[0], edges, fill=True, color=OTHER)
     axes.stairs(shares[1], edges, fill=True, color=SIGN)
     return (edges, *shares)
-
-
-_DRAWN: Mapping[str, Callable[[Verdict], TestFigure | None]] = {
-    "audit": documents,
-    "flag": sides,
-    "marks": _differences,
-    "canaries": _differences,
-    "triggers": _hits,
-    "samples": _accuracies,
-}
-"""What draws the figure of a test."""

@@ -18,7 +18,6 @@ from pretrace.plugins.marks.canaries import (
     few_check,
     known_check,
     natural_canaries,
-    prompts_of,
     random_strings,
     went_on,
 )
@@ -125,7 +124,7 @@ def test_alternatives_pass_what_the_strings_pass():
     rng = np.random.default_rng(2)
     found, _ = found_in([f"md5 {digits(rng, 32)}" for _ in range(60)])
     others = [other for one in found for other in one.alternatives]
-    free = [o for one in found for o in one.alternatives if 12 in one.varies]
+    free = [o for one in found for o in one.alternatives if 12 in one.form.varies]
     assert len(free) > 500
     looks = [o[12] in "1235678" and o[16] in "89ab" for o in free]
     assert not any(looks)  # where nothing is said of versions, 11% of random digits would
@@ -253,8 +252,8 @@ def knowing(texts, *, upper=False):
 def test_the_others_begin_as_the_string_does_and_go_on_otherwise():
     found = natural_canaries(corpus(), SETTINGS, text=True)
     assert len(found.strings) == 12
-    assert len({one.kind for one in found.strings}) == 3
-    for one, prompt in zip(found.strings, prompts_of(found), strict=True):
+    assert len({one.form.kind for one in found.strings}) == 3
+    for one, prompt in zip(found.strings, found.prompts, strict=True):
         assert all(some.startswith(one.begun) for some in (one.string, *one.alternatives))
         assert len({some[len(one.begun) :] for some in one.alternatives}) == 19
         assert prompt.endswith(one.begun)

@@ -41,7 +41,7 @@ def test_hashes_and_uuids_are_found_once_and_what_is_no_random_string_is_counted
     )
     assert [one.string for one in found] == [GIT, SHA, MD5.upper(), UUID4]
     assert found[0].id == "t0@11"
-    assert [one.kind for one in found] == [
+    assert [one.form.kind for one in found] == [
         "40 hexadecimal digits", "64 hexadecimal digits", "32 hexadecimal digits", "UUID of version 4",
     ]  # fmt: skip
     assert found[1].context == f" {GIT} and the file "[-20:]

@@ -26,8 +26,6 @@ from pretrace.plugins.marks.marking import (
     MarkSettings,
     VariantCandidates,
     canaries,
-    from_rewriter,
-    from_words,
     mark,
     model_candidates,
     own_candidates,
@@ -103,11 +101,12 @@ def test_words_that_are_not_alike_are_dropped_and_a_text_without_variants_stays_
         ),
         "42, 43 and B.": ("41, 43 and C.",),
     }
-    found = from_words(TEXTS, Proposer(made), number=2, share=0.1, seed=0)
+    settings = MarkSettings(words="causal:x", variants=2)
+    found = model_candidates(TEXTS, settings, proposer=Proposer(made))
     assert found.variants == {"a": (LONG, LONG.replace("old", "young"), LONG.replace("fire", "lake"))}
     assert "b" in found.reasons
     assert "1 of 5 proposed variants were dropped" in found.notes[0]
-    seal = mark(TEXTS, found, MarkSettings(words="causal:x", variants=2), lot=lambda n: n - 1)
+    seal = mark(TEXTS, found, settings, lot=lambda n: n - 1)
     assert seal.unmarked[0].id == "b"
     assert "1 of 2 texts have no variants" in " ".join(seal.notes)
     assert [text.text for text in seal.published] == [LONG.replace("fire", "lake"), "42, 43 and B."]
@@ -131,7 +130,8 @@ def test_a_rewriter_is_asked_as_often_as_variants_are_wanted():
             return [first, Written("42, 43 or C.", ended=False)]
 
     rewriter = Rewriter()
-    found = from_rewriter(TEXTS, rewriter, number=2, seed=7)
+    settings = MarkSettings(rewriter="x", variants=2, seed=7)
+    found = model_candidates(TEXTS, settings, rewriter=rewriter)
     assert len(found.variants["a"]) == 3
     assert set(found.reasons) == {"b"}  # its answers broke off
     assert rewriter.seeds == [7, 8, 9]

@@ -10,7 +10,9 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+import itertools
 import math
+import operator
 import re
 import string
 import zlib
@@ -18,12 +20,10 @@ from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property, partial
-from itertools import takewhile
+from functools import cache, cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import regex
 
 from pretrace.backends.serving.address import called
@@ -55,35 +55,21 @@ _UUID = re.compile(
 )
 _HEX = re.compile(rf"{_START}(?:[0-9a-f]+|[0-9A-F]+){_END}")
 _LENGTHS = (32, 40, 64)
-_LOWER, _UPPER = "0123456789abcdef", "0123456789ABCDEF"
 _BESIDE = 1000
 """Characters on either side that a pattern may look at when it must find a new string."""
 _CLASSES = (string.digits, string.ascii_lowercase, string.ascii_uppercase)
-
-
 FEWEST_BITS = 40
 """A string with fewer bits that vary (10 hexadecimal digits) may stand elsewhere by chance, or be chosen by hand."""
 _ONCE_IN = 1000
 """A likeness that would come about by chance less often than once in so many strings is taken for none of chance."""
 _FAMOUS_UUIDS = frozenset(say("canaries.famous.uuids").split())
 """UUIDs of version 4 that documentation of libraries and standards prints as examples."""
+_PLAIN = str.maketrans(string.ascii_uppercase, string.ascii_lowercase, "-")
 
 
-@dataclass(frozen=True, slots=True)
-class FoundString:
-    """A string, the text that holds it first, what stands before it there, and others of its format. `id` names it.
-    `varies` are the places of the string that are drawn anew, and `choices` the characters that may stand there. The
-    string and the others begin with `begun`."""
-
-    id: str
-    text: str
-    kind: str
-    context: str
-    string: str
-    alternatives: tuple[str, ...]
-    varies: tuple[int, ...] = ()
-    choices: tuple[str, ...] = ()
-    begun: str = ""
+def plain(text: str) -> str:
+    """A spelling without case and hyphens: two spellings of one UUID are one string."""
+    return text.translate(_PLAIN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,16 +78,33 @@ class Format:
 
     kind: str
     characters: tuple[str, ...]
-    accepts: Callable[[str], bool]
+    accepts: Callable[[str], bool] = field(compare=False)
 
     @property
     def bits(self) -> float:
         """How much may vary: the base-2 logarithm of the number of strings of this format."""
         return sum(math.log2(len(one)) for one in self.characters)
 
+    @property
+    def varies(self) -> tuple[int, ...]:
+        """The places of the string that are drawn anew."""
+        return tuple(i for i, one in enumerate(self.characters) if len(one) > 1)
+
+    def lacks(self, made: str) -> str:
+        """Why too little of such a string varies; "" where enough does."""
+        if not self.accepts(made):
+            return f"strings of fewer than {_FEWEST_CHARACTERS} different characters"
+        if not self.varies:
+            return "strings without a letter or digit that may vary"
+        return f"strings with fewer than {FEWEST_BITS} bits that may vary" if self.bits < FEWEST_BITS else ""
+
     def edges(self, number: float) -> tuple[int, int]:
         """How many first, and how many last, characters have so many values or more; all where none are enough."""
-        return _until(self.characters, number), _until(self.characters[::-1], number)
+        first, last = (
+            sum(values < number for values in itertools.accumulate(map(len, some), operator.mul)) + 1
+            for some in (self.characters, self.characters[::-1])
+        )
+        return min(first, len(self.characters)), min(last, len(self.characters))
 
     @property
     def half(self) -> int:
@@ -110,7 +113,7 @@ class Format:
         return int(np.count_nonzero(bits <= self.bits / 2))
 
     def drawn(
-        self, number: int, rng: np.random.Generator, refused: Callable[[str], object], begun: str = ""
+        self, number: int, rng: np.random.Generator, refused: Callable[[str], object], begun: str
     ) -> tuple[str, ...]:
         """So many strings of this format with that beginning, all equally likely; fewer where too few pass."""
         sizes = np.array([len(one) for one in self.characters])
@@ -118,13 +121,31 @@ class Format:
         kept: list[str] = []
         for _ in range(TRIES):
             places = rng.integers(sizes, size=(number + 4, len(sizes)))
-            for row in table[np.arange(len(sizes)), places]:
-                made = begun + "".join(row.tolist())[len(begun) :]
-                if self.accepts(made) and not refused(made):
-                    kept.append(made)
+            drawn = table[np.arange(len(sizes)), places].tolist()
+            made = (begun + "".join(row)[len(begun) :] for row in drawn)
+            kept += [one for one in made if self.accepts(one) and not refused(one)]
             if len(kept) >= number:
-                return tuple(kept[:number])
-        return tuple(kept)
+                break
+        return tuple(kept[:number])
+
+
+@dataclass(frozen=True, slots=True)
+class FoundString:
+    """A string, the text that holds it first, what stands before it there, and others of its format. `id` names it. The
+    string and the others begin with `begun`."""
+
+    id: str
+    text: str
+    form: Format
+    context: str
+    string: str
+    alternatives: tuple[str, ...]
+    begun: str
+
+    @property
+    def every(self) -> tuple[str, ...]:
+        """The string, and the others."""
+        return (self.string, *self.alternatives)
 
 
 def random_strings(
@@ -144,55 +165,46 @@ def random_strings(
     candidates: list[tuple[Text, int, str, Format, Callable[[str], str]]] = []
     for text in corpus.texts:
         around = _Around(text.text)
-        for start, made, form in _formats(text, compiled, left):
-            key = plain(made)
-            if key in seen:
-                left["found again"] += 1
-                continue
-            seen.add(key)
+        for start, made, form in _formats(text.text, compiled, left):
+            key, why = plain(made), form.lacks(made)
+            if not why:
+                why = "found again" if key in seen else ""
+                seen.add(key)
             refused = around.refusing(start, made, form, context)
-            if why := refused(made) or around.known(made):
+            if why := why or refused(made) or around.known(made):
                 left[why] += 1
             else:
                 candidates.append((text, start, made, form, refused))
-    shared = _Shared([(made, form) for _, _, made, form, _ in candidates])
+    # beginnings and ends so long that two random strings hardly share one
+    values = 2.0 * _ONCE_IN * max(1, len(candidates))
+
+    def ends(made: str, form: Format) -> list[tuple[str, str]]:
+        head, tail = form.edges(values)
+        both = [("begins", plain(made[:head])), ("ends", plain(made[len(made) - tail :]))]
+        return both if head < len(made) else []
+
+    counts = Counter(end for _, _, made, form, _ in candidates for end in ends(made, form))
     found: list[FoundString] = []
     for text, start, made, form, refused in candidates:
-        if shared.by_another(made, form=form, own=made):
+        own = set(ends(made, form))
+
+        def bad(one: str) -> bool:
+            """Whether it is no random string, or begins or ends as another string than this one does."""
+            shared = any(counts[end] > (end in own) for end in ends(one, form))  # noqa: B023 (called at once)
+            return shared or bool(refused(one))  # noqa: B023
+
+        if bad(made):
             left["sharing their beginning or end with another string"] += 1
             continue
-
         head = made[: form.half] if begun else ""
-        also = partial(shared.by_another, form=form, own=made)
         digest = hashlib.sha256(f"alternatives {seed} {made}".encode("utf-8", "surrogatepass")).digest()
-        rng = np.random.default_rng(int.from_bytes(digest, "big"))
-        others = form.drawn(alternatives, rng, lambda one: refused(one) or also(one), head)  # noqa: B023 (called at once)
+        others = form.drawn(alternatives, np.random.default_rng(int.from_bytes(digest, "big")), bad, head)
         if len(others) < alternatives:
             left["too few other strings of their format"] += 1
             continue
         before = text.text[max(0, start - context) : start]
-        places = tuple(i for i, one in enumerate(form.characters) if len(one) > 1)
-        choices = tuple(form.characters[i] for i in places)
-        name = f"{text.id}@{start}"
-        found.append(FoundString(name, text.id, form.kind, before, made, others, places, choices, head))
+        found.append(FoundString(f"{text.id}@{start}", text.id, form, before, made, others, head))
     return tuple(found), dict(left)
-
-
-_PLAIN = str.maketrans(string.ascii_uppercase, string.ascii_lowercase, "-")
-
-
-def plain(text: str) -> str:
-    """A spelling without case and hyphens: two spellings of one UUID are one string."""
-    return text.translate(_PLAIN)
-
-
-def _until(characters: Sequence[str], number: float) -> int:
-    values = 1.0
-    for place, one in enumerate(characters, 1):
-        values *= len(one)
-        if values >= number:
-            return place
-    return len(characters)
 
 
 class _Around:
@@ -214,7 +226,15 @@ class _Around:
                 parts = plain(other[:head]), plain(other[len(other) - tail :])
                 if any(part in one for part in parts for one in where):
                     return "with a beginning or end that stands elsewhere in the text"
-            return _telling(other, form)
+            digits = plain(other)
+            if form.kind.startswith("32 ") and digits[12] in "1235678" and digits[16] in "89ab":
+                return "UUIDs of other versions"
+            for side, choices in ((other, form.characters[0]), (other[::-1], form.characters[-1])):
+                run = next((i for i, one in enumerate(side) if one != side[0]), len(side))
+                # as the first of the run may be any, it is the others that a random string hardly has
+                if len(choices) ** (run - 1) >= 2 * _ONCE_IN:
+                    return "with a run at the beginning or end that a random string hardly has"
+            return ""
 
         return why
 
@@ -222,9 +242,16 @@ class _Around:
         """Why this very string is known or has a meaning; "" where it may be random."""
         if plain(made) in _FAMOUS_UUIDS:
             return "known examples"
-        if _spells(made):
+        readings, digits = [], made.replace("-", "")
+        if len(digits) % 2 == 0 and re.fullmatch("[0-9a-fA-F]+", digits):
+            readings.append(bytes.fromhex(digits))
+        if re.fullmatch(r"[0-9A-Za-z+/_-]+={0,2}", made):
+            some = made.rstrip("=").replace("-", "+").replace("_", "/")
+            with suppress(binascii.Error):
+                readings.append(base64.b64decode(some[: len(some) // 4 * 4], validate=True))
+        if any(len(one) >= 8 and all(32 <= byte < 127 for byte in one) for one in readings):
             return "that spell a text"
-        found = bytes.fromhex(plain(made)) if _is_hash(plain(made)) else b""
+        found = _digest(made)
         return "hashes of words" if found and (found in self._inputs or found in _famous()) else ""
 
     @cached_property
@@ -238,62 +265,25 @@ class _Around:
         return frozenset().union(*(_hashes(part.encode("utf-8", "replace")) for part in parts))
 
 
-class _Shared:
-    """The beginnings and ends of all strings of a test: so long that two random strings hardly share one."""
-
-    def __init__(self, strings: Sequence[tuple[str, Format]]) -> None:
-        self.values = 2.0 * _ONCE_IN * max(1, len(strings))
-        self.counts = Counter(part for made, form in strings for part in self._parts(made, form))
-
-    def by_another(self, made: str, *, form: Format, own: str) -> bool:
-        """Whether another string than `own` begins or ends as this one does."""
-        mine = set(self._parts(own, form))
-        return any(self.counts[part] > (part in mine) for part in self._parts(made, form))
-
-    def _parts(self, made: str, form: Format) -> list[tuple[str, str]]:
-        head, tail = form.edges(self.values)
-        parts = [("begins", plain(made[:head])), ("ends", plain(made[len(made) - tail :]))]
-        return parts if head < len(made) else []
-
-
-def _telling(made: str, form: Format) -> str:
-    """Why a string by itself is no random one; "" where it may be."""
+def _digest(made: str) -> bytes:
+    """The bytes of a string that may be a hash; none of another one."""
     digits = plain(made)
-    if form.kind.startswith("32 ") and digits[12] in "1235678" and digits[16] in "89ab":
-        return "UUIDs of other versions"
-    for side, first in ((made, form.characters[0]), (made[::-1], form.characters[-1])):
-        run = next((i for i, one in enumerate(side) if one != side[0]), len(side))
-        # as the first of the run may be any, it is the others that a random string hardly has
-        if len(first) ** (run - 1) >= 2 * _ONCE_IN:
-            return "with a run at the beginning or end that a random string hardly has"
-    return ""
-
-
-def _spells(made: str) -> bool:
-    readings = []
-    digits = made.replace("-", "")
-    if len(digits) % 2 == 0 and re.fullmatch("[0-9a-fA-F]+", digits):
-        readings.append(bytes.fromhex(digits))
-    if re.fullmatch(r"[0-9A-Za-z+/_-]+={0,2}", made):
-        some = made.rstrip("=").replace("-", "+").replace("_", "/")
-        with suppress(binascii.Error):
-            readings.append(base64.b64decode(some[: len(some) // 4 * 4], validate=True))
-    return any(len(one) >= 8 and all(32 <= byte < 127 for byte in one) for one in readings)
-
-
-def _is_hash(digits: str) -> bool:
-    return len(digits) in _LENGTHS and _HEX.fullmatch(digits) is not None
+    return bytes.fromhex(digits) if len(digits) in _LENGTHS and _HEX.fullmatch(digits) else b""
 
 
 def _hashes(content: bytes, sizes: Container[int] = (16, 20, 32)) -> list[bytes]:
     """The hashes of a content that people print, of 16, 20 and 32 bytes, git's among them."""
-    made = []
-    for name, size in (("md5", 16), ("sha1", 20), ("sha256", 32)):
-        if size in sizes:
-            made.append(hashlib.new(name, content, usedforsecurity=False).digest())
-    if 20 in sizes:
-        made.append(hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).digest())
-    return made
+    kinds = (
+        ("md5", 16, b""),
+        ("sha1", 20, b""),
+        ("sha1", 20, b"blob %d\0" % len(content)),
+        ("sha256", 32, b""),
+    )
+    return [
+        hashlib.new(name, before + content, usedforsecurity=False).digest()
+        for name, size, before in kinds
+        if size in sizes
+    ]
 
 
 @cache
@@ -312,37 +302,19 @@ def _famous() -> frozenset[bytes]:
 
 _PATIENCE = 3.0
 """Seconds that a pattern may take for a text, and one more for every million characters of it."""
-
-
-@dataclass(frozen=True, slots=True)
-class UserPattern:
-    """A pattern of the user's. It is searched with a time limit: one such as `(a|a)*b` takes longer than the universe
-    lasts for a few thousand letters. ExpressionError where the limit is reached."""
-
-    pattern: str
-    compiled: regex.Pattern[str]
-
-    def finditer(self, text: str) -> Iterator[regex.Match[str]]:
-        """What it finds in a text, one after the other."""
-        with self._patience():
-            yield from self.compiled.finditer(text, timeout=_PATIENCE + len(text) / 1e6)
-
-    def match(self, text: str, start: int) -> regex.Match[str] | None:
-        """What it finds at a place."""
-        with self._patience():
-            return self.compiled.match(text, start, timeout=_PATIENCE + len(text) / 1e6)
-
-    @contextmanager
-    def _patience(self) -> Iterator[None]:
-        try:
-            yield
-        except TimeoutError:
-            raise ExpressionError(say("canaries.slow", pattern=repr(self.pattern))) from None
-
-
 _MOST_ELEMENTS = 100_000
 """Elements of a pattern whose repeats are written out, as regex does with the least number: 270 bytes each."""
 _ELEMENT = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]|\\.|\{(\d{1,20})(?:,\d*)?\}|.", re.DOTALL)
+
+
+@contextmanager
+def _patience(pattern: regex.Pattern[str], text: str) -> Iterator[float]:
+    """The seconds that a user's pattern may take for a text, as one such as `(a|a)*b` takes longer than the universe
+    lasts for a few thousand letters. ExpressionError where the limit is reached."""
+    try:
+        yield _PATIENCE + len(text) / 1e6
+    except TimeoutError:
+        raise ExpressionError(say("canaries.slow", pattern=repr(pattern.pattern))) from None
 
 
 def _count_elements(pattern: str) -> int:
@@ -362,49 +334,28 @@ def _count_elements(pattern: str) -> int:
     return sum(sums)
 
 
-def _compiled_patterns(patterns: Sequence[str]) -> list[UserPattern]:
+def _compiled_patterns(patterns: Sequence[str]) -> list[regex.Pattern[str]]:
     """Compile the patterns; ExpressionError for one that is none, repeats too often, or finds the empty string."""
     made = []
     for pattern in patterns:
         if (elements := _count_elements(pattern)) > _MOST_ELEMENTS:
-            raise ExpressionError(
-                say("marks.refused.elements", pattern=pattern[:100], elements=elements, most=_MOST_ELEMENTS)
-            )
+            numbers = {"pattern": pattern[:100], "elements": elements, "most": _MOST_ELEMENTS}
+            raise ExpressionError(say("marks.refused.elements", **numbers))
         try:
             one = regex.compile(pattern)
         except (regex.error, OverflowError, RecursionError, MemoryError, ValueError) as error:
             raise ExpressionError(f"--pattern {pattern!r} is no regular expression: {error}.") from None
         if one.fullmatch(""):
             raise ExpressionError(f"--pattern {pattern!r} finds the empty string: say how long a string is.")
-        made.append(UserPattern(pattern, one))
+        made.append(one)
     return made
 
 
 def _formats(
-    text: Text, patterns: Sequence[UserPattern], left: Counter[str]
-) -> Iterator[tuple[int, str, Format]]:
-    """The strings of one text in their order, each with its place and format."""
-    rows, taken = _hexadecimals(text.text, left)
-    for pattern in patterns:
-        for found in pattern.finditer(text.text):
-            if found[0] and not taken[found.start() : found.end()].any():
-                taken[found.start() : found.end()] = True
-                rows[found.start()] = found[0], _of_pattern(text.text, found, pattern)
-    for start, (made, form) in sorted(rows.items()):
-        if not form.accepts(made):
-            left["strings of fewer than 6 different characters"] += 1
-        elif all(len(one) == 1 for one in form.characters):
-            left["strings without a letter or digit that may vary"] += 1
-        elif form.bits < FEWEST_BITS:
-            left[f"strings with fewer than {FEWEST_BITS} bits that may vary"] += 1
-        else:
-            yield start, made, form
-
-
-def _hexadecimals(
-    text: str, left: Counter[str]
-) -> tuple[dict[int, tuple[str, Format]], npt.NDArray[np.bool_]]:
-    """The hashes and UUIDs of a text by their place, and which characters no pattern may take any more."""
+    text: str, patterns: Sequence[regex.Pattern[str]], left: Counter[str]
+) -> list[tuple[int, str, Format]]:
+    """The strings of one text in their order, each with its place and format: UUIDs and hashes, then what patterns find
+    elsewhere."""
     rows: dict[int, tuple[str, Format]] = {}
     taken = np.zeros(len(text) + 1, dtype=bool)
     for found in _UUID.finditer(text):
@@ -417,34 +368,42 @@ def _hexadecimals(
         if len(found[0]) in _LENGTHS and not found[0].isdigit():
             taken[found.start() : found.end()] = True
             rows[found.start()] = found[0], _hexadecimal(found[0], f"{len(found[0])} hexadecimal digits")
-    return rows, taken
-
-
-def _hexadecimal(found: str, kind: str) -> Format:
-    """The format of a hash or UUID: one case, hyphens and the version of a UUID, which is not random, as they are."""
-    digits = _UPPER if any(c in string.ascii_uppercase for c in found) else _LOWER
-    characters = ["-" if c == "-" else digits for c in found]
-    plain = [place for place, c in enumerate(found) if c != "-"]
-    if len(plain) == 32 and _is_version_4(found.replace("-", "")):
-        for place in (plain[12], plain[16]):
-            characters[place] = found[place]
-    return Format(kind, tuple(characters), lambda made: _varied(made) and not made.replace("-", "").isdigit())
+    for pattern in patterns:
+        with _patience(pattern, text) as seconds:
+            for match in pattern.finditer(text, timeout=seconds):
+                start, end = match.span()
+                if match[0] and not taken[start:end].any():
+                    taken[start:end] = True
+                    rows[start] = match[0], _of_pattern(text, start, match[0], pattern)
+    return [(start, *row) for start, row in sorted(rows.items(), key=lambda one: one[0])]
 
 
 def _is_version_4(digits: str) -> bool:
     return digits[12] == "4" and digits[16] in "89abAB"
 
 
-def _of_pattern(text: str, found: regex.Match[str], pattern: UserPattern) -> Format:
+def _hexadecimal(found: str, kind: str) -> Format:
+    """The format of a hash or UUID: one case, hyphens and the version of a UUID, which is not random, as they are."""
+    digits = "0123456789ABCDEF" if any(c in string.ascii_uppercase for c in found) else "0123456789abcdef"
+    characters = ["-" if c == "-" else digits for c in found]
+    places = [place for place, c in enumerate(found) if c != "-"]
+    if len(places) == 32 and _is_version_4(found.replace("-", "")):
+        for place in (places[12], places[16]):
+            characters[place] = found[place]
+    return Format(kind, tuple(characters), lambda made: _varied(made) and not made.replace("-", "").isdigit())
+
+
+def _of_pattern(text: str, start: int, own: str, pattern: regex.Pattern[str]) -> Format:
     """The format of a string that a pattern found: each letter or digit from its own class, as far as the pattern takes
     it there, all else as it is. The pattern must find the new string in the same place, so that all strings it can find
     are equally likely where each character may vary by itself."""
-    start, own = found.start(), found[0]
-    first = max(0, start - _BESIDE)
-    before, after = text[first:start], text[found.end() : found.end() + _BESIDE]
+    end = start + len(own)
+    before, after = text[max(0, start - _BESIDE) : start], text[end : end + _BESIDE]
 
     def finds(made: str) -> bool:
-        again = pattern.match(f"{before}{made}{after}", len(before))
+        whole = f"{before}{made}{after}"
+        with _patience(pattern, whole) as seconds:
+            again = pattern.match(whole, len(before), timeout=seconds)
         return again is not None and again.end() == len(before) + len(made)
 
     characters = []
@@ -494,11 +453,16 @@ class _NaturalCanaries:
     @property
     def notes(self) -> tuple[str, ...]:
         """What was found and what was left out, in sentences."""
-        kinds = Counter(one.kind for one in self.strings)
+        kinds = Counter(one.form.kind for one in self.strings)
         found = ", ".join(f"{number:,} of {kind}" for kind, number in sorted(kinds.items()))
         left = ", ".join(f"{number:,} {why}" for why, number in sorted(self.left_out.items()))
         said = (f"Strings in the test: {found}.",) if found else ()
         return said + ((f"Left out: {left}.",) if left else ())
+
+    @property
+    def prompts(self) -> list[str]:
+        """What is continued: what stands before each string, and its first half."""
+        return [one.context + one.begun for one in self.strings]
 
 
 def natural_canaries(corpus: Corpus, settings: CanarySettings, *, text: bool = False) -> _NaturalCanaries:
@@ -506,18 +470,14 @@ def natural_canaries(corpus: Corpus, settings: CanarySettings, *, text: bool = F
     ordered = sorted(
         corpus.texts, key=lambda one: hashlib.sha256(one.text.encode("utf-8", "replace")).digest()
     )
-    found, left = random_strings(
-        replace(corpus, texts=tuple(ordered)),
-        settings.pattern,
-        alternatives=ALTERNATIVES,
-        context=settings.context,
-        seed=seed_of("canaries", [one.text for one in ordered], **settings.matters),
-        begun=text,
+    seed = seed_of("canaries", [one.text for one in ordered], **settings.matters)
+    how: dict[str, Any] = {"alternatives": ALTERNATIVES, "context": settings.context, "seed": seed}
+    made = _NaturalCanaries(
+        *random_strings(replace(corpus, texts=tuple(ordered)), settings.pattern, begun=text, **how)
     )
-    made = _NaturalCanaries(found, left)
-    if len(found) < FEWEST_STRINGS:
-        kind = "some" if found else "pattern" if settings.pattern else "none"
-        what = say(f"canaries.missing.{kind}", found=len(found), fewest=FEWEST_STRINGS)
+    if (number := len(made.strings)) < FEWEST_STRINGS:
+        kind = "some" if number else "pattern" if settings.pattern else "none"
+        what = say(f"canaries.missing.{kind}", found=number, fewest=FEWEST_STRINGS)
         notes = " ".join(made.notes)
         raise TextsError(say("canaries.missing.words", name=corpus.name, what=what, notes=notes).rstrip())
     return made
@@ -539,14 +499,24 @@ _WORD = re.compile(r"[0-9a-z]{6,}")
 
 def blind_p(strings: Sequence[FoundString], seed: int) -> dict[str, float]:
     """The p-value of each blind score, by its name in words."""
+
+    def compressed(one: FoundString, some: str) -> float:
+        """Minus the length of context and string: higher where the context holds a part of it."""
+        return -float(len(zlib.compress((one.context + some).encode("utf-8", "replace"), 9)))
+
+    def nearness(one: FoundString, some: str) -> float:
+        """Minus the distance from the nearest string in the context, as numbers: higher in sorted lists, and times."""
+        near = [_number(word) for word in _WORD.findall(one.context.lower())[-20:]]
+        return -min((abs(_number(some.lower()) - other) for other in near), default=0.0)
+
     scores: dict[str, Callable[[FoundString, str], float]] = {
-        "the compressed length of context and string": _compressed,
-        "the distance from a string that stands before it": _nearness,
+        "the compressed length of context and string": compressed,
+        "the distance from a string that stands before it": nearness,
         "check digits": lambda _, some: _obeyed(some),
     }
     found = {}
     for name, score in scores.items():
-        rows = [np.array([score(one, some) for some in (one.string, *one.alternatives)]) for one in strings]
+        rows = [np.array([score(one, some) for some in one.every]) for one in strings]
         found[name] = lot_test(rows, draws=DRAWS, seed=seed).p
     every, one = _set_tests(strings, placed, seed)
     found |= {"the same characters in the same places": every, "the same characters in one place": one}
@@ -559,17 +529,6 @@ def blind_check(strings: Sequence[FoundString], seed: int) -> Check:
     return reading.gate_check("canaries.blind", blind_p(strings, seed))
 
 
-def _compressed(one: FoundString, some: str) -> float:
-    """Minus the length of context and string as zlib compresses them: higher where the context holds a part of it."""
-    return -float(len(zlib.compress((one.context + some).encode("utf-8", "replace"), 9)))
-
-
-def _nearness(one: FoundString, some: str) -> float:
-    """Minus the distance from the nearest string in the context, as numbers: higher in sorted lists, and times."""
-    near = [_number(word) for word in _WORD.findall(one.context.lower())[-20:]]
-    return -min((abs(_number(some.lower()) - other) for other in near), default=0.0)
-
-
 Features = Callable[[FoundString, str], Iterator[tuple[object, object]]]
 """What a string has, each with the group that it is counted in."""
 
@@ -578,35 +537,26 @@ def _set_tests(strings: Sequence[FoundString], features: Features, seed: int) ->
     """The p-values of how often strings of the set share a feature, against draws of other strings for all of them: of
     each group of features the sum of the squares of their counts, in units of its standard deviation over draws; first
     of the sum over groups, then of the largest. 1 where there are no features."""
-    some = strings[:_MOST_UNITS]
-    groups: dict[object, dict[object, int]] = {}
+    numbers: dict[tuple[object, object], int] = {}
     table = [
-        [
-            [
-                (group, groups.setdefault(group, {}).setdefault(f, len(groups[group])))
-                for group, f in features(one, s)
-            ]
-            for s in (one.string, *one.alternatives)
-        ]
-        for one in some
+        [[numbers.setdefault(pair, len(numbers)) for pair in features(one, some)] for some in one.every]
+        for one in strings[:_MOST_UNITS]
     ]
-    if not groups:
+    if not numbers:
         return 1.0, 1.0
-    starts = dict(zip(groups, np.cumsum([0, *map(len, groups.values())]).tolist(), strict=False))
-    number = sum(map(len, groups.values()))
+    groups = {group: place for place, group in enumerate(dict.fromkeys(group for group, _ in numbers))}
+    group_of = np.array([groups[group] for group, _ in numbers])
     # [strings, alternatives, features]; what a shorter string has not gets a number of its own, which is not counted
-    width = max(len(row) for rows in table for row in rows)
-    held = np.full((len(table), max(map(len, table)), width), number, dtype=np.int32)
+    sizes, width = np.array([len(rows) for rows in table]), max(len(row) for rows in table for row in rows)
+    held = np.full((len(table), sizes.max(), width), len(numbers), dtype=np.int32)
     for i, rows in enumerate(table):
         for k, row in enumerate(rows):
-            held[i, k, : len(row)] = [starts[group] + f for group, f in row]
-    every, bounds = np.arange(len(table)), list(starts.values())
-    sizes = np.array([len(rows) for rows in table])
+            held[i, k, : len(row)] = row
     chosen = np.random.default_rng([seed, 1]).integers(sizes, size=(DRAWS, len(table)))
-    sums = np.empty((DRAWS + 1, len(bounds)))
+    sums = np.empty((DRAWS + 1, len(groups)))
     for i, lot in enumerate((np.zeros_like(sizes), *chosen)):
-        counts = np.bincount(held[every, lot].ravel(), minlength=number + 1)[:number].astype(np.float64)
-        sums[i] = np.add.reduceat(counts**2, bounds)
+        counts = np.bincount(held[np.arange(len(table)), lot].ravel(), minlength=len(numbers) + 1)[:-1]
+        sums[i] = np.bincount(group_of, counts**2.0)
     spread = sums.std(axis=0)
     units = (sums - sums.mean(axis=0)) / np.where(spread > 0, spread, 1)
     totals, most = units.sum(axis=1), units.max(axis=1)
@@ -615,8 +565,9 @@ def _set_tests(strings: Sequence[FoundString], features: Features, seed: int) ->
 
 def placed(one: FoundString, made: str) -> Iterator[tuple[object, object]]:
     """The characters that vary, by kind and place, whether in the upper half of the alphabet, and whether odd."""
-    for i, choices in zip(one.varies, one.choices, strict=True):
-        place, value = (one.kind, len(made), i), choices.find(made[i])
+    for i in one.form.varies:
+        choices = one.form.characters[i]
+        place, value = (one.form.kind, len(made), i), choices.find(made[i])
         yield place, made[i].lower()
         yield (*place, "half"), 2 * value >= len(choices)
         yield (*place, "odd"), value % 2
@@ -624,7 +575,7 @@ def placed(one: FoundString, made: str) -> Iterator[tuple[object, object]]:
 
 def sequences(one: FoundString, made: str) -> Iterator[tuple[object, object]]:
     """The runs of one, two and three characters that vary, wherever they stand."""
-    letters = "".join(made[i].lower() for i in one.varies)
+    letters = "".join(made[i].lower() for i in one.form.varies)
     return ((n, letters[i : i + n]) for n in (1, 2, 3) for i in range(len(letters) - n + 1))
 
 
@@ -669,7 +620,7 @@ def known_check(strings: Sequence[FoundString], words: Collection[str]) -> Check
     """Check that no string is the hash of a common word; `words` are those that the models' tokenizers hold."""
     if not words:
         return word_check("canaries.known", None, words="untold")
-    wanted = {bytes.fromhex(plain(one.string)): one.id for one in strings if _is_hash(plain(one.string))}
+    wanted = {digest: one.id for one in strings if (digest := _digest(one.string))}
     sizes = {len(one) for one in wanted}
     made = (one for word in words for one in _hashes(word.encode("utf-8", "replace"), sizes))
     found = sorted({wanted[one] for one in made if one in wanted})
@@ -693,19 +644,16 @@ def check_canaries(  # noqa: PLR0913
     settings = settings or CanarySettings()
     if text and models.reference is not None:
         raise ModelError(say("answers.reference"))
-    logp = LOGP + (", less that of the reference model" if models.reference is not None else "")
+    beside = ", less that of the reference model" if models.reference is not None else ""
     test = (CanariesInText if text else Canaries)(
         corpus=corpus,
         models=models,
         settings=settings,
         watch=watched(watch),
-        score="answers" if text else logp,
+        score="answers" if text else f"log-probability of context and string in nats{beside}",
         found=canaries or natural_canaries(corpus, settings, text=text),
     )
     return verdict(test, statements=statements)
-
-
-LOGP = "log-probability of context and string in nats"
 
 
 @tests.add("canaries")
@@ -734,16 +682,14 @@ class Canaries(ByLot):
 
     def read(self, model: Backend, stage: str) -> Rows:
         """The log-probability of context and string in nats, less that of the reference model where there is one."""
-        reader = reading.ScoreReader(
-            replace(self.models, reference=None), ALONE, self.watch, self.settings.cache
-        )
-        texts = [one.context + some for one in self.found.strings for some in (one.string, *one.alternatives)]
+        alone, reference = replace(self.models, reference=None), self.models.reference
+        reader = reading.ScoreReader(alone, ALONE, self.watch, self.settings.cache)
+        texts = [one.context + some for one in self.found.strings for some in one.every]
         read = reader.read(texts, under=model, stage=stage)
         own, shape = read.totals, (len(self.found.strings), 1 + ALTERNATIVES)
         self._cut[model.name] = int(np.count_nonzero(read.cut.reshape(shape).any(axis=1)))
-        if self.models.reference is not None:
-            under = reader.read(texts, under=self.models.reference, stage="reading with the reference model")
-            own = own - under.totals
+        if reference is not None:
+            own = own - reader.read(texts, under=reference, stage="reading with the reference model").totals
         return tuple(own.reshape(shape))
 
     def planted(self) -> Sequence[str]:
@@ -751,10 +697,11 @@ class Canaries(ByLot):
         beside: dict[str, list[str]] = {}
         for one in self.found.strings:
             beside.setdefault(one.text, []).append(one.string)
-        return [
-            one.context.rpartition(_last(one.context, beside[one.text]))[2] + one.string
-            for one in self.found.strings
-        ]
+        made = []
+        for one in self.found.strings:
+            place, last = max((one.context.rfind(some), some) for some in beside[one.text])
+            made.append(one.context.rpartition(last if place >= 0 else "\0")[2] + one.string)
+        return made
 
     def checks(self, values: Rows) -> tuple[Check, ...]:
         both = (self.models.target, *self.models.placebos)
@@ -771,27 +718,27 @@ class Canaries(ByLot):
         return TestWording.of_kind("canaries.said", corpus=self.corpus.name, model=model, own=own)
 
     def shown(self, values: Rows) -> TestDetails:
-        strings, effects = self.found.strings, self.effects(values)
+        strings, cut = self.found.strings, self._cut.get(self.models.target.name, 0)
         names = [one.id for one in strings]
         columns = {
             "text": tuple(one.text for one in strings),
-            "format": tuple(one.kind for one in strings),
+            "format": tuple(one.form.kind for one in strings),
             "string": tuple(one.string for one in strings),
         }
-        cut, notes = self._cut.get(self.models.target.name, 0), self.found.notes
-        if cut:
-            notes += (
-                f"{cut:,} strings stand beyond what the model reads: let it read less before each. [--context]",
-            )
+        beyond = (
+            f"{cut:,} strings stand beyond what the model reads: let it read less before each. [--context]"
+        )
         return TestDetails(
             figures={
                 "strings": len(strings),
                 "alternatives a string": ALTERNATIVES,
-                "strings above the mean of their alternatives": int(np.count_nonzero(effects > 0)),
+                "strings above the mean of their alternatives": int(
+                    np.count_nonzero(self.effects(values) > 0)
+                ),
             },
             tables=(self.units_table("strings", names, values, **columns),),
             skipped=self.left_out(names, values),
-            notes=notes,
+            notes=(*self.found.notes, *((beyond,) if cut else ())),
             situation=Situation(documents=len(self.corpus), canaries=len(strings)),
         )
 
@@ -816,20 +763,13 @@ class CanariesInText(Canaries):
 
     def read(self, model: Backend, stage: str) -> Rows:
         """The share of a string's rest that the model writes, from its beginning, NaN without an answer."""
+        draws, cache = reading.draws_of(0), self.settings.cache
         with self.watch.passes(stage) as progress:
-            written = reading.continued(
-                model,
-                prompts_of(self.found),
-                reading.draws_of(0),
-                cache=self.settings.cache,
-                progress=progress,
-            )
-        self.told[id(model)] = [one[0].text for one in written]
+            written = reading.continued(model, self.found.prompts, draws, cache=cache, progress=progress)
+        self.told[id(model)] = answers = [one[0].text for one in written]
         return tuple(
-            np.array([went_on(answer, one.begun, some) for some in (one.string, *one.alternatives)])
-            if answer
-            else np.full(1 + len(one.alternatives), np.nan)
-            for one, answer in zip(self.found.strings, self.told[id(model)], strict=True)
+            np.array([went_on(answer, one.begun, some) if answer else np.nan for some in one.every])
+            for one, answer in zip(self.found.strings, answers, strict=True)
         )
 
     def checks(self, values: Rows) -> tuple[Check, ...]:
@@ -846,12 +786,9 @@ class CanariesInText(Canaries):
         return replace(said, compared=(said.compared[0], *own.pop("compared")), **own)
 
     def shown(self, values: Rows) -> TestDetails:
-        found = super().shown(values)
+        found, told = super().shown(values), tuple(self.told[id(self.models.target)])
         (table,) = found.tables
-        half = {
-            "begun": tuple(one.begun for one in self.found.strings),
-            "answer": tuple(self.told[id(self.models.target)]),
-        }
+        half = {"begun": tuple(one.begun for one in self.found.strings), "answer": told}
         whole = sum(bool(row[0] == 1) for row in values)
         prompt = getattr(self.models.target, "prompt", "{beginning}")
         return replace(
@@ -863,20 +800,10 @@ class CanariesInText(Canaries):
         )
 
 
-def prompts_of(found: _NaturalCanaries) -> list[str]:
-    """What is continued: what stands before each string, and its first half."""
-    return [one.context + one.begun for one in found.strings]
-
-
 def went_on(answer: str, begun: str, made: str) -> float:
     """The share of a string's rest that an answer begins with; it may say the first half again."""
     rest, said, head = plain(made[len(begun) :]), plain(answer).strip(" \n\"'`"), plain(begun)
     ways = [said, *([said.partition(head)[2]] if head and head in said else [])]
     pairs = (zip(way, rest, strict=False) for way in ways)
-    return max(sum(1 for _ in takewhile(lambda two: two[0] == two[1], some)) for some in pairs) / len(rest)
-
-
-def _last(context: str, strings: Sequence[str]) -> str:
-    """The string that stands last in a context; a character that stands nowhere for none."""
-    place, found = max((context.rfind(some), some) for some in strings)
-    return found if place >= 0 else "\0"
+    most = max(sum(1 for _ in itertools.takewhile(lambda two: two[0] == two[1], some)) for some in pairs)
+    return most / len(rest)

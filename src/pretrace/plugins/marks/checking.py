@@ -30,7 +30,7 @@ from pretrace.scoring.provenance import record_corpus, texts_hash
 from pretrace.settings import option, shared
 from pretrace.statistics.intervals import share_interval
 from pretrace.statistics.permutation import chance_of_hits
-from pretrace.types import Backend, Check, Corpus, Doubles, Estimate, Power, Situation, Table, Verdict
+from pretrace.types import Backend, Check, Corpus, Doubles, Estimate, Situation, Table, Verdict
 from pretrace.verdicts import frame
 from pretrace.verdicts.outcome import ENOUGH, ExcessOverSecondModel
 from pretrace.verdicts.planting import paired_power
@@ -98,14 +98,16 @@ def check_published(seal: Seal, published: Corpus) -> tuple[str, ...]:
         wrong["other"] = [name for name in changed if texts[name] in variants[name]]
     for kind, names in wrong.items():
         if names:
-            number, shown = len(names), listed(names)
-            raise TextsError(say(f"marks.published.refused.{kind}", number=number, names=shown))
+            said = {"number": len(names), "names": listed(names)}
+            raise TextsError(say(f"marks.published.refused.{kind}", **said))
+    numbers: dict[str, Any] = {"number": len(published)}
     if seal.parts:
-        return (say("marks.published.rows", number=len(published)),)
+        return (say("marks.published.rows", **numbers),)
     missing = sorted({one.id for one in seal.documents} - texts.keys())
-    kinds = ("texts", *(("missing",) if missing else ()))
-    numbers: dict[str, Any] = {"number": len(published), "missing": len(missing), "names": listed(missing)}
-    return tuple(say(f"marks.published.{kind}", **numbers) for kind in kinds)
+    numbers |= {"missing": len(missing), "names": listed(missing)}
+    return tuple(
+        say(f"marks.published.{kind}", **numbers) for kind in ("texts", "missing")[: 1 + bool(missing)]
+    )
 
 
 def model_day(name: str, stated: str = "") -> tuple[date, str] | None:
@@ -196,14 +198,8 @@ def check_marks(
     plan.check(models)
     (score,) = plan.scores
     kind = Orders if seal.parts else Marks
-    test = kind(
-        corpus=seal.corpus,
-        models=models,
-        settings=settings,
-        watch=frame.watched(watch),
-        score=score,
-        seal=seal,
-    )
+    own: dict[str, Any] = {"score": score, "seal": seal, "watch": frame.watched(watch)}
+    test = kind(corpus=seal.corpus, models=models, settings=settings, **own)
     return frame.verdict(test, statements=statements, notes=notes)
 
 
@@ -387,14 +383,10 @@ def hits_of(seal: Seal, answers: Corpus) -> TriggerHits:
     strange = [name for name in given if name not in {one.id for one, _ in found}]
     if strange:
         raise TextsError(say("marks.refused.strange_ids", name=answers.name, names=listed(strange)))
-    said = [
-        # some models repeat the prompt, whose names are words too
-        first_word(given.get(one.id, "").replace(trigger.prompt, " "), trigger.words)
-        for one, trigger in found
-    ]
     return TriggerHits(
         tuple(trigger.words[one.drawn] for one, trigger in found),
-        tuple(said),
+        # some models repeat the prompt, whose names are words too
+        tuple(first_word(given.get(one.id, "").replace(of.prompt, " "), of.words) for one, of in found),
         tuple(one.id in given for one, _ in found),
         np.array([1 / len(trigger.words) for _, trigger in found]),
     )
@@ -517,62 +509,40 @@ _FACTOR = 6.2
 """(z of 0.95 + z of 0.8) squared: a one-sided test at 5% with power 0.8 needs this over d² documents."""
 
 
-@dataclass(frozen=True, slots=True)
-class SampleSize:
-    """`d` is the mean of a text's difference after training over its spread; `documents` counts texts."""
-
-    d: float
-    documents: int
-    power: Power
-
-
-def sample_size(
-    seal: Seal,
-    models: Models,
-    settings: TestSettings,
-    *,
-    lot: marking.Lot = secrets.randbelow,
-    watch: Watch | None = None,
-) -> SampleSize:
-    """The sample size for a model like `models.target`, of which a copy reads half of the texts, in variants of a fresh
-    draw by `lot`: nothing of the sealed one gets into a model. ModelError without weights here, TextsError for too few
-    texts."""
-    anew = replace(seal, texts=tuple(replace(one, drawn=lot(len(one.variants))) for one in seal.documents))
+def say_sample_size(
+    seal: Seal, target: Backend | None, settings: TestSettings, watch: Watch | None = None
+) -> tuple[str, ...]:
+    """How many texts the test needs, a sentence each, for a model like the `target`, of which a copy reads half of the
+    texts, in variants of a fresh draw: nothing of the sealed one gets into a model. ModelError without weights here,
+    TextsError for too few texts. Without a target nothing was measured."""
+    formula = say("sample_size.formula", factor=_FACTOR)
+    if target is None:
+        return formula, say("sample_size.unmeasured")
+    anew = [replace(one, drawn=secrets.randbelow(len(one.variants))) for one in seal.documents]
     test = Marks(
-        corpus=anew.corpus,
-        models=models,
+        corpus=replace(seal, texts=tuple(anew)).corpus,
+        models=Models(target),
         settings=shared(CheckSettings, settings),
         watch=frame.watched(watch),
         score=seal.score,
-        seal=anew,
+        seal=replace(seal, texts=tuple(anew)),
     )
-    before = test.effects(test.read(models.target, "reading with the model"))
+    before = test.effects(test.read(target, "reading with the model"))
     shift = test.planted_shift(test.planted(), before, test.effects)
     power = paired_power(before, shift, settings)
     after = before[list(shift.units)] + shift.moved
     spread = float(np.std(after[np.isfinite(after)], ddof=1))
+    # the mean of a text's difference after training over its spread
     d = power.effect.value / spread if spread > 0 else 0.0
-    return SampleSize(d, int(np.isfinite(before).sum()), power)
-
-
-def say_sample_size(found: SampleSize | None, level: float) -> tuple[str, ...]:
-    """What to tell the one who marks, a sentence each; `found` is None where nothing was measured."""
-    formula = say("sample_size.formula", factor=_FACTOR)
-    if found is None:
-        return formula, say("sample_size.unmeasured")
-    power = found.power
-    needed = (
-        f"{power.needed:,} texts are needed" if power.needed is not None else "no number of texts would do"
-    )
+    needed = "no number of texts would do" if power.needed is None else f"{power.needed:,} texts are needed"
     numbers = {
         "times": times(power.epochs),
-        "d": found.d,
-        "level": level,
+        "d": d,
+        "level": settings.level,
         "needed": needed,
-        "formula": f" ({math.ceil(_FACTOR / found.d**2):,} by the formula)" if found.d > 0 else "",
-        "documents": found.documents,
+        "formula": f" ({math.ceil(_FACTOR / d**2):,} by the formula)" if d > 0 else "",
+        "documents": int(np.isfinite(before).sum()),
         "chance": power.probability,
         "enough": say(f"sample_size.{'enough' if power.probability.value >= ENOUGH else 'few'}"),
     }
-    said = (say(f"sample_size.{one}", **numbers) for one in ("found", "power", "favourable"))
-    return formula, *said
+    return formula, *(say(f"sample_size.{one}", **numbers) for one in ("found", "power", "favourable"))

@@ -18,12 +18,11 @@ from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source, further_columns
 from pretrace.errors import ExpressionError, ModelError, TextsError
 from pretrace.plugins.marks import checking, marking
-from pretrace.plugins.marks.canaries import CanarySettings, check_canaries, natural_canaries, prompts_of
+from pretrace.plugins.marks.canaries import CanarySettings, check_canaries, natural_canaries
 from pretrace.results.atomic import check_writable
 from pretrace.results.output_checks import NEW
 from pretrace.results.verdicts import VERDICTS
 from pretrace.results.wording import say
-from pretrace.scoring.plan import Models
 from pretrace.scoring.settings import Target
 from pretrace.settings import MODEL, RUN, Option, like, option, shared
 from pretrace.types import Backend, Corpus
@@ -80,11 +79,8 @@ def mark(
     if model is not None:
         check_plantable(model)  # ModelError where no copy of it can be trained, for the sample size
     seal = marking.mark(corpus, candidates or _made(corpus, settings, outputs, model), settings)
-    size = None
-    if model is not None:
-        training = replace(planting, cache=settings.cache)
-        size = checking.sample_size(seal, Models(model), training, watch=Stages())
-    advice = checking.say_sample_size(size, planting.level)
+    training = replace(planting, cache=settings.cache)
+    advice = checking.say_sample_size(seal, model, training, Stages())
     seal = replace(seal, about={**seal.about, "advice": list(advice)})
     further = further_columns(source.texts, columns, corpus)
     commitment = marking.publish(seal, outputs.out, outputs.sealed, further)
@@ -143,11 +139,10 @@ def _marked(seal: marking.Seal, advice: tuple[str, ...], commitment: str, output
             console.print(PlainText(f"- {line}"))
         lines(*rest)(console)
 
-    names = ("id", "text", "reason", "group")
     own = {
         "marked": len(seal.documents),
         "not_marked": [
-            dict(zip(names, (one.id, one.published, one.reason, one.group), strict=True))
+            {"id": one.id, "text": one.published, "reason": one.reason, "group": one.group}
             for one in seal.unmarked
         ],
         "notes": notes,
@@ -274,7 +269,7 @@ def canaries(
     check_writable(beside.out, VERDICTS.of("canaries"))
     corpus = source.open()
     found = natural_canaries(corpus, settings, text=asked.text)
-    models = opened_for_access(target, beside, asked, settings, prompts_of(found), draws_of(0))
+    models = opened_for_access(target, beside, asked, settings, found.prompts, draws_of(0))
     told, watch = beside.statements, Stages()
     verdict = check_canaries(
         corpus, models, settings, canaries=found, text=asked.text, statements=told, watch=watch

@@ -18,7 +18,7 @@ import re
 import secrets
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from difflib import SequenceMatcher
@@ -105,7 +105,7 @@ def canaries(corpus: Corpus, choices: int, lot: Callable[[int], int]) -> Variant
     for text in corpus.texts:
         name = next(names)
         free = [word for word in WORDS if word not in name.split("-")]
-        words = tuple(_drawn(free, choices, lot))
+        words = _drawn(free, choices, lot)
         prompt = SENTENCES[lot(len(SENTENCES))].format(name)
         gap = "\n\n" if "\n" in text.text.strip() else " "
         variants[text.id] = tuple(f"{text.text.rstrip()}{gap}{prompt} {word}." for word in words)
@@ -120,16 +120,15 @@ def _names(number: int, lot: Callable[[int], int]) -> Iterator[str]:
         raise TextsError(f"--canary names {len(WORDS) ** 3 // 4:,} texts at most: mark in several runs.")
     seen: set[str] = set()
     while len(seen) < number:
-        name = "-".join(_drawn(list(WORDS), size, lot))
+        name = "-".join(_drawn(WORDS, size, lot))
         if name not in seen:
             seen.add(name)
             yield name
 
 
-def _drawn(words: list[str], number: int, lot: Callable[[int], int]) -> Iterator[str]:
+def _drawn(words: Sequence[str], number: int, lot: Callable[[int], int]) -> tuple[str, ...]:
     left = list(words)
-    for _ in itertools.repeat(None, number):
-        yield left.pop(lot(len(left)))
+    return tuple(left.pop(lot(len(left))) for _ in range(number))
 
 
 # Variants that a model makes: paraphrases, or other choices of small words. What is not alike enough is dropped.
@@ -177,53 +176,51 @@ def small_choices(text: str, proposed: str) -> str:
     return "".join(made)
 
 
-def from_words(
-    corpus: Corpus, proposer: Proposer, *, number: int, share: float, seed: int, original: bool = True
+def model_candidates(
+    corpus: Corpus,
+    settings: MarkSettings,
+    *,
+    rewriter: Instructed | None = None,
+    proposer: Proposer | None = None,
 ) -> VariantCandidates:
-    """Up to `number` variants of each text with some other words, and the `original` as variant 0."""
-    texts = [text.text for text in corpus.texts]
-    made = proposer.propose(texts, number=SPARE * number, share=share, seed=seed)
-    proposed = [[small_choices(text, one) for one in some] for text, some in zip(texts, made, strict=True)]
-    about = {"proposer": dict(proposer.facts), "share": share, "seed": seed}
-    fits = partial(alike, length=LENGTH_OF_WORDS, levels=LEVELS)
-    return _kept(corpus, proposed, number, fits, about, original)
-
-
-def from_rewriter(
-    corpus: Corpus, rewriter: Instructed, *, number: int, seed: int, original: bool = True
-) -> VariantCandidates:
-    """The same for paraphrases by a model that follows instructions."""
-    texts = [text.text for text in corpus.texts]
-    asked = [f"{INSTRUCTION}{text}" for text in texts]
-    tokens = max(64, max(map(len, texts)) // 2)
-    rounds = [
-        rewriter.answers(asked, tokens=tokens, sampling=Sampling(), seed=seed + place)
-        for place in range(number + 1 if number == 1 else SPARE * number // 2)
-    ]
-    proposed = [[some[i].text for some in rounds if some[i].ended] for i in range(len(texts))]
-    about = {"rewriter": dict(rewriter.facts), "instruction": INSTRUCTION, "seed": seed}
-    return _kept(corpus, proposed, number, partial(alike, length=LENGTH_OF_REWRITING), about, original)
-
-
-def _kept(
-    corpus: Corpus, proposed: Sequence[Sequence[str]], number: int, fits: Callable[[str, str], bool],
-    about: Mapping[str, object], original: bool,
-) -> VariantCandidates:  # fmt: skip
+    """The variants that a model makes: a rewriter's paraphrases, or the words of a proposer. Up to `settings.variants`
+    of each text, and the text as variant 0 where `settings.original` is."""
+    checked_texts(corpus)
+    texts, number, seed = [text.text for text in corpus.texts], settings.variants, settings.seed
+    about: dict[str, object]
+    if rewriter is not None:
+        asked = [f"{INSTRUCTION}{text}" for text in texts]
+        tokens = max(64, max(map(len, texts)) // 2)
+        rounds = [
+            rewriter.answers(asked, tokens=tokens, sampling=Sampling(), seed=seed + place)
+            for place in range(number + 1 if number == 1 else SPARE * number // 2)
+        ]
+        proposed = [[some[i].text for some in rounds if some[i].ended] for i in range(len(texts))]
+        about = {"rewriter": dict(rewriter.facts), "instruction": INSTRUCTION, "seed": seed}
+        fits = partial(alike, length=LENGTH_OF_REWRITING)
+    elif proposer is not None:
+        made = proposer.propose(texts, number=SPARE * number, share=settings.share, seed=seed)
+        proposed = [
+            [small_choices(text, one) for one in some] for text, some in zip(texts, made, strict=True)
+        ]
+        about = {"proposer": dict(proposer.facts), "share": settings.share, "seed": seed}
+        fits = partial(alike, length=LENGTH_OF_WORDS, levels=LEVELS)
+    else:
+        raise ModelError("variants are made by a rewriter or by a proposer of words: give one.")
     variants, reasons, dropped = {}, {}, 0
     for text, some in zip(corpus.texts, proposed, strict=True):
-        kept = {collapsed(text.text): text.text}
-        for one in some:
-            if collapsed(one) and fits(text.text, one):
-                kept.setdefault(collapsed(one), one)
-            else:
-                dropped += 1
-        found = tuple(kept.values())[not original : number + 1]
+        good = [one for one in some if collapsed(one) and fits(text.text, one)]
+        dropped += len(some) - len(good)
+        kept: dict[str, str] = {}
+        for one in (text.text, *good):
+            kept.setdefault(collapsed(one), one)
+        found = tuple(kept.values())[not settings.original : number + 1]
         if len(found) > 1:
             variants[text.id] = found
         else:
             reasons[text.id] = say(f"marks.reasons.{'few' if len(kept) > 1 else 'none'}")
     notes = (say("marks.dropped", dropped=dropped, asked=sum(map(len, proposed))),)
-    about = about if original else {**about, "original": False}
+    about |= {} if settings.original else {"original": False}
     return VariantCandidates(variants, reasons, notes=notes, about=about)
 
 
@@ -442,9 +439,9 @@ def mark_order(
         for text in corpus.texts
     }
     documents: list[MarkedText] = []
-    published: list[str] = []
+    published = [text.id for text in corpus.texts]
 
-    def draw(name: str, parts: Sequence[str], written: Callable[[Sequence[int]], str]) -> tuple[int, ...]:
+    def draw(name: str, parts: Sequence[str], written: Callable[[Sequence[str]], str]) -> tuple[int, ...]:
         """Draw an order of parts that change places, and keep the different texts of all that could be drawn."""
         number, most = len(parts), OPTION_ORDERS if settings.options else ROW_ORDERS
         orders = (
@@ -452,7 +449,8 @@ def mark_order(
             if math.factorial(number) <= OPTION_ORDERS
             else [tuple(rng.permutation(number).tolist()) for _ in range(most)]
         )
-        found = {collapsed(text): (text, order) for order in orders if (text := written(order))}
+        made = ((written([parts[i] for i in order]), order) for order in orders)
+        found = {collapsed(text): (text, order) for text, order in made if text}
         texts, kept = zip(*found.values(), strict=True)
         chosen = int(rng.integers(len(kept)))
         if len(texts) > 1:
@@ -460,15 +458,27 @@ def mark_order(
         return tuple(kept[chosen])
 
     if settings.options:
-        published = [text.id for text in corpus.texts]
-        for name, (parts, write) in _items(corpus, settings, further).items():
-            rows[name] |= write(draw(name, parts, partial(_lettered, str(rows[name]["text"]).strip(), parts)))
+        items = _items(corpus, settings, further)
+        places, first = _answers(items, further, settings.answer) if settings.answer else ({}, 0)
+        for name, options in items.items():
+            if not 2 <= len(options) <= LETTERS or _refer_to_others(options):
+                continue
+            head, own = str(rows[name]["text"]).strip(), further[name]
+            order = draw(name, options, partial(_lettered, head))
+            moved = [options[i] for i in order]
+            rows[name][settings.options] = (
+                json.dumps(moved) if isinstance(own[settings.options], str) else moved
+            )
+            if name in places:
+                place, told = order.index(places[name]), own[settings.answer]
+                letter = chr(ord("A" if str(told).isupper() else "a") + place)
+                kind: Any = type(told)
+                rows[name][settings.answer] = letter if str(told).isalpha() else kind(place + first)
     else:
-        shuffled = [corpus.texts[i] for i in rng.permutation(len(corpus.texts)).tolist()]
-        for shard in _shards([(text.id, text.text) for text in shuffled]):
-            names, texts = zip(*shard, strict=True)
-            joined = partial(_joined, texts)
-            published += [names[i] for i in draw(f"{names[0]} to {names[-1]}", texts, joined)]
+        published = []
+        for shard in _shards([corpus.texts[i] for i in rng.permutation(len(corpus.texts)).tolist()]):
+            order = draw(f"{shard[0].id} to {shard[-1].id}", [row.text for row in shard], JOINT.join)
+            published += [shard[i].id for i in order]
     results = math.prod(min(len(one.variants), RESULTS) for one in documents[:10])
     kind, unit, more = ("options", "items", "items") if settings.options else ("rows", "shards", "rows")
     if results < RESULTS:
@@ -487,13 +497,9 @@ def mark_order(
     return seal, json_lines(rows[name] for name in published)
 
 
-def _joined(parts: Sequence[str], order: Sequence[int]) -> str:
-    return JOINT.join(parts[i] for i in order)
-
-
-def _lettered(head: str, parts: Sequence[str], order: Sequence[int]) -> str:
+def _lettered(head: str, options: Sequence[str]) -> str:
     """An item with its answer options, lettered."""
-    return "\n".join([head, *(f"{chr(ord('A') + place)}. {parts[i]}" for place, i in enumerate(order))])
+    return "\n".join([head, *(f"{chr(ord('A') + place)}. {one}" for place, one in enumerate(options))])
 
 
 def json_lines(rows: Iterable[Mapping[str, object]]) -> bytes:
@@ -502,65 +508,44 @@ def json_lines(rows: Iterable[Mapping[str, object]]) -> bytes:
     return lines.encode("utf-8", "backslashreplace")
 
 
-def _shards(rows: Sequence[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
-    """Runs of rows, each as an id and a text, that are no longer than a shard may be."""
-    shard: list[tuple[str, str]] = []
-    size = 0
-    for name, text in rows:
-        own = len(text.encode("utf-8", "replace")) + len(JOINT)
-        if shard and (len(shard) == MOST_ROWS or size + own > SHARD_BYTES):
-            yield shard
-            shard, size = [], 0
-        shard.append((name, text))
+def _shards(rows: Sequence[Text]) -> list[list[Text]]:
+    """Runs of rows that are no longer than a shard may be."""
+    shards, size = list[list[Text]](), 0
+    for row in rows:
+        own = len(row.text.encode("utf-8", "replace")) + len(JOINT)
+        if not shards or len(shards[-1]) == MOST_ROWS or size + own > SHARD_BYTES:
+            shards.append([])
+            size = 0
+        shards[-1].append(row)
         size += own
-    if shard:
-        yield shard
+    return shards
 
 
-def _items(
-    corpus: Corpus, settings: OrderSettings, further: Further
-) -> dict[str, tuple[tuple[str, ...], Any]]:
-    found = {text.id: _list(further.get(text.id, {}).get(settings.options)) for text in corpus.texts}
-    bare = [name for name, options in found.items() if not options]
-    if bare:
+def _items(corpus: Corpus, settings: OrderSettings, further: Further) -> dict[str, tuple[str, ...]]:
+    """The options of each item: a list of strings in its cell, or one written as JSON. TextsError for items without."""
+    found: dict[str, tuple[str, ...]] = {}
+    for text in corpus.texts:
+        value = further.get(text.id, {}).get(settings.options)
+        with suppress(ValueError):
+            value = json.loads(value) if isinstance(value, str) else value
+        options = value if isinstance(value, list) else []
+        found[text.id] = tuple(options) if all(isinstance(one, str) for one in options) else ()
+    if bare := [name for name, options in found.items() if not options]:
         numbers = {"few": len(bare), "total": len(found), "column": settings.options}
         raise TextsError(say("marks.refused.no_options", names=listed(bare), **numbers))
-    places, first = _answers(found, further, settings.answer) if settings.answer else ({}, 0)
-
-    def write(name: str, order: tuple[int, ...]) -> dict[str, object]:
-        own, moved = further[name], [found[name][i] for i in order]
-        made: dict[str, object] = {settings.options: moved}
-        if isinstance(own[settings.options], str):
-            made = {settings.options: json.dumps(moved)}
-        if name in places:
-            place, told = order.index(places[name]), own[settings.answer]
-            letter = chr(ord("A" if str(told).isupper() else "a") + place)
-            number: Any = type(told)
-            made[settings.answer] = letter if str(told).isalpha() else number(place + first)
-        return made
-
-    kept = (name for name, options in found.items() if 2 <= len(options) <= LETTERS and not _refers(options))
-    return {name: (found[name], partial(write, name)) for name in kept}
+    return found
 
 
-def _refers(options: Sequence[str]) -> bool:
+def _refer_to_others(options: Sequence[str]) -> bool:
     if len({option.casefold().strip() for option in options}) < len(options):
         return True
     return any(pattern.search(option) for pattern in _REFERS for option in options)
 
 
-def _list(value: object) -> tuple[str, ...]:
-    """The options in a cell: a list of strings, or one written as JSON; none otherwise."""
-    try:
-        found = json.loads(value) if isinstance(value, str) else value
-    except ValueError:
-        return ()
-    return tuple(found) if isinstance(found, list) and all(isinstance(one, str) for one in found) else ()
-
-
 def _answers(
     options: Mapping[str, Sequence[str]], further: Further, column: str
 ) -> tuple[dict[str, int], int]:
+    """The place of the right option of each item whose answer is a number or a letter, and the number of the first."""
     cells = {name: str(further[name].get(column, "")).strip() for name in options}
     named = {name: cell for name, cell in cells.items() if cell not in options[name]}
     numbers = {name: int(cell) for name, cell in named.items() if cell.isascii() and cell.isdigit()}
@@ -686,23 +671,6 @@ def own_candidates(
     made = {text.id: (text.text, *(other[text.id] for other in others)) for text in corpus.texts}
     about = {"columns" if settings.variant_column else "files": list(named)}
     return VariantCandidates({name: checked_variants(name, some) for name, some in made.items()}, about=about)
-
-
-def model_candidates(
-    corpus: Corpus,
-    settings: MarkSettings,
-    *,
-    rewriter: Instructed | None = None,
-    proposer: Proposer | None = None,
-) -> VariantCandidates:
-    """The variants that a model makes: a rewriter's paraphrases, or the words of a proposer."""
-    checked_texts(corpus)
-    how: dict[str, Any] = {"number": settings.variants, "seed": settings.seed, "original": settings.original}
-    if rewriter is not None:
-        return from_rewriter(corpus, rewriter, **how)
-    if proposer is not None:
-        return from_words(corpus, proposer, share=settings.share, **how)
-    raise ModelError("variants are made by a rewriter or by a proposer of words: give one.")
 
 
 def mark(
