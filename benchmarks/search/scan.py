@@ -118,9 +118,9 @@ def corpus(data: Path, work: Path, kind: str, megabytes: int) -> Path:
 
 def asked(wanted: list[Text], *sources: Path, workers: int = 1) -> room.Searching:
     """A scan of these files for these texts."""
-    made = room.Texts.of(Corpus("texts", tuple(wanted)), None, exact=False)
+    made = Corpus("texts", tuple(wanted))
     names = tuple(map(str, sources))
-    return room.Searching(made, files_of(names), room.ScanSettings(workers=workers), names)
+    return room.Searching(made, None, files_of(names), room.ScanSettings(workers=workers), names)
 
 
 def speed(data: Path, work: Path, *, kind: str, number: int, **_: Any) -> dict[str, Any]:
@@ -141,7 +141,7 @@ def speed(data: Path, work: Path, *, kind: str, number: int, **_: Any) -> dict[s
         shutil.rmtree(work / "speed.parts", ignore_errors=True)
         search = asked(wanted, *names)
         began, before = time.perf_counter(), time.process_time()
-        table = BlockTable.of(search.texts.contents)
+        table = BlockTable.of(search.contents)
         made, made_in = time.perf_counter() - began, time.process_time() - before
         began, before = time.perf_counter(), time.process_time()
         found = room.scan(search, work / "speed.parts")
@@ -153,7 +153,7 @@ def speed(data: Path, work: Path, *, kind: str, number: int, **_: Any) -> dict[s
     assert found is not None
     return {
         "texts": number,
-        "text MB": round(sum(map(len, search.texts.contents)) / 1e6, 2),
+        "text MB": round(sum(map(len, search.contents)) / 1e6, 2),
         "blocks": len(table.keys),
         "MB": round(read / 1e6, 1),
         "seconds": [round(one, 3) for one in taken],

@@ -184,8 +184,7 @@ def by_audit(path, tmp):
 def by_scan(path, tmp):
     """The texts that a scan finds whole, once each."""
     asked = Corpus("mine", tuple(Text(row["id"], row["text"]) for row in ROWS))
-    texts = room.Texts.of(asked, None, exact=False)
-    searching = room.Searching(texts, files_of([str(path)]), room.ScanSettings(workers=1))
+    searching = room.Searching(asked, None, files_of([str(path)]), room.ScanSettings(workers=1))
     found = room.scan(searching, tmp / "parts")
     if found.settings["searched"]["not read"]:
         raise PretraceError(str(found.reasons))

@@ -49,9 +49,9 @@ def place(tmp_path):
 
 def asked(place, **settings):
     """What a scan of that corpus is asked for."""
-    texts = room.Texts.of(open_corpus(place / "texts.jsonl"), open_corpus(place / "held.jsonl"), exact=False)
+    texts, held = (open_corpus(place / name) for name in ("texts.jsonl", "held.jsonl"))
     sources = (str(place / "corpus"),)
-    return room.Searching(texts, files_of(sources), room.ScanSettings(**settings), sources)
+    return room.Searching(texts, held, files_of(sources), room.ScanSettings(**settings), sources)
 
 
 def test_the_command_finds_what_is_there_and_nothing_else(place, call):
@@ -298,7 +298,7 @@ def test_passages_add_up_over_parts(place):
     parts = [room._part(place / "x.parts", file) for file in found.files]
     there = [one for one in parts if one is not None]
     assert merge_parts(there).changes.tolist() == merge_parts(there[::-1]).changes.tolist()
-    text = summarise_texts(merge_parts(there), found.texts.contents, found.texts.starts)[1]
+    text = summarise_texts(merge_parts(there), found.contents, found.starts)[1]
     assert text.passages == (FoundPassage(0, len(prose(1).replace(" ", "")), 2),)
 
 

@@ -75,15 +75,15 @@ def clean(asked: Searching, whole: ScanPart, folder: Path) -> str:
     check_clean(asked, folder)
     under_way = parts_of(folder)
     told = under_way / ".lists"
-    named = f"{asked.texts.digest} {[one.address for one in asked.files]}"
+    named = f"{asked.texts_digest} {[one.address for one in asked.files]}"
     wanted = hashlib.sha256(named.encode()).hexdigest()
     mark = told / "scan.txt"
     if under_way.exists() and (not mark.exists() or mark.read_text(encoding="utf-8") != wanted):
         raise OutputError(say("scan.refused.other_clean", under_way=under_way))
     told.mkdir(parents=True, exist_ok=True)
     atomic_text(mark, wanted)
-    table = searching.BlockTable.of(asked.texts.contents)
-    common = common_bytes(whole, asked.texts.contents, asked.texts.starts)
+    table = searching.BlockTable.of(asked.contents)
+    common = common_bytes(whole, asked.contents, asked.starts)
     rows: list[list[Any]] = []
     documents = 0
     for file, name in zip(asked.files, _names(asked.files), strict=True):
@@ -120,8 +120,8 @@ def _found(
 ) -> tuple[list[tuple[int, str, float]], int]:
     """The documents of a file to be taken out, each with a text and its share; and how many documents the file has."""
     search, rows, documents = searching.Search(table), [], 0
-    suspects, starts = asked.texts.corpus.texts, asked.texts.starts
-    sizes = np.array(asked.texts.sizes, dtype=np.int64)
+    suspects, starts = asked.corpus.texts, asked.starts
+    sizes = np.array(asked.sizes, dtype=np.int64)
     for found in asked.reader().documents(file):
         runs, _ = select_runs(search.runs(found.stream), found.stream, sizes)
         documents = found.number

@@ -97,8 +97,7 @@ def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Raw
     columns = replace(with_text_column(source).columns, label=source.columns.label or "")
     corpus = replace(source, columns=columns).open()
     heldout = open_corpus(searched.controls, columns.of_another) if searched.controls else None
-    texts = room.Texts.of(corpus, heldout, exact=settings.match == "exact")
-    asked = room.Searching(texts, files_of(searched.corpus), settings, searched.corpus)
+    asked = room.Searching(corpus, heldout, files_of(searched.corpus), settings, searched.corpus)
     if searched.plan or searched.out is None:
         plan = room.plan_scan(asked)
         return Reply(say=lines(plan.words), outcome="plan", statement=plan.words, own={"plan": plan})
@@ -153,6 +152,5 @@ def _shown() -> Iterator[Callable[[int, int, int, int], None]]:
 
 def foresee(corpus: Corpus, searched: tuple[str, ...]) -> tuple[str, str]:
     """What a search of these texts would find, and what it costs, in words."""
-    texts = room.Texts.of(corpus, None, exact=False)
-    plan = room.plan_scan(room.Searching(texts, files_of(searched), ScanSettings(), searched))
+    plan = room.plan_scan(room.Searching(corpus, None, files_of(searched), ScanSettings(), searched))
     return f"certain for every passage of {RUN} characters or more.", plan.words

@@ -233,10 +233,8 @@ def _warc_record(stream: IO[bytes]) -> tuple[dict[str, str], bytes]:
     length = head.get("content-length", "")
     if not line or not length.isdecimal():
         raise EOFError("the head of a record has no end or no length, so it was cut off")
-    size = int(length)
-    raw = stream.read(size)
-    if len(raw) < size:
-        raise EOFError(f"a record of {size:,} bytes has {len(raw):,}, so it was cut off")
+    if len(raw := stream.read(int(length))) < int(length):
+        raise EOFError(f"a record of {int(length):,} bytes has {len(raw):,}, so it was cut off")
     return head, raw
 
 
@@ -262,6 +260,23 @@ class DocumentFacts(NamedTuple):
     id: str = ""
     url: str = ""
     date: str = ""
+
+
+class Sighting(NamedTuple):
+    """A document that holds part of a text, or is nearly one: `amount` is the bytes of the text in one place, or the
+    Jaccard index. `around` is what is written before, within and behind the longest passage, of the document that holds
+    most in its file."""
+
+    amount: float
+    file: str
+    document: int
+    facts: DocumentFacts
+    around: tuple[str, str, str] = ("", "", "")
+
+    @property
+    def order(self) -> tuple[float, str, int]:
+        """What comes first is shown first."""
+        return -self.amount, self.file, self.document
 
 
 _About = DocumentFacts | Mapping[str, Any] | bytes

@@ -278,11 +278,6 @@ def unescape(written: bytes) -> bytes:
     return _ESCAPE.sub(one, written)
 
 
-def fold_all(texts: Sequence[str], *, exact: bool) -> tuple[bytes, ...]:
-    """Texts as they are compared."""
-    return fold_pieces([text.encode("utf-8", "surrogatepass") for text in texts], exact=exact)
-
-
 def fold_pieces(raw: Sequence[bytes], *, exact: bool = False) -> tuple[bytes, ...]:
     """Strings of bytes as they are compared."""
     buffer, spans = fold_strings(Strings.of(raw), exact=exact)
@@ -292,7 +287,7 @@ def fold_pieces(raw: Sequence[bytes], *, exact: bool = False) -> tuple[bytes, ..
 
 def folded(text: str, *, exact: bool = False) -> bytes:
     """One text as it is compared."""
-    return fold_all([text], exact=exact)[0]
+    return fold_pieces([text.encode("utf-8", "surrogatepass")], exact=exact)[0]
 
 
 def strings_of_lines(raw: bytes | memoryview, first: int) -> tuple[Strings, Spans, Numbers]:

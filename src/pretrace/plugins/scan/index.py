@@ -28,9 +28,9 @@ from pretrace.backends.loading import open_tokenizer
 from pretrace.backends.serving.address import holds_secret, split_url
 from pretrace.backends.serving.client import Client, Cures
 from pretrace.errors import MissingPackageError, ModelError, TextsError
-from pretrace.plugins.scan.corpus import INDEX, CorpusFile, DocumentFacts, Unread, facts_of
+from pretrace.plugins.scan.corpus import INDEX, CorpusFile, DocumentFacts, Sighting, Unread, facts_of
 from pretrace.plugins.scan.searching import RUN
-from pretrace.plugins.scan.sightings import FileFacts, ScanPart, Sighting, add_changes
+from pretrace.plugins.scan.sightings import FileFacts, ScanPart, add_changes
 from pretrace.results.wording import say
 
 if TYPE_CHECKING:
@@ -420,7 +420,8 @@ def seconds_for(file: CorpusFile, texts: Sequence[str]) -> tuple[int, float]:
 
 
 def _part(facts: FileFacts, texts: Sequence[str], starts: Sequence[int], had: KeptAnswers) -> ScanPart:
-    part, changes = ScanPart((facts,)), list[tuple[int, int]]()
+    counts, longest = np.zeros((len(texts), 3), np.int64), np.zeros(len(texts), np.int64)
+    part, changes = ScanPart((facts,), counts=counts, longest=longest), list[tuple[int, int]]()
     for i, text in enumerate(texts):
         found = had.found.get(i)
         if found is None or not found.runs:
@@ -432,14 +433,12 @@ def _part(facts: FileFacts, texts: Sequence[str], starts: Sequence[int], had: Ke
             at[place], before = byte, place
         changes += [(starts[i] + at[one.start], one.places) for one in found.pieces]
         changes += [(starts[i] + at[one.end], -one.places) for one in found.pieces]
-        part.documents[i] = max(one.places for one in found.pieces)
         run = max(found.runs, key=lambda one: one.end - one.start)
-        part.longest[i] = run.end - run.start
-        if found.copies:
-            part.wholes[i] = found.copies
-        start, end = at[run.start], at[run.end]
-        part.best[i] = [
-            Sighting(end - start, facts.file, number, start, end, known) for number, known in found.named
-        ]
+        counts[i, :2], longest[i] = (
+            (max(one.places for one in found.pieces), found.copies),
+            run.end - run.start,
+        )
+        size = at[run.end] - at[run.start]
+        part.best[i] = [Sighting(size, facts.file, number, known) for number, known in found.named]
     part.changes = add_changes([np.array(changes, dtype=np.int64)])
     return part

@@ -12,7 +12,7 @@ from numba.extending import intrinsic as untyped_intrinsic
 from numba.np.arrayobj import make_array as untyped_make_array
 
 from pretrace.plugins.scan.folding import BLOCK, GAP, MARKS, TAG
-from pretrace.plugins.scan.searching import COMMON, NEAR, SHORT
+from pretrace.plugins.scan.searching import COMMON, FACTORS, NEAR, SHORT
 
 _intrinsic: Any = untyped_intrinsic
 _make_array: Any = untyped_make_array
@@ -63,8 +63,12 @@ def prefetch(_typing: Any, array: Any, place: Any) -> Any:
 _TOPS = np.uint64(0x8080808080808080)
 _SEVEN = np.uint64(0x7F7F7F7F7F7F7F7F)
 _PAIR = np.uint64(0xFFFF)
+_BY, _AGAIN = FACTORS
 _QUOTES, _BACKSLASHES = (np.uint64(0x0101010101010101 * ord(sign)) for sign in '"\\')
 BASIS, PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
+_MEANT = np.arange(256, dtype=np.uint8)
+"""What a byte behind a backslash stands for in JSON."""
+_MEANT[list(b"bfnrt")] = list(b"\b\f\n\r\t")
 DEEP, ODD = 64, 2
 """Objects and lists in each other that are read; lines with more are left to Python, as are other odd ones."""
 
@@ -75,43 +79,32 @@ def encoded(out: Any, n: int, code: int) -> int:
     if code < 0x80:
         out[n] = code
         return n + 1
-    if code < 0x800:
-        out[n] = 0xC0 | code >> 6
-        out[n + 1] = 0x80 | code & 63
-        return n + 2
-    if code < 0x10000:
-        out[n] = 0xE0 | code >> 12
-        out[n + 1] = 0x80 | code >> 6 & 63
-        out[n + 2] = 0x80 | code & 63
-        return n + 3
-    out[n] = 0xF0 | code >> 18
-    out[n + 1] = 0x80 | code >> 12 & 63
-    out[n + 2] = 0x80 | code >> 6 & 63
-    out[n + 3] = 0x80 | code & 63
-    return n + 4
+    more = 1 + (code >= 0x800) + (code >= 0x10000)  # bytes behind the first
+    out[n] = 0xFF00 >> more + 1 & 0xFF | code >> 6 * more
+    for k in range(1, more + 1):
+        out[n + k] = 0x80 | code >> 6 * (more - k) & 63
+    return n + more + 1
 
 
 @compiled
 def decoded(raw: Any, i: int, end: int) -> tuple[int, int]:
     """The character of UTF-8 that begins at byte `i`, and the byte behind it; -1 and the next byte where none does."""
-    byte, size = np.int64(raw[i]), end - i
+    byte = np.int64(raw[i])
     if byte < 0x80:
         return byte, i + 1
-    if 0xC2 <= byte <= 0xDF and size > 1 and raw[i + 1] & 0xC0 == 0x80:
-        return (byte & 31) << 6 | np.int64(raw[i + 1]) & 63, i + 2
-    if 0xE0 <= byte <= 0xEF and size > 2 and raw[i + 1] & 0xC0 == 0x80 and raw[i + 2] & 0xC0 == 0x80:
-        code = (byte & 15) << 12 | (np.int64(raw[i + 1]) & 63) << 6 | np.int64(raw[i + 2]) & 63
-        if code >= 0x800 and not 0xD800 <= code < 0xE000:
-            return code, i + 3
+    more = (byte >= 0xC2) + (byte >= 0xE0) + (byte >= 0xF0)  # bytes behind the first
+    if more == 0 or byte > 0xF4 or i + more >= end:
+        return -1, i + 1
+    code = byte & 0x3F >> more
+    for k in range(i + 1, i + more + 1):
+        if raw[k] & 0xC0 != 0x80:
+            return -1, i + 1
+        code = code << 6 | np.int64(raw[k]) & 63
     if (
-        0xF0 <= byte <= 0xF4 and size > 3
-        and raw[i + 1] & 0xC0 == 0x80 and raw[i + 2] & 0xC0 == 0x80 and raw[i + 3] & 0xC0 == 0x80
-    ):  # fmt: skip
-        code = (byte & 7) << 18 | (np.int64(raw[i + 1]) & 63) << 12
-        code |= (np.int64(raw[i + 2]) & 63) << 6 | np.int64(raw[i + 3]) & 63
-        if 0x10000 <= code < 0x110000:
-            return code, i + 4
-    return -1, i + 1
+        code < 1 << 5 * more + 1 or 0xD800 <= code < 0xE000 or code >= 0x110000
+    ):  # shorter, half of a pair, beyond all
+        return -1, i + 1
+    return code, i + more + 1
 
 
 @compiled
@@ -461,16 +454,7 @@ def copied(raw: Any, i: int, end: int, escaped: bool, out: Any, n: int) -> int:
                         i += 6
                 n = encoded(out, n, max(code, 0))
                 continue
-            if byte == 110:
-                byte = 10
-            elif byte == 114:
-                byte = 13
-            elif byte == 116:
-                byte = 9
-            elif byte == 98:
-                byte = 8
-            elif byte == 102:
-                byte = 12
+            byte = _MEANT[byte]
         out[n] = 63 if byte == GAP else byte
         n += 1
     return n
@@ -712,34 +696,78 @@ AHEAD, AT_ONCE = 512, 8
 
 
 @compiled
+def hashed(first: Any, second: Any, third: Any) -> Any:
+    """The hash of a block, from its three words of 8 bytes: each is mixed thoroughly before the next one is added, or
+    words that differ in a few bytes would cancel each other. What agrees is compared byte by byte."""
+    h = np.uint64(0)
+    for word in (first, second, third):
+        h += word
+        for factor in (_BY, _AGAIN):
+            h ^= h >> np.uint64(32)
+            h *= factor
+        h ^= h >> np.uint64(29)
+    return h
+
+
+@compiled
+def hash_blocks(words: Any, places: Any, out: Any) -> None:
+    """The hashes of the blocks at these places of a buffer; `words` are the 8 bytes from each place on."""
+    for k in range(len(places)):
+        out[k] = hashed(words[places[k]], words[places[k] + 8], words[places[k] + 16])
+
+
+@compiled
+def bloom(h: Any) -> Any:
+    """The three bits that a hash sets in a word of the bit map (a Bloom filter whose bits lie in one word)."""
+    one, low = np.uint64(1), np.uint64(63)
+    return one << (h & low) | one << (h >> np.uint64(6) & low) | one << (h >> np.uint64(12) & low)
+
+
+@compiled
+def set_bits(hashes: Any, shift: Any, bitmap: Any) -> None:
+    """Set the bits of hashes in a bit map whose word they say by their first bits."""
+    for h in hashes:
+        bitmap[np.int64(h >> shift)] |= bloom(h)
+
+
+@compiled
+def likely(hashes: Any, shift: Any, bitmap: Any, out: Any) -> int:
+    """Which hashes have all their bits in the bit map; how many."""
+    n = 0
+    for k in range(len(hashes)):
+        out[n] = k
+        sign = bloom(hashes[k])
+        n += bitmap[np.int64(hashes[k] >> shift)] & sign == sign
+    return n
+
+
+@compiled
 def probe(
-    words: Any, every: int, bitmap: Any, shift: Any, factors: Any, keys: Any, buckets: Any,
-    places: Any, hashes: Any, found: Any,
-) -> int:  # fmt: skip
+    words: Any,
+    every: int,
+    bitmap: Any,
+    shift: Any,
+    keys: Any,
+    buckets: Any,
+    places: Any,
+    hashes: Any,
+    found: Any,
+) -> int:
     """The blocks at every `every`-th word of 8 bytes that have a key, and its number; how many there are. The bit map
     says nearly always no; `buckets` say where the keys of one of its words begin."""
     n = 0
-    one, low = np.uint64(1), np.uint64(63)
-    by, again = factors[0], factors[1]
     ahead = np.empty(AHEAD, dtype=np.uint64)
     total = (len(words) - 3) // every + 1 if len(words) >= 3 else 0
     for begin in range(0, total, AHEAD):
         some = min(AHEAD, total - begin)
         for k in range(some):  # the bit map's words come from memory while the next hashes are made
             i = (begin + k) * every
-            h = np.uint64(0)
-            for word in range(3):
-                h += words[i + word]
-                h ^= h >> np.uint64(32)
-                h *= by
-                h ^= h >> np.uint64(32)
-                h *= again
-                h ^= h >> np.uint64(29)
+            h = hashed(words[i], words[i + 1], words[i + 2])
             ahead[k] = h
             prefetch(bitmap, np.int64(h >> shift))
         for k in range(some):
             h = ahead[k]
-            sign = one << (h & low) | one << (h >> np.uint64(6) & low) | one << (h >> np.uint64(12) & low)
+            sign = bloom(h)
             places[n] = (begin + k) * every
             hashes[n] = h
             n += bitmap[np.int64(h >> shift)] & sign == sign  # no branch: the processor could not foresee it

@@ -12,9 +12,9 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -37,7 +37,7 @@ from pretrace.plugins.scan.corpus import (
     Unread,
     find_own_files,
 )
-from pretrace.plugins.scan.folding import Streams, Strings, fold_all
+from pretrace.plugins.scan.folding import Streams, Strings, fold_pieces
 from pretrace.plugins.scan.index import ask_index, seconds_for
 from pretrace.plugins.scan.searching import COMMON, RUN, BlockTable, Search
 from pretrace.plugins.scan.sightings import MANY, UNIQUE, WHOLE, FileFacts
@@ -152,42 +152,41 @@ class _ScanPlan:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Texts:
-    """The texts that are looked for, folded, those of the collection first and the control texts behind them."""
+class Searching:
+    """What is looked for, in which files, and how; `sources` are what named the files. `contents` are the texts as they
+    are compared, those of the collection first and the control texts behind them. TextsError where no text is long
+    enough to be found, ExpressionError for options that an index cannot answer."""
 
     corpus: Corpus
     heldout: Corpus | None
-    contents: tuple[bytes, ...]
-    exact: bool
+    files: tuple[CorpusFile, ...]
+    settings: ScanSettings
+    sources: tuple[str, ...] = ()
+    contents: tuple[bytes, ...] = field(init=False, default=())
 
-    @classmethod
-    def of(cls, corpus: Corpus, heldout: Corpus | None, *, exact: bool) -> Texts:
-        """Fold the texts; TextsError where none is long enough to be found."""
-        both = [*corpus.texts, *(heldout.texts if heldout else ())]
-        made = None
-        if any(len(text.text) >= RUN or not text.text.isascii() for text in corpus.texts):
-            made = cls(corpus, heldout, fold_all([text.text for text in both], exact=exact), exact)
-        if made is None or not any(
-            np.count_nonzero(np.frombuffer(one, dtype=np.uint8) & 0xC0 != 0x80) >= RUN
-            for one in made.contents[: len(corpus)]
-        ):
-            raise TextsError(say("scan.refused.too_short", name=corpus.name, run=RUN))
-        return made
+    def __post_init__(self) -> None:
+        if any(len(text.text) >= RUN or not text.text.isascii() for text in self.corpus.texts):
+            object.__setattr__(self, "contents", fold_pieces(self.written, exact=self.exact))
+        mine = (np.frombuffer(one, dtype=np.uint8) for one in self.contents[: len(self.corpus)])
+        if not any(np.count_nonzero(one & 0xC0 != 0x80) >= RUN for one in mine):
+            raise TextsError(say("scan.refused.too_short", name=self.corpus.name, run=RUN))
+        if self.indexes and (not self.exact or self.settings.near or self.settings.overlap):
+            raise ExpressionError(say("scan.refused.index_options"))
 
     @property
-    def both(self) -> tuple[Text, ...]:
-        """The texts as they are given."""
+    def exact(self) -> bool:
+        """Whether every byte counts."""
+        return self.settings.match == "exact"
+
+    @property
+    def texts(self) -> tuple[Text, ...]:
+        """The texts of both sides as they are given."""
         return (*self.corpus.texts, *(self.heldout.texts if self.heldout else ()))
 
     @property
-    def written(self) -> list[str]:
+    def written(self) -> list[bytes]:
         """What is written in them."""
-        return [one.text for one in self.both]
-
-    @property
-    def starts(self) -> list[int]:
-        """The first byte of each text among all, each behind a byte of its own."""
-        return [int(one) for one in np.cumsum([0, *(size + 1 for size in self.sizes)])[:-1]]
+        return [one.text.encode("utf-8", "surrogatepass") for one in self.texts]
 
     @property
     def sizes(self) -> list[int]:
@@ -195,27 +194,18 @@ class Texts:
         return list(map(len, self.contents))
 
     @property
-    def digest(self) -> str:
-        """A hash of what is looked for, and how."""
+    def starts(self) -> list[int]:
+        """The first byte of each text among all, each behind a byte of its own."""
+        return list(itertools.accumulate((size + 1 for size in self.sizes[:-1]), initial=0))
+
+    @property
+    def texts_digest(self) -> str:
+        """A hash of the texts as they are compared."""
         made = hashlib.sha256(b"exact" if self.exact else b"folded")
         for one in self.contents:
             made.update(len(one).to_bytes(8, "little") + one)
         made.update(str(len(self.corpus)).encode())
         return made.hexdigest()
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Searching:
-    """What is looked for, in which files, and how; `sources` are what named the files."""
-
-    texts: Texts
-    files: tuple[CorpusFile, ...]
-    settings: ScanSettings
-    sources: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        if self.indexes and (not self.texts.exact or self.settings.near or self.settings.overlap):
-            raise ExpressionError(say("scan.refused.index_options"))
 
     @property
     def name(self) -> str:
@@ -244,12 +234,12 @@ class Searching:
     def digest(self) -> str:
         """A hash of what is looked for, and how."""
         words = [name for name in ("near", "overlap") if getattr(self.settings, name)]
-        return " ".join((self.texts.digest, *words))
+        return " ".join((self.texts_digest, *words))
 
     def tables(self) -> Tables:
         """What documents are compared with."""
-        wording = Wording.of(self.texts.written, near=self.settings.near, overlap=self.settings.overlap)
-        return BlockTable.of(self.texts.contents), wording
+        wording = Wording.of(self.written, near=self.settings.near, overlap=self.settings.overlap)
+        return BlockTable.of(self.contents), wording
 
     def open(self) -> tuple[str, Callable[[CorpusFile], sightings.ScanPart | None]]:
         """In a worker: the hash of what is looked for, and what searches a file."""
@@ -262,8 +252,7 @@ class Searching:
 
     def reader(self) -> CorpusReader:
         """A reader of the files."""
-        asked = self.settings
-        return CorpusReader(asked.corpus_column, self.texts.exact, asked.corpus_encoding)
+        return CorpusReader(self.settings.corpus_column, self.exact, self.settings.corpus_encoding)
 
 
 Tables = tuple[BlockTable, Wording | None]
@@ -278,7 +267,7 @@ def plan_scan(asked: Searching) -> _ScanPlan:
     questions, asking = 0, 0.0
     for one in asked.indexes:
         try:
-            more, longer = seconds_for(one, asked.texts.written)
+            more, longer = seconds_for(one, [text.text for text in asked.texts])
         except Unread as error:
             raise TextsError(f"{one.address} cannot be asked: {error}") from None
         questions, asking = questions + more, asking + longer
@@ -311,20 +300,33 @@ def scan(
 ) -> Verdict | None:
     """Search the files that have no part in the folder `parts` yet, and conclude; None where parts of other machines
     are missing (`ScanSettings.shard`). OutputError where `parts` belongs to other texts."""
-    began = time.perf_counter()
-    _claimed(parts, asked.digest)
-    missing = [file for file in asked.mine if not _whole(_part(parts, file))]
-    if missing:
-        add = _counter(asked.mine, missing, watch)
-        if elsewhere is None:
-            _search(asked, missing, parts, add)
-        else:
-            pieces = ((file, f"the file {file.address}", file) for file in missing)
-            for file, part in elsewhere(asked, pieces):
-                write_atomically(_path(parts, file), part.save)
-                add(file.size, files=1)
+    began, mark, mine = time.perf_counter(), parts / "scan.txt", asked.mine
+    if parts.exists() and not mark.exists() and any(parts.iterdir()):
+        raise OutputError(f"{parts} holds something else than parts of a scan: give another --out.")
+    if mark.exists() and mark.read_text(encoding="utf-8").strip() != asked.digest:
+        raise OutputError(say("scan.refused.other_parts", parts=parts))
+    parts.mkdir(parents=True, exist_ok=True)
+    if not mark.exists():
+        atomic_text(mark, asked.digest)
+    missing = [file for file in mine if not _whole(_part(parts, file))]
+    lock, size = threading.Lock(), sum(file.size for file in mine)
+    done = [len(mine) - len(missing), size - sum(file.size for file in missing)]
+
+    def add(read: int, *, files: int = 0) -> None:
+        with lock:  # over all threads
+            done[:] = done[0] + files, done[1] + read
+            if watch is not None:
+                watch(done[0], len(mine), done[1], size)
+
+    if missing and elsewhere is None:
+        _search(asked, missing, parts, add)
+    elif missing and elsewhere is not None:
+        pieces = ((file, f"the file {file.address}", file) for file in missing)
+        for file, part in elsewhere(asked, pieces):
+            write_atomically(_path(parts, file), part.save)
+            add(file.size, files=1)
     whole = merge_found(asked, parts)
-    return None if whole is None else _verdict(asked, whole, time.perf_counter() - began)
+    return None if whole is None else _Findings.of(asked, whole).verdict(time.perf_counter() - began)
 
 
 def merge_found(asked: Searching, parts: Path) -> sightings.ScanPart | None:
@@ -353,13 +355,12 @@ def search_file(
     kept: Path | None = None,
 ) -> sightings.ScanPart | None:
     """What is found in one file; `read` is told of bytes. None where `stop` was set; `kept` keeps answers."""
-    texts = asked.texts
     if file.is_index:
-        return ask_index(file, texts.written, texts.starts, kept, stop)
+        return ask_index(file, [text.text for text in asked.texts], asked.starts, kept, stop)
     blocks, wording = tables
     search, reader = Search(blocks), asked.reader()
     words = WordsFound(file.address, wording) if wording else None
-    gathering = sightings.Gathering(file.address, texts.starts, texts.sizes)
+    gathering = sightings.Gathering(file.address, asked.starts, asked.sizes)
     documents = unreadable = place = 0
     unread = ""
     try:
@@ -400,27 +401,9 @@ def _search(asked: Searching, files: Sequence[CorpusFile], parts: Path, add: Cal
 
     with ThreadPoolExecutor(asked.workers(len(files))) as pool:
         try:
-            for job in as_completed([pool.submit(one, file) for file in files]):
-                job.result()
-        except BaseException:
+            list(pool.map(one, files))
+        finally:
             stop.set()
-            raise
-
-
-def _counter(
-    mine: Sequence[CorpusFile], missing: Sequence[CorpusFile], watch: Watch | None
-) -> Callable[..., None]:
-    """What counts the bytes and `files` that are read, over all threads."""
-    lock, size = threading.Lock(), sum(file.size for file in mine)
-    done = [len(mine) - len(missing), size - sum(file.size for file in missing)]
-
-    def add(read: int, *, files: int = 0) -> None:
-        with lock:
-            done[:] = done[0] + files, done[1] + read
-            if watch is not None:
-                watch(done[0], len(mine), done[1], size)
-
-    return add
 
 
 def parts_of(out: Path) -> Path:
@@ -436,24 +419,10 @@ def delete_parts(parts: Path) -> None:
         parts.rmdir()
 
 
-def _claimed(parts: Path, digest: str) -> None:
-    """Make the folder of parts; OutputError where it is that of other texts, or no folder of ours."""
-    mark = parts / "scan.txt"
-    if parts.exists() and not mark.exists() and any(parts.iterdir()):
-        raise OutputError(f"{parts} holds something else than parts of a scan: give another --out.")
-    if mark.exists() and mark.read_text(encoding="utf-8").strip() != digest:
-        raise OutputError(say("scan.refused.other_parts", parts=parts))
-    parts.mkdir(parents=True, exist_ok=True)
-    if not mark.exists():
-        atomic_text(mark, digest)
-
-
 def _path(parts: Path, file: CorpusFile) -> Path:
     """The part of a file: a file that changed has another one."""
-    name = hashlib.sha256(
-        f"{file.address}\n{file.size}\n{file.changed}".encode("utf-8", "surrogatepass")
-    ).hexdigest()
-    return parts / f"{name[:32]}.npz"
+    named = f"{file.address}\n{file.size}\n{file.changed}".encode("utf-8", "surrogatepass")
+    return parts / f"{hashlib.sha256(named).hexdigest()[:32]}.npz"
 
 
 def _part(parts: Path, file: CorpusFile) -> sightings.ScanPart | None:
@@ -519,116 +488,291 @@ class _FoundSide:
         return float(hypergeom.sf(self.whole - 1, *both, self.units))
 
 
-def _verdict(asked: Searching, whole: sightings.ScanPart, seconds: float) -> Verdict:
-    texts, files = asked.texts, asked.files
-    suspect = len(texts.corpus)
-    found = sightings.summarise_texts(whole, texts.contents, texts.starts)
-    mine = _FoundSide.of(texts.corpus.texts, found[:suspect])
-    controls = _FoundSide.of(texts.heldout.texts, found[suspect:]) if texts.heldout else None
-    wording = Wording.of(texts.written, near=False, overlap=asked.settings.overlap)
-    overlap = wording.grams.shares(whole.grams) if wording and wording.grams else None
-    counted = {name: mine.count(name) for name in STATES}
-    unread = [one for one in whole.files if one.unread or one.unreadable]
-    chance = mine.chance(controls)
-    unique = _unique(asked, found, mine) if chance is None else 0
-    beyond = unique > 0 if chance is None else chance <= LEVEL
-    outcome: Literal["found", "absent", "inconclusive"] = (
-        "found" if beyond else "inconclusive" if mine.seen or unread or counted["too short"] else "absent"
-    )
-    usable = [one for one, state in zip(found, mine.states, strict=False) if state != "too short"]
-    coverage = float(np.mean([one.coverage for one in usable]))
-    read = [one for one in whole.files if not one.file.startswith(INDEX)]
-    documents, size = sum(one.documents for one in read), sum(one.bytes for one in read)
-    number = len(files) - len(asked.indexes)
-    read_of = {
-        "files": plural(number, "file"),
-        "documents": plural(documents, "document"),
-        "size": f"{size / 1e6:,.0f} MB" if size >= 1e6 else "less than 1 MB",
-    }
-    read_words = [say(f"scan.{'one_file' if number == 1 else 'files'}", **read_of)] if number else []
-    words = _words_of(asked, mine, controls, outcome, unread, read_of)
-    beside = controls and {
-        "control texts found": controls.count("whole", "template", "part"),
-        "control texts whole": controls.count("whole"),
-        "control texts": len(controls.states),
-        "p of so many more whole texts than controls": chance,
-    }
-    words["reasons"] += _word_by_word(asked, found, overlap)
-    return Verdict(
-        test="scan",
-        corpus=texts.corpus.name,
-        model="",
-        outcome=outcome,
-        **words,
-        **fill(sentences_of("scan.said"), run=RUN, name=texts.corpus.name, where=asked.name),
-        level=0.0,
-        exact=True,
-        assumption=say("scan.asked" if asked.indexes else "scan.read"),
-        p=None,
-        units=len(usable),
-        effect=Estimate(coverage, coverage, coverage),
-        notes=(*texts.corpus.notes, *read_words),
-        figures={
-            "found": counted,
-            **({} if controls else {"whole texts with a long passage of their own": unique}),
-            "mean coverage": coverage,
-            "documents read": documents,
-            "documents that could not be read": sum(one.unreadable for one in whole.files),
-            "files": number,
-            **({"indexes asked": len(asked.indexes)} if asked.indexes else {}),
-            "bytes": size,
-            **(beside or {}),
-        },
-        tables=_tables(asked, found, (*mine.states, *(controls.states if controls else ())), overlap),
-        skipped=tuple(
-            Skipped(text.id, say("scan.skipped", run=RUN), 0)
-            for text, state in zip(texts.corpus.texts, mine.states, strict=True)
-            if state == "too short"
-        ),
-        statements=statements_of(asked.settings),
-        settings=_record(asked, unread, seconds),
-    )
+@dataclass(frozen=True, slots=True, eq=False)
+class _Findings:
+    """What a search came to: `found` of each text, the sides, the 13-word `overlap`, what was not read (`unread`), the
+    chance of so many whole texts beside the controls, and the whole texts with a `unique` passage where there are no
+    controls."""
+
+    asked: Searching
+    whole: sightings.ScanPart
+    found: list[sightings.FoundText]
+    mine: _FoundSide
+    controls: _FoundSide | None
+    overlap: Doubles | None
+    unread: list[FileFacts]
+    chance: float | None
+    unique: int
+
+    @classmethod
+    def of(cls, asked: Searching, whole: sightings.ScanPart) -> _Findings:
+        suspect = len(asked.corpus)
+        found = sightings.summarise_texts(whole, asked.contents, asked.starts)
+        mine = _FoundSide.of(asked.corpus.texts, found[:suspect])
+        controls = _FoundSide.of(asked.heldout.texts, found[suspect:]) if asked.heldout else None
+        wording = Wording.of(asked.written, near=False, overlap=asked.settings.overlap)
+        overlap = wording.grams.shares(whole.grams) if wording and wording.grams else None
+        unread = [one for one in whole.files if one.unread or one.unreadable]
+        chance = mine.chance(controls)
+        unique = _unique(asked, found, mine) if chance is None else 0
+        return cls(asked, whole, found, mine, controls, overlap, unread, chance, unique)
+
+    @property
+    def outcome(self) -> Literal["found", "absent", "inconclusive"]:
+        """Found where whole texts are more than controls, or have passages of their own; absent where all was read."""
+        if self.unique > 0 if self.chance is None else self.chance <= LEVEL:
+            return "found"
+        return "inconclusive" if self.mine.seen or self.unread or self.mine.count("too short") else "absent"
+
+    @property
+    def states(self) -> tuple[State, ...]:
+        """The state of each text, the control texts behind the others."""
+        return (*self.mine.states, *(self.controls.states if self.controls else ()))
+
+    def verdict(self, seconds: float) -> Verdict:
+        """The result, of a search that took so many seconds."""
+        asked, mine, controls, corpus = self.asked, self.mine, self.controls, self.asked.corpus
+        usable = [one for one, state in zip(self.found, mine.states, strict=False) if state != "too short"]
+        coverage = float(np.mean([one.coverage for one in usable]))
+        read = [one for one in self.whole.files if not one.file.startswith(INDEX)]
+        documents, size = sum(one.documents for one in read), sum(one.bytes for one in read)
+        number = len(asked.files) - len(asked.indexes)
+        read_of = {
+            "files": plural(number, "file"),
+            "documents": plural(documents, "document"),
+            "size": f"{size / 1e6:,.0f} MB" if size >= 1e6 else "less than 1 MB",
+        }
+        read_words = [say(f"scan.{'one_file' if number == 1 else 'files'}", **read_of)] if number else []
+        beside = controls and {
+            "control texts found": controls.count("whole", "template", "part"),
+            "control texts whole": controls.count("whole"),
+            "control texts": len(controls.states),
+            "p of so many more whole texts than controls": self.chance,
+        }
+        return Verdict(
+            test="scan",
+            corpus=corpus.name,
+            model="",
+            outcome=self.outcome,
+            statement=self._statement(),
+            **self._words(read_of),
+            **fill(sentences_of("scan.said"), run=RUN, name=corpus.name, where=asked.name),
+            level=0.0,
+            exact=True,
+            assumption=say("scan.asked" if asked.indexes else "scan.read"),
+            p=None,
+            units=len(usable),
+            effect=Estimate(coverage, coverage, coverage),
+            notes=(*corpus.notes, *read_words),
+            figures={
+                "found": {name: mine.count(name) for name in STATES},
+                **({} if controls else {"whole texts with a long passage of their own": self.unique}),
+                "mean coverage": coverage,
+                "documents read": documents,
+                "documents that could not be read": sum(one.unreadable for one in self.whole.files),
+                "files": number,
+                **({"indexes asked": len(asked.indexes)} if asked.indexes else {}),
+                "bytes": size,
+                **(beside or {}),
+            },
+            tables=self._tables(),
+            skipped=tuple(
+                Skipped(text.id, say("scan.skipped", run=RUN), 0)
+                for text, state in zip(corpus.texts, mine.states, strict=True)
+                if state == "too short"
+            ),
+            statements=statements_of(asked.settings),
+            settings={
+                "corpus": record_corpus(corpus),
+                **({"heldout": record_corpus(asked.heldout)} if asked.heldout else {}),
+                "searched": {
+                    "sources": list(asked.sources),
+                    "files": [asdict(one) for one in asked.files[:1000]],
+                    "more files": max(0, len(asked.files) - 1000),
+                    "not read": [asdict(one) for one in self.unread[:1000]],
+                },
+                "test": {
+                    name: value for name, value in asdict(asked.settings).items() if value not in (None, "")
+                },
+                "software": record_software(),
+                "time": datetime.now(UTC).isoformat(timespec="seconds"),
+                "timings": {"searching": round(seconds, 3)},
+            },
+        )
+
+    def _words(self, read: Mapping[str, str]) -> dict[str, Any]:
+        """The sentences of a search by the fields of its verdict; `read` is what was read."""
+        asked, mine, controls, unread = self.asked, self.mine, self.controls, self.unread
+        indexes = asked.indexes
+        files, alone = len(asked.files) > len(indexes), controls is None
+        own = find_own_files(asked.files, asked.corpus.source)
+        short = mine.count("too short")
+        broken = [one.file.startswith(INDEX) for one in unread if one.unread]
+        is_open, is_absent = (self.outcome == name for name in ("inconclusive", "absent"))
+        by_lack = is_open and controls and mine.whole * controls.units > controls.whole * mine.units
+        numbers: dict[str, Any] = {
+            **{state: mine.count(state) for state in STATES}, **read, "short": short, "mine": mine,
+            "controls": controls, "chance": self.chance, "unique": UNIQUE, "where": asked.name,
+            "columns": asked.columns, "run": RUN, "many": MANY, "whole_share": WHOLE, "slight": SLIGHT,
+            "common_documents": COMMON, "level": LEVEL, "number": len(asked.corpus),
+            "named": ", ".join(one.address for one in indexes),
+            "texts": "They were also" if files and indexes else f"{len(asked.corpus):,} texts were",
+            "indexes": "an index" if len(indexes) == 1 else f"{len(indexes)} indexes",
+            "how": say(f"scan.compared.{'exact' if asked.exact else 'folded'}"),
+            "more_unread": len(unread) - _NAMED, "more_own": len(own) - _NAMED,
+        }  # fmt: skip
+        if controls:
+            some = controls.count("template", "part")
+            numbers |= {
+                "known": len(controls.states),
+                "known_whole": controls.count("whole"),
+                "known_part": some,
+            }
+
+        def chosen(part: str, **holds: object) -> tuple[str, ...]:
+            """The sentences of a part that hold, in order."""
+            return tuple(say(f"scan.{part}.{kind}", **numbers) for kind, true in holds.items() if true)
+
+        not_read = [
+            one.unread
+            or say("scan.reasons.unreadable", file=one.file, documents=plural(one.unreadable, "document"))
+            for one in unread[:_NAMED]
+        ]
+        return {
+            "compared": chosen(
+                "compared", files=files, runs=files, index=indexes, tokens=indexes,
+                words=asked.settings.near or asked.settings.overlap,
+            ),
+            "trust": chosen(
+                "trust", corpus=True, exact=asked.exact, folded=not asked.exact, common=True, no_controls=alone
+            ),
+            "reasons": (
+                *chosen("reasons", found=True, short=short, controls=controls),
+                *(say("scan.reasons.unread", why=why) for why in not_read),
+                *chosen("reasons", more_unread=len(unread) > _NAMED),
+                *(say("scan.reasons.own", file=one.address) for one in own[:_NAMED]),
+                *chosen("reasons", more_own=len(own) > _NAMED),
+                *self._word_by_word(),
+            ),
+            "advice": chosen(
+                "advice", index=any(broken), files=not all(broken), own=own, controls=mine.seen and alone,
+                more_controls=by_lack, short=is_open and short, absent=is_absent,
+            ),
+        }  # fmt: skip
+
+    def _word_by_word(self) -> Iterator[str]:
+        """What near copies and the overlap of words came to, of the texts and of the control texts."""
+        suspect = len(self.asked.corpus)
+        for kind, part in (("texts", slice(0, suspect)), ("control texts", slice(suspect, None))):
+            mine = self.found[part]
+            if mine and self.asked.settings.near:
+                yield say(
+                    "scan.near", kind=kind, copies=sum(one.near for one in mine), shingle=SHINGLE,
+                    number=sum(one.near > 0 for one in mine), texts=len(mine), near=NEAR,
+                )  # fmt: skip
+            able = (
+                self.overlap[part][~np.isnan(self.overlap[part])] if self.overlap is not None else np.zeros(0)
+            )
+            if len(able):
+                numbers: dict[str, Any] = {
+                    "number": int((able > 0).sum()),
+                    "texts": len(able),
+                    "mean": able.mean(),
+                }
+                yield say("scan.overlap", kind=kind, gram=GRAM, **numbers)
+
+    def _statement(self) -> str:
+        asked, mine, controls, chance = self.asked, self.mine, self.controls, self.chance
+        read = "asked" if len(asked.indexes) == len(asked.files) else "read"
+        numbers: dict[str, Any] = {"chance": chance, "unique": UNIQUE, "where": asked.name}
+
+        def tell(kind: str, **more: object) -> str:
+            return say(f"scan.statement.{kind}", **numbers, **more)
+
+        for name, states in _TOLD.items():
+            sides = {"some": mine.count(*states), "total": len(mine.states), "name": asked.corpus.name}
+            if controls:
+                sides |= {"known": controls.count(*states), "controls": len(controls.states)}
+            numbers[name] = say(f"scan.statement.{'controls' if controls else 'both'}", **sides)
+        short = mine.count("too short")
+        left = [tell("unread", read=read)] if self.unread else []
+        left += [tell("short", short=plural(short, "text"))] if short else []
+        numbers |= {
+            "missing": f" {'; '.join(left).capitalize()}." if left else "",
+            "left": " and ".join(left),
+        }
+        if self.outcome == "found":
+            return tell("found", why=tell("by_passage" if chance is None else "by_chance"))
+        if mine.count("whole"):
+            return tell("whole", why=tell("not_unique" if chance is None else "not_more"))
+        if mine.seen:
+            return tell("passages" if mine.count("template", "part") else "common")
+        return tell("inconclusive" if self.outcome == "inconclusive" else f"absent_{read}")
+
+    def _tables(self) -> tuple[Table, ...]:
+        """The texts, their hits and near copies, and the passages of those that were found most, the worst first."""
+        asked, found, states, texts = self.asked, self.found, self.states, self.asked.corpus.texts
+        sets = ("texts",) * len(texts) + ("heldout",) * (len(found) - len(texts))
+        names = ("characters", "coverage", "single", "common", "longest", "documents", "copies")
+        numbers = {name: np.array([float(getattr(one, name)) for one in found]) for name in names}
+        if asked.settings.near:
+            nearest = [max((copy.amount for copy in one.nearest), default=np.nan) for one in found]
+            numbers |= {
+                "near copies": np.array([float(one.near) for one in found]),
+                "jaccard": np.array(nearest),
+            }
+        if self.overlap is not None:
+            numbers["13-word overlap"] = self.overlap
+        ids = tuple(text.id for text in asked.texts)
+        hits, copies = (
+            [
+                (name, kind, rank, seen)
+                for name, kind, one in zip(ids, sets, found, strict=True)
+                for rank, seen in enumerate(getattr(one, which), 1)
+            ]
+            for which in ("best", "nearest")
+        )
+        order = sorted(
+            range(len(texts)), key=lambda i: (STATES.index(states[i]), -found[i].single, -found[i].own, i)
+        )
+        marked = [
+            (texts[i].id, states[i], passage, documents)
+            for i in order[:MARKED]
+            if found[i].coverage
+            for passage, documents in sightings.list_passages(
+                texts[i].text, asked.contents[i], found[i], MARKED_CHARACTERS, exact=asked.exact
+            )
+        ]
+        place = ("file", "document", "document id", "url", "date")
+        tables = (
+            Table("texts", {"id": ids, "set": sets, "found": states, **numbers}),
+            _table(
+                "hits", ("id", "set", "rank", *place, "bytes", "before", "passage", "behind"),
+                [(*first, one.file, one.document, *one.facts, one.amount, *one.around) for *first, one in hits],
+            ),
+            _table("marked", ("id", "found", "passage", "documents"), marked),
+        )  # fmt: skip
+        if not asked.settings.near:
+            return tables
+        near = [(*first, one.amount, one.file, one.document, *one.facts) for *first, one in copies]
+        return (*tables, _table("near", ("id", "set", "rank", "jaccard", *place), near))
 
 
 def _unique(asked: Searching, found: Sequence[sightings.FoundText], mine: _FoundSide) -> int:
     """Whole texts with a long passage in no other document of the corpus and no other text of the collection."""
     if not mine.whole:
         return 0
-    texts = asked.texts
-    gathering = sightings.Gathering("", texts.starts, texts.sizes)
-    search = Search(BlockTable.of(texts.contents))
-    streams = Streams(exact=texts.exact)
-    strings = Strings.of([one.encode("utf-8", "surrogatepass") for one in texts.written])
+    gathering = sightings.Gathering("", asked.starts, asked.sizes)
+    search, streams = Search(BlockTable.of(asked.contents)), Streams(exact=asked.exact)
+    strings = Strings.of(asked.written)
     for stream in itertools.chain(streams.join(strings), streams.end()):
-        documents = CorpusDocuments(stream, strings, lambda _: DocumentFacts(), len(texts.written), 0)
+        documents = CorpusDocuments(stream, strings, lambda _: DocumentFacts(), len(asked.contents), 0)
         gathering.add(search.runs(stream), documents)
-    own = sightings.summarise_texts(gathering.part(FileFacts("")), texts.contents, texts.starts)
+    own = sightings.summarise_texts(gathering.part(FileFacts("")), asked.contents, asked.starts)
     return sum(
         state == "whole" and one.unique(beside) >= UNIQUE
-        for one, beside, state in zip(found, own, mine.states, strict=True)
+        for one, beside, state in zip(found, own, mine.states, strict=False)
     )
-
-
-def _word_by_word(
-    asked: Searching, found: Sequence[sightings.FoundText], overlap: Doubles | None
-) -> tuple[str, ...]:
-    """What near copies and the overlap of words came to, of the texts and of the control texts."""
-    suspect, said = len(asked.texts.corpus), []
-    for kind, part in (("texts", slice(0, suspect)), ("control texts", slice(suspect, None))):
-        mine = found[part]
-        if mine and asked.settings.near:
-            words: dict[str, Any] = {
-                "number": sum(one.near > 0 for one in mine),
-                "texts": len(mine),
-                "near": NEAR,
-            }
-            copies = sum(one.near for one in mine)
-            said.append(say("scan.near", kind=kind, copies=copies, shingle=SHINGLE, **words))
-        able = overlap[part][~np.isnan(overlap[part])] if overlap is not None else np.zeros(0)
-        if len(able):
-            words = {"number": int((able > 0).sum()), "texts": len(able), "mean": able.mean()}
-            said.append(say("scan.overlap", kind=kind, gram=GRAM, **words))
-    return tuple(said)
 
 
 _TOLD: dict[str, tuple[State, ...]] = {
@@ -637,128 +781,6 @@ _TOLD: dict[str, tuple[State, ...]] = {
 """The states of the texts that a statement counts."""
 _NAMED = 5
 """Files of a kind that the reasons name."""
-
-
-def _words_of(
-    asked: Searching, mine: _FoundSide, controls: _FoundSide | None, outcome: str, unread: Sequence[FileFacts],
-    read: Mapping[str, str],
-) -> dict[str, Any]:  # fmt: skip
-    """The sentences of a search by the fields of its verdict; `read` is what was read, `unread` what was not."""
-    texts, indexes = asked.texts, asked.indexes
-    files, alone = len(asked.files) > len(indexes), controls is None
-    own = find_own_files(asked.files, texts.corpus.source)
-    short = mine.count("too short")
-    broken = [one.file.startswith(INDEX) for one in unread if one.unread]
-    by_lack = (
-        outcome == "inconclusive" and controls and mine.whole * controls.units > controls.whole * mine.units
-    )
-    numbers: dict[str, Any] = {
-        **{state: mine.count(state) for state in STATES}, **read, "short": short, "mine": mine, "controls": controls,
-        "chance": mine.chance(controls), "unique": UNIQUE, "where": asked.name, "columns": asked.columns, "run": RUN,
-        "many": MANY, "whole_share": WHOLE, "slight": SLIGHT, "common_documents": COMMON, "level": LEVEL,
-        "named": ", ".join(one.address for one in indexes), "number": len(texts.corpus),
-        "texts": "They were also" if files and indexes else f"{len(texts.corpus):,} texts were",
-        "indexes": "an index" if len(indexes) == 1 else f"{len(indexes)} indexes",
-        "how": say(f"scan.compared.{'exact' if texts.exact else 'folded'}"),
-        "more_unread": len(unread) - _NAMED, "more_own": len(own) - _NAMED,
-    }  # fmt: skip
-    if controls:
-        some = controls.count("template", "part")
-        numbers |= {"known": len(controls.states), "known_whole": controls.count("whole"), "known_part": some}
-
-    def chosen(part: str, **holds: object) -> tuple[str, ...]:
-        """The sentences of a part that hold, in order."""
-        return tuple(say(f"scan.{part}.{kind}", **numbers) for kind, true in holds.items() if true)
-
-    not_read = [
-        one.unread
-        or say("scan.reasons.unreadable", file=one.file, documents=plural(one.unreadable, "document"))
-        for one in unread[:_NAMED]
-    ]
-    return {
-        "statement": _statement(asked, mine, controls, outcome, bool(unread)),
-        "compared": chosen(
-            "compared", files=files, runs=files, index=indexes, tokens=indexes,
-            words=asked.settings.near or asked.settings.overlap,
-        ),
-        "trust": chosen(
-            "trust", corpus=True, exact=texts.exact, folded=not texts.exact, common=True, no_controls=alone
-        ),
-        "reasons": (
-            *chosen("reasons", found=True, short=short, controls=controls),
-            *(say("scan.reasons.unread", why=why) for why in not_read),
-            *chosen("reasons", more_unread=len(unread) > _NAMED),
-            *(say("scan.reasons.own", file=one.address) for one in own[:_NAMED]),
-            *chosen("reasons", more_own=len(own) > _NAMED),
-        ),
-        "advice": chosen(
-            "advice", index=any(broken), files=not all(broken), own=own, controls=mine.seen and alone,
-            more_controls=by_lack, short=outcome == "inconclusive" and short, absent=outcome == "absent",
-        ),
-    }  # fmt: skip
-
-
-def _statement(
-    asked: Searching, mine: _FoundSide, controls: _FoundSide | None, outcome: str, is_unread: bool
-) -> str:
-    chance = mine.chance(controls)
-    read = "asked" if len(asked.indexes) == len(asked.files) else "read"
-    numbers: dict[str, Any] = {"chance": chance, "unique": UNIQUE, "where": asked.name}
-
-    def tell(kind: str, **more: object) -> str:
-        return say(f"scan.statement.{kind}", **numbers, **more)
-
-    for name, states in _TOLD.items():
-        sides = {"some": mine.count(*states), "total": len(mine.states), "name": asked.texts.corpus.name}
-        if controls:
-            sides |= {"known": controls.count(*states), "controls": len(controls.states)}
-        numbers[name] = say(f"scan.statement.{'controls' if controls else 'both'}", **sides)
-    short = mine.count("too short")
-    left = [tell("unread", read=read)] if is_unread else []
-    left += [tell("short", short=plural(short, "text"))] if short else []
-    numbers |= {"missing": f" {'; '.join(left).capitalize()}." if left else "", "left": " and ".join(left)}
-    if outcome == "found":
-        return tell("found", why=tell("by_passage" if chance is None else "by_chance"))
-    if mine.count("whole"):
-        return tell("whole", why=tell("not_unique" if chance is None else "not_more"))
-    if mine.seen:
-        return tell("passages" if mine.count("template", "part") else "common")
-    return tell("inconclusive" if outcome == "inconclusive" else f"absent_{read}")
-
-
-def _tables(
-    asked: Searching, found: Sequence[sightings.FoundText], states: Sequence[State], overlap: Doubles | None
-) -> tuple[Table, ...]:
-    texts, both = asked.texts, asked.texts.both
-    sets = ("texts",) * len(texts.corpus) + ("heldout",) * (len(both) - len(texts.corpus))
-    names = ("characters", "coverage", "single", "common", "longest", "documents", "copies")
-    numbers = {name: np.array([float(getattr(one, name)) for one in found]) for name in names}
-    if asked.settings.near:
-        nearest = [max((c.jaccard for c in one.nearest), default=np.nan) for one in found]
-        numbers |= {"near copies": np.array([float(one.near) for one in found]), "jaccard": np.array(nearest)}
-    if overlap is not None:
-        numbers["13-word overlap"] = overlap
-    ids = tuple(text.id for text in both)
-    summary = Table("texts", {"id": ids, "set": sets, "found": tuple(states), **numbers})
-    named = list(zip(ids, sets, found, strict=True))
-    hits = [
-        (name, kind, rank, seen.file, seen.document, *seen.facts, seen.covered, *seen.around)
-        for name, kind, one in named
-        for rank, seen in enumerate(one.best, 1)
-    ]
-    place = ("document id", "url", "date")
-    hit_names = ("id", "set", "rank", "file", "document", *place, "bytes", "before", "passage", "behind")
-    tables = (summary, _table("hits", hit_names, hits), _marked(texts, found, states))
-    if not asked.settings.near:
-        return tables
-    copies = [
-        (name, kind, rank, copy.jaccard, copy.file, copy.document, *copy.facts)
-        for name, kind, one in named
-        for rank, copy in enumerate(one.nearest, 1)
-    ]
-    return (*tables, _table("near", ("id", "set", "rank", "jaccard", "file", "document", *place), copies))
-
-
 _NUMBERS = frozenset(("rank", "document", "documents", "bytes", "jaccard"))
 
 
@@ -767,37 +789,3 @@ def _table(name: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -
     cells = zip(*rows, strict=True) if rows else itertools.repeat(())
     made = zip(columns, cells, strict=False)
     return Table(name, {k: np.array(v, dtype=np.float64) if k in _NUMBERS else v for k, v in made})
-
-
-def _marked(texts: Texts, found: Sequence[sightings.FoundText], states: Sequence[State]) -> Table:
-    """The passages of the texts that were found most, the worst first, each with the number of documents."""
-    suspect = range(len(texts.corpus))
-    order = sorted(suspect, key=lambda i: (STATES.index(states[i]), -found[i].single, -found[i].own, i))
-    rows = [
-        (texts.corpus.texts[i].id, states[i], passage, documents)
-        for i in order[:MARKED]
-        if found[i].coverage
-        for passage, documents in sightings.list_passages(
-            texts.corpus.texts[i].text, texts.contents[i], found[i], MARKED_CHARACTERS, exact=texts.exact
-        )
-    ]
-    return _table("marked", ("id", "found", "passage", "documents"), rows)
-
-
-def _record(asked: Searching, unread: Sequence[FileFacts], seconds: float) -> dict[str, Any]:
-    texts, files = asked.texts, asked.files
-    heldout = {"heldout": record_corpus(texts.heldout)} if texts.heldout else {}
-    return {
-        "corpus": record_corpus(texts.corpus),
-        **heldout,
-        "searched": {
-            "sources": list(asked.sources),
-            "files": [asdict(one) for one in files[:1000]],
-            "more files": max(0, len(files) - 1000),
-            "not read": [asdict(one) for one in unread[:1000]],
-        },
-        "test": {name: value for name, value in asdict(asked.settings).items() if value not in (None, "")},
-        "software": record_software(),
-        "time": datetime.now(UTC).isoformat(timespec="seconds"),
-        "timings": {"searching": round(seconds, 3)},
-    }

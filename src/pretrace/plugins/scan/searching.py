@@ -8,7 +8,7 @@ found: several in one place tell of a copy that something else is written into.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,19 +47,6 @@ and ends. Of runs of a string that differ only in where they begin in it, the fi
 DOCUMENT, TEXT, START, END, AT, CHARACTERS, STRING, LAST = range(8)
 
 
-def hash_blocks(first: Words, second: Words, third: Words, factors: Words) -> Words:
-    """The hashes of blocks, from their three words of 8 bytes each: each is mixed thoroughly before the next one is
-    added, or words that differ in a few bytes would cancel each other. What agrees is compared byte by byte."""
-    h = np.zeros_like(first)
-    for word in (first, second, third):
-        h += word
-        for factor in factors:
-            h ^= h >> np.uint64(32)
-            h *= factor
-        h ^= h >> np.uint64(29)
-    return h
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class BlockTable:
     """The blocks of the texts. `texts` is one buffer with the texts at `spans`; `keys` are the different hashes in
@@ -96,8 +83,9 @@ class BlockTable:
         places: npt.NDArray[np.int32 | np.int64] = np.arange(int(counts.sum()), dtype=kind)
         np.multiply(places, kind(stride), out=places)
         np.add(places, np.repeat(shifts.astype(kind), counts), out=places)
-        words = _words(joined)
-        hashes = _in_pieces(lambda at: hash_blocks(words[at], words[at + 8], words[at + 16], FACTORS), places)
+        words, kernels = _words(joined), load_kernels()
+        hashes = np.empty(len(places), dtype=np.uint64)
+        kernels.hash_blocks(words, places, hashes)
         order, hashes = _in_order(hashes)
         places = places[order]
         fresh = np.ones(len(hashes), dtype=np.bool_)
@@ -116,9 +104,7 @@ class BlockTable:
         bitmap = np.zeros(1 << bits, dtype=np.uint64)
         begins = np.searchsorted(keys, np.arange(1 << bits, dtype=np.uint64) << np.uint64(64 - bits))
         buckets: npt.NDArray[np.int32] = np.append(begins, len(keys)).astype(np.int32)
-        full = np.flatnonzero(np.diff(buckets))
-        if len(full):
-            bitmap[full] = np.bitwise_or.reduceat(_in_pieces(bloom_bits, keys), buckets[full])
+        kernels.set_bits(keys, np.uint64(64 - bits), bitmap)
         near = np.searchsorted(spans[:, 0], np.arange(0, len(joined), NEAR), side="right") - 1
         text_near = np.maximum(near, 0).astype(np.int32)
         return cls(
@@ -168,7 +154,7 @@ class Search:
         places, found = np.empty((2, room), dtype=np.int64)
         hashes = np.empty(room, dtype=np.uint64)
         number = self._kernels.probe(
-            words, step, table.bitmap, shift, FACTORS, table.keys, table.buckets, places, hashes, found
+            words, step, table.bitmap, shift, table.keys, table.buckets, places, hashes, found
         )
         return places[:number] * 8, found[:number]
 
@@ -205,23 +191,6 @@ def _thinned(
     repeats[key[~kept]] = True
     sums = np.append(0, np.cumsum(kept)).astype(first.dtype)
     return places[kept], sums[first], repeats
-
-
-def bloom_bits(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """The three bits that a hash sets in a word of the bit map (a Bloom filter whose bits lie in one word)."""
-    one, low = np.uint64(1), np.uint64(63)
-    set_bits: npt.NDArray[np.uint64] = (
-        one << (hashes & low) | one << (hashes >> np.uint64(6) & low) | one << (hashes >> np.uint64(12) & low)
-    )
-    return set_bits
-
-
-def _in_pieces(make: Callable[[Any], Words], given: npt.NDArray[Any]) -> Words:
-    """A number for each of what is given, made in pieces that stay in the processor's memory."""
-    made = np.empty(len(given), dtype=np.uint64)
-    for begin in range(0, len(given), 1 << 14):
-        made[begin : begin + (1 << 14)] = make(given[begin : begin + (1 << 14)])
-    return made
 
 
 def _in_order(hashes: Words) -> tuple[Numbers, Words]:

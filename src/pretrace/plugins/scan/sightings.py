@@ -9,17 +9,17 @@ from __future__ import annotations
 import json
 import zlib
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.plugins.scan.corpus import CorpusDocuments, DocumentFacts
-from pretrace.plugins.scan.folding import Bytes, Stream, fold_pieces, unescape
+from pretrace.plugins.scan.corpus import CorpusDocuments, DocumentFacts, Sighting
+from pretrace.plugins.scan.folding import Hashes, Numbers, Stream, fold_pieces, unescape
 from pretrace.plugins.scan.searching import (
     AT,
     CHARACTERS,
@@ -33,7 +33,7 @@ from pretrace.plugins.scan.searching import (
     TEXT,
     Runs,
 )
-from pretrace.plugins.scan.wording import NEAREST, NearCopy, WordsFound
+from pretrace.plugins.scan.wording import NEAREST, WordsFound
 
 KEPT = 20
 """Documents that are named for each text: those that hold most of it."""
@@ -58,25 +58,6 @@ _EVERYWHERE = 1000
 """Documents from which on a passage is common in any case."""
 
 
-class Sighting(NamedTuple):
-    """A document that holds part of a text: `covered` bytes of it in one place, from `start` to `end` of the text over
-    all runs. `around` is what is written there, of the document that holds most in its file: before, within and behind
-    the longest passage."""
-
-    covered: int
-    file: str
-    document: int
-    start: int
-    end: int
-    facts: DocumentFacts
-    around: tuple[str, str, str] = ("", "", "")
-
-    @property
-    def order(self) -> tuple[int, str, int]:
-        """What comes first is shown first."""
-        return -self.covered, self.file, self.document
-
-
 @dataclass(frozen=True, slots=True)
 class FileFacts:
     """What was read of a file: its documents, those left out as unreadable, bytes, and why it could not be read on."""
@@ -91,58 +72,52 @@ class FileFacts:
 @dataclass(slots=True)
 class ScanPart:
     """What was found in some files. `changes` [places, 2] says at which byte of all texts how many more documents hold
-    what follows; `documents`, `wholes`, `longest` and `near` go by the text's number. `grams` are the hashes of the
-    texts' sequences of 13 words that were found."""
+    what follows. `counts` [texts, 3] are the documents that hold a part of each text, those that hold the whole, and
+    its near copies, `longest` [texts] the characters of its longest run. `grams` are the hashes of the texts' sequences
+    of 13 words that were found."""
 
     files: tuple[FileFacts, ...] = ()
-    changes: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), np.int64))
-    documents: dict[int, int] = field(default_factory=dict)
-    wholes: dict[int, int] = field(default_factory=dict)
-    longest: dict[int, int] = field(default_factory=dict)
+    changes: Numbers = field(default_factory=lambda: np.zeros((0, 2), np.int64))
+    counts: Numbers = field(default_factory=lambda: np.zeros((1, 3), np.int64))
+    longest: Numbers = field(default_factory=lambda: np.zeros(1, np.int64))
     best: dict[int, list[Sighting]] = field(default_factory=dict)
-    near: dict[int, int] = field(default_factory=dict)
-    nearest: dict[int, list[NearCopy]] = field(default_factory=dict)
-    grams: npt.NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, np.uint64))
+    nearest: dict[int, list[Sighting]] = field(default_factory=dict)
+    grams: Hashes = field(default_factory=lambda: np.zeros(0, np.uint64))
 
     def save(self, path: Path) -> None:
         """Write it; the caller renames."""
-        plain = {name: getattr(self, name) for name in (*_NUMBERS, "best", "nearest")}
-        plain["files"] = [asdict(one) for one in self.files]
+        plain = {"files": [asdict(one) for one in self.files], "best": self.best, "nearest": self.nearest}
         written = json.dumps(plain, ensure_ascii=False).encode("utf-8", "surrogatepass")
-        changes, grams = _packed(self.changes.tobytes()), _packed(self.grams.tobytes())
+        arrays = {name: getattr(self, name).tobytes() for name in ("changes", "counts", "longest", "grams")}
+        packed = {
+            name: np.frombuffer(zlib.compress(raw, 1), dtype=np.uint8)
+            for name, raw in (arrays | {"plain": written}).items()
+        }
         with path.open("wb") as file:
-            np.savez(file, plain=_packed(written), changes=changes, grams=grams)
+            np.savez(file, **packed)  # type: ignore[arg-type]
 
     @classmethod
     def load(cls, path: Path) -> ScanPart:
         """What `save` wrote; ValueError or OSError where it is damaged."""
         with np.load(path) as found:
-            written, changes, grams = (zlib.decompress(found[name]) for name in ("plain", "changes", "grams"))
-        plain: dict[str, Any] = json.loads(written.decode("utf-8", "surrogatepass"))
-
-        def by_text(name: str, make: Callable[[Any], Any]) -> dict[int, Any]:
-            return {int(text): make(one) for text, one in plain[name].items()}
-
-        return cls(
-            files=tuple(FileFacts(**one) for one in plain["files"]),
-            changes=np.frombuffer(changes, dtype=np.int64).reshape(-1, 2),
-            **{name: by_text(name, int) for name in _NUMBERS},
-            best=by_text("best", lambda some: [
-                Sighting._make((*one, DocumentFacts._make(facts), tuple(around))) for *one, facts, around in some
-            ]),
-            nearest=by_text("nearest", lambda some: [
-                NearCopy._make((*one, DocumentFacts._make(facts))) for *one, facts in some
-            ]),
-            grams=np.frombuffer(grams, dtype=np.uint64),
-        )  # fmt: skip
-
-
-_NUMBERS = ("documents", "wholes", "longest", "near")
-
-
-def _packed(raw: bytes) -> Bytes:
-    """Bytes in fewer, quickly."""
-    return np.frombuffer(zlib.compress(raw, 1), dtype=np.uint8)
+            raw = {name: zlib.decompress(found[name]) for name in found}
+        plain: dict[str, Any] = json.loads(raw["plain"].decode("utf-8", "surrogatepass"))
+        best, nearest = (
+            {
+                int(text): [
+                    Sighting._make((*one, DocumentFacts._make(facts), tuple(a))) for *one, facts, a in some
+                ]
+                for text, some in plain[name].items()
+            }
+            for name in ("best", "nearest")
+        )
+        changes, counts, longest = (
+            np.frombuffer(raw[name], dtype=np.int64).reshape(shape)
+            for name, shape in (("changes", (-1, 2)), ("counts", (-1, 3)), ("longest", (-1,)))
+        )
+        files = tuple(FileFacts(**one) for one in plain["files"])
+        grams = np.frombuffer(raw["grams"], dtype=np.uint64)
+        return cls(files, changes, counts, longest, best, nearest, grams)
 
 
 class _Places(NamedTuple):
@@ -150,9 +125,9 @@ class _Places(NamedTuple):
 
     of: npt.NDArray[np.intp]
     first: npt.NDArray[np.intp]
-    covered: npt.NDArray[np.int64]
-    gaps: npt.NDArray[np.int64]
-    runs: npt.NDArray[np.int64]
+    covered: Numbers
+    gaps: Numbers
+    runs: Numbers
 
 
 class Gathering:
@@ -161,13 +136,12 @@ class Gathering:
     def __init__(self, file: str, starts: Sequence[int], sizes: Sequence[int]) -> None:
         self._file = file
         self._starts, self._sizes = np.array(starts, dtype=np.int64), np.array(sizes, dtype=np.int64)
-        self._changes: list[npt.NDArray[np.int64]] = []
-        self._pending = 0
+        self._changes, self._pending = list[Numbers](), 0
         self._documents, self._wholes, self._longest, self._floor, self._most = np.zeros(
             (5, len(starts)), dtype=np.int64
         )
         self._last, self._last_whole = np.full((2, len(starts)), -1, dtype=np.int64)
-        self._noted: list[npt.NDArray[np.int64]] = []
+        self._noted = list[Numbers]()
         self._fresh, self._facts = 0, dict[int, DocumentFacts]()
         self._passages: dict[int, tuple[int, WrittenPassage]] = {}
         self._open: dict[int, tuple[int, npt.NDArray[np.int8]]] = {}
@@ -216,30 +190,28 @@ class Gathering:
         np.add.at(self._documents, text[fresh], 1)
         self._last[text] = document
 
-    def _sight(self, held: npt.NDArray[np.int64], runs: Runs, found: CorpusDocuments) -> None:
+    def _sight(self, held: Numbers, runs: Runs, found: CorpusDocuments) -> None:
         """Note the documents that may be among those that hold most: text, document and bytes in `held`."""
         held = held[held[:, 2] > self._floor[held[:, 0]]]
         if not len(held):
             return
-        pairs = runs[:, TEXT] << 32 | runs[:, DOCUMENT]
-        order = np.lexsort((-runs[:, CHARACTERS], pairs))
-        longest = order[np.searchsorted(pairs[order], held[:, 0] << 32 | held[:, 1])]
-        ends = [runs[longest, START], runs[longest, END]]
-        self._noted.append(np.stack([held[:, 0], -held[:, 2], held[:, 1], *ends], axis=1))
+        self._noted.append(np.stack([held[:, 0], -held[:, 2], held[:, 1]], axis=1))
         for document in np.unique(held[:, 1]).tolist():
             self._facts[document] = found.facts(document)
-        for i in np.flatnonzero(held[:, 2] > self._most[held[:, 0]]).tolist():
-            text, document, covered = held[i, :3].tolist()
+        pairs = runs[:, TEXT] << 32 | runs[:, DOCUMENT]
+        order = np.lexsort((-runs[:, CHARACTERS], pairs))
+        for text, document, covered, _ in held[held[:, 2] > self._most[held[:, 0]]].tolist():
             if covered > self._most[text]:
                 self._most[text] = covered
-                self._passages[text] = (document, take_passage(found.stream, runs[longest[i]]))
+                longest = order[np.searchsorted(pairs[order], text << 32 | document)]
+                self._passages[text] = (document, take_passage(found.stream, runs[longest]))
         self._fresh += len(held)
         if self._fresh > max(SIGHTED, len(self._noted[0]) // 4):
             self._keep_best()
 
     def _keep_best(self) -> None:
         """Of the documents noted for each text keep those that hold most; of two that hold as much, the earlier one."""
-        noted = np.concatenate(self._noted) if self._noted else np.zeros((0, 5), dtype=np.int64)
+        noted = np.concatenate(self._noted) if self._noted else np.zeros((0, 3), dtype=np.int64)
         noted = noted[np.lexsort((noted[:, 1], noted[:, 2], noted[:, 0]))]
         noted = noted[np.append(True, (noted[1:, [0, 2]] != noted[:-1, [0, 2]]).any(axis=1))[: len(noted)]]
         noted = noted[np.lexsort((noted[:, 2], noted[:, 1], noted[:, 0]))]
@@ -253,26 +225,24 @@ class Gathering:
 
     def part(self, facts: FileFacts, words: WordsFound | None = None) -> ScanPart:
         """What was found, with what was read of the file, and what it shares with the texts word by word."""
-        documents, wholes, longest = (
-            {int(text): int(values[text]) for text in np.flatnonzero(values)}
-            for values in (self._documents, self._wholes, self._longest)
-        )
         self._keep_best()
         order = sorted(self._passages, key=lambda text: (-self._most[text] / self._sizes[text], text))
         worst = order[:_EXCERPTS]
         best: dict[int, list[Sighting]] = {}
-        for text, less, document, start, end in self._noted[0].tolist():
+        for text, less, document in self._noted[0].tolist():
             shown, passage = self._passages[text]
             around = passage.read() if shown == document and text in worst else ("", "", "")
-            seen = Sighting(-less, self._file, document, start, end, self._facts[document], around)
+            seen = Sighting(-less, self._file, document, self._facts[document], around)
             best.setdefault(text, []).append(seen)
-        made = ScanPart((facts,), add_changes(self._changes), documents, wholes, longest, best)
+        near = words.near if words else np.zeros_like(self._wholes)
+        counts = np.stack(np.broadcast_arrays(self._documents, self._wholes, near), axis=1)
+        made = ScanPart((facts,), add_changes(self._changes), counts, self._longest, best)
         if words is not None:
-            made.near, made.nearest, made.grams = words.near, words.nearest, words.grams
+            made.nearest, made.grams = words.nearest, words.grams
         return made
 
 
-def select_runs(runs: Runs, stream: Stream, sizes: npt.NDArray[np.int64]) -> tuple[Runs, tuple[_Places, ...]]:
+def select_runs(runs: Runs, stream: Stream, sizes: Numbers) -> tuple[Runs, tuple[_Places, ...]]:
     """The runs that count, in order, and their places: all of `RUN` characters, and short ones where several stand in
     one place, which is as long as the text of `sizes`, or a document that is not much longer."""
     if not len(runs):
@@ -293,7 +263,7 @@ def select_runs(runs: Runs, stream: Stream, sizes: npt.NDArray[np.int64]) -> tup
     return runs, tuple(_places(runs, key) for key in (keys[0][some], keys[1][some], own))
 
 
-def _places(runs: Runs, keys: npt.NDArray[np.int64]) -> _Places:
+def _places(runs: Runs, keys: Numbers) -> _Places:
     """The runs of each text with the same key as one place."""
     order = np.lexsort((runs[:, START], keys, runs[:, TEXT]))
     texts, keys = runs[order, TEXT], keys[order]
@@ -305,9 +275,7 @@ def _places(runs: Runs, keys: npt.NDArray[np.int64]) -> _Places:
     return _Places(of, order[fresh], covered, np.bincount(place) - 1, np.bincount(of))
 
 
-def _united(
-    runs: Runs, of: npt.NDArray[np.intp]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.intp]]:
+def _united(runs: Runs, of: npt.NDArray[np.intp]) -> tuple[Numbers, Numbers, npt.NDArray[np.intp]]:
     """The bytes that the runs of each place cover, as stretches: first, last and place of each."""
     order = np.lexsort((runs[:, START], of))
     of, starts, ends = of[order], runs[order, START], runs[order, END]
@@ -319,7 +287,7 @@ def _united(
     return starts[at], reach[closes] - of[closes] * room, of[at]
 
 
-def _held(runs: Runs, places: _Places, sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _held(runs: Runs, places: _Places, sizes: Numbers) -> Numbers:
     """Of each place its text, the document where it begins, the bytes that it covers, and whether it is whole."""
     texts = runs[places.first, TEXT]
     total = sizes[texts]
@@ -350,7 +318,7 @@ class WrittenPassage(NamedTuple):
         return before[-AROUND:], said, behind[:AROUND]
 
 
-def take_passage(stream: Stream, run: npt.NDArray[np.int64]) -> WrittenPassage:
+def take_passage(stream: Stream, run: Numbers) -> WrittenPassage:
     """What is written where a run stands, and around it."""
     first, last = int(run[STRING]), int(run[LAST])
     wanted = range(first, last + 1) if last - first < _SHOWN else (*range(first, first + _SHOWN), last)
@@ -359,23 +327,17 @@ def take_passage(stream: Stream, run: npt.NDArray[np.int64]) -> WrittenPassage:
     for i, at in zip(wanted, [int(run[AT])] + [stop] * (len(wanted) - 1), strict=True):
         raw, escaped, skipped = stream.written(i)
         place = at - int(stream.spans[i, 0]) + skipped
-        raw, place = _near_to(raw, place)
+        if len(raw) > 4 * _PIECE:  # what lies around the place
+            ends = np.cumsum(
+                list(map(len, fold_pieces([raw[k : k + _PIECE] for k in range(0, len(raw), _PIECE)])))
+            )
+            k = max(0, int(np.searchsorted(ends, place, side="right")) - 1)
+            raw, place = raw[k * _PIECE : (k + 8) * _PIECE], place - (int(ends[k - 1]) if k else 0)
         strings.append((raw, escaped))
         edges.append(place)
     if first == last:
         edges.append(edges[0] + stop - int(run[AT]))
     return WrittenPassage(tuple(strings), edges[0], edges[-1])
-
-
-def _near_to(raw: bytes, place: int) -> tuple[bytes, int]:
-    """A long string cut to what lies around one of its folded bytes, and that byte's place there."""
-    if len(raw) <= 4 * _PIECE:
-        return raw, place
-    pieces = [raw[i : i + _PIECE] for i in range(0, len(raw), _PIECE)]
-    ends = np.cumsum([len(one) for one in fold_pieces(pieces)])
-    at = max(0, int(np.searchsorted(ends, place, side="right")) - 1)
-    before = int(ends[at - 1]) if at else 0
-    return raw[at * _PIECE : (at + 8) * _PIECE], place - before
 
 
 def _written_place(raw: bytes, place: int) -> int:
@@ -423,7 +385,7 @@ def _in_order(runs: Runs) -> npt.NDArray[np.intp]:
     return np.argsort(number, kind="stable")
 
 
-def add_changes(changes: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+def add_changes(changes: Sequence[Numbers]) -> Numbers:
     """Changes at each place once, in order, without those that come to nothing."""
     some = [one for one in changes if len(one)]
     if not some:
@@ -437,41 +399,23 @@ def add_changes(changes: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int6
 
 def merge_parts(parts: Iterable[ScanPart]) -> ScanPart:
     """The parts as one, the same in whichever order they come."""
-    whole = ScanPart()
-    files: list[FileFacts] = []
-    changes: list[npt.NDArray[np.int64]] = []
-    grams: list[npt.NDArray[np.uint64]] = []
+    whole, files, changes, grams = ScanPart(), list[FileFacts](), list[Numbers](), [np.zeros(0, np.uint64)]
     for part in parts:
         files += part.files
         changes.append(part.changes)
-        for name in ("documents", "wholes", "near"):
-            mine = getattr(whole, name)
-            for text, number in getattr(part, name).items():
-                mine[text] = mine.get(text, 0) + number
-        for text, size in part.longest.items():
-            whole.longest[text] = max(whole.longest.get(text, 0), size)
-        for text, some in part.best.items():
-            whole.best[text] = _first(whole.best.get(text, []), some, KEPT)
-        for text, copies in part.nearest.items():
-            whole.nearest[text] = _first(whole.nearest.get(text, []), copies, NEAREST)
         grams.append(part.grams)
+        whole.counts = whole.counts + part.counts
+        whole.longest = np.maximum(whole.longest, part.longest)
+        for mine, more, most in ((whole.best, part.best, KEPT), (whole.nearest, part.nearest, NEAREST)):
+            for text, some in more.items():
+                first = mine.setdefault(text, [])
+                if len(first) < most or first[-1].order >= some[0].order:
+                    mine[text] = sorted(first + some, key=lambda one: one.order)[:most]
         if len(changes) > 64:
             changes, grams = [add_changes(changes)], [np.unique(np.concatenate(grams))]
-    if grams:
-        whole.grams = np.unique(np.concatenate(grams))
-    whole.changes = add_changes(changes)
+    whole.changes, whole.grams = add_changes(changes), np.unique(np.concatenate(grams))
     whole.files = tuple(sorted(files, key=lambda one: one.file))
     return whole
-
-
-_One = TypeVar("_One", bound=Sighting | NearCopy)
-
-
-def _first(mine: list[_One], more: list[_One], most: int) -> list[_One]:
-    """The first of two lists that are in order each, up to so many."""
-    if len(mine) == most and mine[-1].order < more[0].order:
-        return mine
-    return sorted(mine + more, key=lambda one: one.order)[:most]
 
 
 class FoundPassage(NamedTuple):
@@ -498,7 +442,7 @@ class FoundText:
     passages: tuple[FoundPassage, ...]
     best: tuple[Sighting, ...]
     near: int = 0
-    nearest: tuple[NearCopy, ...] = ()
+    nearest: tuple[Sighting, ...] = ()
     single: float = 0.0
 
     def unique(self, beside: FoundText) -> int:
@@ -533,12 +477,13 @@ class FoundText:
 
 def summarise_texts(whole: ScanPart, contents: Sequence[bytes], starts: Sequence[int]) -> list[FoundText]:
     """What was found of each text, whose folded bytes begin at `starts` of all texts."""
-    places = np.ascontiguousarray(whole.changes[:, 0])
-    ends = np.array(starts, dtype=np.int64) + np.array([len(one) for one in contents], dtype=np.int64) + 1
-    edges = zip(np.searchsorted(places, starts).tolist(), np.searchsorted(places, ends).tolist(), strict=True)
+    ends = [*starts[1:], starts[-1] + len(contents[-1]) + 1]
+    firsts, lasts = (np.searchsorted(whole.changes[:, 0], some).tolist() for some in (starts, ends))
     return [
         _found_text(whole, text, content, whole.changes[first:last] - (start, 0))
-        for text, (content, start, (first, last)) in enumerate(zip(contents, starts, edges, strict=True))
+        for text, (content, start, first, last) in enumerate(
+            zip(contents, starts, firsts, lasts, strict=True)
+        )
     ]
 
 
@@ -547,7 +492,7 @@ def _letters(content: bytes) -> npt.NDArray[np.intp]:
     return np.flatnonzero(np.frombuffer(content, dtype=np.uint8) & 0xC0 != 0x80)
 
 
-def _found_text(whole: ScanPart, text: int, content: bytes, mine: npt.NDArray[np.int64]) -> FoundText:
+def _found_text(whole: ScanPart, text: int, content: bytes, mine: Numbers) -> FoundText:
     """What was found of one text, whose own changes are `mine`, from its first byte on."""
     size = len(content)
     edges = [0, *mine[:, 0].tolist(), size]
@@ -563,18 +508,20 @@ def _found_text(whole: ScanPart, text: int, content: bytes, mine: npt.NDArray[np
     found = sum(one.end - one.start for one in covered)
     usual = _quarter(covered)
     common = sum(one.end - one.start for one in covered if is_common(one.documents, usual))
+    documents, copies, near = whole.counts[text].tolist()
+    best = tuple(whole.best.get(text, ()))
     return FoundText(
         characters=total,
         coverage=found / total if total else 0.0,
         common=common / total if total else 0.0,
-        longest=whole.longest.get(text, 0),
-        documents=whole.documents.get(text, 0),
-        copies=whole.wholes.get(text, 0),
+        longest=int(whole.longest[text]),
+        documents=documents,
+        copies=copies,
         passages=passages,
-        best=tuple(whole.best.get(text, ())),
-        near=whole.near.get(text, 0),
+        best=best,
+        near=near,
         nearest=tuple(whole.nearest.get(text, ())),
-        single=max((one.covered for one in whole.best.get(text, ())), default=0) / max(1, size),
+        single=max((one.amount for one in best), default=0) / max(1, size),
     )
 
 

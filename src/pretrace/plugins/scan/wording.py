@@ -11,14 +11,13 @@ import string
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.plugins.scan.corpus import CorpusDocuments, DocumentFacts
+from pretrace.plugins.scan.corpus import CorpusDocuments, Sighting
 from pretrace.plugins.scan.folding import SPACE, Bytes, Strings, fold_strings, load_kernels
-from pretrace.plugins.scan.searching import FACTORS, bloom_bits
+from pretrace.plugins.scan.searching import FACTORS
 
 SHINGLE, GRAM = 5, 13
 """Words of a sequence, for near copies and for the overlap."""
@@ -109,7 +108,7 @@ class Held:
         keys, first = np.unique(hashes, return_index=True)
         bits = max(_BITS, int(np.ceil(np.log2(max(1, len(keys) // 4)))))
         made = np.zeros(1 << bits, dtype=np.uint64)
-        np.bitwise_or.at(made, keys >> np.uint64(64 - bits), bloom_bits(keys))
+        load_kernels().set_bits(keys, np.uint64(64 - bits), made)
         return cls(keys, np.append(first, len(hashes)), owners, np.bincount(owners, minlength=number), made)
 
     def shares(self, found: Numbers) -> npt.NDArray[np.float64]:
@@ -120,11 +119,8 @@ class Held:
 
     def hits(self, hashes: Numbers) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
         """Which of some hashes are keys, and which."""
-        if not len(self.keys):
-            return np.zeros(0, np.intp), np.zeros(0, np.intp)
-        wanted = bloom_bits(hashes)
-        shift = np.uint64(64 - (len(self.filter) - 1).bit_length())
-        at = np.flatnonzero(self.filter[hashes >> shift] & wanted == wanted)
+        at, shift = np.empty(len(hashes) + 1, np.intp), np.uint64(65 - len(self.filter).bit_length())
+        at = at[: load_kernels().likely(hashes, shift, self.filter, at)]
         key = np.minimum(np.searchsorted(self.keys, hashes[at]), len(self.keys) - 1)
         same = self.keys[key] == hashes[at]
         return at[same], key[same]
@@ -138,31 +134,16 @@ class Wording:
     grams: Held | None
 
     @classmethod
-    def of(cls, texts: Sequence[str], *, near: bool, overlap: bool) -> Wording | None:
+    def of(cls, texts: Sequence[bytes], *, near: bool, overlap: bool) -> Wording | None:
         """That of some texts; None where neither is wanted."""
         if not (near or overlap):
             return None
-        written = Strings.of([one.encode("utf-8", "surrogatepass") for one in texts])
-        words, owners = words_of(written)
+        words, owners = words_of(Strings.of(texts))
 
         def held(size: int) -> Held:
             return Held.of(*sequences(words, owners, size), len(texts))
 
         return cls(held(SHINGLE) if near else None, held(GRAM) if overlap else None)
-
-
-class NearCopy(NamedTuple):
-    """A document that is nearly a text: the Jaccard index of their sequences of 5 words, and where it stands."""
-
-    jaccard: float
-    file: str
-    document: int
-    facts: DocumentFacts
-
-    @property
-    def order(self) -> tuple[float, str, int]:
-        """What comes first is shown first."""
-        return -self.jaccard, self.file, self.document
 
 
 class WordsFound:
@@ -171,8 +152,8 @@ class WordsFound:
     def __init__(self, file: str, wording: Wording) -> None:
         self._file, self._wording = file, wording
         self._grams = np.zeros(len(wording.grams.keys) if wording.grams else 0, dtype=np.bool_)
-        self.near: dict[int, int] = {}
-        self.nearest: dict[int, list[NearCopy]] = {}
+        self.near = np.zeros(len(wording.shingles.sizes) if wording.shingles else 1, dtype=np.int64)
+        self.nearest: dict[int, list[Sighting]] = {}
 
     @property
     def grams(self) -> Numbers:
@@ -207,7 +188,7 @@ class WordsFound:
             size = len(np.unique(hashes[begin:end]))
             jaccard = int(shared[i]) / (size + int(held.sizes[one]) - int(shared[i]))
             if jaccard >= NEAR:
-                self.near[one] = self.near.get(one, 0) + 1
+                self.near[one] += 1
                 row = int(found.strings.rows[place])
-                mine = [*self.nearest.get(one, ()), NearCopy(jaccard, self._file, row, found.facts(row))]
+                mine = [*self.nearest.get(one, ()), Sighting(jaccard, self._file, row, found.facts(row))]
                 self.nearest[one] = sorted(mine, key=lambda copy: copy.order)[:NEAREST]
