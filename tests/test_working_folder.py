@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from pretrace.errors import EngineError
-from pretrace.jobs import engine as pool
+from pretrace.plugins.ray import cluster as pool
 from pretrace.plugins.serve.jobs import Jobs
 from pretrace.plugins.serve.workspace import Workspace
 
@@ -89,7 +89,7 @@ def test_the_question_whether_a_cluster_answers(planted, monkeypatch):
 def test_the_workers_of_ray(planted, tmp_path):
     pytest.importorskip("ray")
     code = (
-        "from pretrace.jobs import engine as pool\n"
+        "from pretrace.plugins.ray import cluster as pool\n"
         "from pathlib import Path\n"
         "with pool.connected('local') as ray:\n"
         "    print(ray.get(ray.remote(lambda: __import__('colorsys').__file__).remote()))\n"

@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from pretrace.errors import ExpressionError, PretraceError
 from pretrace.errors import require as require  # a score finds both beside its registry
 from pretrace.errors import require_least as require_least
+from pretrace.plugins import PAGES, SCORES, TESTS
 
 if TYPE_CHECKING:
     from pretrace.types import Backend, Corpus, Recipe, Rewrite, Score
@@ -251,33 +252,17 @@ def _built_in(factory: _Factory[Any]) -> bool:
     return str(getattr(factory, "__module__", "")).startswith("pretrace.")
 
 
-scores: Registry[Score | Recipe] = Registry("score", "pretrace.scores", has="needs", group="pretrace.scores")
+scores: Registry[Score | Recipe] = Registry(
+    "score", "pretrace.scores", has="needs", group="pretrace.scores", places=SCORES
+)
 corpora: Registry[Corpus] = Registry("corpus", "pretrace.corpora", has="texts", group="pretrace.corpora")
 rewrites: Registry[Rewrite] = Registry("rewrite", "pretrace.rewrites", has="__call__")
 _RESERVED = ("smollm2", "vllm", "completions")
 backends: Registry[Backend] = Registry("back end", has="run", group="pretrace.backends", reserved=_RESERVED)
 """What opens the models of plug-ins: `--model mine:NAME` calls the factory `mine` with NAME and the settings."""
-_PLUGINS = "pretrace.plugins."
-_MARKS, _CANARIES, _RECITE = (_PLUGINS + one for one in ("marks.checking", "marks.canaries", "recite.recite"))
-tests: Registry[Any] = Registry(
-    "test",
-    has="of_result",
-    group="pretrace.tests",
-    places={"marks": _MARKS, "triggers": _MARKS, "canaries": _CANARIES, "recite": _RECITE},
-)
+tests: Registry[Any] = Registry("test", has="of_result", group="pretrace.tests", places=TESTS)
 """The tests of plug-ins, ours among them, by the name that a result has of its test (`verdicts.frame.Test`)."""
-_PAGES = {
-    "marks": ("marks", "triggers", "canaries"),
-    "recite": ("recite",),
-    "harnesses": ("samples",),
-    "scan": ("scan",),
-}
-test_pages: Registry[Any] = Registry(
-    "page",
-    has="draw",
-    group="pretrace.sections",
-    places={name: f"{_PLUGINS}{plugin}.page" for plugin, names in _PAGES.items() for name in names},
-)
+test_pages: Registry[Any] = Registry("page", has="draw", group="pretrace.sections", places=PAGES)
 """What the reports of these tests have of their own (`report.verdict_plots.TestPage`)."""
 
 

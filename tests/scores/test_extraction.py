@@ -7,7 +7,7 @@ from tiny import SENTENCES, make_model, make_tokenizer
 
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.settings import ModelSettings
-from pretrace.scores.extraction import Extraction, chance_in, tries_for
+from pretrace.scores.extraction import Extraction
 from pretrace.scoring.detect import detect
 from pretrace.scoring.evidence import Want, open_store, trace
 from pretrace.scoring.plan import Models
@@ -70,14 +70,6 @@ def test_a_corpus_of_short_texts_is_refused_or_skipped():
     run = detect(Corpus("two", texts), Models(FakeBackend()), "extraction")
     assert run.ids == ("long",)
     assert "takes 100 or more" in run.skipped[0].reason
-
-
-@pytest.mark.parametrize("p", [1.0, 0.9, 0.5, 0.01, 1e-12])
-def test_tries_are_the_fewest_with_an_even_chance(p):
-    tries = float(tries_for(np.log(p)))
-    assert chance_in(np.log(p), tries) >= 0.5 * (1 - 1e-9)
-    assert tries == 1 or chance_in(np.log(p), tries - 1) < 0.5
-    assert np.isinf(tries_for(-np.inf))
 
 
 @pytest.mark.parametrize("wrong", [{"n": 0}, {"k": 0}, {"temperature": 0.0}, {"prefix": -1}, {"suffix": 0}])

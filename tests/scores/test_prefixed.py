@@ -30,7 +30,7 @@ def labelled(number, *, groups=100):
 
 
 @pytest.mark.parametrize("start", ["never", "always"])
-@pytest.mark.parametrize("score", ["recall(shots=2)", "con_recall(shots=2)"])
+@pytest.mark.parametrize("score", ["recall(shots=2)"])
 def test_it_is_the_likelihood_of_a_whole_pass(start, score):
     model, tokenizer = make_model("llama"), make_tokenizer()
     backend = HuggingFace(model, tokenizer, name="tiny", weights="a", settings=ModelSettings(start=start))
@@ -85,7 +85,7 @@ class Noting(FakeBackend):
 
 def test_texts_that_are_put_before_others_are_not_read_by_themselves():
     corpus, known = Corpus("two", (Text("a", "abcdef"), Text("b", "ghijkl"))), labelled(40)
-    for score in ("recall", "con_recall", "codec", "recall,loss"):
+    for score in ("recall", "recall,loss"):
         backend = Noting()
         detect(corpus, Models(backend, labelled=known), score, Options(cache=False, shuffles=0))
         assert backend.read == {"abcdef", "ghijkl"}
@@ -97,24 +97,3 @@ def test_the_second_pass_is_counted_beforehand():
     plan = ScorePlan.parse("loss,recall")
     (found,) = workload(corpus, models, plan, labelled=models.labelled, cache=False)
     assert found.passes == 2 * 2
-
-
-def test_codec_is_what_a_text_loses_behind_another_of_its_collection():
-    model, tokenizer = make_model("llama"), make_tokenizer()
-    backend = HuggingFace(model, tokenizer, name="tiny", weights="a", settings=ModelSettings(start="never"))
-    corpus = Corpus("few", tuple(Text(str(i), text) for i, text in enumerate(SENTENCES)))
-    known = labelled(12)
-    run = detect(corpus, Models(backend, labelled=known), "codec", Options(cache=False, shuffles=0))
-    (drawn,) = run.settings["fitted"]["codec"]["prefix"]["members"]
-    before = next(text for text in known.texts if text.id == drawn)
-    assert before.member
-
-    def mean_of(text, context):
-        ids = context + tokenizer(text)["input_ids"]
-        with torch.inference_mode():
-            logp = model(input_ids=torch.tensor([ids])).logits[0].double().log_softmax(-1)
-        return float(np.mean([logp[i - 1, ids[i]] for i in range(max(1, len(context)), len(ids))]))
-
-    for i, text in enumerate(SENTENCES):
-        lost = mean_of(text, []) - mean_of(text, tokenizer(before.text)["input_ids"])
-        assert run.matrix[i, 0] == pytest.approx(lost, abs=1e-5)

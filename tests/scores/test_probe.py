@@ -8,7 +8,7 @@ import pytest
 
 from pretrace.errors import ExpressionError
 from pretrace.scores import parse
-from pretrace.scores.learned import Linear, Probe
+from pretrace.scores.probe import Linear, Probe
 from pretrace.statistics.documents import grouped_split
 from pretrace.statistics.roc import auc
 from pretrace.testing import make_trace

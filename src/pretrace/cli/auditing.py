@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -19,7 +20,6 @@ from pretrace.cli.verdicts import FoundInputs, finished, found_of, opened, with_
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError, MissingPackageError
-from pretrace.jobs.engine import reading_elsewhere
 from pretrace.jobs.settings import EngineSettings
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import AUDIT as AUDIT_FOLDER
@@ -137,7 +137,10 @@ def audit(
     planned = open_audit(corpus, controls, target, inputs, settings)
     if inputs.plan or out is None:
         return foreseen(planned.plan)
-    with reading_elsewhere(engine, _wanted(target, inputs), planned.models) as spread:
+    reading = nullcontext(planned.models)
+    if engine.on_ray:
+        reading = engine.find("scoring").reading_elsewhere(engine, _wanted(target, inputs), planned.models)
+    with reading as spread:
         return make_audit(planned, out, given, spread, beside, watch=_PlanShown())
 
 

@@ -23,7 +23,6 @@ from pretrace.corpora import Columns, open_stream
 from pretrace.corpora.opening import GivenStream, Source
 from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError, OutputError
-from pretrace.jobs.engine import Scoring
 from pretrace.jobs.settings import EngineSettings, JobSettings, divided_by
 from pretrace.jobs.worker import ShardJob, missing_shards, parts_folder, said_missing
 from pretrace.report.wording import first_of
@@ -204,7 +203,7 @@ def flag(
         corpus=sets,
     )
     if sets is None:
-        texts = in_shards(texts, on_ray=engine.on_ray)
+        texts = in_shards(texts, engine)
     planned = FlagPlan.of(both, settings)
     settings.plan.check_texts(texts.first)
     command.announce(planned.prospect.notes)
@@ -212,7 +211,7 @@ def flag(
     options = Options(cache=settings.cache)
     if engine.on_ray and not inputs.dry_run:
         none = CorpusParts(None, None, Corpus(both.name, ()))
-        made = texts.score_on_ray(Scoring(wanted, settings.score, none, None, options), engine, settings.plan)
+        made = texts.score_on_ray(engine, settings.plan, wanted, settings.score, none, None, options)
         rows = made.rows(made.parts(texts.folder))
         return finish(rows, model=made.target, unreadable=texts.unreadable)
     models = opened(wanted)

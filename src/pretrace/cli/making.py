@@ -23,7 +23,6 @@ from pretrace.errors import ExpressionError, MissingPackageError, OutputError
 from pretrace.frequencies import Counting
 from pretrace.frequencies import count as make_table
 from pretrace.frequencies.table import COUNTS
-from pretrace.jobs.engine import spread_on_cluster
 from pretrace.jobs.settings import EngineSettings
 from pretrace.results.atomic import check_writable
 from pretrace.results.output_checks import ADAPTER, PLANTED
@@ -159,7 +158,7 @@ def count(
     tokens = open_tokenizer(target.model, **asdict(opening))
     checkpoint = None if "-" in corpora else out.with_name(f".{out.name}.counting")
     engine = replace(engine, workers=settings.workers if engine.on_ray else 0)
-    with spread_on_cluster(engine) as elsewhere, counted() as on_progress:
+    with engine.spread() as elsewhere, counted() as on_progress:
         table = make_table(
             texts,
             tokens.rust,

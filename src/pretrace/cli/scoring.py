@@ -18,7 +18,6 @@ from pretrace.corpora import TextStream, open_corpus, windows
 from pretrace.corpora.opening import GivenStream, Source
 from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError
-from pretrace.jobs.engine import Pool, Scoring, connected, shard_size_of, work_on
 from pretrace.jobs.settings import EngineSettings, JobSettings, divided_by
 from pretrace.jobs.worker import (
     OpenedScoring,
@@ -138,16 +137,18 @@ class TextsToScore:
         said = lines(first, f"When all workers are done: pretrace runs merge {self.out}")
         return Reply(say=said, outcome="part", statement=first, own={"made": made, "lacking": lacking})
 
-    def score_on_ray(self, task: Scoring, engine: EngineSettings, plan: ScorePlan) -> ShardJob:
-        """The same by workers on a cluster: the job, of which all is scored. No model is opened here."""
-        with connected(engine.address) as ray, Pool(ray, task, engine) as pool:
+    def score_on_ray(self, engine: EngineSettings, plan: ScorePlan, *task: Any) -> ShardJob:
+        """The same by workers on a cluster, of which each does a `task` (`plugins.ray.scoring.Scoring`): the job, of
+        which all is scored. No model is opened here."""
+        cluster = engine.find("scoring")
+        with cluster.opened_pool(engine, cluster.Scoring(*task)) as pool:
             found: OpenedScoring = pool.told
             self._refuse(found.leaks)
             job = self._begin(found, plan)
             parts = job.parts(self.folder)
             with watched("reading") as progress:
                 progress.begin(sum(job.survey.shards[index][1] for index in missing_shards(job, parts)))
-                work_on(pool, job, self.stream, parts, size=self.size, progress=progress)
+                cluster.work_on(pool, job, self.stream, parts, size=self.size, progress=progress)
         return job
 
     def _refuse(self, found: Sequence[Leak]) -> None:
@@ -184,10 +185,12 @@ class TextsToScore:
         return job
 
 
-def in_shards(texts: TextsToScore, *, labelled: bool = False, on_ray: bool = False) -> TextsToScore:
+def in_shards(texts: TextsToScore, engine: EngineSettings, *, labelled: bool = False) -> TextsToScore:
     """The texts in shards, once their source was read from end to end; TextsError for what is wrong with that."""
     stream = texts.stream
-    unread, size = list[Unreadable](), shard_size_of(stream) if on_ray else shards.SHARD
+    unread, size = list[Unreadable](), shards.SHARD
+    if engine.on_ray:
+        size = engine.find("scoring").shard_size_of(stream)
     check_parts(texts.folder)
     check_writable(texts.folder / UNREADABLE, OWN)
     with doing("checking all texts before the first is scored", spinner=True):
@@ -326,7 +329,7 @@ class _ScoreCommand:
             corpus=corpus,
         )
         if corpus is None:
-            texts = in_shards(texts, labelled=labelled, on_ray=self.engine.on_ray)
+            texts = in_shards(texts, self.engine, labelled=labelled)
         elif labelled:
             check_labels(corpus)
         plan.check_texts(texts.first)  # here as well: tuning takes long
@@ -334,8 +337,8 @@ class _ScoreCommand:
         parts = CorpusParts(None, given, texts.first)
         if self.engine.on_ray and not settings.dry_run:
             fitted = replace(parts, test=Corpus(stream.name, ()))
-            task = Scoring(self._wanted, settings.scores, fitted, method, self._options(parts))
-            job = texts.score_on_ray(task, self.engine, plan)
+            task = self._wanted, settings.scores, fitted, method, self._options(parts)
+            job = texts.score_on_ray(self.engine, plan, *task)
             return self._finish(job.rows(job.parts(texts.folder)), texts)
         if corpus is not None and not settings.windows:
             parts = _divided(corpus, settings, self.evaluation, given)

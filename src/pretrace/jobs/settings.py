@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, Protocol
 
 from pretrace.errors import ExpressionError
+from pretrace.plugins import find_plugin
 from pretrace.results.wording import say
 from pretrace.settings import RUN, TEXTS, check_ranges, given_for, option
 
@@ -111,6 +114,28 @@ class EngineSettings:
     def on_ray(self) -> bool:
         """Whether workers on Ray read."""
         return self.engine == "ray"
+
+    def find(self, part: str) -> Any:
+        """The module `part` of the plug-in whose name is that of the engine; ExpressionError where it is not there."""
+        return find_plugin(f"{self.engine}.{part}")
+
+    def spread(self) -> AbstractContextManager[Spread | None]:
+        """Who works: workers on the cluster, or None for the threads of this process."""
+        found: AbstractContextManager[Spread | None] = nullcontext()
+        return self.find("cluster").spread_on_cluster(self) if self.on_ray else found
+
+
+class Task(Protocol):
+    """What all workers of an engine do; it is sent to them pickled."""
+
+    def open(self) -> tuple[Any, Callable[[Any], Any]]:
+        """In a worker, once: what all workers must agree on, and what turns the content of a piece into an answer."""
+        ...
+
+
+Spread = Callable[[Task, Iterable[tuple[Any, str, Any]]], Iterator[tuple[Any, Any]]]
+"""Does a task over pieces, each with its tag, its name in messages and its content, in other processes: the tag of each
+with what was made of it, as they come."""
 
 
 def divided_by(job: JobSettings, engine: EngineSettings) -> str:

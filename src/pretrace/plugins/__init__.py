@@ -1,4 +1,5 @@
-"""What the core does without: each folder here has commands of its own, and the core imports none of them."""
+"""What the core does without: each folder here brings commands, scores or tests of its own, which are found by name in
+these tables, and the core imports none of them."""
 
 from importlib import import_module
 from typing import Any
@@ -21,6 +22,28 @@ COMMANDS = {
     "serve": "pretrace.plugins.serve.command:serve",
 }
 """Where the command of a plug-in is made, by what is typed."""
+SCORES = {
+    "codec": "pretrace.plugins.scores.prefixed",
+    "con_recall": "pretrace.plugins.scores.prefixed",
+    "coverage": "pretrace.plugins.scores.coverage",
+    "learned": "pretrace.plugins.scores.learned",
+}
+"""The module of a plug-in that registers each score."""
+_MARKS = "pretrace.plugins.marks.checking"
+TESTS = {
+    "marks": _MARKS,
+    "triggers": _MARKS,
+    "canaries": "pretrace.plugins.marks.canaries",
+    "recite": "pretrace.plugins.recite.recite",
+}
+"""The module of a plug-in that registers each test, by the name that a result has of it."""
+PAGES = {
+    **dict.fromkeys(("marks", "triggers", "canaries"), "pretrace.plugins.marks.page"),
+    "recite": "pretrace.plugins.recite.page",
+    "samples": "pretrace.plugins.harnesses.page",
+    "scan": "pretrace.plugins.scan.page",
+}
+"""The module of a plug-in that registers what the report of each test has of its own."""
 
 
 def find_plugin(module: str) -> Any:

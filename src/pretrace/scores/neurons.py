@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from pretrace.registry import require, scores
 from pretrace.results.wording import say
-from pretrace.scores.learned import known
+from pretrace.scores.probe import known
 from pretrace.statistics.documents import Grouping, Numbers, grouped_folds
 from pretrace.statistics.roc import auc
 from pretrace.types import Bools, Doubles, Evidence, Firing, Needs, Reference, Score, State

@@ -1,4 +1,4 @@
-"""Scores of a text behind other texts: behind ones that are known to be seen or unseen, or others of its collection."""
+"""The score of a text behind others that are known to be unseen, and what such scores share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pretrace.errors import TextsError
-from pretrace.registry import require, require_least, scores
+from pretrace.registry import require_least, scores
 from pretrace.results.wording import say
 from pretrace.rewrites import After
 from pretrace.scores.likelihood import FLOOR, mean_of
@@ -17,7 +17,7 @@ from pretrace.types import Evidence, Needs, Quantity, Reference, Score, View
 
 
 @dataclass(frozen=True)
-class _Shots:
+class DrawnPrefix:
     """Known texts, one a document, drawn at random and joined by blanks, that stand before each text."""
 
     shots: int = 7
@@ -42,7 +42,7 @@ class _Shots:
 
 @scores.add("recall")
 @dataclass(frozen=True)
-class Recall(_Shots):
+class Recall(DrawnPrefix):
     """How much less likely a text is behind known non-members than alone (ReCaLL, Xie et al. 2024).
 
     recall(x) = mean logp(x | P) / mean logp(x), where P are `shots` known non-members, one a document, drawn at random
@@ -64,85 +64,17 @@ class Recall(_Shots):
         return Behind(before, facts={"prefix": {"nonmembers": ids}})
 
 
-@scores.add("con_recall")
-@dataclass(frozen=True)
-class ConRecall(_Shots):
-    """How much less likely a text is behind known non-members than behind members (Con-ReCall, Wang et al. 2025).
-
-    con_recall(x) = (mean logp(x | P) − gamma · mean logp(x | M)) / mean logp(x), where P are `shots` known non-members
-    and M as many known members, each one a document, drawn at random and joined by blanks. Both are drawn from
-    reference texts (`--reference`), which are never scored.
-
-    >>> from pretrace.testing import make_evidence, make_trace
-    >>> text, score = make_evidence(logp=[-1.0, -3.0]), Behind(After("Other words."), After("These words."), 0.5)
-    >>> views = {View(rewrite=score.first.name): (make_trace([-3.0]),)}
-    >>> views[View(rewrite=score.second.name)] = (make_trace([-1.0]),)
-    >>> score(Evidence(text.text, {**text.views, **views}))  # (−3 + 0.5) / −2
-    1.25
-    """
-
-    gamma: float = 0.5
-    called = "con_recall"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require(0 <= self.gamma < np.inf, f"con_recall: gamma is a weight, 0 or more; found {self.gamma}.")
-
-    def fit(self, reference: Reference, /) -> Score:
-        """The score with its two prefixes; TextsError where there are too few members or non-members."""
-        nonmembers, ids = self.draw(reference, False)
-        members, others = self.draw(reference, True)
-        facts = {"prefix": {"nonmembers": ids, "members": others}}
-        return Behind(nonmembers, members, float(self.gamma), facts=facts)
-
-
 @dataclass(frozen=True)
 class Behind:
-    """A score with its prefixes: the `first`, and a `second` with its weight where there is one. With `difference` how
-    much likelier a text is alone than behind the first."""
+    """A score with its prefix."""
 
     first: After
-    second: After | None = None
-    gamma: float = 0.0
-    difference: bool = False
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
 
     @property
     def needs(self) -> Needs:
-        before = [one for one in (self.first, self.second) if one is not None]
-        return Needs(Quantity.LOGP, View(), *(View(rewrite=one.name) for one in before))
+        return Needs(Quantity.LOGP, View(), View(rewrite=self.first.name))
 
     def __call__(self, evidence: Evidence, /) -> float:
         alone, behind = mean_of(evidence.plain.logp), mean_of(evidence.trace(self.first.name).logp)
-        if self.difference:
-            return alone - behind
-        if self.second is not None:
-            behind -= self.gamma * mean_of(evidence.trace(self.second.name).logp)
         return behind / min(alone, -FLOOR)
-
-
-@scores.add("codec")
-@dataclass(frozen=True)
-class CollectionContext(_Shots):
-    """How much less likely a text is behind others of its collection than alone (CoDeC, Zawalski et al. 2025).
-
-    codec(x) = mean logp(x) − mean logp(x | C), where C are `shots` texts of the collection in question, one per
-    document, drawn at random from the members among the reference texts (`--reference`), which are never scored, and
-    joined by blanks. The paper's figure of a collection is the share of its texts with codec(x) > 0. It has no valid
-    null: what context helps depends on the kind of text. Compare the share with that of control documents of the same
-    kind, read behind the same C, and with a model that never saw the texts.
-
-    >>> from pretrace.testing import make_evidence, make_trace
-    >>> text, score = make_evidence(logp=[-1.0, -2.0]), Behind(After("Other words."), difference=True)
-    >>> view = {View(rewrite=score.first.name): (make_trace([-2.0, -1.0, -3.0]),)}
-    >>> score(Evidence(text.text, {**text.views, **view}))  # −1.5 + 2
-    0.5
-    """
-
-    shots: int = 1
-    called = "codec"
-
-    def fit(self, reference: Reference, /) -> Score:
-        """The score with its context; TextsError where there are too few texts of the collection."""
-        before, ids = self.draw(reference, True)
-        return Behind(before, difference=True, facts={"prefix": {"members": ids}})

@@ -557,46 +557,54 @@ def in_order(blocks: Sequence[Any]) -> tuple[Any, npt.NDArray[np.int32]]:
     return names.take(pa.array(order)), codes
 
 
+_LABELS = np.array([False, True, None], dtype=object)
+
+
 def all_rows(scored: ScoredRows) -> tuple[Run, Doubles, Numbers]:
     """Read a run with all rows of the parts, and the characters and the document of each, by its number. The run has no
-    groups, and on disk the ids of those texts alone that lack a value. One column is read at a time."""
+    groups, and on disk the ids of those texts alone that lack a value. One part is read at a time."""
     import pyarrow as pa
 
     ids, blocks, members = list[str](), list[Any](), list[bool | None]()
+    counts = ["n_tokens", "n_cut", "n_chars"]
+    if scored.parts and "copies" in scored.table(scored.parts[0]).column_names:
+        counts.append("copies")
+    found: dict[str, list[Any]] = {name: [] for name in counts}
+    columns = [list(scored.scores), *(control_columns(**one) for one in scored.outlines)]
+    matrices = [np.empty((sum(part.rows for part in scored.parts), len(names))) for names in columns]
     for part in scored.parts:
-        lacking = {one.id for one in part.missing}
-        table = scored.table(part, ["id", "label", "group"])
+        begin, lacking = len(ids), {one.id for one in part.missing}
+        table = scored.table(part, ["id", "label", "group", *counts, *itertools.chain(*columns)])
         if lacking or not scored.on_disk:
             named = texts_of(table, "id")
             ids += [name if name in lacking else "" for name in named] if scored.on_disk else named
         else:
             ids += [""] * table.num_rows
-        members += [None if label is None else bool(label) for label in table.column("label").to_pylist()]
+        members += _LABELS[table.column("label").fill_null(2).to_numpy()].tolist()
         blocks += table.column("group").cast(pa.large_binary()).dictionary_encode().chunks
-
-    def matrix(names: Sequence[str]) -> Doubles:
-        found = np.empty((len(ids), len(names)))
-        for place, name in enumerate(names):
-            found[:, place] = scored.column(name)
-        return found
-
-    counted = bool(scored.parts) and "copies" in scored.table(scored.parts[0]).column_names
+        for name, some in found.items():
+            some.append(table.column(name).to_numpy())
+        for names, matrix in zip(columns, matrices, strict=True):
+            for place, name in enumerate(names):
+                matrix[begin : len(ids), place] = table.column(name).to_numpy()
+    numbers = {name: np.concatenate(some) for name, some in found.items()}
     run = Run(
         corpus=scored.corpus,
         ids=tuple(ids),
         groups=("",) * len(ids),
         members=tuple(members),
-        tokens=scored.column("n_tokens"),
-        cut=scored.column("n_cut"),
+        tokens=numbers["n_tokens"],
+        cut=numbers["n_cut"],
         scores=scored.scores,
-        matrix=matrix(scored.scores),
+        matrix=matrices[0],
         missing=tuple(one for part in scored.parts for one in part.missing),
         controls=tuple(
-            Control(one["score"], one["kind"], matrix(control_columns(**one))) for one in scored.outlines
+            Control(one["score"], one["kind"], values)
+            for one, values in zip(scored.outlines, matrices[1:], strict=True)
         ),
         settings=scored.settings,
-        copies=scored.column("copies") if counted else None,
+        copies=numbers.get("copies"),
     )
-    lengths = scored.column("n_chars").astype(np.float64)
+    lengths = numbers["n_chars"].astype(np.float64)
     pa.default_memory_pool().release_unused()
     return run, lengths, in_order(blocks)[1].astype(np.int64)

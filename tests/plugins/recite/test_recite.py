@@ -35,6 +35,9 @@ from net.api import recite_recite as recite
 from tiny import MORE_WORDS, WORDS
 from verdicts.answering import Answering
 
+from pretrace.plugins.recite.recite import tries_for
+from pretrace.scores.extraction import chance_in
+
 ALL = sorted({*WORDS, *MORE_WORDS, "house", "river", "seven", "blue", "green", "walk", "Stone", "letter"})
 SETTINGS = ReciteSettings(cache=False, samples=1)
 
@@ -249,3 +252,11 @@ def test_a_model_that_refuses_in_another_language_is_told(models, refused):
     assert check(found, "answers") == ("failed" if refused else "passed")
     assert found.figures["look like a refusal for the texts"] == (16 if refused else 0)
     assert found.outcome == "inconclusive"
+
+
+@pytest.mark.parametrize("p", [1.0, 0.9, 0.5, 0.01, 1e-12])
+def test_tries_are_the_fewest_with_an_even_chance(p):
+    tries = float(tries_for(np.log(p)))
+    assert chance_in(np.log(p), tries) >= 0.5 * (1 - 1e-9)
+    assert tries == 1 or chance_in(np.log(p), tries - 1) < 0.5
+    assert np.isinf(tries_for(-np.inf))

@@ -19,12 +19,12 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from pretrace.backends.serving.address import called
 from pretrace.errors import ModelError, TextsError
 from pretrace.plugins.recite.overlap import common_runs, edit_distance, longest_run, share_covered
 from pretrace.registry import tests
-from pretrace.scores.extraction import tries_for
 from pretrace.scoring.evidence import Progress, Want, open_store, trace
 from pretrace.scoring.outlook import REPORT, Stage, Watch, device_of, guessed_seconds
 from pretrace.scoring.plan import Models
@@ -247,13 +247,22 @@ def end_logp(
 
 def printed(logp: Doubles) -> Doubles:
     """How far ends of these log-probabilities are printed, 0 to 6: orders of magnitude of tries below a million."""
-    value = np.log10(_MOST_TRIES) - np.log10(np.minimum(_tries(logp), _MOST_TRIES))
+    value = np.log10(_MOST_TRIES) - np.log10(np.minimum(tries_for(logp), _MOST_TRIES))
     return np.where(np.isnan(logp), np.nan, value)
 
 
-def _tries(logp: Doubles) -> Doubles:
-    """The tries for an even chance, [windows]; infinite where a value is missing."""
-    return tries_for(np.where(np.isnan(logp), -np.inf, logp))
+def tries_for(logp: npt.ArrayLike, chance: float = 0.5) -> Doubles:
+    """The number of samples after which the chance that one of them was the end is `chance`: the smallest whole n with
+    1 − (1 − p)ⁿ >= chance, infinite where it is never drawn or a value is missing (Hayes et al. 2024, (n,
+    p)-discoverable extraction).
+
+    >>> tries_for(np.log([1.0, 0.5, 0.01])).tolist()
+    [1.0, 1.0, 69.0]
+    """
+    p = np.exp(np.nan_to_num(np.asarray(logp, dtype=np.float64), nan=-np.inf, neginf=-np.inf))
+    with np.errstate(divide="ignore"):
+        exact = np.log1p(-chance) / np.log1p(-p)
+    return np.asarray(np.maximum(1.0, np.ceil(exact * (1 - 1e-12))))
 
 
 def recite(  # noqa: PLR0913
@@ -501,7 +510,7 @@ class Recite(Test[Recited]):
             if not some.any():
                 continue
             if values.logp is not None:
-                tries = _tries(values.logp)[some]
+                tries = tries_for(values.logp)[some]
                 shares = {
                     f"{n:,} {'try' if n == 1 else 'tries'}": float(np.mean(tries <= n)) for n in _SHOWN_TRIES
                 }
@@ -570,7 +579,7 @@ class Recite(Test[Recited]):
         pairs = list(zip(found, best, strict=True))
         chances: dict[str, Doubles] = {}
         if values.logp is not None:
-            both = {"log-probability": values.logp, "tries": _tries(values.logp)}
+            both = {"log-probability": values.logp, "tries": tries_for(values.logp)}
             chances = {name: np.where(np.isfinite(some), some, np.nan)[order] for name, some in both.items()}
         runs = [longest_run(Worded.of(w.suffix).words, Worded.of(t).words) if t else np.nan for w, t in pairs]
         edits = [edit_distance(w.suffix, t[: len(w.suffix)]) if t else np.nan for w, t in pairs]

@@ -18,7 +18,6 @@ from pretrace.cli.verdicts import finished, with_text_column
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError, OutputError, TextsError
-from pretrace.jobs.engine import spread_on_cluster
 from pretrace.jobs.settings import EngineSettings
 from pretrace.plugins.scan import scan as room
 from pretrace.plugins.scan.cleaning import check_clean, clean
@@ -104,7 +103,7 @@ def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Raw
     if searched.clean is not None:
         check_clean(asked, searched.clean)
     parts = room.parts_of(searched.out)
-    with _shown() as watch, spread_on_cluster(engine) as elsewhere:
+    with _shown() as watch, engine.spread() as elsewhere:
         found = room.scan(asked, parts, watch=watch, elsewhere=elsewhere)
     if found is None:
         words = (

@@ -25,8 +25,7 @@ import numpy as np
 from pretrace.corpora import Columns
 from pretrace.errors import ExpressionError, OutputError, TextsError
 from pretrace.frequencies.counting import count_cores
-from pretrace.jobs.engine import Spread
-from pretrace.jobs.settings import Turn
+from pretrace.jobs.settings import Spread, Turn
 from pretrace.plugins.scan import sightings
 from pretrace.plugins.scan.corpus import (
     INDEX,

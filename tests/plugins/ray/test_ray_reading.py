@@ -5,8 +5,8 @@ from made import drawn, written
 
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.errors import ExpressionError
-from pretrace.jobs.engine import reading_elsewhere
 from pretrace.jobs.settings import EngineSettings
+from pretrace.plugins.ray.scoring import reading_elsewhere
 from pretrace.runs import load_verdict
 from pretrace.scoring.plan import Models
 from pretrace.scoring.settings import ModelsSettings, Target

@@ -2,7 +2,8 @@
 piece after the other, and are started anew by Ray when they die.
 
 The content of a piece lies in Ray's object store, so that the process that hands out holds no texts. What an actor
-makes comes back the same way: nothing is written by actors, and no disk is shared.
+makes comes back the same way: nothing is written by actors, and no disk is shared. Nothing of `scoring` is imported
+here: a worker of a scan starts without it.
 """
 
 from __future__ import annotations
@@ -13,30 +14,18 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import chdir, contextmanager, redirect_stdout
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.util import find_spec
-from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol, Self, cast
+from typing import Any, Self
 
-from pretrace.corpora import TextStream
-from pretrace.errors import EngineError, ExpressionError, MissingPackageError, PretraceError
-from pretrace.jobs.settings import EngineSettings
-from pretrace.jobs.worker import OpenedScoring, ShardJob, shards_to_do
+from pretrace.errors import EngineError, MissingPackageError, PretraceError
+from pretrace.jobs.settings import EngineSettings, Spread, Task
 from pretrace.registry import load_plugin, loaded_plugins
 from pretrace.results.rounding import plural
 from pretrace.results.wording import say
-from pretrace.scoring import parts as shards
-from pretrace.scoring.detect import Options, Scorer
-from pretrace.scoring.evidence import CHUNK, Progress
-from pretrace.scoring.holdout import CorpusParts
-from pretrace.scoring.parts import PartsFolder
-from pretrace.scoring.plan import Models, ScorePlan, open_models, with_texts
-from pretrace.scoring.settings import ModelsSettings
-from pretrace.tuning.plan import TuningMethod
-from pretrace.types import Backend, Encoded, Quantity, States, Streaming, Trace
 
 ANSWERS_WITHIN = 30.0
 """Seconds in which a cluster must answer; Ray itself waits for minutes where nothing does."""
@@ -88,20 +77,16 @@ def connected(address: str | None) -> Iterator[Any]:
         if ray.is_initialized():
             yield ray
             return
-        _begin(ray, address)
+        own = {"include_dashboard": False, "object_store_memory": _STORE} if address == "local" else {}
+        try:
+            with chdir(Path.cwd().anchor):  # Ray has its workers import from the folder it is started in
+                ray.init(address=address, log_to_driver=False, logging_level="ERROR", **own)
+        except (OSError, RuntimeError, ValueError) as error:
+            raise EngineError(_refused(address, str(error))) from error
         try:
             yield ray
         finally:
             ray.shutdown()
-
-
-def _begin(ray: Any, address: str) -> None:
-    own = {"include_dashboard": False, "object_store_memory": _STORE} if address == "local" else {}
-    try:
-        with chdir(Path.cwd().anchor):  # Ray has its workers import from the folder it is started in
-            ray.init(address=address, log_to_driver=False, logging_level="ERROR", **own)
-    except (OSError, RuntimeError, ValueError) as error:
-        raise EngineError(_refused(address, str(error))) from error
 
 
 def room(ray: Any, settings: EngineSettings) -> Room:
@@ -171,14 +156,6 @@ MOST_DEATHS = 3
 """Times that a worker may die over one piece, or while it opens the models, until nothing more is tried."""
 
 
-class Task(Protocol):
-    """What all workers of a pool do; it is sent to them pickled."""
-
-    def open(self) -> tuple[Any, Callable[[Any], Any]]:
-        """In a worker, once: what all workers must agree on, and what turns the content of a piece into an answer."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Piece:
     """One piece of work: `tag` tells it from others, `name` is how messages call it."""
@@ -199,24 +176,16 @@ class PieceAnswer:
     told: Any = None
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """What a worker takes over from the process that started it: folder, threads, plug-ins, and whether it has GPUs."""
-
-    folder: str
-    threads: int
-    gpus: bool
-    plugins: tuple[Path, ...]
-
-    def enter(self) -> None:
-        """Take it over; a folder that is not there is left alone, absolute paths work without it."""
-        os.environ["OMP_NUM_THREADS"] = str(self.threads)  # torch is not imported yet
-        if not self.gpus:
-            os.environ["CUDA_VISIBLE_DEVICES"] = ""  # else all workers of a host would crowd on its first GPU
-        if Path(self.folder).is_dir():
-            os.chdir(self.folder)
-        for path in self.plugins:
-            load_plugin(path)
+def enter(folder: str, threads: int, gpus: bool, plugins: tuple[Path, ...]) -> None:
+    """Take over what the process has that started this worker: folder, threads, plug-ins, and whether it has GPUs. A
+    folder that is not there is left alone, absolute paths work without it."""
+    os.environ["OMP_NUM_THREADS"] = str(threads)  # torch is not imported yet
+    if not gpus:
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""  # else all workers of a host would crowd on its first GPU
+    if Path(folder).is_dir():
+        os.chdir(folder)
+    for path in plugins:
+        load_plugin(path)
 
 
 class Actor:
@@ -229,13 +198,13 @@ class Actor:
         """The host, once the actor has a place."""
         return socket.gethostname()
 
-    def answer(self, setting: Setting, task: list[Any], *content: Any) -> PieceAnswer:
+    def answer(self, setting: tuple[Any, ...], task: list[Any], *content: Any) -> PieceAnswer:
         """What became of the content of a piece. Before the first one, and without a content, the worker takes over
         the setting and opens the task, of which it is given the place in the object store."""
         begin, told = time.perf_counter(), None
         try:
             if self._work is None:
-                setting.enter()
+                enter(*setting)
                 told, self._work = imported().get(task[0]).open()
             value = self._work(*content) if content else None
         except PretraceError as error:
@@ -254,7 +223,7 @@ class Pool:
         self.room: Room = room(ray, settings)
         self.told: Any = None
         self._ray = ray
-        setting = Setting(str(Path.cwd()), self.room.threads, self.room.gpus > 0, loaded_plugins())
+        setting = str(Path.cwd()), self.room.threads, self.room.gpus > 0, loaded_plugins()
         self._opening = setting, [ray.put(task)]
         self._actors: list[Any] = []
         self._free: list[Any] = []
@@ -311,7 +280,9 @@ class Pool:
             raise
         except self._ray.exceptions.RayError as error:
             doing = f"over {' or '.join(with_it)}" if piece else "while they opened the models"
-            died = say("cluster.died", most=MOST_DEATHS, doing=doing, why=_why(str(error)))
+            lines = [line.strip() for line in str(error).splitlines() if line.strip()] or ["no reason given"]
+            why = next((line for line in lines if "exit detail" in line), lines[-1])[:300]
+            died = say("cluster.died", most=MOST_DEATHS, doing=doing, why=why)
             raise EngineError(died) from error
         if answer.refusal:
             raise PretraceError(answer.refusal)
@@ -323,17 +294,9 @@ class Pool:
         return None if piece is None else (piece, answer)
 
 
-Spread = Callable[[Task, Iterable[tuple[Any, str, Any]]], Iterator[tuple[Any, Any]]]
-"""Does a task over pieces (`Piece`) in other processes: the tag of each with what was made of it, as they come."""
-
-
 @contextmanager
-def spread_on_cluster(settings: EngineSettings) -> Iterator[Spread | None]:
-    """Who works: workers on the cluster that the settings name, or None for the threads of this process. All hosts
-    must see files under the same names."""
-    if not settings.on_ray:
-        yield None
-        return
+def spread_on_cluster(settings: EngineSettings) -> Iterator[Spread]:
+    """Workers on the cluster that the settings name. All hosts must see files under the same names."""
     with connected(settings.address) as ray:
 
         def spread(task: Task, pieces: Iterable[tuple[Any, str, Any]]) -> Iterator[tuple[Any, Any]]:
@@ -344,147 +307,8 @@ def spread_on_cluster(settings: EngineSettings) -> Iterator[Spread | None]:
         yield spread
 
 
-def _why(reason: str) -> str:
-    lines = [line.strip() for line in reason.splitlines() if line.strip()] or ["no reason given"]
-    return next((line for line in lines if "exit detail" in line), lines[-1])[:300]
-
-
-# What workers do: score shards, read batches of an audit.
-
-
-SMALL = 32
-"""Shards of a source that is smaller than a shard usually is."""
-_LEAST = 16  # texts of a shard: fewer fill no batch
-MANY = 512
-"""Shards that a larger source has at least, as far as that keeps the batches: so many that the last ones to be done
-hold nobody up."""
-
-
-@dataclass(frozen=True, slots=True)
-class Scoring:
-    """The work of one scoring worker: which models, which scores, the texts that scores are fitted on, and how."""
-
-    wanted: ModelsSettings
-    expressions: str
-    texts: CorpusParts
-    method: TuningMethod | None
-    options: Options
-
-    def open(self) -> tuple[OpenedScoring, Callable[[Any], Any]]:
-        """The worker's own account of itself, and what scores a shard."""
-        plan, options = ScorePlan.parse(self.expressions), self.options
-        models = with_texts(open_models(self.wanted), self.wanted, self.texts, self.method, seed=options.seed)
-        worker = Scorer(models, plan, options)  # open as long as the process
-        return OpenedScoring.of(worker, options), worker.part
-
-
-def shard_size(texts: int) -> int:
-    """Texts of a shard where workers on a cluster share them; it depends on the source alone, so that the same command
-    finds its shards again whatever the number of workers.
-
-    A source of at least a usual shard is cut at multiples of the texts whose batches are planned together, which
-    keeps the numbers of a run in one piece; a smaller one into `SMALL` shards, whose batches are others.
-    """
-    if texts >= shards.SHARD:
-        return min(max(texts // MANY // CHUNK, 1) * CHUNK, shards.SHARD)
-    return max(-(-texts // SMALL), _LEAST)
-
-
-def shard_size_of(stream: TextStream) -> int:
-    """The `shard_size` of a source, whose texts are counted as far as it depends on them."""
-    return shard_size(sum(1 for _ in islice(stream.texts(), MANY * shards.SHARD)))
-
-
-def work_on(
-    pool: Pool, job: ShardJob, stream: TextStream, parts: PartsFolder, *, size: int, progress: Progress
-) -> int:
-    """Score the shards that have no part yet; the number of them. Parts are written here, by one process.
-
-    `progress` is told of the texts of every shard, each with as many passes as the job has. TextsError where the
-    source is not what it was when it was surveyed.
-    """
-    made = 0
-    pieces = (
-        Piece(shard.key, f"shard {shard.index + 1} of {len(job.survey.shards)} of {stream.source}", shard)
-        for shard in shards_to_do(job, stream, parts, size=size)
-    )
-    for piece, answer in pool.each(pieces):
-        table, facts = answer.value
-        parts.write(piece.tag, table, facts)
-        tokens = int(table.column("n_tokens").to_numpy().sum())
-        progress.advance(facts["texts"], tokens, answer.seconds / pool.room.workers, True)
-        made += 1
-    return made
-
-
-@dataclass(frozen=True, slots=True)
-class BatchReading:
-    """The work of one reading worker: which models it opens."""
-
-    wanted: ModelsSettings
-
-    def open(self) -> tuple[dict[str, str], Callable[[Any], Any]]:
-        """The models' fingerprints by role, and what reads a batch with one of them."""
-        opened = roles(open_models(self.wanted))
-
-        def read(content: tuple[str, Sequence[Encoded], Quantity, States]) -> list[Trace]:
-            role, batch, want, states = content
-            return opened[role].run(batch, want, states)
-
-        return {role: backend.fingerprint for role, backend in opened.items()}, read
-
-
-class _ReadElsewhere:
-    """A model whose batches are read by workers; all else is that of the model itself, which is open here too."""
-
-    def __init__(self, backend: Backend, role: str, pool: Pool) -> None:
-        self._backend, self._role, self._pool = backend, role, pool
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._backend, name)
-
-    def stream(
-        self, batches: Sequence[Sequence[Encoded]], want: Quantity, states: States = frozenset(), /
-    ) -> Iterator[tuple[int, list[Trace]]]:
-        """The traces of each batch as soon as they are there, with the batch's number."""
-        pieces = (
-            Piece(number, f"batch {number + 1} of {len(batches)}", (self._role, batch, want, states))
-            for number, batch in enumerate(batches)
-        )
-        for piece, answer in self._pool.each(pieces):
-            yield piece.tag, answer.value
-
-
-def roles(models: Models) -> dict[str, Backend]:
-    """The models that workers read with, by role; not those behind servers, which answer several at once themselves."""
-    from pretrace.backends.adapters import Adapted  # torch
-    from pretrace.backends.huggingface import HuggingFace
-
-    found: dict[str, Backend | None] = {"target": models.target, "reference": models.reference}
-    found |= {f"placebo {number}": one for number, one in enumerate(models.placebos, 1)}
-    here = (HuggingFace, Adapted)
-    return {
-        role: one
-        for role, one in found.items()
-        if one is not None and (isinstance(one, here) or not isinstance(one, Streaming))
-    }
-
-
 @contextmanager
-def reading_elsewhere(settings: EngineSettings, wanted: ModelsSettings, models: Models) -> Iterator[Models]:
-    """The models, read by workers on the cluster that the settings name, or as they are without one.
-
-    EngineError where the workers' models are others than those of this machine.
-    """
-    if not settings.on_ray:
-        yield models
-        return
-    mine = roles(models)
-    if not mine:
-        raise ExpressionError(say("cluster.useless"))
-    with connected(settings.address) as ray, Pool(ray, BatchReading(wanted), settings) as pool:
-        for role, backend in mine.items():
-            if pool.told.get(role) != backend.fingerprint:
-                raise EngineError(say("cluster.other_model", role=role, name=backend.name))
-        spread = {id(one): cast(Backend, _ReadElsewhere(one, role, pool)) for role, one in mine.items()}
-        yield replace(models, elsewhere=lambda backend: spread.get(id(backend), backend))
+def opened_pool(settings: EngineSettings, task: Task) -> Iterator[Pool]:
+    """A pool of workers on the cluster that the settings name."""
+    with connected(settings.address) as ray, Pool(ray, task, settings) as pool:
+        yield pool

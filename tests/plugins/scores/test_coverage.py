@@ -8,8 +8,8 @@ from tiny import SENTENCES, make_model, make_tokenizer
 from pretrace.backends.generation import never_drawn
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.settings import ModelSettings
+from pretrace.plugins.scores.coverage import covered
 from pretrace.scores import parse
-from pretrace.scores.extraction import covered
 from pretrace.types import Continued, Quantity
 
 GREEDY, DRAWN = Continued(1, temperature=0.0), Continued(3, share=0.3)

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from pretrace.errors import EngineError, ModelError, PretraceError
-from pretrace.jobs import engine as pool
-from pretrace.jobs.engine import SMALL, Piece, Pool, shard_size
 from pretrace.jobs.settings import EngineSettings
+from pretrace.plugins.ray import cluster as pool
+from pretrace.plugins.ray.cluster import Piece, Pool
+from pretrace.plugins.ray.scoring import SMALL, shard_size
 from pretrace.scoring.evidence import CHUNK
 from pretrace.scoring.parts import SHARD
 

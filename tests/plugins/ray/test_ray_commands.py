@@ -13,7 +13,7 @@ import pytest
 from processes import counted
 
 from pretrace.errors import EngineError
-from pretrace.jobs import engine as pool
+from pretrace.plugins.ray import cluster as pool
 from pretrace.runs import load_run, scan
 from pretrace.scoring import evidence
 

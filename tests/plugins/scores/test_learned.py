@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pretrace.errors import LeakError, TextsError
-from pretrace.scores.learned import Classifier, Learned
+from pretrace.plugins.scores.learned import Classifier, Learned
 from pretrace.statistics.roc import auc
 from pretrace.testing import make_trace
 from pretrace.types import Evidence, Needs, Peak, Reference, Text, View
