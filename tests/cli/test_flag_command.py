@@ -17,19 +17,20 @@ def ask(call):
 
 
 @pytest.fixture(scope="module")
-def planted(tmp_path_factory, model_folder):
+def planted(trained, model_folder):
     """Texts of which some were planted in a model, known non-members of the same kind, and the model."""
-    folder = tmp_path_factory.mktemp("flag")
-    rows = drawn(140, 60)
-    everything = open_corpus(str(written(folder / "all.jsonl", rows[:40])))
-    settings = PlantSettings(epochs=30, share=0.5, learning_rate=3e-3, batch=4)
-    plant(everything, settings=settings, folder=folder / "target", start=str(model_folder))
-    labels = {t.id: t.member for t in open_corpus(str(folder / "target" / "texts.jsonl")).texts}
-    return {
-        "texts": written(folder / "texts.jsonl", rows[:40]),
-        "known": written(folder / "known.jsonl", rows[40:]),
-        "model": folder / "target",
-        "members": {name for name, member in labels.items() if member},
+
+    def make(folder):
+        rows = drawn(140, 60)
+        texts = written(folder / "texts.jsonl", rows[:40])
+        written(folder / "known.jsonl", rows[40:])
+        settings = PlantSettings(epochs=30, share=0.5, learning_rate=3e-3, batch=4)
+        plant(open_corpus(str(texts)), settings=settings, folder=folder / "target", start=str(model_folder))
+
+    folder = trained(make)
+    found = {name: folder / f"{name}.jsonl" for name in ("texts", "known")} | {"model": folder / "target"}
+    return found | {
+        "members": {t.id for t in open_corpus(str(folder / "target" / "texts.jsonl")).texts if t.member}
     }
 
 
