@@ -69,8 +69,9 @@ def test_a_model_that_never_saw_them_flags_nothing(ask, tmp_path, planted, model
     assert "Refused" in said
 
 
-def test_an_all_clear_takes_measured_power(ask, tmp_path, planted, model_folder):
+def test_an_all_clear_takes_measured_power(ask, tmp_path, planted, model_folder, monkeypatch):
     """A tenth of the texts is planted in a copy; read once it leaves no trace here, so nothing is cleared."""
+    monkeypatch.setattr("pretrace.verdicts.flag.power.SIMULATED", 80)  # at twelve sizes
     sets = (planted["texts"], "--controls", planted["known"], "--model", model_folder, "--score", "loss")
     code, said, _ = ask(*sets, "--power", "--out", tmp_path / "FLAGS")
     words = " ".join(said.split())
@@ -81,6 +82,5 @@ def test_an_all_clear_takes_measured_power(ask, tmp_path, planted, model_folder)
     assert "Could have been missed: nothing stands out among the 40 texts" in words
     assert f"a tenth of them, read once, would be found in {power:.0%} of such flaggings" in words
     assert "Of flaggings like this one in which a tenth of the documents were read" in words
-    assert pages_of(tmp_path / "FLAGS")["report.html"] == (tmp_path / "FLAGS" / "report.html").read_text(
-        encoding="utf-8"
-    )
+    page = (tmp_path / "FLAGS" / "report.html").read_text(encoding="utf-8")
+    assert pages_of(tmp_path / "FLAGS")["report.html"] == page
