@@ -1,4 +1,4 @@
-"""Tiny real models, made once a session. Nothing is downloaded and nothing outside the test's folders is touched."""
+"""Tiny real models, made once. Nothing is downloaded; nothing but `KEPT` is touched outside the test's folders."""
 
 import os
 
@@ -9,6 +9,8 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 import fcntl
 import gc
 import hashlib
+import inspect
+import shutil
 from pathlib import Path
 
 import pytest
@@ -17,19 +19,21 @@ from tiny import SENTENCES, make_model, make_tokenizer
 from pretrace.backends import loading
 
 pytest_plugins = ["processes"]
-SLOW = Path(__file__).parent / "slow.txt"
-"""Tests with a case that takes 0.15 s of processor time, or one second."""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """The tests of the list are marked `slow`; `scripts/test --fast` leaves them out."""
-    slow = set(SLOW.read_text(encoding="utf-8").split())
+    slow = set(
+        (HERE / "slow.txt").read_text(encoding="utf-8").split()
+    )  # 0.15 s of processor time, or one second
     for item in items:
         if item.nodeid.partition("[")[0] in slow:
             item.add_marker("slow")
 
 
+HERE = Path(__file__).parent
+SRC = Path(loading.__file__).parents[1]
 PACKAGED = loading._packaged
 """Finds the packaged model itself."""
 FAMILIES = {
@@ -88,17 +92,42 @@ def _float32_training():
         yield
 
 
-@pytest.fixture(scope="session")
-def _kept(request):
-    """A folder that workers and later runs share: another for other sources of what it holds, or another version of
-    what wrote it."""
+KEPT = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pretrace-tests"
+"""What takes long to make, for all workers, worktrees and later runs on this machine."""
+
+
+def kept(name, make, sources):
+    """The folder that `make` filled: made once, and again for other sources or another torch or transformers."""
     import torch
     import transformers
 
-    sources = sorted((Path(__file__).parents[1] / "src" / "pretrace" / "backends").glob("*.py"))
-    versions = f"{torch.__version__} {transformers.__version__}".encode()
-    key = hashlib.sha256(b"".join([versions, *(path.read_bytes() for path in sources)])).hexdigest()[:16]
-    return Path(request.config.cache.mkdir("pretrace")) / key
+    key = hashlib.sha256(f"{torch.__version__} {transformers.__version__}".encode())
+    for path in sorted(sources):
+        key.update(path.read_bytes())
+    folder = KEPT / f"{name}-{key.hexdigest()[:16]}"
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "done").exists():
+            shutil.rmtree(folder / "made", ignore_errors=True)
+            (folder / "made").mkdir()
+            make(folder / "made")
+            (folder / "done").touch()
+    return folder / "made"
+
+
+@pytest.fixture(scope="session")
+def trained():
+    """Gives the folder that a function filled with trained models, which nobody changes."""
+    own = [SRC / room for room in ("backends", "corpora", "tuning")]
+    sources = [path for room in own for path in room.glob("*.py")] + [HERE / "tiny.py", HERE / "made.py"]
+
+    def once(make):
+        file = Path(inspect.getfile(make))
+        name = f"{file.stem}-{make.__qualname__.partition('.')[0]}"
+        return kept(name, make, [*sources, file])
+
+    return once
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -112,18 +141,18 @@ def _small_packaged(request):
 
 
 @pytest.fixture
-def packaged(_own_cache, _kept, monkeypatch):
-    """The name of the packaged model, with its weights unpacked in the test's cache: once for all workers and runs."""
+def packaged(_own_cache, monkeypatch):
+    """The name of the packaged model, with its weights unpacked in the test's cache."""
     from pretrace.backends import open_tokenizer
 
+    def unpack(folder):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("PRETRACE_CACHE", str(folder))
+            open_tokenizer("smollm2")
+
     monkeypatch.setattr(loading, "_packaged", PACKAGED)
-    weights = _kept / "gguf"
-    weights.mkdir(parents=True, exist_ok=True)
-    cache = Path(os.environ["PRETRACE_CACHE"])
-    (cache / "gguf").symlink_to(weights, target_is_directory=True)
-    with (_kept / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        open_tokenizer("smollm2")
+    sources = [SRC / "backends" / f"{name}.py" for name in ("loading", "gguf_tokenizers")]
+    (Path(os.environ["PRETRACE_CACHE"]) / "gguf").symlink_to(kept("smollm2", unpack, sources) / "gguf")
     return "smollm2"
 
 

@@ -169,7 +169,7 @@ class _Handler(BaseHTTPRequestHandler):
                 server.held.append(body)
             return server.ends < 0
 
-    def _hindered(self):  # noqa: C901 - one branch a trouble
+    def _hindered(self):
         """Whether something else than an answer was sent."""
         server = self.server
         with server.count:
@@ -177,35 +177,25 @@ class _Handler(BaseHTTPRequestHandler):
         if server.key and self.headers["Authorization"] != f"Bearer {server.key}":
             said = f"Incorrect API key provided: {(self.headers['Authorization'] or '')[7:]}"
             self._json(401, {"error": {"message": said}})
-        elif trouble == "busy":
-            self._send(
-                429, b'{"error": {"message": "slow down"}}', "application/json", {"Retry-After": "0.05"}
-            )
-        elif trouble == "500":
-            self._json(500, {"error": {"message": "out of memory"}})
-        elif trouble == "500 for good":
-            said = json.dumps({"error": {"message": "out of memory"}}).encode()
-            self._send(500, said, "application/json", {"x-should-retry": "false"})
-        elif trouble == "400":
-            self._json(400, {"error": {"message": server.words}})
-        elif trouble == "redirect away":
-            self._send(307, b"", "text/plain", {"Location": "http://[bad"})
-        elif trouble == "html":
-            said = f"<html><body>Welcome to nginx{server.words}</body></html>".encode()
-            self._send(200, said, "text/html")
-        elif trouble == "broken json":
-            self._send(200, b'{"choices": [', "application/json")
-        elif trouble == "redirect":
-            self._send(307, b"", "text/plain", {"Location": "http://elsewhere.example/v1?token=abc"})
-        elif trouble == "cut":
-            self.wfile.write(
-                b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 999\r\n\r\n{"
-            )
+            return True
+        if trouble == "cut":
+            self.wfile.write(HEAD + b"Content-Length: 999\r\n\r\n{")
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.close_connection = True
-        else:
-            return False
-        return True
+            return True
+        sent = {
+            "busy": (429, {"error": {"message": "slow down"}}, {"Retry-After": "0.05"}),
+            "500": (500, {"error": {"message": "out of memory"}}),
+            "500 for good": (500, {"error": {"message": "out of memory"}}, {"x-should-retry": "false"}),
+            "400": (400, {"error": {"message": server.words}}),
+            "redirect away": (307, "", {"Location": "http://[bad"}),
+            "redirect": (307, "", {"Location": "http://elsewhere.example/v1?token=abc"}),
+            "html": (200, f"<html><body>Welcome to nginx{server.words}</body></html>"),
+            "broken json": (200, '{"choices": ['),
+        }
+        if trouble in sent:
+            self._json(*sent[trouble])
+        return trouble in sent
 
     def _answer(self, body):
         server = self.server
@@ -256,7 +246,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _token_ids(self, prompt, *, special=False):
         return self.server.model.ids(prompt, special=special) if isinstance(prompt, str) else list(prompt)
 
-    def _completions(self, body):  # noqa: C901 - one branch a misbehaviour
+    def _completions(self, body):
         server, prompts = self.server, body["prompt"]
         textual = server.flavour in ("llama-cpp-python", "together")
         if isinstance(prompts, str) or isinstance(prompts[0], int):
@@ -276,20 +266,13 @@ class _Handler(BaseHTTPRequestHandler):
         for i, prompt in enumerate(prompts):
             said = self._read(self._token_ids(prompt, special=textual))
             read += said["read"]
-            make = {"vllm": self._vllm, "legacy": self._legacy}.get(server.flavour, self._legacy)
-            if server.flavour == "vllm" and body.get("echo"):
-                make = self._legacy
+            make = self._vllm if server.flavour == "vllm" and not body.get("echo") else self._legacy
             choices.append({"index": i, **make(said, body), "finish_reason": "length"})
         if server.trouble == "reordered":
             for i, choice in enumerate(reversed(choices)):
                 choice["index"] = i
-        answer = {
-            "id": "c",
-            "object": "text_completion",
-            "model": "tiny",
-            "choices": choices[::-1],
-            "usage": {"prompt_tokens": read, "completion_tokens": len(choices)},
-        }
+        usage = {"prompt_tokens": read, "completion_tokens": len(choices)}
+        answer = {"id": "c", "model": "tiny", "choices": choices[::-1], "usage": usage}
         if server.flavour == "together" and choices[0]["logprobs"]:
             part = choices[0].pop("logprobs")
             choices[0]["logprobs"] = {name: some[-1:] for name, some in part.items()}
@@ -309,12 +292,7 @@ class _Handler(BaseHTTPRequestHandler):
             "prompt_logprobs": entries if beside is not None and entries else None,
             "prompt_token_ids": said["ids"] if with_ids else None,
             "token_ids": [said["written"]] if with_ids else None,
-            "logprobs": {
-                "tokens": [text],
-                "token_logprobs": [said["written_logp"]],
-                "top_logprobs": [{text: said["written_logp"]}],
-                "text_offset": [0],
-            },
+            "logprobs": {"tokens": [text], "token_logprobs": [said["written_logp"]]},
         }
 
     def _entry(self, id_, logp, rank, top, beside):
@@ -375,24 +353,15 @@ class _Handler(BaseHTTPRequestHandler):
         text = prompt + model.words([said["written"]])[0]
         choice = {"text": text, "index": 0, "logprobs": logprobs, "finish_reason": "length"}
         usage = {"prompt_tokens": len(ids), "completion_tokens": 1, "total_tokens": len(ids) + 1}
-        return 200, {
-            "id": "cmpl-1",
-            "object": "text_completion",
-            "model": body["model"],
-            "choices": [choice],
-            "usage": usage,
-        }
+        return 200, {"id": "cmpl-1", "model": body["model"], "choices": [choice], "usage": usage}
 
-    def _json(self, status, answer):
-        self._send(status, json.dumps(answer).encode(), "application/json")
-
-    def _send(self, status, content, kind, headers=None):
+    def _json(self, status, answer, headers=None):
+        """Send an answer as JSON, a string as it is."""
+        content = (answer if isinstance(answer, str) else json.dumps(answer)).encode()
+        kind = "text/html" if content[:1] == b"<" else "application/json"
         self.send_response(status)
-        for name, value in {
-            "Content-Type": kind,
-            "Content-Length": str(len(content)),
-            **(headers or {}),
-        }.items():
+        own = {"Content-Type": kind, "Content-Length": str(len(content))}
+        for name, value in (own | (headers or {})).items():
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(content)
@@ -407,32 +376,21 @@ def _said(form, text, reason):
     return {"id": "c", "model": "tiny", "choices": [{"index": 0, **said, "finish_reason": reason}]}
 
 
-def troubled(trouble, said, asked):  # noqa: C901 - one branch a trouble
+def troubled(trouble, said, asked):
     """What a server in trouble makes of what the model says."""
-    logp, tops = list(said["logp"]), list(said["tops"])
-    if trouble == "early":
-        logp = [None, *logp[2:], said["written_logp"]]
-    elif trouble == "late":
-        logp = [None, logp[1], *logp[1:-1]]
-    elif trouble == "after":  # llama-cpp-python without a start token
+    logp = list(said["logp"])
+    rest = logp[1:]
+    if trouble == "after":  # llama-cpp-python without a start token
         logp, tops = [None, *said["after"][1:]], [None, *said["after_tops"][1:]]
         ranks = [1 if a >= top[0][1] else 2 for a, top in zip(logp[1:], tops[1:], strict=True)]
         return {**said, "logp": logp, "tops": tops, "ranks": [None, *ranks]}
-    elif trouble == "constant":
-        logp = [None] + [-9999.0] * (len(logp) - 1)
-    elif trouble == "equal":
-        logp = [None] + [-1.5] * (len(logp) - 1)
-    elif trouble == "zero":
-        logp = [None] + [0.0] * (len(logp) - 1)
-    elif trouble == "no null":
-        logp[0] = -3.0
-    elif trouble == "one less":
-        logp = logp[:-1]
-    elif trouble == "moving":
-        logp = [None, *(one - 0.05 * asked for one in logp[1:])]
-    elif trouble == "none":
-        logp = []
-    return {**said, "logp": logp}
+    others = {
+        "early": [None, *logp[2:], said["written_logp"]], "late": [None, logp[1], *logp[1:-1]],
+        "constant": [None] + [-9999.0] * len(rest), "equal": [None] + [-1.5] * len(rest),
+        "zero": [None] + [0.0] * len(rest), "no null": [-3.0, *rest], "one less": logp[:-1],
+        "moving": [None, *(one - 0.05 * asked for one in rest)], "none": [],
+    }  # fmt: skip
+    return {**said, "logp": others.get(trouble, logp)}
 
 
 @contextmanager

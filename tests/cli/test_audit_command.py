@@ -1,14 +1,12 @@
 """audit and gap as a user calls them: output, files, exit codes, messages."""
 
 import json
-from dataclasses import dataclass
-from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from made import drawn, written
 
 from pretrace.backends import open_model
-from pretrace.backends.huggingface import HuggingFace
 from pretrace.corpora import open_corpus
 from pretrace.runs import load_verdict
 from pretrace.tuning.planting import PlantSettings, plant
@@ -16,28 +14,20 @@ from pretrace.verdicts.audit.built import figures_of
 from pretrace.verdicts.outcome import SECOND
 
 
-@dataclass(frozen=True)
-class Culprit:
+@pytest.fixture(scope="module")
+def culprit(trained, model_folder):
     """A model that learnt the posts by heart, the model it was before, and texts it never saw."""
 
-    posts: Path
-    drafts: Path
-    target: Path
-    base: Path
+    def make(folder):
+        for i, name in enumerate(("posts", "drafts")):
+            written(folder / f"{name}.jsonl", drawn(40, 60, seed=i, name=name))
+        how = PlantSettings(share=0.9, epochs=30, batch=4, learning_rate=8e-3, threads=1)
+        base, posts = open_model(str(model_folder)), open_corpus(str(folder / "posts.jsonl"))
+        plant(posts, settings=how, folder=folder / "target", start=(base.model, base.tokenizer))
 
-
-@pytest.fixture(scope="module")
-def culprit(tmp_path_factory, model_folder):
-    folder = tmp_path_factory.mktemp("culprit")
-    posts, drafts = (
-        written(folder / f"{name}.jsonl", drawn(40, 60, seed=i, name=name))
-        for i, name in enumerate(("posts", "drafts"))
-    )
-    how = PlantSettings(share=0.9, epochs=30, batch=4, learning_rate=8e-3, threads=1)
-    base = open_model(str(model_folder))
-    assert isinstance(base, HuggingFace)
-    plant(open_corpus(str(posts)), settings=how, folder=folder / "target", start=(base.model, base.tokenizer))
-    return Culprit(posts, drafts, folder / "target", model_folder)
+    folder = trained(make)
+    posts, drafts = folder / "posts.jsonl", folder / "drafts.jsonl"
+    return SimpleNamespace(posts=posts, drafts=drafts, target=folder / "target", base=model_folder)
 
 
 def test_planted_texts_are_found_and_the_exit_code_says_so(ask, tmp_path, culprit):

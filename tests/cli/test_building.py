@@ -1,9 +1,12 @@
 """`pretrace build patents` and `pretrace build dated`, as a user calls them."""
 
-import pytest
-from made import answer_to, read_lines, written
+import importlib.util
+import json
 
-from pretrace.errors import PretraceError
+import pytest
+from made import answer_to, drawn, read_lines, written
+
+from pretrace.errors import ExpressionError, OutputError, PretraceError, TextsError
 
 SENTENCE = "所述第{}壳体转动安装在第{}底座，从而降低第{}水泵的噪音。"
 
@@ -54,3 +57,87 @@ def test_dated_warns(tmp_path):
     again = answer_to(*arguments).exception
     assert isinstance(again, PretraceError)
     assert "made with other settings (balanced True, now False, margin_days 10, now 0)" in str(again)
+
+
+WORDS = [f"w{i}" for i in range(60)]
+
+
+def texts(path, number, seed, *, first=0):
+    return written(path, drawn(number, 30, seed=seed, name=path.stem, of=WORDS[first:]))
+
+
+def run(*given, fails=None):
+    result = answer_to(*given)
+    if fails is None:
+        assert result.exit_code == 0, result.output + str(result.exception)
+    else:
+        assert isinstance(result.exception, fails), result.output
+    return result
+
+
+def test_quality_prints_and_writes(tmp_path):
+    a, b = texts(tmp_path / "a.jsonl", 20, 0), texts(tmp_path / "b.jsonl", 10, 1, first=20)
+    out = tmp_path / "new" / "quality.json"
+    said = run("build", "quality", a, b, "--figures", out, "--embeddings", "none").stdout
+    for word in ("1-gram", "2-gram", "JS divergence", "A with A", "A with B", "20 texts of A, 10 of B"):
+        assert word in said
+    assert all(len(line) <= 80 for line in said.splitlines()[:7])
+    plain = json.loads(out.read_text())
+    assert [row["name"] for row in plain["rows"]] == ["1-gram", "2-gram", "JS divergence", "JS distance"]
+    assert plain["rows"][0]["inside"]["value"] > plain["rows"][0]["across"]["value"]
+    assert plain["texts"] == {"a": 20, "b": 10}
+    again = tmp_path / "again.json"
+    run("build", "quality", a, b, "--figures", again, "--embeddings", "none")
+    assert again.read_bytes() == out.read_bytes()
+
+
+@pytest.mark.skipif(importlib.util.find_spec("sentence_transformers") is not None, reason="it is installed")
+def test_quality_without_the_embeddings(tmp_path):
+    a = texts(tmp_path / "a.jsonl", 8, 0)
+    said = run("build", "quality", a, a).stdout
+    assert "Similarity of embeddings is left out" in said
+    assert "pretrace[all]" in said
+
+
+def test_quality_refuses(tmp_path):
+    a, few = texts(tmp_path / "a.jsonl", 8, 0), texts(tmp_path / "few.jsonl", 2, 0)
+    run("build", "quality", few, a, "--embeddings", "none", fails=TextsError)
+    run("build", "quality", a, a, "--figures", tmp_path, fails=OutputError)
+    run("build", "quality", a, tmp_path / "none.jsonl", fails=TextsError)
+
+
+def test_ccnews_refuses_before_it_opens_a_model(tmp_path):
+    a, b = texts(tmp_path / "a.jsonl", 8, 0), texts(tmp_path / "b.jsonl", 8, 1)
+    given = ("build", "ccnews", "--members", a, "--nonmembers", b, "--out", tmp_path / "out", "--transform")
+    result = run(*given, "prompt", fails=ExpressionError)
+    assert "--transform prompt needs --rewriter" in str(result.exception)
+    result = run(*given, "trans", fails=TextsError)
+    assert "600 members of at least 64 words were wanted, found 0" in str(result.exception)
+    run(*given, "mask", "--texts", "7", fails=ExpressionError)
+    run(*given, "trans", "--date-column", "day", fails=TextsError)
+    result = answer_to(*given, "shout")
+    assert '--transform. Choose from: "trans", "mask", "prompt"' in str(result.exception)
+    assert not (tmp_path / "out").exists()
+
+
+def test_ccnews_by_a_model_here(tmp_path, monkeypatch):
+    from pretrace.plugins.build import ccnews_transforms as transforms
+
+    class Opened:
+        facts: dict[str, str] = {"name": "shouter"}  # noqa: RUF012
+
+        def change(self, some, seed):
+            return [transforms.Changed(text.upper() + " again") for text in some]
+
+    monkeypatch.setattr(transforms.BackTranslation, "open", lambda self: Opened())
+    a, b = texts(tmp_path / "a.jsonl", 12, 0), texts(tmp_path / "b.jsonl", 12, 1)
+    given = ["--members", a, "--nonmembers", b, "--out", tmp_path / "out", "--transform", "trans"]
+    said = run("build", "ccnews", *given, "--texts", 24, "--min-words", 5, "--transform-both").stdout
+    assert "24 texts, 12 of them members" in said
+    for word in ("- originals: ", "- as published: ", "- both sides: ", "Card: "):
+        assert word in said
+    rows = read_lines(tmp_path / "out" / "trans.jsonl")
+    assert all(row["text"].endswith(" again") for row in rows)
+    card = json.loads((tmp_path / "out" / "trans.card.json").read_text())
+    assert card["settings"]["there"] == "Helsinki-NLP/opus-mt-en-fr"
+    assert card["settings"]["sources"]["members"]["texts"] == 12

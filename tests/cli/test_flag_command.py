@@ -17,19 +17,20 @@ def ask(call):
 
 
 @pytest.fixture(scope="module")
-def planted(tmp_path_factory, model_folder):
+def planted(trained, model_folder):
     """Texts of which some were planted in a model, known non-members of the same kind, and the model."""
-    folder = tmp_path_factory.mktemp("flag")
-    rows = drawn(140, 60)
-    everything = open_corpus(str(written(folder / "all.jsonl", rows[:40])))
-    settings = PlantSettings(epochs=30, share=0.5, learning_rate=3e-3, batch=4)
-    plant(everything, settings=settings, folder=folder / "target", start=str(model_folder))
-    labels = {t.id: t.member for t in open_corpus(str(folder / "target" / "texts.jsonl")).texts}
-    return {
-        "texts": written(folder / "texts.jsonl", rows[:40]),
-        "known": written(folder / "known.jsonl", rows[40:]),
-        "model": folder / "target",
-        "members": {name for name, member in labels.items() if member},
+
+    def make(folder):
+        rows = drawn(140, 60)
+        texts = written(folder / "texts.jsonl", rows[:40])
+        written(folder / "known.jsonl", rows[40:])
+        settings = PlantSettings(epochs=30, share=0.5, learning_rate=3e-3, batch=4)
+        plant(open_corpus(str(texts)), settings=settings, folder=folder / "target", start=str(model_folder))
+
+    folder = trained(make)
+    found = {name: folder / f"{name}.jsonl" for name in ("texts", "known")} | {"model": folder / "target"}
+    return found | {
+        "members": {t.id for t in open_corpus(str(folder / "target" / "texts.jsonl")).texts if t.member}
     }
 
 
@@ -68,8 +69,9 @@ def test_a_model_that_never_saw_them_flags_nothing(ask, tmp_path, planted, model
     assert "Refused" in said
 
 
-def test_an_all_clear_takes_measured_power(ask, tmp_path, planted, model_folder):
+def test_an_all_clear_takes_measured_power(ask, tmp_path, planted, model_folder, monkeypatch):
     """A tenth of the texts is planted in a copy; read once it leaves no trace here, so nothing is cleared."""
+    monkeypatch.setattr("pretrace.verdicts.flag.power.SIMULATED", 80)  # at twelve sizes
     sets = (planted["texts"], "--controls", planted["known"], "--model", model_folder, "--score", "loss")
     code, said, _ = ask(*sets, "--power", "--out", tmp_path / "FLAGS")
     words = " ".join(said.split())
@@ -80,6 +82,5 @@ def test_an_all_clear_takes_measured_power(ask, tmp_path, planted, model_folder)
     assert "Could have been missed: nothing stands out among the 40 texts" in words
     assert f"a tenth of them, read once, would be found in {power:.0%} of such flaggings" in words
     assert "Of flaggings like this one in which a tenth of the documents were read" in words
-    assert pages_of(tmp_path / "FLAGS")["report.html"] == (tmp_path / "FLAGS" / "report.html").read_text(
-        encoding="utf-8"
-    )
+    page = (tmp_path / "FLAGS" / "report.html").read_text(encoding="utf-8")
+    assert pages_of(tmp_path / "FLAGS")["report.html"] == page

@@ -34,19 +34,21 @@ def rows(number, seed=0):
 
 
 @pytest.fixture(scope="module")
-def marked(tmp_path_factory, model_folder):
+def marked(trained, model_folder):
     """Texts that were marked with a known lot, and a model that was trained on what was published."""
-    folder = tmp_path_factory.mktemp("marked")
-    texts = written(folder / "texts.jsonl", rows(30))
-    settings = MarkSettings(variant_column=("other",))
-    corpus = open_corpus(str(texts), Columns(more=("other",)))
-    candidates = marking.own_candidates(corpus, settings)
-    seal = marking.mark(corpus, candidates, settings, lot=random.Random(6).randrange)
-    marking.publish(seal, folder / "PUB", folder / "sealed.json")
-    planting = PlantSettings(epochs=6, share=0.9, learning_rate=3e-3, batch=4)
-    published = open_corpus(str(folder / "PUB" / "published.jsonl"))
-    plant(published, settings=planting, folder=folder / "target", start=str(model_folder))
-    return folder
+
+    def make(folder):
+        texts = written(folder / "texts.jsonl", rows(30))
+        settings = MarkSettings(variant_column=("other",))
+        corpus = open_corpus(str(texts), Columns(more=("other",)))
+        candidates = marking.own_candidates(corpus, settings)
+        seal = marking.mark(corpus, candidates, settings, lot=random.Random(6).randrange)
+        marking.publish(seal, folder / "PUB", folder / "sealed.json")
+        planting = PlantSettings(epochs=6, share=0.9, learning_rate=3e-3, batch=4)
+        published = open_corpus(str(folder / "PUB" / "published.jsonl"))
+        plant(published, settings=planting, folder=folder / "target", start=str(model_folder))
+
+    return trained(make)
 
 
 def test_a_model_trained_on_what_was_published_is_found(ask, tmp_path, marked, model_folder):

@@ -1,5 +1,6 @@
 """Options come from settings: names, defaults, ranges, help; and what every command refuses."""
 
+import dataclasses
 import re
 import tomllib
 from dataclasses import MISSING, fields
@@ -9,11 +10,13 @@ from typing import Annotated
 import pytest
 from made import call_function, written
 
-from pretrace.cli.commands import options_of, places
+from pretrace.cli.auditing import AuditOptions, completed
+from pretrace.cli.commands import app, options_of, places
 from pretrace.cli.options import Only, RawOptions, declare_options
+from pretrace.scores import scores
 from pretrace.settings import LARGEST, option_of
 from pretrace.tuning.planting import PlantSettings
-from pretrace.verdicts.audit.settings import GENERATOR, PAPER_GENERATOR, AuditSettings
+from pretrace.verdicts.audit.settings import GENERATOR, PAPER_GENERATOR, AuditSettings, SnippetSettings
 from pretrace.verdicts.flag import FlagSettings
 
 
@@ -176,3 +179,57 @@ def test_every_command_takes_json_quiet_and_a_config_and_most_take_plugins(call)
         positional = ["X" for one in options_of(name).values() if one.option.metavar]
         code, _, said = call(*name.split(), *positional, "--plugin", "mine.py")
         assert (code, said) == (2, f"pretrace: pretrace {name} takes no --plugin.\n")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_is_told_commands_and_options(shell: str) -> None:
+    written = app().generate_completion(shell=shell)
+    for word in ("runs", "verify", "cache", "clear", "controls-note", "placebo-note", "windows"):
+        assert word in written
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("score", "--scores", "loss,min_k_p"), {"loss,min_k_plus_plus"}),
+        (("flag", "--score", "zl"), {"zlib"}),
+        (("score", "--scores", ""), set(scores)),
+        (("audit", "--controls", ""), set()),
+    ],
+)
+def test_names_of_scores_are_completed(words, expected, call):
+    code, written, _ = call("__complete", *words)
+    assert code == 0
+    assert set(written.replace("\x1fbegin", "").split()) == expected
+
+
+def settings(**given):
+    return completed(AuditSettings(), AuditOptions(**given))
+
+
+def test_power_is_measured_at_a_light_and_a_heavy_exposure_in_more_than_a_handful_of_steps():
+    made = settings(power=True).power
+    assert [(one.epochs, one.rate(existing=True)) for one in made] == [(1, 5e-5), (1, 5e-4)]
+    # Half of an audit of 200 documents, a window each: six steps of 16 moved a model too little to be seen.
+    assert all(100 // one.batch >= 20 for one in made)
+    lora = settings(power=True, power_method="lora").power
+    assert [round(one.rate(existing=True), 6) for one in lora] == [1e-3, 1e-2]
+    assert settings().power == ()
+
+
+def test_nobody_chooses_the_draws_of_an_audit():
+    assert "seed" not in {field.name for field in dataclasses.fields(AuditSettings)}
+
+
+def test_what_the_one_who_asks_says_is_passed_on_where_it_was_said():
+    made = settings(requested_by="the authors", controls_note="their drawers")
+    assert made.statements == {"requested_by": "the authors", "controls": "their drawers"}
+    assert settings(placebo_note="its release notes").statements == {"placebo": "its release notes"}
+    assert settings().statements == {}
+
+
+def test_a_quick_audit_judges_and_learns_from_fewer_snippets():
+    made = settings(quick=True).snippets
+    assert (made.pairs, made.learnt) == (200, 100)
+    few = completed(AuditSettings(snippets=SnippetSettings(pairs=50)), AuditOptions(quick=True)).snippets
+    assert few.pairs == 50

@@ -10,11 +10,11 @@ import lzma
 import zipfile
 from dataclasses import replace
 
-import docx
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import zstandard
+from corpora.test_documents import pdf, word
 from pyarrow import ipc
 
 from pretrace.corpora import open_corpus, open_stream
@@ -60,19 +60,6 @@ def as_arrow(rows, make):
     return sink.getvalue()
 
 
-def as_word(rows):
-    made, document = io.BytesIO(), docx.Document()
-    document.add_paragraph(rows[0]["text"])
-    document.save(made)
-    return made.getvalue()
-
-
-def as_pdf(rows):
-    from corpora.test_documents import pdf
-
-    return pdf(rows[0]["text"])
-
-
 def as_epub(rows):
     """A book whose chapters stand in its spine in another order than in its zip."""
     half = rows[0]["text"].index(" ", len(rows[0]["text"]) // 2)
@@ -113,8 +100,8 @@ FORMATS = {
     ".txt": lambda rows: "".join(f"{row['text']}\n" for row in rows).encode(),
     ".md": lambda rows: rows[0]["text"].encode(),
     ".html": lambda rows: f"<p>{rows[0]['text']}</p>".encode(),
-    ".docx": as_word,
-    ".pdf": as_pdf,
+    ".docx": lambda rows: word(rows[0]["text"]),
+    ".pdf": lambda rows: pdf(rows[0]["text"]),
     ".epub": as_epub,
     ".rss": lambda rows: (
         "<rss version='2.0'><channel>"
@@ -173,14 +160,6 @@ FOLDERS = {
 }
 
 
-def by_score(path, tmp):
-    return [text.text for text in open_stream(path).texts()]
-
-
-def by_audit(path, tmp):
-    return [text.text for text in open_corpus(str(path)).texts]
-
-
 def by_scan(path, tmp):
     """The texts that a scan finds whole, once each."""
     asked = Corpus("mine", tuple(Text(row["id"], row["text"]) for row in ROWS))
@@ -190,10 +169,6 @@ def by_scan(path, tmp):
         raise PretraceError(str(found.reasons))
     states = found.table("texts").columns["found"]
     return [row["text"] for row, state in zip(ROWS, states, strict=True) if state == "whole"]
-
-
-def by_build(path, tmp):
-    return [text.text for text in open_stream(str(path), replace(USUAL, label="")).texts()]
 
 
 def by_page(path, tmp):
@@ -206,10 +181,12 @@ def by_page(path, tmp):
 
 
 ENTRANCES = {
-    "`score`, `flag`": by_score,
-    "`audit`": by_audit,
+    "`score`, `flag`": lambda path, _: [text.text for text in open_stream(path).texts()],
+    "`audit`": lambda path, _: [text.text for text in open_corpus(str(path)).texts],
     "`scan --corpus`": by_scan,
-    "`build`": by_build,
+    "`build`": lambda path, _: [
+        text.text for text in open_stream(str(path), replace(USUAL, label="")).texts()
+    ],
     "page": by_page,
 }
 
@@ -224,10 +201,8 @@ def texts_read(entrance, path, folder):
 def test_a_file_of_each_kind_in_each_packing(tmp_path, name, entrance):
     ending, wanted = name.split()[0], TEXTS[:1] if name.split()[0] in ONE_TEXT else TEXTS
     for packing, pack in PACKINGS.items():
-        for called in {
-            f"a{ending}.{packing}".rstrip("."),
-            f"a{ending}",
-        }:  # under its name, and under one that is wrong
+        # under its name, and under one that is wrong
+        for called in {f"a{ending}.{packing}".rstrip("."), f"a{ending}"}:
             path = tmp_path / (packing or "plain") / called
             path.parent.mkdir(exist_ok=True)
             path.write_bytes(pack(FORMATS[name](ROWS)))

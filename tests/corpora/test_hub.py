@@ -45,10 +45,15 @@ def test_configuration_and_split(folder):
     corpus = open_corpus(f"hub:{folder}:long:train")
     assert [(t.id, t.text, t.member) for t in corpus.texts] == [("0", "a😀", True), ("1", "b", False)]
     assert corpus.source == f"hub:{folder}:long:train"
+    assert open_corpus(f"hub:{folder}:short").texts[0].text == "d"  # the only split is taken
+    with pytest.raises(TextsError, match="has the splits train, test: name one"):
+        open_corpus(f"hub:{folder}:long")
 
 
-def test_the_only_split_is_taken(folder):
-    assert open_corpus(f"hub:{folder}:short").texts[0].text == "d"
+def test_a_broken_file(folder):
+    (folder / "short" / "train.jsonl").write_text('{"text": "a"}\n{"text": broken\n')
+    with pytest.raises(TextsError, match="JSON parse error"):
+        open_corpus(f"hub:{folder}:short:train")
 
 
 def test_a_second_part_may_be_a_split(folder):
@@ -58,11 +63,6 @@ def test_a_second_part_may_be_a_split(folder):
             path.rename(folder / f"{path.stem}.jsonl") if name == "long" else path.unlink()
     assert open_corpus(f"hub:{folder}:test").texts[0].text == "c"
     assert open_corpus(f"hub:{folder}::test").texts[0].text == "c"
-
-
-def test_several_splits_are_named(folder):
-    with pytest.raises(TextsError, match="has the splits train, test: name one"):
-        open_corpus(f"hub:{folder}:long")
 
 
 @pytest.mark.parametrize("rest", [":long:nowhere", ":nowhere:train", ":nowhere", ""])
@@ -77,12 +77,6 @@ def test_the_same_rules_for_columns(folder):
         open_corpus(f"hub:{folder}:long:train", Columns(group="author"))
     with pytest.raises(TextsError, match="row 0 has the label 2"):
         open_corpus(f"hub:{folder}:long:train", Columns(label="year"))
-
-
-def test_a_broken_file(folder):
-    (folder / "short" / "train.jsonl").write_text('{"text": "a"}\n{"text": broken\n')
-    with pytest.raises(TextsError, match="JSON parse error"):
-        open_corpus(f"hub:{folder}:short:train")
 
 
 def test_offline_says_what_to_do(monkeypatch):

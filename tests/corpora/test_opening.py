@@ -135,9 +135,12 @@ class TestBuilt:
 class TestGiven:
     def test_strings(self):
         corpus = open_corpus(["a", "", "b\ud800", "café".encode()])
-        assert [(t.id, t.text, t.member) for t in corpus.texts] == [
-            ("0", "a", None), ("1", "", None), ("2", "b\ufffd", None), ("3", "café", None),
-        ]  # fmt: skip
+        assert [(t.id, t.text) for t in corpus.texts] == [
+            ("0", "a"),
+            ("1", ""),
+            ("2", "b\ufffd"),
+            ("3", "café"),
+        ]
         assert (corpus.name, corpus.source) == ("texts given", "texts given")
         assert [note.split(";")[0] for note in corpus.notes] == ["1 text held half a surrogate pair"]
 
@@ -154,6 +157,21 @@ class TestGiven:
         assert given.texts == read.texts
         assert given.notes == read.notes
         assert len(given.notes) == 2
+
+    @pytest.mark.parametrize(
+        ("row", "columns", "said"),
+        [
+            ({"text": "a"}, Columns(label="truth"), "texts given has no column 'truth'"),
+            (
+                {"words": "a"},
+                Columns(text="body").of_another,
+                r"no column 'body' or 'text' or 'input'.*it has 'words'",
+            ),
+        ],
+    )
+    def test_a_column_that_is_nowhere(self, row, columns, said):
+        with pytest.raises(TextsError, match=said):
+            open_corpus([row], columns)
 
     def test_cells_of_numpy(self):
         labels = np.array([1, 0])
@@ -204,10 +222,6 @@ class TestGiven:
         assert corpus_of(column, "mine").name == "mine"
         assert corpus_of(found, "mine") is found
 
-    def test_a_column_that_is_nowhere(self):
-        with pytest.raises(TextsError, match="texts given has no column 'truth'"):
-            open_corpus([{"text": "a"}], Columns(label="truth"))
-
     @pytest.mark.parametrize(
         ("name", "content", "read", "told"),
         [
@@ -236,14 +250,6 @@ class TestGiven:
         assert [(text.text, text.document) for text in found.texts] == [("A", "one.txt")]
         assert not found.notes
         assert len(open_corpus("stdlib", Columns(text="body").of_another)) > 0
-
-    def test_another_source_without_any_column_of_texts(self):
-        with pytest.raises(TextsError, match=r"no column 'body' or 'text' or 'input'.*it has 'words'"):
-            open_corpus([{"words": "a"}], Columns(text="body").of_another)
-
-    def test_a_path(self, tmp_path):
-        (tmp_path / "some.txt").write_text("a\nb\n")
-        assert len(open_corpus(tmp_path / "some.txt")) == 2
 
 
 def test_naming_a_corpus_is_cheap():

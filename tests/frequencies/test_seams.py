@@ -3,6 +3,7 @@
 import functools
 import itertools
 import json
+import re
 from collections import Counter
 
 import numpy as np
@@ -52,11 +53,22 @@ def by_pieces(built):
     return make
 
 
-def pieces_of(text, seams):
-    raw = join_texts([text.encode()])
+def cut(texts, seams):
+    """The pieces of each text, all of them cut at once."""
+    raw = join_texts([text.encode() for text in texts])
     pieces = cut_at_seams(raw, seams)
     assert b"".join(pieces) == raw
-    return [piece.removeprefix(START).decode() for piece in pieces if piece != START]
+    found = []
+    for piece in (part for one in pieces for part in re.split(b"(?=\xff)", one) if part):
+        if piece.startswith(START):
+            found.append([])
+        if piece != START:
+            found[-1].append(piece.removeprefix(START).decode())
+    return found
+
+
+def pieces_of(text, seams):
+    return cut([text], seams)[0]
 
 
 def spec_of(tokenizer):
@@ -101,9 +113,8 @@ def test_every_short_string_splits_at_its_seams(patterned, length, alphabet, bui
     inner = pre.ByteLevel(add_prefix_space=False) if seams.prefixed else stage
     words = functools.cache(lambda text: [word for word, _ in stage.pre_tokenize_str(text)])
     inner_words = functools.cache(lambda text: [word for word, _ in inner.pre_tokenize_str(text)])
-    for chars in itertools.product(alphabet, repeat=length):
-        text = "".join(chars)
-        first, *rest = pieces_of(text, seams)
+    texts = ["".join(chars) for chars in itertools.product(alphabet, repeat=length)]
+    for text, (first, *rest) in zip(texts, cut(texts, seams), strict=True):
         parts = words(first) + [word for piece in rest for word in inner_words(piece)]
         assert parts == words(text), text
 

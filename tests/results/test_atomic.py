@@ -36,6 +36,17 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
+def write(run, word):
+    with new_folder(run, RUN) as folder:
+        fill(folder, word)
+
+
+@pytest.fixture
+def begin(start):
+    """Starts a process that knows `fill` and what writes."""
+    return lambda code, *arguments: start(WRITER + code, *arguments)
+
+
 def test_files_are_written_and_replaced(tmp_path):
     path = tmp_path / "new" / "folders" / "file.json"
     atomic_text(path, "one\n")
@@ -94,36 +105,26 @@ def test_a_link_stays_a_link(tmp_path):
     assert words(tmp_path / "real" / "run") == {"word"}
 
 
-def test_a_folder_appears_when_it_is_complete(tmp_path):
-    run = tmp_path / "new" / "run"
-    with new_folder(run, RUN) as folder:
-        fill(folder, "one")
-        assert not run.exists()
-        assert folder.name.startswith(f".run.partial-{os.getpid()}")
-    assert words(run) == {"one"}
-    assert names(run.parent) == ["run"]
-
-
-def fill_and_fail(run):
-    with new_folder(run, RUN) as folder:
-        fill(folder, "new")
-        raise RuntimeError
-
-
 @pytest.mark.parametrize("before", ["nothing", "empty", "run"])
-def test_a_failure_leaves_the_folder_as_it_was(tmp_path, before):
+def test_a_folder_is_there_when_it_is_complete_and_a_failure_leaves_it_as_it_was(tmp_path, before):
     run = tmp_path / "parent" / "run"
     if before != "nothing":
         run.mkdir(parents=True)
     if before == "run":
         fill(run, "old")
-    with pytest.raises(RuntimeError):
-        fill_and_fail(run)
+    with pytest.raises(RuntimeError), new_folder(run, RUN) as folder:  # noqa: PT012
+        fill(folder, "new")
+        assert run.exists() == (before != "nothing")
+        assert folder.name.startswith(f".run.partial-{os.getpid()}")
+        raise RuntimeError
     if before == "nothing":
         assert names(tmp_path) == []
     else:
         assert names(run.parent) == ["run"]
         assert (words(run) == {"old"}) if before == "run" else (names(run) == [])
+    write(run, "one")
+    assert words(run) == {"one"}
+    assert names(run.parent) == ["run"]
 
 
 def test_an_earlier_run_is_put_back_when_the_new_one_is_lost(tmp_path):
@@ -135,10 +136,8 @@ def test_an_earlier_run_is_put_back_when_the_new_one_is_lost(tmp_path):
     assert words(tmp_path / "run") == {"old"}
 
 
-def test_a_run_that_is_swapped_while_it_is_checked(tmp_path, start):
-    code = (
-        WRITER
-        + """
+def test_a_run_that_is_swapped_while_it_is_checked(tmp_path, begin):
+    code = """
 import os, shutil
 while True:
     (folder / "new").mkdir()
@@ -149,9 +148,7 @@ while True:
     shutil.rmtree(folder / "old", ignore_errors=True)
     print(flush=True)
 """
-    )
-    process = start(code)
-    process.stdout.readline()
+    begin(code).stdout.readline()
     for _ in range(3000):
         check_writable(tmp_path / "run", RUN)
 
@@ -217,26 +214,24 @@ def test_places_that_cannot_be_replaced(tmp_path, monkeypatch):
     (tmp_path / "here" / "below").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "here" / "below")
     cases = {
-        tmp_path / "file": "is a file",
-        Path("/proc"): "mounted drive",
-        Path("/"): "mounted drive",
-        Path(): "the folder you are in",
-        tmp_path / "here": "the folder you are in",
-        tmp_path / "file" / "run": "cannot be written: .*; choose a place",
-        Path("/proc/pretrace"): "cannot be written: .*; choose a place",
-        Path("/proc/pretrace/run"): "cannot be written: .*; choose a place",
-        tmp_path / ("x" * 300): "cannot be written: .*; choose a place",
-    }
-    for path, message in cases.items():
+        tmp_path / "file": "is a file", Path("/proc"): "mounted drive", Path("/"): "mounted drive",
+        Path(): "the folder you are in", tmp_path / "here": "the folder you are in",
+    }  # fmt: skip
+    deep = (
+        tmp_path / "file" / "run",
+        Path("/proc/pretrace"),
+        Path("/proc/pretrace/run"),
+        tmp_path / ("x" * 300),
+    )
+    for path, message in (cases | dict.fromkeys(deep, "cannot be written: .*; choose a place")).items():
         with pytest.raises(OutputError, match=message):
             check_writable(path, RUN)
         with pytest.raises(OutputError, match=message), new_folder(path, RUN):
             pass
     for path in (tmp_path / "file" / "report.html", Path("/proc/report.html")):
-        with pytest.raises(OutputError, match="cannot be written"):
-            check_writable(path, OWN)
-        with pytest.raises(OutputError, match="cannot be written"):
-            atomic_text(path, "")
+        for use in (lambda path: check_writable(path, OWN), lambda path: atomic_text(path, "")):
+            with pytest.raises(OutputError, match="cannot be written"):
+                use(path)
     assert names(tmp_path) == ["file", "here"]
 
 
@@ -250,8 +245,7 @@ def test_a_check_leaves_nothing_behind(tmp_path):
 
 def test_long_names(tmp_path):
     for name in ("x" * 250, "ü" * 120):
-        with new_folder(tmp_path / name, RUN) as folder:
-            fill(folder, "word")
+        write(tmp_path / name, "word")
         assert words(tmp_path / name) == {"word"}
         atomic_text(tmp_path / (name[:-5] + ".html"), "text")
     assert len(names(tmp_path)) == 4
@@ -259,22 +253,19 @@ def test_long_names(tmp_path):
 
 WRITER = f"""
 import json, time
-from pretrace.results.atomic import atomic_bytes, new_folder
+from pretrace.results.atomic import atomic_bytes, new_folder, write_atomically
 from pretrace.results.run import RUN
 {inspect.getsource(fill)}
 """
 
 
-def test_writers_at_once_never_leave_a_mixture(tmp_path, start):
-    code = (
-        WRITER
-        + """
+def test_writers_at_once_never_leave_a_mixture(tmp_path, begin):
+    code = """
 for number in range(60):
     with new_folder(folder / "run", RUN) as partial:
         fill(partial, f"{sys.argv[2]} {number}")
 """
-    )
-    processes = [start(code, name) for name in "abc"]
+    processes = [begin(code, name) for name in "abc"]
     seen = 0
     while any(process.poll() is None for process in processes):
         try:
@@ -290,34 +281,28 @@ for number in range(60):
     assert names(tmp_path) == ["run"]
 
 
-def test_what_killed_writers_left_is_tidied_away(tmp_path, start):
-    code = (
-        WRITER
-        + """
+def test_what_killed_writers_left_is_tidied_away(tmp_path, begin):
+    code = """
 def write(beside):
     beside.write_bytes(b"half")
     print("writing", flush=True)
     time.sleep(60)
 
 if sys.argv[2] == "file":
-    from pretrace.results.atomic import write_atomically
     write_atomically(folder / "report.html", write)
 with new_folder(folder / "run", RUN) as partial:
     write(partial / "0.txt")
 """
-    )
-    processes = [start(code, kind) for kind in ("file", "folder")]
+    processes = [begin(code, kind) for kind in ("file", "folder")]
     for process in processes:
         process.stdout.readline()
-    with new_folder(tmp_path / "run", RUN) as folder:
-        fill(folder, "word")
+    write(tmp_path / "run", "word")
     atomic_text(tmp_path / "report.html", "whole")
     assert len(names(tmp_path)) == 4  # what living processes are at is left to them
     for process in processes:
         os.kill(process.pid, signal.SIGKILL)
         process.communicate()
-    with new_folder(tmp_path / "run", RUN) as folder:
-        fill(folder, "word")
+    write(tmp_path / "run", "word")
     atomic_text(tmp_path / "report.html", "whole")
     assert names(tmp_path) == ["report.html", "run"]
 
@@ -335,22 +320,18 @@ def test_a_run_moved_aside_by_a_killed_writer_is_put_back(tmp_path):
 
 
 def test_leftovers_of_a_killed_process_with_our_own_number(tmp_path):
-    (tmp_path / f".run.partial-{os.getpid()}-{atomic._HOST}-0123abcd").mkdir()
-    (
-        tmp_path / f".run.partial-{os.getpid()}-00000000-0123abcd"
-    ).mkdir()  # another machine's: not ours to judge
+    others = f".run.partial-{os.getpid()}-00000000-0123abcd"  # another machine's: not ours to judge
+    for name in (f".run.partial-{os.getpid()}-{atomic._HOST}-0123abcd", others):
+        (tmp_path / name).mkdir()
     with new_folder(tmp_path / "run", RUN) as outer:
         fill(outer, "outer")
-        with new_folder(tmp_path / "run", RUN) as inner:
-            fill(inner, "inner")
+        write(tmp_path / "run", "inner")
     assert words(tmp_path / "run") == {"outer"}
-    assert names(tmp_path) == [f".run.partial-{os.getpid()}-00000000-0123abcd", "run"]
+    assert names(tmp_path) == [others, "run"]
 
 
-def test_a_full_disk_is_named_and_nothing_is_left(tmp_path, start):
-    code = (
-        WRITER
-        + """
+def test_a_full_disk_is_named_and_nothing_is_left(tmp_path, begin):
+    code = """
 import resource
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
 try:
@@ -363,14 +344,10 @@ try:
 except OutputError as error:
     print(error)
 """
-    )
-    out, errors = start(code).communicate()
+    out, errors = begin(code).communicate()
     assert errors == ""
     assert out.count("cannot be written: File too large; choose a place") == 2
-    assert names(tmp_path) == []
-    with (
-        pytest.raises(OutputError, match="the disk is full; free some space"),
-        new_folder(tmp_path / "run", RUN),
-    ):
+    full = "the disk is full; free some space"
+    with pytest.raises(OutputError, match=full), new_folder(tmp_path / "run", RUN):
         Path("/dev/full").write_text("x")
     assert names(tmp_path) == []

@@ -33,10 +33,6 @@ def test_the_cell_is_empty_and_its_reason_stands_beside_it(run, tmp_path):
     (lost,) = csv.DictReader((tmp_path / "run" / "missing.csv").open(encoding="utf-8"))
     assert (lost["id"], lost["score"]) == ("t1", "lowercase")
     assert json.loads((tmp_path / "run" / "run.json").read_text())["missing"] == [lost]
-
-
-def test_it_is_read_as_it_was(run, tmp_path):
-    save_run(run, tmp_path / "run")
     again = load_run(tmp_path / "run")
     np.testing.assert_array_equal(again.matrix, run.matrix)
     np.testing.assert_array_equal(again.controls[1].values, run.controls[1].values)

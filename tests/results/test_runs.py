@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -101,53 +102,40 @@ def controlled(**changes):
     return example(controls=controls, evaluation=dataclasses.replace(evaluation, rows=rows), **changes)
 
 
-def test_a_bare_run_comes_back(tmp_path):
-    bare = example(skipped=(), heat=(), evaluation=None, settings={}, members=(None,) * len(ODD))
-    save_run(bare, tmp_path / "run")
-    assert_equal(load_run(tmp_path / "run"), bare)
+BARE = {"skipped": (), "heat": (), "evaluation": None, "settings": {}, "members": (None,) * len(ODD)}
+NONE = np.zeros(0, np.int32)
+ROWLESS = {"ids": (), "groups": (), "members": (), "tokens": NONE, "cut": NONE, "matrix": np.zeros((0, 4))}
+EMPTY = (Control("loss", "placebo", np.zeros((0, 1))), Control("loss", "shuffled", np.zeros((0, 0))))
+RUNS = {
+    "bare": example(**BARE), "no rows": example(**ROWLESS), "controls": controlled(),
+    "no scores": example(scores=(), matrix=np.zeros((len(ODD), 0))),
+    "controls without rows": example(**ROWLESS, controls=EMPTY),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
+def test_a_run_comes_back(tmp_path, run):
+    save_run(run, tmp_path / "run")
+    assert_equal(load_run(tmp_path / "run"), run)
+
+
+def test_the_files_of_a_bare_run(tmp_path):
+    save_run(RUNS["bare"], tmp_path / "run")
     names = {path.name for path in (tmp_path / "run").iterdir()}
     assert names == {"cut.csv", "run.json", "scores.csv", "scores.parquet", "skipped.csv"}
     assert (tmp_path / "run" / "skipped.csv").read_text() == "id,reason,n_tokens\n"
     assert (tmp_path / "run" / "scores.csv").read_text().startswith("id,group,n_tokens,loss,")
 
 
-def test_no_rows_and_no_scores(tmp_path):
-    none = np.zeros(0, np.int32)
-    empty = example(ids=(), groups=(), members=(), tokens=none, cut=none, matrix=np.zeros((0, 4)))
-    scoreless = example(scores=(), matrix=np.zeros((len(ODD), 0)))
-    for run in (empty, scoreless):
-        save_run(run, tmp_path / "run")
-        assert_equal(load_run(tmp_path / "run"), run)
-
-
-def test_controls_come_back(tmp_path):
-    save_run(controlled(), tmp_path / "run")
-    assert_equal(load_run(tmp_path / "run"), controlled())
-    none = np.zeros(0, np.int32)
-    empty = example(
-        ids=(), groups=(), members=(), tokens=none, cut=none, matrix=np.zeros((0, 4)),
-        controls=(Control("loss", "placebo", np.zeros((0, 1))), Control("loss", "shuffled", np.zeros((0, 0)))),
-    )  # fmt: skip
-    save_run(empty, tmp_path / "run")
-    assert_equal(load_run(tmp_path / "run"), empty)
-
-
 def test_controls_are_a_plain_table_and_leave_no_trace_without(tmp_path):
-    import pyarrow.parquet as pq
-
     save_run(controlled(ids=tuple("abcdefghij")), tmp_path / "run")
     table = pq.read_table(tmp_path / "run" / "controls.parquet")
-    assert {field.name: str(field.type) for field in table.schema} == {
-        "id": "string",
-        "placebo: loss": "double",
-        "placebo: neighbor(m=3, by='a.b')": "double",
-        "shuffled 1: fsd(zlib)": "double",
-        "shuffled 2: fsd(zlib)": "double",
-        "shuffled 3: fsd(zlib)": "double",
-    }
-    assert table["shuffled 2: fsd(zlib)"].to_pylist() == controlled().controls[2].values[:, 1].tolist()
+    shuffles = [f"shuffled {i}: fsd(zlib)" for i in (1, 2, 3)]
+    columns = ["placebo: loss", "placebo: neighbor(m=3, by='a.b')", *shuffles]
+    kinds = {field.name: str(field.type) for field in table.schema}
+    assert kinds == {"id": "string", **dict.fromkeys(columns, "double")}
+    assert table[shuffles[1]].to_pylist() == controlled().controls[2].values[:, 1].tolist()
     facts = json.loads((tmp_path / "run" / "run.json").read_bytes())
-    assert facts["pretrace_run"] == 1
     assert facts["controls"][2] == {"kind": "shuffled", "score": "fsd(zlib)", "repeats": 3}
     save_run(example(), tmp_path / "run")
     assert not (tmp_path / "run" / "controls.parquet").exists()
@@ -202,16 +190,11 @@ def test_the_tables_for_people(tmp_path):
 
 
 def test_the_parquet_table_is_plain(tmp_path):
-    import pyarrow.parquet as pq
-
     run = example(ids=tuple("abcdefghij"), groups=("",) * 10)
     save_run(run, tmp_path / "run")
     table = pq.read_table(tmp_path / "run" / "scores.parquet")
-    kinds = {field.name: str(field.type) for field in table.schema}
-    assert kinds == {
-        "id": "string", "label": "int8", "group": "string", "n_tokens": "int32",
-        **dict.fromkeys(run.scores, "double"),
-    }  # fmt: skip
+    kinds = {"id": "string", "label": "int8", "group": "string", "n_tokens": "int32"}
+    assert {f.name: str(f.type) for f in table.schema} == {**kinds, **dict.fromkeys(run.scores, "double")}
     assert table["label"].to_pylist()[:3] == [1, 0, None]
 
 
@@ -309,13 +292,13 @@ def test_a_run_that_makes_no_sense(tmp_path, change, message):
 def test_a_damaged_file_is_named(tmp_path, name, how):
     save_run(example(), tmp_path / "run")
     save_run(example(matrix=np.zeros((len(ODD), 4)), heat=(), evaluation=None), tmp_path / "other")
-    path, content = tmp_path / "run" / name, (tmp_path / "run" / name).read_bytes()
-    if how == "deleted":
-        path.unlink()
-    else:
-        other = tmp_path / "other" / (name if (tmp_path / "other" / name).exists() else "run.json")
+    path, other = tmp_path / "run" / name, tmp_path / "other" / name
+    content = path.read_bytes()
+    path.unlink()
+    if how != "deleted":
         new = {"cut": content[: len(content) // 2], "emptied": b"", "flipped": content.replace(b"0", b"1")}
-        path.write_bytes(new[how] if how in new else other.read_bytes())
+        another = (other if other.exists() else other.with_name("run.json")).read_bytes()
+        path.write_bytes(new.get(how, another))
     # A run.json that is sound in itself gives itself away by the files it does not belong to.
     sound = name == "run.json" and how == "other run's"
     with pytest.raises(OutputError, match="scores.parquet" if sound else name):

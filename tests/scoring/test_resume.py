@@ -1,17 +1,19 @@
 """Killed at any moment, started again: the same table, to the last bit, and little read twice."""
 
-import json
 import os
 import signal
 import sqlite3
 import time
 
 import pyarrow.parquet as pq
+from made import written
+
+TEXTS = 400
 
 
 def score(texts, model, out):
-    tail = ["--model", str(model), "--scores", "loss,lowercase,min_k_plus_plus", "--token-budget", "64"]
-    return ["score", str(texts), *tail, "--out", str(out)]
+    tail = ["--model", model, "--scores", "loss,lowercase,min_k_plus_plus", "--token-budget", "64"]
+    return ["score", texts, *tail, "--out", out]
 
 
 def rows(cache):
@@ -25,10 +27,10 @@ def rows(cache):
     return total
 
 
-def write(path, sentences, number):
-    lines = [{"id": str(i), "text": f"{sentences[i % 6]} {i} {sentences[i % 5]}"} for i in range(number)]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    return path
+def texts_of(folder, sentences):
+    return written(
+        folder / "texts.jsonl", [f"{sentences[i % 6]} {i} {sentences[i % 5]}" for i in range(TEXTS)]
+    )
 
 
 def begun(started, cache):
@@ -40,7 +42,7 @@ def begun(started, cache):
 
 
 def test_control_c_says_that_nothing_is_lost(tmp_path, model_folder, sentences, program, monkeypatch):
-    texts = write(tmp_path / "texts.jsonl", sentences, 600)
+    texts = texts_of(tmp_path, sentences)
     monkeypatch.setenv("PRETRACE_CACHE", str(tmp_path / "cache"))
     # Control-C reaches it even where the tests run with it ignored, as jobs that a shell starts in the background do:
     # a child takes over which signals are ignored.
@@ -59,7 +61,7 @@ def test_control_c_says_that_nothing_is_lost(tmp_path, model_folder, sentences, 
 
 
 def test_kill_and_resume(command, tmp_path, model_folder, sentences):
-    texts = write(tmp_path / "texts.jsonl", sentences, 600)
+    texts = texts_of(tmp_path, sentences)
     one, other = ({"PRETRACE_CACHE": str(tmp_path / name)} for name in ("cache", "other"))
     started = begun(
         command(*score(texts, model_folder, tmp_path / "killed"), environment=one), tmp_path / "cache"
@@ -67,13 +69,13 @@ def test_kill_and_resume(command, tmp_path, model_folder, sentences):
     os.kill(started.pid, signal.SIGKILL)
     assert started.wait() == -signal.SIGKILL
     kept = rows(tmp_path / "cache")
-    assert 40 <= kept < 2 * 600
+    assert 40 <= kept < 2 * TEXTS
     assert not (tmp_path / "killed").exists()
 
     assert command(*score(texts, model_folder, tmp_path / "resumed"), environment=one).wait() == 0
     assert command(*score(texts, model_folder, tmp_path / "straight"), environment=other).wait() == 0
     resumed = pq.read_table(tmp_path / "resumed" / "scores.parquet")
     straight = pq.read_table(tmp_path / "straight" / "scores.parquet")
-    assert resumed.num_rows == 600
+    assert resumed.num_rows == TEXTS
     assert resumed.equals(straight)
     assert not list(tmp_path.glob(".*partial*"))

@@ -1,15 +1,14 @@
 """Planted, unlearned by gradient ascent, retrained without: a two-sided reading tells each apart, on tiny models."""
 
-import copy
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
-from tiny import WORDS, make_model, make_tokenizer
+from made import drawn
+from tiny import WORDS, make_model, make_tokenizer, opened
+from transformers import AutoModelForCausalLM
 
-from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.settings import ModelSettings
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.results.run import load_run, save_run
 from pretrace.scoring.detect import Options, detect
@@ -22,16 +21,18 @@ MARGIN = 0.25
 
 
 def texts(seed, number):
-    generator = np.random.default_rng(seed)
-    return [" ".join(generator.choice(WORDS, 14)) for _ in range(number)]
+    return [row["text"] for row in drawn(number, 14, seed=seed, of=WORDS)]
 
 
 MEMBERS, UNSEEN, KEPT = texts(1, 40), texts(2, 40), texts(3, 40)
 CORPUS = Corpus(
     "to forget",
-    tuple(Text(f"{member} {i}", text, member=member) for member, some in ((True, MEMBERS), (False, UNSEEN))
-          for i, text in enumerate(some)),
-)  # fmt: skip
+    tuple(
+        Text(f"{side} {i}", text, member=side == "member")
+        for side, some in (("member", MEMBERS), ("other", UNSEEN))
+        for i, text in enumerate(some)
+    ),
+)
 
 
 TOKENIZER = make_tokenizer()
@@ -47,52 +48,39 @@ def step(model, optimiser, batch, sign):
     optimiser.step()
 
 
-def batches(texts, order):
-    shuffled = [texts[i] for i in order.permutation(len(texts))]
-    return [shuffled[start : start + 20] for start in range(0, len(shuffled), 20)]
-
-
-def trained(on, *, seed=0):
-    """A model that read these texts 40 times."""
-    torch.manual_seed(seed)
-    model, order = make_model("gpt_neox").train(), np.random.default_rng(seed)
-    optimiser = torch.optim.AdamW(model.parameters(), lr=5e-3)
-    for _ in range(40):
-        for batch in batches(on, order):
-            step(model, optimiser, batch, 1.0)
+def read(model, rate, number, texts, seed=0, unlearn=()):
+    """A model that read these texts so often, 20 at once; before each step one up the loss of texts to unlearn."""
+    order = np.random.default_rng(seed)
+    optimiser = torch.optim.AdamW(model.train().parameters(), lr=rate)
+    for _ in range(number):
+        sides = [[some[i] for i in order.permutation(len(some))] for some in (unlearn, texts)]
+        for start in range(0, len(texts), 20):
+            for some, sign in zip(sides, (-1.0, 1.0), strict=True):
+                if batch := some[start : start + 20]:
+                    step(model, optimiser, batch, sign)
     return model.eval()
-
-
-def unlearned(model):
-    """The same after gradient ascent on the members, with a step down on kept texts after each."""
-    model = copy.deepcopy(model).train()
-    optimiser, order = torch.optim.AdamW(model.parameters(), lr=2e-3), np.random.default_rng(0)
-    for _ in range(10):
-        for up, down in zip(batches(MEMBERS, order), batches(KEPT, order), strict=True):
-            step(model, optimiser, up, -1.0)
-            step(model, optimiser, down, 1.0)
-    return model.eval()
-
-
-def opened(model, name):
-    return HuggingFace(model, make_tokenizer(), name=name, weights=name, settings=ModelSettings())
 
 
 @pytest.fixture(scope="module")
-def models():
-    planted = trained(MEMBERS + KEPT)
-    return {
-        "planted": opened(planted, "planted"),
-        "ascended": opened(unlearned(planted), "ascended"),
-        "retrained": opened(trained(KEPT), "retrained"),
-        "again": opened(trained(KEPT, seed=5), "again"),
-    }
+def models(trained):
+    def make(folder):
+        planted = read(make_model("gpt_neox"), 5e-3, 40, MEMBERS + KEPT)
+        planted.save_pretrained(folder / "planted")
+        read(planted, 2e-3, 10, KEPT, unlearn=MEMBERS).save_pretrained(folder / "ascended")
+        for name, seed in (("retrained", 0), ("again", 5)):
+            read(make_model("gpt_neox"), 5e-3, 40, KEPT, seed).save_pretrained(folder / name)
+
+    names = ("planted", "ascended", "retrained", "again")
+    load = AutoModelForCausalLM.from_pretrained
+    return {name: opened(load(trained(make) / name), make_tokenizer(), weights=name) for name in names}
 
 
-def judged(models, name):
-    beside = Models(models[name], placebo=Models(models["retrained"]))
-    run = detect(CORPUS, beside, "loss,min_k", Options(cache=False))
-    return evaluate(run, CORPUS, unlearned=MARGIN, resamples=300)
+def judged(models, name, corpus=CORPUS, **how):
+    """A model beside the retrained one: the run, and its figures."""
+    run = detect(
+        corpus, Models(models[name], placebo=Models(models["retrained"])), "loss,min_k", Options(cache=False)
+    )
+    return run, evaluate(run, corpus, unlearned=MARGIN, resamples=300)
 
 
 @pytest.mark.parametrize(
@@ -104,10 +92,9 @@ def judged(models, name):
     ],
 )
 def test_each_is_told_apart(models, name, reading, said, tmp_path):
-    run = judged(models, name)
+    _, run = judged(models, name)
     first, second = run.evaluation.unlearned
-    assert (first.score, second.score, first.margin) == ("loss", "min_k", MARGIN)
-    assert first.reading == reading, first
+    assert (first.score, second.score, first.margin, first.reading) == ("loss", "min_k", MARGIN, reading)
     assert run.evaluation.findings[0].startswith(said)
     assert "retrained" in run.evaluation.findings[0]
     assert not any("wrong way" in finding for finding in run.evaluation.findings)
@@ -115,25 +102,21 @@ def test_each_is_told_apart(models, name, reading, said, tmp_path):
     assert load_run(tmp_path / "run").evaluation.unlearned == run.evaluation.unlearned
 
 
-def versions(text, number):
-    """The text with another word at its end."""
-    return [f"{text} {text} {text} {WORDS[i]}" for i in range(number)]
-
-
 def test_near_copies_count_as_one_document(models):
     """Eight texts in five versions each are eight: in an innocent model they move together."""
-    sides = ((True, MEMBERS[:8]), (False, UNSEEN[:8]))
-    made = [(member, one) for member, some in sides for text in some for one in versions(text, 5)]
-    corpus = Corpus("copies", tuple(Text(f"{i}", one, member=member) for i, (member, one) in enumerate(made)))
-    run = detect(
-        corpus, Models(models["again"], placebo=Models(models["retrained"])), "loss", Options(cache=False)
+    texts = tuple(
+        Text(f"{member} {i} {k}", f"{text} {text} {text} {WORDS[k]}", member=member)
+        for member, some in ((True, MEMBERS), (False, UNSEEN))
+        for i, text in enumerate(some[:8])
+        for k in range(5)
     )
-    beside = evaluate(run, corpus, unlearned=MARGIN, resamples=300)
+    corpus = Corpus("copies", texts)
+    run, beside = judged(models, "again", corpus)
     assert beside.evaluation.groups == 16
     assert "Near copies: 64 texts without a group" in " ".join(beside.evaluation.findings)
     assert beside.groups == run.groups
     assert evaluate(run, corpus, resamples=300).evaluation.groups == 80
-    named = tuple(replace(text, group=f"g{i % 40}") for i, text in enumerate(corpus.texts))
+    named = tuple(replace(text, group=f"g{i % 40}") for i, text in enumerate(texts))
     run = replace(run, groups=tuple(text.group for text in named))
     said = evaluate(run, replace(corpus, texts=named), unlearned=MARGIN, resamples=300).evaluation
     assert "Near copies" not in " ".join(said.findings)  # who names documents is believed
@@ -146,17 +129,11 @@ def test_near_copies_count_as_one_document(models):
 )
 def test_members_that_differ_as_texts_say_nothing(models, made):
     """Innocent models differ in how well they know a kind of text, by the same in all texts of it."""
-    corpus = replace(
-        CORPUS, texts=tuple(replace(t, text=made(t.text)) if t.member else t for t in CORPUS.texts)
-    )
-    run = detect(
-        corpus, Models(models["planted"], placebo=Models(models["retrained"])), "loss", Options(cache=False)
-    )
-    found = evaluate(run, corpus, unlearned=MARGIN, resamples=300).evaluation
+    texts = tuple(replace(t, text=made(t.text)) if t.member else t for t in CORPUS.texts)
+    found = judged(models, "planted", replace(CORPUS, texts=texts))[1].evaluation
     assert {one.reading for one in found.unlearned} == {"inconclusive"}
-    assert found.findings[0].startswith(
-        "Whether the members are forgotten cannot be said: members and non-members"
-    )
+    start = "Whether the members are forgotten cannot be said: members and non-members"
+    assert found.findings[0].startswith(start)
     assert not any("not forgotten" in finding for finding in found.findings)
 
 

@@ -20,10 +20,6 @@ def two_kinds(seed=0, texts=40):
     return [" ".join(rng.choice(WORDS if label else MORE_WORDS, 12)) for label in labels], labels
 
 
-def backend(family="llama"):
-    return opened(family, start=family == "llama")
-
-
 def test_the_same_seed_gives_the_same_probabilities_and_leaves_torchs_random_state_alone():
     texts, labels = two_kinds()
     before = torch.random.get_rng_state()
@@ -45,14 +41,12 @@ def test_order_of_words_can_be_learnt_which_a_bag_of_words_cannot_see():
 
     def texts(count):
         labels = np.arange(count) % 2 == 0
-        return ["cat dog" if label else "dog cat" for label in labels], labels
+        pairs = ["cat dog" if label else "dog cat" for label in labels]
+        return [f"{pair} {' '.join(rng.choice(WORDS[3:], 4))}" for pair in pairs], labels
 
-    made, labels = texts(200)
-    filled = [f"{text} {' '.join(rng.choice(WORDS[3:], 4))}" for text in made]
-    judge = fit_new(filled, labels, NewClassifier(width=64, epochs=4, learning_rate=3e-3), seed=0)
+    judge = fit_new(*texts(200), NewClassifier(width=64, epochs=4, learning_rate=3e-3), seed=0)
     fresh, kinds = texts(60)
-    filled = [f"{text} {' '.join(rng.choice(WORDS[3:], 4))}" for text in fresh]
-    assert auc(judge(filled), kinds) > 0.95
+    assert auc(judge(fresh), kinds) > 0.95
 
 
 def test_a_text_has_the_same_probability_whatever_stands_beside_it():
@@ -78,23 +72,17 @@ def test_texts_without_a_single_token_are_judged():
 
 
 def test_a_training_that_diverges_says_so():
-    texts, labels = two_kinds()
-    with pytest.raises(ModelError, match=r"diverged.*choose a learning rate below"):
-        fit_pretrained(
-            broken(backend()), texts, labels, TunedClassifier("lora", epochs=1, learning_rate=0.5), seed=0
-        )
-
-
-def broken(model):
+    model, method = opened("llama", start=True), TunedClassifier("lora", epochs=1, learning_rate=0.5)
     with torch.no_grad():
         model.model.base_model.norm.weight.fill_(float("inf"))
-    return model
+    with pytest.raises(ModelError, match=r"diverged.*choose a learning rate below"):
+        fit_pretrained(model, *two_kinds(), method, seed=0)
 
 
 @pytest.mark.parametrize("family", ["llama", "gpt_neox", "opt"])
 @pytest.mark.parametrize("method", ["lora", "full"])
 def test_an_opened_back_end_is_tuned_and_stays_as_it_was(family, method):
-    model = backend(family)
+    model = opened(family, start=family == "llama")
     texts, labels = two_kinds()
     names = {name: weight.requires_grad for name, weight in model.model.named_parameters()}
     before = {name: weight.clone() for name, weight in model.model.state_dict().items()}
@@ -113,17 +101,16 @@ def test_an_opened_back_end_is_tuned_and_stays_as_it_was(family, method):
 
 def test_an_adapter_learns_something_of_its_own():
     # With the same seed the head alone, over states that do not change, would judge otherwise.
-    model = backend()
+    model = opened("llama", start=True)
     texts, labels = two_kinds()
-    one = fit_pretrained(model, texts, labels, TunedClassifier("lora", 2, 5e-3, rank=1), seed=0)
-    two = fit_pretrained(model, texts, labels, TunedClassifier("lora", 2, 5e-3, rank=8), seed=0)
-    first = one(texts)
-    assert first.tolist() != two(texts).tolist()
-    assert one(texts).tolist() == first.tolist(), (
-        "each judge has its own adapter, over one copy of the weights"
+    one, two, again = (
+        fit_pretrained(model, texts, labels, TunedClassifier("lora", 2, 5e-3, rank=rank), seed=0)
+        for rank in (1, 8, 1)
     )
-    again = fit_pretrained(model, texts, labels, TunedClassifier("lora", 2, 5e-3, rank=1), seed=0)
-    assert again(texts).tolist() == first.tolist()
+    first = one(texts).tolist()
+    assert first != two(texts).tolist()
+    assert one(texts).tolist() == first, "each judge has its own adapter, over one copy of the weights"
+    assert again(texts).tolist() == first
 
 
 def test_a_folder_reads_no_further_than_its_model(model_folder):

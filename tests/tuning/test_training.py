@@ -18,16 +18,9 @@ PLAN = TrainingPlan(epochs=2, batch=4, learning_rate=5e-3, warmup=2, save_minute
 
 def tiny_model(*, dropout=0.0):
     torch.manual_seed(0)
-    config = GPTNeoXConfig(
-        vocab_size=50,
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        max_position_embeddings=64,
-        hidden_dropout=dropout,
-    )
-    return GPTNeoXForCausalLM(config)
+    size = {"vocab_size": 50, "hidden_size": 32, "intermediate_size": 64, "max_position_embeddings": 64}
+    layers = {"num_hidden_layers": 2, "num_attention_heads": 2, "hidden_dropout": dropout}
+    return GPTNeoXForCausalLM(GPTNeoXConfig(**size, **layers))
 
 
 def made_up(rows=21, seed=0):
@@ -46,24 +39,18 @@ def trained(plan=PLAN, sequences=None, *, dropout=0.0, **options):
     return weights(model), history
 
 
-def test_the_same_seed_gives_the_same_weights_and_another_does_not():
+def test_the_same_seed_gives_the_same_weights_another_does_not_and_the_global_state_stays():
     first, history = trained(dropout=0.2)
-    again, _ = trained(dropout=0.2)
-    assert torch.equal(first, again)
-    other, _ = trained(replace(PLAN, seed=1), dropout=0.2)
-    assert not torch.equal(first, other)
-    assert history.steps == 12
-    assert history.tokens == sum(len(sequence) - 1 for sequence in made_up())
-    assert len(history.losses) == 2
-
-
-def test_the_global_random_state_stays_as_it_was():
     torch.manual_seed(5)
     expected = torch.rand(2)
     model = tiny_model(dropout=0.2)
     torch.manual_seed(5)
     train(model, made_up(), PLAN)
     assert torch.equal(torch.rand(2), expected)
+    assert torch.equal(first, weights(model))
+    assert not torch.equal(first, trained(replace(PLAN, seed=1), dropout=0.2)[0])
+    assert (history.steps, len(history.losses)) == (12, 2)
+    assert history.tokens == sum(len(sequence) - 1 for sequence in made_up())
 
 
 def test_one_step_is_the_plain_recipe_whatever_is_padded():
@@ -87,11 +74,12 @@ def test_one_step_is_the_plain_recipe_whatever_is_padded():
     assert float(((got - weights(model)).abs() < 1e-5).float().mean()) > 0.99
 
 
-def test_pieces_add_up_to_the_whole_batch():
-    whole, _ = trained(replace(PLAN, at_once=100_000))
-    for at_once in (2, 60):
-        split, _ = trained(replace(PLAN, at_once=at_once))
-        assert float((whole - split).abs().mean()) < 1e-5
+@pytest.mark.parametrize(
+    ("changes", "dropout"), [({"at_once": 2}, 0.0), ({"at_once": 60}, 0.0), ({"recompute": True}, 0.1)]
+)
+def test_pieces_of_a_batch_and_recomputed_activations_change_nothing(changes, dropout):
+    whole, _ = trained(replace(PLAN, at_once=100_000), dropout=dropout)
+    assert float((whole - trained(replace(PLAN, **changes), dropout=dropout)[0]).abs().mean()) < 1e-5
 
 
 def test_the_schedule_reaches_the_optimiser():
@@ -115,12 +103,6 @@ def test_the_gradient_is_clipped_at_the_norm_asked_for_and_at_none_without_one()
         ends[clip] = weights(model)
     assert torch.equal(ends[0.0], ends[1e9])
     assert not torch.equal(ends[0.0], ends[0.5])
-
-
-def test_recomputing_activations_changes_nothing_but_memory():
-    plain, _ = trained(dropout=0.1)
-    again, _ = trained(replace(PLAN, recompute=True), dropout=0.1)
-    assert float((plain - again).abs().mean()) < 1e-5
 
 
 def test_bfloat16_learns_and_leaves_the_weights_in_float32():
@@ -179,14 +161,10 @@ def test_a_companion_adds_its_penalty_and_is_told_of_every_step_but_the_loss_sta
     assert ends[1.0][1][0] == pytest.approx(history.losses[0], rel=0.2)  # not the penalty, which is over 100
 
 
-class Stopped(BaseException):
-    """As a user would stop a training."""
-
-
 def stop_at(step):
     def on_step(progress):
         if progress.step == step:
-            raise Stopped
+            raise KeyboardInterrupt
 
     return on_step
 
@@ -195,7 +173,7 @@ def stop_at(step):
 def test_an_interrupted_training_ends_with_the_same_weights(step, tmp_path):
     place = tmp_path / "training"
     expected, whole = trained(dropout=0.2)
-    with pytest.raises(Stopped):
+    with pytest.raises(KeyboardInterrupt):
         trained(dropout=0.2, on_step=stop_at(step), checkpoint=place)
     seen = []
     resumed, history = trained(dropout=0.2, on_step=seen.append, checkpoint=place)
@@ -233,7 +211,7 @@ def test_a_killed_training_goes_on(tmp_path, program):
 @pytest.mark.parametrize("other", ["sequences", "plan", "weights", "damage", "short", "empty"])
 def test_a_checkpoint_that_does_not_belong_is_not_continued(other, tmp_path):
     place = tmp_path / "training"
-    with pytest.raises(Stopped):
+    with pytest.raises(KeyboardInterrupt):
         trained(on_step=stop_at(7), checkpoint=place)
     sequences, plan, model = made_up(), PLAN, tiny_model()
     if other == "sequences":
@@ -297,15 +275,13 @@ def test_logits_a_few_positions_at_a_time_are_the_loss_over_all_at_once(monkeypa
 def test_a_model_that_scales_its_logits_is_asked_for_them_itself():
     model = tiny_model()
     assert training.output_layer(model, torch.device("cpu")) is model.get_output_embeddings()
-    scaled = tiny_model()
-    forward = scaled.forward
+    forward = model.forward
 
     def halved(**inputs):
         output = forward(**inputs)
         output.logits = output.logits * 0.5 + 1
         return output
 
-    scaled.forward = halved
-    assert training.output_layer(scaled, torch.device("cpu")) is None
-    history = train(scaled, made_up(), PLAN)
-    assert history.losses[0] > 0
+    model.forward = halved
+    assert training.output_layer(model, torch.device("cpu")) is None
+    assert train(model, made_up(), PLAN).losses[0] > 0

@@ -1,11 +1,14 @@
 """The sentences of tests and checks: what the code names is there, and numbers are filled in."""
 
+import math
 import re
 from pathlib import Path
+from statistics import NormalDist
 
 import pytest
 
 import pretrace.verdicts
+from pretrace.verdicts.expected import comparison, expected, own_studies, picture, studies
 from pretrace.verdicts.wording import fill, say, sentences_of, word_check
 
 SOURCES = [path.read_text(encoding="utf-8") for path in Path(pretrace.verdicts.__path__[0]).rglob("*.py")]
@@ -47,3 +50,82 @@ def test_a_check_keeps_the_cure_that_its_status_takes():
     assert (good.cure, bad.cure) == ("", unmade.cure)
     assert bad.cure.startswith("Give a group")
     assert word_check("audit.kinds", None, words="wordless").cure == ""
+
+
+def test_every_study_names_its_source_and_its_aucs_are_probabilities():
+    assert {one.name for one in studies()} >= {"Hubble"}
+    for one in (*studies(), *own_studies()):
+        assert one.source
+        assert one.parameters > 1e5
+        for aucs in one.auc.values():
+            assert 0 < aucs[0] <= sorted(aucs)[-1] == aucs[-1] <= 1
+
+
+def test_at_a_measured_size_the_measured_figures_stand():
+    found = expected(50, 50, parameters=1e9)
+    assert [row.copies for row in found.rows] == [1, 4, 16, 64]
+    assert (found.rows[0].auc.low, found.rows[0].auc.high) == pytest.approx((0.509, 0.522))
+    assert comparison(found) == (
+        "With 50 documents a single reading by a model of this size would be found in about 9 of 100 cases (7 to 10, "
+        "by kind of text)."
+    )
+    assert "No model of" not in found.basis
+
+
+def test_between_two_sizes_the_effect_is_halfway_in_the_logarithm():
+    small, large, between = (expected(50, 50, parameters=one) for one in (1e9, 8e9, math.sqrt(8) * 1e9))
+    effects = [NormalDist().inv_cdf(one.rows[1].auc.low) for one in (small, large, between)]
+    assert effects[2] == pytest.approx((effects[0] + effects[1]) / 2)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        (1.35e8, "No model of 135 million parameters was measured"),
+        (5e7, "No model of 50 million parameters was measured"),
+        (7e10, "No model of 70 billion parameters was measured"),
+        (None, "How large this model is was not said"),
+    ],
+)
+def test_beyond_what_was_measured_it_says_so_and_the_nearest_figures_stand(parameters, said):
+    found = expected(50, 50, parameters=parameters)
+    assert said in found.basis
+    assert "this size" not in comparison(found)
+    assert found.rows == expected(50, 50, parameters=8e9 if parameters == 7e10 else 1e9).rows
+
+
+def test_more_documents_copies_and_parameters_find_more():
+    few, many = (expected(number, number, parameters=1e9).rows for number in (50, 400))
+    large = expected(50, 50, parameters=8e9).rows
+    for less, more in (*zip(few, many, strict=True), *zip(few, large, strict=True)):
+        assert more.chance.value > less.chance.value - 1e-9
+        assert less.chance.low <= less.chance.value <= less.chance.high
+    needed = [row.needed or math.inf for row in few]
+    assert needed == sorted(needed, reverse=True)
+    assert needed[-1] == 20  # with fewer no test is made
+
+
+def test_the_picture_has_a_bar_for_each_number_of_copies_and_longer_ones_for_more():
+    first, second, *bars = picture(expected(50, 50, parameters=1e9))
+    assert first == "Documents needed on each side, for 8 of 10 cases;"
+    assert second == "behind them, in how many of 100 cases yours find it:"
+    lengths = [bar.count("█") for bar in bars]
+    assert lengths == sorted(lengths, reverse=True)
+    assert "read  1 time " in bars[0]
+    assert bars[0].endswith(" 4,094; 9 (7 to 10)")
+    assert bars[3].endswith(" 20; more than 99")
+
+
+def test_a_small_model_has_figures_of_ours_with_the_range_that_was_measured_on_cells_left_out():
+    small = own_studies()[1]
+    found = expected(50, 50, parameters=small.parameters)
+    assert [(row.auc.low, row.auc.value, row.auc.high) for row in found.rows] == [
+        pytest.approx(small.auc[row.copies]) for row in found.rows
+    ]
+    assert "Texts read 64 times were not measured." in found.basis
+    inside, cases = small.held or (0, 1)
+    assert inside >= 0.9 * cases
+    assert comparison(found).endswith(f"a range that held in {inside} of {cases} cases left out).")
+    assert ": a model that read more keeps less" in found.basis
+    told = expected(50, 50, parameters=small.parameters, tokens=1e9).basis
+    assert "none on 1 billion: more tokens leave less of a text" in told

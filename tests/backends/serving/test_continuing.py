@@ -4,6 +4,7 @@ import json
 from concurrent.futures import ALL_COMPLETED
 
 import pytest
+from made import written
 from model_servers import always
 
 from pretrace.backends import open_model
@@ -11,7 +12,6 @@ from pretrace.backends.serving import client
 from pretrace.backends.serving.continuing import Budget, open_continuing
 from pretrace.backends.settings import ModelSettings
 from pretrace.cache.store import Draw
-from pretrace.cli import main
 from pretrace.errors import ModelError
 from pretrace.scoring.evidence import Silent
 from pretrace.types import Sampling
@@ -41,28 +41,19 @@ def test_it_continues_as_the_model_behind_it_and_asks_nothing_twice(server, kind
     assert len(server.asked) == 4
 
 
-def test_what_a_stopped_run_was_told_is_kept(server, monkeypatch):
-    server.fail = ["", "", "500 for good"]
-    model = open_continuing(f"chat:{server.root}#tiny", ModelSettings(requests=1))
-    with pytest.raises(ModelError, match="kept"):
-        model.continued([*PROMPTS, "one two"], DRAWS[:1], Silent())
-    first = len(server.asked)
-    opened(server).continued([*PROMPTS, "one two"], DRAWS[:1], Silent())
-    assert len(server.asked) == 3
-    assert first == 2
-
-
-def test_an_answer_that_comes_with_a_failure_is_kept(server, monkeypatch):
-    """Two requests are done at once."""
-    wait = client.wait
+@pytest.mark.parametrize("at_once", [False, True])
+def test_what_a_stopped_run_was_told_is_kept(server, monkeypatch, at_once):
+    """Also where two requests are done at once, and one of them failed."""
     server.fail = ["", "500 for good"]
+    wait = client.wait
     with monkeypatch.context() as patched:
-        patched.setattr(client, "wait", lambda waiting, **_: wait(waiting, return_when=ALL_COMPLETED))
+        if at_once:
+            patched.setattr(client, "wait", lambda waiting, **_: wait(waiting, return_when=ALL_COMPLETED))
         model = open_continuing(f"chat:{server.root}#tiny", ModelSettings(requests=1))
         with pytest.raises(ModelError, match="kept"):
-            model.continued(PROMPTS[:2], DRAWS[:1], Silent())
+            model.continued(PROMPTS, DRAWS[:1], Silent())
     asked = len(server.asked)
-    opened(server).continued(PROMPTS[:2], DRAWS[:1], Silent())
+    opened(server).continued(PROMPTS, DRAWS[:1], Silent())
     assert len(server.asked) == asked + 1
 
 
@@ -89,16 +80,12 @@ def test_nothing_is_sent_above_the_budget(server):
 
 
 CHOICE = '{"choices": [{"message": %s}]}'
-SHAPES = ["5", "null", "[]", '"a"', "{}", '{"choices": 5}', '{"choices": []}', '{"choices": {"a": 1}}']
-SHAPES += [
-    '{"choices": [null]}',
-    '{"choices": ["abc"]}',
-    CHOICE % "null",
-    CHOICE % "5",
-    CHOICE % '{"content": 5}',
+SHAPES = [
+    *("5", "null", "[]", '"a"', "{}", '{"choices": 5}', '{"choices": []}', '{"choices": {"a": 1}}', ""),
+    *('{"choices": [null]}', '{"choices": ["abc"]}', '{"error": {"message": "no"}}', "<html>"),
+    *(CHOICE % content for content in ("null", "5", '{"content": 5}', '{"content": [{"text": "a"}]}')),
+    *(CHOICE % content for content in ('{"content": NaN}', "[" * 100_000, "9" * 400, "9" * 5000)),
 ]
-SHAPES += [CHOICE % '{"content": [{"text": "a"}]}', CHOICE % '{"content": NaN}', CHOICE % ("[" * 100_000)]
-SHAPES += [CHOICE % ("9" * 400), CHOICE % ("9" * 5000), '{"error": {"message": "no"}}', "<html>", ""]
 
 
 @pytest.mark.parametrize("body", SHAPES, ids=lambda body: body[:40])
@@ -126,32 +113,24 @@ def test_no_score_reads_text_alone(server):
         opened(server).encode(["text"])
 
 
-def test_the_command_with_text_alone(server, tmp_path, capsys, monkeypatch):
-    words = [" ".join(f"w{i}x{k}" for k in range(80)) for i in range(12)]
-    for name, some in (("texts", words[:6]), ("controls", words[6:])):
-        rows = [json.dumps({"id": f"{name}{i}", "text": text}) for i, text in enumerate(some)]
-        (tmp_path / f"{name}.jsonl").write_text("\n".join(rows), "utf-8")
-    command = ["recite", str(tmp_path / "texts.jsonl"), "--controls", str(tmp_path / "controls.jsonl")]
+def test_the_command_with_text_alone(server, tmp_path, call):
+    for first, name in ((0, "texts"), (6, "controls")):
+        rows = [
+            {"id": f"{name}{i}", "text": " ".join(f"w{i}x{k}" for k in range(80))}
+            for i in range(first, first + 6)
+        ]
+        written(tmp_path / f"{name}.jsonl", rows)
+    command = ["recite", tmp_path / "texts.jsonl", "--controls", tmp_path / "controls.jsonl"]
     command += ["--model", f"chat:{server.root}", "--placebo", f"completions:{server.root}"]
-    command += ["--access", "text", "--samples", "0", "--out", str(tmp_path / "OUT")]
-
-    def ask(*more):
-        monkeypatch.setattr("sys.argv", ["pretrace", *command, *more])
-        with pytest.raises(SystemExit) as left:
-            main()
-        return left.value.code
-
-    assert ask("--budget", "1") == 2
-    assert not (tmp_path / "OUT").exists()
+    command += ["--access", "text", "--samples", "0", "--out", tmp_path / "OUT"]
+    assert call(*command, "--budget", "1")[0] == 2
     assert not server.asked
     server.trouble = "refuses"
-    assert ask() == 2
-    assert "refused, or gave no text to" in capsys.readouterr().err
-    assert not (tmp_path / "OUT").exists()
-    assert ask("--power") == 2
-    assert "has no weights here" in capsys.readouterr().err
+    for more, said in (((), "refused, or gave no text to"), (("--power",), "has no weights here")):
+        code, _, error = call(*command, *more)
+        assert (code, said in error, (tmp_path / "OUT").exists()) == (2, True, False)
     server.trouble = ""
-    assert ask("--no-cache") == 4
+    assert call(*command, "--no-cache")[0] == 4
     page = (tmp_path / "OUT/report.html").read_text("utf-8")
     assert "Continue the following text" in page
     assert "--power" not in page  # there are no weights to train

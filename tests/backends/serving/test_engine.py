@@ -84,10 +84,8 @@ def test_the_numbers_are_those_of_the_weights(library, model_folder):
     assert there.facts["batch_invariant"] is False
     assert "behind a server" not in there.facts["unseen"] + there.facts["weights"]
     assert not parse_address("vllm:http://host:8000").here
-    assert (parse_address("vllm:owner/name").url, parse_address("vllm:owner/name").here) == (
-        "owner/name",
-        True,
-    )
+    there = parse_address("vllm:owner/name")
+    assert (there.url, there.here) == ("owner/name", True)
 
 
 def test_numbers_of_the_neighbouring_token_are_refused(library, model_folder, monkeypatch):

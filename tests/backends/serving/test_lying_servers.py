@@ -4,11 +4,11 @@ import json
 import math
 import time
 
+import made
 import numpy as np
 import pytest
 import server_lies
 from model_servers import HEAD, always, answering, asked, is_known
-from tiny import MORE_WORDS
 
 from pretrace import open_model
 from pretrace.backends.serving import client
@@ -23,8 +23,7 @@ KINDS = ("vllm", "completions")
 
 
 def drawn(number, words=9):
-    source = np.random.default_rng(0)
-    return [" ".join(source.choice(MORE_WORDS, words)) for _ in range(number)]
+    return [row["text"] for row in made.drawn(number, words)]
 
 
 def from_now_on(server, lie, after=0):
@@ -127,27 +126,28 @@ def test_what_a_server_does_unseen_is_in_the_record(opened, server):
     assert "Its numbers moved by up to 0.00" in model.facts["unseen"]
 
 
-def _trickle(one):
-    one.sendall(HEAD + b"Content-Length: 100000\r\n\r\n{")
-    while True:
-        time.sleep(0.1)
-        one.sendall(b" ")
+def repeating(length, chunk, pause):
+    """Sends the head of an answer of this length, and chunks without end."""
+
+    def sent(one):
+        one.sendall(HEAD + length + b"\r\n\r\n")
+        while True:
+            time.sleep(pause)
+            one.sendall(chunk)
+
+    return sent
 
 
-def _endless(one):
-    one.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
-    while True:
-        time.sleep(0.01)
-        one.sendall(b"10\r\n" + b" " * 16 + b"\r\n")
+CHUNKED = b"Transfer-Encoding: chunked"
 
 
-def _flood(one):
-    one.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
-    while True:
-        one.sendall(b"10000\r\n" + b" " * 65536 + b"\r\n")
-
-
-@pytest.mark.parametrize("sent", [_trickle, _endless])
+@pytest.mark.parametrize(
+    "sent",
+    [
+        repeating(b"Content-Length: 100000", b" ", 0.1),
+        repeating(CHUNKED, b"10\r\n" + b" " * 16 + b"\r\n", 0.01),
+    ],
+)
 def test_the_time_limit_holds_for_the_whole_answer(sent):
     with answering(sent) as url:
         begin = time.monotonic()
@@ -158,7 +158,8 @@ def test_the_time_limit_holds_for_the_whole_answer(sent):
 
 def test_an_answer_has_a_largest_size(monkeypatch):
     monkeypatch.setattr(client, "MOST_BYTES", 1 << 20)
-    with answering(_flood) as url, pytest.raises(ModelError, match="answers with more than 1 MiB"):
+    flood = repeating(CHUNKED, b"10000\r\n" + b" " * 65536 + b"\r\n", 0.0)
+    with answering(flood) as url, pytest.raises(ModelError, match="answers with more than 1 MiB"):
         open_model(f"vllm:{url}", request_timeout=30.0, tokenizer="nowhere")
 
 
@@ -183,23 +184,15 @@ ESCAPES = "\x1b]0;owned\x07\x1b[31m red \x9b1m \u202e back"
 
 
 def test_escape_sequences_of_a_server_are_shown_as_text(opened, server):
-    found = []
-    server.names = [f"a{ESCAPES}", "b"]
-    with pytest.raises(ModelError) as met:
-        opened()
-    found.append(str(met.value))
-    server.names = ["tiny"]
-    for trouble in ("400", "redirect away", "html"):
-        server.trouble = trouble
-        server.words = ESCAPES
+    found, server.words = [], ESCAPES
+    own = {"names": ["tiny"], "trouble": "", "lie": None}
+    changes = [{"names": [f"a{ESCAPES}", "b"]}, {"lie": server_lies._one(ESCAPES)}]
+    for change in (*changes, *({"trouble": name} for name in ("400", "redirect away", "html"))):
+        for name, value in (own | change).items():
+            setattr(server, name, value)
         with pytest.raises(ModelError) as met:
             opened()
         found.append(str(met.value))
-    server.trouble = ""
-    server.lie = server_lies._one(ESCAPES)
-    with pytest.raises(ModelError) as met:
-        opened()
-    found.append(str(met.value))
     assert sum("\\x1b" in one for one in found) >= 2
     assert all(one.isprintable() for one in found)
 

@@ -1,41 +1,33 @@
 """Commands whose models stand behind servers: score, evaluate, flag, audit; dry runs; going on after a kill."""
 
-import json
-
 import numpy as np
 import pytest
+from made import drawn, written
 from model_servers import is_known
-from tiny import MORE_WORDS
 
 from pretrace import load_run
 
 
-def written(path, number, *, words=12, seed=0, labels=True):
-    rng = np.random.default_rng(seed)
-    rows = [
-        {"id": f"{path.stem}{i}", "text": " ".join(rng.choice(MORE_WORDS, words))}
-        | ({"label": i % 2} if labels else {})
-        for i in range(number)
-    ]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return path
+def texts_of(path, number):
+    rows = drawn(number, 12, name=path.stem)
+    return written(path, [{**row, "label": i % 2} for i, row in enumerate(rows)])
 
 
-def named(folder, words="The model in question answered from behind a server (vllm)"):
+def named(folder):
     """Whether the first page says that the model stands behind a server, and what would not have been seen."""
-    page = (folder / "report.html").read_text(encoding="utf-8")
-    first = page.split('id="test"')[0] if 'id="test"' in page else page.split('id="results"')[0]
-    return f"{words}, where this would not have been seen: other weights" in first
+    first = (folder / "report.html").read_text(encoding="utf-8").split('id="results"')[0]
+    words = "The model in question answered from behind a server (vllm), where this would not have been seen"
+    return f"{words}: other weights" in first
 
 
-def target(server, folder, kind="vllm"):
-    return ("--model", f"{kind}:{server.root}", "--tokenizer", str(folder))
+def target(server, folder):
+    return ("--model", f"vllm:{server.root}", "--tokenizer", folder)
 
 
 def test_score_and_evaluate_give_what_the_weights_give(
     call, server, model_folder, reference_folder, tmp_path
 ):
-    texts, scores = written(tmp_path / "t.jsonl", 24), "loss,min_k,lowercase,zlib,ref"
+    texts, scores = texts_of(tmp_path / "t.jsonl", 24), "loss,min_k,lowercase,zlib,ref"
     beside = ("--scores", scores, "--reference-model", reference_folder)
     here, there = tmp_path / "here", tmp_path / "there"
     assert call("score", texts, "--model", model_folder, *beside, "--out", here)[0] == 0
@@ -51,18 +43,9 @@ def test_score_and_evaluate_give_what_the_weights_give(
 
 
 def test_a_server_as_placebo_and_as_reference(call, server, model_folder, reference_folder, tmp_path):
-    texts, url = written(tmp_path / "t.jsonl", 24), f"vllm:{server.root}"
-    asked = (
-        "evaluate",
-        texts,
-        "--model",
-        reference_folder,
-        "--dtype",
-        "float32",
-        "--tokenizer",
-        model_folder,
-    )
-    asked = (*asked, "--resamples", "100", "--out", tmp_path / "RUN")
+    texts, url = texts_of(tmp_path / "t.jsonl", 24), f"vllm:{server.root}"
+    asked = ("evaluate", texts, "--model", reference_folder, "--dtype", "float32")
+    asked = (*asked, "--tokenizer", model_folder, "--resamples", "100", "--out", tmp_path / "RUN")
     placebo, reference = ("--placebo", url), ("--reference-model", url)
     code, _, said = call(*asked, "--scores", "loss", *placebo)
     assert code == 0, said
@@ -76,7 +59,7 @@ def test_a_server_as_placebo_and_as_reference(call, server, model_folder, refere
 
 
 def test_a_dry_run_sends_no_text_and_counts_what_is_left(call, server, model_folder, tmp_path):
-    texts = written(tmp_path / "t.jsonl", 24)
+    texts = texts_of(tmp_path / "t.jsonl", 24)
     how = ("score", texts, *target(server, model_folder), "--scores", "loss,lowercase", "--token-budget", 200)
     how = (*how, "--out", tmp_path / "RUN")
     code, out, said = call(*how, "--dry-run")
@@ -93,7 +76,7 @@ def test_a_dry_run_sends_no_text_and_counts_what_is_left(call, server, model_fol
 
 @pytest.mark.parametrize("command", ["tune", "plant"])
 def test_weights_are_wanted(command, call, server, model_folder, tmp_path):
-    texts = written(tmp_path / "t.jsonl", 12)
+    texts = texts_of(tmp_path / "t.jsonl", 12)
     code, _, said = call(command, texts, *target(server, model_folder)[:2], "--out", tmp_path / "OUT")
     assert code == 2
     assert "stands behind a server" in said

@@ -1,6 +1,7 @@
 """Every test of a collection that needs log-probabilities alone, from the command line: a model behind a server gives
 the p-value, effect and checks that its weights give."""
 
+import functools
 import hashlib
 import json
 
@@ -10,30 +11,26 @@ from made import written
 from tiny import MORE_WORDS
 
 
-def drawn(random, number):
+def words(random, number):
     return " ".join(random.choice(MORE_WORDS, number))
 
 
-def orders(random, folder, call, *options):
+def orders(random, folder, call, options=()):
     rows = [
-        {"id": f"r{i}", "text": drawn(random, 3), "choices": [drawn(random, 3) for _ in range(3)]}
+        {"id": f"r{i}", "text": words(random, 3), "choices": [words(random, 3) for _ in range(3)]}
         for i in range(60)
     ]
-    path, published, sealed = written(folder / "rows.jsonl", rows), folder / "PUB", folder / "sealed.json"
-    made = call("mark", "order", path, *options, "--out", published, "--sealed", sealed)
-    assert made[0] == 0, made
+    published, sealed = folder / "PUB", folder / "sealed.json"
+    path, places = written(folder / "rows.jsonl", rows), ("--out", published, "--sealed", sealed)
+    assert call("mark", "order", path, *options, *places)[0] == 0
     return ("mark", "check", sealed, "--commitment", published / "commitment.txt")
 
 
-def options(random, folder, call):
-    return orders(random, folder, call, "--options", "choices")
-
-
 def marks(random, folder, call):
-    texts = [{"id": f"t{i}", "text": drawn(random, 20), "other": drawn(random, 20)} for i in range(20)]
-    path, published, sealed = written(folder / "texts.jsonl", texts), folder / "PUB", folder / "sealed.json"
-    made = call("mark", "texts", path, "--variant-column", "other", "--out", published, "--sealed", sealed)
-    assert made[0] == 0, made
+    texts = [{"id": f"t{i}", "text": words(random, 20), "other": words(random, 20)} for i in range(20)]
+    published, sealed = folder / "PUB", folder / "sealed.json"
+    path, places = written(folder / "texts.jsonl", texts), ("--out", published, "--sealed", sealed)
+    assert call("mark", "texts", path, "--variant-column", "other", *places)[0] == 0
     told = ("--commitment", published / "commitment.txt", "--texts", published / "published.jsonl")
     return ("mark", "check", sealed, *told)
 
@@ -44,7 +41,10 @@ def random_strings(random, folder, call):
     return ("mark", "canaries", written(folder / "files.jsonl", rows))
 
 
-@pytest.mark.parametrize("design", [orders, options, marks, random_strings])
+OPTIONS = functools.partial(orders, options=("--options", "choices"))
+
+
+@pytest.mark.parametrize("design", [orders, OPTIONS, marks, random_strings])
 def test_a_server_gives_what_its_weights_give(design, call, server, model_folder, reference_folder, tmp_path):
     beside = ("--reference-model" if design is marks else "--placebo", reference_folder)
     how = (*design(np.random.default_rng(3), tmp_path, call), *beside)

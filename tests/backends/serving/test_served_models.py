@@ -1,7 +1,7 @@
 """Models behind servers give the log-probabilities that the weights give here, and are refused where they do not."""
 
-import builtins
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,13 +15,7 @@ from pretrace.backends.serving.client import Client
 from pretrace.errors import MissingPackageError, ModelError
 from pretrace.types import Quantity
 
-KINDS = [
-    ("vllm", "vllm"),
-    ("completions", "vllm"),
-    ("completions", "legacy"),
-    ("completions", "fireworks"),
-    ("completions", "together"),
-]
+KINDS = [("vllm", "vllm"), *(("completions", name) for name in ("vllm", "legacy", "fireworks", "together"))]
 
 
 @pytest.mark.parametrize(("kind", "flavour"), KINDS)
@@ -238,13 +232,6 @@ def test_the_key_is_sent_and_shown_nowhere(opened, server, monkeypatch):
 
 
 def test_missing_package(monkeypatch, opened):
-    real = builtins.__import__
-
-    def without(name, *args, **kwargs):
-        if name == "httpx":
-            raise ImportError(name)
-        return real(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setitem(sys.modules, "httpx", None)
     with pytest.raises(MissingPackageError, match=r"pretrace\[servers\]"):
         opened()

@@ -1,10 +1,12 @@
 """An audit whose texts are read by workers on a real Ray is the audit of this process."""
 
+import numpy as np
 import pytest
 from made import drawn, written
 
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.errors import ExpressionError
+from pretrace.frequencies import Frequencies, counting
 from pretrace.jobs.settings import EngineSettings
 from pretrace.plugins.ray.scoring import reading_elsewhere
 from pretrace.runs import load_verdict
@@ -25,27 +27,21 @@ def test_an_audit_reads_on_ray(ray, model_folder, reference_folder, tmp_path, mo
     )
     command = ["audit", posts, "--model", model_folder, "--controls", drafts, "--placebo", reference_folder]
     command += ["--generator", "none", "--tokens", 32, "--also", "original", "--out"]
-    found = {}
-    for name in ("RAY", "HERE"):
+    for name, engine in (("RAY", ["--engine", "ray", "--workers", 1]), ("HERE", [])):
         monkeypatch.setenv("PRETRACE_CACHE", str(tmp_path / f"cache-{name}"))
-        engine = ["--engine", "ray", "--workers", 1] if name == "RAY" else []
         with pytest.MonkeyPatch.context() as here:
             if engine:
                 here.setattr(HuggingFace, "run", refuse)
                 # the plan times a few made-up tokens
                 here.setattr(HuggingFace, "seconds_a_token", lambda _: 1e-4)
             assert call(*command, tmp_path / name, *engine)[0] == 4
-        found[name] = load_verdict(tmp_path / name)
-    there, here_too = found["RAY"], found["HERE"]
-    assert there.p == here_too.p
-    assert [one.p for one in figures_of(there).variants] == [one.p for one in figures_of(here_too).variants]
-    assert [(one.title, one.status) for one in there.checks] == [
-        (one.title, one.status) for one in here_too.checks
-    ]
-    tables = [sorted(path.name for path in (tmp_path / name).glob("*.csv")) for name in found]
+    there, here = load_verdict(tmp_path / "RAY"), load_verdict(tmp_path / "HERE")
+    assert there.p == here.p
+    assert [one.p for one in figures_of(there).variants] == [one.p for one in figures_of(here).variants]
+    states = [[(one.title, one.status) for one in found.checks] for found in (there, here)]
+    assert states[0] == states[1]
+    tables = [{p.name: p.read_bytes() for p in (tmp_path / name).glob("*.csv")} for name in ("RAY", "HERE")]
     assert tables[0] == tables[1]
-    for name in tables[0]:
-        assert (tmp_path / "RAY" / name).read_bytes() == (tmp_path / "HERE" / name).read_bytes()
 
 
 def test_models_behind_servers_are_asked_from_here():
@@ -58,3 +54,44 @@ def test_models_behind_servers_are_asked_from_here():
         reading_elsewhere(EngineSettings(engine="ray"), wanted, Models(Served())),
     ):
         pass
+
+
+def test_counted_on_ray(ray, model_folder, lines, tmp_path, monkeypatch, call):
+    monkeypatch.setattr(counting, "CHARACTERS", 5000)
+    how, tables = ("count", lines(2000), "--model", model_folder, "--out"), []
+    for name, more in (("HERE", []), ("RAY", ["--engine", "ray", "--workers", "2"])):
+        assert call(*how, tmp_path / f"{name}.npz", *more)[0] == 0
+        tables.append(Frequencies.load(tmp_path / f"{name}.npz"))
+    here, there = tables
+    assert np.array_equal(here.counts, there.counts)
+    assert (here.texts, here.source, here.method) == (there.texts, there.source, there.method)
+
+
+def test_scanned_on_ray(ray, sentences, tmp_path, call):
+    # without controls, a text is found by 300 letters that stand in no other document
+    mine = drawn(12, 160)
+    written(tmp_path / "texts.jsonl", mine)
+    for k in range(4):
+        held = [row["text"] for row in mine[k : k + 3]] + [f"{i} {sentences[i % 6]} {i}" for i in range(50)]
+        rows = [{"id": f"{k}-{i}", "text": text} for i, text in enumerate(held)]
+        written(tmp_path / "corpus" / f"c{k}.jsonl", rows)
+    (tmp_path / "corpus" / "c4.jsonl.gz").write_bytes(b"no gzip")
+    how = ("scan", tmp_path / "texts.jsonl", "--corpus", tmp_path / "corpus", "--out")
+    for name, more in (("HERE", []), ("RAY", ["--engine", "ray", "--workers", 1])):
+        code, _, said = call(*how, tmp_path / name, *more)
+        assert code == 3, said
+    here, there = load_verdict(tmp_path / "HERE"), load_verdict(tmp_path / "RAY")
+    assert (here.statement, here.reasons, here.figures) == (there.statement, there.reasons, there.figures)
+    for name in ("texts", "hits", "marked"):
+        file = f"{name}.csv"
+        assert (tmp_path / "HERE" / file).read_bytes() == (tmp_path / "RAY" / file).read_bytes()
+
+
+def test_two_ways_to_divide_the_work_are_refused(tmp_path, call):
+    how = ("scan", "texts.jsonl", "--corpus", tmp_path, "--out", tmp_path / "X")
+    for more, words in (
+        (["--engine", "ray", "--shard", "1/2"], "--shard divides the files by hand"),
+        (["--address", "auto"], "--address has no use without --engine ray"),
+    ):
+        code, _, said = call(*how, *more)
+        assert (code, words in said) == (2, True)

@@ -21,7 +21,7 @@ from pretrace.scoring.plan import Models
 from pretrace.testing import FakeBackend
 from pretrace.tuning.architectures import Architecture
 from pretrace.tuning.planting import PlantSettings, plant
-from pretrace.types import Backend, Corpus, Text
+from pretrace.types import Corpus, Text
 from pretrace.verdicts.audit import checks
 from pretrace.verdicts.audit.audit import audit
 from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, figures_of, pairs_of
@@ -131,38 +131,36 @@ def _quick():
         yield
 
 
-@dataclasses.dataclass(frozen=True)
-class Trained:
-    """A base, and a target that remembers the members."""
+@pytest.fixture(scope="module")
+def base(trained):
+    """A model that writes such texts; the target is the base that remembers the members."""
 
-    base: Backend
-    target: Backend
+    def make(folder):
+        new = PlantSettings(share=0.9, epochs=9, batch=16, learning_rate=5e-3, threads=1, architecture=TINY)
+        plant(made_up("background", 120, seed=1), settings=new, folder=folder / "base")
+
+    return open_model(str(trained(make) / "base"))
+
+
+def against(base, corpus, *placebos, **more):
+    models = Models(Remembers(base, "target", MEMBERS), placebos=placebos or (base,))
+    return audit(corpus, models, generator=base, **{"settings": HOW, **more})
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("audit")
-    new = PlantSettings(share=0.9, epochs=9, batch=16, learning_rate=5e-3, threads=1, architecture=TINY)
-    plant(made_up("background", 120, seed=1), settings=new, folder=folder / "base")
-    base = open_model(str(folder / "base"))
-    return Trained(base, Remembers(base, "target", MEMBERS))
-
-
-def against(trained, corpus, *placebos, **more):
-    models = Models(trained.target, placebos=placebos or (trained.base,))
-    return audit(corpus, models, generator=trained.base, **{"settings": HOW, **more})
-
-
-@pytest.fixture(scope="module")
-def found(trained):
+def found(base):
     """Members, audited without control documents."""
-    return against(trained, MEMBERS)
+    return against(base, MEMBERS)
 
 
 @pytest.fixture(scope="module")
-def null(trained):
-    """Texts that nobody saw, audited without control documents."""
-    return against(trained, OTHERS)
+def null(base):
+    """Texts that nobody saw, audited without control documents: what is judged was not learnt from."""
+    found = against(base, OTHERS)
+    snippets = found.settings["snippets"]
+    assert snippets["judged"] == len(pairs_of(found, SUSPECT))
+    assert snippets["generator_learnt_from"] + snippets["judged"] == snippets["cut"]
+    return found
 
 
 def status(audit):
@@ -183,45 +181,37 @@ def test_without_control_documents_members_stand_out_and_are_no_accusation(found
     assert figures_of(null).plan.outcomes == ("inconclusive",)
 
 
-def test_the_placebo_that_the_audit_tunes_takes_part(trained, found):
+def test_the_placebo_that_the_audit_tunes_takes_part(base, found):
     names = [answer.facts["placebo"] for answer in figures_of(found).answers]
-    assert names == [trained.base.name, f"{trained.base.name} + lora"]
+    assert names == [base.name, f"{base.name} + lora"]
     assert found.p == max(answer.p for answer in figures_of(found).answers)
     assert found.settings["models"]["placebo 2"]["adapter"]["method"].startswith("lora(rank=4")
-    assert [one.name for one in figures_of(found).placebos] == [trained.base.name]
+    assert [one.name for one in figures_of(found).placebos] == [base.name]
     assert figures_of(found).placebos[0].grade == "sibling"
     assert figures_of(found).placebos[0].closeness is not None
     assert status(found)["placebo"] == "passed"
 
 
-def test_the_largest_p_of_all_placebos_counts(trained):
+def test_the_largest_p_of_all_placebos_counts(base):
     """A placebo that saw the texts hides them, so a single one of those named takes the rejection back."""
-    saw = Remembers(trained.base, "saw them as well", MEMBERS)
-    result = against(trained, MEMBERS, trained.base, saw)
+    saw = Remembers(base, "saw them as well", MEMBERS)
+    result = against(base, MEMBERS, base, saw)
     p = {answer.facts["placebo"]: answer.p for answer in figures_of(result).answers}
     assert len(p) == 3
-    assert p[trained.base.name] < 0.01 < 0.05 < p[saw.name] == max(p.values()) == result.p
+    assert p[base.name] < 0.01 < 0.05 < p[saw.name] == max(p.values()) == result.p
     assert result.outcome == "inconclusive"
     assert figures_of(result).placebo.name == saw.name
 
 
-def test_what_is_judged_was_never_learnt_from(null):
-    snippets = null.settings["snippets"]
-    assert snippets["judged"] == len(pairs_of(null, SUSPECT))
-    assert snippets["generator_learnt_from"] + snippets["judged"] == snippets["cut"]
-
-
-def test_control_documents_that_differ_as_texts_are_compared_by_differences(trained):
-    found, null = (against(trained, corpus, heldout=UNLIKE) for corpus in (MEMBERS, OTHERS))
+def test_control_documents_that_differ_as_texts_are_compared_by_differences(base):
+    found, null = (against(base, corpus, heldout=UNLIKE) for corpus in (MEMBERS, OTHERS))
     for result in (found, null):
         assert figures_of(result).design == "differences"
         assert ALIKE + 0.02 < figures_of(result).gaps[0].auc.value < COMPARABLE - 0.02
         assert set(documents_of(result, CONTROL)[0]) == {text.id for text in UNLIKE.texts}
         assert pairs_of(result, SUSPECT)
         assert {pair.document for pair in pairs_of(result, CONTROL)} == set(documents_of(result, CONTROL)[0])
-        assert [answer.facts["placebo"] for answer in figures_of(result).answers] == [
-            f"{trained.base.name} + lora"
-        ]
+        assert [answer.facts["placebo"] for answer in figures_of(result).answers] == [f"{base.name} + lora"]
         assert figures_of(result).facts["margin"] == 0
         assert not figures_of(result).leans
     assert found.p < 0.01 < null.p
@@ -231,9 +221,8 @@ def test_control_documents_that_differ_as_texts_are_compared_by_differences(trai
 
 
 def direct(corpus, *placebos, **more):
-    return audit(
-        corpus, Models(CULPRIT, placebos=placebos), **{"heldout": FRESH, "settings": CHARACTERS, **more}
-    )
+    models = Models(CULPRIT, placebos=placebos)
+    return audit(corpus, models, **{"heldout": FRESH, "settings": CHARACTERS, **more})
 
 
 @functools.cache
@@ -312,10 +301,8 @@ def test_the_same_audit_twice_gives_the_same_numbers_and_is_told_of_the_first():
 
 
 def test_other_procedures_are_shown_and_decide_nothing():
-    names, said = (
-        ("paper", "original", "release"),
-        {"requested_by": "the authors", "controls": "their drawers"},
-    )
+    said = {"requested_by": "the authors", "controls": "their drawers"}
+    names = ("paper", "original", "release")
     found = direct(OTHERS, NEVER, settings=dataclasses.replace(CHARACTERS, also=names, statements=said))
     assert found.statements == said
     assert tuple(one.procedure for one in figures_of(found).variants) == names
@@ -324,9 +311,9 @@ def test_other_procedures_are_shown_and_decide_nothing():
     assert found.outcome == "inconclusive"
 
 
-def test_a_procedure_of_the_literature_goes_on_without_a_design_and_is_not_believed(trained):
+def test_a_procedure_of_the_literature_goes_on_without_a_design_and_is_not_believed(base):
     chosen = dataclasses.replace(HOW, procedure="paper")
-    alone = audit(MEMBERS, trained.target, generator=trained.base, settings=chosen)
+    alone = audit(MEMBERS, Remembers(base, "target", MEMBERS), generator=base, settings=chosen)
     assert figures_of(alone).procedure == "paper"
     assert status(alone)["placebo"] == "failed"
     assert status(alone)["controls"] == "failed"
@@ -336,8 +323,8 @@ def test_a_procedure_of_the_literature_goes_on_without_a_design_and_is_not_belie
     assert apart.outcome == "inconclusive"
 
 
-def test_nothing_is_said_where_planting_excludes_what_was_found(trained):
-    models = Models(trained.base, placebos=(Remembers(trained.base, "never saw them"),))
+def test_nothing_is_said_where_planting_excludes_what_was_found(base):
+    models = Models(base, placebos=(Remembers(base, "never saw them"),))
     found = {}
     for epochs, rate in ((1, 1e-7), (20, 2e-2)):
         power = PlantSettings(epochs=epochs, batch=4, learning_rate=rate, threads=1)
@@ -362,11 +349,10 @@ def test_power_is_not_measured_beside_a_rejection(monkeypatch):
 NOTICE = "if this is your first visit be sure to check out the faq! " * 2
 
 
-def headed(corpus, notice=NOTICE):
+def headed(corpus):
     """Every text after a notice, which fills a snippet of 64 characters and more."""
-    return dataclasses.replace(
-        corpus, texts=tuple(dataclasses.replace(t, text=notice + t.text) for t in corpus.texts)
-    )
+    texts = (dataclasses.replace(t, text=NOTICE + t.text) for t in corpus.texts)
+    return dataclasses.replace(corpus, texts=tuple(texts))
 
 
 def test_boilerplate_on_both_sides_is_left_out_counted_and_named():
@@ -374,10 +360,8 @@ def test_boilerplate_on_both_sides_is_left_out_counted_and_named():
     models = Models(culprit, placebos=(NEVER,))
     found = audit(headed(MEMBERS), models, heldout=headed(FRESH), settings=CHARACTERS)
     (note,) = figures_of(found).plan.notes
-    assert re.match(
-        r"\d passages stand in suspect texts and in control documents alike and were left out", note
-    )
-    assert re.search(r"\((\d+) snippets\)", note), note
+    said = r"\d passages stand in suspect texts and in control documents alike and were left out"
+    assert re.match(said, note)
     assert int(re.findall(r"\((\d+) snippets\)", note)[0]) >= len(MEMBERS) + len(FRESH)
     assert "if this is your first visit" in note
     assert note in found.settings["snippets"]["notes"]
@@ -386,9 +370,8 @@ def test_boilerplate_on_both_sides_is_left_out_counted_and_named():
         Corpus(name, tuple(Text(f"{name}{i}", f"{NOTICE[:70]}{name} {i}") for i in range(25)))
         for name in ("few", "held")
     )
-    with pytest.raises(
-        TextsError, match=r"at least 20 snippets .* few gives 0 .* was left out on both sides"
-    ):
+    said = r"at least 20 snippets .* few gives 0 .* was left out on both sides"
+    with pytest.raises(TextsError, match=said):
         direct(few, heldout=others)
 
 
@@ -396,17 +379,13 @@ def test_the_same_texts_by_other_names_and_in_another_order_give_the_same_p():
     """A folder and an archive of it name the same texts otherwise."""
 
     def other(corpus):
-        return Corpus(
-            "archive",
-            tuple(Text(f"a/{i * 7919 % 40:05}.txt", t.text) for i, t in enumerate(corpus.texts[::-1])),
-        )
+        texts = (Text(f"a/{i * 7919 % 40:05}.txt", t.text) for i, t in enumerate(corpus.texts[::-1]))
+        return Corpus("archive", tuple(texts))
 
-    folder = innocent()
-    archive = direct(other(OTHERS), NEVER, heldout=other(FRESH))
+    by_text = {t.id: t.text for t in (*OTHERS.texts, *other(OTHERS).texts)}
+    folder, archive = innocent(), direct(other(OTHERS), NEVER, heldout=other(FRESH))
     assert answer_of(archive) == answer_of(folder)
     assert archive.checks == folder.checks
-    assert sorted(documents_of(archive, SUSPECT)[1]) == sorted(documents_of(folder, SUSPECT)[1])
-    by_text = {t.id: t.text for t in (*OTHERS.texts, *other(OTHERS).texts)}
     mine, theirs = (
         {by_text[name]: value for name, value in zip(*documents_of(one, SUSPECT), strict=True)}
         for one in (folder, archive)

@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
-from tiny import SENTENCES, make_model, make_tokenizer
+from tiny import SENTENCES, make_tokenizer, opened
 from tokenizers import decoders
 
 from pretrace.backends.generation import Completer
-from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.settings import ModelSettings
 from pretrace.cache.location import cache_folder
 from pretrace.cache.store import Draw
 from pretrace.errors import ExpressionError, ModelError
@@ -71,18 +69,21 @@ def test_a_text_is_written_once_a_setting(monkeypatch):
     assert complete(again, [], Draw()) == []
 
 
-def test_without_a_cache_everything_is_written_again():
+def test_without_a_cache_nothing_is_kept(model):
     echo = Echo()
     for _ in range(2):
         complete(echo, ["one"], Draw(), cache=False)
     assert echo.asked == [["one"]] * 2
+    generator = tuned_generator(model, SENTENCES, "lora(epochs=1)", cache=False)
+    assert complete(generator, ["The cat"], GREEDY, cache=False)
+    assert not [*cache_folder().glob("adapters/*"), *cache_folder().glob("continuations/*")]
 
 
 @pytest.fixture
 def model():
     tokenizer = make_tokenizer()
     tokenizer.backend_tokenizer.decoder = decoders.ByteLevel()
-    return HuggingFace(make_model("llama"), tokenizer, name="tiny", weights="w", settings=ModelSettings())
+    return opened("llama", tokenizer)
 
 
 def test_a_tuned_generator_writes_like_its_texts_and_is_tuned_once(model):
@@ -105,13 +106,6 @@ def test_a_tuned_generator_writes_like_its_texts_and_is_tuned_once(model):
     assert plain.complete([prompt], tokens=8, sampling=GREEDY.sampling, seed=0) == complete(
         plain, [prompt], GREEDY
     )
-
-
-def test_without_a_cache_no_adapter_is_kept(model):
-    generator = tuned_generator(model, SENTENCES, "lora(epochs=1)", cache=False)
-    assert complete(generator, ["The cat"], GREEDY, cache=False)
-    assert not list(cache_folder().glob("adapters/*"))
-    assert not list(cache_folder().glob("continuations/*"))
 
 
 def test_the_audited_model_is_as_it_was(model):
