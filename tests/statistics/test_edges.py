@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from pretrace.statistics.controls import ThresholdDivision
-from pretrace.statistics.permutation import own_group
+from pretrace.statistics.permutation import own_group, two_sample_test
 from pretrace.statistics.shift import set_shift
+from pretrace.verdicts.outcome import null_of
 
 
 def likeness(sizes):
@@ -44,3 +45,9 @@ def test_a_division_keeps_its_parts_while_both_have_both_classes(kept, divided):
     assert found.apart is divided
     assert found.held_out == (2 if divided else 0)
     assert found.tested.sum() == (2 if divided else len(kept))
+
+
+def test_a_null_of_one_value_has_a_bar_of_width_one_around_it():
+    shown = null_of(two_sample_test([1.0, 1.0], [1.0, 1.0], permutations=50), 0.05, "difference")
+    assert (shown.edges[0], shown.edges[-1]) == (-0.5, 0.5)
+    assert sum(shown.counts) == len(two_sample_test([1.0, 1.0], [1.0, 1.0], permutations=50).null)

@@ -119,7 +119,7 @@ def _of_audit(audit: Verdict, failed: Sequence[tuple[Any, str]]) -> dict[str, An
     if len(found) and len(others):  # of a document of each side, drawn by lot; a tie counts half
         below, up_to = (np.searchsorted(np.sort(others), found, side=side) for side in ("left", "right"))
         ahead = int((below + up_to).sum()) / (2 * len(others) * len(found))
-    deciding = widest_gap(own.plan.gaps, (ALIKE,)) if own.plan and own.design != "placebos" else None
+    deciding = widest_gap(own.plan.gaps, ALIKE) if own.plan and own.design != "placebos" else None
     apart = ""
     if deciding is not None:  # how often a program that sees only texts tells both sides apart
         widest = deciding.auc
