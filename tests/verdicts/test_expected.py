@@ -5,7 +5,7 @@ from statistics import NormalDist
 
 import pytest
 
-from pretrace.verdicts.expected import comparison, expected, own_studies, picture, studies
+from pretrace.verdicts.advise import comparison, expected, own_studies, picture, studies
 
 
 def test_every_study_names_its_source_and_its_aucs_are_probabilities():
