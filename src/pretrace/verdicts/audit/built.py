@@ -188,10 +188,12 @@ def documents_of(found: Verdict, side: str, column: str = "value") -> tuple[tupl
 def seconds_of(found: Verdict) -> dict[str, DocumentValues]:
     """The values of each second model, by its name."""
     names = [name for name in found.table(DOCUMENTS).columns if name.startswith(SECOND)]
-    sides = {
-        name: [*documents_of(found, SUSPECT, name), *documents_of(found, CONTROL, name)] for name in names
+    return {
+        name.removeprefix(SECOND): DocumentValues(
+            *documents_of(found, SUSPECT, name), *documents_of(found, CONTROL, name)
+        )
+        for name in names
     }
-    return {name.removeprefix(SECOND): DocumentValues(*both) for name, both in sides.items()}
 
 
 def pairs_of(found: Verdict, side: str) -> tuple[Pair, ...]:

@@ -24,7 +24,7 @@ from pretrace.scoring.outlook import Watch
 from pretrace.scoring.parts import LISTED, SAMPLE, CutTokens, Hashes, Manifest, ScoredRows, keyed_hashes
 from pretrace.scoring.plan import Models, check_placebos
 from pretrace.statistics.documents import Numbers
-from pretrace.types import Backend, Bools, Corpus, Run, Situation, Skipped, Table, Verdict
+from pretrace.types import Backend, Bools, Corpus, Doubles, Run, Situation, Skipped, Table, Verdict
 from pretrace.verdicts.flag.built import FLAGS, KNOWN, check_flagging, flag_words, word_flagging
 from pretrace.verdicts.flag.concluding import CheckedScores, Sides, concluded, run_checks
 from pretrace.verdicts.flag.planning import KNOWN as KNOWN_ID
@@ -111,7 +111,7 @@ def flag_rows(
     end = concluded(found, power, share, why)
     tables = FlagTables(rows, made.documents, parts, end)
     counts = {**end.counts, "skipped": sum(one.texts for one in rows.parts) - len(sides.asked)}
-    figures = {"counts": counts, "nonmembers": made.both.known.name, "score": rows.scores[0]}
+    figures: dict[str, Any] = {"counts": counts, "nonmembers": made.both.known.name, "score": rows.scores[0]}
     figures |= {"fdr": settings.fdr, "method": end.limits.method, "set_test": end.set_test}
     if on_disk:
         figures["whole"] = {"unreadable": unreadable, **tables.whole}
@@ -119,12 +119,13 @@ def flag_rows(
     asked = {name: value for name, value in asdict(settings).items() if name not in ("cache", "plan")}
     recorded = {**asked, "seed": seed, **made.records, **rest, "cut": cut}
     weights = {role: str(one.get("weights")) for role, one in recorded.get("models", {}).items()}
-    target, names = weights.pop("target", model), {"corpus": made.both.asked.name, "model": model}
+    target, corpus = weights.pop("target", model), made.both.asked.name
     matters = {**settings.matters, "known": sets.known.hash, "models": weights}
     verdict = build_verdict(
         "flag",
-        *names.values(),
-        flag_words(figures, **names, unit=end.limits.unit),
+        corpus,
+        model,
+        flag_words(figures, corpus=corpus, model=model, unit=end.limits.unit),
         Tested(end.set_test.p, sides.number),
         TestDetails(
             to_plain(figures, "figures"),
@@ -139,7 +140,7 @@ def flag_rows(
         entry=RegisterEntry("flag", sets.asked.sketch, target, matters, model),
         keep=settings.cache,
         settings=recorded if command is None else {**recorded, "command": dict(command)},
-        concluded=word_flagging(end, **names),
+        concluded=word_flagging(end, corpus=corpus, model=model),
     )
     check_flagging(verdict)
     return verdict, tables
@@ -151,7 +152,7 @@ Part = tuple[Manifest, int, Bools]
 
 def _read_scored(
     rows: ScoredRows, documents: LinkedDocuments
-) -> tuple[list[Any], list[Part], dict[str, Any]]:
+) -> tuple[tuple[Bools, Numbers, Doubles, Doubles | None, Doubles], list[Part], dict[str, Any]]:
     """What `Sides` have of the rows with every value, the parts, and what was cut; OutputError for a damaged part."""
     score = rows.scores[0]
     placebo = [f"placebo: {one['score']}" for one in rows.outlines if one["kind"] == "placebo"]
@@ -178,7 +179,7 @@ def _read_scored(
         for name, some in columns.items():
             some.append((found[name] if name in found else table.column(name).to_numpy())[whole])
     asked, numbers, scores, *others, lengths = (np.concatenate(columns.pop(name)) for name in list(columns))
-    values = [asked, numbers, scores, others[0] if others else None, lengths.astype(np.float64)]
+    values = asked, numbers, scores, others[0] if others else None, lengths.astype(np.float64)
     return values, parts, asdict(cut)
 
 
