@@ -29,8 +29,7 @@ from pretrace.cli.commands import places
 from pretrace.rewrites import After, Disturbance, Neighbors, rewrites
 from pretrace.scores import scores
 from pretrace.types import Needs, Quantity, Recipe, View
-from pretrace.verdicts.advise import CHOICES, OfferedTest, needed
-from pretrace.verdicts.expected import Reached, figure, rows
+from pretrace.verdicts.advise import CHOICES, OfferedTest, Reached, figure, needed, rows
 
 AUDITS = Path(__file__).with_name("audits.md")
 DESIGNS = RESULTS / "designs.json"

@@ -35,7 +35,7 @@ from pretrace.results.folder import file_hash
 from pretrace.scoring.plan import ScorePlan
 from pretrace.statistics.intervals import share_interval
 from pretrace.types import Run
-from pretrace.verdicts.expected import studies
+from pretrace.verdicts.advise import studies
 from pretrace.verification import verify_folder
 
 Row = dict[str, Any]

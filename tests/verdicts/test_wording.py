@@ -8,7 +8,7 @@ from statistics import NormalDist
 import pytest
 
 import pretrace.verdicts
-from pretrace.verdicts.expected import comparison, expected, own_studies, picture, studies
+from pretrace.verdicts.advise import comparison, expected, own_studies, picture, studies
 from pretrace.verdicts.wording import fill, say, sentences_of, word_check
 
 SOURCES = [path.read_text(encoding="utf-8") for path in Path(pretrace.verdicts.__path__[0]).rglob("*.py")]

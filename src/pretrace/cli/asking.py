@@ -37,10 +37,21 @@ from pretrace.results.verdicts import AUDIT, VERDICTS
 from pretrace.settings import option
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.types import Corpus, Situation
-from pretrace.verdicts.advise import Advice, Advised, Seen, advise, as_words, look, situate
+from pretrace.verdicts.advise import (
+    Advice,
+    Advised,
+    Seen,
+    advise,
+    as_words,
+    chance,
+    documents_needed,
+    enough,
+    expected_for,
+    look,
+    situate,
+)
 from pretrace.verdicts.audit.audit import Audit
 from pretrace.verdicts.audit.settings import AuditSettings
-from pretrace.verdicts.expected import chance, documents_needed, enough, expected_for
 from pretrace.verdicts.settings import input_option
 from pretrace.verdicts.wording import say as sentence
 

@@ -41,7 +41,7 @@ from pretrace.scoring.plan import Models, with_texts
 from pretrace.scoring.settings import Companions, EvaluationSettings, ModelsSettings, Target
 from pretrace.settings import CONTROLS, Option, dry_run_option, like, option, requested_option
 from pretrace.types import Corpus, Situation, Verdict
-from pretrace.verdicts.expected import foresee
+from pretrace.verdicts.advise import foresee
 from pretrace.verdicts.flag.built import flagged_rows
 from pretrace.verdicts.flag.flag import check_power, flag_rows, unscored
 from pretrace.verdicts.flag.planning import FLAGGING, BothSets, DetectionLimits, FlagPlan, FlagSettings

@@ -33,9 +33,9 @@ from pretrace.scoring.settings import Target
 from pretrace.settings import Option
 from pretrace.tuning.plan import methods
 from pretrace.types import AuditPlan, Outcome, Quantity, Run, Situation, Text, Verdict
-from pretrace.verdicts import expected as reached
+from pretrace.verdicts import advise as reached
+from pretrace.verdicts.advise import foresee
 from pretrace.verdicts.audit.settings import PROCEDURES
-from pretrace.verdicts.expected import foresee
 
 if TYPE_CHECKING:
     from pretrace.scoring.outlook import Workload

@@ -20,12 +20,14 @@ import numpy as np
 
 from pretrace.backends import open_model
 from pretrace.backends.serving.address import called
-from pretrace.errors import MissingPackageError, ModelError
+from pretrace.errors import MissingPackageError, ModelError, TextsError
 from pretrace.scoring.outlook import Timed, Watch
 from pretrace.scoring.plan import Models, check_placebos, weights_of
 from pretrace.scoring.provenance import record_corpus, record_software
+from pretrace.settings import LARGEST
 from pretrace.statistics.intervals import mean_interval, standardised
 from pretrace.statistics.permutation import PermutationTest, centre_values, lot_effects, lot_test
+from pretrace.tuning.planting import PlantSettings, split_members
 from pretrace.types import (
     Backend,
     Check,
@@ -39,6 +41,7 @@ from pretrace.types import (
     Situation,
     Skipped,
     Table,
+    Text,
     Verdict,
 )
 from pretrace.verdicts import register
@@ -54,8 +57,8 @@ from pretrace.verdicts.outcome import (
     second_check,
     second_model_multiple,
 )
-from pretrace.verdicts.planting import PlantedShift, paired_power, planted_shift
-from pretrace.verdicts.settings import TestSettings
+from pretrace.verdicts.planting import PlantedShift, paired_power, planted_copy
+from pretrace.verdicts.settings import POWER_BATCH, TestSettings
 from pretrace.verdicts.wording import fill, say, sentences_of
 
 V = TypeVar("V")
@@ -67,6 +70,8 @@ Numbers = Mapping[str, Doubles]
 VALUES = "values"
 """The name of the table of the numbers that p rests on."""
 _DEFAULT_SECOND = "smollm2"
+_FEWEST_PLANTED = 4
+"""Planted units below which nothing is said of what training brings."""
 ASKED = "reading with the model in question"
 """The stage that comes first."""
 
@@ -186,13 +191,30 @@ class Test(ABC, Generic[V]):
     def planted_shift(
         self, texts: Sequence[str], values: Doubles, again: Callable[[V], Doubles]
     ) -> PlantedShift:
-        """Train a copy of the target on half of the texts; `again` makes of what it reads one value a unit."""
-
-        def read(copy: Backend) -> Doubles:
-            return again(self.read(copy, "reading with the trained copy"))
-
-        settings, watch = self.settings, self.watch
-        return planted_shift(self.models.target, texts, values, read, settings, watch, seed=self.seed)
+        """Train a copy of the target on a random half of the `texts`, one a unit; `again` makes of what it reads one
+        value a unit, `values` [units] are those of the target. ModelError without weights here, TextsError for too few
+        units."""
+        named = (Text(str(i), text) for i, text in enumerate(texts) if np.isfinite(values[i]))
+        corpus, settings = Corpus("planted", tuple(named)), self.settings
+        if len(corpus) < 2 * _FEWEST_PLANTED:
+            raise TextsError(
+                f"--power trains on half of the units and takes {2 * _FEWEST_PLANTED} or more, found {len(corpus)}: "
+                "omit it."
+            )
+        planting = PlantSettings(
+            epochs=settings.power_epochs,
+            batch=POWER_BATCH,
+            seed=self.seed % (LARGEST + 1),
+            method=settings.power_method,
+        )
+        members = split_members(corpus, planting.share, planting.seed)
+        units = [int(text.id) for text in members.texts if text.member]
+        training = self.watch.training
+        with planted_copy(
+            self.models.target, corpus, planting, cache=settings.cache, training=training
+        ) as copy:
+            after = again(self.read(copy, "reading with the trained copy"))
+        return PlantedShift(tuple(units), np.asarray(after[units] - values[units]))
 
     def checks(self, values: V) -> tuple[Check, ...]:
         """The test's own checks."""
@@ -417,7 +439,11 @@ def build_verdict(  # noqa: PLR0913 (a verdict is made of many parts)
         checks,
     )
     more = advice if said.outcome == "inconclusive" else ()
-    earlier = register.enter(entry, level, found.p, said.outcome, keep=keep)
+    earlier: tuple[str, ...] = (register.UNREGISTERED,)
+    if keep:
+        before = register.count_earlier_tests(entry, level)
+        register.note(entry, found.p, said.outcome)
+        earlier = before.words(found.p), *before.others
     parts = (words, _WORDED), (found, _FOUND), (shown, _SHOWN)
     return Verdict(
         test=test,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,21 +14,18 @@ from typing import Any
 import numpy as np
 
 from pretrace.cache.location import cache_folder, text_key
-from pretrace.errors import ModelError, TextsError
-from pretrace.scoring.outlook import Watch
+from pretrace.errors import ModelError
 from pretrace.statistics import power as statistics
 from pretrace.statistics.intervals import mean_interval
 from pretrace.tuning.plan import OnStep
-from pretrace.tuning.planting import FULL_RATE, LORA_RATE, PlantSettings, in_words, plant, split_members
-from pretrace.types import Backend, Corpus, Doubles, Power, Text
+from pretrace.tuning.planting import FULL_RATE, LORA_RATE, PlantSettings, in_words, plant
+from pretrace.types import Backend, Corpus, Doubles, Power
 from pretrace.verdicts.settings import TestSettings
 
 SIZES = (10, 20, 50, 100, 200, 500, 1000)
 """The numbers of units for which the power is drawn."""
 PLANTING = "planting texts in a copy"
 """The name of the stage."""
-FEWEST = 4
-"""Planted units below which nothing is said of what training brings."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,32 +34,6 @@ class PlantedShift:
 
     units: tuple[int, ...]
     moved: Doubles
-
-
-def planted_shift(  # noqa: PLR0913
-    target: Backend,
-    texts: Sequence[str],
-    values: Doubles,
-    again: Callable[[Backend], Doubles],
-    settings: TestSettings,
-    watch: Watch,
-    *,
-    seed: int = 0,
-) -> PlantedShift:
-    """Train a copy of the target on a random half of the `texts`, one a unit, and take the units' values `again` under
-    it; `values` [units] are those of the target. ModelError without weights here, TextsError for too few units."""
-    named = (Text(str(i), text) for i, text in enumerate(texts) if np.isfinite(values[i]))
-    corpus = Corpus("planted", tuple(named))
-    if len(corpus) < 2 * FEWEST:
-        raise TextsError(
-            f"--power trains on half of the units and takes {2 * FEWEST} or more, found {len(corpus)}: omit it."
-        )
-    planting = settings.planting(seed)
-    members = split_members(corpus, planting.share, planting.seed)
-    units = tuple(int(text.id) for text in members.texts if text.member)
-    with planted_copy(target, corpus, planting, cache=settings.cache, training=watch.training) as copy:
-        after = again(copy)
-    return PlantedShift(units, np.asarray(after[list(units)] - values[list(units)]))
 
 
 def paired_power(values: Doubles, shift: PlantedShift, settings: TestSettings, *, seed: int = 0) -> Power:

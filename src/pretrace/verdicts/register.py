@@ -81,23 +81,6 @@ def known(texts: Iterable[str], folder: Path | None = None) -> tuple[str, ...]:
     return tuple(_described(line) for line in _different(TextsSketch.of(texts), folder).values())
 
 
-def enter(
-    entry: RegisterEntry,
-    level: float,
-    p: float | None,
-    outcome: str,
-    *,
-    keep: bool = True,
-    folder: Path | None = None,
-) -> tuple[str, ...]:
-    """Add a verdict to the register, unless nothing is kept; say which test of these texts it is, list the others."""
-    if not keep:
-        return (UNREGISTERED,)
-    earlier = count_earlier_tests(entry, level, folder)
-    note(entry, p, outcome, folder)
-    return (earlier.words(p), *earlier.others)
-
-
 def note(entry: RegisterEntry, p: float | None, outcome: str, folder: Path | None = None) -> None:
     """Add a verdict to the register; OutputError where that cannot be written."""
     time = datetime.now(UTC).isoformat(timespec="seconds")

@@ -10,7 +10,6 @@ from pretrace.registry import require
 from pretrace.scoring.settings import EvaluationSettings
 from pretrace.settings import (
     CONTROLS,
-    LARGEST,
     MODEL,
     cache_option,
     check_ranges,
@@ -19,7 +18,6 @@ from pretrace.settings import (
     requested_option,
     statements_of,
 )
-from pretrace.tuning.planting import PlantSettings
 from pretrace.verdicts.draws import LEAST_DRAWS, MOST_DRAWS
 
 
@@ -65,13 +63,6 @@ class TestSettings:
     def __post_init__(self) -> None:
         require(1e-9 <= self.level < 1, f"--level lies between 0 and 1, not below 1e-9, found {self.level}.")
         check_ranges(self)
-
-    def planting(self, seed: int) -> PlantSettings:
-        """How the copy is trained; `seed` decides which units it reads, and in which order."""
-        drawn = seed % (LARGEST + 1)
-        return PlantSettings(
-            epochs=self.power_epochs, batch=POWER_BATCH, seed=drawn, method=self.power_method
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

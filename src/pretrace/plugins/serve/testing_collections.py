@@ -20,8 +20,7 @@ from pretrace.plugins.serve.settings import WORDS
 from pretrace.plugins.serve.uploads import TAKEN, Upload, facts_of, texts_of, upload_of, uploads
 from pretrace.plugins.serve.workspace import RequestError, fresh, slug
 from pretrace.results.wording import say
-from pretrace.verdicts.advise import Advice, Advised, advise, situate
-from pretrace.verdicts.expected import enough
+from pretrace.verdicts.advise import Advice, Advised, advise, enough, situate
 
 router = APIRouter()
 SEARCH = "scan"

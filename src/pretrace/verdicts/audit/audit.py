@@ -47,13 +47,13 @@ from pretrace.types import (
     Table,
     Verdict,
 )
+from pretrace.verdicts.advise import foresee
 from pretrace.verdicts.audit import checks, snippets
 from pretrace.verdicts.audit.built import ACCUSING, INFORMING, DocumentValues, null_of, shown_of, words_of
 from pretrace.verdicts.audit.data import AuditData, expressions
 from pretrace.verdicts.audit.settings import ALONE, PRETRACE, RELEASE, AuditSettings
 from pretrace.verdicts.audit.snippets import NO_TUNING, SCORING, Samples, SnippetCut, reading
 from pretrace.verdicts.draws import TextsSketch, seed_of, texts_hash
-from pretrace.verdicts.expected import foresee
 from pretrace.verdicts.frame import Tested, build_verdict, record, watched, with_second
 from pretrace.verdicts.outcome import ENOUGH, exposure, second_check
 from pretrace.verdicts.planting import PLANTING, check_plantable, plantable, planted_copy, power_of
@@ -270,7 +270,7 @@ class Audit:
                 learnt *= int(getattr(methods.make(settings.method), "epochs", 1)) * tokens
                 yield stage(snippets.TRAINING, "training", self.generator, learnt)
             yield stage(snippets.WRITING, "writing", self.generator, number * tokens)
-            first = checks.tunable(placebos) if tuned else None
+            first = next(filter(plantable, placebos), None) if tuned else None
             if first is not None and weights_of(self.generator) != weights_of(first):
                 yield stage(snippets.TUNING, "training", first, learnt)
         passes, procedures = self._passes * tokens, {settings.procedure, *settings.also}
@@ -374,7 +374,7 @@ class Audit:
             both = [(one, text) for one in judged if (text := next(written))]
             others = tuple(one._replace(text=text) for one, text in both)
             sides.append(Samples(tuple(one for one, _ in both), others, paired=True))
-        first = checks.tunable(used) if learnt else None
+        first = next(filter(plantable, used), None) if learnt else None
         if design in ("differences", "placebos") and first is not None:
             from pretrace.backends.generation import Completer
 

@@ -178,24 +178,21 @@ def figures_of(found: Verdict) -> AuditFigures:
     return from_plain(AuditFigures, found.figures, "figures")
 
 
-def documents_of(found: Verdict, side: str) -> tuple[tuple[str, ...], Doubles]:
+def documents_of(found: Verdict, side: str, column: str = "value") -> tuple[tuple[str, ...], Doubles]:
     """The documents of a side, and the value of each."""
     table = found.table(DOCUMENTS)
     rows = [row for row, name in enumerate(table["side"]) if name == side]
-    return tuple(table["document"][row] for row in rows), np.asarray(table["value"][rows])
+    return tuple(table["document"][row] for row in rows), np.asarray(table[column][rows])
 
 
 def seconds_of(found: Verdict) -> dict[str, DocumentValues]:
     """The values of each second model, by its name."""
-    table = found.table(DOCUMENTS)
-    sides = [[row for row, side in enumerate(table["side"]) if side == name] for name in SIDES]
-    names = [tuple(table["document"][row] for row in rows) for rows in sides]
-    seconds = [name for name in table.columns if name.startswith(SECOND)]
+    names = [name for name in found.table(DOCUMENTS).columns if name.startswith(SECOND)]
     return {
         name.removeprefix(SECOND): DocumentValues(
-            names[0], table[name][sides[0]], names[1], table[name][sides[1]]
+            *documents_of(found, SUSPECT, name), *documents_of(found, CONTROL, name)
         )
-        for name in seconds
+        for name in names
     }
 
 

@@ -81,13 +81,6 @@ def taking_part(
     return family[:1] if design == "controls" else family
 
 
-def tunable(placebos: Sequence[Backend]) -> Backend | None:
-    """The first placebo that has weights here."""
-    from pretrace.backends.huggingface import HuggingFace
-
-    return next((one for one in placebos if isinstance(one, HuggingFace)), None)
-
-
 def gaps_between(cuts: Sequence[SnippetCut], settings: AuditSettings, seed: int) -> tuple[Gap, ...]:
     """How well classifiers of texts tell suspect snippets from control ones, and whole documents from whole ones:
     what stands in one snippet of a document says little of its others. Nothing where they are too few."""

@@ -316,7 +316,6 @@ def _answer(  # noqa: PLR0913 (what all procedures say)
     *,
     statistic: str,
     facts: Mapping[str, Any],
-    learnt: str = "auc combined",
     unit: str = "difference of probabilities",
 ) -> Answer:
     """The answer of so many trials, their p-values joined by 1 − Π(1 − p)."""
@@ -337,7 +336,7 @@ def _answer(  # noqa: PLR0913 (what all procedures say)
         unit=unit,
         facts={
             "p of each seed": ps,
-            f"{learnt} of each seed": [float(one.auc) for one in trials],
+            f"auc{' combined' * bool(texts)} of each seed": [float(one.auc) for one in trials],
             "weights": dict(zip(names, map(float, mean), strict=True)),
             **facts,
             **({"auc text of each seed": texts} if texts else {}),
@@ -361,7 +360,7 @@ def original(features: Features, *, seed: int = 0, seeds: int = SEEDS, outliers:
         normaliser = Normaliser.learn(training, outliers=outliers)
         labels = (np.arange(len(training)) >= len(learnt[0])).astype(np.float64)
         design = np.column_stack([-normaliser(training), np.ones(len(training))])
-        coefficients = np.linalg.lstsq(design, labels, rcond=None)[0][:-1]
+        coefficients: Doubles = np.asarray(np.linalg.lstsq(design, labels, rcond=None)[0][:-1])
         suspect, heldout = (
             -normaliser(side[rows]) @ coefficients
             for side, rows in zip((features.suspect, features.heldout), tested, strict=True)
@@ -369,7 +368,5 @@ def original(features: Features, *, seed: int = 0, seeds: int = SEEDS, outliers:
         called = auc(np.append(heldout, suspect), np.arange(len(heldout) + len(suspect)) < len(heldout))
         return _Trial(*t_test(heldout, suspect), float(called), coefficients)
 
-    how: dict[str, Any] = {"learnt": "auc", "unit": "difference of regression values"}
-    return _answer(
-        "original", features, trial, seeds, statistic=REGRESSION, facts={"outliers": outliers}, **how
-    )
+    how: dict[str, Any] = {"statistic": REGRESSION, "unit": "difference of regression values"}
+    return _answer("original", features, trial, seeds, facts={"outliers": outliers}, **how)

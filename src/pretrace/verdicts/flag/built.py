@@ -35,7 +35,7 @@ Told = Callable[..., str]
 """Says a sentence of `flag.said` by its name, with the numbers of a flagging and further ones."""
 
 
-def word_flagging(end: CheckedScores, counts: Mapping[str, int], **names: str) -> Conclusion:
+def word_flagging(end: CheckedScores, **names: str) -> Conclusion:
     """The outcome of a flagging in a sentence, what leads to it, and what would help; `names` are corpus and model."""
     made, power = end.limits, end.power
     numbers: dict[str, Any] = {"unit": made.unit, "asked": made.asked, "known": made.known, **names}
@@ -52,11 +52,11 @@ def word_flagging(end: CheckedScores, counts: Mapping[str, int], **names: str) -
     if end.outcome == "refused":
         beyond = [one for one in end.checks if one.figures.get(BEYOND) and one not in failed]
         statement = _refusal(end, failed, told)
-        reasons += whole(end.set_test, counts["documents"])
+        reasons += whole(end.set_test, end.sides.number)
         reasons += [f"{one.title}: {one.words}" for one in beyond]
     else:
-        statement = _statement(end, counts, told)
-        reasons += _answered(end, counts, told)
+        statement = _statement(end, told)
+        reasons += _answered(end, told)
         reasons += [f"{check.title}: not known. {check.words}" for check in unmade]
     cures = (check.cure for check in (*failed, *unmade) if check.cure)
     return Conclusion(end.outcome, statement, tuple(reasons), (*_missing(end, told), *cures))
@@ -71,12 +71,12 @@ def _refusal(end: CheckedScores, failed: Sequence[Check], told: Told) -> str:
     return told("refused_whole" if withheld else "refused", why=why)
 
 
-def _statement(end: CheckedScores, counts: Mapping[str, int], told: Told) -> str:
+def _statement(end: CheckedScores, told: Told) -> str:
     made, power, least, p = end.limits, end.power, end.set_test.least, end.set_test.p
-    unit, asked, chosen = made.unit, made.asked, counts["flagged_documents"]
+    unit, asked, chosen = made.unit, made.asked, int(end.chosen.sum())
     if end.outcome == "flagged":
         which = f"The one {unit}" if asked == 1 else f"{chosen:,} of the {asked:,} {unit}s"
-        texts = f" ({counts['flagged']:,} texts)" if unit != "text" else ""
+        texts = f" ({end.counts['flagged']:,} texts)" if unit != "text" else ""
         are, them = ("is" if chosen == 1 else "are"), ("it" if asked == 1 else "them")
         return told("flagged", which=which, are=are, them=them, texts=texts)
     if end.outcome == "set":
@@ -94,13 +94,13 @@ def _statement(end: CheckedScores, counts: Mapping[str, int], told: Told) -> str
     return told("open", many=f"the {asked:,} {unit}s" if asked != 1 else f"the one {unit}", rest=rest)
 
 
-def _answered(end: CheckedScores, counts: Mapping[str, int], told: Told) -> Iterator[str]:
+def _answered(end: CheckedScores, told: Told) -> Iterator[str]:
     """What leads to an outcome that is no refusal."""
     made, least, together = end.limits, end.set_test.least, end.limits.resolution.together
-    chosen = counts["flagged_documents"]
+    chosen = int(end.chosen.sum())
     here = f", here {expected(chosen, made.fdr)}" if chosen else ""
     yield told("rate", capital=made.unit.capitalize(), method=_NAMES[made.method], here=here)
-    yield from whole(end.set_test, counts["documents"])
+    yield from whole(end.set_test, end.sides.number)
     if end.outcome not in ("flagged", "none"):
         seen = ("able" if together else "unable") if made.asked == 1 else "several" if together else "nobody"
         several = "no_set" if least is None else "whole_set" if made.asked > 1 else ""

@@ -160,6 +160,19 @@ class CheckedScores:
         """Whether nothing stands out and no check withholds an all-clear: then power decides."""
         return not self.outliers.rejects and not _refuse(self.checks)
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many texts and documents there are, and how many are flagged."""
+        sides, chosen = self.sides, self.chosen
+        return {
+            "texts": len(sides.place),
+            "documents": sides.number,
+            "flagged": int(chosen[sides.place].sum()),
+            "flagged_documents": int(chosen.sum()),
+            "known": len(sides.asked) - len(sides.place),
+            "known_documents": sides.known,
+        }
+
     @cached_property
     def set_test(self) -> SetTest:
         """The test of the set as results hold it; without p where it is withheld."""

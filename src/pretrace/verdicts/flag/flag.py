@@ -3,7 +3,7 @@ the outcome it is the same for texts in memory and for the parts of very many.""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from itertools import islice
@@ -24,7 +24,7 @@ from pretrace.scoring.outlook import Watch
 from pretrace.scoring.parts import LISTED, SAMPLE, CutTokens, Hashes, Manifest, ScoredRows, keyed_hashes
 from pretrace.scoring.plan import Models, check_placebos
 from pretrace.statistics.documents import Numbers
-from pretrace.types import Backend, Bools, Corpus, Run, Situation, Skipped, Table, Verdict
+from pretrace.types import Backend, Bools, Corpus, Doubles, Run, Situation, Skipped, Table, Verdict
 from pretrace.verdicts.flag.built import FLAGS, KNOWN, check_flagging, flag_words, word_flagging
 from pretrace.verdicts.flag.concluding import CheckedScores, Sides, concluded, run_checks
 from pretrace.verdicts.flag.planning import KNOWN as KNOWN_ID
@@ -94,10 +94,10 @@ def flag_rows(
     """The same from scored rows, those of a job too, with the whole tables; what is on disk is shown in part. `asking`
     are models that can still be asked, with who watches. TextsError for too few, OutputError for damaged parts."""
     settings, seed, on_disk, sets = made.settings, made.seed, rows.on_disk, made.both.gathered
-    values, complete, cut = _read_scored(rows, made.documents)
+    values, parts, cut = _read_scored(rows, made.documents)
 
     def read(chosen: Bools) -> list[str]:
-        every = np.concatenate(complete)
+        every = np.concatenate([whole for _, _, whole in parts])
         every[every] = chosen
         return rows.texts_at(made.both, every)
 
@@ -109,17 +109,9 @@ def flag_rows(
         if asking is not None:
             power, share, why = measured(found, read, *asking)
     end = concluded(found, power, share, why)
-    tables = FlagTables(rows, made.documents, complete, end)
-    counts = {
-        "texts": int(sides.asked.sum()),
-        "documents": sides.number,
-        "flagged": int(end.chosen[sides.place].sum()),
-        "flagged_documents": int(end.chosen.sum()),
-        "known": int((~sides.asked).sum()),
-        "known_documents": sides.known,
-        "skipped": sum(one.texts for one in rows.parts) - len(sides.asked),
-    }
-    figures = {"counts": counts, "nonmembers": made.both.known.name, "score": rows.scores[0]}
+    tables = FlagTables(rows, made.documents, parts, end)
+    counts = {**end.counts, "skipped": sum(one.texts for one in rows.parts) - len(sides.asked)}
+    figures: dict[str, Any] = {"counts": counts, "nonmembers": made.both.known.name, "score": rows.scores[0]}
     figures |= {"fdr": settings.fdr, "method": end.limits.method, "set_test": end.set_test}
     if on_disk:
         figures["whole"] = {"unreadable": unreadable, **tables.whole}
@@ -127,12 +119,13 @@ def flag_rows(
     asked = {name: value for name, value in asdict(settings).items() if name not in ("cache", "plan")}
     recorded = {**asked, "seed": seed, **made.records, **rest, "cut": cut}
     weights = {role: str(one.get("weights")) for role, one in recorded.get("models", {}).items()}
-    target, names = weights.pop("target", model), {"corpus": made.both.asked.name, "model": model}
+    target, corpus = weights.pop("target", model), made.both.asked.name
     matters = {**settings.matters, "known": sets.known.hash, "models": weights}
     verdict = build_verdict(
         "flag",
-        *names.values(),
-        flag_words(figures, **names, unit=end.limits.unit),
+        corpus,
+        model,
+        flag_words(figures, corpus=corpus, model=model, unit=end.limits.unit),
         Tested(end.set_test.p, sides.number),
         TestDetails(
             to_plain(figures, "figures"),
@@ -147,23 +140,26 @@ def flag_rows(
         entry=RegisterEntry("flag", sets.asked.sketch, target, matters, model),
         keep=settings.cache,
         settings=recorded if command is None else {**recorded, "command": dict(command)},
-        concluded=word_flagging(end, counts, **names),
+        concluded=word_flagging(end, corpus=corpus, model=model),
     )
     check_flagging(verdict)
     return verdict, tables
 
 
+Part = tuple[Manifest, int, Bools]
+"""A part, how many rows with every value stand before it, and which of its rows have every value."""
+
+
 def _read_scored(
     rows: ScoredRows, documents: LinkedDocuments
-) -> tuple[list[Any], tuple[Bools, ...], dict[str, Any]]:
-    """What `Sides` have of the rows with every value, which these are of each part, and what was cut; OutputError for a
-    damaged part."""
+) -> tuple[tuple[Bools, Numbers, Doubles, Doubles | None, Doubles], list[Part], dict[str, Any]]:
+    """What `Sides` have of the rows with every value, the parts, and what was cut; OutputError for a damaged part."""
     score = rows.scores[0]
     placebo = [f"placebo: {one['score']}" for one in rows.outlines if one["kind"] == "placebo"]
     columns: dict[str, list[Any]] = {
         name: [] for name in ("asked", "documents", score, *placebo[:1], "n_chars")
     }
-    complete, begin, cut = [], 0, CutTokens()
+    parts, begin, read, cut = list[Part](), 0, 0, CutTokens()
     for part in rows.parts:
         rows.check(part)
         table = rows.table(part)
@@ -172,7 +168,8 @@ def _read_scored(
         whole = np.isfinite(table.column(score).to_numpy())
         for name in placebo:
             whole &= np.isfinite(table.column(name).to_numpy())
-        complete.append(whole)
+        parts.append((part, read, whole))
+        read += int(whole.sum())
         try:
             theirs = documents.found(slice(begin, begin + part.texts), table.column("group"))
         except ValueError as error:
@@ -182,8 +179,8 @@ def _read_scored(
         for name, some in columns.items():
             some.append((found[name] if name in found else table.column(name).to_numpy())[whole])
     asked, numbers, scores, *others, lengths = (np.concatenate(columns.pop(name)) for name in list(columns))
-    values = [asked, numbers, scores, others[0] if others else None, lengths.astype(np.float64)]
-    return values, tuple(complete), asdict(cut)
+    values = asked, numbers, scores, others[0] if others else None, lengths.astype(np.float64)
+    return values, parts, asdict(cut)
 
 
 def unscored(rows: ScoredRows) -> Iterator[Skipped]:
@@ -209,16 +206,13 @@ MOST_FLAGGED = 20_480
 """Flagged texts that are shown, those with the highest scores."""
 
 
-Part = tuple[Manifest, int, Bools]
-
-
 @dataclass(frozen=True, eq=False)
 class FlagTables:
-    """The rows of all parts with what was concluded; `complete` [rows of a part] are those that have every value."""
+    """The rows of all parts with what was concluded."""
 
     rows: ScoredRows
     documents: LinkedDocuments
-    complete: tuple[Bools, ...]
+    parts: Sequence[Part]
     end: CheckedScores
 
     @cached_property
@@ -236,7 +230,7 @@ class FlagTables:
 
     @cached_property
     def _hashes(self) -> Hashes:
-        ids = (texts_of(self.rows.table(one, ["id"]).filter(whole), "id") for one, _, whole in self._parts())
+        ids = (texts_of(self.rows.table(one, ["id"]).filter(whole), "id") for one, _, whole in self.parts)
         return np.concatenate([keyed_hashes(some, self.end.sides.seed) for some in ids])
 
     @cached_property
@@ -258,7 +252,7 @@ class FlagTables:
         """What writes each file of the whole tables, by its name; the known non-members where not all are shown."""
         found: dict[str, Write] = {}
         many = int(np.count_nonzero(~self._asked)) > SAMPLE
-        for number, part in enumerate(self._parts()):
+        for number, part in enumerate(self.parts):
             _, begin, whole = part
             asked = self._asked[begin : begin + int(whole.sum())]
             for known, folder in ((False, FLAGS), (True, KNOWN)):
@@ -266,13 +260,6 @@ class FlagTables:
                     rows = begin + np.flatnonzero(asked != known)
                     found[f"{folder}/part-{number:05}.parquet"] = partial(self._write, part, rows, known)
         return found
-
-    def _parts(self) -> Iterator[Part]:
-        """Each part, how many complete rows stand before it, and which of its rows are complete."""
-        begin = 0
-        for manifest, whole in zip(self.rows.parts, self.complete, strict=True):
-            yield manifest, begin, whole
-            begin += int(whole.sum())
 
     def _write(self, part: Part, rows: Numbers, known: bool, path: Path) -> None:
         """One file of the whole table of a set: nothing stands where the answer is refused, and `drawn` at the end."""
@@ -288,7 +275,7 @@ class FlagTables:
         order = np.argsort(rows, kind="stable")
         there, back = rows[order], np.argsort(order).tolist()
         found: dict[str, list[str]] = {"id": [], "group": []}
-        for manifest, begin, whole in self._parts() if parts is None else parts:
+        for manifest, begin, whole in self.parts if parts is None else parts:
             mine = there[(there >= begin) & (there < begin + int(whole.sum()))]
             if len(mine):
                 table = self.rows.table(manifest, list(found)).filter(whole).take(mine - begin)

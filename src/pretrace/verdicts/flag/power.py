@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pretrace.scoring.detect import Options, detect
 from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models
 from pretrace.statistics.documents import means
@@ -29,6 +28,7 @@ from pretrace.verdicts.flag.concluding import FLOOR, WIDE, CheckedScores, Sides,
 from pretrace.verdicts.flag.planning import CLEARING
 from pretrace.verdicts.outcome import ENOUGH
 from pretrace.verdicts.planting import planted_copy
+from pretrace.verdicts.reading import ScoreReader
 from pretrace.verdicts.settings import POWER_BATCH
 from pretrace.verdicts.wording import say
 
@@ -216,13 +216,13 @@ def _planted(
     mine = np.isin(documents, documents[read_rows]) & sides.drawn & asked
     others = sides.drawn & known
     with planted_copy(models.target, corpus, planting, cache=settings.cache, training=watch.training) as copy:
-        again = replace(models, target=copy, placebo=None, placebos=())
-        some = np.flatnonzero(mine | others).tolist()
-        both = Corpus("again", tuple(Text(str(i), texts[i]) for i in some))
-        with watch.passes("reading with the copy") as progress:
-            run = detect(both, again, settings.plan, Options(cache=settings.cache, progress=progress))
-    after = np.full(len(documents), np.nan)
-    after[[int(name) for name in run.ids]] = run.matrix[:, 0]
+        some, reader = (
+            np.flatnonzero(mine | others),
+            ScoreReader(models, settings.plan, watch, settings.cache),
+        )
+        again = [texts[i] for i in some.tolist()]
+        after = np.full(len(documents), np.nan)
+        after[some] = reader.read(again, under=copy, stage="reading with the copy").values
     gained = after - sides.scores
     mine, others = mine & np.isfinite(gained), others & np.isfinite(gained)
     base = means(gained[others], documents[others]).mean()
