@@ -104,11 +104,6 @@ def drawn(run: Run) -> Run:
     return run.rows(np.arange(len(run.ids)) < run.whole.sampled) if run.whole else run
 
 
-def sampled(run: Run) -> int:
-    """How many texts of a large run were drawn at random; 0 for a run that holds all of its texts."""
-    return run.whole.sampled if run.whole else 0
-
-
 def served(settings: Mapping[str, Any]) -> list[str]:
     """What servers could have done unseen, in a sentence a kind of thing, of those models that stood behind one."""
     found: dict[str, list[str]] = {}
@@ -118,11 +113,6 @@ def served(settings: Mapping[str, Any]) -> list[str]:
             subject = "the model in question" if role == "target" else f"the {role}"
             found.setdefault(said.removeprefix("The model "), []).append(subject)
     return [" and ".join(who).capitalize() + f" {said}" for said, who in found.items()]
-
-
-def model_name(run: Run) -> str:
-    """The name of the model that was asked, as the settings record it."""
-    return model_names(run).get("target", UNNAMED)
 
 
 def model_as_served(name: str, found: Mapping[str, Any]) -> tuple[str, tuple[tuple[str, bool], ...]]:
@@ -141,6 +131,11 @@ def model_as_served(name: str, found: Mapping[str, Any]) -> tuple[str, tuple[tup
     elif isinstance(weights, str) and weights:
         lines += [("fingerprint of its weights:", False), (named(weights), True)]
     return named(own), tuple(lines)
+
+
+def model_name(run: Run) -> str:
+    """The name of the model that was asked, as the settings record it."""
+    return model_names(run).get("target", UNNAMED)
 
 
 def model_names(run: Run) -> dict[str, str]:
@@ -170,9 +165,9 @@ def of_model(result: Run | Verdict, role: str) -> Mapping[str, Any]:
     return mapping(mapping(result.settings.get("models")).get(role))
 
 
-def rejected(audit: Verdict) -> bool:
+def rejected(verdict: Verdict) -> bool:
     """Whether the test gave a result."""
-    return audit.p is not None and audit.p <= audit.level
+    return verdict.p is not None and verdict.p <= verdict.level
 
 
 def checks(verdict: Verdict) -> tuple[Check, ...]:
@@ -220,9 +215,3 @@ def sentences(settings: Mapping[str, Any]) -> tuple[str, ...]:
     where = ", ".join(named(str(one)) for one in found.get("corpus", ()))
     ending = " Not all of it could be read." if unread else ""
     return (say("report.searched", where=where, ending=ending, **numbers),)
-
-
-def shares(settings: Mapping[str, Any]) -> dict[str, str]:
-    """For each text of which something was found, how much, by its id."""
-    found = mapping(settings.get("found"))
-    return {str(row["id"]): wording.percent(float(row["share"]), 0) for row in found.get("rows", ())}

@@ -19,7 +19,7 @@ from pretrace.report.frame import ReportPage, Sections, section, titled
 from pretrace.report.heat import MAX_PIECES, heat_step, shown, summarise
 from pretrace.report.svg import to_svg
 from pretrace.results.run import axis_range, counts
-from pretrace.types import Heat, Run
+from pretrace.types import Run
 
 _MOST_MAPS = 24
 
@@ -32,24 +32,24 @@ def _many(run: Run) -> bool:
 @section("Texts, token by token", "tokens", "run/tokens.html", appendix=_many)
 def tokens(run: Run) -> dict[str, Any] | None:
     """Token heat maps of the texts that the run kept for this; nothing where it kept none."""
-    maps = [_map(heat, run) for heat in run.heat[:_MOST_MAPS]]
+    maps = []
+    for heat in run.heat[:_MOST_MAPS]:
+        pieces = zip(heat.pieces[:MAX_PIECES], heat.logp[:MAX_PIECES], strict=True)
+        score = run.scores[0] if heat.id in run.ids and run.scores else None
+        own = {
+            "id": heat.id,
+            "note": heat.note,
+            "summary": summarise(heat),
+            "shown": min(len(heat.pieces), MAX_PIECES),
+            "pieces": [(shown(piece), *_surprise(logp)) for piece, logp in pieces],
+            "score": score and (score, float(run.column(score)[run.ids.index(heat.id)])),
+        }
+        maps.append(own)
     return {"maps": maps, "hidden": len(run.heat) - len(maps)} if maps else None
 
 
-def _map(heat: Heat, run: Run) -> dict[str, object]:
-    pieces = zip(heat.pieces[:MAX_PIECES], heat.logp[:MAX_PIECES], strict=True)
-    score = run.scores[0] if heat.id in run.ids and run.scores else None
-    return {
-        "id": heat.id,
-        "note": heat.note,
-        "summary": summarise(heat),
-        "shown": min(len(heat.pieces), MAX_PIECES),
-        "pieces": [(shown(piece), *_surprise(logp)) for piece, logp in pieces],
-        "score": score and (score, float(run.column(score)[run.ids.index(heat.id)])),
-    }
-
-
 def _surprise(logp: float | None) -> tuple[str, str]:
+    """The class and the title of a token."""
     step = heat_step(logp)
     if logp is None or step is None:
         return "hn", "not predicted: the model had nothing to read before it"
@@ -127,14 +127,13 @@ def by_copies(run: Run) -> dict[str, Any] | None:
     if not found:
         return None
     spans = sorted({(one.least, one.most) for one in found})
-    members = {(one.least, one.most): max(o.members for o in found if o.least == one.least) for one in found}
+    members = {least: max(one.members for one in found if one.least == least) for least, _ in spans}
     cells = {(one.score, one.least): one.auc for one in found}
+    scored = {one.score for one in found}
     return {
-        "spans": [(least, most, members[least, most]) for least, most in spans],
+        "spans": [(least, most, members[least]) for least, most in spans],
         "rows": [
-            (name, [cells.get((name, least)) for least, _ in spans])
-            for name in run.scores
-            if any(one.score == name for one in found)
+            (name, [cells.get((name, least)) for least, _ in spans]) for name in run.scores if name in scored
         ],
     }
 
@@ -199,7 +198,7 @@ def comparisons(run: Run) -> dict[str, Any] | None:
 @section("Distributions of the scores", "distributions", "run/distributions.html", appendix=_many)
 def distributions(run: Run) -> dict[str, Any] | None:
     """How each score is distributed over the texts: one small histogram a score; nothing for a handful of texts."""
-    sampled, run = facts.sampled(run), facts.drawn(run)
+    sampled, run = run.whole.sampled if run.whole else 0, facts.drawn(run)
     if len(run.ids) < _FEWEST_FOR_HISTOGRAM or not run.scores:
         return None
     masks = {kind: np.array([member is label for member in run.members]) for kind, label in _LABELS.items()}
@@ -226,7 +225,7 @@ def texts(run: Run) -> dict[str, Any] | None:
     if run.evaluation is not None or not run.ids or not run.scores:
         return None
     order = np.argsort(-run.column(run.scores[0]), kind="stable").tolist()
-    count, sampled = counts(run)["texts"], facts.sampled(run)
+    count, sampled = counts(run)["texts"], run.whole.sampled if run.whole else 0
     whole = len(order) <= 2 * _EDGE
     listed = order if whole else order[:_EDGE] + order[-_EDGE:]
     ranks = (
@@ -267,30 +266,29 @@ _APART = {"texts": ("card",), "fitted": ("losses", "hashes"), "adapter": ("losse
 """What has a section of its own."""
 
 
-def _settings(run: Run) -> dict[str, Any] | None:
+@section("Settings", "settings", "run/settings.html", appendix=True)
+def settings(run: Run) -> dict[str, Any] | None:
     """The settings as one table of names and values, in the order they were recorded: enough to make the run again."""
     told = {key: value for key, value in run.settings.items() if key != "given"}  # most say it again
     for key, apart in _APART.items():
         if isinstance(told.get(key), Mapping):
             kept = told[key] if key == "texts" else facts.without_tables(told[key])
             told[key] = {name: fact for name, fact in kept.items() if name not in apart}
-    rows = [
-        (name, facts.cut(value, "run.json"), facts.is_code(value)) for name, value in facts.flattened(told)
-    ]
+    named = facts.flattened(told)
+    rows = [(name, facts.cut(value, "run.json"), facts.is_code(value)) for name, value in named]
     return {"rows": rows} if rows else None
+
+
+@section("What the numbers mean, and what they do not", "limits", "run/limits.html")
+def limits(run: Run) -> dict[str, Any]:
+    """What the figures rest on."""
+    strongest, elsewhere = facts.control(run), facts.elsewhere(run)
+    return {"run": run, "counts": counts(run), "strongest": strongest, "elsewhere": elsewhere}
 
 
 SECTIONS: Sections[Run] = (
     *(summary, benchmark, results, by_copies, controls, curves, comparisons, distributions, texts, tokens),
-    section("What the numbers mean, and what they do not", "limits", "run/limits.html")(
-        lambda run: {
-            "run": run,
-            "counts": counts(run),
-            "strongest": facts.control(run),
-            "elsewhere": facts.elsewhere(run),
-        }
-    ),
-    *(fitted, skipped, section("Settings", "settings", "run/settings.html", appendix=True)(_settings)),
+    *(limits, fitted, skipped, settings),
 )
 """The sections of a run's report in reading order."""
 

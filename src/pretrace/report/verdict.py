@@ -362,7 +362,8 @@ def flags(flagged: Verdict) -> dict[str, Any]:
     """The texts with the highest scores, flagged or not."""
     found, told = flagged.table("flags"), flagged.outcome != "refused"
     ids, groups, scores = found["id"], found["group"], found["score"]
-    there, sought = facts.shares(flagged.settings), "found" in flagged.settings
+    recorded, sought = facts.mapping(flagged.settings.get("found")), "found" in flagged.settings
+    there = {str(row["id"]): wording.percent(float(row["share"]), 0) for row in recorded.get("rows", ())}
     rows = [
         {
             "id": ids[i],

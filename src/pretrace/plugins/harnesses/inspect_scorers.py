@@ -32,7 +32,7 @@ from pretrace.verdicts.flag.built import set_test
 
 try:
     import anyio.to_thread
-    from inspect_ai.model import Model, ModelOutput, get_model
+    from inspect_ai.model import Model, get_model
     from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, Value, mean, metric, scorer
     from inspect_ai.solver import TaskState
 except ImportError as missing:
@@ -75,10 +75,6 @@ class SampleReading:
         plan.require(["counts"] if self.counts else [])
         return plan
 
-    def value(self, text: str, model: str = "") -> float:
-        """The score of a text by the model, or another one; TextsError where it has none."""
-        return self.values(Corpus("sample", (Text("sample", text),)), model or self.model)["sample"]
-
     def values(self, corpus: Corpus, model: str) -> dict[str, float]:
         """The scores of texts by a model, by id."""
         with _ASKING:
@@ -101,25 +97,19 @@ def trace_in_prompt(tokens: Sequence[tuple[str, float]], text: str) -> Trace | N
     (of several places the last counts). `tokens` are the pieces of the prompt with their log-probabilities; one belongs
     to the text where its first character that is no white space stands in it. A text that the prompt begins with may
     lack its first token, which no model without a start token predicts. Token ids are not known and are all 0."""
-    wanted = text.strip()
-    pieces = [piece for piece, _ in tokens]
-    begin = _begin("".join(pieces), wanted)
-    if begin is None:
+    wanted, pieces = text.strip(), [piece for piece, _ in tokens]
+    prompt = "".join(pieces)
+    lacking = range(1, min(len(wanted), LONGEST_TOKEN + 1))
+    begin = prompt.rfind(wanted)
+    if begin < 0:  # from here on: where it begins when its first token is lacking
+        begin = next((-number for number in lacking if prompt.startswith(wanted[number:])), len(prompt))
+    if not wanted:
         return None
     ends = np.cumsum([len(piece) for piece in pieces])
     firsts = ends - [len(piece.lstrip()) or len(piece) for piece in pieces]
     inside = (firsts >= begin) & (firsts < begin + len(wanted))
     logp = np.array([value for _, value in tokens], dtype=np.float32)[inside]
     return Trace(np.zeros(len(logp), dtype=np.int32), logp) if len(logp) else None
-
-
-def _begin(prompt: str, wanted: str) -> int | None:
-    """Where the text begins in the prompt, below 0 where its first token is lacking; None where it is not there."""
-    begin = prompt.rfind(wanted)
-    if not wanted or begin >= 0:
-        return begin if wanted else None
-    lacking = range(1, min(len(wanted), LONGEST_TOKEN + 1))
-    return next((-number for number in lacking if prompt.startswith(wanted[number:])), None)
 
 
 Part = Literal["input", "target", "both"]
@@ -148,22 +138,16 @@ def contamination(level: float = 0.05, fdr: float = 0.05) -> Metric:
         except PretraceError as wrong:
             _warn(f"contamination is withheld: {wrong}")
             return _figures(None)
-        if words := _unanswered(found):
-            _warn(f"{found.figures['score']}: {words}")
+        if found.outcome == "missed":  # without figures, which change while samples come in
+            _warn(f"{found.figures['score']}: {say('inspect.missed')}")
+        elif found.outcome == "refused":
+            failed = [f"{check.title}: no" for check in found.checks if check.status == "failed"]
+            test = set_test(found)
+            why = "; ".join(failed) or (test.withheld if test else "")
+            _warn(f"{found.figures['score']}: contamination is withheld: {why}")
         return _figures(found)
 
     return compute
-
-
-def _unanswered(found: Verdict) -> str:
-    """Why there is no answer, without figures, which change while samples come in; "" where there is one."""
-    if found.outcome == "missed":
-        return say("inspect.missed")
-    if found.outcome != "refused":
-        return ""
-    failed = [f"{check.title}: no" for check in found.checks if check.status == "failed"]
-    test = set_test(found)
-    return f"contamination is withheld: {'; '.join(failed) or (test.withheld if test else '')}"
 
 
 @cache
@@ -175,7 +159,9 @@ def _warn(words: str) -> None:
 def _tested(scores: Sequence[SampleScore], *, level: float, fdr: float) -> Verdict:
     """Test the samples against those that are known non-members and those of the file, as `flag` does. TextsError where
     they were read in different ways, for too few known ones, or where both sides share texts."""
-    said = [_said(one) for one in scores]
+    said: list[Any] = [(one.score.metadata or {}).get(_OWN) for one in scores]
+    if not all(isinstance(own, Mapping) for own in said):
+        raise TextsError(say("inspect.refused.other_scorer"))
     readings = {tuple(sorted(own["reading"].items())) for own in said}
     if len(readings) != 1:
         raise TextsError(say("inspect.refused.mixed"))
@@ -211,13 +197,6 @@ def _tested(scores: Sequence[SampleScore], *, level: float, fdr: float) -> Verdi
         controls=(Control(name, "placebo", table[:, 1:]),) if reading.placebo else (),
     )
     return flag_run(run, made, reading.model)
-
-
-def _said(score: SampleScore) -> Mapping[str, Any]:
-    own = (score.score.metadata or {}).get(_OWN)
-    if not isinstance(own, Mapping):
-        raise TextsError(say("inspect.refused.other_scorer"))
-    return own
 
 
 def _figures(found: Verdict | None) -> dict[str, float | int]:
@@ -260,10 +239,14 @@ def membership(  # noqa: PLR0913 (each is what -S sets of a scorer)
     plan = named.plan  # refuses before anything is generated
 
     async def score_sample(state: TaskState, target: Target) -> Score:
-        text, known = _text(state, target, part), bool(state.metadata.get(NONMEMBER))
+        asked, choices = state.input_text, state.output.choices if state.output else []
+        text = {"input": asked, "target": target.text, "both": f"{asked}\n{target.text}"}[part]
+        known = bool(state.metadata.get(NONMEMBER))
         document = str(state.metadata.get(group, "")) if group else ""
+        given = choices[0].prompt_logprobs if choices else None  # where the provider gave those
+        tokens = [(one.token, one.logprob) for one in given.content] if given else []
         try:
-            value, blank, reading = await _read(named, plan, text, _prompt(state.output))
+            value, blank, reading = await _read(named, plan, text, tokens)
         except TextsError as wrong:
             return Score.unscored(reason="scoring_failed", explanation=str(wrong))
         own = {"text": text, "known": known, "group": document, "reading": asdict(reading)}
@@ -288,21 +271,12 @@ async def _read(
         evidence = Evidence(Text("sample", text), {View(): (trace,)})
         return float(score(evidence)), math.nan, named  # type: ignore[operator]
     reading = replace(named, model=named.model or opened_by(get_model()))
-    value = await anyio.to_thread.run_sync(reading.value, text)
-    blank = await anyio.to_thread.run_sync(reading.value, text, named.placebo) if named.placebo else math.nan
-    return value, blank, reading
-
-
-def _text(state: TaskState, target: Target, part: Part) -> str:
-    said = state.input_text
-    return {"input": said, "target": target.text, "both": f"{said}\n{target.text}"}[part]
-
-
-def _prompt(output: ModelOutput | None) -> list[tuple[str, float]]:
-    """The tokens of the prompt with their log-probabilities, none where the provider gave none."""
-    choices = output.choices if output else []
-    found = choices[0].prompt_logprobs if choices else None
-    return [(one.token, one.logprob) for one in found.content] if found else []
+    corpus = Corpus("sample", (Text("sample", text),))
+    found = [
+        (await anyio.to_thread.run_sync(reading.values, corpus, model))["sample"] if model else math.nan
+        for model in (reading.model, named.placebo)
+    ]
+    return found[0], found[1], reading
 
 
 def opened_by(model: Model) -> str:

@@ -12,6 +12,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -55,6 +56,20 @@ class Item:
     continuations: tuple[str, ...]
     target: str
     figures: Mapping[str, float]
+
+    @property
+    def right(self) -> int | None:
+        """The place of the right answer among the requests; None where the log does not tell."""
+        if len(self.contexts) == 1:
+            return 0
+        written: object = self.target
+        with suppress(ValueError, SyntaxError):
+            written = ast.literal_eval(self.target)
+        first = written[0] if isinstance(written, list) and written else written
+        if isinstance(first, int) and 0 <= first < len(self.contexts):
+            return first
+        answers, told = [one.strip() for one in self.continuations], str(first).strip()
+        return answers.index(told) if told in answers else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +127,7 @@ class SampleLog:
         return Corpus(self.task, tuple(texts), str(self.path), (*self.notes, *notes))
 
     def _asked(self, item: Item, part: Part) -> tuple[str, str]:
-        prompt = item.contexts[_gold(item) or 0]
+        prompt = item.contexts[item.right or 0]
         own = "" if part == "prompt" else self._rendered(item)
         if own and own in prompt:
             return own, ""
@@ -134,8 +149,7 @@ class SampleLog:
     def _answer(self, item: Item) -> tuple[str, str]:
         """The right answer as the model would have read it, and what there is to say of that."""
         if any(item.continuations):
-            place = _gold(item)
-            return ("", "bare") if place is None else (item.continuations[place], "")
+            return ("", "bare") if item.right is None else (item.continuations[item.right], "")
         if self.config.get("output_type") == "loglikelihood_rolling":
             return "", ""
         return str(self.config.get("target_delimiter", " ")) + item.target, ""
@@ -249,21 +263,6 @@ def metric_of(logs: Sequence[SampleLog], named: str | None) -> str:
     raise TextsError(say("samples.unread.no_metric", task=logs[0].task, metric=named or "no metric", has=has))
 
 
-def _gold(item: Item) -> int | None:
-    """The place of the right answer among the requests; None where the log does not tell."""
-    if len(item.contexts) == 1:
-        return 0
-    try:
-        written = ast.literal_eval(item.target)
-    except (ValueError, SyntaxError):
-        written = item.target
-    first = written[0] if isinstance(written, list) and written else written
-    if isinstance(first, int) and 0 <= first < len(item.contexts):
-        return first
-    answers = [one.strip() for one in item.continuations]
-    return answers.index(str(first).strip()) if str(first).strip() in answers else None
-
-
 _ACCURACY = "Accuracy"
 """The group of options on what is compared."""
 
@@ -345,18 +344,6 @@ def samples(
     metric = metric_of([log, known.log] if known.log else [log], settings.metric)
     corpus = log.corpus(settings.part, settings.group_field)
     flagged = flag(corpus, known.corpus, models, flagging, progress=progress)
-    return _verdict(log, known, flagged, metric, settings, corpus.notes), flagged
-
-
-def _verdict(
-    log: SampleLog,
-    known: KnownItems,
-    flagged: Verdict,
-    metric: str,
-    settings: SamplesSettings,
-    notes: tuple[str, ...],
-) -> Verdict:
-    """The flagging's answer, and the accuracy of each side, over documents."""
     texts, line = flagged.table("flags"), settings.suspect_p
     right = log.column(metric, texts["id"])
     chosen = {TOTAL: np.ones(len(texts), dtype=bool)}
@@ -382,7 +369,9 @@ def _verdict(
         "share": f"{100 * (flagged.figures['fdr'] if line is None else line):g}%",
     }
     at_line = "line" if line is not None else "flagged"
-    rates = {name: _percent(one) for name, one in accuracy.items()}
+    ends = np.array([[one.value, one.low, one.high] for one in accuracy.values()])
+    percents = [[f"{100 * end:.1f}" for end in row] for row in ends.tolist()]
+    rates = {name: f"{p}% [{low}, {high}]" for name, (p, low, high) in zip(sides, percents, strict=True)}
     each = ", ".join(f"{rate} of {len(sides[name]):,} {name}" for name, rate in rates.items())
     reasons = [say("samples.right", **numbers, sides=each)]
     if effect is not None:
@@ -397,12 +386,11 @@ def _verdict(
     trust = ("no_proof", *(("answer",) * (settings.part != "question")), *(("known",) * (KNOWN in sides)))
     said: dict[str, Any] = fill(sentences_of("samples.said"), **numbers)
     compared = [say(f"samples.{one}", **numbers) for one in ("requests", f"read.{settings.part}", "scored")]
-    ends = np.array([[one.value, one.low, one.high] for one in accuracy.values()]).T
-    table = dict(zip(("accuracy", "low", "high"), ends, strict=True))
+    table = dict(zip(("accuracy", "low", "high"), ends.T, strict=True))
     table = {"items": np.array([float(len(one)) for one in sides.values()]), **table}
     marked = chosen[SUSPECT].astype(np.float64) if SUSPECT in chosen else np.full(len(texts), np.nan)
     items = {metric: right, **{name: texts[name] for name in ("score", "p", "q")}, "suspect": marked}
-    return Verdict(
+    verdict = Verdict(
         test="samples",
         corpus=log.task,
         model=flagged.model,
@@ -419,10 +407,10 @@ def _verdict(
         checks=flagged.checks,
         reasons=(*reasons, flagged.statement, *flagged.reasons),
         advice=flagged.advice,
-        notes=(*notes, *flagged.notes),
+        notes=(*corpus.notes, *flagged.notes),
         figures={
             "metric": metric,
-            "accuracy": {name: [one.value, one.low, one.high] for name, one in accuracy.items()},
+            "accuracy": dict(zip(sides, ends.tolist(), strict=True)),
             "flagged items": counts["flagged"],
         },
         tables=(
@@ -435,27 +423,18 @@ def _verdict(
             **{name: value for name, value in flagged.settings.items() if name != "texts"},
             "corpus": flagged.settings.get("texts", {}),
             "log": {
-                **{
-                    "task": log.task,
-                    "file": log.path.name,
-                    "filter": log.filter,
-                    "few-shot examples": log.shots,
-                },
-                **{name: log.results[name] for name in _LOGGED if log.results.get(name) is not None},
-            },
-            "test": {
-                "metric": metric,
-                "part": settings.part,
-                **({} if line is None else {"suspect_p": line}),
-            },
+                "task": log.task,
+                "file": log.path.name,
+                "filter": log.filter,
+                "few-shot examples": log.shots,
+            }
+            | {name: log.results[name] for name in _LOGGED if log.results.get(name) is not None},
+            "test": {"metric": metric, "part": settings.part} | ({} if line is None else {"suspect_p": line}),
             "time": datetime.now(UTC).isoformat(timespec="seconds"),
         },
         **said,
     )
-
-
-def _percent(one: Estimate) -> str:
-    return f"{100 * one.value:.1f}% [{100 * one.low:.1f}, {100 * one.high:.1f}]"
+    return verdict, flagged
 
 
 def _points(one: Estimate) -> str:

@@ -13,11 +13,10 @@ from pretrace.cli.verdicts import TextAccess, finished, opened_for_access
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source
 from pretrace.plugins.recite import recite as room
-from pretrace.plugins.recite.recite import ReciteSettings, Windows, stages_of
+from pretrace.plugins.recite.recite import ReciteSettings, stages_of
 from pretrace.report.wording import duration
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import VERDICTS
-from pretrace.scoring.plan import Models
 from pretrace.scoring.settings import Target
 from pretrace.types import COMPARED
 from pretrace.verdicts.reading import draws_of
@@ -55,15 +54,6 @@ def recite(
     windows = room.windows_of(corpus, controls, most=room.MOST_ASKED if text else room.MOST_WINDOWS)
     prompts = [one.prefix for one in windows.found]
     models = opened_for_access(target, beside, asked, settings, prompts, draws_of(settings.samples))
-    _told_ahead(windows, models, settings, text=text)
-    made = room.recite(
-        corpus, models, settings, controls=controls, text=text, watch=Stages(), statements=beside.statements
-    )
-    return finished(made, beside.out, given)
-
-
-def _told_ahead(windows: Windows, models: Models, settings: ReciteSettings, *, text: bool) -> None:
-    """Say how many windows there are, and about how long each model with weights here takes for them."""
     first, *others = stages_of(windows, models, settings, text=text)[: 1 + len(models.placebos)]
     took = f", about {duration(max(1, round(first.seconds)))}, a guess" if first.seconds else ""
     note(f"{len(windows.found):,} windows of texts and controls are asked{took}.")
@@ -71,3 +61,7 @@ def _told_ahead(windows: Windows, models: Models, settings: ReciteSettings, *, t
         longer = f"about {duration(max(1, round(stage.seconds)))} more, a guess"
         more = longer if stage.seconds else "as many more"
         note(f"Where the test then speaks for training, {called(model.name)} is asked as well: {more}.")
+    made = room.recite(
+        corpus, models, settings, controls=controls, text=text, watch=Stages(), statements=beside.statements
+    )
+    return finished(made, beside.out, given)

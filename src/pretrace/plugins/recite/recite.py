@@ -13,8 +13,9 @@ from __future__ import annotations
 import itertools
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -23,7 +24,6 @@ import numpy.typing as npt
 
 from pretrace.backends.serving.address import called
 from pretrace.errors import ModelError, TextsError
-from pretrace.plugins.recite.overlap import common_runs, edit_distance, longest_run, share_covered
 from pretrace.registry import tests
 from pretrace.scoring.evidence import Progress, Want, open_store, trace
 from pretrace.scoring.outlook import REPORT, Stage, Watch, device_of, guessed_seconds
@@ -32,7 +32,7 @@ from pretrace.scoring.provenance import record_corpus
 from pretrace.settings import option
 from pretrace.statistics.intervals import difference_interval, mean_interval, standardised
 from pretrace.statistics.permutation import PermutationTest, sign_flip_test, two_sample_test
-from pretrace.statistics.words import Worded
+from pretrace.statistics.words import RUN, Grams, Worded, in_runs
 from pretrace.types import (
     Backend,
     Check,
@@ -148,24 +148,22 @@ def _cut(
     suspects: Sequence[tuple[str, str]], controls: Sequence[tuple[str, str]], most: int, seed: int
 ) -> Windows:
     """The windows of both sets of documents, each a name and a text."""
-    left: Counter[str] = Counter()
-    short: list[Skipped] = []
-    cut: list[list[Window]] = []
+    left, short, cut = Counter[str](), list[Skipped](), list[list[Window]]()
     documents, own = [*suspects, *controls], len(suspects)
-    where = _places([text for _, text in documents])
+    where: dict[tuple[str, ...], int] = {}
+    """For each run of 5 words the document it stands in, −1 where it stands in several."""
+    for i, (_, text) in enumerate(documents):
+        for gram in Worded.of(text).grams:
+            where[gram] = i if where.get(gram, i) == i else -1
     for i, (name, text) in enumerate(documents):
-        parts = pieces(text)
+        parts, kept = pieces(text), list[Window]()
         if len(parts) < 2:
             short.append(Skipped(name, f"shorter than a window, which takes {2 * PIECE} bytes", 0))
-            cut.append([])
-            continue
-        kept = []
         for place, (before, after) in enumerate(itertools.pairwise(parts)):
-            one = Window(name, place, before, after, control=i >= own)
-            if why := _copied(one, i, where):
+            if why := _copied(before, after, i, where):
                 left[why] += 1
             else:
-                kept.append(one)
+                kept.append(Window(name, place, before, after, control=i >= own))
         many = min(len(kept), most)
         cut.append([kept[i * len(kept) // many] for i in range(many)])  # spread evenly
     found = (*_swapped(cut[:own], seed), *_swapped(cut[own:], seed))
@@ -179,21 +177,12 @@ def _documents(corpus: Corpus) -> list[tuple[str, str]]:
     return [(name, "\n".join(some)) for name, some in joined.items()]
 
 
-def _places(texts: Sequence[str]) -> dict[tuple[str, ...], int]:
-    """For each run of 5 words the document it stands in, −1 where it stands in several."""
-    where: dict[tuple[str, ...], int] = {}
-    for i, text in enumerate(texts):
-        for gram in Worded.of(text).grams:
-            where[gram] = i if where.get(gram, i) == i else -1
-    return where
-
-
-def _copied(one: Window, document: int, where: Mapping[tuple[str, ...], int]) -> str:
+def _copied(before: str, after: str, document: int, where: Mapping[tuple[str, ...], int]) -> str:
     """Why the end of a window can be copied from elsewhere; "" where it cannot."""
-    end = Worded.of(one.suffix)
+    end = Worded.of(after)
     if len(end.words) < 2 * FEWEST:
         return "with fewer than 10 words"
-    if share_covered(end, [Worded.of(one.prefix).grams]) >= COMMON:
+    if share_covered(end, [Worded.of(before).grams]) >= COMMON:
         return "repeated from their beginning"
     shared = frozenset(gram for gram in end.grams if where.get(gram, document) != document)
     return "shared with another document" if share_covered(end, [shared]) >= COMMON else ""
@@ -460,9 +449,21 @@ class Recite(Test[Recited]):
         return (controls, self._formulaic(), *((self._answers(values),) if self.text else ()))
 
     def _formulaic(self) -> Check:
+        def compressed(one: Window) -> float:
+            """The share of an end's compressed length that its beginning saves: higher where it repeats."""
+            parts = (one.prefix, one.prefix + one.suffix, one.suffix)
+            before, both, alone = (len(zlib.compress(text.encode("utf-8", "replace"), 9)) for text in parts)
+            return 1 - (both - before) / alone
+
+        def repeated(one: Window) -> float:
+            """The share of an end's words that stood in the window before."""
+            words = Worded.of(one.suffix).words
+            fresh = set(words) - set(Worded.of(one.prefix).words)
+            return (len(words) - len(fresh)) / max(1, len(words))
+
         scores: dict[str, Callable[[Window], float]] = {
-            "how much their beginning helps to compress the end": _compressed,
-            "how often words of the end are repeated": _repeated,
+            "how much their beginning helps to compress the end": compressed,
+            "how often words of the end are repeated": repeated,
             "how many figures the end holds": lambda one: (
                 sum(map(str.isdigit, one.suffix)) / max(1, len(one.suffix))
             ),
@@ -492,25 +493,24 @@ class Recite(Test[Recited]):
         )
         held = (say("recite.held"),) if self.controls is not None else ()
         unit = say("recite.words_unit") if self.text else said.effect_unit
-        return replace(said, compared=(*said.compared, *held, self._found_words(values)), effect_unit=unit)
-
-    def _found_words(self, values: Recited) -> str:
-        said = [one for one, _ in self._printed(values)]
+        found = [one for one, _ in self._printed(values)]
         if values.logp is not None:
-            return f"The model can be expected to print, {'; '.join(said)}."
-        number = 1 + self.settings.samples
-        tries = f"{number} tries" if number > 1 else "one try"
-        return say("recite.wrote", tries=tries, found=" and ".join(said))
+            told = f"The model can be expected to print, {'; '.join(found)}."
+        else:
+            number = 1 + self.settings.samples
+            tries = f"{number} tries" if number > 1 else "one try"
+            told = say("recite.wrote", tries=tries, found=" and ".join(found))
+        return replace(said, compared=(*said.compared, *held, told), effect_unit=unit)
 
     def _printed(self, values: Recited) -> Iterator[tuple[str, dict[str, Any]]]:
         """What was printed of either set, in words and figures: shares of windows in so many tries, or of words."""
-        control = np.array([one.control for one in self.windows.found], dtype=bool)
         refuses = refusing(self.windows.found, values.written) if values.logp is None else []
-        for name, some in ((TEXTS, ~control), (CONTROLS, control)):
-            if not some.any():
+        for name, control in ((TEXTS, False), (CONTROLS, True)):
+            places = [i for i, one in enumerate(self.windows.found) if one.control == control]
+            if not places:
                 continue
             if values.logp is not None:
-                tries = tries_for(values.logp)[some]
+                tries = tries_for(values.logp)[places]
                 shares = {
                     f"{n:,} {'try' if n == 1 else 'tries'}": float(np.mean(tries <= n)) for n in _SHOWN_TRIES
                 }
@@ -518,9 +518,9 @@ class Recite(Test[Recited]):
                 figures = {f"share of windows of the {name} printed in {n}": one for n, one in shares.items()}
                 yield f"of the windows of the {name} {said}", figures
                 continue
-            own, places = values.own[some & np.isfinite(values.own)], np.flatnonzero(some).tolist()
+            own, answers = values.own[places], [one for i in places for one in values.written[i]]
+            own = own[np.isfinite(own)]
             mean = float(own.mean()) if len(own) else None
-            answers = [one for i in places for one in values.written[i]]
             words = "nothing" if mean is None else f"{mean:.0%}"
             yield (
                 f"{words} of the words of the {name}",
@@ -534,8 +534,8 @@ class Recite(Test[Recited]):
 
     def shown(self, values: Recited) -> TestDetails:
         found = self.windows.found
-        how = {"draws": self.settings.draws, "seed": self.seed}
-        made = [one.p for one in run_both_tests(self._sides, values.own - values.other, **how)[2]]
+        rest, how = values.own - values.other, {"draws": self.settings.draws, "seed": self.seed}
+        made = [one.p for one in run_both_tests(self._sides, rest, **how)[2]]
         figures: dict[str, Any] = {"windows of the texts": sum(not one.control for one in found)}
         figures["windows of the controls"] = len(found) - figures["windows of the texts"]
         names = ("p against the ends of other documents", "p against the controls")
@@ -543,32 +543,27 @@ class Recite(Test[Recited]):
         for _, more in self._printed(values):
             figures |= more
         left = ", ".join(f"{number:,} {why}" for why, number in sorted(self.windows.left.items()))
-        notes = (f"Windows left out: {left}.",) if left else ()
+        held = {"heldout": record_corpus(self.controls)} if self.controls else {}
+        said = say("recite.computed", k=DRAWN.k, temperature=DRAWN.temperature)
+        asked: dict[str, Any] = {"how": said, "prompt": "{beginning}", "tries": 1}
+        if self.text:
+            number = self.settings.samples
+            drawn = f" and {number} at temperature 1" if number else ""
+            asked["how"] = say("recite.asked", tries=1 + number, more=drawn, tokens=TOKENS)
+            asked["prompt"] = getattr(self.models.target, "prompt", "{beginning}")
+            asked["tries"] = 1 + number
         return TestDetails(
             figures={name: value for name, value in figures.items() if value is not None},
             tables=(self._table(values),),
             skipped=self.windows.short,
-            notes=notes,
+            notes=(f"Windows left out: {left}.",) if left else (),
             situation=Situation(
                 documents=len(self.windows.documents(control=False)),
                 unseen=len(self.windows.documents(control=True)),
                 access="text" if self.text else "weights",
             ),
-            recorded={
-                **({"heldout": record_corpus(self.controls)} if self.controls else {}),
-                "asked": self._asked(),
-            },
+            recorded={**held, "asked": asked},
         )
-
-    def _asked(self) -> dict[str, Any]:
-        number = self.settings.samples
-        if not self.text:
-            how = say("recite.computed", k=DRAWN.k, temperature=DRAWN.temperature)
-            return {"how": how, "prompt": "{beginning}", "tries": 1}
-        more = f" and {number} at temperature 1" if number else ""
-        how = say("recite.asked", tries=1 + number, more=more, tokens=TOKENS)
-        prompt = getattr(self.models.target, "prompt", "{beginning}")
-        return {"how": how, "prompt": prompt, "tries": 1 + number}
 
     def _table(self, values: Recited) -> Table:
         """A row a window, those of the texts that are printed furthest first."""
@@ -603,8 +598,13 @@ class Recite(Test[Recited]):
     def _best(self, values: Recited, order: Sequence[int]) -> list[str]:
         """A continuation of each window in this order: the nearest try, or the likeliest for the first ones."""
         found = self.windows.found
+
+        def nearest(i: int) -> str:
+            end, texts = Worded.of(found[i].suffix), [one.text for one in values.written[i]]
+            return max(texts, key=lambda text: share_covered(end, [Worded.of(text).grams]), default="")
+
         if values.written:
-            return [_nearest(found[i].suffix, values.written[i]) for i in order]
+            return [nearest(i) for i in order]
         some = [i for side in (False, True) for i in [j for j in order if found[j].control == side][:WRITTEN]]
         before, cache = [found[i].prefix for i in some], self.settings.cache
         with self.watch.passes(_WRITING) as progress:
@@ -660,23 +660,58 @@ def _places_of(text: str, other: str) -> str:
     return " ".join(f"{start}-{end}" for start, end in common_runs(text, [Worded.of(other).grams]))
 
 
-def _nearest(end: str, written: Sequence[Written]) -> str:
-    worded, texts = Worded.of(end), [one.text for one in written]
-    return max(texts, key=lambda text: share_covered(worded, [Worded.of(text).grams]), default="")
+# How much of a text's words stands in others, in runs, and how far two texts lie apart.
 
 
-def _compressed(one: Window) -> float:
-    """The share of an end's compressed length that its beginning saves: higher where it repeats."""
-    parts = (one.prefix, one.prefix + one.suffix, one.suffix)
-    before, both, alone = (len(zlib.compress(text.encode("utf-8", "replace"), 9)) for text in parts)
-    return 1 - (both - before) / alone
+def covered(text: Worded, others: Iterable[Grams]) -> npt.NDArray[np.bool_]:
+    """Which words of a text lie in a run of `RUN` words or more that stands in one of the others, bool [words]."""
+    known: set[tuple[str, ...]] = set().union(*others)
+    return in_runs(text.words, known, RUN)
 
 
-def _repeated(one: Window) -> float:
-    """The share of an end's words that stood in the window before."""
-    seen, again = set(Worded.of(one.prefix).words), 0
-    words = Worded.of(one.suffix).words
-    for word in words:
-        again += word in seen
-        seen.add(word)
-    return again / max(1, len(words))
+def share_covered(text: Worded, others: Iterable[Grams]) -> float:
+    """The share of a text's words that `covered` finds; 0 for a text without words.
+
+    >>> text = Worded.of("One two three four five. Six")
+    >>> round(share_covered(text, [Worded.of("and one, two, three: four five!").grams]), 3)
+    0.833
+    """
+    found = covered(text, others)
+    return float(found.mean()) if len(found) else 0.0
+
+
+def common_runs(text: str, others: Iterable[Grams]) -> list[tuple[int, int]]:
+    """Where in the text the runs stand that `covered` finds: characters [start, end), in order."""
+    worded = Worded.of(text)
+    found = covered(worded, others)
+    runs: list[tuple[int, int]] = []
+    for i, (start, end) in enumerate(worded.spans):
+        if found[i]:
+            start = runs.pop()[0] if i and found[i - 1] else start
+            runs.append((start, end))
+    return runs
+
+
+def longest_run(one: Sequence[Any], other: Sequence[Any]) -> int:
+    """The length of the longest run of items that stands in both.
+
+    >>> longest_run("a b c d".split(), "x b c y".split())
+    2
+    """
+    return SequenceMatcher(None, one, other, autojunk=False).find_longest_match().size
+
+
+def edit_distance(one: str, other: str) -> int:
+    """The fewest characters to put in, take out or replace that turn one text into the other (Levenshtein 1966).
+
+    >>> edit_distance("kitten", "sitting")
+    3
+    """
+    second = np.array([ord(c) for c in other], dtype=np.int64)
+    places = np.arange(len(second) + 1)
+    row = places.copy()
+    for i, character in enumerate(one, 1):
+        least = np.minimum(row[1:] + 1, row[:-1] + (second != ord(character)))
+        # one more put in for every step to the right
+        row = np.minimum.accumulate(np.concatenate([[i], least]) - places) + places
+    return int(row[-1])
