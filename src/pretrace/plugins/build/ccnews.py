@@ -62,22 +62,22 @@ def read_side(source: str, columns: Columns, *, date_column: str | None = None, 
 
 
 def draw_candidates(
-    corpus: Corpus, side: str, *, seed: int, lengths: tuple[int, int], known: frozenset[bytes], left: LeftOut
+    corpus: Corpus, side: str, settings: CcnewsSettings, *, known: frozenset[bytes], left: LeftOut
 ) -> Iterator[Text]:
-    """The usable texts of one side in a drawn order, one of each document, cut to whole sentences; `lengths` are the
-    fewest and the most words. Too few words, repeated texts, and those `known` on the other side go to `left`."""
+    """The usable texts of one side in a drawn order, one of each document, cut to whole sentences. Too few words,
+    repeated texts, and those `known` on the other side go to `left`."""
     by_id = {text.id: text for text in corpus.texts}
     documents: set[str] = set()
     seen: set[bytes] = set()
-    for name in drawn_order(by_id, seed, f"ccnews {side}"):
+    for name in drawn_order(by_id, settings.seed, f"ccnews {side}"):
         text = by_id[name]
         if text.document in documents:
             left[f"{side}: another text of the same document was taken"].append(name)
             continue
-        shown = take_sentences(text.text, lengths[1])
+        shown = take_sentences(text.text, settings.most_words)
         keys = {_content_key(text.text), _content_key(shown)}
-        if count_words(shown) < lengths[0]:
-            left[f"{side}: fewer than {lengths[0]} words"].append(name)
+        if count_words(shown) < settings.fewest_words:
+            left[f"{side}: fewer than {settings.fewest_words} words"].append(name)
         elif keys & known:
             left[f"{side}: also among the members"].append(name)
         elif keys & seen:
@@ -200,7 +200,7 @@ def build_ccnews(
         changed = name == NONMEMBERS or settings.transform_both
         pairs = [(one, one.text) for one in some[: settings.texts // 2]]
         if changed:
-            pairs = _changed(name, some, transform, settings, (left, watch))
+            pairs = _changed(name, some, transform, settings, left, watch)
         rows += [
             {
                 "id": one.id,
@@ -238,12 +238,8 @@ def _drawn(
     )
     sides = {}
     for name, corpus, known in ((MEMBERS, members, frozenset[bytes]()), (NONMEMBERS, nonmembers, among)):
-        lengths = settings.fewest_words, settings.most_words
-        found = list(
-            draw_candidates(corpus, name, seed=settings.seed, lengths=lengths, known=known, left=left)
-        )
-        _refuse_few(name, len(found), settings)
-        sides[name] = found
+        sides[name] = list(draw_candidates(corpus, name, settings, known=known, left=left))
+        _refuse_few(name, len(sides[name]), settings)
     return sides
 
 
@@ -258,10 +254,10 @@ def _changed(
     drawn: Sequence[Text],
     transform: Transform,
     settings: CcnewsSettings,
-    told: tuple[LeftOut, Progress],
+    left: LeftOut,
+    progress: Progress,
 ) -> list[tuple[Text, str]]:
     """The first texts of a side whose transformation is sound, each with what it was changed into."""
-    left, progress = told
     size = settings.texts // 2
     made: list[tuple[Text, str]] = []
     progress.begin(size)

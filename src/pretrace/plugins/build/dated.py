@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import date, timedelta
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
+from pretrace.cli.options import Only
 from pretrace.corpora.columns import Columns
 from pretrace.corpora.dates import Days, cutoff_day, days
 from pretrace.corpora.opening import open_stream
@@ -26,8 +27,10 @@ from pretrace.plugins.build.writing import (
 )
 from pretrace.registry import require
 from pretrace.results.wording import say
-from pretrace.settings import check_ranges, like, option, seed_option, shared
+from pretrace.settings import check_ranges, option, seed_option
 
+UNLABELLED = Only(("text", "id", "group", "template", "split", "files", "encoding"))
+"""How texts are read whose labels are not."""
 _WHY = "texts from before and after a day are told apart by what they speak of."
 
 
@@ -63,7 +66,7 @@ class DatedSettings:
 
 @dataclass(frozen=True, slots=True)
 class DatedTexts:
-    """Where the texts are, and the columns to read; None stands for text or input, id, and group."""
+    """Where the texts are, and the columns to read; labels are not looked at."""
 
     source: str = option(
         help="A .jsonl, .csv, .tsv, .parquet or .arrow file, also packed, or hub:NAME, with a date a row.",
@@ -71,18 +74,7 @@ class DatedTexts:
         path="in",
     )
     date: str = option(help="Column of the date.", name="date-column", panel=SIDES)
-    text: str | None = like(Columns, "text")
-    id: str | None = like(Columns, "id")
-    group: str | None = like(Columns, "group")
-    template: str | None = like(Columns, "template")
-    split: str | None = like(Columns, "split")
-    files: str | None = like(Columns, "files")
-    encoding: str | None = like(Columns, "encoding")
-
-    @property
-    def columns(self) -> Columns:
-        """How the texts are read; labels are not looked at."""
-        return shared(Columns, self, label="")
+    columns: Annotated[Columns, UNLABELLED] = field(default_factory=Columns)
 
 
 class _Dated(NamedTuple):
@@ -131,7 +123,7 @@ def build_dated(
 
 def _read(texts: DatedTexts, made: Building) -> Iterator[_Dated]:
     """The texts that have a date; TextsError where none has, naming what was found instead."""
-    stream = open_stream(texts.source, replace(texts.columns, more=(texts.date,)))
+    stream = open_stream(texts.source, replace(texts.columns, label="", more=(texts.date,)))
     strange, some, seen = "", False, set[str]()
     for text in stream.texts():
         name, written = text.id, text.meta[texts.date]

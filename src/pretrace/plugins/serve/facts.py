@@ -19,7 +19,7 @@ from pretrace.errors import TextsError
 from pretrace.plugins.serve.settings import Limits
 from pretrace.plugins.serve.workspace import RequestError
 from pretrace.results.wording import say
-from pretrace.types import Corpus, Situation
+from pretrace.types import Situation
 from pretrace.verdicts.advise import Names, look
 
 if TYPE_CHECKING:
@@ -88,15 +88,9 @@ def look_into(path: Path, name: str, text_column: str, limits: Limits) -> Upload
             if not {*columns} - {"text", "input", chosen.text}:  # no other column could be chosen
                 raise TextsError(plain(str(error))) from error
             return UploadFacts(text_column=chosen.text or "", columns=columns, problem=plain(str(error)))
-    found = _measured(corpus, place, chosen, columns)
-    said, notes = tuple(map(plain, found.said)), tuple(map(plain, found.notes))
-    return replace(found, other_labels=other, said=said, notes=notes, guessed=bool(guessed))
-
-
-def _measured(corpus: Corpus, path: str, chosen: Columns, columns: tuple[str, ...]) -> UploadFacts:
     texts = [text.text for text in corpus.texts]
     lengths = [len(text) for text in texts]
-    told, (spoken, among) = look(path, chosen, corpus), languages(texts)
+    told, (spoken, among) = look(place, chosen, corpus), languages(texts)
     return UploadFacts(
         text_column=chosen.text or "",
         texts=len(texts),
@@ -112,11 +106,13 @@ def _measured(corpus: Corpus, path: str, chosen: Columns, columns: tuple[str, ..
         scripts=scripts(texts),
         languages=spoken,
         languages_of=among,
-        said=told.said[1:],
-        notes=corpus.notes,
+        said=tuple(map(plain, told.said[1:])),
+        notes=tuple(map(plain, corpus.notes)),
         situation=told.situation,
         names=told.names,
         first=tuple(" ".join(text[:_FIRST_READ].split())[:_FIRST_SHOWN] for text in texts[:FIRST]),
+        other_labels=other,
+        guessed=bool(guessed),
     )
 
 

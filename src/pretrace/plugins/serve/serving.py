@@ -77,11 +77,22 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        await self._answer(Request(scope))(scope, receive, _with_headers(send))
+
+        async def sent(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        await self._answer(Request(scope))(scope, receive, sent)
 
     def _answer(self, request: Request) -> ASGIApp:
         """What answers a request: the application, a redirection, or a refusal."""
-        if _is_foreign(request):
+        origin, host = request.headers.get("origin"), request.headers.get("host")
+        foreign = request.headers.get("sec-fetch-site") not in (None, "same-origin")
+        foreign |= origin is not None and origin.partition("://")[2] != host
+        if foreign and request.method not in ("GET", "HEAD"):  # whose answers browsers keep from other sites
             said = "This request comes from another page: send it from this one."
             return HTMLResponse(rendered("refused.html", {"sentence": said}), 403)
         path, token = request.url.path, request.query_params.get("token", "")
@@ -98,28 +109,6 @@ class Guard:
 def _go(path: str) -> Response:
     """Redirect to a path of this server: one that begins with two strokes would name another."""
     return RedirectResponse(f"/{path.lstrip('/')}", 303)
-
-
-def _is_foreign(request: Request) -> bool:
-    """Whether a page of another site sends something."""
-    if request.method in ("GET", "HEAD"):  # whose answers browsers keep from other sites
-        return False
-    origin, host = request.headers.get("origin"), request.headers.get("host")
-    site = request.headers.get("sec-fetch-site")
-    return (origin is not None and origin.partition("://")[2] != host) or site not in (None, "same-origin")
-
-
-def _with_headers(send: Send) -> Send:
-    """The same messages with the headers of every answer, where it has none of its own."""
-
-    async def sent(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            headers = MutableHeaders(scope=message)
-            for name, value in _HEADERS.items():
-                headers.setdefault(name, value)
-        await send(message)
-
-    return sent
 
 
 def application(
@@ -186,19 +175,14 @@ async def _refused(request: Request, error: Exception) -> HTMLResponse:
 
 
 def serve(
-    settings: ServeSettings,
-    forms: Mapping[str, CommandForm],
-    *,
-    ready: Callable[[str], object] = print,
-    limits: Limits | None = None,
+    settings: ServeSettings, forms: Mapping[str, CommandForm], *, ready: Callable[[str], object] = print
 ) -> None:
     """Serve the workspace until the process is stopped; `ready` is given the address once it can be opened."""
     workspace = Workspace.at(settings.workspace)
     _claim(workspace)
     listener = _bound(settings)
     port = int(listener.getsockname()[1])
-    limits = limits or Limits()
-    config = configuration(application(settings, forms, port=port, limits=limits), limits)
+    config = configuration(application(settings, forms, port=port), Limits())
     try:
         ready(f"http://{_HOST}:{port}/")
         uvicorn.Server(config).run(sockets=[listener])

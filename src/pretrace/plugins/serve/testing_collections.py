@@ -63,8 +63,8 @@ def upload(desk: CurrentPage, form: Posted) -> RedirectResponse:
     beside = line(form, "beside")
     if beside and len(made) == 1:  # control documents of another collection, which the visitor is looking at
         upload_of(desk.workspace, beside)
-        given = {name: line(form, name) for name in GIVEN} | {"controls": made[0].id}
-        return go(f"/collections/{beside}?{_query(given)}#tests")
+        given = {name: said for name in GIVEN if (said := line(form, name))} | {"controls": made[0].id}
+        return go(f"/collections/{beside}?{urlencode(given)}#tests")
     return go(f"/collections/{made[0].id}" if len(made) == 1 else "/collections")
 
 
@@ -95,13 +95,15 @@ def one(desk: CurrentPage, request: Request, name: str) -> HTMLResponse:
     given = {name: request.query_params.get(name, "").strip() for name in GIVEN}
     others = [one for one in uploads(desk.workspace) if one.id != name]
     jobs = [(job, desk.jobs.state(job)) for job in desk.jobs.all() if job.texts == name]
+    said = {"model", "controls", "placebo", "date-column", "text-column"}
+    forms = [(test, desk.forms[command]) for test, command in COMMANDS.items() if command in desk.forms]
     return desk.page(
         "collection.html",
         here="collections",
         upload=found,
         facts=facts,
         given=given,
-        query=_query(given),
+        query=urlencode({name: value for name, value in given.items() if value}),
         others=others,
         taken=TAKEN,
         jobs=jobs,
@@ -109,7 +111,9 @@ def one(desk: CurrentPage, request: Request, name: str) -> HTMLResponse:
         commands=COMMANDS,
         enough=enough,
         ahead={name for name, form in desk.forms.items() if form.ahead},
-        ready=_ready(desk),
+        ready={
+            test for test, form in forms if said.issuperset(one.name for one in form.fields if one.required)
+        },
         model=given["model"] or next(iter(desk.workspace.models()), ""),
         unspoken=UNSPOKEN,
         more=WORDS["others"],
@@ -204,25 +208,12 @@ def _begun(
         out,
         texts=found.id,
         form=FilledForm(
-            test,
-            {field: tuple(one for one in given if one) for field, given in values.items() if any(given)},
-            notes,
+            test, {name: tuple(filter(None, some)) for name, some in values.items() if any(some)}, notes
         ),
     )
     if test != SEARCH:
         desk.workspace.remember(*(one.strip() for one in values.get("model", ())))
     return go(f"/jobs/{job.id}")
-
-
-def _ready(desk: PageContext) -> frozenset[str]:
-    """The tests whose form asks for nothing beyond what is said of the case."""
-    said = {"model", "controls", "placebo", "date-column", "text-column"}
-    return frozenset(
-        test
-        for test, command in COMMANDS.items()
-        if command in desk.forms
-        and said.issuperset(field.name for field in desk.forms[command].fields if field.required)
-    )
 
 
 @router.post("/example")
@@ -248,10 +239,6 @@ def _form(desk: PageContext, test: str) -> CommandForm:
     named: dict[str, Any] = {"kind": "choice", "choices": corpus, "default": corpus[0], "required": True}
     made = [replace(one, **named) if one.name == "corpus" else one for one in form.fields]
     return replace(form, fields=tuple(sorted(made, key=lambda one: not one.required)))
-
-
-def _query(given: Mapping[str, str]) -> str:
-    return urlencode({name: value for name, value in given.items() if value})
 
 
 def _advice(desk: PageContext, upload: Upload, facts: UploadFacts, given: Mapping[str, str]) -> Advice:

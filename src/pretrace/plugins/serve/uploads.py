@@ -13,11 +13,11 @@ import shutil
 import stat
 import time
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
+from typing import IO, BinaryIO
 
 from pretrace.corpora.columns import USUAL
 from pretrace.corpora.documents import DOCUMENTS, SOURCE
@@ -70,17 +70,17 @@ def take(
     limits = limits or Limits()
     name = PurePosixPath(name.replace("\\", "/")).name.strip()
     ending = ending_of(name)
-    stem = name.removesuffix(ending)
-    name = f"{stem[:_LONGEST_NAME]}{ending}"
-    with _entry(workspace, stem[:_LONGEST_NAME], limits, most) as (folder, left):
-        file = folder / f"{slug(stem[:_LONGEST_NAME])}{ending}"
+    stem = name.removesuffix(ending)[:_LONGEST_NAME]
+    name = f"{stem}{ending}"
+    with _entry(workspace, stem, limits, most) as (folder, left):
+        file = folder / f"{slug(stem)}{ending}"
         sent = _copied(stream, file)
         if not sent[0]:
             raise RequestError(f"{name} is empty: choose a file that holds texts.")
         path, counts, room = file, (1, 0), replace(limits, expanded=min(limits.expanded, left))
         with _readable(file, name, unpacking=True):
             if ending.lower() == ".zip":
-                path = folder / slug(stem[:_LONGEST_NAME])
+                path = folder / slug(stem)
                 counts = _unpacked(file, path, name, room)
                 file.unlink()
             else:
@@ -102,7 +102,6 @@ def take_folder(
         found = _places(list(files), folder / slug(name), name, limits)
         size, digest = 0, hashlib.sha256()
         for path, place in sorted(found.items()):
-            place.parent.mkdir(parents=True, exist_ok=True)
             one, hashed = _copied(files[path], place)
             size += one
             digest.update(f"{hashed}  {path}\n".encode("utf-8", "replace"))
@@ -184,7 +183,6 @@ def text_in(workspace: Workspace, name: str, stream: BinaryIO, limits: Limits) -
     """The text of a file that a visitor sends to look at; nothing is kept. RequestError where it has none."""
     folder = workspace.room("incoming") / fresh("document")
     with explained(folder):
-        folder.mkdir()
         try:
             file = folder / "document"
             _copied(stream, file)
@@ -227,16 +225,12 @@ def sweep(workspace: Workspace) -> None:
 
 def uploads(workspace: Workspace) -> list[Upload]:
     """All uploads, the latest first."""
-    places = sorted(workspace.room("texts").glob("*/upload.json"), reverse=True)
-    return [found for place in places if (found := record_in(Upload, place))]
+    return workspace.records(Upload, "texts")
 
 
 def upload_of(workspace: Workspace, name: str) -> Upload:
     """The upload of that id; RequestError (404) where there is none."""
-    for one in uploads(workspace):
-        if one.id == name:
-            return one
-    raise RequestError("There is no such collection here: it may have been deleted from the workspace.", 404)
+    return workspace.record(Upload, "texts", name)
 
 
 def texts_of(workspace: Workspace, name: str) -> str:
@@ -251,11 +245,8 @@ def texts_of(workspace: Workspace, name: str) -> str:
 def facts_of(workspace: Workspace, upload: Upload) -> UploadFacts:
     """What was seen in an upload, if need be now; it never fails: what cannot be seen is a `problem`."""
     place = workspace.room("texts") / upload.id / "facts.json"
-    known = record_in(UploadFacts, place)
-    if known is not None:
-        return known
     try:
-        return seen(workspace, upload)
+        return record_in(UploadFacts, place) or seen(workspace, upload)
     except RequestError as error:
         save(place, found := UploadFacts(problem=str(error)))
         return found
@@ -274,11 +265,16 @@ def seen(
     return found
 
 
-def _copied(stream: BinaryIO, place: Path) -> tuple[int, str]:
-    size, digest = 0, hashlib.sha256()
-    with place.open("wb") as file:
+def _copied(
+    stream: IO[bytes], place: Path, check: Callable[[int], None] = lambda size: None, size: int = 0
+) -> tuple[int, str]:
+    """Copy a stream into a new file; `size` and its bytes, of which `check` is told, and its SHA-256."""
+    digest = hashlib.sha256()
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with place.open("xb") as file:
         while piece := stream.read(_PIECE):
             size += len(piece)
+            check(size)
             digest.update(piece)
             file.write(piece)
     return size, digest.hexdigest()
@@ -330,16 +326,9 @@ def _unpacked(archive: Path, folder: Path, name: str, limits: Limits) -> tuple[i
                 raise RequestError(f"{shown} is a link and no file: put the file itself into the zip.")
         found = _places([one.filename for one in entries], folder, name, limits)
         size = 0
-        for entry in entries:
-            place = found.get(entry.filename)
-            if place is None:
-                continue
-            place.parent.mkdir(parents=True, exist_ok=True)
-            with packed.open(entry) as source, place.open("xb") as file:
-                while piece := source.read(_PIECE):
-                    size += len(piece)
-                    _check_size(size, name, limits)
-                    file.write(piece)
+        for path, place in found.items():
+            with packed.open(path) as source:
+                size, _ = _copied(source, place, lambda size: _check_size(size, name, limits), size)
     return len(found), sum(not _litter(one.filename) for one in entries) - len(found)
 
 
@@ -374,8 +363,8 @@ def _places(names: Sequence[str], folder: Path, whole: str, limits: Limits) -> d
 
 def _litter(name: str) -> bool:
     """Whether file browsers put an entry there, and no author."""
-    parts = PurePosixPath(name).parts
-    return "__MACOSX" in parts or (bool(parts) and parts[-1] in (".DS_Store", "Thumbs.db", "desktop.ini"))
+    path = PurePosixPath(name)
+    return "__MACOSX" in path.parts or path.name in (".DS_Store", "Thumbs.db", "desktop.ini")
 
 
 def _parts(name: str, whole: str, limits: Limits) -> tuple[str, ...]:
