@@ -17,7 +17,7 @@ import hashlib
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -192,7 +192,13 @@ def build_ccnews(
     recorded = {**asdict(settings), "transform": method.kind, **chosen, "sources": sources}
     check_place(out, recorded)
     left = LeftOut()
-    sides = _drawn(members, nonmembers, settings, left)
+    # whole and cut: articles may differ only behind what is taken of them
+    cut = ((text.text, take_sentences(text.text, settings.most_words)) for text in members.texts)
+    among = frozenset(map(_content_key, chain.from_iterable(cut)))
+    sides: dict[str, list[Text]] = {}
+    for name, corpus, known in ((MEMBERS, members, frozenset[bytes]()), (NONMEMBERS, nonmembers, among)):
+        sides[name] = list(draw_candidates(corpus, name, settings, known=known, left=left))
+        _refuse_few(name, len(sides[name]), settings)
     transform = method.open()
     watch = progress or Silent()
     rows: list[Row] = []
@@ -224,23 +230,6 @@ def build_ccnews(
         "software": record_software(),
     }
     return write(out, rows, card)
-
-
-def _drawn(
-    members: Corpus, nonmembers: Corpus, settings: CcnewsSettings, left: LeftOut
-) -> dict[str, list[Text]]:
-    """The usable texts of each side in drawn order; TextsError where they are fewer than wanted."""
-    # whole and cut: articles may differ only behind what is taken of them
-    among = frozenset(
-        _content_key(one)
-        for text in members.texts
-        for one in (text.text, take_sentences(text.text, settings.most_words))
-    )
-    sides = {}
-    for name, corpus, known in ((MEMBERS, members, frozenset[bytes]()), (NONMEMBERS, nonmembers, among)):
-        sides[name] = list(draw_candidates(corpus, name, settings, known=known, left=left))
-        _refuse_few(name, len(sides[name]), settings)
-    return sides
 
 
 def _refuse_few(name: str, found: int, settings: CcnewsSettings) -> None:

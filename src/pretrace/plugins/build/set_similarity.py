@@ -24,7 +24,6 @@ own is called by its row.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -206,21 +205,11 @@ def _mean_pair(values: Doubles, allowed: Doubles, own: Doubles, other: Doubles) 
 
 def _presence(own: Sequence[set[Any]], other: Sequence[set[Any]]) -> tuple[Any, Any]:
     """Which text has which run, sparse [texts, runs] of either side with the same columns."""
-    from scipy.sparse import csr_matrix
+    from sklearn.feature_extraction.text import CountVectorizer
 
-    columns: dict[Any, int] = {}
-    made = []
-    # In order, so that sums are the same in every process: a set's order is not.
-    sides = [
-        [[columns.setdefault(r, len(columns)) for r in sorted(runs)] for runs in some]
-        for some in (own, other)
-    ]
-    for found in sides:
-        starts = np.cumsum([0, *map(len, found)])
-        flat = np.array([column for some in found for column in some], dtype=np.int64)
-        ones = np.ones(len(flat), dtype=np.float32)
-        made.append(csr_matrix((ones, flat, starts), shape=(len(found), max(1, len(columns)))))
-    return made[0], made[1]
+    made = CountVectorizer(analyzer=sorted, binary=True, dtype=np.float32)
+    made.fit([*own, *other, [("",)]])  # a run that no text has, so that there is one
+    return made.transform(own), made.transform(other)
 
 
 def _jaccard(one: Any, two: Any) -> Doubles:
@@ -234,16 +223,11 @@ def _jaccard(one: Any, two: Any) -> Doubles:
 
 def _divergences(left: _TextSet, right: _TextSet, settings: Comparing) -> list[Similarity]:
     """Over repeated random halves of A, by documents: half with half, and the first half with as many of B."""
+    from sklearn.feature_extraction.text import CountVectorizer
+
     rng = np.random.default_rng([settings.seed, 2])
-    every = sorted({word for side in (left, right) for words in side.words for word in words})
-    vocabulary = {word: i for i, word in enumerate(every)}
-
-    def counts(side: _TextSet, chosen: npt.NDArray[np.int64]) -> Doubles:
-        found = np.zeros(len(vocabulary))
-        for word, number in Counter(word for i in chosen.tolist() for word in side.words[i]).items():
-            found[vocabulary[word]] = number
-        return found
-
+    vocabulary = CountVectorizer(analyzer=list, dtype=np.float64).fit([*left.words, *right.words])
+    own, others = vocabulary.transform(left.words), vocabulary.transform(right.words)
     documents, found = np.unique(left.codes), []
     for _ in range(settings.halves):
         mine = rng.permutation(documents)[: len(documents) // 2]
@@ -252,8 +236,9 @@ def _divergences(left: _TextSet, right: _TextSet, settings: Comparing) -> list[S
         elsewhere = ~np.isin(right.codes, mine)
         other = rng.permutation(np.flatnonzero(elsewhere if elsewhere.any() else ~elsewhere))
         size = min(*map(len, halves), len(other))
-        p, same = (counts(left, half[:size]) for half in halves)
-        found.append((js_divergence(p, same), js_divergence(p, counts(right, other[:size]))))
+        chosen = (own[halves[0][:size]], own[halves[1][:size]], others[other[:size]])
+        p, same, across = (np.asarray(some.sum(axis=0)).ravel() for some in chosen)
+        found.append((js_divergence(p, same), js_divergence(p, across)))
     values = np.array(found)
     rows = []
     for name, scaled, how in (

@@ -331,18 +331,8 @@ def scan(
 
 def merge_found(asked: Searching, parts: Path) -> sightings.ScanPart | None:
     """What was found in all files; None where one has no part yet."""
-    missing: list[CorpusFile] = []
-
-    def each() -> Iterator[sightings.ScanPart]:  # one at a time: a part holds much where much was found
-        for file in asked.files:
-            part = _part(parts, file)
-            if part is None:
-                missing.append(file)
-                return
-            yield part
-
-    whole = sightings.merge_parts(each())
-    return None if missing else whole
+    # one at a time: a part holds much where much was found
+    return sightings.merge_parts(_part(parts, file) for file in asked.files)
 
 
 def search_file(

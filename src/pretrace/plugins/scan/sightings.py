@@ -397,10 +397,12 @@ def add_changes(changes: Sequence[Numbers]) -> Numbers:
     return np.stack([places[kept], sums[kept]], axis=1)
 
 
-def merge_parts(parts: Iterable[ScanPart]) -> ScanPart:
-    """The parts as one, the same in whichever order they come."""
+def merge_parts(parts: Iterable[ScanPart | None]) -> ScanPart | None:
+    """The parts as one, the same in whichever order they come; None where one of them is."""
     whole, files, changes, grams = ScanPart(), list[FileFacts](), list[Numbers](), [np.zeros(0, np.uint64)]
     for part in parts:
+        if part is None:
+            return None
         files += part.files
         changes.append(part.changes)
         grams.append(part.grams)
@@ -419,11 +421,12 @@ def merge_parts(parts: Iterable[ScanPart]) -> ScanPart:
 
 
 class FoundPassage(NamedTuple):
-    """Characters [start, end) of a folded text, found in so many documents (0: in none)."""
+    """Characters [start, end) of a folded text, found in so many documents (0: in none); whether that is `common`."""
 
     start: int
     end: int
     documents: int
+    common: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -505,9 +508,11 @@ def _found_text(whole: ScanPart, text: int, content: bytes, mine: Numbers) -> Fo
         if other > one
     )
     covered = [one for one in passages if one.documents]
-    found = sum(one.end - one.start for one in covered)
-    usual = _quarter(covered)
-    common = sum(one.end - one.start for one in covered if is_common(one.documents, usual))
+    found, usual = sum(one.end - one.start for one in covered), _quarter(covered)
+    passages = tuple(
+        one._replace(common=one.documents > 0 and is_common(one.documents, usual)) for one in passages
+    )
+    common = sum(one.end - one.start for one in passages if one.common)
     documents, copies, near = whole.counts[text].tolist()
     best = tuple(whole.best.get(text, ()))
     return FoundText(
@@ -529,12 +534,9 @@ def common_bytes(whole: ScanPart, contents: Sequence[bytes], starts: Sequence[in
     """Which bytes of all texts stand in common passages, each text at its own first byte."""
     made = np.zeros(starts[-1] + len(contents[-1]), dtype=np.bool_)
     for content, start, text in zip(contents, starts, summarise_texts(whole, contents, starts), strict=True):
-        found = text.passages
-        usual = _quarter([one for one in found if one.documents])
         first = np.append(_letters(content), len(content))
-        for one in found:
-            if one.documents and is_common(one.documents, usual):
-                made[start + first[one.start] : start + first[one.end]] = True
+        for one in (one for one in text.passages if one.common):
+            made[start + first[one.start] : start + first[one.end]] = True
     return made
 
 
