@@ -17,8 +17,15 @@ from pretrace.cli.options import Only
 from pretrace.cli.progress import Activity, announce_training, shown, watched
 from pretrace.corpora import Columns, open_corpus
 from pretrace.errors import ExpressionError, MissingPackageError
-from pretrace.plugins.build.ccnews import CcnewsSettings, build_ccnews, read_side
-from pretrace.plugins.build.ccnews_transforms import BackTranslation, Masking, Rewriting, TransformMethod
+from pretrace.plugins.build.ccnews import (
+    BackTranslation,
+    CcnewsSettings,
+    Masking,
+    Rewriting,
+    TransformMethod,
+    build_ccnews,
+    read_side,
+)
 from pretrace.plugins.build.dated import UNLABELLED, DatedSettings, DatedTexts, build_dated
 from pretrace.plugins.build.patents import PatentPages, PatentSettings, build_patents
 from pretrace.plugins.build.set_similarity import Comparing, compare_sets

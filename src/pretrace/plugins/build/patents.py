@@ -30,9 +30,8 @@ from pretrace.corpora.packing import not_utf8, open_unpacked, without_packing
 from pretrace.corpora.reading import EveryColumn, counted
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.plugins.build import writing
-from pretrace.plugins.build.blind import blind_baseline
 from pretrace.plugins.build.segmenting import ChineseWords, chinese_share, take_prefixes
-from pretrace.plugins.build.writing import Row, exact_key
+from pretrace.plugins.build.writing import Row, blind_baseline, exact_key
 from pretrace.registry import require
 from pretrace.results.wording import say
 from pretrace.settings import check_ranges, option, seed_option

@@ -86,6 +86,8 @@ def compare_sets(
     """A with itself beside A with B; without `embed` there is no row of the embeddings' similarity. Texts without a
     word are left out and counted. TextsError where A has fewer than four documents or B fewer than two: a half of A is
     compared as well."""
+    from sklearn.feature_extraction.text import CountVectorizer
+
     settings, notes = settings or Comparing(), list[str]()
     numbers: dict[str, int] = {}
     rng = np.random.default_rng([settings.seed, 1])
@@ -94,7 +96,13 @@ def compare_sets(
     )
     rows = []
     for size, name in ((1, "1-gram"), (2, "2-gram")):
-        own, other = _presence(left.runs(size), right.runs(size))
+        sides = [
+            [{w[at : at + size] for at in range(len(w) - size + 1)} for w in side.words]
+            for side in (left, right)
+        ]
+        runs = CountVectorizer(analyzer=sorted, binary=True, dtype=np.float32)
+        runs.fit([*sides[0], *sides[1], [("",)]])  # a run that no text has, so that there is one
+        own, other = map(runs.transform, sides)  # which text has which run
         meaning = "Words" if size == 1 else "Pairs of neighbouring words"
         meaning += " that two texts share, over all that either has (Jaccard)."
         rows.append(_similarity(left, right, name, (_jaccard(own, own), _jaccard(own, other)), meaning))
@@ -176,10 +184,6 @@ class _TextSet:
         texts, every = zip(*((text.text, words) for text, words in usable), strict=True)
         return cls(texts, every, codes, times, documents)
 
-    def runs(self, size: int) -> list[set[tuple[str, ...]]]:
-        """The different runs of so many words of each text."""
-        return [{w[at : at + size] for at in range(len(w) - size + 1)} for w in self.words]
-
 
 def _similarity(
     left: _TextSet, right: _TextSet, name: str, pairs: tuple[Doubles, Doubles], meaning: str
@@ -201,15 +205,6 @@ def _mean_pair(values: Doubles, allowed: Doubles, own: Doubles, other: Doubles) 
     number = np.einsum("ra,ra->r", own, other @ allowed.T)
     mean: Doubles = np.divide(total, number, out=np.full(len(own), np.nan), where=number > 0)
     return mean
-
-
-def _presence(own: Sequence[set[Any]], other: Sequence[set[Any]]) -> tuple[Any, Any]:
-    """Which text has which run, sparse [texts, runs] of either side with the same columns."""
-    from sklearn.feature_extraction.text import CountVectorizer
-
-    made = CountVectorizer(analyzer=sorted, binary=True, dtype=np.float32)
-    made.fit([*own, *other, [("",)]])  # a run that no text has, so that there is one
-    return made.transform(own), made.transform(other)
 
 
 def _jaccard(one: Any, two: Any) -> Doubles:
@@ -237,8 +232,8 @@ def _divergences(left: _TextSet, right: _TextSet, settings: Comparing) -> list[S
         other = rng.permutation(np.flatnonzero(elsewhere if elsewhere.any() else ~elsewhere))
         size = min(*map(len, halves), len(other))
         chosen = (own[halves[0][:size]], own[halves[1][:size]], others[other[:size]])
-        p, same, across = (np.asarray(some.sum(axis=0)).ravel() for some in chosen)
-        found.append((js_divergence(p, same), js_divergence(p, across)))
+        p, *both = (np.asarray(some.sum(axis=0)).ravel() for some in chosen)
+        found.append([js_divergence(p, one) for one in both])
     values = np.array(found)
     rows = []
     for name, scaled, how in (

@@ -16,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.plugins.scan.corpus import CorpusDocuments, Sighting
-from pretrace.plugins.scan.folding import SPACE, Bytes, Strings, fold_strings, load_kernels
-from pretrace.plugins.scan.searching import FACTORS
+from pretrace.plugins.scan.folding import FACTORS, SPACE, Bytes, Strings, fold_strings, load_kernels
 
 SHINGLE, GRAM = 5, 13
 """Words of a sequence, for near copies and for the overlap."""

@@ -13,9 +13,9 @@ from dataclasses import MISSING, dataclass, replace
 from typing import Any, Literal, get_args, get_origin
 
 from pretrace.cli.commands import made, places
-from pretrace.plugins.serve.facts import UploadFacts
 from pretrace.plugins.serve.jobs import AHEAD
 from pretrace.plugins.serve.settings import WORDS, Limits
+from pretrace.plugins.serve.uploads import UploadFacts
 from pretrace.plugins.serve.workspace import RequestError
 from pretrace.results.wording import say
 from pretrace.verdicts.advise import Advised
