@@ -23,8 +23,8 @@ from pretrace.errors import PretraceError
 from pretrace.plugins.scan import scan as room
 from pretrace.plugins.scan.corpus import files_of
 from pretrace.plugins.serve import uploads
-from pretrace.plugins.serve.facts import look_into
 from pretrace.plugins.serve.settings import Limits
+from pretrace.plugins.serve.uploads import look_into
 from pretrace.types import Corpus, Text
 
 TEXTS = [

@@ -15,14 +15,18 @@ from tiny_marian import SAYINGS, make_marian, reworded
 
 from pretrace.corpora import Columns, open_corpus
 from pretrace.errors import ModelError, OutputError, TextsError
-from pretrace.plugins.build.ccnews import CcnewsSettings, build_ccnews, read_side, split_of, take_sentences
-from pretrace.plugins.build.ccnews_transforms import (
+from pretrace.plugins.build.ccnews import (
     BackTranslation,
+    CcnewsSettings,
     Changed,
     Masking,
     Opening,
     Rewriting,
     Transform,
+    build_ccnews,
+    read_side,
+    split_of,
+    take_sentences,
 )
 from pretrace.types import Corpus, Text
 
@@ -279,7 +283,7 @@ from pathlib import Path
 sys.path[:0] = [{tests!r}, {here!r}]
 from test_ccnews import sayings
 from pretrace.plugins.build.ccnews import CcnewsSettings, build_ccnews
-from pretrace.plugins.build.ccnews_transforms import BackTranslation
+from pretrace.plugins.build.ccnews import BackTranslation
 from pretrace.plugins.build.translating import Translator
 real, left = Translator._batch, int(sys.argv[1])
 def batch(self, texts):

@@ -18,7 +18,7 @@ from pretrace.plugins.scan import cleaning
 from pretrace.plugins.scan import scan as room
 from pretrace.plugins.scan.corpus import CorpusReader, files_of, find_own_files
 from pretrace.plugins.scan.labels import labels_of
-from pretrace.plugins.scan.sightings import FoundPassage, is_common, merge_parts, summarise_texts
+from pretrace.plugins.scan.searching import FoundPassage, is_common, merge_parts, summarise_texts
 from pretrace.runs import load
 
 

@@ -171,7 +171,7 @@ def test_all_files_of_a_result_come_in_one_archive_and_it_can_be_deleted(visitor
 
 
 def test_a_first_visit_has_an_example_one_click_away(visit, still, monkeypatch):
-    from pretrace.plugins.serve import example
+    from pretrace.plugins.serve import testing_collections as example
 
     monkeypatch.setattr(example, "find_spec", lambda name: name)
     visitor = visit()
@@ -179,13 +179,13 @@ def test_a_first_visit_has_an_example_one_click_away(visit, still, monkeypatch):
     assert "Forty" in visitor.client.get("/").text
     for _ in range(2):  # its texts are uploaded once
         assert visitor.post("/example").status_code == 200
-    assert sorted(one.name for one in uploads(visitor.workspace)) == sorted(example.NAMES)
+    assert sorted(one.name for one in uploads(visitor.workspace)) == sorted(example.EXAMPLE_NAMES)
     assert [facts_of(visitor.workspace, one).texts for one in uploads(visitor.workspace)] == [
-        example.EACH
+        example.EXAMPLE_EACH
     ] * 2
     job = Jobs(visitor.workspace).all()[0]
     assert (job.command[0], "--model=smollm2" in job.command) == ("flag", True)
-    sides = [{json.loads(row)["id"] for row in side.splitlines()} for side in example.texts()]
+    sides = [{json.loads(row)["id"] for row in side.splitlines()} for side in example.example_texts()]
     assert not sides[0] & sides[1]
 
 

@@ -1,7 +1,7 @@
 """CCNewsPDD from texts a user has: members as they are, non-members transformed (Tang et al. 2025, section 4).
 
 The published recipe draws members from Pile-CC and non-members from CC-News of 2017, 600 of each, of 309 tokens on
-average, and transforms the non-members in one of three ways (`ccnews_transforms`). So a machine's hand is on one side
+average, and transforms the non-members in one of three ways (`TransformMethod`). So a machine's hand is on one side
 alone, and whoever recognises it tells the sides apart without asking any model. `transform_both` transforms the
 members, too. The card shows what a bag of words that sees no model makes of the originals, of the recipe, and of both
 sides transformed.
@@ -15,30 +15,218 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
-from itertools import islice
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from pretrace.backends.settings import ModelSettings
 from pretrace.corpora import Columns, open_corpus, open_stream
 from pretrace.corpora.dates import days
 from pretrace.corpora.reading import counted, refuse_repeated_ids
-from pretrace.errors import TextsError
-from pretrace.plugins.build.blind import blind_baseline
-from pretrace.plugins.build.ccnews_transforms import Transform, TransformMethod
-from pretrace.plugins.build.segmenting import split_sentences
+from pretrace.errors import ExpressionError, TextsError
+from pretrace.plugins.build import writing
+from pretrace.plugins.build.segmenting import cut_pieces, split_sentences
 from pretrace.plugins.build.set_similarity import shared_words
-from pretrace.plugins.build.writing import Built, LeftOut, Row, check_place, drawn_order, write
 from pretrace.registry import require
 from pretrace.results.wording import say
 from pretrace.scoring.evidence import Progress, Silent
 from pretrace.scoring.provenance import record_corpus, record_software
-from pretrace.settings import check_ranges, option, seed_option
+from pretrace.settings import cache_option, check_ranges, like, option, seed_option, shared
 from pretrace.statistics.words import WORD
-from pretrace.types import Corpus, Text
+from pretrace.types import Corpus, Sampling, Text
+
+TRANS, MASK, REWRITE = "--transform trans", "--transform mask", "--transform prompt"
+"""Groups of options."""
+
+PLACE = "{text}"
+PROMPT = "Rewrite: {text}"
+"""The paper's prompt, for GPT-4o (table 4)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """How the models of a transformation are opened, as for `open_model`; `cache` keeps what they make."""
+
+    dtype: str = like(ModelSettings, "dtype")
+    device: str = like(ModelSettings, "device")
+    allow_pickle: bool = like(ModelSettings, "allow_pickle")
+    trust_remote_code: bool = like(ModelSettings, "trust_remote_code")
+    cache: bool = cache_option()
+
+    @property
+    def models(self) -> ModelSettings:
+        """The same for whoever opens a model."""
+        return shared(ModelSettings, self)
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A transformed text, and why it cannot be used: "" where it can."""
+
+    text: str
+    fault: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Transform:
+    """An opened transformation: `facts` of its models, `change` transforms texts in order, given a seed."""
+
+    facts: Mapping[str, Any]
+    change: Callable[[Sequence[str], int], list[Changed]]
+
+
+@dataclass(frozen=True)
+class BackTranslation:
+    """CCNewsPDD(trans): to another language and back with MarianMT models. The paper names the languages (English,
+    French, English), not the models; these are the pair's usual ones. `beams` None is each model's own number."""
+
+    there: str = option(
+        "Helsinki-NLP/opus-mt-en-fr", "MarianMT model, hub id or folder.", panel=TRANS, path="in"
+    )
+    back: str = option("Helsinki-NLP/opus-mt-fr-en", "The one that translates back.", panel=TRANS, path="in")
+    beams: int | None = option(
+        None, "Beams; the model's own number unless given, 1 is greedy.", panel=TRANS, least=1
+    )
+    opening: Opening = field(default_factory=Opening)
+    kind = "trans"
+
+    def open(self) -> Transform:
+        """Both translators, loaded."""
+        from pretrace.plugins.build.translating import open_translator
+
+        o = self.opening
+        there, back = (
+            open_translator(model, o.models, beams=self.beams, cache=o.cache)
+            for model in (self.there, self.back)
+        )
+
+        def change(texts: Sequence[str], seed: int) -> list[Changed]:  # nothing is drawn: seed is not used
+            abroad = there.translate(texts)
+            home = back.translate([one.text for one in abroad])
+            return [
+                Changed(
+                    last.text,
+                    CUT if first.cut or last.cut
+                    else EMPTY if first.empty or last.empty
+                    else _same(text, last.text),
+                )
+                for text, first, last in zip(texts, abroad, home, strict=True)
+            ]  # fmt: skip
+
+        return Transform({"there": dict(there.facts), "back": dict(back.facts)}, change)
+
+
+@dataclass(frozen=True)
+class Masking:
+    """CCNewsPDD(mask): a share of the tokens, drawn at random and masked together, replaced by words drawn from BERT's
+    50 likeliest, never the old one (`backends.proposals`). The paper does not say which BERT, nor how the word is
+    chosen. A text longer than BERT's context is masked in pieces."""
+
+    model: str = option(
+        "bert-base-uncased",
+        "Masked language model, hub id or folder.",
+        name="masked-model",
+        panel=MASK,
+        path="in",
+    )
+    share: float = option(0.15, "Share of the tokens that are replaced.", name="mask-share", panel=MASK)
+    opening: Opening = field(default_factory=Opening)
+    kind = "mask"
+
+    def __post_init__(self) -> None:
+        require(0 < self.share < 1, f"--mask-share must be between 0 and 1, found {self.share:g}.")
+
+    def open(self) -> Transform:
+        """The masked language model, loaded."""
+        from pretrace.backends.proposals import MaskedGuesser, Proposals, open_proposer
+
+        o = self.opening
+        proposer = open_proposer(f"masked:{self.model}", **asdict(o))
+        assert isinstance(proposer, Proposals)
+        assert isinstance(proposer.guesser, MaskedGuesser)
+        tokens = proposer.guesser.tokens
+        assert tokens.max_tokens is not None
+        most = tokens.max_tokens - len(tokens.prefix)
+
+        def lengths(texts: Sequence[str]) -> list[int]:
+            return [len(one.tokens) + one.cut for one in tokens.encode(texts)]
+
+        def change(texts: Sequence[str], seed: int) -> list[Changed]:  # each piece's first neighbour, joined
+            parts = [cut_pieces(text, most, lengths) for text in texts]
+            every = [part for some in parts for part in some]
+            made = iter(proposer.propose(every, number=1, share=self.share, seed=seed))
+            joined = ["".join(next(made)[0] for _ in some) for some in parts]
+            return [Changed(new, _same(old, new)) for old, new in zip(texts, joined, strict=True)]
+
+        return Transform({**proposer.facts, "share": self.share, "piece": most}, change)
+
+
+@dataclass(frozen=True)
+class Rewriting:
+    """CCNewsPDD(prompt): rewritten by a model that follows instructions, the paper's being GPT-4o. `model` is what
+    `open_instructed` takes; `prompt` holds {text}. Temperature 1 is that model's default; the paper does not give one.
+    `tokens` is the most an answer may have: one that reaches it is not used."""
+
+    model: str = option(
+        "",
+        "Who rewrites: any --model value, or server:http://host:port/v1#model-name (key: PRETRACE_API_KEY).",
+        name="rewriter",
+        panel=REWRITE,
+        path="in",
+    )
+    prompt: str = option(PROMPT, "With {text} where the text goes; the paper's.", panel=REWRITE)
+    temperature: float = option(1.0, "0 is greedy.", panel=REWRITE, least=0.0)
+    tokens: int = option(1024, "The most an answer may have.", name="answer-tokens", panel=REWRITE, least=1)
+    opening: Opening = field(default_factory=Opening)
+    kind = "prompt"
+
+    def __post_init__(self) -> None:
+        if PLACE not in self.prompt:
+            raise ExpressionError(
+                say("build.refused.prompt_place", place=PLACE, prompt=PROMPT, found=self.prompt[:60])
+            )
+
+    def open(self) -> Transform:
+        """The model, loaded, or the server's address."""
+        from pretrace.backends.instructed import open_instructed
+
+        model = open_instructed(self.model, self.opening.models, cache=self.opening.cache)
+
+        def change(
+            texts: Sequence[str], seed: int
+        ) -> list[Changed]:  # the answer to the prompt with each text
+            answers = model.answers(
+                [self.prompt.replace(PLACE, text) for text in texts],
+                tokens=self.tokens,
+                sampling=Sampling(temperature=self.temperature),
+                seed=seed,
+            )
+            return [
+                Changed(one.text, _same(text, one.text) if one.ended or not one.text else CUT)
+                for text, one in zip(texts, answers, strict=True)
+            ]
+
+        return Transform({**model.facts, "prompt": self.prompt}, change)
+
+
+TransformMethod = BackTranslation | Masking | Rewriting
+"""A transformation before its models are opened: its settings, and `kind`, its name in the benchmark."""
+
+EMPTY = "came back empty"
+CUT = "cut off at the limit of length"
+_UNCHANGED = "came back unchanged"
+
+
+def _same(old: str, new: str) -> str:
+    """What is wrong with a text of which nothing came back, or which came back as it was, white space aside."""
+    if not new.strip():
+        return EMPTY
+    return _UNCHANGED if old.split() == new.split() else ""
+
 
 # Which texts become part of a CCNewsPDD, and how much of each: the same for members and non-members.
 
@@ -62,22 +250,22 @@ def read_side(source: str, columns: Columns, *, date_column: str | None = None, 
 
 
 def draw_candidates(
-    corpus: Corpus, side: str, *, seed: int, lengths: tuple[int, int], known: frozenset[bytes], left: LeftOut
+    corpus: Corpus, side: str, settings: CcnewsSettings, *, known: frozenset[bytes], left: writing.LeftOut
 ) -> Iterator[Text]:
-    """The usable texts of one side in a drawn order, one of each document, cut to whole sentences; `lengths` are the
-    fewest and the most words. Too few words, repeated texts, and those `known` on the other side go to `left`."""
+    """The usable texts of one side in a drawn order, one of each document, cut to whole sentences. Too few words,
+    repeated texts, and those `known` on the other side go to `left`."""
     by_id = {text.id: text for text in corpus.texts}
     documents: set[str] = set()
     seen: set[bytes] = set()
-    for name in drawn_order(by_id, seed, f"ccnews {side}"):
+    for name in writing.drawn_order(by_id, settings.seed, f"ccnews {side}"):
         text = by_id[name]
         if text.document in documents:
             left[f"{side}: another text of the same document was taken"].append(name)
             continue
-        shown = take_sentences(text.text, lengths[1])
+        shown = take_sentences(text.text, settings.most_words)
         keys = {_content_key(text.text), _content_key(shown)}
-        if count_words(shown) < lengths[0]:
-            left[f"{side}: fewer than {lengths[0]} words"].append(name)
+        if count_words(shown) < settings.fewest_words:
+            left[f"{side}: fewer than {settings.fewest_words} words"].append(name)
         elif keys & known:
             left[f"{side}: also among the members"].append(name)
         elif keys & seen:
@@ -180,7 +368,7 @@ def build_ccnews(
     folder: Path,
     settings: CcnewsSettings | None = None,
     progress: Progress | None = None,
-) -> Built:
+) -> writing.Built:
     """The benchmark, written to `folder/KIND.jsonl` with its card: id, text, label, group, original, transformed (0 or
     1), split. What models made is kept, so a killed build goes on. TextsError for too few texts, OutputError where
     something else is there, ModelError for a model that cannot be had."""
@@ -190,17 +378,23 @@ def build_ccnews(
     chosen["opening"].pop("cache")
     sources = {"members": record_corpus(members), "nonmembers": record_corpus(nonmembers)}
     recorded = {**asdict(settings), "transform": method.kind, **chosen, "sources": sources}
-    check_place(out, recorded)
-    left = LeftOut()
-    sides = _drawn(members, nonmembers, settings, left)
+    writing.check_place(out, recorded)
+    left = writing.LeftOut()
+    # whole and cut: articles may differ only behind what is taken of them
+    cut = ((text.text, take_sentences(text.text, settings.most_words)) for text in members.texts)
+    among = frozenset(map(_content_key, chain.from_iterable(cut)))
+    sides: dict[str, list[Text]] = {}
+    for name, corpus, known in ((MEMBERS, members, frozenset[bytes]()), (NONMEMBERS, nonmembers, among)):
+        sides[name] = list(draw_candidates(corpus, name, settings, known=known, left=left))
+        _refuse_few(name, len(sides[name]), settings)
     transform = method.open()
     watch = progress or Silent()
-    rows: list[Row] = []
+    rows: list[writing.Row] = []
     for name, some in sides.items():
         changed = name == NONMEMBERS or settings.transform_both
         pairs = [(one, one.text) for one in some[: settings.texts // 2]]
         if changed:
-            pairs = _changed(name, some, transform, settings, (left, watch))
+            pairs = _changed(name, some, transform, settings, left, watch)
         rows += [
             {
                 "id": one.id,
@@ -223,28 +417,7 @@ def build_ccnews(
         "blind": _blind(rows, settings),
         "software": record_software(),
     }
-    return write(out, rows, card)
-
-
-def _drawn(
-    members: Corpus, nonmembers: Corpus, settings: CcnewsSettings, left: LeftOut
-) -> dict[str, list[Text]]:
-    """The usable texts of each side in drawn order; TextsError where they are fewer than wanted."""
-    # whole and cut: articles may differ only behind what is taken of them
-    among = frozenset(
-        _content_key(one)
-        for text in members.texts
-        for one in (text.text, take_sentences(text.text, settings.most_words))
-    )
-    sides = {}
-    for name, corpus, known in ((MEMBERS, members, frozenset[bytes]()), (NONMEMBERS, nonmembers, among)):
-        lengths = settings.fewest_words, settings.most_words
-        found = list(
-            draw_candidates(corpus, name, seed=settings.seed, lengths=lengths, known=known, left=left)
-        )
-        _refuse_few(name, len(found), settings)
-        sides[name] = found
-    return sides
+    return writing.write(out, rows, card)
 
 
 def _refuse_few(name: str, found: int, settings: CcnewsSettings) -> None:
@@ -258,10 +431,10 @@ def _changed(
     drawn: Sequence[Text],
     transform: Transform,
     settings: CcnewsSettings,
-    told: tuple[LeftOut, Progress],
+    left: writing.LeftOut,
+    progress: Progress,
 ) -> list[tuple[Text, str]]:
     """The first texts of a side whose transformation is sound, each with what it was changed into."""
-    left, progress = told
     size = settings.texts // 2
     made: list[tuple[Text, str]] = []
     progress.begin(size)
@@ -279,10 +452,10 @@ def _changed(
     return made
 
 
-def _sizes(rows: Sequence[Row]) -> dict[str, Any]:
+def _sizes(rows: Sequence[writing.Row]) -> dict[str, Any]:
     """Texts, words and splits of each side, and how many of its words a transformed text has kept."""
 
-    def mean_words(side: Sequence[Row], name: str) -> float:
+    def mean_words(side: Sequence[writing.Row], name: str) -> float:
         return round(float(np.mean([count_words(str(row[name])) for row in side])), 2)
 
     told: dict[str, Any] = {}
@@ -301,17 +474,19 @@ def _sizes(rows: Sequence[Row]) -> dict[str, Any]:
     return told
 
 
-def _blind(rows: Sequence[Row], settings: CcnewsSettings) -> dict[str, Any]:
+def _blind(rows: Sequence[writing.Row], settings: CcnewsSettings) -> dict[str, Any]:
     """What a bag of words makes of the originals, the published recipe and both sides transformed."""
     plain = [{**row, "text": row["original"]} for row in rows]
     recipe = [{**row, "text": row["original"] if row["label"] else row["text"]} for row in rows]
-    given: dict[str, tuple[Sequence[Row], str]] = {
+    given: dict[str, tuple[Sequence[writing.Row], str]] = {
         "original": (plain, "the two collections differ as texts."),
         "published": (recipe, "the collections differ, or the machine that wrote one side shows."),
     }
     if settings.transform_both:
         given["transform_both"] = (rows, "the collections differ even after the same machine went over both.")
-    found = {name: blind_baseline(some, seed=settings.seed, why=why) for name, (some, why) in given.items()}
+    found = {
+        name: writing.blind_baseline(some, seed=settings.seed, why=why) for name, (some, why) in given.items()
+    }
     plainly: dict[str, Any] = {"transform_both": None} | {name: told.plain() for name, told in found.items()}
     auc = {name: told.auc[0] for name, told in found.items() if told.auc is not None}
     kind = "none" if len(auc) < len(found) else "both" if settings.transform_both else "alone"

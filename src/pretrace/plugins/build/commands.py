@@ -17,9 +17,16 @@ from pretrace.cli.options import Only
 from pretrace.cli.progress import Activity, announce_training, shown, watched
 from pretrace.corpora import Columns, open_corpus
 from pretrace.errors import ExpressionError, MissingPackageError
-from pretrace.plugins.build.ccnews import CcnewsSettings, build_ccnews, read_side
-from pretrace.plugins.build.ccnews_transforms import BackTranslation, Masking, Rewriting, TransformMethod
-from pretrace.plugins.build.dated import DatedSettings, DatedTexts, build_dated
+from pretrace.plugins.build.ccnews import (
+    BackTranslation,
+    CcnewsSettings,
+    Masking,
+    Rewriting,
+    TransformMethod,
+    build_ccnews,
+    read_side,
+)
+from pretrace.plugins.build.dated import UNLABELLED, DatedSettings, DatedTexts, build_dated
 from pretrace.plugins.build.patents import PatentPages, PatentSettings, build_patents
 from pretrace.plugins.build.set_similarity import Comparing, compare_sets
 from pretrace.plugins.build.writing import Built
@@ -34,8 +41,6 @@ from pretrace.types import Corpus
 from pretrace.verdicts.audit.settings import AuditSettings
 
 _NAMED = 3
-_UNLABELLED = Only(("text", "id", "group", "template", "split", "files", "encoding"))
-"""How texts are read whose labels are not."""
 _SIDES = "Sides"
 Out = Annotated[
     Path,
@@ -81,8 +86,8 @@ class _CcnewsInputs:
     date_column: str | None = option(
         None, "Column with the non-members' date: only those of --year are taken.", panel=_SIDES
     )
-    year: int = option(2017, "Year of the non-members that are taken, with --date-column.", panel=_SIDES)
-    columns: Annotated[Columns, _UNLABELLED] = field(default_factory=Columns)
+    year: int = option(2017, "With --date-column.", panel=_SIDES)
+    columns: Annotated[Columns, UNLABELLED] = field(default_factory=Columns)
 
 
 def ccnews(
@@ -99,7 +104,16 @@ def ccnews(
         built = build_ccnews(
             *sides, known[inputs.transform], folder=inputs.out, settings=settings, progress=progress
         )
-    return _answer(built, list(_said_of_ccnews(built)))
+    card: Any = built.card
+    blind = card["blind"]
+    titles = {"original": "originals", "published": "as published", "transform_both": "both sides"}
+    return _answer(built, [
+        f"{len(built.rows):,} texts, {card['rows']['members']['texts']:,} of them members: {built.out}",
+        *(f"- {title}: {blind[name]['says']}" for name, title in titles.items() if blind[name]),
+        blind["finding"],
+        *(f"Left out: {names['count']:,}, {reason}." for reason, names in card["left_out"].items()),
+        f"Card: {built.card_path}",
+    ])  # fmt: skip
 
 
 def said(built: Built) -> Iterator[str]:
@@ -114,18 +128,6 @@ def said(built: Built) -> Iterator[str]:
     blind = built.card["blind"]
     yield f"{'Warning' if blind['tells_apart'] else 'Note'}: {blind['says']}"
     yield f"Written: {built.out}, {built.card_path}"
-
-
-def _said_of_ccnews(built: Built) -> Iterator[str]:
-    card: Any = built.card
-    yield f"{len(built.rows):,} texts, {card['rows']['members']['texts']:,} of them members: {built.out}"
-    titles = {"original": "originals", "published": "as published", "transform_both": "both sides"}
-    blind = card["blind"]
-    yield from (f"- {title}: {blind[name]['says']}" for name, title in titles.items() if blind[name])
-    yield blind["finding"]
-    for reason, names in card["left_out"].items():
-        yield f"Left out: {names['count']:,}, {reason}."
-    yield f"Card: {built.card_path}"
 
 
 def _answer(built: Built, words: list[str]) -> Reply:
@@ -156,7 +158,7 @@ class TextSets:
 
     a: str = option(help="Texts, as for `score`: the members' side.", metavar="A", path="in")
     b: str = option(help="The texts they are compared with.", metavar="B", path="in")
-    columns: Annotated[Columns, _UNLABELLED] = field(default_factory=Columns)
+    columns: Annotated[Columns, UNLABELLED] = field(default_factory=Columns)
 
     def open(self) -> tuple[Corpus, Corpus]:
         """Both sets, without their labels."""

@@ -4,30 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import date, timedelta
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
+from pretrace.cli.options import Only
 from pretrace.corpora.columns import Columns
 from pretrace.corpora.dates import Days, cutoff_day, days
 from pretrace.corpora.opening import open_stream
 from pretrace.errors import TextsError
-from pretrace.plugins.build.blind import blind_baseline
+from pretrace.plugins.build import writing
 from pretrace.plugins.build.patents import CUTTING, SIDES
-from pretrace.plugins.build.writing import (
-    Building,
-    Built,
-    OnProgress,
-    Row,
-    check_place,
-    drawn_order,
-    exact_key,
-)
 from pretrace.registry import require
 from pretrace.results.wording import say
-from pretrace.settings import check_ranges, like, option, seed_option, shared
+from pretrace.settings import check_ranges, option, seed_option
 
+UNLABELLED = Only(("text", "id", "group", "template", "split", "files", "encoding"))
+"""How texts are read whose labels are not."""
 _WHY = "texts from before and after a day are told apart by what they speak of."
 
 
@@ -63,7 +57,7 @@ class DatedSettings:
 
 @dataclass(frozen=True, slots=True)
 class DatedTexts:
-    """Where the texts are, and the columns to read; None stands for text or input, id, and group."""
+    """Where the texts are, and the columns to read; labels are not looked at."""
 
     source: str = option(
         help="A .jsonl, .csv, .tsv, .parquet or .arrow file, also packed, or hub:NAME, with a date a row.",
@@ -71,18 +65,7 @@ class DatedTexts:
         path="in",
     )
     date: str = option(help="Column of the date.", name="date-column", panel=SIDES)
-    text: str | None = like(Columns, "text")
-    id: str | None = like(Columns, "id")
-    group: str | None = like(Columns, "group")
-    template: str | None = like(Columns, "template")
-    split: str | None = like(Columns, "split")
-    files: str | None = like(Columns, "files")
-    encoding: str | None = like(Columns, "encoding")
-
-    @property
-    def columns(self) -> Columns:
-        """How the texts are read; labels are not looked at."""
-        return shared(Columns, self, label="")
+    columns: Annotated[Columns, UNLABELLED] = field(default_factory=Columns)
 
 
 class _Dated(NamedTuple):
@@ -98,21 +81,21 @@ def build_dated(
     out: Path,
     settings: DatedSettings,
     *,
-    on_progress: OnProgress = lambda what, done: None,
-) -> Built:
+    on_progress: writing.OnProgress = lambda what, done: None,
+) -> writing.Built:
     """The benchmark, written to `out` as JSON lines (id, text, label, group, date) with its card. PretraceError for
     texts that cannot be read, where a class is empty, and where `out` holds something else."""
     columns = {"date": texts.date, **{k: name for k, name in texts.columns.recorded.items() if k != "label"}}
     record: dict[str, Any] = {"texts": texts.source, "columns": columns, **asdict(settings)}
-    check_place(out, record)
-    made = Building("texts", on_progress)
+    writing.check_place(out, record)
+    made = writing.Building("texts", on_progress)
     kept: dict[str, _Dated] = {}
     found = _sorted(_read(texts, made), settings, made)
     for one in sorted(found, key=lambda one: (one.days.first, one.days.last, one.id)):
         # of two copies the older stays, so that no text is on both sides
-        if kept.setdefault(exact_key(one.text), one) is not one:
+        if kept.setdefault(writing.exact_key(one.text), one) is not one:
             made.left_out["a copy of another text"].append(one.id)
-    rows: list[Row] = [
+    rows: list[writing.Row] = [
         {"id": one.id, "text": one.text, "label": int(one.member), "group": one.group or one.id, "date": str(one.days)}
         for one in _drawn(list(kept.values()), texts.source, settings, made)
     ]  # fmt: skip
@@ -121,7 +104,7 @@ def build_dated(
     return made.write(
         out,
         rows,
-        blind_baseline(rows, seed=settings.seed, why=_WHY),
+        writing.blind_baseline(rows, seed=settings.seed, why=_WHY),
         kind="dated texts, built",
         settings=record,
         counts={"groups_on_both_sides": len(set.intersection(*both))},
@@ -129,9 +112,9 @@ def build_dated(
     )
 
 
-def _read(texts: DatedTexts, made: Building) -> Iterator[_Dated]:
+def _read(texts: DatedTexts, made: writing.Building) -> Iterator[_Dated]:
     """The texts that have a date; TextsError where none has, naming what was found instead."""
-    stream = open_stream(texts.source, replace(texts.columns, more=(texts.date,)))
+    stream = open_stream(texts.source, replace(texts.columns, label="", more=(texts.date,)))
     strange, some, seen = "", False, set[str]()
     for text in stream.texts():
         name, written = text.id, text.meta[texts.date]
@@ -157,7 +140,7 @@ def _edges(settings: DatedSettings) -> tuple[date, date]:
     return max(cutoff - date.min, margin) - margin + date.min, cutoff
 
 
-def _sorted(texts: Iterable[_Dated], settings: DatedSettings, made: Building) -> Iterator[_Dated]:
+def _sorted(texts: Iterable[_Dated], settings: DatedSettings, made: writing.Building) -> Iterator[_Dated]:
     """The texts whose date tells on which side they are, cut to size."""
     before, cutoff = _edges(settings)
     for one in texts:
@@ -177,7 +160,9 @@ def _sorted(texts: Iterable[_Dated], settings: DatedSettings, made: Building) ->
             made.left_out["too short" if one.text.strip() else "empty"].append(one.id)
 
 
-def _drawn(texts: Sequence[_Dated], source: str, settings: DatedSettings, made: Building) -> list[_Dated]:
+def _drawn(
+    texts: Sequence[_Dated], source: str, settings: DatedSettings, made: writing.Building
+) -> list[_Dated]:
     """The texts of either class, as many of both where that was asked for, in the order of their ids."""
     sides = {label: {one.id: one for one in texts if one.member == label} for label in (True, False)}
     before, cutoff = _edges(settings)
@@ -189,7 +174,7 @@ def _drawn(texts: Sequence[_Dated], source: str, settings: DatedSettings, made: 
     most = min(map(len, sides.values())) if settings.balanced else len(texts)
     kept: list[_Dated] = []
     for side in sides.values():
-        for rank, name in enumerate(drawn_order(side, settings.seed, "dated text")):
+        for rank, name in enumerate(writing.drawn_order(side, settings.seed, "dated text")):
             if rank < most:
                 kept.append(side[name])
             else:

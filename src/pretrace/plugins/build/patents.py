@@ -30,9 +30,8 @@ from pretrace.corpora.packing import not_utf8, open_unpacked, without_packing
 from pretrace.corpora.reading import EveryColumn, counted
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.plugins.build import writing
-from pretrace.plugins.build.blind import blind_baseline
 from pretrace.plugins.build.segmenting import ChineseWords, chinese_share, take_prefixes
-from pretrace.plugins.build.writing import Row, exact_key
+from pretrace.plugins.build.writing import Row, blind_baseline, exact_key
 from pretrace.registry import require
 from pretrace.results.wording import say
 from pretrace.settings import check_ranges, option, seed_option
@@ -160,18 +159,15 @@ class _Page:
     """Collects what is visible, each piece with what the tags around it mean, and the dates that are marked as such."""
 
     def __init__(self, html: str) -> None:
+        """Every tag becomes an empty element with its name as an attribute, and what is open is kept here. The
+        standard's rules of nesting search all open elements at most tags, so that a tree of 50,000 nested ones takes a
+        minute; and they drop the rows and cells of a table that stand outside of one, which may say that a date is
+        another patent's."""
         self.pieces: list[tuple[str, frozenset[str]]] = []
         names = ("published", "priority", "meta published", "meta priority")
         self.dates: dict[str, list[str]] = {name: [] for name in names}
         self._open: list[tuple[str, frozenset[str]]] = []  # tag, and what it and those around it mean to us
         self._tags, self._awaited = Counter[str](), ""
-        self._read(html)
-
-    def _read(self, html: str) -> None:
-        """Every tag becomes an empty element with its name as an attribute, and what is open is kept here. The
-        standard's rules of nesting search all open elements at most tags, so that a tree of 50,000 nested ones takes a
-        minute; and they drop the rows and cells of a table that stand outside of one, which may say that a date is
-        another patent's."""
         flat = _TAG.sub(
             lambda m: f"<{_FLAT} {_WAS}={m[1]}{m[2]}/ {m[3]}" if m[3] else f"<{_FLAT} {_WAS}={m[1]}{m[2]} ",
             mended(html)[0],
@@ -180,7 +176,11 @@ class _Page:
         node = tree.body.first_child if tree.body else None
         while node is not None:
             if node.tag == "-text":
-                self._text(node.text(deep=False))
+                text = node.text(deep=False)
+                if self._awaited and text.strip():
+                    self.dates[self._awaited].append(text.strip())
+                    self._awaited = ""
+                self._add(re.sub(r"\s+", " ", text))
             elif node.tag in (_FLAT, "script", "style"):
                 given = {name: value or "" for name, value in node.attributes.items()}
                 if given.get("type", "").lower() == "application/ld+json" and node.tag == "script":
@@ -188,14 +188,14 @@ class _Page:
                 written = given.pop(_WAS, f"{node.tag}/").lower()  # "p", "/p" or "p/"
                 tag = written.strip("/")
                 if not written.startswith("/"):
+                    if tag == "meta":
+                        self._meta(given)
                     self._start(tag, given)
                 if written.startswith("/") or (written.endswith("/") and tag not in _VOID):
                     self._end(tag)
             node = node.next
 
     def _start(self, tag: str, given: Mapping[str, str]) -> None:
-        if tag == "meta":
-            self._meta(given)
         prop = given.get("itemprop", "").lower()
         if prop in _MARKED and "other" not in self._around():
             if written := given.get("datetime") or given.get("content"):
@@ -210,7 +210,13 @@ class _Page:
             self._close(0)  # the end of <head> may go without saying
         if tag in _CLOSED_BY_THE_NEXT and self._open and self._open[-1][0] == tag:
             self._close(len(self._open) - 1)
-        self._open.append((tag, self._around() | self._meaning(tag, given)))
+        meaning = "source" if "google-src-text" in given.get("class", "") else ""
+        # a heading within a section is the site's, not the patent's
+        if tag in _HIDDEN or (tag == "h2" and "section" in self._around()):
+            meaning = "hidden"
+        meaning = "other" if prop.startswith(_OTHER_PATENTS) else meaning
+        meaning = "section" if prop in _SECTIONS and tag in ("section", "div") else meaning
+        self._open.append((tag, self._around() | {meaning}))
         self._tags[tag] += 1
 
     def _end(self, tag: str) -> None:
@@ -218,8 +224,7 @@ class _Page:
         if tag not in _INLINE:
             self._add("\n")
         if self._tags[tag]:
-            last = next(place for place in reversed(range(len(self._open))) if self._open[place][0] == tag)
-            self._close(last)
+            self._close(next(k for k in reversed(range(len(self._open))) if self._open[k][0] == tag))
 
     def _close(self, place: int) -> None:
         """Close the tag at a place, and all within it."""
@@ -229,23 +234,6 @@ class _Page:
     def _around(self) -> frozenset[str]:
         """What the open tags mean."""
         return self._open[-1][1] if self._open else frozenset()
-
-    def _text(self, text: str) -> None:
-        if self._awaited and text.strip():
-            self.dates[self._awaited].append(text.strip())
-            self._awaited = ""
-        self._add(re.sub(r"\s+", " ", text))
-
-    def _meaning(self, tag: str, given: Mapping[str, str]) -> frozenset[str]:
-        prop = given.get("itemprop", "").lower()
-        if prop in _SECTIONS and tag in ("section", "div"):
-            return frozenset(("section",))
-        if prop.startswith(_OTHER_PATENTS):
-            return frozenset(("other",))
-        # a heading within a section is the site's, not the patent's
-        if tag in _HIDDEN or (tag == "h2" and "section" in self._around()):
-            return frozenset(("hidden",))
-        return frozenset(("source",)) if "google-src-text" in given.get("class", "") else frozenset()
 
     def _meta(self, given: Mapping[str, str]) -> None:
         name = (given.get("name") or given.get("property") or "").lower()
@@ -298,11 +286,17 @@ _CHARSET = re.compile(rb"charset\s*=\s*[\"']?([\w-]+)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class PatentPage:
-    """One patent page: its text, a line a block, and its dates."""
+    """One patent page: its text, a line a block, its dates, and whether it is a member."""
 
     id: str
     text: str
     dates: Dates
+    member: bool = False
+
+    @property
+    def date(self) -> str:
+        """The date that tells on which side it is."""
+        return str(self.dates.published if self.member else self.dates.priority)
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,9 +330,15 @@ class Pages:
 
     def __init__(self, source: Path, columns: PageColumns, dates: Path | None = None) -> None:
         self.source, self.columns = source, columns
-        self.known = _dates_file(dates) if dates else {}
+        self.known: dict[str, Dates] = {}
         self._used: set[str] = set()
         self._other_files, self._encodings = 0, Counter[str]()
+        needed, where = {"page", "published", "priority"}, shown(dates) if dates else ""
+        for number, row in enumerate(_rows(dates, needed, ("page",)) if dates else ()):
+            page = _name_in(row, "page", f"{where}: row {number}")
+            if page in self.known:
+                raise TextsError(f"{where}: row {number} names the page {page!r} a second time.")
+            self.known[page] = Dates(days(row.get("published")), days(row.get("priority")))
 
     def __iter__(self) -> Iterator[PatentPage]:
         if not path_exists(self.source):
@@ -348,7 +348,11 @@ class Pages:
             if page.id in seen:
                 raise TextsError(say("build.refused.repeated_page", source=shown(self.source), id=page.id))
             seen.add(page.id)
-            yield self._with_known(page)
+            stem = re.sub(r"\.(html?|txt)$", "", without_packing(page.id), flags=re.IGNORECASE)
+            if name := next((one for one in (page.id, stem) if one in self.known), None):
+                self._used.add(name)
+                page = replace(page, dates=self.known[name].or_else(page.dates))
+            yield page
 
     def notes(self) -> list[str]:
         """What a card should tell of the reading, in sentences."""
@@ -363,14 +367,6 @@ class Pages:
             for name, number in sorted(self._encodings.items())
         }
         return [note for note, count in told.items() if count]
-
-    def _with_known(self, page: PatentPage) -> PatentPage:
-        stem = re.sub(r"\.(html?|txt)$", "", without_packing(page.id), flags=re.IGNORECASE)
-        name = page.id if page.id in self.known else stem
-        if name not in self.known:
-            return page
-        self._used.add(name)
-        return replace(page, dates=self.known[name].or_else(page.dates))
 
     def _of_folder(self) -> Iterator[PatentPage]:
         below = walk(self.source)
@@ -404,7 +400,10 @@ class Pages:
                 raise TextsError(say("build.refused.no_page_text", where=where, number=number, column=column))
             marked = column == "html" or _LOOKS_LIKE_MARKUP.match(raw)
             text, dates = read_markup(raw) if marked else take_labels(_plain(raw))
-            given = Dates(days(_first_of(row, published)), days(_first_of(row, priority)))
+            given = Dates(*(
+                days(next((row[name] for name in some if row.get(name) not in (None, "")), None))
+                for some in (published, priority)
+            ))  # fmt: skip
             name = _name_in(row, identity, f"{where}: row {number}") or str(number)
             yield PatentPage(name, text, given.or_else(dates))
 
@@ -439,28 +438,12 @@ def _rows(source: Path, needed: set[str], texts: Sequence[str]) -> Iterator[Mapp
         raise TextsError(f"{where} has no column '{name}'; it has {listed(found)}: name another one.")
 
 
-def _first_of(row: Mapping[str, object], names: Sequence[str]) -> object:
-    """The first cell among some columns that holds anything, None where none does."""
-    return next((row[name] for name in names if row.get(name) not in (None, "")), None)
-
-
 def _name_in(row: Mapping[str, object], column: str, where: str) -> str:
     """An id as a string, "" where there is none; TextsError for a list or an object."""
     try:
         return name_of(row.get(column))
     except ValueError:
         raise TextsError(say("build.refused.no_name", where=where, found=str(row.get(column))[:60])) from None
-
-
-def _dates_file(path: Path) -> dict[str, Dates]:
-    """Dates by page; TextsError where the file has not the three columns."""
-    known: dict[str, Dates] = {}
-    for number, row in enumerate(_rows(path, {"page", "published", "priority"}, ("page",))):
-        page = _name_in(row, "page", f"{shown(path)}: row {number}")
-        if page in known:
-            raise TextsError(f"{shown(path)}: row {number} names the page {page!r} a second time.")
-        known[page] = Dates(days(row.get("published")), days(row.get("priority")))
-    return known
 
 
 def sort_page(dates: Dates, before: date, after: date) -> bool | str:
@@ -657,7 +640,11 @@ def build_patents(
     words = ChineseWords()
     builder = _Builder(settings, words, on_progress)
     reader = Pages(pages.source, pages.columns, pages.dates)
-    rows = builder.rows(builder.distinct(builder.cleaned(builder.dated(reader))))
+    sides = builder.dated(reader)
+    lines = find_boilerplate((page.text for page in sides), settings.boilerplate)
+    rows = builder.rows(
+        builder.distinct([replace(page, text=drop_lines(page.text, lines)) for page in sides])
+    )
     longest = [row for row in rows if row["length"] == max(settings.lengths, default=settings.words)]
     near = f" Near copies: a Jaccard index of {settings.near:g} or more over shingles of 8 characters."
     return builder.write(
@@ -667,11 +654,10 @@ def build_patents(
         kind="PatentMIA, built",
         settings=record,
         counts={"rows": len(rows)},
-        boilerplate_lines=dict(list(builder.lines.items())[:50]),
+        boilerplate_lines=dict(list(lines.items())[:50]),
         notes=[
             *reader.notes(),
-            f"{len(builder.lines)} lines that stand on more than {settings.boilerplate:.0%} of the pages were taken "
-            "out.",
+            f"{len(lines)} lines that stand on more than {settings.boilerplate:.0%} of the pages were taken out.",
             "Copies were told by their text without white space; of two the member, else the older stayed."
             + (near if settings.near else ""),
             "Words are those of jieba's default cut, punctuation marks among them and white space not.",
@@ -688,12 +674,11 @@ class _Builder(writing.Building):
     ) -> None:
         super().__init__("pages", on_progress)
         self.settings, self.words = settings, words
-        self.lines: Mapping[str, int] = {}
         self._before, self._after = cutoff_day(settings.before, "before"), cutoff_day(settings.after, "after")
 
-    def dated(self, pages: Iterable[PatentPage]) -> dict[bool, list[PatentPage]]:
-        """Pages by class: members under True."""
-        found: dict[bool, list[PatentPage]] = {True: [], False: []}
+    def dated(self, pages: Iterable[PatentPage]) -> list[PatentPage]:
+        """The pages whose dates tell on which side they are."""
+        found = []
         for page in pages:
             self.note(page.id, page.text, str(page.dates.published), str(page.dates.priority))
             label = sort_page(page.dates, self._before, self._after)
@@ -702,77 +687,56 @@ class _Builder(writing.Building):
             elif chinese_share(page.text) < self.settings.chinese:
                 self.left_out["too little Chinese"].append(page.id)
             else:
-                found[label].append(page)
+                found.append(replace(page, member=label))
         return found
 
-    def cleaned(self, found: dict[bool, list[PatentPage]]) -> dict[bool, list[PatentPage]]:
-        """The same pages without the lines that stand on many of them."""
-        texts = (page.text for some in found.values() for page in some)
-        self.lines = find_boilerplate(texts, self.settings.boilerplate)
-        return {
-            label: [replace(page, text=drop_lines(page.text, self.lines)) for page in some]
-            for label, some in found.items()
-        }
-
-    def distinct(self, found: dict[bool, list[PatentPage]]) -> dict[bool, list[PatentPage]]:
+    def distinct(self, pages: Sequence[PatentPage]) -> list[PatentPage]:
         """The pages without copies; of two the older stays, so that a copy of a member is no non-member."""
-        exact: set[str] = set()
-        near = Near(self.settings.near)
-        kept: dict[bool, list[PatentPage]] = {True: [], False: []}
-        for label, some in found.items():
-            for page in sorted(some, key=lambda page: (_date(page, label), page.id)):
-                self.on_progress("comparing pages", sum(map(len, kept.values())))
-                key = exact_key(page.text)
-                if key in exact:
-                    self.left_out["a copy of another page"].append(page.id)
-                elif self.settings.near and near.known(page.text):
-                    self.left_out["nearly a copy of another page"].append(page.id)
-                else:
-                    exact.add(key)
-                    kept[label].append(page)
+        exact, near, kept = set[str](), Near(self.settings.near), list[PatentPage]()
+        for page in sorted(pages, key=lambda page: (not page.member, page.date, page.id)):
+            self.on_progress("comparing pages", len(kept))
+            key = exact_key(page.text)
+            if key in exact:
+                self.left_out["a copy of another page"].append(page.id)
+            elif self.settings.near and near.known(page.text):
+                self.left_out["nearly a copy of another page"].append(page.id)
+            else:
+                exact.add(key)
+                kept.append(page)
         return kept
 
-    def rows(self, kept: dict[bool, list[PatentPage]]) -> list[Row]:
+    def rows(self, pages: Sequence[PatentPage]) -> list[Row]:
         """As many rows of either class, in the order of their ids; TextsError where a class is empty."""
-        first, second = sorted((True, False), key=lambda label: (len(kept[label]), not label))
-        few = self._cut(kept[first], first, self.settings.size)
-        many = self._cut(kept[second], second, len(few))
-        for page, _ in few[len(many) :]:
-            self.left_out["not drawn"].append(page.id)
-        both = [*few[: len(many)], *many]
-        return [row for _, rows in sorted(both, key=lambda item: item[0].id) for row in rows]
+        sides = {side: {page.id: page for page in pages if page.member == side} for side in (True, False)}
+        first, second = sorted(sides, key=lambda side: (len(sides[side]), not side))
+        few = self._cut(sides[first], first, self.settings.size)
+        many = self._cut(sides[second], second, len(few))
+        for name in list(few)[len(many) :]:
+            self.left_out["not drawn"].append(name)
+            del few[name]
+        return [row for _, rows in sorted((few | many).items()) for row in rows]
 
-    def _cut(
-        self, pages: Sequence[PatentPage], label: bool, most: int | None
-    ) -> list[tuple[PatentPage, list[Row]]]:
+    def _cut(self, pages: Mapping[str, PatentPage], member: bool, most: int | None) -> dict[str, list[Row]]:
         """The rows of the first pages that are long enough, in an order drawn from seed and id; or TextsError."""
-        by_id = {page.id: page for page in pages}
-        found: list[tuple[PatentPage, list[Row]]] = []
-        for name in writing.drawn_order(by_id, self.settings.seed, "patent page"):
-            page = by_id[name]
+        found: dict[str, list[Row]] = {}
+        for name in writing.drawn_order(pages, self.settings.seed, "patent page"):
             if most is not None and len(found) >= most:
                 self.left_out["not drawn"].append(name)
-                continue
-            rows = self._snippet(page, label)
-            if rows:
-                found.append((page, rows))
-                self.on_progress("cutting members" if label else "cutting non-members", len(found))
+            elif rows := self._snippet(pages[name]):
+                found[name] = rows
+                self.on_progress("cutting members" if member else "cutting non-members", len(found))
             else:
                 self.left_out["too short"].append(name)
         if not found:
-            of_side = (
-                f"published before {self._before}" if label else f"whose priority date is after {self._after}"
-            )
+            before, after = f"published before {self._before}", f"whose priority date is after {self._after}"
             numbers = {"words": self.settings.words, "read": self.read, "left_out": self.left_out}
-            raise TextsError(say("build.refused.no_page", of_side=of_side, **numbers))
+            raise TextsError(say("build.refused.no_page", of_side=before if member else after, **numbers))
         return found
 
-    def _snippet(self, page: PatentPage, label: bool) -> list[Row]:
+    def _snippet(self, page: PatentPage) -> list[Row]:
         """The rows of one page; none where it has too few words."""
         settings = self.settings
-        if len(page.text) < settings.words:
-            return []
-        spans = self.words.spans(page.text)
+        spans = self.words.spans(page.text) if len(page.text) >= settings.words else []
         places = len(spans) - settings.words + 1
         if places < 1:
             return []
@@ -783,14 +747,10 @@ class _Builder(writing.Building):
             {
                 "id": f"{page.id}#{length}" if settings.lengths else page.id,
                 "text": text,
-                "label": int(label),
+                "label": int(page.member),
                 "group": page.id,
-                "date": _date(page, label),
+                "date": page.date,
                 "length": length,
             }
             for length, text in zip(lengths, take_prefixes(page.text, spans, start, lengths), strict=True)
         ]
-
-
-def _date(page: PatentPage, label: bool) -> str:
-    return str(page.dates.published if label else page.dates.priority)

@@ -24,7 +24,6 @@ own is called by its row.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -87,21 +86,30 @@ def compare_sets(
     """A with itself beside A with B; without `embed` there is no row of the embeddings' similarity. Texts without a
     word are left out and counted. TextsError where A has fewer than four documents or B fewer than two: a half of A is
     compared as well."""
+    from sklearn.feature_extraction.text import CountVectorizer
+
     settings, notes = settings or Comparing(), list[str]()
     numbers: dict[str, int] = {}
-    left = _TextSet.of(a, "A", settings, numbers, notes)
-    right = _TextSet.of(b, "B", settings, numbers, notes)
-    draws = _SideDraws.of(left, right, settings)
+    rng = np.random.default_rng([settings.seed, 1])
+    left, right = (
+        _TextSet.of(texts, name, settings, rng, numbers, notes) for name, texts in (("A", a), ("B", b))
+    )
     rows = []
     for size, name in ((1, "1-gram"), (2, "2-gram")):
-        own, other = _presence(left.runs(size), right.runs(size))
+        sides = [
+            [{w[at : at + size] for at in range(len(w) - size + 1)} for w in side.words]
+            for side in (left, right)
+        ]
+        runs = CountVectorizer(analyzer=sorted, binary=True, dtype=np.float32)
+        runs.fit([*sides[0], *sides[1], [("",)]])  # a run that no text has, so that there is one
+        own, other = map(runs.transform, sides)  # which text has which run
         meaning = "Words" if size == 1 else "Pairs of neighbouring words"
         meaning += " that two texts share, over all that either has (Jaccard)."
-        rows.append(draws.similarity(name, (_jaccard(own, own), _jaccard(own, other)), meaning))
+        rows.append(_similarity(left, right, name, (_jaccard(own, own), _jaccard(own, other)), meaning))
     if embed is not None:
         own_rows, other_rows = embed(left.texts), embed(right.texts)
         both = own_rows @ own_rows.T, own_rows @ other_rows.T
-        rows.append(draws.similarity("similarity", both, "Cosine of the embeddings of two texts."))
+        rows.append(_similarity(left, right, "similarity", both, "Cosine of the embeddings of two texts."))
     rows += _divergences(left, right, settings)
     return SetComparison(tuple(rows), (len(left.texts), len(right.texts)), tuple(notes))
 
@@ -140,16 +148,20 @@ def js_divergence(p: Doubles, q: Doubles) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _TextSet:
-    """A side: texts with words, their words, and the document of each as a number, `codes` [texts]."""
+    """A side: texts with words, their words, the document of each as a number, `codes` [texts], how often each counts
+    in the resamples of its `documents`, `times` [resamples, texts]."""
 
     texts: tuple[str, ...]
     words: tuple[tuple[str, ...], ...]
     codes: npt.NDArray[np.int64]
+    times: Doubles
+    documents: int
 
     @classmethod
     def of(
-        cls, given: Sequence[Text], name: str, settings: Comparing, numbers: dict[str, int], notes: list[str]
-    ) -> _TextSet:
+        cls, given: Sequence[Text], name: str, settings: Comparing, rng: np.random.Generator,
+        numbers: dict[str, int], notes: list[str],
+    ) -> _TextSet:  # fmt: skip
         """At most so many texts with words, drawn by the seed; `numbers` are of documents met so far, `notes` grow."""
         usable = [(text, words) for text in given if (words := words_of(text.text))]
         if len(usable) < len(given):
@@ -166,47 +178,25 @@ class _TextSet:
             )
         called = [f"{name} {d}" if (d := text.document).isdecimal() else d for text, _ in usable]
         codes = np.array([numbers.setdefault(one, len(numbers)) for one in called], dtype=np.int64)
-        return cls(tuple(text.text for text, _ in usable), tuple(words for _, words in usable), codes)
+        where = np.unique(codes, return_inverse=True)[1]
+        share = np.full(documents, 1 / documents)
+        times = rng.multinomial(documents, share, size=settings.resamples)[:, where].astype(np.float64)
+        texts, every = zip(*((text.text, words) for text, words in usable), strict=True)
+        return cls(texts, every, codes, times, documents)
 
-    def runs(self, size: int) -> list[set[tuple[str, ...]]]:
-        """The different runs of so many words of each text."""
-        return [{w[at : at + size] for at in range(len(w) - size + 1)} for w in self.words]
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _SideDraws:
-    """How often texts count in resamples, `own` and `other` [resamples, texts], and which pairs are compared."""
-
-    own: Doubles
-    other: Doubles
-    inside: Doubles
-    across: Doubles
-    tail: float
-
-    @classmethod
-    def of(cls, left: _TextSet, right: _TextSet, settings: Comparing) -> _SideDraws:
-        rng = np.random.default_rng([settings.seed, 1])
-        drawn, sizes = [], []
-        for side in (left, right):
-            documents, where = np.unique(side.codes, return_inverse=True)
-            number = len(documents)
-            times = rng.multinomial(number, np.full(number, 1 / number), size=settings.resamples)
-            drawn.append(times[:, where].astype(np.float64))
-            sizes.append(number)
-        apart = [(left.codes[:, None] != side.codes).astype(np.float64) for side in (left, right)]
-        return cls(drawn[0], drawn[1], apart[0], apart[1], tail_share(min(sizes)))
-
-    def similarity(self, name: str, pairs: tuple[Doubles, Doubles], meaning: str) -> Similarity:
-        """The means over the pairs of texts within A, and over those of A and B."""
-        found, ones = [], [np.ones((1, side.shape[1])) for side in (self.own, self.other)]
-        sides = ((self.inside, self.own, ones[0]), (self.across, self.other, ones[1]))
-        for values, (allowed, times, every) in zip(pairs, sides, strict=True):
-            value = float(_mean_pair(values, allowed, ones[0], every)[0])
-            drawn = _mean_pair(values, allowed, self.own, times)
-            # Among very few documents a resample can hold one document alone, and so no pair.
-            low, high = np.nanquantile(drawn, (self.tail, 1 - self.tail))
-            found.append(Estimate(value, min(float(low), value), max(float(high), value)))
-        return Similarity(name, found[0], found[1], meaning)
+def _similarity(
+    left: _TextSet, right: _TextSet, name: str, pairs: tuple[Doubles, Doubles], meaning: str
+) -> Similarity:
+    """The means over the pairs of texts within A, and over those of A and B, of different documents."""
+    found, tail = [], tail_share(min(left.documents, right.documents))
+    for values, side in zip(pairs, (left, right), strict=True):
+        allowed = (left.codes[:, None] != side.codes).astype(np.float64)
+        value = float(_mean_pair(values, allowed, *(np.ones((1, len(one.texts))) for one in (left, side)))[0])
+        # Among very few documents a resample can hold one document alone, and so no pair.
+        low, high = np.nanquantile(_mean_pair(values, allowed, left.times, side.times), (tail, 1 - tail))
+        found.append(Estimate(value, min(float(low), value), max(float(high), value)))
+    return Similarity(name, found[0], found[1], meaning)
 
 
 def _mean_pair(values: Doubles, allowed: Doubles, own: Doubles, other: Doubles) -> Doubles:
@@ -215,25 +205,6 @@ def _mean_pair(values: Doubles, allowed: Doubles, own: Doubles, other: Doubles) 
     number = np.einsum("ra,ra->r", own, other @ allowed.T)
     mean: Doubles = np.divide(total, number, out=np.full(len(own), np.nan), where=number > 0)
     return mean
-
-
-def _presence(own: Sequence[set[Any]], other: Sequence[set[Any]]) -> tuple[Any, Any]:
-    """Which text has which run, sparse [texts, runs] of either side with the same columns."""
-    from scipy.sparse import csr_matrix
-
-    columns: dict[Any, int] = {}
-    made = []
-    # In order, so that sums are the same in every process: a set's order is not.
-    sides = [
-        [[columns.setdefault(r, len(columns)) for r in sorted(runs)] for runs in some]
-        for some in (own, other)
-    ]
-    for found in sides:
-        starts = np.cumsum([0, *map(len, found)])
-        flat = np.array([column for some in found for column in some], dtype=np.int64)
-        ones = np.ones(len(flat), dtype=np.float32)
-        made.append(csr_matrix((ones, flat, starts), shape=(len(found), max(1, len(columns)))))
-    return made[0], made[1]
 
 
 def _jaccard(one: Any, two: Any) -> Doubles:
@@ -247,16 +218,11 @@ def _jaccard(one: Any, two: Any) -> Doubles:
 
 def _divergences(left: _TextSet, right: _TextSet, settings: Comparing) -> list[Similarity]:
     """Over repeated random halves of A, by documents: half with half, and the first half with as many of B."""
+    from sklearn.feature_extraction.text import CountVectorizer
+
     rng = np.random.default_rng([settings.seed, 2])
-    every = sorted({word for side in (left, right) for words in side.words for word in words})
-    vocabulary = {word: i for i, word in enumerate(every)}
-
-    def counts(side: _TextSet, chosen: npt.NDArray[np.int64]) -> Doubles:
-        found = np.zeros(len(vocabulary))
-        for word, number in Counter(word for i in chosen.tolist() for word in side.words[i]).items():
-            found[vocabulary[word]] = number
-        return found
-
+    vocabulary = CountVectorizer(analyzer=list, dtype=np.float64).fit([*left.words, *right.words])
+    own, others = vocabulary.transform(left.words), vocabulary.transform(right.words)
     documents, found = np.unique(left.codes), []
     for _ in range(settings.halves):
         mine = rng.permutation(documents)[: len(documents) // 2]
@@ -265,8 +231,9 @@ def _divergences(left: _TextSet, right: _TextSet, settings: Comparing) -> list[S
         elsewhere = ~np.isin(right.codes, mine)
         other = rng.permutation(np.flatnonzero(elsewhere if elsewhere.any() else ~elsewhere))
         size = min(*map(len, halves), len(other))
-        p, same = (counts(left, half[:size]) for half in halves)
-        found.append((js_divergence(p, same), js_divergence(p, counts(right, other[:size]))))
+        chosen = (own[halves[0][:size]], own[halves[1][:size]], others[other[:size]])
+        p, *both = (np.asarray(some.sum(axis=0)).ravel() for some in chosen)
+        found.append([js_divergence(p, one) for one in both])
     values = np.array(found)
     rows = []
     for name, scaled, how in (

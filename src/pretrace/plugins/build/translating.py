@@ -147,7 +147,19 @@ def open_translator(
     settings = settings or ModelSettings()
     allow_pickle, place = settings.allow_pickle, loading.device_of(settings.device)
     located = loading.locate(source, allow_pickle=allow_pickle)
-    _check_marian(located)
+    family: object = None
+    if located.gguf is None:
+        try:
+            family = json.loads((located.folder / "config.json").read_text(encoding="utf-8"))["model_type"]
+        except (OSError, ValueError, LookupError, TypeError):
+            family = "unknown"
+    if family != "marian":  # before its weights are loaded
+        raise ModelError(say("build.refused.no_marian", label=located.label, kind_found=family or "GGUF"))
+    missing = [name for name in ("source.spm", "target.spm") if not (located.folder / name).is_file()]
+    if missing:
+        raise ModelError(
+            say("build.refused.no_sentencepiece", label=located.label, missing=" and ".join(missing))
+        )
     files = located.weight_files(allow_pickle=allow_pickle)
     digest = loading.weights_hash(files, cache_folder() / "hashes")
     tokenizer = loading.from_pretrained(MarianTokenizer, located, settings, {})
@@ -159,20 +171,3 @@ def open_translator(
         hashed.update(f"{name} {len(content)}\n".encode() + content)
     facts = {"name": located.label, "weights": digest, "tokenizer": hashed.hexdigest()}
     return Translator(model, tokenizer, facts=facts, beams=beams, cache=cache)
-
-
-def _check_marian(located: loading.Located) -> None:
-    """Raise ModelError unless the files are those of a MarianMT model, before its weights are loaded."""
-    family: object = None
-    if located.gguf is None:
-        try:
-            family = json.loads((located.folder / "config.json").read_text(encoding="utf-8"))["model_type"]
-        except (OSError, ValueError, LookupError, TypeError):
-            family = "unknown"
-    if family != "marian":
-        raise ModelError(say("build.refused.no_marian", label=located.label, kind_found=family or "GGUF"))
-    missing = [name for name in ("source.spm", "target.spm") if not (located.folder / name).is_file()]
-    if missing:
-        raise ModelError(
-            say("build.refused.no_sentencepiece", label=located.label, missing=" and ".join(missing))
-        )

@@ -27,7 +27,7 @@ from pretrace.errors import OutputError, PretraceError, TextsError
 from pretrace.plugins.scan import searching
 from pretrace.plugins.scan.corpus import CorpusFile, Unread, kind_of
 from pretrace.plugins.scan.scan import SLIGHT, Searching, parts_of
-from pretrace.plugins.scan.sightings import UNIQUE, ScanPart, common_bytes, select_runs
+from pretrace.plugins.scan.searching import UNIQUE, ScanPart, common_bytes, select_runs
 from pretrace.results.atomic import atomic_text, write_atomically
 from pretrace.results.folder import write_csv
 from pretrace.results.wording import say

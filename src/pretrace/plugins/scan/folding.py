@@ -141,6 +141,8 @@ def forms(*, spaced: bool) -> Forms:
 
 
 _PRIME = 0x100000001B3
+FACTORS = np.array([0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53], dtype=np.uint64)
+"""Odd numbers by which a 64-bit number is mixed (the finalizer of MurmurHash3, in the public domain)."""
 
 
 def hash_of(start: int, name: bytes) -> int:

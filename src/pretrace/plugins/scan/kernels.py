@@ -11,8 +11,8 @@ from numba import types
 from numba.extending import intrinsic as untyped_intrinsic
 from numba.np.arrayobj import make_array as untyped_make_array
 
-from pretrace.plugins.scan.folding import BLOCK, GAP, MARKS, TAG
-from pretrace.plugins.scan.searching import COMMON, FACTORS, NEAR, SHORT
+from pretrace.plugins.scan.folding import BLOCK, FACTORS, GAP, MARKS, TAG
+from pretrace.plugins.scan.searching import COMMON, NEAR, SHORT
 
 _intrinsic: Any = untyped_intrinsic
 _make_array: Any = untyped_make_array

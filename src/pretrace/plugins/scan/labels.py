@@ -24,27 +24,27 @@ from pretrace.results.wording import say
 from pretrace.types import Text, Verdict
 
 
+def _rows_of(verdict: Verdict) -> dict[str, dict[str, Any]]:
+    """What a scan found of each text, by its id, without the control texts."""
+    table = verdict.table("texts").columns
+    rows = (dict(zip(table, cells, strict=True)) for cells in zip(*table.values(), strict=True))
+    return {str(row["id"]): row for row in rows if row["set"] == "texts"}
+
+
 def labels_of(verdict: Verdict) -> Iterator[tuple[str, bool | None, int]]:
     """The id of each text of a scan, whether it is a member (None: neither), and the documents that hold it."""
-    table = verdict.table("texts").columns
-    rows = zip(*(table[name] for name in ("id", "set", "found", "copies", "documents")), strict=True)
-    for name, kind, state, copies, documents in rows:
-        if kind == "texts":
-            member = True if state == "whole" else False if state == "no" else None
-            yield str(name), member, int(copies or documents)
+    for name, row in _rows_of(verdict).items():
+        yield name, {"whole": True, "no": False}.get(row["found"]), int(row["copies"] or row["documents"])
 
 
 def _check_scanned(found: Path, verdict: Verdict, texts: Iterable[Text], source: str) -> Iterator[Text]:
     """The texts of `source`; TextsError for one that the scan in the folder `found` did not look for."""
-    table = verdict.table("texts").columns
-    rows = zip(table["id"], table["set"], table["characters"], strict=True)
-    characters = {name: int(number) for name, kind, number in rows if kind == "texts"}
-    is_exact = verdict.settings["test"].get("match") == "exact"
+    known, is_exact = _rows_of(verdict), verdict.settings["test"].get("match") == "exact"
     for text in texts:
-        if text.id not in characters:
+        if text.id not in known:
             raise TextsError(say("scan.refused.not_looked", found=found, id=text.id, source=source))
         content = np.frombuffer(folded(text.text, exact=is_exact), dtype=np.uint8)
-        if int(np.count_nonzero(content & 0xC0 != 0x80)) != characters[text.id]:
+        if int(np.count_nonzero(content & 0xC0 != 0x80)) != known[text.id]["characters"]:
             raise TextsError(say("scan.refused.other_text", id=text.id, source=source, found=found))
         yield text
 
@@ -65,12 +65,8 @@ class _LabelledStream(TextStream):
             if member is not None:
                 yield replace(text, member=member, meta={**text.meta, "copies": str(copies)})
         kinds = [member for member, _ in self._labels.values()]
-        counts = {
-            "members": kinds.count(True),
-            "nonmembers": kinds.count(False),
-            "neither": kinds.count(None),
-        }
-        note = say("scan.labelled", slight=SLIGHT, **counts)
+        members, others, neither = map(kinds.count, (True, False, None))
+        note = say("scan.labelled", slight=SLIGHT, members=members, nonmembers=others, neither=neither)
         self.notes = (*self._stream.notes, note)
 
 
@@ -104,14 +100,13 @@ def found_beside(found: Path, texts: Iterable[Text] | None, source: str = "") ->
     verdict = _opened_scan(found, "--found")
     for _ in _check_scanned(found, verdict, texts or (), source):
         pass
-    table = verdict.table("texts").columns
-    names = ("id", "set", "found", "coverage", "longest", "documents", "copies")
+    known = _rows_of(verdict)
     rows = [
-        {"id": name, "found": state, "share": share, "longest": int(longest), "documents": int(documents),
-         "copies": int(copies)}
-        for name, kind, state, share, longest, documents, copies in zip(*(table[name] for name in names), strict=True)
-        if kind == "texts" and share
-    ]  # fmt: skip
+        {"id": name, "found": row["found"], "share": row["coverage"]}
+        | {number: int(row[number]) for number in ("longest", "documents", "copies")}
+        for name, row in known.items()
+        if row["coverage"]
+    ]
     rows.sort(key=lambda row: -row["share"])
     return {
         "scan": str(found),
@@ -119,7 +114,7 @@ def found_beside(found: Path, texts: Iterable[Text] | None, source: str = "") ->
         "corpus": [Path(one).name or one for one in verdict.settings["searched"]["sources"]],
         "outcome": verdict.outcome,
         "statement": verdict.statement,
-        "texts": len([kind for kind in table["set"] if kind == "texts"]),
+        "texts": len(known),
         "counts": dict(verdict.figures["found"]),
         "rows": rows[:_MOST_BESIDE],
         "more rows": max(0, len(rows) - _MOST_BESIDE),

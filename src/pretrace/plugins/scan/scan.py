@@ -26,7 +26,7 @@ from pretrace.corpora import Columns
 from pretrace.errors import ExpressionError, OutputError, TextsError
 from pretrace.frequencies.counting import count_cores
 from pretrace.jobs.settings import Spread, Turn
-from pretrace.plugins.scan import sightings
+from pretrace.plugins.scan import searching
 from pretrace.plugins.scan.corpus import (
     INDEX,
     CorpusDocuments,
@@ -38,8 +38,7 @@ from pretrace.plugins.scan.corpus import (
 )
 from pretrace.plugins.scan.folding import Streams, Strings, fold_pieces
 from pretrace.plugins.scan.index import ask_index, seconds_for
-from pretrace.plugins.scan.searching import COMMON, RUN, BlockTable, Search
-from pretrace.plugins.scan.sightings import MANY, UNIQUE, WHOLE, FileFacts
+from pretrace.plugins.scan.searching import COMMON, MANY, RUN, UNIQUE, WHOLE, BlockTable, FileFacts, Search
 from pretrace.plugins.scan.wording import GRAM, NEAR, SHINGLE, Wording, WordsFound
 from pretrace.registry import require
 from pretrace.report.wording import duration
@@ -240,7 +239,7 @@ class Searching:
         wording = Wording.of(self.written, near=self.settings.near, overlap=self.settings.overlap)
         return BlockTable.of(self.contents), wording
 
-    def open(self) -> tuple[str, Callable[[CorpusFile], sightings.ScanPart | None]]:
+    def open(self) -> tuple[str, Callable[[CorpusFile], searching.ScanPart | None]]:
         """In a worker: the hash of what is looked for, and what searches a file."""
         tables = self.tables()
         return self.digest, lambda file: search_file(self, tables, file)
@@ -328,20 +327,10 @@ def scan(
     return None if whole is None else _Findings.of(asked, whole).verdict(time.perf_counter() - began)
 
 
-def merge_found(asked: Searching, parts: Path) -> sightings.ScanPart | None:
+def merge_found(asked: Searching, parts: Path) -> searching.ScanPart | None:
     """What was found in all files; None where one has no part yet."""
-    missing: list[CorpusFile] = []
-
-    def each() -> Iterator[sightings.ScanPart]:  # one at a time: a part holds much where much was found
-        for file in asked.files:
-            part = _part(parts, file)
-            if part is None:
-                missing.append(file)
-                return
-            yield part
-
-    whole = sightings.merge_parts(each())
-    return None if missing else whole
+    # one at a time: a part holds much where much was found
+    return searching.merge_parts(_part(parts, file) for file in asked.files)
 
 
 def search_file(
@@ -352,14 +341,14 @@ def search_file(
     read: Callable[[int], object] | None = None,
     stop: threading.Event | None = None,
     kept: Path | None = None,
-) -> sightings.ScanPart | None:
+) -> searching.ScanPart | None:
     """What is found in one file; `read` is told of bytes. None where `stop` was set; `kept` keeps answers."""
     if file.is_index:
         return ask_index(file, [text.text for text in asked.texts], asked.starts, kept, stop)
     blocks, wording = tables
     search, reader = Search(blocks), asked.reader()
     words = WordsFound(file.address, wording) if wording else None
-    gathering = sightings.Gathering(file.address, asked.starts, asked.sizes)
+    gathering = searching.Gathering(file.address, asked.starts, asked.sizes)
     documents = unreadable = place = 0
     unread = ""
     try:
@@ -424,15 +413,15 @@ def _path(parts: Path, file: CorpusFile) -> Path:
     return parts / f"{hashlib.sha256(named).hexdigest()[:32]}.npz"
 
 
-def _part(parts: Path, file: CorpusFile) -> sightings.ScanPart | None:
+def _part(parts: Path, file: CorpusFile) -> searching.ScanPart | None:
     """The part of a file, None where there is none that can be read."""
     try:
-        return sightings.ScanPart.load(_path(parts, file))
+        return searching.ScanPart.load(_path(parts, file))
     except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile, zlib.error):
         return None
 
 
-def _whole(part: sightings.ScanPart | None) -> bool:
+def _whole(part: searching.ScanPart | None) -> bool:
     """Whether a file was read to its end; one that broke off is tried again."""
     return part is not None and not any(one.unread for one in part.files)
 
@@ -441,7 +430,7 @@ State = Literal["whole", "template", "part", "common", "no", "too short"]
 STATES: tuple[State, ...] = ("whole", "template", "part", "common", "no", "too short")
 
 
-def state_of(found: sightings.FoundText) -> State:
+def state_of(found: searching.FoundText) -> State:
     """Whether a text stands in the corpus: "whole" in one place; as a "template", with other words at the same places
     in many documents; in "part"; "common" (only in passages of very many documents), "no" or "too short"."""
     if found.characters < RUN:
@@ -462,7 +451,7 @@ class _FoundSide:
     units: int
 
     @classmethod
-    def of(cls, texts: Sequence[Text], found: Sequence[sightings.FoundText]) -> _FoundSide:
+    def of(cls, texts: Sequence[Text], found: Sequence[searching.FoundText]) -> _FoundSide:
         states = tuple(map(state_of, found))
         documents = {(text.document, state) for text, state in zip(texts, states, strict=True)}
         looked = {document for document, state in documents if state != "too short"}
@@ -494,8 +483,8 @@ class _Findings:
     controls."""
 
     asked: Searching
-    whole: sightings.ScanPart
-    found: list[sightings.FoundText]
+    whole: searching.ScanPart
+    found: list[searching.FoundText]
     mine: _FoundSide
     controls: _FoundSide | None
     overlap: Doubles | None
@@ -504,9 +493,9 @@ class _Findings:
     unique: int
 
     @classmethod
-    def of(cls, asked: Searching, whole: sightings.ScanPart) -> _Findings:
+    def of(cls, asked: Searching, whole: searching.ScanPart) -> _Findings:
         suspect = len(asked.corpus)
-        found = sightings.summarise_texts(whole, asked.contents, asked.starts)
+        found = searching.summarise_texts(whole, asked.contents, asked.starts)
         mine = _FoundSide.of(asked.corpus.texts, found[:suspect])
         controls = _FoundSide.of(asked.heldout.texts, found[suspect:]) if asked.heldout else None
         wording = Wording.of(asked.written, near=False, overlap=asked.settings.overlap)
@@ -738,7 +727,7 @@ class _Findings:
             (texts[i].id, states[i], passage, documents)
             for i in order[:MARKED]
             if found[i].coverage
-            for passage, documents in sightings.list_passages(
+            for passage, documents in searching.list_passages(
                 texts[i].text, asked.contents[i], found[i], MARKED_CHARACTERS, exact=asked.exact
             )
         ]
@@ -757,17 +746,17 @@ class _Findings:
         return (*tables, _table("near", ("id", "set", "rank", "jaccard", *place), near))
 
 
-def _unique(asked: Searching, found: Sequence[sightings.FoundText], mine: _FoundSide) -> int:
+def _unique(asked: Searching, found: Sequence[searching.FoundText], mine: _FoundSide) -> int:
     """Whole texts with a long passage in no other document of the corpus and no other text of the collection."""
     if not mine.whole:
         return 0
-    gathering = sightings.Gathering("", asked.starts, asked.sizes)
+    gathering = searching.Gathering("", asked.starts, asked.sizes)
     search, streams = Search(BlockTable.of(asked.contents)), Streams(exact=asked.exact)
     strings = Strings.of(asked.written)
     for stream in itertools.chain(streams.join(strings), streams.end()):
         documents = CorpusDocuments(stream, strings, lambda _: DocumentFacts(), len(asked.contents), 0)
         gathering.add(search.runs(stream), documents)
-    own = sightings.summarise_texts(gathering.part(FileFacts("")), asked.contents, asked.starts)
+    own = searching.summarise_texts(gathering.part(FileFacts("")), asked.contents, asked.starts)
     return sum(
         state == "whole" and one.unique(beside) >= UNIQUE
         for one, beside, state in zip(found, own, mine.states, strict=False)

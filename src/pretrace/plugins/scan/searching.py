@@ -1,22 +1,43 @@
-"""The search: a table of the texts' blocks, and what a buffer of corpus documents has in common with them.
+"""The search: what a buffer of corpus documents has in common with the texts, and what was found of every text.
 
 A block is 24 bytes. The corpus is cut at every `every`-th byte, the texts at every `stride`-th, and both numbers are
 such that a common run of 47 bytes or more holds a block that is cut in both. So every run of `RUN` characters is found,
 wherever it stands; and since each is compared byte by byte, nothing else is. Of shorter runs about every second one is
 found: several in one place tell of a copy that something else is written into.
+
+Files are searched one by one, and what is found in one is a `ScanPart`, written when the file was read. Parts add up
+in any order to the same numbers, so a scan may be killed, divided over machines, and go on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+import json
+import zlib
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from pretrace.errors import TextsError
-from pretrace.plugins.scan.folding import BLOCK, LONGEST_TAIL, Bytes, Numbers, Spans, Stream, load_kernels
+from pretrace.plugins.scan.corpus import CorpusDocuments, DocumentFacts, Sighting
+from pretrace.plugins.scan.folding import (
+    BLOCK,
+    LONGEST_TAIL,
+    Bytes,
+    Hashes,
+    Numbers,
+    Spans,
+    Stream,
+    fold_pieces,
+    load_kernels,
+    unescape,
+)
+from pretrace.plugins.scan.wording import NEAREST, WordsFound
 from pretrace.results.wording import say
 
 RUN, SHORT = 50, 24
@@ -25,8 +46,6 @@ COMMON = 1000
 """Documents that hold a block, from which on it is counted and no longer followed to both sides."""
 REPEATS = 64
 """Places of a block in one text, from which on it is followed from these alone: repeats take no longer."""
-FACTORS = np.array([0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53], dtype=np.uint64)
-"""Odd numbers by which a 64-bit number is mixed (the finalizer of MurmurHash3, in the public domain)."""
 SPARSE = 8_000_000
 """Bytes of text from which on the texts are cut at every third byte, and the corpus at every eighth: less memory."""
 Words = npt.NDArray[np.uint64]
@@ -218,3 +237,517 @@ def _in_order(hashes: Words) -> tuple[Numbers, Words]:
 def _words(buffer: Bytes) -> npt.NDArray[np.uint64]:
     """The 8 bytes from each place on as one number, uint64 [bytes - 7]; a view."""
     return np.ndarray(max(0, len(buffer) - 7), dtype=np.uint64, buffer=buffer.data, strides=(1,))
+
+
+KEPT = 20
+"""Documents that are named for each text: those that hold most of it."""
+WHOLE, A_GAP = 0.95, 1000
+"""The share of a text in one place that makes it whole there, and bytes for each stretch that may be another."""
+BROKEN, _BOUNDED = 3, 4
+"""Runs in one place that count although short; times as long as a text a document may be, to be one place."""
+UNIQUE, FEW = 300, 3
+"""Letters and digits of a passage in no other document than those that hold the whole text, from which on no other text
+of this kind would have it in common with them; and how many these documents may be."""
+MANY = 5
+"""Documents that hold a passage and break off at the same places, from which on it is a template."""
+AROUND, _SHOWN, _PIECE, _EXCERPTS = 100, 20, 4096, 40
+"""Characters shown around a passage, its strings shown, bytes of a long one, and texts of a file shown."""
+SIGHTED = 1 << 13
+"""Documents that are noted before those are left away that hold less of a text than others."""
+_GATHERED = 1 << 18
+"""Ends of passages that are gathered before they are added up."""
+COMMON_DOCUMENTS, TIMES = 100, 10
+"""A passage is common in so many documents, and so many times as many as the text's rarest quarter."""
+_EVERYWHERE = 1000
+"""Documents from which on a passage is common in any case."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileFacts:
+    """What was read of a file: its documents, those left out as unreadable, bytes, and why it could not be read on."""
+
+    file: str
+    documents: int = 0
+    unreadable: int = 0
+    bytes: int = 0
+    unread: str = ""
+
+
+@dataclass(slots=True)
+class ScanPart:
+    """What was found in some files. `changes` [places, 2] says at which byte of all texts how many more documents hold
+    what follows. `counts` [texts, 3] are the documents that hold a part of each text, those that hold the whole, and
+    its near copies, `longest` [texts] the characters of its longest run. `grams` are the hashes of the texts' sequences
+    of 13 words that were found."""
+
+    files: tuple[FileFacts, ...] = ()
+    changes: Numbers = field(default_factory=lambda: np.zeros((0, 2), np.int64))
+    counts: Numbers = field(default_factory=lambda: np.zeros((1, 3), np.int64))
+    longest: Numbers = field(default_factory=lambda: np.zeros(1, np.int64))
+    best: dict[int, list[Sighting]] = field(default_factory=dict)
+    nearest: dict[int, list[Sighting]] = field(default_factory=dict)
+    grams: Hashes = field(default_factory=lambda: np.zeros(0, np.uint64))
+
+    def save(self, path: Path) -> None:
+        """Write it; the caller renames."""
+        plain = {"files": [asdict(one) for one in self.files], "best": self.best, "nearest": self.nearest}
+        written = json.dumps(plain, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        arrays = {name: getattr(self, name).tobytes() for name in ("changes", "counts", "longest", "grams")}
+        packed = {
+            name: np.frombuffer(zlib.compress(raw, 1), dtype=np.uint8)
+            for name, raw in (arrays | {"plain": written}).items()
+        }
+        with path.open("wb") as file:
+            np.savez(file, **packed)  # type: ignore[arg-type]
+
+    @classmethod
+    def load(cls, path: Path) -> ScanPart:
+        """What `save` wrote; ValueError or OSError where it is damaged."""
+        with np.load(path) as found:
+            raw = {name: zlib.decompress(found[name]) for name in found}
+        plain: dict[str, Any] = json.loads(raw["plain"].decode("utf-8", "surrogatepass"))
+        best, nearest = (
+            {
+                int(text): [
+                    Sighting._make((*one, DocumentFacts._make(facts), tuple(a))) for *one, facts, a in some
+                ]
+                for text, some in plain[name].items()
+            }
+            for name in ("best", "nearest")
+        )
+        changes, counts, longest = (
+            np.frombuffer(raw[name], dtype=np.int64).reshape(shape)
+            for name, shape in (("changes", (-1, 2)), ("counts", (-1, 3)), ("longest", (-1,)))
+        )
+        files = tuple(FileFacts(**one) for one in plain["files"])
+        grams = np.frombuffer(raw["grams"], dtype=np.uint64)
+        return cls(files, changes, counts, longest, best, nearest, grams)
+
+
+class _Places(NamedTuple):
+    """Places of the runs: the place of each run; the first run, bytes of text, gaps and runs of each place."""
+
+    of: npt.NDArray[np.intp]
+    first: npt.NDArray[np.intp]
+    covered: Numbers
+    gaps: Numbers
+    runs: Numbers
+
+
+class Gathering:
+    """Adds up what is found in one file: `starts` and `sizes` are each text's first byte among all, and its bytes."""
+
+    def __init__(self, file: str, starts: Sequence[int], sizes: Sequence[int]) -> None:
+        self._file = file
+        self._starts, self._sizes = np.array(starts, dtype=np.int64), np.array(sizes, dtype=np.int64)
+        self._changes, self._pending = list[Numbers](), 0
+        self._documents, self._wholes, self._longest, self._floor, self._most = np.zeros(
+            (5, len(starts)), dtype=np.int64
+        )
+        self._last, self._last_whole = np.full((2, len(starts)), -1, dtype=np.int64)
+        self._noted = list[Numbers]()
+        self._fresh, self._facts = 0, dict[int, DocumentFacts]()
+        self._passages: dict[int, tuple[int, WrittenPassage]] = {}
+        self._open: dict[int, tuple[int, npt.NDArray[np.int8]]] = {}
+
+    def add(self, runs: Runs, found: CorpusDocuments) -> None:
+        """The runs of a buffer of documents; what covers a text to `WHOLE` in one place is whole there."""
+        runs, places = select_runs(runs, found.stream, self._sizes)
+        if not len(runs):
+            return
+        held = np.concatenate([_held(runs, one, self._sizes) for one in places])
+        self._count(runs, found.stream.open_rows)
+        held = held[np.lexsort((-held[:, 2], held[:, 0], held[:, 1]))]
+        held = held[np.append(True, (held[1:, :2] != held[:-1, :2]).any(axis=1))]
+        whole = held[(held[:, 3] > 0) & (held[:, 1] != self._last_whole[held[:, 0]])]
+        np.add.at(self._wholes, whole[:, 0], 1)
+        self._last_whole[whole[:, 0]] = whole[:, 1]
+        self._sight(held, runs, found)
+
+    def _count(self, runs: Runs, goes_on: set[int]) -> None:
+        """Add up how many documents hold which bytes of the texts; what may go on behind the buffer is kept."""
+        both = _places(runs, runs[:, DOCUMENT])
+        begins, ends, place = _united(runs, both.of)
+        text, document = runs[both.first, TEXT], runs[both.first, DOCUMENT]
+        fresh = document != self._last[text]
+        for i in np.flatnonzero(~fresh | np.isin(document, [*goes_on])).tolist():
+            known = self._open.get(int(text[i]), (-1, None))
+            size, mine = int(self._sizes[text[i]]), np.flatnonzero(place == i)
+            covered = np.zeros(size + 1, dtype=np.int8)
+            for begin, end in zip(begins[mine].tolist(), ends[mine].tolist(), strict=True):
+                covered[begin:end] = 1
+            if known[0] == document[i] and known[1] is not None:
+                ends[mine] = begins[mine]
+                edges = np.diff(covered & ~known[1], prepend=0)
+                at = np.flatnonzero(edges)
+                self._changes.append(np.stack([self._starts[text[i]] + at, edges[at]], 1).astype(np.int64))
+                covered |= known[1]
+            self._open[int(text[i])] = (int(document[i]), covered)
+        base = self._starts[text[place]]
+        one = np.ones_like(base)
+        change = np.concatenate([np.stack([base + begins, one], 1), np.stack([base + ends, -one], 1)])
+        self._changes.append(change)
+        self._pending += len(change)
+        if self._pending > _GATHERED:
+            self._changes, self._pending = [add_changes(self._changes)], 0
+        np.maximum.at(self._longest, runs[:, TEXT], runs[:, CHARACTERS])
+        np.add.at(self._documents, text[fresh], 1)
+        self._last[text] = document
+
+    def _sight(self, held: Numbers, runs: Runs, found: CorpusDocuments) -> None:
+        """Note the documents that may be among those that hold most: text, document and bytes in `held`."""
+        held = held[held[:, 2] > self._floor[held[:, 0]]]
+        if not len(held):
+            return
+        self._noted.append(np.stack([held[:, 0], -held[:, 2], held[:, 1]], axis=1))
+        for document in np.unique(held[:, 1]).tolist():
+            self._facts[document] = found.facts(document)
+        pairs = runs[:, TEXT] << 32 | runs[:, DOCUMENT]
+        order = np.lexsort((-runs[:, CHARACTERS], pairs))
+        for text, document, covered, _ in held[held[:, 2] > self._most[held[:, 0]]].tolist():
+            if covered > self._most[text]:
+                self._most[text] = covered
+                longest = order[np.searchsorted(pairs[order], text << 32 | document)]
+                self._passages[text] = (document, take_passage(found.stream, runs[longest]))
+        self._fresh += len(held)
+        if self._fresh > max(SIGHTED, len(self._noted[0]) // 4):
+            self._keep_best()
+
+    def _keep_best(self) -> None:
+        """Of the documents noted for each text keep those that hold most; of two that hold as much, the earlier one."""
+        noted = np.concatenate(self._noted) if self._noted else np.zeros((0, 3), dtype=np.int64)
+        noted = noted[np.lexsort((noted[:, 1], noted[:, 2], noted[:, 0]))]
+        noted = noted[np.append(True, (noted[1:, [0, 2]] != noted[:-1, [0, 2]]).any(axis=1))[: len(noted)]]
+        noted = noted[np.lexsort((noted[:, 2], noted[:, 1], noted[:, 0]))]
+        begins = np.flatnonzero(np.diff(noted[:, 0], prepend=-1))
+        rank = np.arange(len(noted)) - np.repeat(begins, np.diff(begins, append=len(noted)))
+        last = noted[rank == KEPT - 1]
+        self._floor[last[:, 0]] = -last[:, 1]
+        noted = noted[rank < KEPT]
+        self._noted, self._fresh = [noted], 0
+        self._facts = {document: self._facts[document] for document in np.unique(noted[:, 2]).tolist()}
+
+    def part(self, facts: FileFacts, words: WordsFound | None = None) -> ScanPart:
+        """What was found, with what was read of the file, and what it shares with the texts word by word."""
+        self._keep_best()
+        order = sorted(self._passages, key=lambda text: (-self._most[text] / self._sizes[text], text))
+        worst = order[:_EXCERPTS]
+        best: dict[int, list[Sighting]] = {}
+        for text, less, document in self._noted[0].tolist():
+            shown, passage = self._passages[text]
+            around = passage.read() if shown == document and text in worst else ("", "", "")
+            seen = Sighting(-less, self._file, document, self._facts[document], around)
+            best.setdefault(text, []).append(seen)
+        near = words.near if words else np.zeros_like(self._wholes)
+        counts = np.stack(np.broadcast_arrays(self._documents, self._wholes, near), axis=1)
+        made = ScanPart((facts,), add_changes(self._changes), counts, self._longest, best)
+        if words is not None:
+            made.nearest, made.grams = words.nearest, words.grams
+        return made
+
+
+def select_runs(runs: Runs, stream: Stream, sizes: Numbers) -> tuple[Runs, tuple[_Places, ...]]:
+    """The runs that count, in order, and their places: all of `RUN` characters, and short ones where several stand in
+    one place, which is as long as the text of `sizes`, or a document that is not much longer."""
+    if not len(runs):
+        return runs, ()
+    # by document, text, first byte, and the longer one first; by one number where the four fit into it
+    columns = (runs[:, DOCUMENT], runs[:, TEXT], runs[:, START], runs[:, END].max() - runs[:, END])
+    widths = [int(column.max()).bit_length() for column in columns]
+    number = columns[0].copy()
+    for column, width in zip(columns[1:], widths[1:], strict=True):
+        number = number << width | column
+    runs = runs[np.argsort(number, kind="stable") if sum(widths) <= 63 else np.lexsort(columns[::-1])]
+    size = sizes[runs[:, TEXT]]
+    shift, wide = runs[:, AT] - runs[:, START], np.maximum(size // 2, 2 * SHORT)
+    keys = (shift // wide, (shift + wide // 2) // wide)
+    some = runs[:, CHARACTERS] >= RUN
+    for one in [_places(runs, key) for key in keys]:
+        many = (one.runs >= BROKEN) & (one.covered >= (BROKEN + 1) * SHORT)
+        some |= (many | (one.runs > 1) & (4 * one.covered >= size[one.first]))[one.of]
+    runs, size = runs[some], size[some]
+    if not len(runs):
+        return runs, ()
+    spans = stream.spans[runs[:, STRING]]
+    own = np.where(spans[:, 1] - spans[:, 0] <= _BOUNDED * size, runs[:, STRING], -1 - np.arange(len(runs)))
+    return runs, tuple(_places(runs, key) for key in (keys[0][some], keys[1][some], own))
+
+
+def _places(runs: Runs, keys: Numbers) -> _Places:
+    """The runs of each text with the same key as one place."""
+    order = np.lexsort((runs[:, START], keys, runs[:, TEXT]))
+    texts, keys = runs[order, TEXT], keys[order]
+    fresh = np.append(True, (texts[1:] != texts[:-1]) | (keys[1:] != keys[:-1]))
+    of = np.empty(len(runs), dtype=np.intp)
+    of[order] = np.cumsum(fresh) - 1
+    begins, ends, place = _united(runs, of)
+    covered = np.bincount(place, weights=ends - begins).astype(np.int64)
+    return _Places(of, order[fresh], covered, np.bincount(place) - 1, np.bincount(of))
+
+
+def _united(runs: Runs, of: npt.NDArray[np.intp]) -> tuple[Numbers, Numbers, npt.NDArray[np.intp]]:
+    """The bytes that the runs of each place cover, as stretches: first, last and place of each."""
+    order = np.lexsort((runs[:, START], of))
+    of, starts, ends = of[order], runs[order, START], runs[order, END]
+    room = int(ends.max()) + 1
+    reach = np.maximum.accumulate(of * room + ends)
+    opens = np.append(True, of[1:] * room + starts[1:] > reach[:-1])
+    at = np.flatnonzero(opens)
+    closes = np.append(at[1:], len(order)) - 1
+    return starts[at], reach[closes] - of[closes] * room, of[at]
+
+
+def _held(runs: Runs, places: _Places, sizes: Numbers) -> Numbers:
+    """Of each place its text, the document where it begins, the bytes that it covers, and whether it is whole."""
+    texts = runs[places.first, TEXT]
+    total = sizes[texts]
+    whole = (places.covered >= WHOLE * total) & (places.gaps <= total // A_GAP)
+    return np.stack([texts, runs[places.first, DOCUMENT], places.covered, whole.astype(np.int64)], axis=1)
+
+
+class WrittenPassage(NamedTuple):
+    """The strings of a passage as written, each with whether JSON; its first and last folded byte in them."""
+
+    strings: tuple[tuple[bytes, bool], ...]
+    first: int
+    last: int
+
+    def read(self) -> tuple[str, str, str]:
+        """What is written before, within and behind the passage, as one would read it."""
+        start = _written_place(self.strings[0][0], self.first)
+        raw, escaped = self.strings[-1]
+        end = _written_place(raw, self.last)
+        before = _read(self.strings[0][0][max(0, start - 4 * AROUND) : start], self.strings[0][1])
+        behind = _read(raw[end : end + 4 * AROUND], escaped)
+        inside = [one for one, _ in self.strings]
+        inside[-1] = inside[-1][:end]
+        inside[0] = inside[0][start:]
+        said = " / ".join(_read(one, flag) for one, (_, flag) in zip(inside, self.strings, strict=True))
+        if len(said) > 5 * AROUND:
+            said = f"{said[: 3 * AROUND]} […] {said[-AROUND:]}"
+        return before[-AROUND:], said, behind[:AROUND]
+
+
+def take_passage(stream: Stream, run: Numbers) -> WrittenPassage:
+    """What is written where a run stands, and around it."""
+    first, last = int(run[STRING]), int(run[LAST])
+    wanted = range(first, last + 1) if last - first < _SHOWN else (*range(first, first + _SHOWN), last)
+    stop = int(run[AT] + run[END] - run[START])
+    strings, edges = [], []
+    for i, at in zip(wanted, [int(run[AT])] + [stop] * (len(wanted) - 1), strict=True):
+        raw, escaped, skipped = stream.written(i)
+        place = at - int(stream.spans[i, 0]) + skipped
+        if len(raw) > 4 * _PIECE:  # what lies around the place
+            ends = np.cumsum(
+                list(map(len, fold_pieces([raw[k : k + _PIECE] for k in range(0, len(raw), _PIECE)])))
+            )
+            k = max(0, int(np.searchsorted(ends, place, side="right")) - 1)
+            raw, place = raw[k * _PIECE : (k + 8) * _PIECE], place - (int(ends[k - 1]) if k else 0)
+        strings.append((raw, escaped))
+        edges.append(place)
+    if first == last:
+        edges.append(edges[0] + stop - int(run[AT]))
+    return WrittenPassage(tuple(strings), edges[0], edges[-1])
+
+
+def _written_place(raw: bytes, place: int) -> int:
+    """Where the folded byte at `place` of a string is written in it."""
+    found = bisect_right(range(len(raw) + 1), place, key=lambda end: len(fold_pieces([raw[:end]])[0])) - 1
+    while 0 < found < len(raw) and raw[found] & 0xC0 == 0x80:
+        found -= 1
+    return found
+
+
+def list_passages(
+    text: str, content: bytes, found: FoundText, most: int, *, exact: bool
+) -> Iterator[tuple[str, int]]:
+    """The passages of a text as they are written in it, up to so many characters, with the documents of each."""
+    raw, first = text.encode("utf-8", "surrogatepass"), np.append(_letters(content), len(content))
+    at = 0
+    for i, one in enumerate(found.passages):
+        end = int(first[one.end])
+        if i + 1 == len(found.passages):
+            end = len(raw)
+        elif not exact:
+            end = _written_place(raw[: 8 * most], end)
+        said = raw[at:end].decode("utf-8", "ignore")
+        yield said[:most], one.documents
+        at, most = end, most - len(said)
+        if most <= 0:
+            return
+
+
+def _read(raw: bytes, escaped: bool) -> str:
+    """A piece of a string as one reads it."""
+    said = (unescape(raw) if escaped else raw).decode("utf-8", "ignore")
+    return " ".join(said.split())
+
+
+def add_changes(changes: Sequence[Numbers]) -> Numbers:
+    """Changes at each place once, in order, without those that come to nothing."""
+    some = [one for one in changes if len(one)]
+    if not some:
+        return np.zeros((0, 2), dtype=np.int64)
+    joined = np.concatenate(some)
+    places, where = np.unique(joined[:, 0], return_inverse=True)
+    sums = np.bincount(where, weights=joined[:, 1], minlength=len(places)).astype(np.int64)
+    kept = sums != 0
+    return np.stack([places[kept], sums[kept]], axis=1)
+
+
+def merge_parts(parts: Iterable[ScanPart | None]) -> ScanPart | None:
+    """The parts as one, the same in whichever order they come; None where one of them is."""
+    whole, files, changes, grams = ScanPart(), list[FileFacts](), list[Numbers](), [np.zeros(0, np.uint64)]
+    for part in parts:
+        if part is None:
+            return None
+        files += part.files
+        changes.append(part.changes)
+        grams.append(part.grams)
+        whole.counts = whole.counts + part.counts
+        whole.longest = np.maximum(whole.longest, part.longest)
+        for mine, more, most in ((whole.best, part.best, KEPT), (whole.nearest, part.nearest, NEAREST)):
+            for text, some in more.items():
+                first = mine.setdefault(text, [])
+                if len(first) < most or first[-1].order >= some[0].order:
+                    mine[text] = sorted(first + some, key=lambda one: one.order)[:most]
+        if len(changes) > 64:
+            changes, grams = [add_changes(changes)], [np.unique(np.concatenate(grams))]
+    whole.changes, whole.grams = add_changes(changes), np.unique(np.concatenate(grams))
+    whole.files = tuple(sorted(files, key=lambda one: one.file))
+    return whole
+
+
+class FoundPassage(NamedTuple):
+    """Characters [start, end) of a folded text, found in so many documents (0: in none); whether that is `common`."""
+
+    start: int
+    end: int
+    documents: int
+    common: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FoundText:
+    """What the corpus holds of one text. `coverage` is the share of its characters in runs, `common` the share in
+    passages that stand in very many documents, `longest` its longest run in characters, `documents` how many hold a
+    run, `copies` how many hold the whole text, `single` is the share that one document holds. `near` counts near
+    copies, `nearest` names the nearest of them."""
+
+    characters: int
+    coverage: float
+    common: float
+    longest: int
+    documents: int
+    copies: int
+    passages: tuple[FoundPassage, ...]
+    best: tuple[Sighting, ...]
+    near: int = 0
+    nearest: tuple[Sighting, ...] = ()
+    single: float = 0.0
+
+    def unique(self, beside: FoundText) -> int:
+        """The longest stretch of characters that no document holds but those that hold the whole text, which are few,
+        and no other text of the collection, in which `beside` is what was found of it."""
+        if not 0 < self.copies <= FEW:
+            return 0
+        there, others = (  # the documents that hold each character
+            np.repeat([one.documents for one in some], [one.end - one.start for one in some])
+            for some in (self.passages, beside.passages)
+        )
+        alone = (there > 0) & (there <= self.copies) & (others <= 1)
+        edges = np.flatnonzero(np.diff(alone, prepend=False, append=False))
+        return int((edges[1::2] - edges[::2]).max(initial=0))
+
+    @property
+    def own(self) -> float:
+        """The share of its characters that was found in passages that are not common."""
+        return self.coverage - self.common
+
+    @property
+    def is_template(self) -> bool:
+        """Whether many documents hold the text's passages and all break off at the same places between them."""
+        usual = _quarter(self.passages, rarest=False)
+        stretches = groupby(self.passages, lambda one: one.documents <= usual / 2)
+        low = [list(some) for is_low, some in stretches if is_low] if usual >= MANY else []
+        return any(
+            some[0].start > 0 and some[-1].end < self.characters and some[-1].end - some[0].start <= RUN
+            for some in low
+        )
+
+
+def summarise_texts(whole: ScanPart, contents: Sequence[bytes], starts: Sequence[int]) -> list[FoundText]:
+    """What was found of each text, whose folded bytes begin at `starts` of all texts."""
+    ends = [*starts[1:], starts[-1] + len(contents[-1]) + 1]
+    firsts, lasts = (np.searchsorted(whole.changes[:, 0], some).tolist() for some in (starts, ends))
+    return [
+        _found_text(whole, text, content, whole.changes[first:last] - (start, 0))
+        for text, (content, start, first, last) in enumerate(
+            zip(contents, starts, firsts, lasts, strict=True)
+        )
+    ]
+
+
+def _letters(content: bytes) -> npt.NDArray[np.intp]:
+    """The bytes at which characters begin."""
+    return np.flatnonzero(np.frombuffer(content, dtype=np.uint8) & 0xC0 != 0x80)
+
+
+def _found_text(whole: ScanPart, text: int, content: bytes, mine: Numbers) -> FoundText:
+    """What was found of one text, whose own changes are `mine`, from its first byte on."""
+    size = len(content)
+    edges = [0, *mine[:, 0].tolist(), size]
+    letters = edges if content.isascii() else np.searchsorted(_letters(content), edges).tolist()
+    total = letters[-1]
+    counts = [0, *np.cumsum(mine[:, 1]).tolist()]
+    passages = tuple(
+        FoundPassage(one, other, number)
+        for one, other, number in zip(letters[:-1], letters[1:], counts, strict=True)
+        if other > one
+    )
+    covered = [one for one in passages if one.documents]
+    found, usual = sum(one.end - one.start for one in covered), _quarter(covered)
+    passages = tuple(
+        one._replace(common=one.documents > 0 and is_common(one.documents, usual)) for one in passages
+    )
+    common = sum(one.end - one.start for one in passages if one.common)
+    documents, copies, near = whole.counts[text].tolist()
+    best = tuple(whole.best.get(text, ()))
+    return FoundText(
+        characters=total,
+        coverage=found / total if total else 0.0,
+        common=common / total if total else 0.0,
+        longest=int(whole.longest[text]),
+        documents=documents,
+        copies=copies,
+        passages=passages,
+        best=best,
+        near=near,
+        nearest=tuple(whole.nearest.get(text, ())),
+        single=max((one.amount for one in best), default=0) / max(1, size),
+    )
+
+
+def common_bytes(whole: ScanPart, contents: Sequence[bytes], starts: Sequence[int]) -> npt.NDArray[np.bool_]:
+    """Which bytes of all texts stand in common passages, each text at its own first byte."""
+    made = np.zeros(starts[-1] + len(contents[-1]), dtype=np.bool_)
+    for content, start, text in zip(contents, starts, summarise_texts(whole, contents, starts), strict=True):
+        first = np.append(_letters(content), len(content))
+        for one in (one for one in text.passages if one.common):
+            made[start + first[one.start] : start + first[one.end]] = True
+    return made
+
+
+def is_common(documents: int, usual: float) -> bool:
+    """Whether a passage in so many documents is common, beside the `usual` number of the text's rarest quarter."""
+    return documents >= _EVERYWHERE or (documents >= COMMON_DOCUMENTS and documents >= TIMES * usual)
+
+
+def _quarter(passages: Sequence[FoundPassage], *, rarest: bool = True) -> float:
+    """The number of documents of the rarest quarter of some characters, or of the one that most documents hold."""
+    left = sum(one.end - one.start for one in passages) / 4
+    for one in sorted(passages, key=lambda one: one.documents, reverse=not rarest):
+        left -= one.end - one.start
+        if left <= 0:
+            return float(one.documents)
+    return 0.0

@@ -10,14 +10,13 @@ from __future__ import annotations
 import string
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
 from pretrace.plugins.scan.corpus import CorpusDocuments, Sighting
-from pretrace.plugins.scan.folding import SPACE, Bytes, Strings, fold_strings, load_kernels
-from pretrace.plugins.scan.searching import FACTORS
+from pretrace.plugins.scan.folding import FACTORS, SPACE, Bytes, Strings, fold_strings, load_kernels
 
 SHINGLE, GRAM = 5, 13
 """Words of a sequence, for near copies and for the overlap."""
@@ -67,24 +66,21 @@ def sequences(
     if number <= 0:
         return np.zeros(0, np.uint64), np.zeros(0, np.int64)
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(words * _powers(BY_WORD, len(words)))])
-    found = (sums[size:] - sums[:-size]) * _powers(np.uint64(pow(int(BY_WORD), -1, 1 << 64)), len(words))[
-        :number
-    ]
+    found = (sums[size:] - sums[:-size]) * _powers(np.uint64(pow(int(BY_WORD), -1, 1 << 64)), number)
     whole = owners[:number] == owners[size - 1 :]
     return mix_bits(found[whole]), owners[:number][whole]
 
 
 def _powers(base: np.uint64, number: int) -> Numbers:
     """base ** 0, base ** 1, …, modulo 2 ** 64."""
-    held = _POWERS.get(int(base))
-    if held is None or len(held) < number:
-        steps = np.full(max(number, 1 << 16), base, dtype=np.uint64)
-        steps[0] = 1
-        held = _POWERS[int(base)] = np.cumprod(steps, dtype=np.uint64)
-    return held[:number]
+    return _many_powers(int(base), max(1 << 16, 1 << number.bit_length()))[:number]
 
 
-_POWERS: dict[int, Numbers] = {}
+@lru_cache(maxsize=4)
+def _many_powers(base: int, number: int) -> Numbers:
+    steps = np.full(number, base, dtype=np.uint64)
+    steps[0] = 1
+    return np.cumprod(steps, dtype=np.uint64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,9 +13,9 @@ from dataclasses import MISSING, dataclass, replace
 from typing import Any, Literal, get_args, get_origin
 
 from pretrace.cli.commands import made, places
-from pretrace.plugins.serve.facts import UploadFacts
 from pretrace.plugins.serve.jobs import AHEAD
 from pretrace.plugins.serve.settings import WORDS, Limits
+from pretrace.plugins.serve.uploads import UploadFacts
 from pretrace.plugins.serve.workspace import RequestError
 from pretrace.results.wording import say
 from pretrace.verdicts.advise import Advised
@@ -23,12 +23,8 @@ from pretrace.verdicts.advise import Advised
 _FieldKind = Literal["line", "lines", "number", "switch", "choice", "texts", "model", "models"]
 Values = Mapping[str, Sequence[str]]
 COMMANDS: Mapping[str, str] = {
-    "canaries": "canaries",
-    "controls-placebo": "audit",
-    "controls": "audit",
-    "flag": "flag",
-    "placebo": "audit",
-}
+    "canaries": "canaries", "controls-placebo": "audit", "controls": "audit", "flag": "flag", "placebo": "audit",
+}  # fmt: skip
 """The command of each test that starts here; seals of marks are secret and belong into no upload."""
 _OPTION = re.compile(r"--([a-z][a-z-]*)(?: [A-Z]+)?")
 
@@ -109,8 +105,8 @@ class CommandForm:
 
     def filled(self, given: Mapping[str, str]) -> CommandForm:
         """The form with other defaults, by field."""
-        made = [replace(one, default=given.get(one.name, one.default)) for one in self.fields]
-        return replace(self, fields=tuple(made))
+        fields = (replace(one, default=given.get(one.name, one.default)) for one in self.fields)
+        return replace(self, fields=tuple(fields))
 
     def arguments(
         self,
@@ -142,32 +138,26 @@ def forms() -> dict[str, CommandForm]:
     found = {}
     for one in filter(OFFERED.__contains__, places()):
         command, words = made(one).default_command, tuple(one.split())
-        fields = [
-            _field(leaf)
-            for name, leaf in command.declared.items()
-            if not (leaf.option.metavar or leaf.option.path == "out" or name in LEFT_OUT)
-            and (leaf.option.essential or name in ALWAYS)
-        ]
+        fields = []
+        for name, leaf in command.declared.items():
+            own = leaf.option
+            left_out = own.metavar or own.path == "out" or name in LEFT_OUT
+            if left_out or not (own.essential or name in ALWAYS):
+                continue
+            least, most = LEVEL if leaf.name == "level" and own.least is None else (own.least, own.most)
+            plain = (
+                ""
+                if leaf.default in (MISSING, None) or isinstance(leaf.default, bool | tuple)
+                else leaf.default
+            )
+            fields.append(Field(
+                leaf.name.replace("_", "-"), _kind(leaf), own.help, own.written or str(plain), leaf.default is MISSING,
+                tuple(get_args(leaf.hint)) if get_origin(leaf.hint) is Literal else (), least, most,
+            ))  # fmt: skip
         fields.sort(key=lambda field: not field.required)
         ahead = next((option for option in AHEAD if option[2:].replace("-", "_") in command.declared), "")
         found[words[-1]] = CommandForm(words, command.__doc__, tuple(fields), ahead)
     return found
-
-
-def _field(leaf: Any) -> Field:
-    own, default = leaf.option, leaf.default
-    least, most = LEVEL if leaf.name == "level" and own.least is None else (own.least, own.most)
-    plain = "" if default is MISSING or default is None or isinstance(default, bool | tuple) else str(default)
-    return Field(
-        name=leaf.name.replace("_", "-"),
-        kind=_kind(leaf),
-        help=own.help,
-        default=own.written or plain,
-        required=default is MISSING,
-        choices=tuple(get_args(leaf.hint)) if get_origin(leaf.hint) is Literal else (),
-        least=least,
-        most=most,
-    )
 
 
 def _kind(leaf: Any) -> _FieldKind:

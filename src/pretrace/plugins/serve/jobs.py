@@ -22,7 +22,7 @@ from typing import Literal
 import psutil
 
 from pretrace.plugins.serve.settings import WORDS, Limits, ServeSettings
-from pretrace.plugins.serve.workspace import RequestError, Workspace, fresh, inside, read, record_in, save
+from pretrace.plugins.serve.workspace import RequestError, Workspace, fresh, read, save
 from pretrace.results.atomic import atomic_bytes
 from pretrace.results.serialization import to_json
 from pretrace.results.wording import say
@@ -118,11 +118,11 @@ class Jobs:
         out: str,
         *,
         texts: str = "",
-        form: FilledForm = FilledForm(),
+        form: FilledForm | None = None,
     ) -> WebJob:
         """A job that waits for its turn; `texts` is the upload it is about. RequestError where `check_room` has one."""
-        here = str(Path.cwd())
-        made = WebJob(fresh(command[0]), title, command, out, time.time(), here, texts=texts, form=form)
+        made = WebJob(fresh(command[0]), title, command, out, time.time(), str(Path.cwd()), texts=texts)
+        made = replace(made, form=form or made.form)
         with self._lock:
             self.check_room()
             self.workspace.check_room("jobs", self.limits.kept)
@@ -134,19 +134,15 @@ class Jobs:
 
     def get(self, name: str) -> WebJob:
         """The job of that id; RequestError (404) where there is none."""
-        found = record_in(WebJob, inside(self.workspace.room("jobs"), name) / "job.json")
-        if found is None:
-            raise RequestError("There is no such job here: it may have been deleted from the workspace.", 404)
-        return found
+        return self.workspace.record(WebJob, "jobs", name)
 
     def all(self) -> list[WebJob]:
         """All jobs, the latest first."""
-        places = sorted(self.workspace.room("jobs").glob("*/job.json"), reverse=True)
-        return [found for place in places if (found := record_in(WebJob, place))]
+        return self.workspace.records(WebJob, "jobs")
 
     def state(self, job: WebJob) -> State:
         """How a job is doing, from its process and its files."""
-        alive = self._alive(job)  # before the file is read: a command writes how it ended, and is gone then
+        alive = self._process(job)  # before the file is read: a command writes how it ended, and is gone then
         told = read(self._place(job) / "progress.json")
         ended, said = told.get("ended"), str(told.get("message") or told.get("said") or "")
         folder = self.workspace.within(job.out)
@@ -181,8 +177,7 @@ class Jobs:
         with self._lock:
             job = self.get(job.id)
             self._keep(replace(job, stopped=job.stopped or time.time()))
-            if self._alive(job):
-                self._signal(job, signal.SIGINT)
+            self._signal(job, signal.SIGINT)
 
     def stop_all(self) -> None:
         """Stop every job that is not over: those that wait never begin."""
@@ -207,8 +202,8 @@ class Jobs:
         with self._lock:
             states = [(job, self.state(job).name) for job in self.all()]
             for job, name in states:
-                if name == "running" and (said := self._excess(job)):
-                    self._end(job, said)
+                if name == "running":
+                    self._end_excess(job)
                 if name == "stopping" and time.time() - job.stopped > self.limits.stop_seconds:
                     self._signal(job, signal.SIGKILL)
             running = sum(name in ("running", "stopping") for _, name in states)
@@ -240,54 +235,45 @@ class Jobs:
         with suppress(psutil.Error):
             self._keep(replace(job, pid=child.pid, born=psutil.Process(child.pid).create_time()))
 
-    def _excess(self, job: WebJob) -> str:
-        """What a running job takes too much of, as a sentence; "" where it keeps the limits."""
-        memory, hours = self.settings.job_memory, self.settings.job_hours
-        if _memory(job.pid) > memory * 1_000_000:
-            return say("serve.excess.memory", memory=memory)
-        return say("serve.excess.hours", hours=hours) if time.time() - job.born > hours * 3600 else ""
-
-    def _end(self, job: WebJob, said: str) -> None:
+    def _end_excess(self, job: WebJob) -> None:
+        """End a running job, with its children, that takes more memory (no pages of files) or hours than it may."""
+        memory, hours, taken = self.settings.job_memory, self.settings.job_hours, 0
+        processes: list[psutil.Process] = []
         with suppress(psutil.Error):
             process = psutil.Process(job.pid)
-            for one in (process, *process.children(recursive=True)):
-                with suppress(psutil.Error):
-                    one.kill()
-            process.wait(self.limits.stop_seconds)
+            processes = [process, *process.children(recursive=True)]
+        for one in processes:
+            with suppress(psutil.Error):
+                known = one.memory_info()
+                taken += known.rss - getattr(known, "shared", 0)
+        said = say("serve.excess.hours", hours=hours) if time.time() - job.born > hours * 3600 else ""
+        said = say("serve.excess.memory", memory=memory) if taken > memory * 1_000_000 else said
+        if not said:
+            return
+        for one in processes:
+            with suppress(psutil.Error):
+                one.kill()
+        with suppress(psutil.Error):
+            processes[0].wait(self.limits.stop_seconds)
         atomic_bytes(self._place(job) / "progress.json", to_json({"ended": 2, "message": said}))
 
-    def _alive(self, job: WebJob) -> bool:
-        if not job.pid:
-            return False
+    def _process(self, job: WebJob) -> psutil.Process | None:
+        """The process of a job while it runs."""
         child = self._children.get(job.pid)
-        if child is not None and child.poll() is not None:
-            return False
-        try:
-            found = psutil.Process(job.pid)
-            same = abs(found.create_time() - job.born) < _SAME_MOMENT
-            return bool(same and found.status() != psutil.STATUS_ZOMBIE)
-        except psutil.Error:
-            return False
+        with suppress(psutil.Error):
+            if job.pid and (child is None or child.poll() is None):
+                found = psutil.Process(job.pid)
+                same = abs(found.create_time() - job.born) < _SAME_MOMENT
+                return found if same and found.status() != psutil.STATUS_ZOMBIE else None
+        return None
 
     def _signal(self, job: WebJob, number: signal.Signals) -> None:
         with suppress(psutil.Error):
-            if self._alive(job):
-                psutil.Process(job.pid).send_signal(number)
+            if (process := self._process(job)) is not None:
+                process.send_signal(number)
 
     def _place(self, job: WebJob) -> Path:
         return self.workspace.room("jobs") / job.id
 
     def _keep(self, job: WebJob) -> None:
         save(self._place(job) / "job.json", job)
-
-
-def _memory(pid: int) -> int:
-    """The bytes of a process and its children that are no pages of files."""
-    taken = 0
-    with suppress(psutil.Error):
-        process = psutil.Process(pid)
-        for one in (process, *process.children(recursive=True)):
-            with suppress(psutil.Error):
-                found = one.memory_info()
-                taken += found.rss - getattr(found, "shared", 0)
-    return taken

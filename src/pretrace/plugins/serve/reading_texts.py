@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from fastapi import APIRouter
@@ -16,7 +17,7 @@ from pretrace.errors import OutputError
 from pretrace.plugins.serve.jobs import Jobs, State
 from pretrace.plugins.serve.pages import CurrentPage, PageContext, Posted, files_in, go, line
 from pretrace.plugins.serve.uploads import Upload, facts_of, text_in, texts_of, upload_of, uploads
-from pretrace.plugins.serve.workspace import RequestError, Workspace, fresh, inside, record_in, save, slug
+from pretrace.plugins.serve.workspace import RequestError, Workspace, fresh, save, slug
 from pretrace.report import plots
 from pretrace.report.run import tokens
 from pretrace.report.svg import to_svg
@@ -64,8 +65,8 @@ def begin(desk: CurrentPage, form: Posted) -> RedirectResponse:
     for file in files_in(form, "file")[:1]:
         text = text_in(desk.workspace, file.filename or "The file", file.file, desk.limits)
     model, scores, known = line(form, "model"), line(form, "scores") or _SCORES, line(form, "known")
-    desk.check_model("Model", model)
     workspace, limits = desk.workspace, desk.limits
+    desk.check_model("Model", model)
     if not text.strip():
         raise RequestError("There is no text: paste one, or choose a file that holds one.", 422)
     if len(text) > limits.text_characters:
@@ -112,63 +113,46 @@ def _known(jobs: Jobs, upload: Upload, options: tuple[str, ...]) -> tuple[str, s
 
 def looks(workspace: Workspace) -> list[Look]:
     """All texts that were looked at, the latest first."""
-    places = sorted(workspace.room("looks").glob("*/look.json"), reverse=True)
-    return [found for place in places if (found := record_in(Look, place))]
+    return workspace.records(Look, "looks")
 
 
 @router.get("/text/{name}", response_class=HTMLResponse)
-def one(desk: CurrentPage, name: str) -> HTMLResponse:
-    """What was found in a text, as far as it is known now."""
-    return desk.page("look.html", here="text", **_found(desk, name))
-
-
-@router.get("/text/{name}/part", response_class=HTMLResponse)
-def part(desk: CurrentPage, name: str) -> HTMLResponse:
-    """The same without its frame, to be put in its place."""
-    return desk.page("look_part.html", **_found(desk, name))
-
-
-def _found(desk: PageContext, name: str) -> dict[str, Any]:
-    look = record_in(Look, inside(desk.workspace.room("looks"), name) / "look.json")
-    if look is None:
-        raise RequestError("There is no such text here: it may have been deleted from the workspace.", 404)
+@router.get("/text/{name}/{part}", response_class=HTMLResponse)
+def one(desk: CurrentPage, name: str, part: Literal["", "part"] = "") -> HTMLResponse:
+    """What was found in a text, as far as it is known now; its `part` has no frame and is put in its place."""
+    look = desk.workspace.record(Look, "looks", name)
     (job, state), (known_job, known_state) = _job(desk, look.job), _job(desk, look.known_job)
     run, problem = _run_in(desk.workspace, f"looks/{look.id}/run", state)
     known, known_problem = _run_in(desk.workspace, look.known_run, known_state)
     # without the rank of a text among others, of which there are none
     heat = [replace(one, note=one.note.partition("; ")[2]) for one in run.heat] if run else []
     section = tokens(replace(run, heat=tuple(heat))) if run else None
-    return {
-        "look": look,
-        "jobs": (("The text", job, state), ("The known non-members", known_job, known_state)),
-        "state": state,
-        "run": run,
-        "heat": section.body if section else "",
-        "values": [(score, float(run.column(score)[0])) for score in run.scores] if run else [],
-        "places": places(run, known) if run and known else (),
-        "few": known is not None and len(known.ids) < _FEW_KNOWN,
-        "problems": [one for one in (problem, known_problem) if one],
-        "over": state.over and known_state.over,
-    }
+    return desk.page(
+        "look_part.html" if part else "look.html",
+        here="" if part else "text",
+        look=look,
+        jobs=(("The text", job, state), ("The known non-members", known_job, known_state)),
+        state=state,
+        run=run,
+        heat=section.body if section else "",
+        values=[(score, float(run.column(score)[0])) for score in run.scores] if run else [],
+        places=places(run, known) if run and known else (),
+        few=known is not None and len(known.ids) < _FEW_KNOWN,
+        problems=[one for one in (problem, known_problem) if one],
+        over=state.over and known_state.over,
+    )
 
 
 def _job(desk: PageContext, name: str) -> tuple[object, State]:
-    if not name:
-        return None, State("done")
-    try:
-        job = desk.jobs.get(name)
-    except RequestError:  # deleted by hand; what it made may still be there
-        return None, State("stopped", said="It was deleted from the workspace.")
-    return job, desk.jobs.state(job)
+    with suppress(RequestError):  # deleted by hand; what it made may still be there
+        return (job := desk.jobs.get(name)), desk.jobs.state(job)
+    return None, State("stopped", said="It was deleted from the workspace.") if name else State("done")
 
 
 def _run_in(workspace: Workspace, relative: str, state: State) -> tuple[Run | None, str]:
     """The run of a job that is over, and what is wrong with it; None while there is none."""
-    place = workspace.within(relative)
-    if not state.result:
-        return None, ""
     try:
-        return load_run(place), ""
+        return (load_run(workspace.within(relative)) if state.result else None), ""
     except OutputError as error:
         return None, str(error)
 

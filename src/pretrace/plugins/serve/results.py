@@ -75,9 +75,8 @@ def _read_entry(place: Path, marker: str, changed: int) -> ResultEntry:
     facts, report = read(place / marker), (place / runs.REPORT).is_file()
     kind = runs.kind_of(place).name
     kind = str(facts.get("test", "test")) if kind == "test result" else kind
-    corpus, model, outcome, statement = (
-        str(facts.get(one) or "") for one in ("corpus", "model", "outcome", "statement")
-    )
+    names = ("corpus", "model", "outcome", "statement")
+    corpus, model, outcome, statement = (str(facts.get(one) or "") for one in names)
     if marker == MARKER:
         target = mapping(mapping(mapping(facts.get("settings")).get("models")).get("target"))
         model = str(target.get("name") or "")
@@ -130,7 +129,6 @@ def result(desk: CurrentPage, name: str) -> HTMLResponse:
 
 
 def _folder(desk: PageContext, name: str) -> Path:
-    """The folder of a result; RequestError (404) where there is none."""
     return inside(desk.workspace.room("results"), name)
 
 
@@ -167,20 +165,18 @@ def verified(desk: CurrentPage, name: str) -> HTMLResponse:
 @router.get("/results/{name}/all.zip")
 def everything(desk: CurrentPage, name: str) -> Response:
     """All files of a result in one archive."""
-    named = f"attachment; filename*=UTF-8''{quote(name, safe='')}.zip"
-    packed = _packed(_folder(desk, name))
-    return StreamingResponse(packed, media_type="application/zip", headers={"Content-Disposition": named})
+    named, folder = f"attachment; filename*=UTF-8''{quote(name, safe='')}.zip", _folder(desk, name)
 
+    def packed() -> Iterator[bytes]:  # piece by piece; it is written beside and never lies in the workspace
+        with tempfile.TemporaryFile() as file:
+            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+                for name, _ in _files(folder):
+                    archive.write(folder / name, f"{folder.name}/{name}")
+            file.seek(0)
+            while piece := file.read(1 << 20):
+                yield piece
 
-def _packed(folder: Path) -> Iterator[bytes]:
-    """The files of a result as a zip, piece by piece; it is written beside and never lies in the workspace."""
-    with tempfile.TemporaryFile() as file:
-        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, _ in _files(folder):
-                archive.write(folder / name, f"{folder.name}/{name}")
-        file.seek(0)
-        while piece := file.read(1 << 20):
-            yield piece
+    return StreamingResponse(packed(), media_type="application/zip", headers={"Content-Disposition": named})
 
 
 @router.get("/results/{name}/{page}")
@@ -254,9 +250,10 @@ def _measured(found: object) -> Iterator[tuple[tuple[str, str], Estimate]]:
 
 def figures(found: object) -> dict[str, str]:
     """What a result found, name by name, in words and numbers."""
-    if isinstance(found, Run):
-        return dict(_of_run(found))
-    return dict(_of_verdict(found)) if isinstance(found, Verdict) else {}
+    told = (
+        _of_run(found) if isinstance(found, Run) else _of_verdict(found) if isinstance(found, Verdict) else ()
+    )
+    return dict(told)
 
 
 def _of_run(run: Run) -> Iterator[tuple[str, str]]:
@@ -278,17 +275,15 @@ def _of_run(run: Run) -> Iterator[tuple[str, str]]:
 def _of_verdict(verdict: Verdict) -> Iterator[tuple[str, str]]:
     yield "Outcome", WORDS["outcomes"][verdict.outcome]
     yield "Statement", verdict.statement
-    name_of_p = "p of the whole set" if verdict.test == "flag" else "p"
-    p = [(name_of_p, wording.p_value(verdict.p))] if verdict.p is not None else []
-    if verdict.test == "flag":
-        counts = verdict.figures["counts"]
+    is_flag = verdict.test == "flag"
+    if is_flag:
+        counts = {name: wording.count(number) for name, number in verdict.figures["counts"].items()}
         yield "Score", verdict.figures["score"]
-        known = wording.count(counts["known_documents"])
-        yield "Documents", f"{wording.count(counts['documents'])}, known {known}"
-        yield "Flagged documents", wording.count(counts["flagged_documents"])
-        yield from p
-    else:
-        yield from p
+        yield "Documents", f"{counts['documents']}, known {counts['known_documents']}"
+        yield "Flagged documents", counts["flagged_documents"]
+    if verdict.p is not None:
+        yield "p of the whole set" if is_flag else "p", wording.p_value(verdict.p)
+    if not is_flag:
         controls = f", controls {wording.count(verdict.situation.unseen)}" if verdict.test == "audit" else ""
         yield f"{verdict.unit.capitalize()}s", f"{wording.count(verdict.units)}{controls}"
     if verdict.effect is not None:

@@ -14,13 +14,16 @@ import os
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from importlib.resources import files as resources
 from pathlib import Path
+from typing import Literal
+from urllib.parse import quote
 
 import psutil
 import uvicorn
-from fastapi import FastAPI, Request
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -30,16 +33,132 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pretrace.errors import ExpressionError, OutputError, PretraceError
-from pretrace.plugins.serve import reading_texts, results, showing, testing_collections
+from pretrace.plugins.serve import reading_texts, results, testing_collections
 from pretrace.plugins.serve.forms import CommandForm
-from pretrace.plugins.serve.jobs import Jobs
-from pretrace.plugins.serve.pages import ENTERED, LOGIN, PageContext, desk_of, rendered
+from pretrace.plugins.serve.jobs import AHEAD, Jobs
+from pretrace.plugins.serve.pages import (
+    ENTERED,
+    LOGIN,
+    CurrentPage,
+    PageContext,
+    Posted,
+    desk_of,
+    go,
+    line,
+    rendered,
+)
+from pretrace.plugins.serve.reading_texts import looks
 from pretrace.plugins.serve.settings import Limits, ServeSettings
-from pretrace.plugins.serve.uploads import sweep
+from pretrace.plugins.serve.uploads import TAKEN, sweep
 from pretrace.plugins.serve.workspace import RequestError, Workspace, read
 from pretrace.results.atomic import atomic_bytes
 from pretrace.results.serialization import to_json
 from pretrace.results.wording import say
+
+router = APIRouter()
+_TYPES = {"js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8"}
+_LATEST = 5
+
+
+@router.get("/", response_class=HTMLResponse)
+def home(desk: CurrentPage) -> HTMLResponse:
+    """What can be done here, what is going on, and what was found last."""
+    jobs = [(job, desk.jobs.state(job)) for job in desk.jobs.all()]
+    return desk.page(
+        "home.html",
+        here="home",
+        jobs=[(job, state) for job, state in jobs if not state.over][:_LATEST],
+        latest=results.entries(desk.workspace)[:_LATEST],
+        example=testing_collections.example_offered(desk),
+        taken=TAKEN,
+    )
+
+
+@router.get("/jobs", response_class=HTMLResponse)
+def jobs(desk: CurrentPage) -> HTMLResponse:
+    """All jobs."""
+    found = [(job, desk.jobs.state(job)) for job in desk.jobs.all()]
+    return desk.page("jobs.html", here="jobs", jobs=found)
+
+
+@router.get("/jobs/{name}", response_class=HTMLResponse)
+@router.get("/jobs/{name}/{part}", response_class=HTMLResponse)
+def job(desk: CurrentPage, name: str, part: Literal["", "part"] = "") -> HTMLResponse:
+    """One job with its progress; its `part` is put in the place of the progress of an open page."""
+    found = desk.jobs.get(name)
+    return desk.page(
+        "job_part.html" if part else "job.html",
+        here="jobs",
+        job=found,
+        state=desk.jobs.state(found),
+        log=desk.jobs.log(found),
+        looked=next((one for one in looks(desk.workspace) if one.job == name), None),
+    )
+
+
+@router.post("/jobs/stop")
+def stop_all(desk: CurrentPage, form: Posted) -> RedirectResponse:
+    """Ask all jobs to stop."""
+    desk.jobs.stop_all()
+    return go("/jobs")
+
+
+@router.post("/jobs/{name}/begin")
+def begin(desk: CurrentPage, name: str, form: Posted) -> RedirectResponse:
+    """Start what a job only planned."""
+    planned = desk.jobs.get(name)
+    if not planned.plans:
+        raise RequestError("This job was no plan: it cannot be started in this way.", 409)
+    command = tuple(part for part in planned.command if part not in AHEAD)
+    title = planned.title.removeprefix("Plan of ")
+    made = desk.jobs.add(title, command, planned.out, texts=planned.texts, form=planned.form)
+    return go(f"/jobs/{made.id}")
+
+
+@router.post("/jobs/{name}/{what}")
+def stop_or_resume(
+    desk: CurrentPage, name: str, what: Literal["stop", "resume"], form: Posted
+) -> RedirectResponse:
+    """Ask a job to stop, or let it go on."""
+    found = desk.jobs.get(name)
+    desk.jobs.stop(found) if what == "stop" else desk.jobs.resume(found)
+    return go(f"/jobs/{quote(name)}")
+
+
+@router.get(LOGIN, response_class=HTMLResponse)
+def login(desk: CurrentPage) -> HTMLResponse:
+    """The form for the token."""
+    return desk.page("login.html")
+
+
+@router.post(LOGIN)
+def enter(desk: CurrentPage, request: Request, form: Posted) -> Response:
+    """Let a visitor in who gives the token."""
+    if not desk.settings.is_token(line(form, "token")):
+        said = "That is not the token: it was set where pretrace serve was started."
+        return desk.page("login.html", 403, problem=said)
+    request.session[ENTERED] = True
+    return go("/")
+
+
+@router.get("/favicon.ico")
+def icon() -> Response:
+    """Nothing: the pages have no sign of their own, and browsers ask for one."""
+    return Response(status_code=204)
+
+
+@router.get("/static/report.css")
+def report_style() -> Response:
+    """The style of the reports."""
+    return PlainTextResponse(rendered("style.css", {}), media_type=_TYPES["css"])
+
+
+@router.get("/static/{name}")
+def static(name: Literal["page.css", "page.js"]) -> Response:
+    """What the pages add to it, and their script."""
+    content = resources("pretrace.plugins.serve").joinpath("static", name).read_bytes()
+    return Response(content, media_type=_TYPES[name.rpartition(".")[2]])
+
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; frame-src 'self'; "
@@ -77,11 +196,22 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        await self._answer(Request(scope))(scope, receive, _with_headers(send))
+
+        async def sent(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        await self._answer(Request(scope))(scope, receive, sent)
 
     def _answer(self, request: Request) -> ASGIApp:
         """What answers a request: the application, a redirection, or a refusal."""
-        if _is_foreign(request):
+        origin, host = request.headers.get("origin"), request.headers.get("host")
+        foreign = request.headers.get("sec-fetch-site") not in (None, "same-origin")
+        foreign |= origin is not None and origin.partition("://")[2] != host
+        if foreign and request.method not in ("GET", "HEAD"):  # whose answers browsers keep from other sites
             said = "This request comes from another page: send it from this one."
             return HTMLResponse(rendered("refused.html", {"sentence": said}), 403)
         path, token = request.url.path, request.query_params.get("token", "")
@@ -98,28 +228,6 @@ class Guard:
 def _go(path: str) -> Response:
     """Redirect to a path of this server: one that begins with two strokes would name another."""
     return RedirectResponse(f"/{path.lstrip('/')}", 303)
-
-
-def _is_foreign(request: Request) -> bool:
-    """Whether a page of another site sends something."""
-    if request.method in ("GET", "HEAD"):  # whose answers browsers keep from other sites
-        return False
-    origin, host = request.headers.get("origin"), request.headers.get("host")
-    site = request.headers.get("sec-fetch-site")
-    return (origin is not None and origin.partition("://")[2] != host) or site not in (None, "same-origin")
-
-
-def _with_headers(send: Send) -> Send:
-    """The same messages with the headers of every answer, where it has none of its own."""
-
-    async def sent(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            headers = MutableHeaders(scope=message)
-            for name, value in _HEADERS.items():
-                headers.setdefault(name, value)
-        await send(message)
-
-    return sent
 
 
 def application(
@@ -147,8 +255,8 @@ def application(
         docs_url=None, redoc_url=None, openapi_url=None, lifespan=_looked_after, middleware=middleware
     )
     app.state.desk = desk
-    for pages in (showing, reading_texts, results, testing_collections):
-        app.include_router(pages.router)
+    for pages in (router, reading_texts.router, results.router, testing_collections.router):
+        app.include_router(pages)
     for kind in (PretraceError, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, _refused)
     return app
@@ -186,19 +294,14 @@ async def _refused(request: Request, error: Exception) -> HTMLResponse:
 
 
 def serve(
-    settings: ServeSettings,
-    forms: Mapping[str, CommandForm],
-    *,
-    ready: Callable[[str], object] = print,
-    limits: Limits | None = None,
+    settings: ServeSettings, forms: Mapping[str, CommandForm], *, ready: Callable[[str], object] = print
 ) -> None:
     """Serve the workspace until the process is stopped; `ready` is given the address once it can be opened."""
     workspace = Workspace.at(settings.workspace)
     _claim(workspace)
     listener = _bound(settings)
     port = int(listener.getsockname()[1])
-    limits = limits or Limits()
-    config = configuration(application(settings, forms, port=port, limits=limits), limits)
+    config = configuration(application(settings, forms, port=port), Limits())
     try:
         ready(f"http://{_HOST}:{port}/")
         uvicorn.Server(config).run(sockets=[listener])

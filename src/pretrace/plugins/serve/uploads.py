@@ -11,29 +11,36 @@ import hashlib
 import os
 import shutil
 import stat
+import statistics
 import time
+import unicodedata
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
+from typing import IO, TYPE_CHECKING, BinaryIO
 
+from pretrace.corpora import Columns, open_corpus
 from pretrace.corpora.columns import USUAL
 from pretrace.corpora.documents import DOCUMENTS, SOURCE
 from pretrace.corpora.folders import is_about
 from pretrace.corpora.formats import FORMATS, file_rows, recognise_format
 from pretrace.corpora.formats import ending_of as reader_of
+from pretrace.corpora.opening import choose_text, rows_of
 from pretrace.corpora.packing import HEAD, encoding_of, without_packing
 from pretrace.corpora.packing import open_unpacked as unpacked_file
-from pretrace.corpora.reading import TextReading
+from pretrace.corpora.reading import EveryColumn, TextReading
 from pretrace.corpora.webpages import FEEDS
-from pretrace.errors import PretraceError
-from pretrace.plugins.serve.facts import UploadFacts, look_into
+from pretrace.errors import PretraceError, TextsError
 from pretrace.plugins.serve.settings import Limits
 from pretrace.plugins.serve.workspace import RequestError, Workspace, fresh, record_in, save, slug
 from pretrace.results.atomic import explained
 from pretrace.results.wording import say
+from pretrace.types import Situation
+from pretrace.verdicts.advise import Names, look
 
 TAKEN = say("serve.taken")
 OF_A_FOLDER = (".txt", *DOCUMENTS)
@@ -70,17 +77,17 @@ def take(
     limits = limits or Limits()
     name = PurePosixPath(name.replace("\\", "/")).name.strip()
     ending = ending_of(name)
-    stem = name.removesuffix(ending)
-    name = f"{stem[:_LONGEST_NAME]}{ending}"
-    with _entry(workspace, stem[:_LONGEST_NAME], limits, most) as (folder, left):
-        file = folder / f"{slug(stem[:_LONGEST_NAME])}{ending}"
+    stem = name.removesuffix(ending)[:_LONGEST_NAME]
+    name = f"{stem}{ending}"
+    with _entry(workspace, stem, limits, most) as (folder, left):
+        file = folder / f"{slug(stem)}{ending}"
         sent = _copied(stream, file)
         if not sent[0]:
             raise RequestError(f"{name} is empty: choose a file that holds texts.")
         path, counts, room = file, (1, 0), replace(limits, expanded=min(limits.expanded, left))
         with _readable(file, name, unpacking=True):
             if ending.lower() == ".zip":
-                path = folder / slug(stem[:_LONGEST_NAME])
+                path = folder / slug(stem)
                 counts = _unpacked(file, path, name, room)
                 file.unlink()
             else:
@@ -102,7 +109,6 @@ def take_folder(
         found = _places(list(files), folder / slug(name), name, limits)
         size, digest = 0, hashlib.sha256()
         for path, place in sorted(found.items()):
-            place.parent.mkdir(parents=True, exist_ok=True)
             one, hashed = _copied(files[path], place)
             size += one
             digest.update(f"{hashed}  {path}\n".encode("utf-8", "replace"))
@@ -184,7 +190,6 @@ def text_in(workspace: Workspace, name: str, stream: BinaryIO, limits: Limits) -
     """The text of a file that a visitor sends to look at; nothing is kept. RequestError where it has none."""
     folder = workspace.room("incoming") / fresh("document")
     with explained(folder):
-        folder.mkdir()
         try:
             file = folder / "document"
             _copied(stream, file)
@@ -227,16 +232,12 @@ def sweep(workspace: Workspace) -> None:
 
 def uploads(workspace: Workspace) -> list[Upload]:
     """All uploads, the latest first."""
-    places = sorted(workspace.room("texts").glob("*/upload.json"), reverse=True)
-    return [found for place in places if (found := record_in(Upload, place))]
+    return workspace.records(Upload, "texts")
 
 
 def upload_of(workspace: Workspace, name: str) -> Upload:
     """The upload of that id; RequestError (404) where there is none."""
-    for one in uploads(workspace):
-        if one.id == name:
-            return one
-    raise RequestError("There is no such collection here: it may have been deleted from the workspace.", 404)
+    return workspace.record(Upload, "texts", name)
 
 
 def texts_of(workspace: Workspace, name: str) -> str:
@@ -251,11 +252,8 @@ def texts_of(workspace: Workspace, name: str) -> str:
 def facts_of(workspace: Workspace, upload: Upload) -> UploadFacts:
     """What was seen in an upload, if need be now; it never fails: what cannot be seen is a `problem`."""
     place = workspace.room("texts") / upload.id / "facts.json"
-    known = record_in(UploadFacts, place)
-    if known is not None:
-        return known
     try:
-        return seen(workspace, upload)
+        return record_in(UploadFacts, place) or seen(workspace, upload)
     except RequestError as error:
         save(place, found := UploadFacts(problem=str(error)))
         return found
@@ -274,11 +272,16 @@ def seen(
     return found
 
 
-def _copied(stream: BinaryIO, place: Path) -> tuple[int, str]:
-    size, digest = 0, hashlib.sha256()
-    with place.open("wb") as file:
+def _copied(
+    stream: IO[bytes], place: Path, check: Callable[[int], None] = lambda size: None, size: int = 0
+) -> tuple[int, str]:
+    """Copy a stream into a new file; `size` and its bytes, of which `check` is told, and its SHA-256."""
+    digest = hashlib.sha256()
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with place.open("xb") as file:
         while piece := stream.read(_PIECE):
             size += len(piece)
+            check(size)
             digest.update(piece)
             file.write(piece)
     return size, digest.hexdigest()
@@ -330,16 +333,9 @@ def _unpacked(archive: Path, folder: Path, name: str, limits: Limits) -> tuple[i
                 raise RequestError(f"{shown} is a link and no file: put the file itself into the zip.")
         found = _places([one.filename for one in entries], folder, name, limits)
         size = 0
-        for entry in entries:
-            place = found.get(entry.filename)
-            if place is None:
-                continue
-            place.parent.mkdir(parents=True, exist_ok=True)
-            with packed.open(entry) as source, place.open("xb") as file:
-                while piece := source.read(_PIECE):
-                    size += len(piece)
-                    _check_size(size, name, limits)
-                    file.write(piece)
+        for path, place in found.items():
+            with packed.open(path) as source:
+                size, _ = _copied(source, place, lambda size: _check_size(size, name, limits), size)
     return len(found), sum(not _litter(one.filename) for one in entries) - len(found)
 
 
@@ -374,8 +370,8 @@ def _places(names: Sequence[str], folder: Path, whole: str, limits: Limits) -> d
 
 def _litter(name: str) -> bool:
     """Whether file browsers put an entry there, and no author."""
-    parts = PurePosixPath(name).parts
-    return "__MACOSX" in parts or (bool(parts) and parts[-1] in (".DS_Store", "Thumbs.db", "desktop.ini"))
+    path = PurePosixPath(name)
+    return "__MACOSX" in path.parts or path.name in (".DS_Store", "Thumbs.db", "desktop.ini")
 
 
 def _parts(name: str, whole: str, limits: Limits) -> tuple[str, ...]:
@@ -389,3 +385,167 @@ def _parts(name: str, whole: str, limits: Limits) -> tuple[str, ...]:
     if len(parts) - 1 > limits.depth:
         raise RequestError(say("serve.refused.depth", shown=shown, most=len(parts) - 1, depth=limits.depth))
     return parts
+
+
+if TYPE_CHECKING:
+    from py3langid.langid import LanguageIdentifier
+
+
+_LETTERS_READ = 2_000_000
+"""Characters of all texts together that are looked at for their scripts."""
+_SCRIPTS_SHOWN = 4
+FIRST = 3
+"""Texts of which the beginning is shown."""
+_FIRST_READ, _FIRST_SHOWN = 2_000, 300
+
+
+@dataclass(frozen=True, slots=True)
+class UploadFacts:
+    """What was seen in an upload. Lengths are in characters; `scripts` are shares of the letters by script,
+    `languages` those of the texts by code, among `languages_of` texts that were looked at.
+    `problem` says why nothing else could be seen, `columns` then what there is to choose from."""
+
+    text_column: str = ""
+    texts: int = 0
+    documents: int = 0
+    members: int = 0
+    nonmembers: int = 0
+    columns: tuple[str, ...] = ()
+    shortest: int = 0
+    median: int = 0
+    longest: int = 0
+    empty: int = 0
+    duplicates: int = 0
+    scripts: Mapping[str, float] = field(default_factory=dict)
+    languages: Mapping[str, float] = field(default_factory=dict)
+    languages_of: int = 0
+    said: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    situation: Situation = field(default_factory=Situation)
+    names: Names = field(default_factory=Names)
+    problem: str = ""
+    other_labels: bool = False
+    first: tuple[str, ...] = ()
+    guessed: bool = False
+    """Whether a column called label says something else than membership, and must be left out. `first` are the
+    beginnings of the first texts; `guessed` says that nobody named the column they stand in."""
+
+
+def look_into(path: Path, name: str, text_column: str, limits: Limits) -> UploadFacts:
+    """What is seen in a file or folder that a visitor calls `name`. A table without a text has a `problem`: choose a
+    column. TextsError where nothing can be read, RequestError beyond the limits; other errors of a reader pass."""
+    place = str(path)
+
+    def plain(said: str) -> str:
+        return said.replace(place, name)
+
+    try:
+        columns = _columns(path, limits)
+        chosen, guessed = choose_text(place, Columns(text=text_column or None))
+    except TextsError as error:
+        raise TextsError(plain(str(error))) from error
+    try:
+        corpus, other = open_corpus(place, chosen), False
+    except TextsError:
+        try:
+            corpus, other = open_corpus(place, replace(chosen, label="")), True
+        except TextsError as error:
+            if not {*columns} - {"text", "input", chosen.text}:  # no other column could be chosen
+                raise TextsError(plain(str(error))) from error
+            return UploadFacts(text_column=chosen.text or "", columns=columns, problem=plain(str(error)))
+    texts = [text.text for text in corpus.texts]
+    lengths = [len(text) for text in texts]
+    told, (spoken, among) = look(place, chosen, corpus), languages(texts)
+    return UploadFacts(
+        text_column=chosen.text or "",
+        texts=len(texts),
+        documents=told.situation.documents,
+        members=sum(text.member is True for text in corpus.texts),
+        nonmembers=sum(text.member is False for text in corpus.texts),
+        columns=columns,
+        shortest=min(lengths),
+        median=round(statistics.median(lengths)),
+        longest=max(lengths),
+        empty=sum(not text.strip() for text in texts),
+        duplicates=len(texts) - len(set(texts)),
+        scripts=scripts(texts),
+        languages=spoken,
+        languages_of=among,
+        said=tuple(map(plain, told.said[1:])),
+        notes=tuple(map(plain, corpus.notes)),
+        situation=told.situation,
+        names=told.names,
+        first=tuple(" ".join(text[:_FIRST_READ].split())[:_FIRST_SHOWN] for text in texts[:FIRST]),
+        other_labels=other,
+        guessed=bool(guessed),
+    )
+
+
+def scripts(texts: Sequence[str]) -> dict[str, float]:
+    """The share of each script among the letters of the first texts, the largest first.
+
+    >>> scripts(["abc", "а1"])
+    {'Latin': 0.75, 'Cyrillic': 0.25}
+    """
+    counted: Counter[str] = Counter()
+    characters: Counter[str] = Counter()
+    read = 0
+    for text in texts:
+        characters.update(text[: _LETTERS_READ - read])
+        read += len(text)
+        if read >= _LETTERS_READ:
+            break
+    for character, number in characters.items():
+        if character.isalpha():
+            counted[unicodedata.name(character, "other").split()[0].capitalize()] += number
+    total = sum(counted.values())
+    return {_SCRIPTS.get(name, name): n / total for name, n in counted.most_common(_SCRIPTS_SHOWN)}
+
+
+_SCRIPTS = {"Cjk": "Chinese characters", "Hiragana": "Japanese (hiragana)", "Katakana": "Japanese (katakana)"}
+
+
+def _columns(path: Path, limits: Limits) -> tuple[str, ...]:
+    """The columns of a table's first row, none of documents; RequestError where it holds too much."""
+    names: tuple[str, ...] = ()
+    size = 0
+    reading = EveryColumn(USUAL, str(path))
+    for number, row in enumerate(rows_of(path, reading), start=1):
+        if reading.kinds:  # a text a file: what it may hold was checked as it came
+            return ()
+        if number == 1 and {*row.fields} != {"text"}:
+            names = tuple(row.fields)
+            if len(names) > limits.columns or sum(map(len, names)) > limits.column_characters:
+                found = {"columns": len(names), "characters": sum(map(len, names))}
+                raise RequestError(say("serve.refused.columns", **found, limits=limits))
+        size += sum(len(cell) for cell in row.fields.values() if isinstance(cell, str))
+        if number > limits.texts or size > limits.expanded:
+            most = f"{limits.texts:,} texts, or {limits.expanded:,} characters,"
+            raise RequestError(say("serve.refused.too_large", most=most), 413)
+    return names
+
+
+# The languages of a collection, guessed text by text by py3langid, which needs no network and no second process.
+
+_TEXTS_READ = 300
+"""Texts that are looked at, spread evenly over the collection: about half a second of work."""
+_CHARACTERS_READ = 1000
+"""Characters of each text that are looked at."""
+UNSPOKEN = {"und": "unknown", "zxx": "none (numbers, markup)"}
+"""Codes that are no languages, with what a page says: it was not told, or there is none."""
+_SURE = 0.5
+
+
+def languages(texts: Sequence[str]) -> tuple[dict[str, float], int]:
+    """The share of each language (ISO 639, or `UNSPOKEN`), the largest first, and how many texts were looked at."""
+    step = max(1, -(-len(texts) // _TEXTS_READ))
+    chosen = texts[::step]
+    found = Counter(str(_identifier().classify(text[:_CHARACTERS_READ])[0]) for text in chosen)
+    return {code: number / len(chosen) for code, number in found.most_common()}, len(chosen)
+
+
+@cache
+def _identifier() -> LanguageIdentifier:
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True, min_confidence=_SURE)

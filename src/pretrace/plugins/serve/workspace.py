@@ -32,6 +32,10 @@ from pretrace.results.wording import say
 T = TypeVar("T")
 _MODELS_KEPT = 12
 ROOMS = ("incoming", "texts", "looks", "jobs", "results")
+_RECORDS = {
+    "texts": ("upload.json", "collection"), "looks": ("look.json", "text"), "jobs": ("job.json", "job"),
+}  # fmt: skip
+"""The record of each entry of a folder, and what it is of."""
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 _LONGEST = 200
 _BLOCK = 4096  # a file takes more room than its bytes, and so does its name
@@ -104,6 +108,19 @@ class Workspace:
         if not place.is_relative_to(self.folder):
             raise RequestError("There is no such page here.", 404)
         return place
+
+    def records(self, kind: type[T], room: str) -> list[T]:
+        """All records of a kind in one of its folders, the latest first."""
+        places = sorted(self.room(room).glob(f"*/{_RECORDS[room][0]}"), reverse=True)
+        return [found for place in places if (found := record_in(kind, place))]
+
+    def record(self, kind: type[T], room: str, name: str) -> T:
+        """The record of that id; RequestError (404) where there is none."""
+        file, what = _RECORDS[room]
+        with suppress(RequestError):
+            if found := record_in(kind, inside(self.room(room), name) / file):
+                return found
+        raise RequestError(f"There is no such {what} here: it may have been deleted from the workspace.", 404)
 
     def models(self) -> list[str]:
         """Models that were named before, the latest first."""
