@@ -134,7 +134,7 @@ def base(model):
     from pretrace.backends.settings import ModelSettings
 
     opened = open_huggingface(str(model), ModelSettings())
-    return {"name": "m", "weights": opened.identity.weights, "tokenizer": opened.identity.tokenizer}
+    return {"name": "m", "weights": opened.facts["weights"], "tokenizer": opened.tokenizer_hash}
 
 
 def run(content):

@@ -1,6 +1,5 @@
 """An adapter over a loaded model: the tuned traces are peft's, the base's are untouched."""
 
-import dataclasses
 import json
 import shutil
 
@@ -196,7 +195,7 @@ def test_the_adapter_of_another_model_is_refused_with_both_hashes(adapter):
     with pytest.raises(ModelError, match=r"with weights w{12}, and llama has v{12}: .*tune again"):
         attach(opened("llama", weights="v" * 64), adapter.folder)
     other = opened()
-    other.identity = dataclasses.replace(other.identity, tokenizer="0" * 64)
+    other.tokenizer_hash = "0" * 64
     with pytest.raises(ModelError, match=r"with the tokenizer [0-9a-f]{12}, and gpt_neox has 0{12}"):
         attach(other, adapter.folder)
     with pytest.raises(ModelError, match="wants a model with weights here, and fake"):

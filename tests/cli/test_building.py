@@ -121,7 +121,7 @@ def test_ccnews_refuses_before_it_opens_a_model(tmp_path):
 
 
 def test_ccnews_by_a_model_here(tmp_path, monkeypatch):
-    from pretrace.plugins.build import ccnews_transforms as transforms
+    from pretrace.plugins.build import ccnews as transforms
 
     class Opened:
         facts: dict[str, str] = {"name": "shouter"}  # noqa: RUF012

@@ -150,8 +150,7 @@ _FUNCTIONS: tuple[Callable[[torch.Tensor], torch.Tensor], ...] = (  # GELU stand
 
 
 class _FeedForward(NamedTuple):
-    """Where one block's neurons are read: what leaves `activation`, or where that is None what enters
-    `down`. What enters `down` is also the gated product of a gated layer. `neurons` wide."""
+    """Where a block's `neurons` are read: what leaves `activation`, or without one what enters `down`."""
 
     activation: nn.Module | None
     down: nn.Module

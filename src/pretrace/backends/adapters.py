@@ -50,7 +50,7 @@ def attach(backend: Backend, folder: str | Path) -> Tuned:
     folder = Path(folder)
     card = read_card(folder)
     base = card["base"]
-    for what, own in (("weights", backend.identity.weights), ("the tokenizer", backend.identity.tokenizer)):
+    for what, own in (("weights", backend.facts["weights"]), ("the tokenizer", backend.tokenizer_hash)):
         if (known := base[what.removeprefix("the ")]) != own:
             facts = {"what": what, "known": known[:12], "found": own[:12], "name": backend.name}
             raise ModelError(say("models.other_base", folder=folder, base=base["name"], **facts))
@@ -106,8 +106,7 @@ class Adapted:
     def stream(
         self, batches: Sequence[Sequence[Encoded]], want: Quantity, states: States = frozenset(), /
     ) -> Generator[tuple[int, list[Trace]]]:
-        """As the base does. The adapter is in place until the last batch is done or the iterator closed: the base must
-        not be asked in between."""
+        """As the base, which must not be asked in between: the adapter is in place till the last batch or closing."""
         with self.in_place() as base, closing(base.stream(batches, want, states)) as made:
             yield from made
 
@@ -155,8 +154,7 @@ class Layers:
 
 @contextmanager
 def inserted(model: Any, wrap: Callable[[Any], PeftModel]) -> Iterator[Layers]:
-    """The adapter that `wrap` puts into a transformers model while the context lasts; afterwards the model is as
-    it was: its layers, their gradients required or not, no trace of peft."""
+    """The adapter that `wrap` puts into a model while the context lasts; then no trace of peft is left."""
     required = [(weight, weight.requires_grad) for weight in model.parameters()]
     try:
         with warnings.catch_warnings():

@@ -69,23 +69,8 @@ class Completer:
         no numbers."""
         Draw(tokens, sampling, seed)  # which says what is out of range
         asked = list(dict.fromkeys(prompts))
-        rows = self._encoded(asked, tokens)
-        uniform = np.array([uniform_numbers(p, tokens, seed) for p in asked]).reshape(-1, tokens)
-        made: dict[str, str] = {}
-        choose = partial(distribution, banned=self._banned, sampling=sampling)
-        with self.backend.in_place() as base, torch.inference_mode():
-            for batch in batches([len(row) for row in rows], tokens=tokens, budget=self.budget):
-                ids = torch.from_numpy(np.stack([rows[i] for i in batch])).to(base.device)
-                drawn = write_on(base, ids, uniform[list(batch)], choose, keep=self.caches)
-                for i, new in zip(batch, drawn.cpu().tolist(), strict=True):
-                    old = rows[i][len(self.tokens.prefix) :].tolist()
-                    made[asked[i]] = continuation(self.tokens.rust, old, new)
-        return [made[prompt] for prompt in prompts]
-
-    def _encoded(self, prompts: Sequence[str], tokens: int) -> list[npt.NDArray[np.int64]]:
-        """The ids of each prompt, start tokens in front."""
         rows = []
-        for prompt, e in zip(prompts, self.tokens.encode(prompts), strict=True):
+        for prompt, e in zip(asked, self.tokens.encode(asked), strict=True):
             length = e.length + e.cut
             if length == 0:
                 raise TextsError(
@@ -97,7 +82,17 @@ class Completer:
                     f"continuation of {tokens} was wanted ({prompt[:30]!r}): take shorter ones, or another model."
                 )
             rows.append(np.concatenate([e.prefix, e.tokens]).astype(np.int64))
-        return rows
+        uniform = np.array([uniform_numbers(p, tokens, seed) for p in asked]).reshape(-1, tokens)
+        made: dict[str, str] = {}
+        choose = partial(distribution, banned=self._banned, sampling=sampling)
+        with self.backend.in_place() as base, torch.inference_mode():
+            for batch in batches([len(row) for row in rows], tokens=tokens, budget=self.budget):
+                ids = torch.from_numpy(np.stack([rows[i] for i in batch])).to(base.device)
+                drawn = write_on(base, ids, uniform[list(batch)], choose, keep=self.caches)
+                for i, new in zip(batch, drawn.cpu().tolist(), strict=True):
+                    old = rows[i][len(self.tokens.prefix) :].tolist()
+                    made[asked[i]] = continuation(self.tokens.rust, old, new)
+        return [made[prompt] for prompt in prompts]
 
 
 def write_on(

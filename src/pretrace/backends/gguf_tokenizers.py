@@ -33,8 +33,7 @@ _ORIGINAL = "Name the folder or hub id of the original weights instead of the GG
 
 
 def open_gguf_tokenizer(path: Path, label: str) -> Any:
-    """Return a transformers tokenizer that reads texts as the GGUF file says. ModelError where the file names a
-    tokenizer or pre-tokenizer that is not known."""
+    """A transformers tokenizer that reads texts as the GGUF file says; ModelError where its kind is not known."""
     from gguf import GGUFReader
 
     facts = {  # by the names of the GGUF format without "tokenizer.ggml."
@@ -110,8 +109,7 @@ def _byte_level(facts: Mapping[str, Any], tokens: Sequence[str], label: str) -> 
 
 
 def _sentence_pieces(facts: Mapping[str, Any], tokens: Sequence[str]) -> tokenizers.Tokenizer:
-    """Return a BPE over characters, and bytes where it knows none, with blanks as U+2581. Merges that the file does not
-    give follow from the scores of its tokens, as sentencepiece uses them."""
+    """A BPE over characters and bytes; merges that are not given follow from scores, as sentencepiece's do."""
     vocabulary = {token: i for i, token in enumerate(tokens)}
     prefixed = facts.get("add_space_prefix", facts["model"] == "llama")
     if "merges" in facts:

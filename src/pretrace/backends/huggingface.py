@@ -26,7 +26,7 @@ from pretrace.backends.loading import (
     rope_kinds,
     turning_length,
 )
-from pretrace.backends.settings import ModelIdentity, ModelSettings
+from pretrace.backends.settings import ModelSettings
 from pretrace.backends.tokens import Tokens, pack, pack_alike, padded
 from pretrace.errors import ModelError, one_error
 from pretrace.results.wording import say
@@ -79,7 +79,9 @@ class HuggingFace:
         ten = torch.arange(size // 2, size // 2 + 10, device=self.device)  # special tokens stand at the ends
         self._ten = (ten % size).reshape(2, 5)
         with self._one_error():
-            self.vocabulary, self.split = self._probe()
+            # Some models scale or cap the logits that output layer ∘ body give.
+            whole = self._glance()
+            self.vocabulary, self.split = whole.shape[-1], is_head_alone(model, self.head, self._ten, whole)
             self.alone = self._probe_order()
             context = context_in(model, self._glance)
             self.blocks = find_blocks(model, self._glance, shape=self._ten.shape)
@@ -97,7 +99,6 @@ class HuggingFace:
         self.offers |= Quantity.NEURONS if self.layers else Quantity.NONE
         self._sweeps: dict[tuple[bool, tuple[Drawn, ...]], Sweep] = {}
         dtype = str(self.dtype).removeprefix("torch.")
-        self.identity = ModelIdentity(name, weights, dtype, self.tokenizer_hash, settings.revision)
         known = {name: value for name, value in model.config.to_dict().items() if name not in _NAMING}
         shown = json.dumps([known, loaded.code if loaded else None], sort_keys=True, default=str)
         company = "texts of similar length"
@@ -130,8 +131,7 @@ class HuggingFace:
         self.fingerprint = json.dumps({"format": _TRACE_FORMAT, **{key: self.facts[key] for key in keyed}})
 
     def pack(self, encoded: Sequence[Encoded], /) -> list[tuple[int, ...]]:
-        """Batches of similar length within the token budget; texts that begin alike together, where that is read
-        once."""
+        """Batches of similar length within the token budget; texts that share a beginning read once together."""
         budget = self.settings.token_budget or usual_budget(self.device)
         if any(e.shared for e in encoded) and self.begins_once:
             return pack_alike(encoded, budget)
@@ -184,8 +184,7 @@ class HuggingFace:
         return sum(n + back * n * n for n in lengths)
 
     def seconds_a_token(self) -> float:
-        """Seconds that a token takes on this machine now, by made-up tokens; read twice, since the first time sets up
-        what the second uses."""
+        """Seconds that a made-up token takes on this machine now; read twice, since the first time sets things up."""
         parameters = max(1, int(self.facts["parameters"]))
         length = min(max(int(_TIMED / parameters), _FEWEST_TIMED), _MOST_TIMED, self.max_tokens)
         made_up = Encoded(np.zeros(0, np.int32), (np.arange(length, dtype=np.int32) + 1) % self.vocabulary)
@@ -307,8 +306,7 @@ class HuggingFace:
     def _read(
         self, ids: torch.Tensor, predicted: npt.NDArray[np.int64], sweep: Sweep, states: States
     ) -> tuple[VocabularyReading, list[Read]]:
-        """Statistics of the positions [start, stop) of each row, int64 [rows, 2], concatenated row after row, and each
-        row's states."""
+        """Statistics of the positions [start, stop) of each row, int64 [rows, 2], and each row's states."""
         if self.split:
             with self._watched(states, predicted[:, 1].tolist()) as inside:
                 hidden = self._body(ids.to(self.device))
@@ -376,13 +374,6 @@ class HuggingFace:
         return self._logits(self._ten).float()
 
     @torch.inference_mode()
-    def _probe(self) -> tuple[int, bool]:
-        """The size of the logits table, and whether output layer ∘ body are the model's logits: some scale or cap
-        them."""
-        whole = self._glance()
-        return whole.shape[-1], is_head_alone(self.model, self.head, self._ten, whole)
-
-    @torch.inference_mode()
     def _probe_order(self) -> bool:
         """Whether a text has to be read alone; ModelError unless the model predicts each token from those before it.
         Read are ten tokens, twice, with another last token, and the first five of them alone and beside all ten."""
@@ -418,6 +409,7 @@ class HuggingFace:
         return logits.float().log_softmax(dim=-1)
 
 
+@torch.inference_mode()
 def is_head_alone(model: Any, head: Any, ids: torch.Tensor, whole: torch.Tensor) -> bool:
     """Whether output layer ∘ body give the logits that the whole model gives of the ids, float32 `whole`."""
     try:
@@ -466,8 +458,7 @@ def likeness(one: Backend, other: Backend) -> float | None:
 
 _LAYERS = frozenset(["DynamicLayer", "DynamicSlidingWindowLayer"])
 """What transformers calls the keys and values of a layer that may be taken up again, row by row."""
-_MOST = 4
-"""Beginnings that are kept."""
+_MOST = 4  # beginnings that are kept
 _PROBED = 3  # of five tokens
 
 
@@ -513,8 +504,7 @@ def cache_of(output: Any) -> Any:
 
 
 def going_on(model: Any, cache: Any) -> dict[str, Any]:
-    """The argument of the model's forward pass that takes such a cache up again, under the name that the model has
-    for it; code that came with a model, and an older transformers, have the older name."""
+    """The argument of a forward pass that takes a cache up again; older code calls it `past_key_values`."""
     known = inspect.signature(model.forward).parameters
     return {"cache" if "cache" in known else "past_key_values": cache}
 
@@ -527,8 +517,7 @@ def begin(body: Any, ids: torch.Tensor) -> Begun:
 
 @torch.inference_mode()
 def can_go_on(model: Any, ids: torch.Tensor, *, tolerance: float) -> bool:
-    """Whether a model, asked in two parts, gives the hidden states of one pass over `ids`, int64 [texts, 5]: not
-    where it keeps no list of keys and values, or its positions depend on the length."""
+    """Whether a model, asked in two parts, gives the hidden states of one pass over `ids`, int64 [texts, 5]."""
     # A pass may change what another one reads: positions that are computed anew for each length, weights that are moved
     # or unpacked as they are used, and code that came with the model, of which nothing is known.
     if type(model).__module__.startswith("transformers_modules"):

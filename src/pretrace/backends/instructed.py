@@ -55,8 +55,7 @@ def open_instructed(source: str, settings: ModelSettings | None = None, *, cache
 
 
 class LocalInstructed:
-    """An `Instructed` over weights here. The instruction is put into the tokenizer's chat template; without one
-    it stands alone, with an empty line behind it for the model to go on from."""
+    """An `Instructed` over weights here, by its chat template; without one an empty line follows the instruction."""
 
     def __init__(self, backend: HuggingFace, *, cache: bool = True, budget: int | None = None) -> None:
         self.backend = backend

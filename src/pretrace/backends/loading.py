@@ -233,8 +233,7 @@ def _from_hub(model: str, revision: str | None, patterns: list[str], *, download
 
 
 def _resolved(model: str, revision: str | None) -> tuple[str | None, str]:
-    """The commit of a revision, asked with a limit of time, which the download has not, and why the hub cannot be
-    asked: then files that are here already must do."""
+    """The commit of a revision, and why the hub cannot be asked in time: then files that are here already must do."""
     from huggingface_hub import HfApi, constants, get_session
     from huggingface_hub.errors import HfHubHTTPError
 
@@ -327,8 +326,7 @@ def context_of(config: Any) -> int | None:
     return None
 
 
-_POSITIONS = re.compile(r"pos[a-z]*_?emb|emb[a-z]*_pos|(^|\.)wpe$")
-"""Names of tables of positions in models."""
+_POSITIONS = re.compile(r"pos[a-z]*_?emb|emb[a-z]*_pos|(^|\.)wpe$")  # names of tables of positions in models
 
 
 def context_in(model: Any, ask: Callable[[], object]) -> int | None:
@@ -371,8 +369,7 @@ def rope_kinds(model: Any) -> set[str]:
 
 
 def load_tokenizer(located: Located, settings: ModelSettings) -> Any:
-    """The tokenizer beside the weights, or in the GGUF file, as one of transformers; ModelError where it cannot be
-    opened."""
+    """The tokenizer beside the weights, or in the GGUF file, as transformers'; ModelError where it cannot be opened."""
     from transformers import AutoTokenizer, __version__
 
     what = f"{located.label} could not be opened as a tokenizer"
@@ -639,8 +636,7 @@ def _hashes(path: Path) -> list[str]:
 
 
 def read_header(path: Path) -> tuple[dict[str, Any], int]:
-    """The tensors of a safetensors file by its header (type, shape and place of each), and the byte at which their
-    places begin. ValueError where it is none."""
+    """The tensors in a safetensors file's header, and where their places begin; ValueError where it is none."""
     with path.open("rb") as file:
         size = int.from_bytes(file.read(_HEADER), "little")
         if _HEADER + size > path.stat().st_size:

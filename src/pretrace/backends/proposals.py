@@ -42,7 +42,7 @@ import torch
 
 from pretrace.backends.huggingface import HuggingFace, open_huggingface, usual_budget
 from pretrace.backends.loading import Located, context_in, load, locate
-from pretrace.backends.settings import ModelIdentity, ModelSettings
+from pretrace.backends.settings import ModelSettings
 from pretrace.backends.tokens import Tokens, own_specials, pack, padded
 from pretrace.cache.location import text_key
 from pretrace.cache.store import Neighbors, open_neighbors
@@ -135,8 +135,7 @@ def open_proposer(
 
 
 def _check_kind(kind: str, model: str, located: Located) -> None:
-    """Raise ModelError where the configuration is of the other kind: transformers opens BERT as a causal model
-    without a word."""
+    """ModelError where the configuration is of the other kind: transformers opens BERT as a causal model, too."""
     from transformers.models.auto import modeling_auto as auto
 
     if located.gguf:
@@ -167,11 +166,11 @@ def _check_kind(kind: str, model: str, located: Located) -> None:
 
 FORMAT = 1  # part of the fingerprints: raised whenever other neighbours would be made
 _TOP = 50
+_NAMED = ("name", "weights", "dtype", "tokenizer")  # what a cache tells models apart by
 
 
 class _Guesser:
-    """What both have in common: the tokens of a model, which of them may be proposed, `first`, the first position
-    that it can say something about, and `batches`, from lengths of texts to batches within a token budget."""
+    """What both share: tokens of a model, what may be proposed from position `first` on, and `batches` of lengths."""
 
     def __init__(
         self,
@@ -204,7 +203,11 @@ class CausalGuesser(_Guesser):
         batches = partial(backend.batches, budget=usual_budget(backend.device))
         super().__init__(backend.tokens, backend.device, 0 if len(backend.tokens.prefix) else 1, batches)
         self.fingerprint = json.dumps({"format": FORMAT, "causal": backend.fingerprint, "top": _TOP})
-        self.facts: Mapping[str, Any] = {"kind": "causal", "top": _TOP, **backend.identity.named}
+        self.facts: Mapping[str, Any] = {
+            "kind": "causal",
+            "top": _TOP,
+            **{key: backend.facts[key] for key in _NAMED},
+        }
 
     def guess(
         self, drafts: Sequence[Draft], positions: Sequence[Sequence[Longs]], /
@@ -250,7 +253,7 @@ class MaskedGuesser(_Guesser):
         batches = partial(pack, budget=budget or usual_budget(model.device))
         super().__init__(Tokens(tokenizer, max_tokens=limit, model=model), model.device, 0, batches)
         dtype = str(model.dtype).removeprefix("torch.")
-        named = ModelIdentity(name, weights, dtype, self.tokens.hash).named
+        named = dict(zip(_NAMED, (name, weights, dtype, self.tokens.hash), strict=True))
         self.facts: Mapping[str, Any] = {"kind": "masked", "top": _TOP, **named}
         around = [self.tokens.prefix.tolist(), self.suffix.tolist()]
         keyed = {"format": FORMAT, "sharing": self.sharing, "max_tokens": limit, "around": around}

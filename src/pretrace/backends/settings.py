@@ -87,20 +87,3 @@ WEIGHTS = tuple(one.name for one in fields(ModelSettings) if one.metadata["optio
 """The options for weights that are opened here."""
 _ANY = ("dtype", "device", "trust_remote_code", "allow_pickle")
 """What holds for every model that a command opens, by the machine and by whom the one who asks trusts."""
-
-
-@dataclass(frozen=True, slots=True)
-class ModelIdentity:
-    """What a score depends on besides the text: `weights` and `tokenizer` are SHA-256, `revision` the hub's, None
-    for none."""
-
-    name: str
-    weights: str
-    dtype: str
-    tokenizer: str
-    revision: str | None = None
-
-    @property
-    def named(self) -> dict[str, str]:
-        """What a cache and a record tell models apart by."""
-        return {"name": self.name, "weights": self.weights, "dtype": self.dtype, "tokenizer": self.tokenizer}

@@ -312,8 +312,7 @@ class _AlikeSet:
 
 
 def _divided(lengths: Sequence[int], common: Sequence[int]) -> list[_AlikeSet]:
-    """The sets that cost least; `common[i]` tokens are shared by the texts i - 1 and i, 0 at both ends. Sets form a
-    tree, walked from the leaves to the root: one is taken whole where that costs less than the best of its parts."""
+    """The sets that cost least, by a tree, leaves first; the texts i - 1 and i share `common[i]` tokens."""
     before = np.concatenate([[0], np.cumsum(lengths)])
     open_sets: list[_AlikeSet] = [_AlikeSet(0, 0, 0, 0.0, [])]
     for end in range(1, len(lengths) + 1):

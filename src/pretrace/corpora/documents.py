@@ -21,10 +21,8 @@ from pretrace.corpora.webpages import decode_page, read_html, read_xhtml
 from pretrace.errors import MissingPackageError, TextsError
 from pretrace.results.wording import say
 
-_UNPACKED = 1 << 29
-"""Most bytes that the parts of a `.docx` or `.epub` file may have unpacked."""
-_TAIL = 4096
-"""Bytes at the end of a PDF among which its end mark is looked for."""
+_UNPACKED = 1 << 29  # most bytes that the parts of a `.docx` or `.epub` file may have unpacked
+_TAIL = 4096  # bytes at the end of a PDF among which its end mark is looked for
 EMPTY_PAGES = "pages without a text layer (pictures, scans, or empty) are missing"
 CHANGES = "tracked changes are read as accepted"
 
@@ -49,8 +47,7 @@ class Document(NamedTuple):
 
 
 def _pdf(raw: bytes, encoding: str | None) -> Document:
-    """The text layer of a PDF, page after page. TextsError for a scan, a file that needs a password and one that is
-    damaged."""
+    """The text layer of a PDF, page after page; TextsError for a scan, one with a password and one that is damaged."""
     try:
         import pypdf
         from pypdf.errors import DependencyError, FileNotDecryptedError, PyPdfError
@@ -72,8 +69,7 @@ def _pdf(raw: bytes, encoding: str | None) -> Document:
 
 
 def _docx(raw: bytes, encoding: str | None) -> Document:
-    """The paragraphs of a Word document in order, a line each, those of tables, text boxes and content controls among
-    them; headers, footers, notes and comments are left out."""
+    """The paragraphs of a Word document, a line each, also in tables and text boxes; no headers, footers and notes."""
     try:
         import docx
         from docx.opc.exceptions import OpcError

@@ -38,8 +38,7 @@ class Walk(NamedTuple):
 
 
 def walk(folder: Path) -> Walk:
-    """All that lies below a folder, in the order of the paths; links are followed, each file once. Folders that tools
-    keep are passed over. OSError where the folder itself cannot be read."""
+    """All files below a folder in order, links followed, each once; OSError where the folder cannot be read."""
     faults: dict[str, str] = {}
     files, links = dict[tuple[int, int], list[Path]](), []
     seen: set[tuple[int, int]] = set()
@@ -159,8 +158,7 @@ def _sorted_out(found: Walk, reading: TextReading) -> tuple[dict[str, Path], dic
 
 
 def _kind(name: str, path: Path, patterns: str | None) -> str:
-    """The ending that a file is read by, "" for one that is left out: no table and no document, hidden, or a README.
-    With patterns every file that they name is read."""
+    """The ending a file is read by, or SOURCE; "" for one left out. With patterns all that they name is read."""
     ending = ending_of(name)
     if patterns is not None:
         chosen = matches(name, patterns) and (ending in FORMATS or ending in DOCUMENTS)
@@ -199,8 +197,7 @@ def _table_rows(tables: Mapping[str, Path], reading: TextReading) -> Iterator[So
 
 
 def _of_split(tables: Mapping[str, Path], reading: TextReading) -> dict[str, Path]:
-    """The tables of one split, where their names tell several. TextsError where none is chosen, and where a part is
-    missing."""
+    """The tables of one split; TextsError where none of several is chosen, and where a part is missing."""
     splits: dict[str, dict[str, Path]] = {}
     for name, path in tables.items():
         part = _PART.fullmatch(_stem(name))
@@ -249,8 +246,7 @@ def _chosen(splits: Sequence[str], reading: TextReading) -> str:
 
 
 def _saved(folder: Path, reading: TextReading) -> dict[str, Path] | None:
-    """The arrow files of a data set that `datasets` saved to disk; None for any other folder. TextsError where one is
-    missing, and where none of several splits was named."""
+    """The arrow files of a data set that `datasets` saved, None for another folder; TextsError if one is missing."""
     splits = _facts(folder / "dataset_dict.json").get("splits")
     if isinstance(splits, list) and splits:
         folder = folder / _chosen([str(one) for one in splits], reading)

@@ -15,7 +15,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -41,8 +41,7 @@ _FIELD_LIMIT = 10 * 1024 * 1024
 
 _NO_OBJECT = ', not a JSON object: write each text as {"text": "…"}.'
 _BATCH_ROWS = 256
-_READ_AHEAD = 1024 * 1024
-"""Bytes of a parquet column read at a time."""
+_READ_AHEAD = 1024 * 1024  # bytes of a parquet column read at a time
 LINES = (".jsonl", ".ndjson", ".json")
 """Endings of JSON, one object a line or a list of objects."""
 ARCHIVES = (".warc", ".wet")
@@ -50,8 +49,7 @@ ARCHIVES = (".warc", ".wet")
 
 
 def file_rows(address: Path | str, reading: TextReading, kind: str = "") -> Iterator[SourceRow]:
-    """The rows of one file, in order, of a `kind` of `recognise_format` or of the one found. TextsError for whatever is
-    wrong with it."""
+    """The rows of one file, of a `kind` of `recognise_format` or the one found; TextsError for whatever is wrong."""
     name = Path(address).name
     source = mended(str(address))[0]
     with unreadable_explained(source), open_unpacked(address) as stream:
@@ -266,8 +264,7 @@ _LONGEST_SIGN = 8
 def _csv_rows(
     stream: io.BufferedReader, reading: TextReading, source: str, *, delimiter: str = ","
 ) -> Iterator[SourceRow]:
-    """The rows of a table with a header; fields may hold line ends inside quotes. The delimiter is that of a line
-    `sep=`, or that the first rows tell."""
+    """The rows of a table with a header; the delimiter is that of a line `sep=`, or that the first rows tell."""
     raw = as_utf8(stream, source, reading.columns.encoding)
     # surrogateescape keeps the bytes that are not UTF-8 apart, so that the row that holds them can be named
     lines = io.TextIOWrapper(raw, encoding="utf-8-sig", errors="surrogateescape", newline="")
@@ -316,8 +313,7 @@ _DELIMITERS = (",", ";", "\t", "|")
 
 
 def _delimiter(lines: Sequence[str], usual: str, reading: TextReading) -> str:
-    """The sign that parts the first rows into the same number of fields, two or more; of several the one whose header
-    names a column that is read, then the usual one."""
+    """The sign that parts all first rows alike, best one whose header names a column that is read, or the usual one."""
     able: list[tuple[bool, bool, int, str]] = []
     for sign in dict.fromkeys((usual, *_DELIMITERS)):
         try:
@@ -347,57 +343,43 @@ def _utf8(cell: str, source: str, line: int) -> str:
 
 def parquet_rows(stream: IO[bytes], reading: TextReading, source: str) -> Iterator[SourceRow]:
     """The rows of a parquet file, of which only the columns wanted are read, a few hundred rows at a time."""
-    import pyarrow
     from pyarrow import parquet
 
-    with _seekable(stream) as whole:
-        try:
-            # both settings are needed, or the whole column of a row group is held in memory
-            table = parquet.ParquetFile(
-                whole, buffer_size=_READ_AHEAD, pre_buffer=False, page_checksum_verification=True
-            )
-            found = table.schema_arrow.names
-            names = distinct(reading.pick(found, source), found, source)
-            for batch in table.iter_batches(batch_size=_BATCH_ROWS, columns=list(names)):
-                yield from _rows_of_batch(batch, names, source)
-        except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
-            raise _not_whole(source, "parquet", error) from None
+    with _whole_file(stream, source, "parquet") as whole:
+        # both settings are needed, or the whole column of a row group is held in memory
+        how = {"buffer_size": _READ_AHEAD, "pre_buffer": False, "page_checksum_verification": True}
+        table = parquet.ParquetFile(whole, **how)
+        found = table.schema_arrow.names
+        names = distinct(reading.pick(found, source), found, source)
+        for batch in table.iter_batches(batch_size=_BATCH_ROWS, columns=list(names)):
+            yield from _rows_of_batch(batch, names, source)
 
 
 def _arrow_rows(stream: IO[bytes], reading: TextReading, source: str) -> Iterator[SourceRow]:
     """The rows of an arrow file, or of an arrow stream, as `datasets` writes them."""
-    import pyarrow
     from pyarrow import ipc
 
-    with _seekable(stream) as whole:
-        try:
-            ended = True
-            if whole.read(len(_ARROW_FILE)) == _ARROW_FILE:
-                file = ipc.open_file(whole)
-                found = file.schema.names
-                batches = (file.get_batch(number) for number in range(file.num_record_batches))
-            else:
-                whole.seek(-len(_ARROW_END), io.SEEK_END)
-                ended = whole.read() in (_ARROW_END, _ARROW_END[:4] * 2)
-                whole.seek(0)
-                table = ipc.open_stream(whole)
-                found, batches = table.schema.names, iter(table)
-            names = distinct(reading.pick(found, source), found, source)
-            if not ended:
-                raise EOFError("its end mark is not there")
-            for batch in batches:
-                for start in range(0, batch.num_rows, _BATCH_ROWS):
-                    yield from _rows_of_batch(batch.slice(start, _BATCH_ROWS), names, source)
-        except (pyarrow.ArrowException, OSError, UnicodeDecodeError, EOFError) as error:
-            raise _not_whole(source, "arrow", error) from None
+    with _whole_file(stream, source, "arrow") as whole:
+        ended = True
+        if whole.read(len(_ARROW_FILE)) == _ARROW_FILE:
+            file = ipc.open_file(whole)
+            found = file.schema.names
+            batches = (file.get_batch(number) for number in range(file.num_record_batches))
+        else:
+            whole.seek(-len(_ARROW_END), io.SEEK_END)
+            ended = whole.read() in (_ARROW_END, _ARROW_END[:4] * 2)
+            whole.seek(0)
+            table = ipc.open_stream(whole)
+            found, batches = table.schema.names, iter(table)
+        names = distinct(reading.pick(found, source), found, source)
+        if not ended:
+            raise EOFError("its end mark is not there")
+        for batch in batches:
+            for start in range(0, batch.num_rows, _BATCH_ROWS):
+                yield from _rows_of_batch(batch.slice(start, _BATCH_ROWS), names, source)
 
 
 _ARROW_FILE, _ARROW_END = b"ARROW1", b"\xff\xff\xff\xff\0\0\0\0"
-
-
-def _not_whole(source: str, kind: str, error: Exception) -> TextsError:
-    reason = str(error).partition("\n")[0].rstrip(".")
-    return TextsError(f"{source} is not a whole {kind} file: {reason}; make it again.")
 
 
 def _rows_of_batch(batch: Any, names: Sequence[str], source: str) -> Iterator[SourceRow]:
@@ -420,15 +402,19 @@ def _rows_of_batch(batch: Any, names: Sequence[str], source: str) -> Iterator[So
 
 
 @contextmanager
-def _seekable(stream: IO[bytes]) -> Iterator[IO[bytes]]:
-    """A stream that can be read from its end: itself, or a copy on disk of one that is unpacked."""
-    if stream.seekable():
-        yield stream
-        return
-    with tempfile.TemporaryFile() as whole:
-        shutil.copyfileobj(stream, whole, _READ_AHEAD)
-        whole.seek(0)
-        yield whole
+def _whole_file(stream: IO[bytes], source: str, kind: str) -> Iterator[IO[bytes]]:
+    """A stream that can be read from its end, itself or a copy on disk; TextsError for what is no file of a `kind`."""
+    import pyarrow
+
+    with nullcontext(stream) if stream.seekable() else tempfile.TemporaryFile() as whole:
+        if whole is not stream:
+            shutil.copyfileobj(stream, whole, _READ_AHEAD)
+            whole.seek(0)
+        try:
+            yield whole
+        except (pyarrow.ArrowException, OSError, UnicodeDecodeError, EOFError) as error:
+            reason = str(error).partition("\n")[0].rstrip(".")
+            raise TextsError(f"{source} is not a whole {kind} file: {reason}; make it again.") from None
 
 
 _decoder = json.JSONDecoder(strict=False)

@@ -48,8 +48,7 @@ def windows(corpus: Corpus, backend: Backend, max_tokens: int | None = None) -> 
 
 
 class _Cutter:
-    """Cuts one text. Its rest is only encoded a little further than one window reaches, so that the work grows with the
-    text and not with its square."""
+    """Cuts one text, whose rest is encoded a little further than a window: work grows with the text, not its square."""
 
     def __init__(self, backend: Backend, limit: int, text: Text) -> None:
         self.backend = backend

@@ -69,8 +69,7 @@ class Source:
 
 
 def corpus_of(texts: Corpus | Texts, name: str = GIVEN) -> Corpus:
-    """The corpus that is given, or that of texts which `open_corpus` takes, called `name` where they are Python
-    objects."""
+    """The corpus that is given, or that of texts which `open_corpus` takes, called `name` for Python objects."""
     if isinstance(texts, Corpus):
         return texts
     opened = open_corpus(texts)
@@ -113,8 +112,7 @@ def resolve_source(source: str | Path, columns: Columns = USUAL) -> tuple[str, s
 
 
 def rows_of(source: str | Path, reading: TextReading) -> Iterator[SourceRow]:
-    """The rows of whatever `resolve_source` finds. TextsError for whatever is wrong with it; MissingPackageError where
-    a reader is not installed."""
+    """The rows of what `resolve_source` finds; TextsError for what is wrong, MissingPackageError without a reader."""
     yield from resolve_source(source, reading.columns)[2](reading)
 
 
@@ -156,8 +154,7 @@ def operand(source: str) -> str:
 
 
 def known_corpora() -> Registry[Corpus]:
-    """The registry of corpora that are built by name. A builder keeps heavy packages inside its function, since listing
-    imports all of them."""
+    """The registry of corpora built by name. Builders import heavy packages inside: listing imports all."""
     return corpora
 
 
@@ -270,8 +267,7 @@ def stream_texts(path: str | Path, columns: Columns = USUAL) -> Iterator[str]:
 
 
 def further_columns(source: str, columns: Columns, corpus: Corpus) -> dict[str, dict[str, object]]:
-    """What the rows of a table hold besides text, id, group and `columns.more`, by the ids of its texts; nothing for
-    other sources."""
+    """What a table's rows hold besides text, id, group and `columns.more`, by id; nothing for other sources."""
     path = Path(source)
     if not path_exists(path) or not path.is_file():
         return {}
@@ -437,8 +433,7 @@ def open_table(address: str, split: str | None = None) -> tuple[str, Any]:
 
 
 def table_rows(table: Any, reading: TextReading) -> Iterator[SourceRow]:
-    """The rows of a table of `datasets`, by the rules of those of files; only the columns that `reading` picks are
-    read."""
+    """The rows of a table of `datasets`, as those of files; only the columns that `reading` picks are read."""
     names = reading.pick(table.column_names, reading.source)
     for row in table.select_columns(list(names)):
         yield SourceRow(row)
@@ -469,8 +464,7 @@ def _ask_hub(name: str, ask: Callable[..., Any], *what: Any, **how: Any) -> Any:
 
 
 def _unreachable(name: str) -> str:
-    """Why the hub cannot be reached, "" where it can or a proxy may know the way. One short knock, since `datasets`
-    tries for about 20 seconds."""
+    """Why the hub cannot be reached, by one short knock (`datasets` tries for 20 s); "" where it can, or by a proxy."""
     from huggingface_hub import constants
 
     is_proxied = urllib.request.getproxies().keys() - {"no"}  # NO_PROXY alone names none

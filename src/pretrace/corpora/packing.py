@@ -27,8 +27,7 @@ PACKED = (".gz", ".zst", ".zstd", ".bz2", ".xz")
 HEAD = 4096
 """Bytes by which a file is recognised."""
 _PIECE = 1 << 17
-_ZST_PIECE = 1 << 16
-"""Smaller, since zstandard unpacks all of a piece at once."""
+_ZST_PIECE = 1 << 16  # smaller, since zstandard unpacks all of a piece at once
 _LONGEST_POINTER = 1024
 _POINTER = re.compile(rb"version https://git-lfs\.github\.com/spec/v\d|/annex/objects/")
 _MAGIC = (
@@ -37,8 +36,7 @@ _MAGIC = (
     (re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)"), "bz2"),
     (re.compile(rb"\xfd7zXZ\x00"), "xz"),
 )
-_WINDOW = 1 << 31
-"""Largest window of a zst frame, which some corpora are packed with (`zstd --long=31`)."""
+_WINDOW = 1 << 31  # largest window of a zst frame, which some corpora are packed with (`zstd --long=31`)
 
 
 def without_packing(name: str) -> str:
@@ -149,8 +147,7 @@ def _unpacked(under: IO[bytes], packing: str) -> Iterator[bytes]:
 
 
 def _decompressor(packing: str) -> Any:
-    """What unpacks one packed stream. That of zst unpacks all of a piece at once, that of gz gives back what it did not
-    take (`unconsumed_tail`), the others keep it (`needs_input`)."""
+    """What unpacks one stream; gz gives back what it did not take (`unconsumed_tail`), others keep it."""
     if packing == "zst":
         return zstandard.ZstdDecompressor(max_window_size=_WINDOW).decompressobj()
     if packing == "gz":
@@ -197,8 +194,7 @@ def encoding_of(head: bytes, named: str | None) -> str:
 
 
 def as_utf8(stream: io.BufferedReader, source: str, named: str | None = None) -> io.BufferedReader:
-    """The bytes of a text file in UTF-8, without a mark, whatever it was written in. TextsError for UTF-16 without a
-    mark; bytes that are no UTF-8 are left to who reads them."""
+    """The bytes of a text file in UTF-8, without a mark; those that are none are left to who reads them."""
     head = stream.peek(HEAD)[:HEAD]
     encoding = encoding_of(head, named)
     if encoding in ("utf-8", "utf-8-sig"):

@@ -14,13 +14,11 @@ from pretrace.results.wording import say
 from pretrace.types import Text
 
 T = TypeVar("T")
-_NAMED = 5
-"""Files that a note names."""
+_NAMED = 5  # files that a note names
 
 
 class SourceRow(NamedTuple):
-    """One record of a source: its cells by column, its line (from 1), why it cannot be read ("" where it can), and its
-    file in a folder."""
+    """A record: its cells by column, its line (from 1), why it cannot be read ("" if it can), its file in a folder."""
 
     fields: Mapping[str, object]
     line: int | None = None
@@ -30,8 +28,7 @@ class SourceRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A record that is left out since it cannot be read: its row from 0, its line from 1 where there are lines, and
-    why."""
+    """A record that is left out since it cannot be read: its row from 0, its line from 1 where it has one, and why."""
 
     source: str
     row: int

@@ -93,8 +93,7 @@ def read_xhtml(page: str) -> str:
 
 
 def decode_page(raw: bytes, named: str | None = None) -> str:
-    """A page's characters: by its mark; as UTF-8 where it is that; else in the character set that it states, or that
-    was `named`. TextsError where it is none of these."""
+    """A page's characters: by its mark; as UTF-8; as it states or as was `named`. TextsError where it is none."""
     stated = _CHARSET.search(raw[:HEAD])
     plain = named is None and encoding_of(raw[:HEAD], None) == "utf-8"
     if stated is not None and plain and (raw.isascii() or not is_utf8(raw)):
@@ -107,8 +106,7 @@ def decode_page(raw: bytes, named: str | None = None) -> str:
 
 
 def _walked(root: LexborNode) -> Iterator[tuple[LexborNode, bool]]:
-    """The nodes below one in the order of the page, an element a second time (True) at its end, without hidden ones. No
-    recursion: pages nest deeply."""
+    """The nodes below one in the order of the page, an element again (True) at its end, without hidden ones."""
     node, articles = root.first_child, 0
     stack: list[LexborNode] = []
     while node is not None or stack:
@@ -131,8 +129,7 @@ def _walked(root: LexborNode) -> Iterator[tuple[LexborNode, bool]]:
 
 FEEDS = (".xml", ".rss", ".atom")
 ONLY_SUMMARY = "a description alone was there, which is often only the beginning of the text"
-_DEEPEST_FEED = 200
-"""Elements within each other; writing XHTML out again is recursive."""
+_DEEPEST_FEED = 200  # elements within each other; writing XHTML out again is recursive
 
 _CONTENT = "{http://purl.org/rss/1.0/modules/content/}encoded"
 _DUBLIN = "{http://purl.org/dc/elements/1.1/}"
@@ -167,8 +164,7 @@ def feed_rows(stream: IO[bytes], reading: TextReading, source: str) -> Iterator[
 
 
 def _parsed(raw: bytes, source: str) -> ElementTree.Element:
-    """The root of a document without a document type: only that can declare entities, which expand without end or name
-    other files."""
+    """The root of a document without a document type, which could declare entities that expand without end."""
     if not raw.strip():
         raise TextsError(f"{source} is empty: give a feed with at least one entry.")
 

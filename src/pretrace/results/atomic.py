@@ -114,8 +114,7 @@ def check_writable(path: Path, output: FolderKind | OutputFile | None = None) ->
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Turns an error of the operating system in the block, or one that a library of another language has wrapped, into
-    an OutputError that names `path` and the cure."""
+    """Turns an error of the system, also a wrapped one, into an OutputError that names `path` and the cure."""
     try:
         yield
     except PretraceError:

@@ -60,8 +60,7 @@ VERDICTS = FolderKind(
 )
 _COMPARED = ("comparison.json", "pretrace_comparison")
 COMPARISONS = FolderKind("comparison", *_COMPARED, 1, "pretrace runs compare", "make the comparison again")
-_FOLDERS = (RUN, PLANTED, ADAPTER, VERDICTS, COMPARISONS)
-"""All that pretrace writes as a folder."""
+_FOLDERS = (RUN, PLANTED, ADAPTER, VERDICTS, COMPARISONS)  # all that pretrace writes as a folder
 
 OWN = OutputFile("file", lambda path: True)
 """A file in a place of pretrace's own, such as its cache: whatever is there may go."""

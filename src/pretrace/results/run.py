@@ -110,9 +110,11 @@ def save_run(
     if run.controls:
         parts[CONTROLS] = lambda path: write_parquet(path, _controls(run))
     if run.evaluation is not None:
-        parts[METRICS] = _json(to_plain(run.evaluation, "evaluation"))
+        metrics = to_json(to_plain(run.evaluation, "evaluation"))
+        parts[METRICS] = lambda path: path.write_bytes(metrics)
     if run.heat:
-        parts[HEAT] = _json(to_plain({"texts": run.heat}, "heat"))
+        heat = to_json(to_plain({"texts": run.heat}, "heat"))
+        parts[HEAT] = lambda path: path.write_bytes(heat)
     outlines = [{"kind": c.kind, "score": c.score, "repeats": c.values.shape[1]} for c in run.controls]
     content = {
         "corpus": run.corpus,
@@ -134,8 +136,7 @@ def load_run(folder: Path) -> Run:
 
 
 def check(run: Run) -> None:
-    """Raise ValueError unless a run's parts agree in length, its scores can be columns and its figures are finite, but
-    for those that `Run.missing` names."""
+    """ValueError unless a run's parts agree in length and its figures are finite, but for those in `Run.missing`."""
     rows = {len(run.ids), len(run.groups), len(run.members), len(run.tokens), len(run.cut)}
     if rows != {len(run.matrix)} or run.matrix.shape != (len(run.ids), len(run.scores)):
         raise ValueError("the rows of a run differ in number from array to array")
@@ -155,11 +156,6 @@ def check(run: Run) -> None:
     names = [name for c in run.controls for name in control_columns(c.kind, c.score, c.values.shape[1])]
     if len(set(names)) != len(names):
         raise ValueError("controls of a run share a name")
-
-
-def _json(plain: object) -> Write:
-    content = to_json(plain)
-    return lambda path: path.write_bytes(content)
 
 
 def score_columns(run: Run, *, controls: bool = False) -> dict[str, Column]:
@@ -349,12 +345,16 @@ _FIELDS = ("runs", "scores", "differences")
 def save_side_by_side(found: SideBySide, folder: Path, *, rendered: Rendered | None = None) -> dict[str, Any]:
     """Write runs side by side to `folder`, in place of an earlier comparison there; on failure nothing has changed.
     `rendered` is what is made from it (a report). OutputError where `folder` cannot be written."""
+
+    def cells(one: Estimate | None) -> tuple[float | None, ...]:
+        return (None, None, None) if one is None else (one.value, one.low, one.high)
+
     content = {name: to_plain(getattr(found, name), name) for name in _FIELDS}
     rows = (
         (
-            run.number, run.folder, run.model, run.corpus, one.score, one.texts, one.median, *_cells(one.auc),
-            *_cells(one.tpr), run.blind_name or None, *_cells(run.blind), *_cells(one.placebo), *_cells(one.lead),
-            one.survives, *_cells(one.shuffled),
+            run.number, run.folder, run.model, run.corpus, one.score, one.texts, one.median, *cells(one.auc),
+            *cells(one.tpr), run.blind_name or None, *cells(run.blind), *cells(one.placebo), *cells(one.lead),
+            one.survives, *cells(one.shuffled),
         )
         for run in found.runs
         for one in run.scores
@@ -372,10 +372,6 @@ def load_side_by_side(folder: Path) -> SideBySide:
         return from_plain(SideBySide, {name: opened.content[name] for name in _FIELDS}, "comparison")
 
     return read_folder(COMPARISONS, folder, load)
-
-
-def _cells(found: Estimate | None) -> tuple[float | None, ...]:
-    return (None, None, None) if found is None else (found.value, found.low, found.high)
 
 
 def to_arrow(result: object) -> Any:

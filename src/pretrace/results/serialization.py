@@ -21,10 +21,8 @@ import numpy as np
 
 T = TypeVar("T")
 
-_LARGEST = 2**63
-"""What a field of type int must stay below, either side of 0."""
-_UNREADABLE = 2**1023
-"""The same for any other integer: `from_json` refuses those that have no float."""
+_LARGEST = 2**63  # what a field of type int must stay below, either side of 0
+_UNREADABLE = 2**1023  # the same for any other integer: `from_json` refuses those that have no float
 
 
 def to_json(value: Any) -> bytes:
@@ -35,8 +33,7 @@ def to_json(value: Any) -> bytes:
 
 
 def from_json(content: bytes) -> dict[str, Any]:
-    """The JSON object in `content`; ValueError or TypeError where there is none, or one that `to_json` could not
-    have written: with NaN, or with a number beyond those of float64."""
+    """The JSON object in `content`; ValueError or TypeError for what `to_json` cannot have written, such as NaN."""
     try:
         found = json.loads(content, parse_float=_finite, parse_int=_whole, parse_constant=_finite)
     except RecursionError:

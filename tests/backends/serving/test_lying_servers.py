@@ -12,8 +12,7 @@ from model_servers import HEAD, always, answering, asked, is_known
 
 from pretrace import open_model
 from pretrace.backends.serving import client
-from pretrace.backends.serving.backend import EVERY
-from pretrace.backends.serving.routes import Prompt
+from pretrace.backends.serving.backend import EVERY, Prompt
 from pretrace.cache.location import text_key
 from pretrace.errors import ModelError
 from pretrace.scoring.evidence import open_store

@@ -45,18 +45,15 @@ class ServerAddress:
 
 def text_kind(model: str) -> Kind | None:
     """How the model of a `--model` value is asked for text; None for a model with weights here."""
-    return _kind(model, "chat", "completions")
+    kind, colon, _ = model.partition(":")
+    return cast(Kind, kind) if colon and kind in ("chat", "completions") else None
 
 
 def served_kind(model: str) -> Kind | None:
     """The kind of server, which gives log-probabilities of prompts, that a `--model` value names; None for a model with
     weights here."""
-    return _kind(model, "vllm", "completions")
-
-
-def _kind(model: str, *known: str) -> Kind | None:
     kind, colon, _ = model.partition(":")
-    return cast(Kind, kind) if colon and kind in known else None
+    return cast(Kind, kind) if colon and kind in ("vllm", "completions") else None
 
 
 def parse_text_address(model: str) -> ServerAddress:
@@ -198,12 +195,7 @@ def host_of(written: str) -> tuple[str, int | None] | None:
     written = written.strip()
     try:
         parts = urlsplit(f"//{written}")
-        plain = (
-            parts.hostname
-            and parts.netloc == written
-            and not holds_secret(parts)
-            and len(written.split()) == 1
-        )
-        return (parts.hostname or "", parts.port) if plain else None
+        plain = parts.hostname and parts.netloc == written and len(written.split()) == 1
+        return (parts.hostname or "", parts.port) if plain and not holds_secret(parts) else None
     except ValueError:
         return None

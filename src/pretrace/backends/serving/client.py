@@ -343,12 +343,9 @@ class Engine:
             prompts += some
             sampling += [self._sampling(**how)] * len(some)
             counts.append(len(some))
+        plain = {"use_tqdm": False, "tokenization_kwargs": {"add_special_tokens": False}}
         with self._explained("vLLM did not answer"):
-            found = iter(
-                self._vllm.generate(
-                    prompts, sampling, use_tqdm=False, tokenization_kwargs={"add_special_tokens": False}
-                )
-            )
+            found = iter(self._vllm.generate(prompts, sampling, **plain))
         return [_answer([next(found) for _ in range(count)]) for count in counts]
 
     @contextmanager
@@ -362,26 +359,17 @@ class Engine:
 
 def _answer(outputs: Sequence[Any]) -> dict[str, Any]:
     """What vLLM's server answers to prompts, from what the library returns for them."""
-    return {
-        "choices": [_choice(i, one) for i, one in enumerate(outputs)],
-        "usage": {"prompt_tokens": sum(len(one.prompt_token_ids) for one in outputs)},
-    }
-
-
-def _choice(index: int, output: Any) -> dict[str, Any]:
-    written = output.outputs[0]
-    ids = list(written.token_ids)
-    first = [] if not written.logprobs else [written.logprobs[0][ids[0]].logprob]
-    return {
-        "index": index,
-        "text": written.text,
-        "token_ids": ids,
-        "logprobs": {"token_logprobs": first},
-        "prompt_token_ids": list(output.prompt_token_ids),
-        "prompt_logprobs": [
-            None
-            if place is None
-            else {str(id_): {"logprob": one.logprob, "rank": one.rank} for id_, one in place.items()}
+    choices = []
+    for index, output in enumerate(outputs):
+        written = output.outputs[0]
+        ids = list(written.token_ids)
+        first = [] if not written.logprobs else [written.logprobs[0][ids[0]].logprob]
+        places = [
+            place and {str(id_): {"logprob": one.logprob, "rank": one.rank} for id_, one in place.items()}
             for place in output.prompt_logprobs or ()
-        ],
-    }
+        ]
+        choice = {"index": index, "text": written.text, "token_ids": ids, "prompt_logprobs": places}
+        choice["prompt_token_ids"], choice["logprobs"] = [*output.prompt_token_ids], {"token_logprobs": first}
+        choices.append(choice)
+    used = sum(len(one.prompt_token_ids) for one in outputs)
+    return {"choices": choices, "usage": {"prompt_tokens": used}}

@@ -293,8 +293,7 @@ def read_both_sides(
 
 
 def _side_of(file: Path, schema: Schema) -> str:
-    """The side of a file below the folder that was given, "" where no part of its path tells; TextsError where one part
-    tells this side and another that one."""
+    """The side of a file below the folder, "" where its path tells none; TextsError where it tells both."""
     told: dict[str, str] = {}
     for part in file.parts:
         if not (low := part.lower()).startswith(schema.neither):

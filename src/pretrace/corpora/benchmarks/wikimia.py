@@ -23,11 +23,9 @@ from pretrace.errors import TextsError
 from pretrace.registry import corpora, require
 from pretrace.types import Corpus
 
-_ADDED_YEAR = 2023
-"""The year that FSD's variant `replacement` writes."""
+_ADDED_YEAR = 2023  # the year that FSD's variant `replacement` writes
 
-_LONGEST_LEAD = 60
-"""Characters before a time stamp among which a preposition is looked for."""
+_LONGEST_LEAD = 60  # characters before a time stamp among which a preposition is looked for
 
 _PARTS: dict[str, str] = {}
 for _name, _lines in tomllib.loads(
@@ -93,8 +91,7 @@ def _led(before: str, stamp: str) -> str:
 
 
 def _closed(left: str, right: str) -> str:
-    """The two sides of a gap put together: one space between words, none before a stop, no empty brackets and
-    no comma after nothing."""
+    """Both sides of a gap put together: one space, none before a stop, no empty brackets, no comma after nothing."""
     while True:
         spaced = left[-1:].isspace() or right[:1].isspace() or not left
         head, tail = left.rstrip(" \t"), right.lstrip(" \t")
@@ -198,8 +195,7 @@ def _length_of(file: Path) -> int | None:
 
 
 def _grouped(corpus: Corpus) -> Corpus:
-    """The corpus with one group an article: a text belongs to the shortest text that it begins with. Compared word by
-    word; the last word of the shorter one is left aside, since it may be cut."""
+    """One group an article: a text belongs to the shortest text it begins with, whose last word may be cut."""
     words = {text.id: tuple(text.text.split()) for text in corpus.texts}
     roots: dict[tuple[str, ...], str] = {}
     sizes: list[int] = []
