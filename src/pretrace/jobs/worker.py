@@ -16,7 +16,7 @@ from pretrace.jobs.settings import Turn
 from pretrace.results.atomic import atomic_bytes
 from pretrace.results.serialization import expect, from_json, from_plain, to_json, to_plain
 from pretrace.results.wording import say
-from pretrace.scoring.detect import Leak, Options, Scorer, leaks, recorded
+from pretrace.scoring.detect import LeakCheck, Options, Scorer, leaks, recorded
 from pretrace.scoring.parts import DAMAGED, PartsFolder, ScoredRows, Shard, Survey, shards
 from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.scoring.provenance import record_corpus, record_counts, record_software
@@ -119,7 +119,7 @@ class OpenedScoring:
     fingerprint: dict[str, Any]
     outlines: tuple[dict[str, Any], ...] = field(compare=False)
     settings: dict[str, Any] = field(compare=False)
-    leaks: tuple[Leak, ...] = field(compare=False)
+    leaks: tuple[LeakCheck, ...] = field(compare=False)
 
     @classmethod
     def of(cls, worker: Scorer, options: Options) -> OpenedScoring:
