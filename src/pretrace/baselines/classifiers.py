@@ -162,40 +162,40 @@ def _of_each(texts: Sequence[str], told: Callable[[Sequence[str]], Any]) -> Any:
 
 
 @classifiers.add("words")
-@dataclass(frozen=True)
-class _BagOfWords:
+def words() -> TextClassifier:
     """Logistic regression on words, word pairs and punctuation (Das et al. 2024).
 
     Features are lower-cased TF-IDF of what occurs in at least two of the texts learnt from; in scripts without
     spaces a character is a word. It is the blind baseline of an evaluation.
     """
-
-    def fit(self, texts: Sequence[str], labels: Bools, /, *, seed: int) -> Callable[[Sequence[str]], Doubles]:
-        return _regression(texts, labels, "words")
+    return _Regression("words")
 
 
 @classifiers.add("form")
-@dataclass(frozen=True)
-class FormClassifier:
+def form() -> TextClassifier:
     """Logistic regression on the form of a text, which words do not show (our own).
 
     Features are TF-IDF of one to three neighbours of `describe_form`: line breaks, tabs, single or double spaces,
     capitals, quotes, dashes, accents in one or two characters. Two editors or converters differ in these, and a model
     finds one form likelier.
     """
+    return _Regression("form")
+
+
+@dataclass(frozen=True)
+class _Regression:
+    """Logistic regression on a unit of texts."""
+
+    unit: Unit
 
     def fit(self, texts: Sequence[str], labels: Bools, /, *, seed: int) -> Callable[[Sequence[str]], Doubles]:
-        return _regression(texts, labels, "form")
+        from sklearn.linear_model import LogisticRegression
 
-
-def _regression(texts: Sequence[str], labels: Bools, unit: Unit) -> _LinearModel:
-    from sklearn.linear_model import LogisticRegression
-
-    check_kinds(texts, labels)
-    words = WordFeatures(texts, unit)
-    if not words.columns.size:
-        return _LinearModel(None, lambda some: some, float(np.log(labels.mean() / (1 - labels.mean()))))
-    return _LinearModel(LogisticRegression(max_iter=1000).fit(words.learnt, labels), words.of, 0.0)
+        check_kinds(texts, labels)
+        words = WordFeatures(texts, self.unit)
+        if not words.columns.size:
+            return _LinearModel(None, lambda some: some, float(np.log(labels.mean() / (1 - labels.mean()))))
+        return _LinearModel(LogisticRegression(max_iter=1000).fit(words.learnt, labels), words.of, 0.0)
 
 
 @dataclass(frozen=True)

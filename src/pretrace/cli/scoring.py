@@ -35,7 +35,7 @@ from pretrace.results.run import RUN
 from pretrace.results.wording import say
 from pretrace.scoring import parts as shards
 from pretrace.scoring.detect import (
-    Leak,
+    LeakCheck,
     Options,
     Scorer,
     check_label_counts,
@@ -151,12 +151,12 @@ class TextsToScore:
                 cluster.work_on(pool, job, self.stream, parts, size=self.size, progress=progress)
         return job
 
-    def _refuse(self, found: Sequence[Leak]) -> None:
+    def _refuse(self, found: Sequence[LeakCheck]) -> None:
         """LeakError where a text of the source is one that the models were tuned or fitted on."""
         if found:
             for shard in shards.shards(self.stream, self.size):
                 for leak in found:
-                    leak.check(Corpus(self.stream.name, shard.texts))
+                    leak(Corpus(self.stream.name, shard.texts))
 
     def _begin(self, opened: OpenedScoring, plan: ScorePlan) -> ShardJob:
         """Write the file of the job, and what could not be read, to the folder of parts."""

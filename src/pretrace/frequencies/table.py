@@ -34,17 +34,16 @@ _LARGEST = 1 << 30
 
 def _arrays_of(kind: str) -> OutputFile:
     """The kind of file that `save_arrays` writes."""
-    return OutputFile(kind, lambda path: _kind_of(path) == kind)
 
+    def is_one(path: Path) -> bool:
+        try:
+            with zipfile.ZipFile(path) as whole, whole.open(f"{_FACTS}.npy") as label:
+                found = json.loads(str(np.lib.format.read_array(label, allow_pickle=False)))
+        except _DAMAGE:
+            return False
+        return isinstance(found, dict) and found.get("kind") == kind
 
-def _kind_of(path: Path) -> str:
-    """What a file says it holds; "" where it says nothing."""
-    try:
-        with zipfile.ZipFile(path) as whole, whole.open(f"{_FACTS}.npy") as label:
-            found = json.loads(str(np.lib.format.read_array(label, allow_pickle=False)))
-    except _DAMAGE:
-        return ""
-    return str(found.get("kind", "")) if isinstance(found, dict) else ""
+    return OutputFile(kind, is_one)
 
 
 def save_arrays(path: Path, kind: str, facts: Mapping[str, Any], arrays: Arrays) -> None:

@@ -16,7 +16,7 @@ from pretrace.jobs.settings import Turn
 from pretrace.results.atomic import atomic_bytes
 from pretrace.results.serialization import expect, from_json, from_plain, to_json, to_plain
 from pretrace.results.wording import say
-from pretrace.scoring.detect import Leak, Options, Scorer, leaks, recorded
+from pretrace.scoring.detect import LeakCheck, Options, Scorer, leaks, recorded
 from pretrace.scoring.parts import DAMAGED, PartsFolder, ScoredRows, Shard, Survey, shards
 from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.scoring.provenance import record_corpus, record_counts, record_software
@@ -119,7 +119,7 @@ class OpenedScoring:
     fingerprint: dict[str, Any]
     outlines: tuple[dict[str, Any], ...] = field(compare=False)
     settings: dict[str, Any] = field(compare=False)
-    leaks: tuple[Leak, ...] = field(compare=False)
+    leaks: tuple[LeakCheck, ...] = field(compare=False)
 
     @classmethod
     def of(cls, worker: Scorer, options: Options) -> OpenedScoring:
@@ -177,17 +177,13 @@ def missing_shards(job: ShardJob, parts: PartsFolder) -> list[int]:
 def said_missing(job: ShardJob, parts: PartsFolder) -> str:
     """Which shards have no part, in a sentence."""
     lacking = [index + 1 for index in missing_shards(job, parts)]
-    shards = {"lacking": len(lacking), "shards": len(job.survey.shards), "named": _ranges(lacking)}
-    return say("scoring.lacking", folder=parts.folder, **shards)
-
-
-def _ranges(numbers: list[int]) -> str:
-    """Numbers as a message shows them: "1 to 3, 7"; the first ten ranges."""
     runs = []
-    for _, some in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0]):
+    for _, some in groupby(enumerate(lacking), lambda pair: pair[1] - pair[0]):
         found = [number for _, number in some]
         runs.append(f"{found[0]} to {found[-1]}" if len(found) > 1 else f"{found[0]}")
-    return ", ".join(runs[:10]) + (", …" if len(runs) > 10 else "")
+    named = ", ".join(runs[:10]) + (", …" if len(runs) > 10 else "")
+    shards = {"lacking": len(lacking), "shards": len(job.survey.shards)}
+    return say("scoring.lacking", folder=parts.folder, named=named, **shards)
 
 
 class WholeJobProgress(Progress):

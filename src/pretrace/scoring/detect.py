@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -271,7 +272,7 @@ def score_rows(corpus: Corpus, models: Models, plan: ScorePlan, options: Options
         raise TextsError(f"{corpus.name} holds no texts.")
     plan.check_texts(corpus)
     for leak in leaks(models, plan):  # of the placebo as well: it is asked last, perhaps hours later
-        leak.check(corpus)
+        leak(corpus)
     with Scorer(models, plan, options) as scorer:
         table, facts = scorer.part(Shard(0, "", corpus.texts))
         part = Manifest(key="", rows=table.num_rows, file="", sha256="", **facts)
@@ -339,31 +340,25 @@ class Scorer:
         return arrow_table(columns), {**texts, **lost, "ends": ends}
 
 
-@dataclass(frozen=True, slots=True)
-class Leak:
-    """Texts that must not be scored, by their `text_key`s: why not, and what to do where one of them is."""
-
-    keys: frozenset[bytes]
-    purpose: str
-    cure: str
-
-    def check(self, corpus: Corpus) -> None:
-        """LeakError where one of them is in the corpus."""
-        check_disjoint(corpus, self.keys, self.purpose, self.cure)
+LeakCheck = Callable[[Corpus], None]
+"""LeakError where a text that must not be scored is in the corpus."""
 
 
-def leaks(models: Models, plan: ScorePlan) -> tuple[Leak, ...]:
-    """The texts that these models or their placebo were tuned or fitted on, once a plan that asks them is checked."""
-    found: list[Leak] = []
+def leaks(models: Models, plan: ScorePlan) -> tuple[LeakCheck, ...]:
+    """Checks for texts that these models or their placebo were tuned or fitted on, once a plan that asks them is
+    checked."""
+    found: list[LeakCheck] = []
     for some in (models, models.placebo):
         if some is None:
             continue
         plan.check(some)
         if some.labelled is not None:
             keys = frozenset(text_key(text.text) for text in some.labelled.texts)
-            found.append(Leak(keys, say("scoring.leak.reference"), say("scoring.leak.apart")))
+            why, cure = say("scoring.leak.reference"), say("scoring.leak.apart")
+            found.append(partial(check_disjoint, seen=keys, purpose=why, cure=cure))
         if some.tuned is not None:
-            found.append(Leak(some.tuned.seen, say("scoring.leak.tuned"), say("scoring.leak.out")))
+            why, cure = say("scoring.leak.tuned"), say("scoring.leak.out")
+            found.append(partial(check_disjoint, seen=some.tuned.seen, purpose=why, cure=cure))
     return tuple(found)
 
 

@@ -117,10 +117,9 @@ class Traces(Entries):
         return Traces, self._arguments
 
 
-def open_store(fingerprint: str | None, folder: Path | None = None) -> Traces:
-    """The traces stored for a back end's fingerprint, below `cache_folder()` unless a folder is given;
-    for None a store that keeps nothing. Raises OutputError where the folder cannot be written."""
-    return Traces(fingerprint, folder)
+open_store = Traces
+"""The traces stored for a back end's fingerprint, below `cache_folder()` unless a folder is given; for None a store
+that keeps nothing. Raises OutputError where the folder cannot be written."""
 
 
 def state_name(state: State) -> str:

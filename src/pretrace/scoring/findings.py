@@ -98,17 +98,21 @@ def sentences(evaluation: Evaluation, circumstances: Circumstances) -> tuple[str
     rows = evaluation.rows
     scores = [row for row in rows if row.kind == "score"]
     bag = blind_of(rows)
-    survived = survival(rows, circumstances.placebo)
+    survived, reach, best = survival(rows, circumstances.placebo), [], best_of(scores)
+    if best is not None and above(best):  # with its name where other sentences came between
+        tpr = f"{best.tpr.value:.0%} ({best.tpr.low:.0%} to {best.tpr.high:.0%})"
+        reach = [say("evaluation.reach", name=best.name if survived else "it", tpr=tpr)]
+        reach += [say("evaluation.no_width")] if best.auc.low == best.auc.high else []
     found = [
         *_headline(scores),
         *survived,
-        *_reach(scores, named=bool(survived)),
-        *([_blind(bag, best_of(scores), circumstances.lead)] if bag else ()),
+        *reach,
+        *([_blind(bag, best, circumstances.lead)] if bag else ()),
         circumstances.blind_note,
         *_length(rows),
         *_labels(rows, circumstances.shuffles),
         *others(scores),
-        *_looks(scores),
+        say("evaluation.looks", number=len(scores)) if len(scores) > 1 and any(map(above, scores)) else "",
         *circumstances.partial,
         *_documents(evaluation, circumstances),
         *_accuracies(evaluation),
@@ -128,16 +132,6 @@ def _headline(scores: Sequence[Measured]) -> Iterator[str]:
     yield say("evaluation.only" if one else "evaluation.best", name=best.name, auc=auc)
     if chance and one:
         yield say("evaluation.only_chance")
-
-
-def _reach(scores: Sequence[Measured], *, named: bool) -> Iterator[str]:
-    """What the best score finds at few false accusations; with its name where other sentences came between."""
-    best = best_of(scores)
-    if best is not None and above(best):
-        tpr = f"{best.tpr.value:.0%} ({best.tpr.low:.0%} to {best.tpr.high:.0%})"
-        yield say("evaluation.reach", name=best.name if named else "it", tpr=tpr)
-        if best.auc.low == best.auc.high:
-            yield say("evaluation.no_width")
 
 
 def _blind(blind: Measured, best: Measured | None, lead: PairedDifference | None) -> str:
@@ -181,11 +175,19 @@ def survival(rows: Sequence[Measured], name: str) -> list[str]:
     )
     where = say("evaluation.placebo.on", name=name or "the placebo")
     if not kept:
-        return [" ".join([_denied(pairs, rows, sure=not unsure), *_fallen(lost, unsure, where)])]
+        scores, which = [row for row in rows if row.kind == "score"], "unsure" if unsure else "denied"
+        subject = "No score" if len(pairs) == sum(map(above, scores)) else "No score that was tried on it"
+        denied = say(f"evaluation.placebo.{which}", subject=subject)
+        if len(scores) == 1:
+            denied = say(f"evaluation.placebo.only_{which}", name=scores[0].name)
+        return [" ".join([denied, *_fallen(lost, unsure, where)])]
     blind = [row for row in rows if row.kind == "blind"]  # do words or the length tell the two sets apart?
     differ = any(row.auc.low > 0.5 or (row.name == LENGTH and row.auc.high < 0.5) for row in blind)
     meaning = say(f"evaluation.placebo.{'differ' if differ else 'alike'}")
-    share = _share(kept, pairs)
+    which = "one" if len(pairs) == 1 else "all" if len(kept) == len(pairs) else "some"
+    numbers = {"name": kept[0][0].name, "kept": len(kept), "number": len(pairs)}
+    survive = "survives" if len(kept) == 1 else "survive"
+    share = say(f"evaluation.placebo.{which}_kept", survive=survive, **numbers)
     found = [say("evaluation.placebo.kept", share=share, where=where, falls=_falls(kept), meaning=meaning)]
     if lost or unsure:
         found.append(" ".join(_fallen(lost, unsure, "On the placebo")))
@@ -195,22 +197,6 @@ def survival(rows: Sequence[Measured], name: str) -> list[str]:
 def _paired(rows: Sequence[Measured], kind: str) -> list[Pair]:
     controls = {row.name: row for row in rows if row.kind == kind}
     return [(row, controls[row.name]) for row in rows if row.kind == "score" and row.name in controls]
-
-
-def _denied(pairs: Sequence[Pair], rows: Sequence[Measured], *, sure: bool) -> str:
-    scores, which = [row for row in rows if row.kind == "score"], "denied" if sure else "unsure"
-    if len(scores) == 1:
-        return say(f"evaluation.placebo.only_{which}", name=scores[0].name)
-    tried = len(pairs) == sum(above(row) for row in scores)
-    subject = "No score" if tried else "No score that was tried on it"
-    return say(f"evaluation.placebo.{which}", subject=subject)
-
-
-def _share(kept: Sequence[Pair], pairs: Sequence[Pair]) -> str:
-    which = "one" if len(pairs) == 1 else "all" if len(kept) == len(pairs) else "some"
-    survive = "survives" if len(kept) == 1 else "survive"
-    numbers = {"name": kept[0][0].name, "kept": len(kept), "number": len(pairs), "survive": survive}
-    return say(f"evaluation.placebo.{which}_kept", **numbers)
 
 
 def _fallen(lost: Sequence[Pair], unsure: Sequence[Pair], where: str) -> Iterator[str]:
@@ -290,12 +276,6 @@ def others(scores: Sequence[Measured]) -> list[str]:
         are = "is" if len(chance) == 1 else "are"
         found.append(say("evaluation.chance", names=listed(chance), are=are))
     return found
-
-
-def _looks(scores: Sequence[Measured]) -> Iterator[str]:
-    """That the best of several was picked by looking."""
-    if len(scores) > 1 and any(above(row) for row in scores):
-        yield say("evaluation.looks", number=len(scores))
 
 
 def _documents(evaluation: Evaluation, circumstances: Circumstances) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -39,7 +38,15 @@ def set_aside(corpus: Corpus, *, tuning: float = 0.0, reference: float = 0.0, se
     for name, share, stream in (("tuning", tuning, 1), ("reference", reference, 2)):
         drawn: list[Text] = []
         if share:
-            drawn, rest = _draw(rest, share / left, seed=[seed, stream], corpus=corpus.name)
+            document = link_documents(rest)
+            groups = [document[text.document] for text in rest]
+            number = int(np.random.default_rng([seed, stream]).integers(1 << 31))
+            taken = grouped_split(groups, share / left, number, [text.member for text in rest])
+            drawn = [text for text, took in zip(rest, taken, strict=True) if took]
+            if not drawn:
+                told = {"number": len(set(groups)), "share": share / left}
+                raise TextsError(say("scoring.few_documents", name=corpus.name, **told))
+            rest = [text for text, took in zip(rest, taken, strict=True) if not took]
             left -= share
         parts.append(replace(corpus, name=f"{corpus.name} ({name})", texts=tuple(drawn)) if share else None)
     return CorpusParts(parts[0], parts[1], replace(corpus, texts=tuple(rest)))
@@ -51,20 +58,6 @@ def drawn_documents(documents: Groups, members: Labels, *, most: int, seed: int)
     if len(documents) <= most:
         return np.ones(len(documents), dtype=bool)
     return grouped_split(documents, most / len(documents), seed, members)
-
-
-def _draw(
-    texts: Sequence[Text], share: float, *, seed: Sequence[int], corpus: str
-) -> tuple[list[Text], list[Text]]:
-    """About a share of the texts, and the others."""
-    document = link_documents(texts)
-    groups = [document[text.document] for text in texts]
-    number = int(np.random.default_rng(list(seed)).integers(1 << 31))
-    taken = grouped_split(groups, share, number, [text.member for text in texts])
-    drawn = [text for text, took in zip(texts, taken, strict=True) if took]
-    if not drawn:
-        raise TextsError(say("scoring.few_documents", name=corpus, number=len(set(groups)), share=share))
-    return drawn, [text for text, took in zip(texts, taken, strict=True) if not took]
 
 
 def check_disjoint(corpus: Corpus, seen: frozenset[bytes], purpose: str, cure: str) -> None:

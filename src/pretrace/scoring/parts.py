@@ -411,7 +411,10 @@ class ScoredRows:
         (folder / "scores").mkdir()
         for file, part in zip(whole.parts, self.parts, strict=True):
             self.check(part)
-            _linked(self.place.path(part), folder / file.name)
+            try:
+                os.link(self.place.path(part), folder / file.name)
+            except OSError:  # a file system that has no such links
+                shutil.copyfile(self.place.path(part), folder / file.name)
         lost = ((t.id, t.reason, t.tokens) for part in self.parts for t in part.skipped)
         write_csv(folder / "skipped.csv", SKIPPED_COLUMNS, lost)
         write_csv(folder / "cut.csv", CUT_COLUMNS, self._cut())
@@ -530,14 +533,6 @@ def _heat(parts: Sequence[Manifest]) -> tuple[Heat, ...]:
         replace(one.heat, note="; ".join(filter(None, (note, one.heat.note))))
         for note, (_, one) in zip(notes, ranks, strict=True)
     )
-
-
-def _linked(source: Path, target: Path) -> None:
-    """The file under another name as well, or a copy of it where the file system has no such links."""
-    try:
-        os.link(source, target)
-    except OSError:
-        shutil.copyfile(source, target)
 
 
 def in_order(blocks: Sequence[Any]) -> tuple[Any, npt.NDArray[np.int32]]:

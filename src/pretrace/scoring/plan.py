@@ -175,20 +175,17 @@ class ScorePlan:
     def require(self, given: Collection[str]) -> None:
         """Raise a PretraceError for the first thing that the scores use and that is not among `given`, with its
         cure. For use before any model is opened."""
-        for name in ("labelled", "counts", "neighbors", "reference", "tuned"):
-            if name in self.uses and name not in given:
-                raise self._missing(name)
-
-    def _missing(self, name: str) -> ModelError | TableError | TextsError:
-        if name == "counts":
-            return TableError(NO_COUNTS)
-        if name == "labelled":
+        lacking = self.uses - set(given)
+        if "labelled" in lacking:
             fitted = (n for n, score in self.scores.items() if isinstance(score, Recipe) and score.reference)
-            return TextsError(say("plan.labelled", score=next(fitted)))
-        if name == "reference":
-            asked = (n for n, score in self.scores.items() if any(v.model == name for v in score.needs.views))
-            return ModelError(say("plan.reference", score=next(asked)))
-        return ModelError(say(f"plan.{name}"))
+            raise TextsError(say("plan.labelled", score=next(fitted)))
+        if "counts" in lacking:
+            raise TableError(NO_COUNTS)
+        for name in ("neighbors", "reference", "tuned"):
+            if name in lacking:
+                views = {one: score.needs.views for one, score in self.scores.items()}
+                asking = [one for one, seen in views.items() if any(view.model == name for view in seen)]
+                raise ModelError(say(f"plan.{name}", score=", ".join(asking[:1])))
 
     def check_texts(self, corpus: Corpus) -> None:
         """TextsError where what a score compares the texts with would be the texts themselves."""

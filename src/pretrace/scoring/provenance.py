@@ -11,7 +11,7 @@ from typing import Any
 
 from pretrace import __version__
 from pretrace.corpora import TextStream
-from pretrace.types import Card, Corpus, Text, TokenTable
+from pretrace.types import Corpus, Text, TokenTable
 
 _PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "scikit-learn")
 
@@ -51,6 +51,7 @@ def record_corpus(corpus: Corpus) -> dict[str, Any]:
 
 def record_texts(source: Corpus | TextStream, texts: int, documents: int, sha256: str) -> dict[str, Any]:
     """The same of texts that may not be in memory."""
+    card = source.card
     return {
         "name": source.name,
         "source": source.source,
@@ -58,13 +59,8 @@ def record_texts(source: Corpus | TextStream, texts: int, documents: int, sha256
         "documents": documents,
         "sha256": sha256,
         "notes": list(source.notes),
-        **record_card(source.card),
+        **({"card": {**asdict(card), "flaws": list(card.flaws)}} if card else {}),
     }
-
-
-def record_card(card: Card | None) -> dict[str, Any]:
-    """The card of a benchmark under its name; nothing where there is none."""
-    return {"card": {**asdict(card), "flaws": list(card.flaws)}} if card else {}
 
 
 def record_tuning(card: Mapping[str, Any]) -> dict[str, Any]:

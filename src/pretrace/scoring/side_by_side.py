@@ -23,25 +23,21 @@ def facts_of(run: Run, *path: str) -> Mapping[str, Any]:
 
 def differences(runs: Sequence[Run]) -> tuple[SettingDifference, ...]:
     """The settings in which runs, numbered from 1, differ: those that forbid a comparison first."""
-    settings = sentences_of("compared")
-    found = [one for name, setting in settings.items() for one in _differing(name, setting, runs)]
-    found += _parameters(runs)
-    return tuple(sorted(found, key=lambda one: one.compares))
-
-
-def _differing(name: str, setting: Mapping[str, Any], runs: Sequence[Run]) -> list[SettingDifference]:
-    scopes: dict[tuple[str, ...], dict[str, list[int]]] = {}
-    for number, run in enumerate(runs, 1):
-        model = str(facts_of(run, "models", "target").get("name") or "the model")
-        within = {"all": (), "model": (model,), "corpus": (run.corpus,), "texts": (run.corpus, _texts(run))}
-        if value := _READ[name](run) if name in _READ else _recorded(run, setting):
-            scopes.setdefault(within[setting["within"]], {}).setdefault(value, []).append(number)
-    compares, words = setting["compares"], setting["words"]
-    return [
-        SettingDifference(f"{name} of {scope[0]}" if scope else name, _numbered(values), compares, words)
-        for scope, values in scopes.items()
-        if len(values) > 1
-    ]
+    found = []
+    for name, setting in sentences_of("compared").items():
+        scopes: dict[tuple[str, ...], dict[str, list[int]]] = {}
+        for number, run in enumerate(runs, 1):
+            model, texts = str(facts_of(run, "models", "target").get("name") or "the model"), _texts(run)
+            within = {"all": (), "model": (model,), "corpus": (run.corpus,), "texts": (run.corpus, texts)}
+            if value := _READ[name](run) if name in _READ else _recorded(run, setting):
+                scopes.setdefault(within[setting["within"]], {}).setdefault(value, []).append(number)
+        compares, words = setting["compares"], setting["words"]
+        found += [
+            SettingDifference(f"{name} of {scope[0]}" if scope else name, _numbered(values), compares, words)
+            for scope, values in scopes.items()
+            if len(values) > 1
+        ]
+    return tuple(sorted([*found, *_parameters(runs)], key=lambda one: one.compares))
 
 
 def _recorded(run: Run, setting: Mapping[str, Any]) -> str:
@@ -87,10 +83,6 @@ def _start(run: Run) -> str:
     return words if isinstance(prefix, list | tuple) else ""
 
 
-def _windows(run: Run) -> str:
-    return {None: "", False: "one row a text"}.get(run.settings.get("windows"), "windows of long texts")
-
-
 def _cut(run: Run) -> str:
     longest = facts_of(run, "models", "target").get("max_tokens")
     if not counts(run)["cut_texts"]:
@@ -111,7 +103,9 @@ def _counts(run: Run) -> str:
 _READ: Mapping[str, Callable[[Run], str]] = {
     "texts": lambda run: _texts(run)[:12],
     "start token": _start,
-    "windows": _windows,
+    "windows": lambda run: {None: "", False: "one row a text"}.get(
+        run.settings.get("windows"), "windows of long texts"
+    ),
     "reference model": _reference,
     "token counts": _counts,
     "number of texts": lambda run: f"{counts(run)['texts']:,}",
@@ -144,30 +138,23 @@ def side_by_side(runs: Sequence[tuple[str, Run]], scores: Sequence[str] = ()) ->
         models.append((str(facts.get("name") or "a model without a name"), marks[1] or marks[0], written))
         corpora.append((run.corpus, texts, _shortened(texts)))
     places = zip(_told_apart(models), _told_apart(corpora), strict=True)
-    found = tuple(
-        _compared(number, folder, run, place, shown)
-        for number, ((folder, run), place) in enumerate(zip(runs, places, strict=True), 1)
-    )
-    return SideBySide(found, shown, differences([run for _, run in runs]))
-
-
-def _compared(
-    number: int, folder: str, run: Run, place: tuple[str, str], shown: Sequence[str]
-) -> ComparedRun:
-    counted = counts(run)
-    rows = run.evaluation.rows if run.evaluation else ()
-    blind = max((row for row in rows if row.kind == "blind"), key=lambda row: row.auc.value, default=None)
-    return ComparedRun(
-        number=number,
-        folder=folder,
-        model=place[0],
-        corpus=place[1],
-        **{name: counted[name] for name in ("texts", "members", "nonmembers")},
-        sampled=run.whole.sampled if run.whole else 0,
-        blind_name=blind.name if blind else "",
-        blind=blind.auc if blind else None,
-        scores=tuple(_scored(run, score) for score in shown if score in run.scores),
-    )
+    found = []
+    for number, ((folder, run), (model, corpus)) in enumerate(zip(runs, places, strict=True), 1):
+        counted, rows = counts(run), run.evaluation.rows if run.evaluation else ()
+        blind = max((row for row in rows if row.kind == "blind"), key=lambda row: row.auc.value, default=None)
+        one = ComparedRun(
+            number=number,
+            folder=folder,
+            model=model,
+            corpus=corpus,
+            **{name: counted[name] for name in ("texts", "members", "nonmembers")},
+            sampled=run.whole.sampled if run.whole else 0,
+            blind_name=blind.name if blind else "",
+            blind=blind.auc if blind else None,
+            scores=tuple(_scored(run, score) for score in shown if score in run.scores),
+        )
+        found.append(one)
+    return SideBySide(tuple(found), shown, differences([run for _, run in runs]))
 
 
 def _scored(run: Run, score: str) -> RunScore:

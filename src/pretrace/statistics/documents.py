@@ -106,7 +106,14 @@ class Grouping:
         codes = _numbered(groups)
         sizes = np.bincount(codes)
         kinds = np.zeros(len(sizes), dtype=np.int64)
-        np.bitwise_or.at(kinds, codes, _bits(labels, len(groups)))
+        if labels is not None and len(labels) != len(groups):
+            raise TextsError(f"wanted one label for each of {len(groups)} texts, found {len(labels)}.")
+        bits: Any = UNLABELLED
+        if isinstance(labels, np.ndarray) and labels.dtype == np.bool_:
+            bits = np.where(labels, MEMBERS, NONMEMBERS)
+        elif labels is not None:
+            bits = [UNLABELLED if label is None else MEMBERS if label else NONMEMBERS for label in labels]
+        np.bitwise_or.at(kinds, codes, bits)
         return cls(codes, sizes, kinds)
 
     def __len__(self) -> int:
@@ -187,14 +194,3 @@ def _numbered(groups: Groups) -> Numbers:
         return np.unique(groups, return_inverse=True)[1]
     number = {name: code for code, name in enumerate(sorted(set(groups)))}
     return np.fromiter((number[name] for name in groups), dtype=np.int64, count=len(groups))
-
-
-def _bits(labels: Labels | None, texts: int) -> Numbers:
-    if labels is None:
-        return np.full(texts, UNLABELLED, dtype=np.int64)
-    if len(labels) != texts:
-        raise TextsError(f"wanted one label for each of {texts} texts, found {len(labels)}.")
-    if isinstance(labels, np.ndarray) and labels.dtype == np.bool_:
-        return np.where(labels, MEMBERS, NONMEMBERS)
-    bits = (UNLABELLED if label is None else MEMBERS if label else NONMEMBERS for label in labels)
-    return np.fromiter(bits, dtype=np.int64, count=texts)

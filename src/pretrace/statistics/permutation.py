@@ -115,7 +115,8 @@ def sign_flip_test(
     unit = _scaled(found) / size
     powers = np.stack((unit, unit**3), axis=1)
     observed = _flipped(powers.sum(axis=0)[None], len(unit), corrected, guarded)[0]
-    parts = _every_sign(len(unit)) if exact else _random_signs(len(unit), flips, seed)
+    every = np.arange(2 ** len(unit))[:, None] >> np.arange(len(unit)) & 1 if exact else np.zeros(0)
+    parts = [every * 2.0 - 1.0] if exact else _random_signs(len(unit), flips, seed)
     null = np.concatenate([_flipped(part @ powers, len(unit), corrected, guarded) for part in parts])
     return PermutationTest(share_reached(null, observed, exact=exact), float(observed), null, exact)
 
@@ -220,11 +221,6 @@ def _scaled(values: Doubles) -> Doubles:
     """The values over the largest of them, so that no cube overflows."""
     largest = float(np.abs(values).max())
     return values / largest if largest else values
-
-
-def _every_sign(documents: int) -> Iterator[Doubles]:
-    codes = np.arange(2**documents)[:, None] >> np.arange(documents)
-    yield np.asarray((codes & 1) * 2.0 - 1.0, dtype=np.float64)
 
 
 def _random_signs(documents: int, flips: int, seed: int) -> Iterator[Doubles]:

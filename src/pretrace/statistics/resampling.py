@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from statistics import NormalDist
 
@@ -76,13 +76,8 @@ class Bootstrap:
 
     def widened(self, score: int, factor: float) -> Bootstrap:
         """The same with every figure of one score spread wider: see `Spread.widened`."""
-        return Bootstrap(
-            auc=self.auc.widened(score, factor),
-            tpr=self.tpr.widened(score, factor),
-            low_tpr=self.low_tpr and self.low_tpr.widened(score, factor),
-            accuracy=self.accuracy and self.accuracy.widened(score, factor),
-            resamples=self.resamples,
-        )
+        figures = {name: getattr(self, name) for name in ("auc", "tpr", "low_tpr", "accuracy")}
+        return replace(self, **{name: one and one.widened(score, factor) for name, one in figures.items()})
 
 
 @dataclass(frozen=True, slots=True, eq=False)

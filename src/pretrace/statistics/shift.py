@@ -109,8 +109,15 @@ def set_shift(
         choices = np.array(list(combinations(range(len(both)), number)), dtype=np.int64)
         dealt = _larger(np.stack([score[choices].sum(axis=1) for score in scores]), scores, number)
     else:
-        draws = permutations if len(both) <= LARGE else max(1, permutations // 5)
-        dealt = _permuted(scores, number, draws, seed)
+        rng, few = np.random.default_rng(seed), min(number, len(second))
+        if len(both) > LARGE:
+            sums = _sums_of_many(scores, few, max(1, permutations // 5), rng)
+        else:
+            taken = permuted(np.arange(len(both), dtype=np.int32), permutations, few, rng)
+            drawn = [np.stack([score[some].sum(axis=1) for score in scores]) for some in taken]
+            sums = np.concatenate(drawn, axis=1)
+        # The smaller side alone is summed; what is left is the other.
+        dealt = _larger(sums if few == number else scores.sum(axis=1)[:, None] - sums, scores, number)
     every = dealt if exact else np.append(dealt, observed)
     least = _least(number, len(second), every, level)
     return SetShift(
@@ -130,20 +137,6 @@ def _rank_scores(values: Doubles) -> Doubles:
 
     share = rankdata(-values) / (len(values) + 1)
     return np.stack((1 - share, np.log(share) ** 2))
-
-
-def _permuted(scores: Doubles, number: int, draws: int, seed: int) -> Doubles:
-    """The statistic of as many random choices of the asked documents, [draws]."""
-    rng, total = np.random.default_rng(seed), scores.shape[1]
-    few = min(number, total - number)
-    if total > LARGE:
-        sums = _sums_of_many(scores, few, draws, rng)
-    else:
-        taken = permuted(np.arange(total, dtype=np.int32), draws, few, rng)
-        every = [np.stack([score[some].sum(axis=1) for score in scores]) for some in taken]
-        sums = np.concatenate(every, axis=1)
-    # The smaller side alone is summed; what is left is the other.
-    return _larger(sums if few == number else scores.sum(axis=1)[:, None] - sums, scores, number)
 
 
 def _sums_of_many(scores: Doubles, few: int, draws: int, rng: np.random.Generator) -> Doubles:

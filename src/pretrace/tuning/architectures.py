@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pretrace.errors import TextsError
 from pretrace.registry import require
 from pretrace.results.wording import say
+from pretrace.rewrites import readable
 from pretrace.settings import check_ranges, option
 
 if TYPE_CHECKING:
@@ -29,8 +30,6 @@ def train_vocabulary(
     texts does not matter. ExpressionError for a size below 257, TextsError without texts."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
-
-    from pretrace.rewrites import readable
 
     require(size >= SMALLEST, f"a byte-level vocabulary holds at least {SMALLEST} tokens, found {size}.")
     spelled = [readable(text) for text in texts]

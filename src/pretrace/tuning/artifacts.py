@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pretrace import __version__
 from pretrace.backends.adapters import FORMAT, WEIGHTS, read_card
+from pretrace.backends.loading import quiet
 from pretrace.cache.location import text_key
 from pretrace.errors import ExpressionError, ModelError
 from pretrace.results.atomic import new_folder
@@ -106,8 +107,6 @@ def write_planted(
 ) -> PlantedModel:
     """Write model, tokenizer, texts with labels and card, with counts, versions and the SHA-256 of every file, as
     one folder, whole or not at all; OutputError where it cannot be written."""
-    from pretrace.backends.loading import quiet
-
     with new_folder(folder, PLANTED) as partial, quiet():
         model.save_pretrained(partial, safe_serialization=True)
         tokenizer.save_pretrained(partial)

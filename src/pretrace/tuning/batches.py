@@ -59,7 +59,13 @@ def select(corpus: Corpus, backend: Backend, method: TuningMethod, *, seed: int)
             kept.append((text, tuple(ids), e.cut + e.length - read))
         else:
             left_out.append(text.id)
-    kept = [kept[i] for i in _drawn(len(kept), method, seed=seed, corpus=corpus.name)]
+    limit, found = method.limit, len(kept)
+    if limit != 0 and not found:
+        raise TextsError(say("tuning.short", corpus=corpus.name))
+    if limit is not None and limit > found:
+        raise TextsError(say("tuning.few", limit=limit, corpus=corpus.name, found=found, on=method.on))
+    if limit is not None:
+        kept = [kept[i] for i in sorted(np.random.default_rng(seed).permutation(found)[:limit].tolist())]
     return Selection(
         texts=tuple(text for text, _, _ in kept),
         sequences=tuple(ids for _, ids, _ in kept),
@@ -83,18 +89,6 @@ def _side(corpus: Corpus, on: On) -> list[Text]:
         found = ", ".join(counted) or "no texts"
         raise TextsError(say("tuning.side", on=on, wanted=wanted, corpus=corpus.name, found=found, cure=cure))
     return texts
-
-
-def _drawn(found: int, method: TuningMethod, *, seed: int, corpus: str) -> list[int]:
-    if method.limit == 0:
-        return []
-    if not found:
-        raise TextsError(say("tuning.short", corpus=corpus))
-    if method.limit is None:
-        return list(range(found))
-    if method.limit > found:
-        raise TextsError(say("tuning.few", limit=method.limit, corpus=corpus, found=found, on=method.on))
-    return sorted(np.random.default_rng(seed).permutation(found)[: method.limit].tolist())
 
 
 def split_members(corpus: Corpus, share: float = 0.5, seed: int = 0) -> Corpus:

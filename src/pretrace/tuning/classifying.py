@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from torch.nn.functional import binary_cross_entropy_with_logits
 
+from pretrace.backends.adapters import inserted
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.loading import device_of, load, locate
 from pretrace.backends.settings import ModelSettings
@@ -93,7 +94,6 @@ def fit_pretrained(
             network.requires_grad_(True)
             _learn(network, sequences, labels, plan)
             return _TextJudge(network, reader, nullcontext)
-        from pretrace.backends.adapters import inserted
         from pretrace.tuning.adapters import new_adapter  # peft, which takes a moment to import
 
         cure = {"task": "FEATURE_EXTRACTION", "cure": "; take method='full'."}

@@ -12,6 +12,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from pretrace.backends.adapters import inserted
+from pretrace.backends.loading import load, unquantise
+from pretrace.backends.settings import ModelSettings
+from pretrace.backends.tokens import Tokens
 from pretrace.errors import ModelError
 from pretrace.registry import require
 from pretrace.results.atomic import check_writable
@@ -148,7 +152,12 @@ def plant(
     check_writable(folder, PLANTED)
     model, tokenizer, origin = _opened(labelled, settings, start)
     max_tokens = _window(model, settings)
-    sequences = _sequences(tokenizer, labelled, max_tokens)
+    # the members as start token, tokens, end token, cut into windows; nothing for a text without tokens
+    end = [] if tokenizer.eos_token_id is None else [int(tokenizer.eos_token_id)]
+    members = sorted(text.text for text in labelled.texts if text.member)
+    encoded = Tokens(tokenizer, start="always").encode(members)
+    whole = ([*e.prefix.tolist(), *e.tokens.tolist(), *end] for e in encoded if len(e.tokens))
+    sequences = [window for tokens in whole for window in windows(tokens, max_tokens)]
     plan = settings.plan(existing=start is not None)
     checkpoint = folder.with_name(f".{folder.name}.training")
     from pretrace.tuning.training import so_many_threads, train
@@ -158,7 +167,6 @@ def plant(
         if settings.adapter is None:
             history = learn()
         else:
-            from pretrace.backends.adapters import inserted
             from pretrace.tuning.adapters import new_adapter
 
             with inserted(model, new_adapter(settings.adapter, steps=0, seed=plan.seed)) as made:
@@ -189,17 +197,12 @@ def _opened(
     if isinstance(start, tuple):
         model, tokenizer = copy.deepcopy(start[0]).float(), start[1]
         return _plain(model), tokenizer, {"model": type(model).__name__}
-    from pretrace.backends.loading import load
-    from pretrace.backends.settings import ModelSettings
-
     loaded = load(str(start), ModelSettings(dtype="float32"))
     return _plain(loaded.model), loaded.tokenizer, {"model": loaded.name, "weights": loaded.weights}
 
 
 def _plain(model: PreTrainedModel) -> PreTrainedModel:
     """A model read from a GGUF file, whose weights are plain numbers since: transformers would refuse to save it."""
-    from pretrace.backends.loading import unquantise
-
     if "gguf" in type(getattr(model, "hf_quantizer", None)).__name__.lower():
         unquantise(model)
     return model
@@ -211,14 +214,3 @@ def _window(model: PreTrainedModel, settings: PlantSettings) -> int:
     if context is not None and (settings.max_tokens or 0) > context:
         raise ModelError(say("tuning.context", asked=settings.max_tokens, context=context))
     return settings.max_tokens or min(_WINDOW, context or _WINDOW)
-
-
-def _sequences(tokenizer: PreTrainedTokenizerBase, corpus: Corpus, max_tokens: int) -> list[list[int]]:
-    """The members as start token, tokens, end token, cut into windows; nothing for a text without tokens."""
-    from pretrace.backends.tokens import Tokens
-
-    texts = sorted(text.text for text in corpus.texts if text.member)
-    end = [] if tokenizer.eos_token_id is None else [int(tokenizer.eos_token_id)]
-    encoded = Tokens(tokenizer, start="always").encode(texts)
-    whole = ([*e.prefix.tolist(), *e.tokens.tolist(), *end] for e in encoded if len(e.tokens))
-    return [window for tokens in whole for window in windows(tokens, max_tokens)]
