@@ -45,11 +45,8 @@ def lines(tmp_path, sentences):
     """Writes so many texts, and behind the first hundred, where asked, a record that cannot be read."""
 
     def made(number, *, broken=False, name="texts.jsonl"):
-        rows = [
-            {"id": f"t{i}", "text": f"{sentences[i % 6]} {i}", "label": i % 2, "group": f"g{i // 2}"}
-            for i in range(number)
-        ]
-        some = [json.dumps(row) for row in rows]
+        rows = ({"id": f"t{i}", "label": i % 2, "group": f"g{i // 2}"} for i in range(number))
+        some = [json.dumps({**row, "text": f"{sentences[i % 6]} {i}"}) for i, row in enumerate(rows)]
         some[100:100] = ["{not json"] if broken else []
         (tmp_path / name).write_text("\n".join(some) + "\n", encoding="utf-8")
         return tmp_path / name
@@ -63,14 +60,8 @@ def ray(tmp_path_factory):
     package = pytest.importorskip("ray")
     kept = {name: os.environ.get(name) for name in ("PRETRACE_CACHE", "RAY_USAGE_STATS_ENABLED")}
     os.environ |= {"PRETRACE_CACHE": str(tmp_path_factory.mktemp("workers")), "RAY_USAGE_STATS_ENABLED": "0"}
-    package.init(
-        address="local",
-        num_cpus=2,
-        include_dashboard=False,
-        object_store_memory=80_000_000,
-        log_to_driver=False,
-        logging_level="ERROR",
-    )
+    quiet = {"include_dashboard": False, "log_to_driver": False, "logging_level": "ERROR"}
+    package.init(address="local", num_cpus=2, object_store_memory=80_000_000, **quiet)
     for name, value in kept.items():
         os.environ.pop(name) if value is None else os.environ.update({name: value})
     yield package

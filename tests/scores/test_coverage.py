@@ -3,11 +3,9 @@
 import numpy as np
 import pytest
 import torch
-from tiny import SENTENCES, make_model, make_tokenizer
+from tiny import SENTENCES, make_tokenizer, opened
 
 from pretrace.backends.generation import never_drawn
-from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.settings import ModelSettings
 from pretrace.scores import parse
 from pretrace.scores.extraction import Extraction, chance_in, covered, tries_for
 from pretrace.scoring.detect import detect
@@ -21,9 +19,7 @@ GREEDY, DRAWN = Continued(1, temperature=0.0), Continued(3, share=0.3)
 
 @pytest.fixture(scope="module")
 def backend():
-    return HuggingFace(
-        make_model("gpt_neox"), make_tokenizer(), name="tiny", weights="w", settings=ModelSettings()
-    )
+    return opened("gpt_neox")
 
 
 def written(backend, texts, states):
@@ -36,15 +32,12 @@ def test_the_likeliest_end_is_the_models_own(backend):
     banned = never_drawn(backend.tokens.rust, backend.vocabulary)
     for text, states in zip(texts, written(backend, texts, {GREEDY}), strict=True):
         tokens = backend.encode([text])[0].tokens.tolist()
-        predicted = len(tokens) - 1
-        cut = 1 + max(1, predicted // 2)
+        cut = 1 + max(1, (len(tokens) - 1) // 2)
         ids = tokens[:cut]
         while len(ids) < len(tokens):
             with torch.inference_mode():
-                logits = (
-                    backend.model(input_ids=torch.tensor([ids])).logits[0, -1].masked_fill(banned, -torch.inf)
-                )
-            ids.append(int(logits.argmax()))
+                logits = backend.model(input_ids=torch.tensor([ids])).logits[0, -1]
+            ids.append(int(logits.masked_fill(banned, -torch.inf).argmax()))
         assert states[GREEDY].tolist() == [ids[cut:]]
 
 
@@ -82,14 +75,13 @@ TEXTS = [" ".join(SENTENCES[:4]), SENTENCES[4], SENTENCES[1]]
 @pytest.mark.parametrize("family", ["gpt_neox", "gemma2"])  # the second does more to its logits
 @pytest.mark.parametrize("how", [Drawn(), Drawn(1, 1.0), Drawn(7, 0.6), Drawn(10_000, 1.5)])
 def test_tokens_are_drawn_as_a_plain_softmax_draws_them(family, how):
-    model, tokenizer = make_model(family), make_tokenizer()
-    backend = HuggingFace(model, tokenizer, name="tiny", weights=family, settings=ModelSettings())
+    backend, tokenizer = opened(family), make_tokenizer()
     want = Want(Quantity.LOGP | Quantity.MOMENTS, frozenset({how, Drawn(2, 1.0)}))
     found = trace(backend, TEXTS, want, store=open_store(None))
     for text, one in zip(TEXTS, found, strict=True):
         ids = tokenizer(text)["input_ids"]
         with torch.inference_mode():
-            logits = model(input_ids=torch.tensor([ids])).logits[0].double()
+            logits = backend.model(input_ids=torch.tensor([ids])).logits[0].double()
         naive = []
         for i, token in enumerate(ids[1:]):
             scaled = logits[i] / how.temperature
@@ -118,18 +110,14 @@ def test_what_was_read_is_kept_under_its_own_name(tmp_path):
 
 
 def test_a_text_without_a_window_has_no_value_and_is_told():
-    texts = (Text("long", "abc" * 50), Text("short", "abc" * 20))
-    run = detect(Corpus("two", texts), Models(FakeBackend()), "extraction,loss")
+    two = Corpus("two", (Text("long", "abc" * 50), Text("short", "abc" * 20)))
+    run = detect(two, Models(FakeBackend()), "extraction,loss")
     assert run.ids == ("long", "short")
     assert np.isnan(run.matrix[1, 0])
     assert np.isfinite(run.matrix[:, 1]).all()
     assert [(one.id, one.score) for one in run.missing] == [("short", "extraction")]
     assert "59 tokens, and extraction takes 100 or more" in run.missing[0].reason
-
-
-def test_a_corpus_of_short_texts_is_refused_or_skipped():
-    texts = (Text("long", "abc" * 50), Text("short", "abc" * 20))
-    run = detect(Corpus("two", texts), Models(FakeBackend()), "extraction")
+    run = detect(two, Models(FakeBackend()), "extraction")
     assert run.ids == ("long",)
     assert "takes 100 or more" in run.skipped[0].reason
 
