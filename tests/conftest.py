@@ -24,9 +24,7 @@ pytest_plugins = ["processes"]
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """The tests of the list are marked `slow`; `scripts/test --fast` leaves them out."""
-    slow = set(
-        (HERE / "slow.txt").read_text(encoding="utf-8").split()
-    )  # 0.15 s of processor time, or one second
+    slow = set((HERE / "slow.txt").read_text(encoding="utf-8").split())
     for item in items:
         if item.nodeid.partition("[")[0] in slow:
             item.add_marker("slow")

@@ -97,9 +97,8 @@ def forked(words, folder, *, stdin, environment, closed=(), unread=False):
 def _child(words, folder, environment, closed, *, unread):
     code = 1
     try:
-        signal.alarm(
-            10 * LONGEST
-        )  # of waiting: a pipe takes no processor time, nor does a machine that is busy
+        # of waiting: a pipe takes no processor time, nor does a machine that is busy
+        signal.alarm(10 * LONGEST)
         resource.setrlimit(resource.RLIMIT_CPU, (LONGEST, LONGEST))
         os.environ.update(environment)
         os.chdir(folder)
@@ -140,7 +139,5 @@ def _streams(place, encoding, closed):
             os.close(number)
     sys.stdin = None if 0 in closed else _reader(encoding)
     buffers = [None if n in closed else io.FileIO(n, "wb", closefd=False) for n in (1, 2)]
-    out, err = (
-        None if one is None else io.TextIOWrapper(io.BufferedWriter(one), encoding) for one in buffers
-    )
+    out, err = (one and io.TextIOWrapper(io.BufferedWriter(one), encoding) for one in buffers)
     sys.stdout, sys.stderr = out, err

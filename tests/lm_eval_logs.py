@@ -53,11 +53,7 @@ def evaluated(folder, model, docs, tasks):
 
     folder.mkdir(parents=True)
     data = {"data_files": {"test": str(written(folder / "docs.jsonl", docs))}}
-    shared = {
-        "dataset_path": "json",
-        "dataset_kwargs": data,
-        **dict.fromkeys(("test_split", "fewshot_split"), "test"),
-    }
+    shared = {"dataset_path": "json", "dataset_kwargs": data, "test_split": "test", "fewshot_split": "test"}
     shared |= {"doc_to_text": "Question: {{question}}\nAnswer:"}
     configs = [{"task": name, **shared, **config} for name, config in tasks.items()]
     tracker = EvaluationTracker(output_path=str(folder / "out"))
@@ -80,9 +76,8 @@ def log_as_written(folder, docs, *, model):
     rows = []
     for i, doc in enumerate(docs):
         prompt, right = f"Question: {doc['question']}\nAnswer:", float(draw.integers(2))
-        requests = {
-            f"gen_args_{k}": {"arg_0": prompt, "arg_1": f" {one}"} for k, one in enumerate(doc["choices"])
-        }
+        asked = ({"arg_0": prompt, "arg_1": f" {one}"} for one in doc["choices"])
+        requests = {f"gen_args_{k}": one for k, one in enumerate(asked)}
         resps = [["-1.0", "False"] for _ in requests]
         target, doc_text = str(doc["answer"]), json.dumps(doc, indent=2, ensure_ascii=False)
         hashes = {"doc": doc_text, "prompt": prompt, "target": target}

@@ -66,9 +66,8 @@ def drawn(number, words, *, seed=0, name="t", of=MORE_WORDS):
     return [{"id": f"{name}{i}", "text": " ".join(rng.choice(of, words))} for i in range(number)]
 
 
-SYLLABLES = [
-    a + b for a in ("bar", "lo", "mi", "ren", "su", "ta", "vo", "wen") for b in ("da", "kel", "mo", "rin")
-]
+_FIRST = ("bar", "lo", "mi", "ren", "su", "ta", "vo", "wen")
+SYLLABLES = [a + b for a in _FIRST for b in ("da", "kel", "mo", "rin")]
 
 
 def prose(seed, words=60):
@@ -79,10 +78,8 @@ def prose(seed, words=60):
 
 def mats(number, word="cat"):
     """Rows of short texts, half of them members."""
-    return [
-        {"id": f"{word}{i}", "text": f"The {word} number {i} sat on the mat.", "label": i % 2}
-        for i in range(number)
-    ]
+    said = f"The {word} number {{}} sat on the mat."
+    return [{"id": f"{word}{i}", "text": said.format(i), "label": i % 2} for i in range(number)]
 
 
 def row(name, auc, kind="score", **parts):

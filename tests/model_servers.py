@@ -298,9 +298,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _entry(self, id_, logp, rank, top, beside):
         if logp is None:
             return None
-        listed = {
-            one: {"logprob": value, "rank": i} for i, (one, value) in enumerate((top or [])[:beside], 1)
-        }
+        first = enumerate((top or [])[:beside], 1)
+        listed = {one: {"logprob": value, "rank": i} for i, (one, value) in first}
         listed[id_] = {"logprob": logp, "rank": rank}
         words = self.server.model.words(list(listed))
         return {

@@ -76,14 +76,8 @@ def pipe(path):
 
 
 def counts(array, **facts):
-    known = {
-        "kind": "token count table",
-        "tokenizer_hash": "x",
-        "source": "s",
-        "texts": 3,
-        "method": "m",
-        **facts,
-    }
+    known = {"kind": "token count table", "tokenizer_hash": "x", "source": "s", "texts": 3, "method": "m"}
+    known |= facts
 
     def make(path):
         content = {"pretrace": np.array(json.dumps(known)), **({} if array is None else {"counts": array})}

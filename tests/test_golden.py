@@ -45,9 +45,8 @@ class Counts:
 
     def log_frequency(self, vocabulary):
         total = sum(self.counts.values())
-        return np.array(
-            [math.log((self.counts.get(v, 0) + 1) / (total + vocabulary)) for v in range(vocabulary)]
-        )
+        seen = [self.counts.get(v, 0) + 1 for v in range(vocabulary)]
+        return np.array([math.log(number / (total + vocabulary)) for number in seen])
 
 
 COUNTS = Counts({v: v * v for v in range(30)})
@@ -216,10 +215,8 @@ def naive_na_pdd(e, threshold, alpha, k):
     overlaps = []
     for layer in range(LAYERS):
         share = {s: [average([float(t[layer][n]) for t in sides[s]]) for n in range(NEURONS)] for s in sides}
-        sets = [
-            [n for n in range(NEURONS) if share[side][n] > alpha * share[not side][n]]
-            for side in (True, False)
-        ]
+        both = ((share[side], share[not side]) for side in (True, False))
+        sets = [[n for n in range(NEURONS) if one[n] > alpha * other[n]] for one, other in both]
         text = fires(e, threshold)[layer]
         shares = [average([float(text[n]) for n in some]) if some else 0.0 for some in sets]
         overlaps.append((len(sets[0]) - len(sets[1]), -layer, *shares))

@@ -82,11 +82,8 @@ def measured():
 def found():
     """Part, name, number, and the most that is allowed (of what the file does not name: nothing)."""
     most = tomllib.loads(FILE.read_text("utf-8")) if FILE.exists() else {}
-    return [
-        (part, name, number, most.get(part, {}).get(name, 0))
-        for part, some in measured().items()
-        for name, number in some.items()
-    ]
+    found = [(part, *one) for part, some in measured().items() for one in some.items()]
+    return [(part, name, number, most.get(part, {}).get(name, 0)) for part, name, number in found]
 
 
 def test_no_number_of_the_house_rises():

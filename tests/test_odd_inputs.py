@@ -99,14 +99,8 @@ def run(case, folder, models):
     environment = {"PRETRACE_CACHE": str(folder / "cache"), **case.environment}
     if case.closed or case.unread or "PYTHONIOENCODING" in environment:
         warm()
-        left = forked(
-            case.words,
-            here,
-            stdin=case.stdin,
-            environment=environment,
-            closed=case.closed,
-            unread=case.unread,
-        )
+        how = {"closed": case.closed, "unread": case.unread}
+        left = forked(case.words, here, stdin=case.stdin, environment=environment, **how)
     else:
         left = called(case.words, here, stdin=case.stdin, environment=environment)
     return left, before, listing(here)

@@ -30,11 +30,8 @@ INSIDE = ["na_pdd", "probe", "recall", "con_recall", "codec", "learned"]
 if not find_spec("pretrace.plugins.scores"):  # deleted from a copy: test_without_plugins
     INSIDE = INSIDE[:3]
 # The likeliest tokens inside a word are certain in any text: too few of them tell nothing of so small a model.
-WIDER = {
-    "max_k": "max_k(k=0.8)",
-    "extraction": "extraction(n=100, prefix=2, suffix=6)",
-    "coverage": "coverage(n=2)",
-}
+WIDER = {"max_k": "max_k(k=0.8)", "coverage": "coverage(n=2)"}
+WIDER["extraction"] = "extraction(n=100, prefix=2, suffix=6)"
 OUTSIDE = [WIDER.get(name, name) for name in scores if name not in (*INSIDE, "fsd")]
 EXPRESSIONS = [*OUTSIDE, "fsd(ppl)", "fsd(lowercase)", "fsd(zlib)", "fsd(min_k)"]
 
@@ -107,11 +104,8 @@ def test_a_member_beats_its_twin_inside_the_model(name):
     neurons fire a little more in texts it knows. An overfitted real one, for the probe, is in tests/scores."""
     labelled, texts = twins(6), twins(5)
     familiar = [text.text for text in labelled + texts if text.member]
-    models = Models(
-        FakeBackend(familiar),
-        reference=FakeBackend(name="other"),
-        labelled=Corpus("labelled", tuple(labelled)),
-    )
+    known = Corpus("labelled", tuple(labelled))
+    models = Models(FakeBackend(familiar), reference=FakeBackend(name="other"), labelled=known)
     run = detect(Corpus("twins", tuple(texts)), models, name, Options(shuffles=3))
     members = np.array([bool(m) for m in run.members])
     assert auc(run.column(name), members) > 0.9

@@ -188,10 +188,8 @@ class TestPackages:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             scores.make("min_k(k=0.1)")
-        with (
-            pytest.warns(UserWarning, match="pretrace_test_broken"),
-            pytest.raises(ExpressionError, match="no score"),
-        ):
+        warned = pytest.warns(UserWarning, match="pretrace_test_broken")
+        with warned, pytest.raises(ExpressionError, match="no score"):
             scores.make("nothing_of_the_kind")
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -211,9 +209,8 @@ def installed(tmp_path_factory):
     done = subprocess.run(pip, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     (desk / "notes").mkdir()
-    written(
-        desk / "notes" / "monday.md", "It rained until noon on the hills.\n\nThen it snowed in the valley."
-    )
+    monday = "It rained until noon on the hills.\n\nThen it snowed in the valley."
+    written(desk / "notes" / "monday.md", monday)
     written(desk / "fox.txt", "the quick brown fox jumps over the lazy dog")
     return desk
 

@@ -46,9 +46,8 @@ def imported_by(code, **environment):
 def test_importing_pretrace_imports_nothing_but_itself():
     found = imported_by("import pretrace")
     assert {name for name in found if name.startswith("pretrace")} == {"pretrace"}
-    assert not {name.partition(".")[0] for name in found} & (
-        HEAVY | {"cyclopts", "rich", "dataclasses", "inspect"}
-    )
+    late = HEAVY | {"cyclopts", "rich", "dataclasses", "inspect"}
+    assert not {name.partition(".")[0] for name in found} & late
 
 
 @pytest.mark.parametrize("words", [["--help"], ["--version"], ["build", "--help"]])
@@ -64,9 +63,8 @@ def test_the_list_of_commands_imports_no_command(words):
 def test_a_name_is_taken_from_where_type_checkers_see_it():
     source = ast.parse(Path(pretrace.__file__).read_text(encoding="utf-8"))
     [typed] = [one for one in source.body if isinstance(one, ast.If) and len(one.body) > 5]
-    seen = {
-        name.name: one.module for one in typed.body if isinstance(one, ast.ImportFrom) for name in one.names
-    }
+    imports = (one for one in typed.body if isinstance(one, ast.ImportFrom))
+    seen = {name.name: one.module for one in imports for name in one.names}
     assert seen == pretrace._PLACE_OF
     assert set(seen) | {"__version__"} == set(PUBLIC)
     for name, module in seen.items():

@@ -53,10 +53,8 @@ def test_every_text_is_disturbed_at_places_of_its_own():
 
 
 def test_a_text_is_disturbed_alike_in_another_process():
-    code = (
-        "from pretrace.rewrites import disturbances as d\n"
-        f"print([d.make(k).of({TEXT[:60]!r}) for k in sorted(d)])"
-    )
+    code = "from pretrace.rewrites import disturbances as d"
+    code += f"\nprint([d.make(k).of({TEXT[:60]!r}) for k in sorted(d)])"
     other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert other.stdout.strip() == repr([disturbances.make(kind).of(TEXT[:60]) for kind in KINDS])
 

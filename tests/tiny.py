@@ -52,12 +52,9 @@ def _trained(start):
     rust = tokenizers.Tokenizer(models.BPE())
     rust.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     rust.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=400,
-        special_tokens=["<s>", "</s>"],
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
+    how = {"special_tokens": ["<s>", "</s>"], "show_progress": False}
+    how["initial_alphabet"] = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=400, **how)
     rust.train_from_iterator(SENTENCES * 3, trainer)
     if start:
         rust.post_processor = processors.TemplateProcessing(

@@ -245,9 +245,8 @@ def test_a_tokenizer_that_loses_a_space_and_writes_bytes():
 
 
 def test_a_decoder_that_writes_the_prompt_differently():
-    rust = tokenizers.Tokenizer(
-        models.WordPiece({"[UNK]": 0, "do": 1, "n't": 2, "not": 3}, unk_token="[UNK]")
-    )
+    words = {"[UNK]": 0, "do": 1, "n't": 2, "not": 3}
+    rust = tokenizers.Tokenizer(models.WordPiece(words, unk_token="[UNK]"))
     rust.decoder = decoders.WordPiece(cleanup=True)
     assert continuation(rust, [1], [3]) == " not"
     assert continuation(rust, [1], [2]) == "n't"

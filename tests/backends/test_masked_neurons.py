@@ -1,5 +1,7 @@
 """Neurons of rows that are padded: masked all at once, as on a GPU, or cut to their length, as on a processor."""
 
+from itertools import product
+
 import numpy as np
 from tiny import SENTENCES, opened
 
@@ -7,12 +9,8 @@ from pretrace.backends import huggingface
 from pretrace.backends._inside import firings
 from pretrace.types import Firing, Quantity
 
-STATES = frozenset(
-    Firing(pool, t, gated)
-    for pool in ("any", "mean", "count")
-    for t in (-0.1, 0.05, 0.3)
-    for gated in (False, True)
-)
+ALL = product(("any", "mean", "count"), (-0.1, 0.05, 0.3), (False, True))
+STATES = frozenset(Firing(*one) for one in ALL)
 
 
 def read(model):

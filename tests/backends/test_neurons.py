@@ -9,9 +9,7 @@ from torch import nn
 from torch.multiprocessing.reductions import StorageWeakRef
 
 THRESHOLDS = (-0.1, 0.0, 0.3, 1.1)
-RULES = [
-    Firing(pool, t, gated) for pool in ("any", "mean", "count") for t in THRESHOLDS for gated in (False, True)
-]
+RULES = [Firing(pool, t, g) for pool in ("any", "mean", "count") for t in THRESHOLDS for g in (False, True)]
 # Where each family applies its activation and its down projection, written down by hand.
 PATHS = {
     "gpt_neox": lambda m: [(b.mlp.act, b.mlp.dense_4h_to_h) for b in m.gpt_neox.layers],
@@ -30,17 +28,13 @@ def naive(family, model, encoded):
     """Each layer's activations [positions, neurons] of one text, without and with the gate's partner."""
     found = {False: [], True: []}
     handles = []
+
+    def rows(table):
+        return table.reshape(-1, 48).float().numpy()
+
     for activation, down in PATHS[family](model):
-        keep = found[False].append
-        handles.append(
-            activation.register_forward_hook(
-                lambda m, a, out, keep=keep: keep(out.reshape(-1, 48).float().numpy())
-            )
-        )
-        keep = found[True].append
-        handles.append(
-            down.register_forward_pre_hook(lambda m, a, keep=keep: keep(a[0].reshape(-1, 48).float().numpy()))
-        )
+        handles.append(activation.register_forward_hook(lambda m, a, out: found[False].append(rows(out))))
+        handles.append(down.register_forward_pre_hook(lambda m, a: found[True].append(rows(a[0]))))
     ids = [*encoded.prefix.tolist(), *encoded.tokens.tolist()]
     with torch.inference_mode():
         model(input_ids=torch.tensor([ids]))

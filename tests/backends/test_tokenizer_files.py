@@ -30,9 +30,8 @@ LLAMA3 = (
 
 def byte_level(*splits, whole=False):
     """A pre-tokenizer of steps, bytes last; GPT-2's pattern by the library's own step where `whole` is given."""
-    return pre_tokenizers.Sequence(
-        [*splits, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=whole)]
-    )
+    last = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=whole)
+    return pre_tokenizers.Sequence([*splits, last])
 
 
 def split(pattern):
@@ -46,12 +45,9 @@ def trained(pre, *, normalizer=None):
     if normalizer:
         made.normalizer = normalizer
     made.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=700,
-        special_tokens=["<s>", "</s>"],
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
+    how = {"special_tokens": ["<s>", "</s>"], "show_progress": False}
+    how["initial_alphabet"] = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=700, **how)
     made.train_from_iterator([*TEXTS, *SENTENCES] * 3, trainer)
     return made
 
@@ -136,9 +132,8 @@ def write_gguf(path, truth, pre, **facts):
     if pre is not None:
         writer.add_tokenizer_pre(pre)
     writer.add_token_list(sorted(vocabulary, key=vocabulary.get))
-    writer.add_token_types(
-        [3 if token in ("<s>", "</s>") else 1 for token in sorted(vocabulary, key=vocabulary.get)]
-    )
+    tokens = sorted(vocabulary, key=vocabulary.get)
+    writer.add_token_types([3 if token in ("<s>", "</s>") else 1 for token in tokens])
     writer.add_token_merges([" ".join(pair) for pair in spec["model"]["merges"]])
     writer.add_bos_token_id(0)
     writer.add_eos_token_id(1)
@@ -237,24 +232,13 @@ def test_sentence_pieces_of_a_gguf_file(tmp_path, prefixed):
     spec = json.loads(learnt.to_str())["model"]
     merged = ["".join(pair) for pair in spec["merges"]]
     letters = [token for token in spec["vocab"] if len(token) == 1]
-    tokens = [
-        "<unk>",
-        "<s>",
-        "</s>",
-        *(f"<0x{byte:02X}>" for byte in range(256)),
-        *dict.fromkeys([*merged, *letters]),
-    ]
+    tokens = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256))]
+    tokens += dict.fromkeys([*merged, *letters])
     scores = [0.0] * 259 + [-float(i) for i in range(len(tokens) - 259)]
     kinds = [2, 3, 3] + [6] * 256 + [1] * (len(tokens) - 259)
-    truth = tokenizers.Tokenizer(
-        models.BPE(
-            vocab={token: i for i, token in enumerate(tokens)},
-            merges=[tuple(pair) for pair in spec["merges"]],
-            unk_token="<unk>",
-            fuse_unk=True,
-            byte_fallback=True,
-        )
-    )
+    vocab, merges = {token: i for i, token in enumerate(tokens)}, [tuple(pair) for pair in spec["merges"]]
+    how = {"unk_token": "<unk>", "fuse_unk": True, "byte_fallback": True}
+    truth = tokenizers.Tokenizer(models.BPE(vocab=vocab, merges=merges, **how))
     truth.normalizer = learnt.normalizer
     truth.add_special_tokens(["<s>", "</s>"])
     writer = gguf.GGUFWriter(tmp_path / "a.gguf", "llama")

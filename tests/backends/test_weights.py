@@ -33,11 +33,8 @@ def saved(folder, family="llama", change=dict, **config):
 def logp(folder, **settings):
     model = open_model(str(folder), **settings)
     encoded = model.encode(SENTENCES)
-    traces = [
-        trace
-        for batch in model.pack(encoded)
-        for trace in model.run([encoded[i] for i in batch], Quantity.LOGP)
-    ]
+    batches = ([encoded[i] for i in batch] for batch in model.pack(encoded))
+    traces = [trace for batch in batches for trace in model.run(batch, Quantity.LOGP)]
     return np.concatenate([trace.logp for trace in traces])
 
 
@@ -69,9 +66,7 @@ def test_what_a_wrapper_put_before_a_name_is_taken_off(tmp_path, prefix):
 
 def test_a_weight_of_another_shape_is_refused(tmp_path):
     folder = saved(tmp_path / "m", intermediate_size=64)
-    with pytest.raises(
-        ModelError, match=r"has the weight model\.layers\.0\.mlp\.\w+\.weight in another shape .*64"
-    ):
+    with pytest.raises(ModelError, match=r"weight model\.layers\.0\.mlp\.\w+\.weight in another shape .*64"):
         open_model(str(folder))
 
 
@@ -222,14 +217,9 @@ LONG = " ".join(SENTENCES)
 def test_positions_that_change_with_the_longest_text_of_a_batch_leave_the_others_alone(tmp_path):
     factors = {"short_factor": [1.0] * 4, "long_factor": [9.0] * 4}
     rope = {"rope_type": "longrope", "rope_theta": 1e4, "original_max_position_embeddings": 32, **factors}
-    folder = built(
-        tmp_path / "m",
-        "Phi3Config",
-        num_key_value_heads=4,
-        original_max_position_embeddings=32,
-        pad_token_id=0,
-        **({"rope_parameters": rope} if NEW else {"rope_scaling": {"type": "longrope", **factors}}),
-    )
+    rope = {"rope_parameters": rope} if NEW else {"rope_scaling": {"type": "longrope", **factors}}
+    how = {"num_key_value_heads": 4, "original_max_position_embeddings": 32, "pad_token_id": 0}
+    folder = built(tmp_path / "m", "Phi3Config", **how, **rope)
     texts = [SENTENCES[0], LONG, SENTENCES[1], LONG[7:]]
     assert len(make_tokenizer()(texts[0])["input_ids"]) <= 32 < len(make_tokenizer()(texts[1])["input_ids"])
     for text, found in zip(texts, traces_in_company(folder, texts), strict=True):
@@ -238,24 +228,18 @@ def test_positions_that_change_with_the_longest_text_of_a_batch_leave_the_others
 
 
 def test_positions_that_grow_with_the_length_are_read_up_to_where_they_begin_to(tmp_path):
-    rope = (
-        {"rope_type": "dynamic", "rope_theta": 1e4, "factor": 4.0}
-        if NEW
-        else {"rope_type": "dynamic", "factor": 4.0}
-    )
+    rope = {"rope_type": "dynamic", "factor": 4.0} | ({"rope_theta": 1e4} if NEW else {})
     sizes = {"num_key_value_heads": 2, "max_position_embeddings": 32}
-    folder = built(
-        tmp_path / "m", "LlamaConfig", **sizes, **{"rope_parameters" if NEW else "rope_scaling": rope}
-    )
+    sizes["rope_parameters" if NEW else "rope_scaling"] = rope
+    folder = built(tmp_path / "m", "LlamaConfig", **sizes)
     texts = [LONG, SENTENCES[0]]
     for text, found in zip(texts, traces_in_company(folder, texts), strict=True):
         assert np.abs(found - naive(folder, text, 32)).max() < 1e-3
 
 
 def test_a_table_of_positions_bounds_what_is_read(tmp_path):
-    folder = built(
-        tmp_path / "m", "XLMRobertaConfig", max_position_embeddings=50, is_decoder=True, pad_token_id=1
-    )
+    how = {"max_position_embeddings": 50, "is_decoder": True, "pad_token_id": 1}
+    folder = built(tmp_path / "m", "XLMRobertaConfig", **how)
     model = open_model(str(folder))
     assert model.max_tokens == 48
     assert model.encode([LONG])[0].cut > 0
@@ -275,14 +259,8 @@ def test_of_a_model_that_reads_pictures_the_text_part_is_read(tmp_path):
         vocab_size=416, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
         max_position_embeddings=256,
     )  # fmt: skip
-    vision = transformers.CLIPVisionConfig(
-        hidden_size=32,
-        intermediate_size=48,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        image_size=28,
-        patch_size=14,
-    )
+    seen = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 1, "num_attention_heads": 2}
+    vision = transformers.CLIPVisionConfig(image_size=28, patch_size=14, **seen)
     config = transformers.LlavaConfig(text_config=text, vision_config=vision, image_token_index=415)
     model = transformers.LlavaForConditionalGeneration(config)
     folder = tmp_path / "llava"

@@ -39,18 +39,14 @@ def test_folds_with_unlike_shares_of_members_do_not_push_the_auc_below_one_half(
     # Three documents hold all members, so the folds have 30, 10 and 5 of them beside 15 non-members each.
     groups = ["a"] * 30 + ["b"] * 10 + ["c"] * 5 + [f"n{i}" for i in range(45)]
     members = np.arange(90) < 45
-    found = [
-        auc(bag_of_words(noise(np.random.default_rng(seed), 90), members, groups, seed=seed).scores, members)
-        for seed in range(40)
-    ]
+    texts = [noise(np.random.default_rng(seed), 90) for seed in range(40)]
+    found = [auc(bag_of_words(one, members, groups, seed=i).scores, members) for i, one in enumerate(texts)]
     assert abs(np.mean(found) - 0.5) < 0.035, "standard error 0.012; scores that are not centred give 0.32"
 
 
 def dated(rng, year, texts):
-    return [
-        f"On {day} May {year} {text}"
-        for day, text in zip(rng.integers(1, 31, texts), noise(rng, texts), strict=True)
-    ]
+    dated = zip(rng.integers(1, 31, texts), noise(rng, texts), strict=True)
+    return [f"On {day} May {year} {text}" for day, text in dated]
 
 
 def test_dates_give_the_two_sets_away():
@@ -68,8 +64,8 @@ def test_words_of_a_script_without_spaces_are_seen():
     texts = ["".join(rng.choice(common, 40)) for _ in range(120)]
     members = np.arange(120) < 60
     texts = [
-        text[:20] + ("专利" if member else "发明") + text[20:]
-        for text, member in zip(texts, members, strict=True)
+        text[:20] + ("专利" if seen else "发明") + text[20:]
+        for text, seen in zip(texts, members, strict=True)
     ]
     judged = bag_of_words(texts, members, [str(i) for i in range(120)], seed=0)
     assert auc(judged.scores, members) > 0.95
@@ -79,9 +75,7 @@ def test_a_text_is_not_judged_by_what_was_learnt_from_its_own_document():
     # Every document has words of its own and a random label: known documents would be recognised.
     rng = np.random.default_rng(1)
     groups = [f"d{i // 4}" for i in range(160)]
-    texts = [
-        f"{group}a {group}b {group}c {text}" for group, text in zip(groups, noise(rng, 160), strict=True)
-    ]
+    texts = [f"{name}a {name}b {name}c {text}" for name, text in zip(groups, noise(rng, 160), strict=True)]
     members = (rng.permutation(40) < 20)[np.arange(160) // 4]
     apart = bag_of_words(texts, members, groups, seed=0)
     leaking = bag_of_words(texts, members, [str(i) for i in range(160)], seed=0)

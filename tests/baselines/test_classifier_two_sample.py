@@ -21,9 +21,7 @@ def noise(rng, texts, length=30):
 
 def corpus(name, texts, groups=None):
     groups = groups or [""] * len(texts)
-    made = (
-        Text(str(i), text, group=group) for i, (text, group) in enumerate(zip(texts, groups, strict=True))
-    )
+    made = (Text(str(i), text, group=of) for i, (text, of) in enumerate(zip(texts, groups, strict=True)))
     return Corpus(name, tuple(made))
 
 
@@ -58,9 +56,8 @@ def test_each_text_is_counted_once_and_folds_are_as_if_counted_apart(monkeypatch
     read, plain = [], classifiers._read
     monkeypatch.setattr(classifiers, "_read", lambda text: read.append(text) or plain(text))
     once = gap(a, b, "words,form", resamples=50)
-    assert sorted(read) == sorted(2 * [text.text for text in (*a.texts, *b.texts)]), (
-        "for words, and for the form"
-    )
+    # for words, and for the form
+    assert sorted(read) == sorted(2 * [text.text for text in (*a.texts, *b.texts)])
     monkeypatch.setattr(
         module, "share_texts", lambda texts: lambda rows: [texts[row] for row in np.flatnonzero(rows)]
     )
@@ -130,10 +127,7 @@ def test_the_same_seed_gives_the_same_rows():
 
 
 def test_texts_without_words_say_nothing():
-    a, b = (
-        corpus("a", [chr(0x1F600 + i) for i in range(20)]),
-        corpus("b", [chr(0x1F400 + i) for i in range(20)]),
-    )
+    a, b = (corpus("ab"[k], [chr((0x1F600, 0x1F400)[k] + i) for i in range(20)]) for k in range(2))
     (row, _) = gap(a, b)
     assert (row.auc.value, row.auc.low, row.auc.high) == (0.5, 0.5, 0.5)
     assert "nothing to learn from" in row.note

@@ -31,16 +31,11 @@ def written(folder, name, rows, **more):
 
 
 def test_rows_are_gathered_and_summed_up(tmp_path, monkeypatch):
-    read = [
-        {"kind": f"{units} units", "copies": 1, "units": units, "runs": 10, "found": found}
-        for units, found in ((5, 2), (20, 6), (80, 10))
-    ]
+    found = {5: 2, 20: 6, 80: 10}
+    read = [{"kind": f"{u} units", "copies": 1, "units": u, "runs": 10, "found": k} for u, k in found.items()]
     written(tmp_path, "innocents_one.json", [row("order", "by lot", 2), row("order", "sorted", 4)])
-    written(
-        tmp_path,
-        "designs_models.json",
-        [row("marks", "lots", None), *(row("marks", "read", 0, m) for m in read)],
-    )
+    models = [row("marks", "lots", None), *(row("marks", "read", 0, m) for m in read)]
+    written(tmp_path, "designs_models.json", models)
     needed = tmp_path / "needed.json"
     empty = {"unit": "row", "one": None, "four": None, "rejected": None, "accused": None, "worst": None}
     needed.write_text(json.dumps({"order": empty, "marks": empty, "flag": empty}), encoding="utf-8")
@@ -54,11 +49,7 @@ def test_rows_are_gathered_and_summed_up(tmp_path, monkeypatch):
     }
     advised = json.loads(needed.read_text(encoding="utf-8"))
     assert (advised["order"]["accused"], advised["order"]["worst"]) == ("2/100", "4/100 (sorted)")
-    assert (advised["marks"]["rejected"], advised["marks"]["accused"], advised["marks"]["one"]) == (
-        "6/100",
-        None,
-        40,
-    )
+    assert [advised["marks"][name] for name in ("rejected", "accused", "one")] == ["6/100", None, 40]
     assert advised["flag"]["rejected"] is None
     written(tmp_path, "innocents_two.json", [{"test": "order"}])
     with pytest.raises(SystemExit, match=r"innocents_two.json: a row has no kind"):
@@ -117,9 +108,8 @@ def test_a_file_of_other_settings_is_left_alone(tmp_path):
     ledger.add({"seed": 0}, [{"auc": [0.5, 0.4, 0.6]}], {})
     with pytest.raises(SystemExit, match="texts 10 there and 11 here"):
         Ledger(tmp_path / "some.json", {"texts": 11})
-    assert list(Ledger(tmp_path / "some.json", {"texts": 10}).todo([{"seed": 0}, {"seed": 1}])) == [
-        {"seed": 1}
-    ]
+    first, other = {"seed": 0}, {"seed": 1}
+    assert list(Ledger(tmp_path / "some.json", {"texts": 10}).todo([first, other])) == [other]
     assert not Ledger(tmp_path / "some.json", {"texts": 11}, fresh=True).content["rows"]
 
 

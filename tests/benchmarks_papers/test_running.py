@@ -39,15 +39,8 @@ def figure(score, metric="auc", value=0.6, **setting):
 
 
 def table(*figures):
-    return Table(
-        name="made.table1",
-        paper="Made",
-        what="A made table.",
-        kind="detection",
-        here="yes",
-        runs="",
-        figures=figures,
-    )
+    said = {"paper": "Made", "what": "A made table.", "kind": "detection", "here": "yes", "runs": ""}
+    return Table(name="made.table1", **said, figures=figures)
 
 
 def run(one, given, folder):
@@ -62,23 +55,16 @@ def test_every_detection_table_of_the_papers_becomes_runs():
             continue
         wanted = [*one.figures, *one.drawn]
         made = pieces(wanted, Given())
-        assert sum(len(piece.scores) for piece in made) == len(
-            {(f.corpus, f.score, repr(f.setting)) for f in wanted}
-        )
+        asked = {(f.corpus, f.score, repr(f.setting)) for f in wanted}
+        assert sum(len(piece.scores) for piece in made) == len(asked)
         judged_here = pieces(wanted, Given(on=SOURCE))
         assert {piece.corpus for piece in judged_here} == {SOURCE}
         assert len(judged_here) <= len(made)
 
 
 def test_a_table_is_run_and_compared(passages, model_folder, tmp_path):
-    one = table(
-        figure("loss", value=0.9),
-        figure("loss", "tpr", 0.2),
-        figure("fsd(ppl)", value=None),
-        figure("ref"),
-        figure("fsd(ppl)", on="members"),
-        figure("loss", planted="lora"),
-    )
+    plain = figure("loss", value=0.9), figure("loss", "tpr", 0.2), figure("fsd(ppl)", value=None)
+    one = table(*plain, figure("ref"), figure("fsd(ppl)", on="members"), figure("loss", planted="lora"))
     given = Given(model=str(model_folder), dtype="float32", data={SOURCE: passages}, limit=50)
     found = run(one, given, tmp_path / "out")
     rows = {(row["score"], row["setting"], row["metric"]): row for row in found["compared"]}
@@ -109,9 +95,7 @@ def test_no_difference_is_given_between_two_corpora():
 
 def test_the_page_is_what_is_on_file(tmp_path):
     written = page.write_page(FOLDER, tmp_path / "papers.md")
-    assert written.read_text(encoding="utf-8") == page.PAPERS.read_text(encoding="utf-8"), (
-        "run python -m benchmarks.papers --page"
-    )
+    assert written.read_text("utf-8") == page.PAPERS.read_text("utf-8"), "python -m benchmarks.papers --page"
 
 
 def test_every_file_it_names_is_there():

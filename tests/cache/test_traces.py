@@ -130,11 +130,8 @@ def test_models_do_not_see_each_other(tmp_path, trace):
 @pytest.mark.parametrize("wrong", ["lengths", "half", "number"])
 def test_a_wrong_trace_is_refused_and_nothing_of_its_batch_is_kept(tmp_path, trace, wrong):
     good = trace(1)
-    bad = {
-        "lengths": [good, Trace(good.tokens, good.logp[:-1])],
-        "half": [good, Trace(good.tokens, good.logp, good.mean)],
-        "number": [good],
-    }
+    short, half = Trace(good.tokens, good.logp[:-1]), Trace(good.tokens, good.logp, good.mean)
+    bad = {"lengths": [good, short], "half": [good, half], "number": [good]}
     with open_store("model", tmp_path) as store:
         with pytest.raises(ValueError):  # noqa: PT011  the three come from different places
             store.put(keys(2), bad[wrong])

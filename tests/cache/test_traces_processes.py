@@ -27,15 +27,12 @@ KEYS = inspect.getsource(batch_keys)
 
 
 def test_a_killed_writer_leaves_whole_batches(tmp_path, start, trace, same):
-    code = (
-        KEYS
-        + """
+    code = f"""{KEYS}
 store = open_store("model", folder)
 for number in range(int(sys.argv[2]), 1_000_000):
     store.put(batch_keys(number), [trace(number)] * 8)
     print(number, flush=True)
 """
-    )
     random, first = np.random.default_rng(1), 0
     for _ in range(6):
         process = start(code, str(first))
@@ -54,15 +51,12 @@ for number in range(int(sys.argv[2]), 1_000_000):
 
 
 def test_two_writers_lose_nothing(tmp_path, start, trace, same):
-    code = (
-        KEYS
-        + """
+    code = f"""{KEYS}
 store = open_store("model", folder)
 for number in range(200):
     store.put(batch_keys(number, sys.argv[2]), [trace(number)] * 8)
     store.put(batch_keys(number, "both"), [trace(number, moments=sys.argv[2] == "a")] * 8)
 """
-    )
     processes = [start(code, name) for name in "ab"]
     for process in processes:
         assert process.communicate()[1] == ""
@@ -89,9 +83,7 @@ with open_store("model", folder) as store:
 
 
 def test_a_file_that_may_not_grow_stays_usable(tmp_path, start):
-    code = (
-        KEYS
-        + """
+    code = f"""{KEYS}
 import resource
 store = open_store("model", folder)
 store.put(batch_keys(0), [trace(0)] * 8)
@@ -112,7 +104,6 @@ for number in range(done + 2):
     found = store.get(batch_keys(number), Quantity.LOGP)
     assert all(same(one, trace(number, 500 if 0 < number <= done else 50)) for one in found), number
 """
-    )
     out, errors = start(code).communicate()
     assert errors == ""
     assert "cannot be used: disk I/O error; set PRETRACE_CACHE" in out

@@ -110,9 +110,7 @@ def test_a_state_that_cannot_be_kept_is_refused_with_its_batch(tmp_path, trace):
 
 
 def test_equal_states_have_one_name_and_others_another():
-    assert (
-        state_name(Firing(threshold=1)) == state_name(Firing(threshold=1.0)) == "firing any>1.0 gated=False"
-    )
+    assert {state_name(Firing(threshold=one)) for one in (1, 1.0)} == {"firing any>1.0 gated=False"}
     assert state_name(Firing(threshold=-0.0)) == state_name(Firing(threshold=0.0))
     states = [FIRING, COUNT, ALL, ONE, Hidden(0), Hidden(1), Firing("mean"), Firing(threshold=1.1)]
     states += [Firing(threshold=-1.0), Firing(gated=True)]

@@ -44,9 +44,7 @@ def advised(path, model, columns, **told):
 
 def renamed(path, name, change=""):
     """The same rows with another wording."""
-    rows = [
-        {"id": row["key"], "text": f"{change}{row['body']}", "site": row["site"]} for row in read_lines(path)
-    ]
+    rows = [{"id": r["key"], "text": f"{change}{r['body']}", "site": r["site"]} for r in read_lines(path)]
     return written(path.with_name(name), rows)
 
 
@@ -88,9 +86,8 @@ def test_every_printed_command_runs(call, texts, tmp_path, model_folder, referen
 
 def test_recitation_is_advised_where_texts_are_long_enough(texts, tmp_path):
     def state(path, **columns):
-        row = next(
-            one for one in advised(path, "m", Columns(**columns), unseen=40) if one.choice.name == "recite"
-        )
+        rows = advised(path, "m", Columns(**columns), unseen=40)
+        row = next(one for one in rows if one.choice.name == "recite")
         return row.state, row.missing
 
     short = ("could", "5 documents in question with 400 bytes that stand nowhere else")
@@ -100,7 +97,5 @@ def test_recitation_is_advised_where_texts_are_long_enough(texts, tmp_path):
     words = ["".join(random.choice(list("abcdefghij"), 5)) for _ in range(500)]
     long = [" ".join(random.choice(words, 200)) for _ in range(6)]
     assert state(written(tmp_path / "long.jsonl", long)) == ("applies", "")
-    assert state(written(tmp_path / "few.jsonl", [*long[:3], *["short"] * 3])) == (
-        "could",
-        f"2 more{short[1][1:]}",
-    )
+    few = state(written(tmp_path / "few.jsonl", [*long[:3], *["short"] * 3]))
+    assert few == ("could", f"2 more{short[1][1:]}")

@@ -42,10 +42,8 @@ def test_patents(pages, tmp_path):
 def test_dated_warns(tmp_path):
     path = tmp_path / "texts.csv"
     new, old = "the pandemic came by zoom", "a fax from the vinyl shop"
-    lines = [
-        f"{i},{new if i % 2 else old} {i * 7919 % 101} and more,{'2024' if i % 2 else '2019'}"
-        for i in range(60)
-    ]
+    sides = ((old, "2019"), (new, "2024"))
+    lines = [f"{i},{sides[i % 2][0]} {i * 7919 % 101} and more,{sides[i % 2][1]}" for i in range(60)]
     path.write_text("\n".join(["id,text,published", *lines]))
     arguments = ("build", "dated", path, "--date-column", "published", "--cutoff", "2023-03-01")
     arguments = (*arguments, "--out", tmp_path / "dated.jsonl")

@@ -13,10 +13,8 @@ SCORES = "loss,ppl,zlib,lowercase,ref,min_k(k=0.1),min_k_plus_plus,dc_pdd,dc_pdd
 
 
 def write(path, sentences, number=24):
-    rows = [
-        {"id": f"t{i}", "text": f"{sentences[i % 6]} {i}", "label": i % 2, "group": f"g{i // 2}"}
-        for i in range(number)
-    ]
+    texts = (f"{sentences[i % 6]} {i}" for i in range(number))
+    rows = [{"id": f"t{i}", "text": t, "label": i % 2, "group": f"g{i // 2}"} for i, t in enumerate(texts)]
     odd = {"one": "a", "none": "", "nul": "NUL \x00 and 🙂", "long": "x y z " * 20_000}
     rows += [
         {"id": name, "text": text, "label": int(name in ("none", "nul")), "group": f"g{i}"}

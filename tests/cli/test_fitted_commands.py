@@ -32,9 +32,8 @@ def test_fsd_of_an_adapter_equals_two_models_opened_apart(ask, texts, tmp_path, 
         written(tmp_path / f"{name}.jsonl", some)
     adapter = tmp_path / "adapter"
     method = "lora(rank=4, epochs=2, learning_rate=5e-3)"
-    said, _ = ask(
-        "tune", tmp_path / "tune.jsonl", "--model", model_folder, "--method", method, "--out", adapter
-    )
+    how = ("--model", model_folder, "--method", method, "--out", adapter)
+    said, _ = ask("tune", tmp_path / "tune.jsonl", *how)
     nonmembers = sum(not row["label"] for row in parts["tune"])
     assert f"Tuned on {nonmembers} texts" in said
     scores = "fsd(ppl),fsd(lowercase),fsd(min_k)"

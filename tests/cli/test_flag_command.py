@@ -29,17 +29,15 @@ def planted(trained, model_folder):
 
     folder = trained(make)
     found = {name: folder / f"{name}.jsonl" for name in ("texts", "known")} | {"model": folder / "target"}
-    return found | {
-        "members": {t.id for t in open_corpus(str(folder / "target" / "texts.jsonl")).texts if t.member}
-    }
+    texts = open_corpus(str(folder / "target" / "texts.jsonl")).texts
+    return found | {"members": {t.id for t in texts if t.member}}
 
 
 def test_planted_texts_are_flagged_and_the_exit_code_says_so(ask, tmp_path, planted, model_folder):
     out = tmp_path / "FLAGS"
     sets = (planted["texts"], "--controls", planted["known"], "--model", planted["model"])
-    code, said, noted = ask(
-        *sets, "--score", "ref", "--reference-model", model_folder, "--fdr", 0.2, "--out", out
-    )
+    how = ("--score", "ref", "--reference-model", model_folder, "--fdr", 0.2)
+    code, said, noted = ask(*sets, *how, "--out", out)
     assert code == 3
     assert "consistent with training" in " ".join(said.split())
     assert "note: With 100 known documents" in noted

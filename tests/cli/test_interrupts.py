@@ -42,38 +42,37 @@ def test_while_counts_are_written(call, texts, tmp_path, model_folder, monkeypat
     assert not (tmp_path / "counts.npz").exists()
 
 
-@pytest.mark.parametrize("what", ["the vocabulary", "training", "the weights"])
-def test_while_a_model_is_planted(what, call, texts, tmp_path, monkeypatch):
-    from transformers import PreTrainedModel
+PLACES = {
+    "the vocabulary": "pretrace.tuning.architectures.train_vocabulary",
+    "training": "pretrace.tuning.training.train",
+    "the weights": "transformers.PreTrainedModel.save_pretrained",
+}
 
-    if what == "the vocabulary":
-        monkeypatch.setattr("pretrace.tuning.architectures.train_vocabulary", interrupt)
-    elif what == "training":
-        monkeypatch.setattr("pretrace.tuning.training.train", interrupt)
-    else:
-        monkeypatch.setattr(PreTrainedModel, "save_pretrained", interrupt)
+
+@pytest.mark.parametrize("what", PLACES)
+def test_while_a_model_is_planted(what, call, texts, tmp_path, monkeypatch):
+    monkeypatch.setattr(PLACES[what], interrupt)
     small = ("--layers", 1, "--width", 16, "--heads", 2, "--vocabulary", 300, "--epochs", 1)
     told(*call("plant", texts, *small, "--out", tmp_path / "OUT"))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["texts.jsonl"]
 
 
-def test_a_library_that_turns_it_into_another_error(call, texts, tmp_path, monkeypatch):
+@pytest.mark.parametrize("stopped", [True, False])
+def test_a_library_that_turns_it_into_another_error(call, texts, tmp_path, monkeypatch, stopped):
+    """Without Ctrl-C an error stays what it is."""
+
     def turned(*_, **__):
         with contextlib.suppress(KeyboardInterrupt):
-            interrupt()
+            if stopped:
+                interrupt()
         raise RuntimeError("unexpected position in the file")
 
     monkeypatch.setattr("pretrace.cli.making.make_planted", turned)
-    told(*call("plant", texts, "--out", tmp_path / "OUT"))
-
-
-def test_an_error_without_ctrl_c_stays_what_it_is(call, texts, tmp_path, monkeypatch):
-    def broken(*_, **__):
-        raise RuntimeError("a mistake of ours")
-
-    monkeypatch.setattr("pretrace.cli.making.make_planted", broken)
-    with pytest.raises(RuntimeError, match="a mistake of ours"):
-        call("plant", texts, "--out", tmp_path / "OUT")
+    if stopped:
+        told(*call("plant", texts, "--out", tmp_path / "OUT"))
+    else:
+        with pytest.raises(RuntimeError, match="unexpected position"):
+            call("plant", texts, "--out", tmp_path / "OUT")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
@@ -104,10 +103,8 @@ def test_a_full_disk(tmp_path, model_folder, program, monkeypatch):
     rows = [f"{'The cat sat on the mat. ' * 20} {i}" for i in range(60)]
     texts = written(tmp_path / "texts.jsonl", rows)
     code = (
-        "import resource, sys; from pretrace.cli import main;"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192)); import signal;"
-        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
-        "main()"
+        "import resource, signal; from pretrace.cli import main; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192)); main()"
     )
     arguments = ["score", str(texts), "--model", str(model_folder), "--out", str(tmp_path / "RUN")]
     monkeypatch.setenv("PRETRACE_CACHE", str(tmp_path / "cache"))

@@ -103,16 +103,14 @@ def test_mark_says_what_to_do_and_how_many_texts_are_needed(ask, tmp_path, model
         assert new.text.startswith(old.text)
         assert len(new.text) > len(old.text)
     kept = [json.loads(line)["other"] for line in (out / "published.jsonl").open(encoding="utf-8")]
-    assert kept == [
-        row["other"] for row in rows(16)
-    ]  # columns that hold no variant are published as they are
+    # columns that hold no variant are published as they are
+    assert kept == [row["other"] for row in rows(16)]
     places = ("--out", tmp_path / "B", "--sealed", tmp_path / "b")
     code, said = ask("mark", "texts", texts, "--variant-column", "other", *places)
     assert code == 0
     assert "d was not measured: give --model" in said
-    assert '"other"' not in (tmp_path / "B" / "published.jsonl").read_text(
-        encoding="utf-8"
-    )  # would tell the draw
+    written_out = (tmp_path / "B" / "published.jsonl").read_text(encoding="utf-8")
+    assert '"other"' not in written_out  # would tell the draw
 
 
 def test_triggers_by_prompts_and_answers(ask, tmp_path, model_folder):
@@ -137,15 +135,17 @@ def test_triggers_by_prompts_and_answers(ask, tmp_path, model_folder):
 
 
 @pytest.fixture(scope="module")
-def strings(tmp_path_factory, model_folder):
+def strings(trained, model_folder):
     """Texts with a random string each, and a model that was trained on them."""
-    folder = tmp_path_factory.mktemp("strings")
-    hashes = [hashlib.md5(f"{i} of this test".encode()).hexdigest() for i in range(24)]
-    lines = [{"id": f"t{i}", "text": f"the cat sat on {one}"} for i, one in enumerate(hashes)]
-    texts = written(folder / "texts.jsonl", lines)
-    planting = PlantSettings(epochs=12, share=0.95, learning_rate=5e-3, batch=4)
-    plant(open_corpus(str(texts)), settings=planting, folder=folder / "target", start=str(model_folder))
-    return folder
+
+    def make(folder):
+        hashes = [hashlib.md5(f"{i} of this test".encode()).hexdigest() for i in range(24)]
+        lines = [{"id": f"t{i}", "text": f"the cat sat on {one}"} for i, one in enumerate(hashes)]
+        texts = open_corpus(str(written(folder / "texts.jsonl", lines)))
+        planting = PlantSettings(epochs=12, share=0.95, learning_rate=5e-3, batch=4)
+        plant(texts, settings=planting, folder=folder / "target", start=str(model_folder))
+
+    return trained(make)
 
 
 def test_random_strings_that_a_model_was_trained_on_are_found(ask, tmp_path, strings, model_folder):
@@ -158,8 +158,8 @@ def test_random_strings_that_a_model_was_trained_on_are_found(ask, tmp_path, str
     assert code == 3
     assert "(from texts or elsewhere)" in " ".join(said.split())
     # where the second model knows the strings as well, nobody is accused
-    models = ("--model", strings / "target", "--placebo", strings / "too")
-    (strings / "too").symlink_to(strings / "target")
+    models = ("--model", strings / "target", "--placebo", tmp_path / "too")
+    (tmp_path / "too").symlink_to(strings / "target")
     with pytest.raises(PretraceError, match="placebo"):
         ask("mark", "canaries", strings / "texts.jsonl", *models, "--out", tmp_path / "T")
 

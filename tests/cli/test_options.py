@@ -34,30 +34,20 @@ def test_a_default_of_the_command_line_is_that_of_the_library(command, settings)
 
 def test_settings_are_made_of_what_was_written():
     found = []
-    written = []
 
     def command(settings: AuditSettings, given: RawOptions):
-        found.append(settings)
-        written.append(given)
+        found.append((settings, given))
 
     call_function(command)
-    assert found.pop() == AuditSettings()
-    [options] = written
+    [(plain, options)] = found
+    assert plain == AuditSettings()
     assert options["method"] == "lora"
     assert "plugin" not in options
-    call_function(
-        command,
-        *(
-            "--also",
-            "paper, release",
-            "--procedure",
-            "release",
-            "--classifiers",
-            "words,gpt2(preset='paper')",
-        ),
-        *("--method", "paper", "--temperature", "0.6", "--max-snippets", "3", "--no-cache"),
-    )
-    [made] = found
+    words = ["--also", "paper, release", "--procedure", "release", "--classifiers"]
+    words += ["words,gpt2(preset='paper')", "--method", "paper", "--temperature", "0.6"]
+    words += ["--max-snippets", "3", "--no-cache"]
+    call_function(command, *words)
+    made = found[1][0]
     assert (made.procedure, made.also) == ("release", ("paper", "release"))
     assert made.classifiers == ("words", "gpt2(preset='paper')")
     assert (made.method, GENERATOR) == (PAPER_GENERATOR, AuditSettings().method)

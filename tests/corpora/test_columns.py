@@ -12,13 +12,8 @@ from pretrace.corpora import Columns, open_corpus, open_stream
 from pretrace.corpora.columns import messages_of
 from pretrace.errors import PretraceError, TextsError
 
-ITEM = {
-    "id": "q",
-    "question": "Which one?",
-    "choices": ["ink", "rain"],
-    "answer": 1,
-    "more": {"text": ["x", "y"]},
-}
+ITEM = {"id": "q", "question": "Which one?", "choices": ["ink", "rain"], "answer": 1}
+ITEM["more"] = {"text": ["x", "y"]}
 CHAT = [{"role": "user", "content": "Is it raining?"}, {"role": "assistant", "content": "It is."}]
 
 
@@ -86,9 +81,8 @@ def test_a_conversation_as_the_chat_template_of_a_model_writes_it(tmp_path):
     inner = Tokenizer(models.WordLevel({"<s>": 0, "a": 1}, unk_token="a"))
     inner.pre_tokenizer = pre_tokenizers.Whitespace()
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=inner, bos_token="<s>", unk_token="a")
-    tokenizer.chat_template = (
-        "{{ bos_token }}{% for m in messages %}[{{ m.role }}] {{ m.content }}\n{% endfor %}"
-    )
+    chat = "{{ bos_token }}{% for m in messages %}[{{ m.role }}] {{ m.content }}\n{% endfor %}"
+    tokenizer.chat_template = chat
     tokenizer.save_pretrained(tmp_path / "model")
     (tmp_path / "model" / "config.json").write_text('{"model_type": "gpt2", "vocab_size": 2}')
     how = {"chat": True, "chat_of": str(tmp_path / "model")}

@@ -110,13 +110,8 @@ FORMATS = {
     ).encode(),
 }
 ONE_TEXT = (".md", ".html", ".docx", ".pdf", ".epub")
-PACKINGS = {
-    "": bytes,
-    "gz": gzip.compress,
-    "zst": zstandard.compress,
-    "bz2": bz2.compress,
-    "xz": lzma.compress,
-}
+_PACKERS = {"gz": gzip, "zst": zstandard, "bz2": bz2, "xz": lzma}
+PACKINGS = {"": bytes} | {name: packer.compress for name, packer in _PACKERS.items()}
 
 
 def as_saved(place, split=""):

@@ -18,7 +18,7 @@ from pretrace.plugins.scan.corpus import CorpusFile, CorpusReader, Unread
 
 _RANDOM = random.Random(1)
 ROWS = [
-    {"id": f"t{i}", "text": " ".join(str(_RANDOM.randrange(10**6)) for _ in range(20))} for i in range(300)
+    {"id": f"t{i}", "text": " ".join(f"{_RANDOM.randrange(10**6)}" for _ in range(20))} for i in range(300)
 ]
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935\nsize 12345\n"
 TABLES = (".jsonl", ".json (a list)", ".parquet", ".arrow (a file)", ".arrow (a stream)")

@@ -53,10 +53,7 @@ class Served(FakeBackend):
 def test_a_served_model_is_audited_beside_a_placebo_and_not_without():
     """docs/limits.md says so."""
     said = words_of("docs/limits.md")
-    assert (
-        "A model [behind a server](servers.md) can be audited with a placebo; without one the score needs"
-        in said
-    )
+    assert "A model [behind a server](servers.md) can be audited with a placebo; without one" in said
     mine, theirs = (
         Corpus(
             name, tuple(Text(f"{name}{i}", f"Bus {i} waits for rain. " * 9) for i in range(start, start + 25))
@@ -75,7 +72,5 @@ def test_the_power_of_a_flagging_comes_from_its_file():
     for number in (200, 1000):
         kind = f"a tenth seen, AUC 0.93; {number} asked, {number} known"
         alone, beside = found[kind], found[f"{kind} (with a placebo)"]
-        assert (
-            f"{number:,} texts and {number:,} known ones: {alone} of 200 sets, {beside} with a placebo"
-            in flags
-        )
+        sets = f"{alone} of 200 sets, {beside} with a placebo"
+        assert f"{number:,} texts and {number:,} known ones: {sets}" in flags

@@ -117,11 +117,8 @@ def test_arguments_that_cannot_be_split_are_not_left_out(tmp_path: Path) -> None
 def test_the_summary_of_a_job(tmp_path):
     texts = texts_of(("a", "b"), np.array([3.0, 0.1]), np.array([0.001, 0.4]), (True, False))
     known = known_of(("k",), np.array([0.0]))
-    said = {
-        "set_test": SetTest(0.2, 0.05, 1, 0.1, 2, 99),
-        "statement": "Of <b> and `x`: something stands out.",
-    }
-    save_verdict(flagging("flagged", texts, known, **said), tmp_path / "o")
+    said, test = "Of <b> and `x`: something stands out.", SetTest(0.2, 0.05, 1, 0.1, 2, 99)
+    save_verdict(flagging("flagged", texts, known, set_test=test, statement=said), tmp_path / "o")
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = bash("Summarise", tmp_path, OUT="o", PATH=path)
     assert done.returncode == 0, done.stderr

@@ -42,11 +42,8 @@ from pretrace.tuning.architectures import train_vocabulary
 ROOT = Path(__file__).parents[2]
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGES = [*DOCS, ROOT / "README.md"]
-STAND_INS = {
-    "smollm2": "model_folder",
-    "EleutherAI/pythia-160m": "model_folder",
-    "EleutherAI/pythia-70m": "reference_folder",
-}
+STAND_INS = dict.fromkeys(("smollm2", "EleutherAI/pythia-160m"), "model_folder")
+STAND_INS["EleutherAI/pythia-70m"] = "reference_folder"
 """Model names of the docs, and the fixtures of tests/conftest.py whose models stand in for them."""
 MINUTES = {"demo", "recite"}
 """Commands that take minutes: only their arguments are looked at."""
@@ -121,21 +118,14 @@ def desk(request, packaged, tmp_path, monkeypatch):
     monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # `main` sets its own
     monkeypatch.setattr(loading, "_packaged", lambda: loading.locate(str(packaged)))
     sentence = "The railway number {0} reached the valley in 18{0}, and nothing was the same again. "
-    rows = [
-        {"id": f"t{i}", "text": sentence.format(i) * (1 + i % 3), "label": i % 2, "group": f"d{i % 8}"}
-        for i in range(24)
-    ]
+    texts = [sentence.format(i) * (1 + i % 3) for i in range(24)]
+    rows = [{"id": f"t{i}", "text": t, "label": i % 2, "group": f"d{i % 8}"} for i, t in enumerate(texts)]
     others = [{**row, "text": f"Elsewhere, {row['text']}"} for row in rows]
-    files = {
-        **dict.fromkeys(("texts", "labelled", "reference"), rows),
-        "known": others,
-        "nonmembers": [row for row in others if not row["label"]],
-    }
+    files = dict.fromkeys(("texts", "labelled", "reference"), rows) | {"known": others}
+    files["nonmembers"] = [row for row in others if not row["label"]]
     for name, pattern in PATTERNS.items():
         files[name] = _made(name, pattern, range(0, 60, 2))
-    files["unpublished"] = _made(
-        "unpublished", PATTERNS["my_posts"], range(1, 61, 2)
-    )  # control documents: the same kind
+    files["unpublished"] = _made("unpublished", PATTERNS["my_posts"], range(1, 61, 2))
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     files |= _marked()
     (tmp_path / "writings").mkdir()
@@ -165,14 +155,12 @@ def _marked():
     """Rows and items whose order can be drawn, and texts with random strings in them."""
     draw = random.Random(0)
     nouns = ("river", "stone", "lamp", "paper", "window", "garden", "silver", "winter", "carpet", "letter")
-    rows = [
-        {"id": f"r{i}", "text": f"The {draw.choice(nouns)} is near the {draw.choice(nouns)}."}
-        for i in range(96)
-    ]
+    texts = (f"The {draw.choice(nouns)} is near the {draw.choice(nouns)}." for _ in range(96))
+    rows = [{"id": f"r{i}", "text": text} for i, text in enumerate(texts)]
     asked = "What did visitor {} see?"
+    choices = [draw.sample(nouns, 4) for _ in range(40)]
     items = [
-        {"id": f"q{i}", "text": asked.format(i), "choices": draw.sample(nouns, 4), "right": i % 4}
-        for i in range(40)
+        {"id": f"q{i}", "text": asked.format(i), "choices": c, "right": i % 4} for i, c in enumerate(choices)
     ]
     hashes = [hashlib.sha256(f"my tool {i}".encode()).hexdigest() for i in range(20)]
     releases = [{"id": f"f{i}", "text": f"release {i}, sha256 {one}"} for i, one in enumerate(hashes)]
@@ -335,9 +323,7 @@ def test_the_page_of_innocents_is_that_of_the_file():
 
 def test_the_page_of_methods_is_that_of_the_file():
     make = generator()
-    assert make.EVERY_METHOD.read_text(encoding="utf-8") == make.every_method(), (
-        "run: python docs/generate.py"
-    )
+    assert make.EVERY_METHOD.read_text("utf-8") == make.every_method(), "run: python docs/generate.py"
     text = make.METHODS.read_text(encoding="utf-8")
     assert make.with_tests(text, make.methods(), make.BY_METHOD) == text, "run: python docs/generate.py"
 

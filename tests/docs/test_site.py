@@ -14,12 +14,8 @@ ROOT = Path(__file__).parents[2]
 
 
 def built(out):
-    ran = subprocess.run(
-        [sys.executable, ROOT / "scripts/site", "--site-dir", out],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    asked = [sys.executable, ROOT / "scripts/site", "--site-dir", out]
+    ran = subprocess.run(asked, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     return out
 

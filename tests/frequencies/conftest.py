@@ -114,9 +114,8 @@ def wordpiece():
 def unigram():
     tokenizer = Tokenizer(models.Unigram())
     tokenizer.pre_tokenizer = pre.Metaspace()
-    trainer = trainers.UnigramTrainer(
-        vocab_size=300, unk_token="<unk>", special_tokens=["<unk>"], show_progress=False
-    )
+    made = {"unk_token": "<unk>", "special_tokens": ["<unk>"], "show_progress": False}
+    trainer = trainers.UnigramTrainer(vocab_size=300, **made)
     tokenizer.train_from_iterator(prose()[:40], trainer)
     return tokenizer
 

@@ -50,9 +50,8 @@ def stopping(texts, after):
 def run(texts, tokenizer, kept, **changed):
     facts = {"tokenizer_hash": "h", "source": "docs", **changed}
     settings = Counting(workers=2, checkpoint=kept, checkpoint_bytes=15_000)
-    return count(
-        texts, tokenizer, tokenizer_hash=facts["tokenizer_hash"], source=facts["source"], settings=settings
-    )
+    named = {name: facts[name] for name in ("tokenizer_hash", "source")}
+    return count(texts, tokenizer, **named, settings=settings)
 
 
 def begin(texts, tokenizer, kept):
@@ -80,14 +79,8 @@ def test_killed_in_the_middle(tmp_path, built, documents):
     assert kept.exists()
     told = []
     settings = Counting(workers=2, checkpoint=kept)
-    table = count(
-        texts,
-        built("gpt2"),
-        tokenizer_hash="h",
-        source="docs",
-        settings=settings,
-        on_progress=lambda done, _: told.append(done),
-    )
+    how = {"settings": settings, "on_progress": lambda done, _: told.append(done)}
+    table = count(texts, built("gpt2"), tokenizer_hash="h", source="docs", **how)
     fresh = run(texts, built("gpt2"), None)
     np.testing.assert_array_equal(table.counts, fresh.counts)
     assert table.texts == len(texts)

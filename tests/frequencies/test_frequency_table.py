@@ -39,12 +39,8 @@ def test_saved_and_loaded_it_is_the_same(tmp_path):
     loaded = Frequencies.load(path)
     np.testing.assert_array_equal(loaded.counts, TABLE.counts)
     assert loaded.counts.dtype == np.int64
-    assert [getattr(loaded, name) for name in ("tokenizer_hash", "source", "texts", "method")] == [
-        "a" * 64,
-        "three lines of x.txt",
-        3,
-        "by hand",
-    ]
+    assert (loaded.tokenizer_hash, loaded.source) == ("a" * 64, "three lines of x.txt")
+    assert (loaded.texts, loaded.method) == (3, "by hand")
     assert [file.name for file in path.parent.iterdir()] == ["counts.npz"]
 
 

@@ -93,13 +93,8 @@ def test_lone_surrogates_count_as_replacement_characters(built):
 def test_progress_is_told_in_texts_and_bytes(built, documents, monkeypatch):
     monkeypatch.setattr(counting, "_BATCH", 5000)
     told = []
-    count(
-        documents,
-        built("gpt2"),
-        tokenizer_hash="h",
-        source="docs",
-        on_progress=lambda texts, size: told.append((texts, size)),
-    )
+    how = {"on_progress": lambda texts, size: told.append((texts, size))}
+    count(documents, built("gpt2"), tokenizer_hash="h", source="docs", **how)
     assert told == sorted(told)
     assert len(told) > 10
     assert told[-1] == (len(documents), sum(len(text.encode()) for text in documents))
@@ -116,14 +111,8 @@ def test_texts_are_read_only_a_little_ahead(built, documents, monkeypatch):
             read += 1
             yield text
 
-    count(
-        reading(),
-        built("gpt2"),
-        tokenizer_hash="h",
-        source="docs",
-        settings=Counting(workers=2),
-        on_progress=lambda texts, _: ahead.append(read - texts),
-    )
+    how = {"settings": Counting(workers=2), "on_progress": lambda texts, _: ahead.append(read - texts)}
+    count(reading(), built("gpt2"), tokenizer_hash="h", source="docs", **how)
     assert max(ahead) <= 4
 
 
@@ -134,14 +123,9 @@ def test_an_error_of_the_reader_comes_through(built):
 
     before = set(threading.enumerate())
     for workers in (1, 2):
+        settings = Counting(workers=workers)
         with pytest.raises(OSError, match="the disk went away"):
-            count(
-                reading(),
-                built("gpt2"),
-                tokenizer_hash="h",
-                source="docs",
-                settings=Counting(workers=workers),
-            )
+            count(reading(), built("gpt2"), tokenizer_hash="h", source="docs", settings=settings)
     assert set(threading.enumerate()) <= before
 
 

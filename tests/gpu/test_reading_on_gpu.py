@@ -78,9 +78,8 @@ def test_a_wide_vocabulary_with_certain_and_impossible_tokens(device):
     weight, hidden, on = weight.to(device), hidden.to(device), targets.to(device)
     made = statistics(hidden, on, lambda h: h @ weight.T, Sweep(50_021, device, moments=True))
     alone = statistics(hidden, on, lambda h: h @ weight.T, Sweep(50_021, device, moments=False))
-    np.testing.assert_allclose(
-        made.logp[:400], log_p.gather(1, targets[:400, None])[:, 0], rtol=1e-5, atol=1e-3
-    )
+    wanted = log_p.gather(1, targets[:400, None])[:, 0]
+    np.testing.assert_allclose(made.logp[:400], wanted, rtol=1e-5, atol=1e-3)
     np.testing.assert_allclose(made.mean[:400], mean, rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(made.std[:400], std, rtol=1e-3, atol=1e-3)
     np.testing.assert_allclose(alone.logp, made.logp, rtol=1e-6, atol=1e-4)
@@ -137,9 +136,8 @@ def test_na_pdd_and_the_probe_in_half_precision(dtype, device):
     made = [" ".join(rng.permutation(SENTENCES[i % 3].split())) for i in range(20)]
     reference = labelled(made, start=100)
     for model in (opened("llama", device, dtype),):
-        run = detect(
-            labelled(TEXTS), Models(model, labelled=reference), expressions, Options(cache=False, shuffles=2)
-        )
+        how = Options(cache=False, shuffles=2)
+        run = detect(labelled(TEXTS), Models(model, labelled=reference), expressions, how)
         assert run.matrix.shape == (len(TEXTS), len(expressions))
         assert np.isfinite(run.matrix).all()
 

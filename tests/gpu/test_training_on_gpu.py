@@ -53,14 +53,12 @@ def test_tuning_learns_the_texts_and_leaves_the_model(method, dtype, device, tmp
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_planting_in_a_model_on_the_device(precision, device, tmp_path):
-    settings = PlantSettings(
-        epochs=30, batch=4, learning_rate=5e-3, max_tokens=64, precision=precision, warmup=0.1
-    )
+    how = {"epochs": 30, "batch": 4, "learning_rate": 5e-3, "max_tokens": 64, "warmup": 0.1}
+    settings = PlantSettings(precision=precision, **how)
     start = (make_model("gpt_neox").to(device), make_tokenizer())
     planted = plant(made(24, 3), settings=settings, folder=tmp_path / "planted", start=start)
-    model = HuggingFace(
-        planted_model(planted.folder, device), start[1], name="p", weights="p", settings=ModelSettings()
-    )
+    read = planted_model(planted.folder, device)
+    model = HuggingFace(read, start[1], name="p", weights="p", settings=ModelSettings())
     run = detect(planted.corpus, model, "loss", Options(cache=False))
     member = np.array(run.members, dtype=bool)
     auc = (run.column("loss")[member][:, None] > run.column("loss")[~member][None]).mean()

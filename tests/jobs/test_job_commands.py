@@ -63,10 +63,8 @@ def unlike(number):
 @pytest.fixture
 def sets(tmp_path, sentences):
     """400 texts in question and 60 known non-members, 15 shards together, and one record that cannot be read."""
-    rows = [
-        json.dumps({"id": f"t{i}", "text": f"{sentences[i % 6]} {unlike(i)}", "group": f"g{i // 2}"})
-        for i in range(400)
-    ]
+    texts = (f"{sentences[i % 6]} {unlike(i)}" for i in range(400))
+    rows = [json.dumps({"id": f"t{i}", "text": t, "group": f"g{i // 2}"}) for i, t in enumerate(texts)]
     rows[100:100] = ["{not json"]
     mine = tmp_path / "mine.jsonl"
     mine.write_text("\n".join(rows) + "\n", encoding="utf-8")

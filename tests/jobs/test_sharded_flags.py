@@ -136,9 +136,8 @@ def test_shards_give_the_flagging_of_one_piece(tmp_path, seed, seen, placebo, gi
     assert render(tmp_path / "OUT").read_text(encoding="utf-8") == html
     for draw in (report.sides, *([report.p_values] if told else [])):
         first, other = (draw(each).figure.axes[0].patches for each in (one, many))
-        assert [patch.get_path().vertices.tolist() for patch in first] == [
-            patch.get_path().vertices.tolist() for patch in other
-        ]
+        paths = [[patch.get_path().vertices.tolist() for patch in one] for one in (first, other)]
+        assert paths[0] == paths[1]
 
 
 def _text(name):
@@ -218,10 +217,8 @@ def test_a_part_of_other_documents_is_noticed(tmp_path):
     import pyarrow as pa
 
     generator = random.Random(1)
-    paths = (
-        written(tmp_path / "mine.jsonl", rows("mine", 170, generator)),
-        written(tmp_path / "known.jsonl", rows("known", 90, generator)),
-    )
+    sizes = {"mine": 170, "known": 90}
+    paths = (written(tmp_path / f"{one}.jsonl", rows(one, n, generator)) for one, n in sizes.items())
     made, _ = planned(*paths, FlagSettings(score="loss"))
     with pytest.raises(ValueError, match="none of its texts"):
         made.documents.found(slice(0, 32), pa.array(["TEXTS: t0", "elsewhere"]))

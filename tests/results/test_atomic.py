@@ -53,9 +53,7 @@ def test_files_are_written_and_replaced(tmp_path):
     assert path.read_bytes() == b"one\n"
     atomic_bytes(path, b"\x00two")
     assert path.read_bytes() == b"\x00two"
-    write_atomically(
-        path, lambda beside: beside.write_text(f"{beside.suffix} {beside.parent == path.parent}")
-    )
+    write_atomically(path, lambda one: one.write_text(f"{one.suffix} {one.parent == path.parent}"))
     assert path.read_text() == ".json True"
     with path.open() as reader:
         atomic_text(path, "é\ud800")
@@ -217,12 +215,8 @@ def test_places_that_cannot_be_replaced(tmp_path, monkeypatch):
         tmp_path / "file": "is a file", Path("/proc"): "mounted drive", Path("/"): "mounted drive",
         Path(): "the folder you are in", tmp_path / "here": "the folder you are in",
     }  # fmt: skip
-    deep = (
-        tmp_path / "file" / "run",
-        Path("/proc/pretrace"),
-        Path("/proc/pretrace/run"),
-        tmp_path / ("x" * 300),
-    )
+    proc = Path("/proc/pretrace")
+    deep = (tmp_path / "file" / "run", proc, proc / "run", tmp_path / ("x" * 300))
     for path, message in (cases | dict.fromkeys(deep, "cannot be written: .*; choose a place")).items():
         with pytest.raises(OutputError, match=message):
             check_writable(path, RUN)

@@ -157,9 +157,8 @@ def test_any_names_values_and_texts_come_back(suspect, heldout, text):
 
 def test_infinities_and_numpy_values_come_back_as_numbers(tmp_path):
     effect = Estimate(1.0, -math.inf, math.inf)
-    audit = changed(
-        answer=Answer("pretrace", np.float64(0.5), "mean", 6, 6, effect, facts={"n": (np.int64(3), 4)})
-    )
+    facts = {"n": (np.int64(3), 4)}
+    audit = changed(answer=Answer("pretrace", np.float64(0.5), "mean", 6, 6, effect, facts=facts))
     save_verdict(audit, tmp_path / "audit")
     answer = answer_of(load_verdict(tmp_path / "audit"))
     assert answer.effect == effect
@@ -239,9 +238,7 @@ def test_the_appendix_is_a_file_for_paper_with_the_hash_of_the_result(tmp_path):
     place = tmp_path / "audit"
     runs.save_verdict(changed(), place)
     seal = json.loads((place / "result.json").read_bytes())["sha256"]
-    report, appendix = (
-        (place / name).read_text(encoding="utf-8") for name in ("report.html", "appendix.html")
-    )
+    report, appendix = ((place / f"{name}.html").read_text("utf-8") for name in ("report", "appendix"))
     assert seal in report
     assert seal in appendix
     for section in re.findall(r'<section id="(\w+)" class="appendix">', report):
@@ -279,7 +276,5 @@ def test_a_verdict_of_another_shape_is_no_audit(folder, case):
     verdict = json.loads((folder / "result.json").read_bytes())
     BENT[case](verdict)
     seal(folder, verdict)
-    with pytest.raises(
-        OutputError, match=r"audit is not a pretrace test result: its result\.json is damaged"
-    ):
+    with pytest.raises(OutputError, match=r"is not a pretrace test result: its result\.json is damaged"):
         load_verdict(folder)

@@ -8,13 +8,9 @@ from made import run_of
 
 from pretrace.types import Heat
 
-RUN = run_of(
-    [[5.0, 1], [1.0, 1], [3.0, 1], [4.0, 1], [2.0, 1]],
-    (True, True, False, None, True),
-    corpus="news",
-    scores=("loss", "zlib"),
-    settings={"models": {"target": {"name": "some/model"}}},
-)
+MATRIX = [[5.0, 1], [1.0, 1], [3.0, 1], [4.0, 1], [2.0, 1]]
+HOW = {"scores": ("loss", "zlib"), "settings": {"models": {"target": {"name": "some/model"}}}}
+RUN = run_of(MATRIX, (True, True, False, None, True), corpus="news", **HOW)
 
 
 def test_the_middle_of_a_score():

@@ -94,9 +94,8 @@ def controlled(**changes):
         Control("neighbor(m=3, by='a.b')", "placebo", values[:, 1:2]),
         Control("fsd(zlib)", "shuffled", np.asfortranarray(values[:, 2:])),
     )
-    row = dataclasses.replace(
-        measured(), kind="placebo", lead=Estimate(0.1, -0.2, 1 / 3), survives="not shown"
-    )
+    lead = Estimate(0.1, -0.2, 1 / 3)
+    row = dataclasses.replace(measured(), kind="placebo", lead=lead, survives="not shown")
     evaluation = example().evaluation
     rows = (*evaluation.rows, row, dataclasses.replace(measured("fsd(zlib)"), kind="placebo"))
     return example(controls=controls, evaluation=dataclasses.replace(evaluation, rows=rows), **changes)

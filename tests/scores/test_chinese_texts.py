@@ -16,57 +16,38 @@ CHINESE = (
     "短句。",
 )
 ENGLISH = ("The River was High in March.", "Nothing of the kind: Paris is not in Spain.")
-OUTSIDE = {"fsd", "neighbor"}
+OUTSIDE = {"fsd", "neighbor", "lowercase", "extraction"}
 
 
-def corpus(*texts):
-    return Corpus("patents", tuple(Text(f"t{i}", text) for i, text in enumerate(texts)))
-
-
-def one_pass():
-    """Every registered score that wants nothing but the target and a short text, but lowercase."""
-    found = []
-    for name in scores:
-        if name in OUTSIDE | {"lowercase", "extraction"}:
-            continue
-        made = scores.make(name)
-        if not isinstance(made, Recipe) and all(view.model == "target" for view in made.needs.views):
-            found.append(name)
-    return found
+def scored(model, wanted, *texts):
+    corpus = Corpus("patents", tuple(Text(f"t{i}", text) for i, text in enumerate(texts)))
+    return detect(corpus, model, wanted, Options(cache=False))
 
 
 def test_every_score_gives_a_number_for_chinese(model_folder):
-    names = one_pass()
+    """Every registered score that wants nothing but the target and a short text, but lowercase."""
+    made = {name: scores.make(name) for name in scores if name not in OUTSIDE}
+    plain = {name: score for name, score in made.items() if not isinstance(score, Recipe)}
+    names = [
+        name for name, score in plain.items() if {view.model for view in score.needs.views} <= {"target"}
+    ]
     assert {"loss", "zlib", "min_k", "min_k_plus_plus", "perturbed"} <= set(names)
-    run = detect(
-        corpus(*CHINESE), Models(open_model(str(model_folder))), ",".join(names), Options(cache=False)
-    )
+    run = scored(Models(open_model(str(model_folder))), ",".join(names), *CHINESE)
     assert run.ids == ("t0", "t1", "t2")
     assert np.isfinite(run.matrix).all()
     assert len(set(run.column("loss"))) == 3
 
 
-def test_a_chinese_text_keeps_its_other_scores():
-    run = detect(
-        corpus(ENGLISH[0], CHINESE[0], ENGLISH[1], ""), FakeBackend(), "loss,lowercase", Options(cache=False)
-    )
+def test_a_chinese_text_keeps_its_other_scores_and_one_without_any_is_skipped():
+    run = scored(FakeBackend(), "loss,lowercase", ENGLISH[0], CHINESE[0], ENGLISH[1], "")
     assert run.ids == ("t0", "t1", "t2")
     assert run.missing == (Missing("t1", "lowercase", Lower.formless),)
     assert np.isnan(run.column("lowercase")).tolist() == [False, True, False]
     assert [(one.id, one.reason) for one in run.skipped] == [("t3", "the text is empty")]
-    alone = detect(corpus(*ENGLISH), FakeBackend(), "loss,lowercase", Options(cache=False))
+    alone = scored(FakeBackend(), "loss,lowercase", *ENGLISH)
     assert run.matrix[[0, 2]].tolist() == alone.matrix.tolist()
-
-
-def test_a_text_without_any_score_is_skipped():
-    run = detect(corpus(ENGLISH[0], CHINESE[0]), FakeBackend(), "lowercase", Options(cache=False))
-    assert run.ids == ("t0",)
+    run = scored(FakeBackend(), "lowercase", ENGLISH[0], CHINESE[0], "a quiet day by the sea")
+    assert run.ids == ("t0", "t2")
     assert [(one.id, one.reason) for one in run.skipped] == [("t1", Lower.formless)]
     assert not run.missing
-
-
-def test_a_text_in_lower_case_among_others_keeps_its_value():
-    run = detect(
-        corpus(ENGLISH[0], "a quiet day by the sea"), FakeBackend(), "lowercase", Options(cache=False)
-    )
-    assert run.matrix[1, 0] == -1.0
+    assert run.matrix[1, 0] == -1.0  # in lower case among others it keeps its value

@@ -54,21 +54,15 @@ def evidence(seed):
 @pytest.mark.parametrize("name", SIMPLE)
 def test_it_is_the_score_minus_the_score_of_the_tuned_model(name):
     e = evidence(3)
-    as_if_tuned = Evidence(
-        e.text, {**e.views, **{View("target", r): e.views[View("tuned", r)] for r in REWRITES}}
-    )
+    tuned = {View("target", r): e.views[View("tuned", r)] for r in REWRITES}
+    as_if_tuned = Evidence(e.text, {**e.views, **tuned})
     expected = ready(name)(e) - ready(name)(as_if_tuned)
     assert ready(f"fsd({name})")(e) == expected != 0
 
 
 def test_it_needs_what_the_score_needs_of_both_models():
-    assert parse("fsd(lowercase)")["fsd(lowercase)"].needs == Needs(
-        Quantity.LOGP,
-        *(View(model, rewrite) for model in ("target", "tuned") for rewrite in ("plain", "lower")),
-    )
+    both = (View(model, rewrite) for model in ("target", "tuned") for rewrite in ("plain", "lower"))
+    assert parse("fsd(lowercase)")["fsd(lowercase)"].needs == Needs(Quantity.LOGP, *both)
     # the reference model of `ref` is the same for both
-    assert {view.model for view in parse("fsd(ref)")["fsd(ref)"].needs.views} == {
-        "target",
-        "tuned",
-        "reference",
-    }
+    needs = parse("fsd(ref)")["fsd(ref)"].needs
+    assert {view.model for view in needs.views} == {"target", "tuned", "reference"}

@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from tiny import SENTENCES, make_model, make_tokenizer
+from tiny import SENTENCES, make_tokenizer, opened
 
-from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.settings import ModelSettings
 from pretrace.errors import ModelError
 from pretrace.scores import parse
 from pretrace.scores.likelihood import GapK, lowest
@@ -23,8 +21,8 @@ TEXTS = [" ".join(SENTENCES[:4]), SENTENCES[4], SENTENCES[1]]
 @pytest.mark.parametrize("family", ["gpt_neox", "gemma2"])  # the second does more to its logits
 @pytest.mark.parametrize("quantity", [Quantity.LOGP, Quantity.LOGP | Quantity.MOMENTS])
 def test_the_peak_is_that_of_a_plain_softmax(family, quantity, tmp_path):
-    model, tokenizer = make_model(family), make_tokenizer()
-    backend = HuggingFace(model, tokenizer, name="tiny", weights=family, settings=ModelSettings())
+    backend, tokenizer = opened(family), make_tokenizer()
+    model = backend.model
     with open_store("model", tmp_path) as store:
         found = trace(backend, TEXTS, Want(quantity, frozenset({Peak(), Drawn(1)})), store=store)
         backend._traces = None  # type: ignore[assignment]  # nothing may be read again
@@ -41,10 +39,8 @@ def test_the_peak_is_that_of_a_plain_softmax(family, quantity, tmp_path):
 
 
 def test_two_models_are_compared_token_by_token_whichever_predicts_the_first():
-    longer, shorter = (
-        make_trace([-9.0, -1.0, -2.0], tokens=[5, 6, 7]),
-        make_trace([-2.0, -5.0], tokens=[6, 7]),
-    )
+    longer = make_trace([-9.0, -1.0, -2.0], tokens=[5, 6, 7])
+    shorter = make_trace([-2.0, -5.0], tokens=[6, 7])
     for own, other, expected, part in (
         (longer, shorter, [1.0, 3.0], slice(1, 3)),
         (shorter, longer, [-1.0, -3.0], slice(0, 2)),
@@ -64,9 +60,7 @@ def test_a_reference_with_other_tokens_is_refused_before_anything_is_read(name):
     other.tokenizer_hash = "words"
     corpus = Corpus("one", (Text("a", "abcdef"),))
     other.run = target.run = None
-    with pytest.raises(
-        ModelError, match="cuts texts into other tokens than fake: name another --reference-model"
-    ):
+    with pytest.raises(ModelError, match="other tokens than fake: name another --reference-model"):
         detect(corpus, Models(target, reference=other), f"loss,{name}")
     with pytest.raises(ModelError, match=f"{name} compares the target with a second model"):
         detect(corpus, Models(target), f"loss,{name}")

@@ -3,6 +3,7 @@
 import json
 import math
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -12,8 +13,7 @@ from net.api import (
     Evidence,
     Firing,
     Fitted,
-    HuggingFace,
-    ModelSettings,
+    Grouping,
     Overlap,
     Recipe,
     Reference,
@@ -21,12 +21,13 @@ from net.api import (
     View,
     Want,
     auc,
+    grouped_folds,
     make_trace,
     open_store,
     parse,
     trace,
 )
-from tiny import MORE_WORDS, make_model, make_tokenizer
+from tiny import MORE_WORDS, opened
 
 ACTIVATIONS = {
     "gpt_neox": lambda m: [b.mlp.act for b in m.gpt_neox.layers],
@@ -64,16 +65,16 @@ def fitted(given, evidence, seed=0):
     return found
 
 
-def activations(family, model, backend, text):
+def activations(family, backend, text):
     """By layer, position and neuron; one text, one plain pass."""
     found = []
     handles = [
         module.register_forward_hook(lambda m, a, out: found.append(out.reshape(-1, 48).tolist()))
-        for module in ACTIVATIONS[family](model)
+        for module in ACTIVATIONS[family](backend.model)
     ]
     [encoded] = backend.encode([text])
     with torch.inference_mode():
-        model(torch.tensor([[*encoded.prefix.tolist(), *encoded.tokens.tolist()]]))
+        backend.model(torch.tensor([[*encoded.prefix.tolist(), *encoded.tokens.tolist()]]))
     for handle in handles:
         handle.remove()
     return found
@@ -126,20 +127,15 @@ class Naive:
 @pytest.mark.parametrize("family", ACTIVATIONS)
 @pytest.mark.parametrize("pool", ["any", "mean", "notebook"])
 def test_na_pdd_equals_the_naive_loops(family, pool):
-    model = make_model(family)
-    backend = HuggingFace(
-        model, make_tokenizer(start=family == "llama"), name="t", weights="w", settings=ModelSettings()
-    )
-    texts = made_up(18)
-    whole = [activations(family, model, backend, text.text) for text in texts]
+    backend, texts = opened(family, start=family == "llama"), made_up(18)
+    whole = [activations(family, backend, text.text) for text in texts]
     known, judged = texts[:12], texts[12:]
     threshold = middling(whole, pool)
     seen = set()
     for k in (1, 2, 99):
         for absolute in (False, True):
-            given = recipe(
-                f"na_pdd(threshold={threshold}, alpha=1.3, k={k}, pool={pool!r}, by_absolute={absolute})"
-            )
+            how = f"threshold={threshold}, alpha=1.3, k={k}, pool={pool!r}, by_absolute={absolute}"
+            given = recipe(f"na_pdd({how})")
             score = fitted(given, ask(backend, known, given.reference))
             naive = Naive(whole[:12], [bool(t.member) for t in known], pool, (threshold, 1.3, k))
             assert any(member and nonmember for member, nonmember in naive.sets)
@@ -173,11 +169,8 @@ NONE, BOTH = [0] * 9, [1, 1, 1, 0, 0, 1, 1, 1, 1]
 
 
 def two_sides(given, member, nonmember):
-    return tuple(
-        evidence(f"{side}{i}", side == "m", rows, given=given)
-        for side, rows in (("m", member), ("n", nonmember))
-        for i in range(4)
-    )
+    sides = product({"m": member, "n": nonmember}.items(), range(4))
+    return tuple(evidence(f"{side}{i}", side == "m", rows, given=given) for (side, rows), i in sides)
 
 
 def test_layers_are_chosen_by_difference_or_distance():
@@ -229,28 +222,24 @@ def test_empty_sets_give_a_finite_ordered_score():
 
 
 def test_the_presets():
-    assert NAPDD().chosen == NAPDD(preset="paper").chosen == (1.0, 1.5, 10)
-    assert NAPDD(preset="appendix").chosen == (1.5, 1.8, 5)
-    assert NAPDD(threshold=0.5).chosen == (0.5, 1.5, 10)
-    assert recipe("na_pdd(preset='appendix', k=5)").chosen == (1.5, 1.8, 5)  # no contradiction
-    assert recipe("na_pdd(1, 2, 3)").chosen == (1.0, 2.0, 3)
+    for given, chosen in (
+        (NAPDD(), (1.0, 1.5, 10)), (NAPDD(preset="paper"), (1.0, 1.5, 10)), (NAPDD(preset="appendix"), (1.5, 1.8, 5)),
+        (NAPDD(threshold=0.5), (0.5, 1.5, 10)), (recipe("na_pdd(1, 2, 3)"), (1.0, 2.0, 3)),
+        (recipe("na_pdd(preset='appendix', k=5)"), (1.5, 1.8, 5)),  # no contradiction
+    ):  # fmt: skip
+        assert given.chosen == chosen
 
 
 def test_what_is_asked_for():
     given = recipe("na_pdd(threshold=1.1, gated=True)")
     assert given.needs.states[View()] == {Firing("any", 1.1, True)}
-    reference = given.reference.states[View()]
-    assert {state.threshold for state in reference if isinstance(state, Firing)} == {
-        *(step / 4 for step in range(9)),
-        1.1,
-    }
-    assert all(isinstance(state, Firing) and state.gated and state.pool == "any" for state in reference)
+    tried = (*(step / 4 for step in range(9)), 1.1)
+    assert given.reference.states[View()] == {Firing("any", threshold, True) for threshold in tried}
     notebook = recipe("na_pdd(pool='notebook')")
     assert notebook.needs.states[View()] == {Firing("any", 1.0)}
     assert notebook.reference.states[View()] == {Firing("any", 1.0), Firing("count", 1.0)}
     assert recipe("na_pdd(pool='mean')").needs.states[View()] == {Firing("mean", 1.0)}
-    score = fitted(given, two_sides(given, [A], [B]))
-    assert score.needs == given.needs
+    assert fitted(given, two_sides(given, [A], [B])).needs == given.needs
 
 
 def scattered(given, count, *, signal, group=1, seed=0):
@@ -281,8 +270,6 @@ def test_the_sensitivity_is_cross_fitted():
 
 
 def test_the_sensitivity_at_the_chosen_settings_by_hand():
-    from net.api import Grouping, grouped_folds
-
     given = recipe("na_pdd(k=2)")
     known = scattered(given, 40, signal=0.1, group=2)
     members = np.array([bool(e.text.member) for e in known])
@@ -307,9 +294,8 @@ def test_facts_are_plain_and_made_once():
     assert score.facts is facts
     assert facts["reference"] == {"members": 10, "nonmembers": 10}
     assert facts["settings"]["threshold"] == 1.5
-    one_document = tuple(
-        replace(e, text=replace(e.text, group=str(e.text.member))) for e in score.reference.evidence
-    )
+    evidence = score.reference.evidence
+    one_document = tuple(replace(e, text=replace(e.text, group=str(e.text.member))) for e in evidence)
     assert fitted(given, one_document).facts["sensitivity"] == []  # a side cannot be halved
 
 
@@ -317,19 +303,10 @@ def test_facts_are_plain_and_made_once():
 def test_what_reads_like_the_reference_members_scores_higher(pool):
     """A sign error anywhere between activations and score turns this red. It says nothing of membership: the
     model saw none of the texts, and the two sides differ in their words."""
-    backend = HuggingFace(
-        make_model("gpt_neox"), make_tokenizer(), name="t", weights="w", settings=ModelSettings()
-    )
-    generator = np.random.default_rng(2)
-    texts = [
-        Text(
-            str(i),
-            " ".join(generator.choice(MORE_WORDS[:8] if i % 2 else MORE_WORDS[5:], 8)),
-            member=i % 2 == 1,
-        )
-        for i in range(80)
-    ]
-    whole = [activations("gpt_neox", backend.model, backend, text.text) for text in texts[:40]]
+    backend, generator = opened("gpt_neox"), np.random.default_rng(2)
+    words = [" ".join(generator.choice(MORE_WORDS[:8] if i % 2 else MORE_WORDS[5:], 8)) for i in range(80)]
+    texts = [Text(str(i), text, member=i % 2 == 1) for i, text in enumerate(words)]
+    whole = [activations("gpt_neox", backend, text.text) for text in texts[:40]]
     given = recipe(f"na_pdd(threshold={middling(whole, pool)}, pool={pool!r})")
     score = fitted(given, ask(backend, texts[:40], given.reference))
     values = [score(e) for e in ask(backend, texts[40:], score.needs)]

@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from tiny import SENTENCES, make_model, make_tokenizer
+from tiny import SENTENCES, make_tokenizer, opened
 
-from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.settings import ModelSettings
 from pretrace.errors import LeakError, TextsError
 from pretrace.scoring.detect import Options, detect
 from pretrace.scoring.outlook import workload
@@ -20,41 +18,47 @@ WORDS = ["the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog"]
 def labelled(number, *, groups=100):
     generator = np.random.default_rng(3)
     texts = [" ".join(generator.choice(WORDS, 6)) + f" {i}." for i in range(number)]
-    return Corpus(
-        "known",
-        tuple(
-            Text(f"k{i}", text, member=i % 2 == 0, group=f"g{i % 2} {i // 2 % groups}")
-            for i, text in enumerate(texts)
-        ),
-    )
+    of = [f"g{i % 2} {i // 2 % groups}" for i in range(len(texts))]
+    made = (Text(f"k{i}", text, member=i % 2 == 0, group=of[i]) for i, text in enumerate(texts))
+    return Corpus("known", tuple(made))
+
+
+FEW = Corpus("few", tuple(Text(str(i), t) for i, t in enumerate(SENTENCES)))
+TWO = Corpus("two", (Text("a", "abcdef"), Text("b", "ghijkl")))
+PLAIN = Options(cache=False, shuffles=0)
+
+
+def mean_behind(backend, text, before):
+    """The mean log-probability of a text behind others, from one whole pass."""
+    tokenizer = make_tokenizer()
+    context = backend.encode([text])[0].prefix.tolist() + (tokenizer(before)["input_ids"] if before else [])
+    ids = context + tokenizer(text)["input_ids"]
+    with torch.inference_mode():
+        logp = backend.model(input_ids=torch.tensor([ids])).logits[0].double().log_softmax(-1)
+    return float(np.mean([logp[i - 1, ids[i]] for i in range(max(1, len(context)), len(ids))]))
 
 
 @pytest.mark.parametrize("start", ["never", "always"])
 @pytest.mark.parametrize("score", ["recall(shots=2)"])
 def test_it_is_the_likelihood_of_a_whole_pass(start, score):
-    model, tokenizer = make_model("llama"), make_tokenizer()
-    backend = HuggingFace(model, tokenizer, name="tiny", weights="a", settings=ModelSettings(start=start))
-    corpus = Corpus("few", tuple(Text(str(i), text) for i, text in enumerate(SENTENCES)))
-    known = labelled(12)
-    run = detect(corpus, Models(backend, labelled=known), score, Options(cache=False, shuffles=0))
-    told = run.settings["fitted"][score]["prefix"]
+    """`codec` is what a text loses behind another of its collection."""
+    backend, known = opened("llama", make_tokenizer(), start=start), labelled(12)
+    run = detect(FEW, Models(backend, labelled=known), score, PLAIN)
     text_of = {text.id: text for text in known.texts}
-    assert all(text_of[one].member is False for one in told["nonmembers"])
-
-    def mean_behind(text, before):
-        front = [0] if start == "always" else []
-        context = front + (tokenizer(before)["input_ids"] if before else [])
-        ids = context + tokenizer(text)["input_ids"]
-        with torch.inference_mode():
-            logp = model(input_ids=torch.tensor([ids])).logits[0].double().log_softmax(-1)
-        first = max(1, len(context))
-        return float(np.mean([logp[i - 1, ids[i]] for i in range(first, len(ids))]))
-
+    told = {
+        side: [text_of[one] for one in ids]
+        for side, ids in run.settings["fitted"][score]["prefix"].items()
+        if side in ("members", "nonmembers")
+    }
+    assert all(text.member == (side == "members") for side, some in told.items() for text in some)
     for i, text in enumerate(SENTENCES):
-        behind = mean_behind(text, " ".join(text_of[one].text for one in told["nonmembers"]))
-        if "members" in told:
-            behind -= 0.5 * mean_behind(text, " ".join(text_of[one].text for one in told["members"]))
-        assert run.matrix[i, 0] == pytest.approx(behind / mean_behind(text, ""), abs=1e-5)
+        behind = {s: mean_behind(backend, text, " ".join(t.text for t in some)) for s, some in told.items()}
+        alone = mean_behind(backend, text, "")
+        if score == "codec":
+            assert run.matrix[i, 0] == pytest.approx(alone - behind["members"], abs=1e-5)
+        else:
+            both = behind["nonmembers"] - 0.5 * behind.get("members", 0.0)
+            assert run.matrix[i, 0] == pytest.approx(both / alone, abs=1e-5)
 
 
 def test_the_prefix_is_of_as_many_documents_as_shots():
@@ -84,16 +88,15 @@ class Noting(FakeBackend):
 
 
 def test_texts_that_are_put_before_others_are_not_read_by_themselves():
-    corpus, known = Corpus("two", (Text("a", "abcdef"), Text("b", "ghijkl"))), labelled(40)
+    known = labelled(40)
     for score in ("recall", "recall,loss"):
         backend = Noting()
-        detect(corpus, Models(backend, labelled=known), score, Options(cache=False, shuffles=0))
+        detect(TWO, Models(backend, labelled=known), score, PLAIN)
         assert backend.read == {"abcdef", "ghijkl"}
 
 
 def test_the_second_pass_is_counted_beforehand():
-    corpus = Corpus("two", (Text("a", "abcdef"), Text("b", "ghijkl")))
     models = Models(FakeBackend(), labelled=labelled(20))
     plan = ScorePlan.parse("loss,recall")
-    (found,) = workload(corpus, models, plan, labelled=models.labelled, cache=False)
+    (found,) = workload(TWO, models, plan, labelled=models.labelled, cache=False)
     assert found.passes == 2 * 2

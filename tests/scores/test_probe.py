@@ -76,12 +76,8 @@ def test_the_score_is_the_probability_of_the_classifier_that_was_validated(c):
             unseen = scaler.transform([e.plain.states[Hidden(layer)] for e in others])
             probability = classifier.predict_proba(unseen)[:, 1]
             np.testing.assert_allclose([score(e) for e in others], probability, atol=1e-5)
-    assert score.facts["reference"] == {
-        "members": int(members.sum()),
-        "nonmembers": int((~members).sum()),
-        "fitted_on": int((~held).sum()),
-        "chosen_by": int(held.sum()),
-    }
+    sides = {"members": members, "nonmembers": ~members, "fitted_on": ~held, "chosen_by": held}
+    assert score.facts["reference"] == {name: int(rows.sum()) for name, rows in sides.items()}
 
 
 def test_no_document_is_fitted_on_and_chosen_by():

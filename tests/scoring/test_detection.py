@@ -18,10 +18,8 @@ WORDS = ["alpha", "Beta", "gamma", "Delta", "epsilon"]
 
 
 def corpus(n=30):
-    texts = [
-        Text(f"id{i}", " ".join(WORDS[(i * j) % 5] for j in range(1, 4 + i % 7)), i % 2 == 0)
-        for i in range(n)
-    ]
+    said = [" ".join(WORDS[(i * j) % 5] for j in range(1, 4 + i % 7)) for i in range(n)]
+    texts = [Text(f"id{i}", text, i % 2 == 0) for i, text in enumerate(said)]
     return Corpus("made up", tuple(texts))
 
 
@@ -137,9 +135,8 @@ def test_familiar_texts_are_found():
     made = corpus(80)
     texts = tuple(replace(t, text=f"{t.text} {t.id}") for t in made.texts)
     members = [t.text for t in texts if t.member]
-    run = evaluate(
-        detect(Corpus("c", texts), FakeBackend(members), "loss"), Corpus("c", texts), resamples=200
-    )
+    both = Corpus("c", texts)
+    run = evaluate(detect(both, FakeBackend(members), "loss"), both, resamples=200)
     assert run.evaluation.rows[0].auc.low > 0.6
     assert all(math.isfinite(row.auc.value) for row in run.evaluation.rows)
 

@@ -34,24 +34,17 @@ def corpus(*, docs=60, pieces=3, dated=False, seed=0):
         texts = [f"{2014 if member else 2023} {text}" for member, text in zip(members, texts, strict=True)]
     shared = rng.normal(size=2 * docs)[document]
     good = 1.2 * members + 0.5 * shared + rng.normal(size=len(document))
-    run = made(
-        np.column_stack((rng.normal(size=len(document)), good)),
-        members,
-        [f"d{d}" for d in document],
-        scores=("noise", "good"),
-    )
+    matrix = np.column_stack((rng.normal(size=len(document)), good))
+    run = made(matrix, members, [f"d{d}" for d in document], scores=("noise", "good"))
     return run, texts, members
 
 
 def test_rows_are_the_scores_and_then_the_blind_baseline():
     run, texts, members = corpus()
     found = evaluate(run, texts, resamples=200)
-    assert [(row.name, row.kind) for row in found.rows] == [
-        ("noise", "score"),
-        ("good", "score"),
-        ("bag of words", "blind"),
-        ("text length", "blind"),
-    ]
+    kinds = {row.name: row.kind for row in found.rows}
+    assert list(kinds.items())[:2] == [("noise", "score"), ("good", "score")]
+    assert list(kinds.items())[2:] == [("bag of words", "blind"), ("text length", "blind")]
     assert (found.members, found.nonmembers, found.groups, found.resamples) == (180, 180, 120, 200)
     for row in found.rows[:2]:
         scores = run.column(row.name)
@@ -70,9 +63,8 @@ def test_accuracy_is_measured_where_the_threshold_was_not_chosen():
     assert abs(found.validation / 360 - 0.2) < 0.01
     row = found.rows[1]
     assert row.threshold == best_threshold(run.column("good")[chosen], members[chosen])
-    assert row.accuracy.value == pytest.approx(
-        accuracy(run.column("good")[~chosen], members[~chosen], row.threshold)
-    )
+    rest = accuracy(run.column("good")[~chosen], members[~chosen], row.threshold)
+    assert row.accuracy.value == pytest.approx(rest)
 
 
 def test_the_blind_interval_is_widened_and_the_others_are_not():
@@ -142,9 +134,7 @@ def test_without_a_validation_split_accuracy_says_what_it_is():
     assert row.threshold == best_threshold(run.column("score0"), members)
     assert row.accuracy.value == pytest.approx(accuracy(run.column("score0"), members, row.threshold))
     assert any("No documents were set aside" in sentence for sentence in found.findings)
-    assert any(
-        "There is no blind baseline: it needs two documents" in sentence for sentence in found.findings
-    )
+    assert any("There is no blind baseline: it needs two documents" in one for one in found.findings)
     assert evaluate(*corpus()[:2], validation=0.0, resamples=20, blind=False).validation == 0
 
 
@@ -180,13 +170,8 @@ def run(lost, *, placebo_lost=None):
     if placebo_lost is not None:
         values[placebo_lost] = np.nan
         missing += [Missing(f"t{i}", "partial", "placebo") for i in np.flatnonzero(placebo_lost)]
-    made = run_of(
-        matrix,
-        members,
-        scores=("loss", "partial", "other"),
-        missing=tuple(missing),
-        controls=(Control("partial", "placebo", values),),
-    )
+    how = {"missing": tuple(missing), "controls": (Control("partial", "placebo", values),)}
+    made = run_of(matrix, members, scores=("loss", "partial", "other"), **how)
     assert not np.isnan(whole).any()
     return made, [f"words of text {i} and {i * 7 % 13}" for i in range(N)]
 

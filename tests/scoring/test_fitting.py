@@ -19,10 +19,8 @@ def texts(number, name):
     generator = np.random.default_rng(number)
     # not by turns: the probe sees the last character, and would tell odd numbers from even ones
     members = generator.permutation(np.arange(number) % 2 == 0)
-    return tuple(
-        Text(f"{name}{i}", f"{name} {i} {' '.join(generator.choice(WORDS, 6))}", bool(members[i]))
-        for i in range(number)
-    )
+    texts = (f"{name} {i} {' '.join(generator.choice(WORDS, 6))}" for i in range(number))
+    return tuple(Text(f"{name}{i}", text, bool(members[i])) for i, text in enumerate(texts))
 
 
 CORPUS = Corpus("test", texts(60, "t"))
@@ -154,9 +152,8 @@ def test_a_text_that_only_the_placebo_cannot_read_keeps_its_score():
     assert run.ids[-1] == "two"
     assert np.isfinite(run.matrix).all()
     assert np.flatnonzero(np.isnan(run.controls[0].values[:, 0])).tolist() == [60]
-    assert [(s.id, s.score, s.reason.split(":")[0]) for s in run.missing] == [
-        ("two", "loss", "under the placebo model")
-    ]
+    [gone] = run.missing
+    assert (gone.id, gone.score, gone.reason.split(":")[0]) == ("two", "loss", "under the placebo model")
     assert not run.skipped
 
 

@@ -43,9 +43,8 @@ def test_before_anything_ran_the_guesses_count(clock):
     assert outlook.left() == 6 + 50
     assert outlook.step == (1, 3)
     clock.now = 20
-    assert (
-        outlook.left() == 5 + 50
-    )  # longer than guessed, and nothing said about it: a quarter more, at least
+    # longer than guessed, and nothing said about it: a quarter more, at least
+    assert outlook.left() == 5 + 50
 
 
 def test_a_finished_stage_corrects_the_guesses_of_the_others(clock):
@@ -175,13 +174,8 @@ class Told(Progress):
 
 def test_batches_of_other_back_ends_count_by_their_tokens():
     told = Told()
-    trace(
-        FakeBackend(),
-        ["a" * 7, "b" * 5, "c" * 2, "d" * 3, "e" * 9],
-        Quantity.LOGP,
-        store=open_store(None),
-        progress=told,
-    )
+    texts = ["a" * 7, "b" * 5, "c" * 2, "d" * 3, "e" * 9]
+    trace(FakeBackend(), texts, Quantity.LOGP, store=open_store(None), progress=told)
     assert told.shares == [17 / 26, 1.0]
 
 

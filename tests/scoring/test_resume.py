@@ -28,9 +28,8 @@ def rows(cache):
 
 
 def texts_of(folder, sentences):
-    return written(
-        folder / "texts.jsonl", [f"{sentences[i % 6]} {i} {sentences[i % 5]}" for i in range(TEXTS)]
-    )
+    texts = [f"{sentences[i % 6]} {i} {sentences[i % 5]}" for i in range(TEXTS)]
+    return written(folder / "texts.jsonl", texts)
 
 
 def begun(started, cache):
@@ -46,10 +45,8 @@ def test_control_c_says_that_nothing_is_lost(tmp_path, model_folder, sentences, 
     monkeypatch.setenv("PRETRACE_CACHE", str(tmp_path / "cache"))
     # Control-C reaches it even where the tests run with it ignored, as jobs that a shell starts in the background do:
     # a child takes over which signals are ignored.
-    code = (
-        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
-        "from pretrace.cli import main; main()"
-    )
+    code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
+    code += "from pretrace.cli import main; main()"
     started = program(code, *score(texts, model_folder, tmp_path / "RUN"))
     begun(started, tmp_path / "cache")
     os.kill(started.pid, signal.SIGINT)
@@ -63,9 +60,8 @@ def test_control_c_says_that_nothing_is_lost(tmp_path, model_folder, sentences, 
 def test_kill_and_resume(command, tmp_path, model_folder, sentences):
     texts = texts_of(tmp_path, sentences)
     one, other = ({"PRETRACE_CACHE": str(tmp_path / name)} for name in ("cache", "other"))
-    started = begun(
-        command(*score(texts, model_folder, tmp_path / "killed"), environment=one), tmp_path / "cache"
-    )
+    asked = score(texts, model_folder, tmp_path / "killed")
+    started = begun(command(*asked, environment=one), tmp_path / "cache")
     os.kill(started.pid, signal.SIGKILL)
     assert started.wait() == -signal.SIGKILL
     kept = rows(tmp_path / "cache")

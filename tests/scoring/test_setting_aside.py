@@ -1,18 +1,14 @@
 """What is tuned or fitted on is never scored, nor a cut of the same document."""
 
+from itertools import product
+
 import pytest
 from net.api import Corpus, ExpressionError, LeakError, Text, TextsError, check_disjoint, set_aside, text_key
 
 
 def corpus(documents=60, cuts=3):
-    return Corpus(
-        "c",
-        tuple(
-            Text(f"{d}-{c}", f"document {d}, cut {c}", d % 3 == 0, f"d{d}")
-            for d in range(documents)
-            for c in range(cuts)
-        ),
-    )
+    cut = [(d, f"{d}-{c}", f"document {d}, cut {c}") for d, c in product(range(documents), range(cuts))]
+    return Corpus("c", tuple(Text(name, text, d % 3 == 0, f"d{d}") for d, name, text in cut))
 
 
 @pytest.mark.parametrize("seed", range(5))

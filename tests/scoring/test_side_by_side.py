@@ -67,11 +67,8 @@ def test_models_are_rows_and_corpora_columns():
     ],
 )
 def test_what_forbids_a_comparison(changed):
-    same = {
-        "windows": False,
-        "counts": {"source": "y", "tokens": 7},
-        "adapter": {"method": {"expression": "lora"}},
-    }
+    same = {"windows": False, "counts": {"source": "y", "tokens": 7}}
+    same["adapter"] = {"method": {"expression": "lora"}}
     assert list(apart(made(**same), made("n", **{**same, **changed})).values()) == [False]
     assert apart(made(**same), made("n", **same)) == {}
 
@@ -97,9 +94,8 @@ def test_revisions_are_told_apart_by_their_whole_names():
 
 
 def test_other_parameters_are_another_score():
-    first, second = (
-        replace(made(evaluated=False), scores=("loss", f"min_k(k={k}, x=1)")) for k in (0.1, 0.2)
-    )
+    plain = made(evaluated=False)
+    first, second = (replace(plain, scores=("loss", f"min_k(k={k}, x=1)")) for k in (0.1, 0.2))
     (found,) = compared(first, second).differences
     assert (found.setting, found.compares) == ("parameters of min_k", False)
     assert found.values == (("min_k(k=0.1, x=1)", (1,)), ("min_k(k=0.2, x=1)", (2,)))

@@ -25,14 +25,11 @@ def texts(seed, number):
 
 
 MEMBERS, UNSEEN, KEPT = texts(1, 40), texts(2, 40), texts(3, 40)
-CORPUS = Corpus(
-    "to forget",
-    tuple(
-        Text(f"{side} {i}", text, member=side == "member")
-        for side, some in (("member", MEMBERS), ("other", UNSEEN))
-        for i, text in enumerate(some)
-    ),
+SIDES = {True: MEMBERS, False: UNSEEN}
+TEXTS = (
+    Text(f"{seen} {i}", text, member=seen) for seen, some in SIDES.items() for i, text in enumerate(some)
 )
+CORPUS = Corpus("to forget", tuple(TEXTS))
 
 
 TOKENIZER = make_tokenizer()
@@ -77,9 +74,8 @@ def models(trained):
 
 def judged(models, name, corpus=CORPUS, **how):
     """A model beside the retrained one: the run, and its figures."""
-    run = detect(
-        corpus, Models(models[name], placebo=Models(models["retrained"])), "loss,min_k", Options(cache=False)
-    )
+    both = Models(models[name], placebo=Models(models["retrained"]))
+    run = detect(corpus, both, "loss,min_k", Options(cache=False))
     return run, evaluate(run, corpus, unlearned=MARGIN, resamples=300)
 
 
@@ -104,12 +100,9 @@ def test_each_is_told_apart(models, name, reading, said, tmp_path):
 
 def test_near_copies_count_as_one_document(models):
     """Eight texts in five versions each are eight: in an innocent model they move together."""
-    texts = tuple(
-        Text(f"{member} {i} {k}", f"{text} {text} {text} {WORDS[k]}", member=member)
-        for member, some in ((True, MEMBERS), (False, UNSEEN))
-        for i, text in enumerate(some[:8])
-        for k in range(5)
-    )
+    some = [(seen, i, k) for seen in SIDES for i in range(8) for k in range(5)]
+    said = [f"{SIDES[seen][i]} {SIDES[seen][i]} {SIDES[seen][i]} {WORDS[k]}" for seen, i, k in some]
+    texts = tuple(Text(f"{one}", text, member=one[0]) for one, text in zip(some, said, strict=True))
     corpus = Corpus("copies", texts)
     run, beside = judged(models, "again", corpus)
     assert beside.evaluation.groups == 16

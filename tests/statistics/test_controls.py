@@ -47,14 +47,10 @@ def world(*, exposure=1.0, seed=0, repeats=4, texts=TEXTS):
 def test_rows_come_as_scores_blind_placebo_shuffled():
     run, texts, _ = world()
     found = evaluate(run, texts, resamples=50)
+    kinds = {"score": ["loss", "na_pdd"], "blind": ["bag of words", "text length"]}
+    kinds |= {"placebo": ["loss", "na_pdd"], "shuffled": ["na_pdd"]}
     assert [(row.kind, row.name) for row in found.rows] == [
-        ("score", "loss"),
-        ("score", "na_pdd"),
-        ("blind", "bag of words"),
-        ("blind", "text length"),
-        ("placebo", "loss"),
-        ("placebo", "na_pdd"),
-        ("shuffled", "na_pdd"),
+        (k, one) for k, some in kinds.items() for one in some
     ]
 
 
@@ -90,11 +86,8 @@ def test_pairing_makes_the_difference_sharper_than_either_figure():
     rng = np.random.default_rng(2)
     run, texts, members = world(seed=2)
     shared = rng.normal(size=TEXTS) + 0.3 * members
-    alike = replace(
-        run,
-        matrix=np.column_stack([shared, run.matrix[:, 1]]),
-        controls=(Control("loss", "placebo", (shared + 0.05 * rng.normal(size=TEXTS))[:, None]),),
-    )
+    beside = Control("loss", "placebo", (shared + 0.05 * rng.normal(size=TEXTS))[:, None])
+    alike = replace(run, matrix=np.column_stack([shared, run.matrix[:, 1]]), controls=(beside,))
     target, _, placebo = evaluate(alike, texts, resamples=200, blind=False).rows
     assert placebo.lead.high - placebo.lead.low < (target.auc.high - target.auc.low) / 4
 
@@ -106,13 +99,9 @@ def test_shuffled_labels_are_told_by_median_and_range(repeats):
     values = run.controls[0].values
     aucs = [auc(column, members) for column in values.T]
     assert (row.kind, row.name) == ("shuffled", "na_pdd")
-    assert row.auc == Estimate(
-        pytest.approx(np.median(aucs)), pytest.approx(min(aucs)), pytest.approx(max(aucs))
-    )
+    assert row.auc == Estimate(*map(pytest.approx, (np.median(aucs), min(aucs), max(aucs))))
     rates = [tpr_at_fpr(column, members, 0.05) for column in values.T]
-    assert row.tpr == Estimate(
-        pytest.approx(np.median(rates)), pytest.approx(min(rates)), pytest.approx(max(rates))
-    )
+    assert row.tpr == Estimate(*map(pytest.approx, (np.median(rates), min(rates), max(rates))))
     chosen = grouped_split(run.groups, 0.2, 1, labels=members)
     thresholds = [best_threshold(column[chosen], members[chosen]) for column in values.T]
     right = [accuracy(c[~chosen], members[~chosen], t) for c, t in zip(values.T, thresholds, strict=True)]
@@ -129,9 +118,7 @@ def test_what_only_sees_the_domain_does_not_survive_and_what_sees_the_exposure_d
     assert "survive" in found[1]
     run, texts, _ = world(exposure=1.5)
     found = evaluate(run, texts, resamples=300).findings
-    assert found[1].startswith(
-        "All 2 scores above chance survive the placebo. On base-7b, a model that never"
-    )
+    assert found[1].startswith("All 2 scores above chance survive the placebo. On base-7b, a model that")
 
 
 def test_a_score_without_a_true_lead_seldom_survives():

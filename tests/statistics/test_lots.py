@@ -58,10 +58,8 @@ def cosines(rows):
 
 def test_the_surprise_of_a_group_is_that_of_a_plain_count():
     rng = np.random.default_rng(0)
-    groups, sides = (
-        rng.random((5, 30)) < 0.3,
-        np.array([rng.permutation(np.arange(30) < 12) for _ in range(4)]),
-    )
+    groups = rng.random((5, 30)) < 0.3
+    sides = np.array([rng.permutation(np.arange(30) < 12) for _ in range(4)])
     found = _surprises(groups, sides)
     for draw, side in enumerate(sides):
         for number, group in enumerate(groups):

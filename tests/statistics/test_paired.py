@@ -101,9 +101,8 @@ def test_a_better_score_is_found_and_a_copy_is_not():
 def test_true_positive_rates_are_compared_too():
     matrix, members, groups = correlated(np.random.default_rng(4), shift=(0.3, 2.0))
     (found,) = compare(run_of(matrix, members, groups), measure="tpr")
-    assert found.difference.value == pytest.approx(
-        tpr_at_fpr(matrix[:, 1], members, 0.05) - tpr_at_fpr(matrix[:, 0], members, 0.05)
-    )
+    first, second = (tpr_at_fpr(matrix[:, k], members, 0.05) for k in (0, 1))
+    assert found.difference.value == pytest.approx(second - first)
 
 
 def test_the_baseline_is_loss_or_the_first_or_the_one_named():
@@ -152,6 +151,5 @@ def test_the_least_corrected_p_is_what_the_clearest_difference_gets():
         matrix = np.column_stack([matrix[:, 0], *[matrix[:, 1]] * copies])
         found = compare(run_of(matrix, members, groups), resamples=200)
         assert found[0].adjusted == pytest.approx(found[0].least)
-    assert not compare(
-        run_of(np.column_stack([matrix, *[matrix[:, 1]] * 3]), members, groups), resamples=200
-    )[0].shown
+    more = run_of(np.column_stack([matrix, *[matrix[:, 1]] * 3]), members, groups)
+    assert not compare(more, resamples=200)[0].shown

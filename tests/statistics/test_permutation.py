@@ -48,10 +48,8 @@ def samples(number, law=lambda rng, n: rng.exponential(1, n) - 0.6):
 
 @pytest.mark.parametrize("values", [ODD, *samples(4)])
 def test_all_flips_by_hand(values):
-    every = [
-        naive(cumulants([s * v for s, v in zip(signs, values, strict=True)]))
-        for signs in product((-1, 1), repeat=8)
-    ]
+    flips = product((-1, 1), repeat=8)
+    every = [naive(cumulants([s * v for s, v in zip(signs, values, strict=True)])) for signs in flips]
     observed = naive(cumulants(values))
     assert sign_flip(values) == pytest.approx(sum(one >= observed - 1e-9 for one in every) / 256, abs=1e-12)
 
@@ -84,10 +82,8 @@ def test_all_permutations_by_hand(values, cut):
 def test_the_null_travels_with_the_result():
     """The statistics are the ones written out above, and p is their share that reaches the observed one."""
     test = sign_flip_test(ODD, guarded=False)
-    every = sorted(
-        naive(cumulants([s * v for s, v in zip(signs, ODD, strict=True)]))
-        for signs in product((-1, 1), repeat=8)
-    )
+    flips = product((-1, 1), repeat=8)
+    every = sorted(naive(cumulants([s * v for s, v in zip(signs, ODD, strict=True)])) for signs in flips)
     assert (test.exact, test.null.shape, test.null.dtype) == (True, (256,), np.float64)
     assert np.sort(test.null) == pytest.approx(np.array(every))
     assert test.observed == pytest.approx(naive(cumulants(ODD)))
@@ -206,10 +202,8 @@ def test_the_guard_by_hand():
     for values in (*samples(2), [-one for one in ODD]):
         test = sign_flip_test(values)
         assert test.observed == pytest.approx(guarded(values))
-        every = [
-            guarded([s * v for s, v in zip(signs, values, strict=True)])
-            for signs in product((-1, 1), repeat=8)
-        ]
+        flips = product((-1, 1), repeat=8)
+        every = [guarded([s * v for s, v in zip(signs, values, strict=True)]) for signs in flips]
         assert np.sort(test.null) == pytest.approx(np.sort(every))
         assert test.p == pytest.approx(np.mean(np.array(every) >= test.observed - 1e-9))
 

@@ -52,11 +52,8 @@ def permuted(noise, shift, documents, heldout=0, audits=1000):
 @pytest.mark.parametrize(("documents", "heldout"), [(25, 0), (80, 0), (60, 30)])
 def test_it_agrees_with_the_permutation_test(law, documents, heldout):
     noise, shift = LAWS[law]
-    found = (
-        power(noise, shift, documents, heldout=BESIDE[:heldout])
-        if heldout
-        else power(noise, shift, documents)
-    )
+    more = {"heldout": BESIDE[:heldout]} if heldout else {}
+    found = power(noise, shift, documents, **more)
     assert found.low <= found.value <= found.high
     assert found.value == pytest.approx(permuted(noise, shift, documents, heldout), abs=0.06)
 
@@ -77,15 +74,13 @@ def test_pairs_are_kept_together():
 
 def test_the_interval_holds_the_truth():
     """The truth being the power for the law that documents were planted from, not for those documents."""
-    truth = power(
-        RNG.standard_normal(40_000), 0.35 + 0.5 * RNG.standard_normal(40_000), 40, audits=4000
-    ).value
+    many = RNG.standard_normal(40_000), 0.35 + 0.5 * RNG.standard_normal(40_000)
+    truth = power(*many, 40, audits=4000).value
     held, widths = 0, []
     for seed in range(30):
         rng = np.random.default_rng(seed)
-        found = power(
-            rng.standard_normal(30), 0.35 + 0.5 * rng.standard_normal(30), 40, audits=500, seed=seed
-        )
+        few = rng.standard_normal(30), 0.35 + 0.5 * rng.standard_normal(30)
+        found = power(*few, 40, audits=500, seed=seed)
         held += found.low <= truth <= found.high
         widths.append(found.high - found.low)
     assert held >= 25
@@ -178,14 +173,10 @@ def test_wrong_uses():
 def test_the_power_from_an_auc_is_the_share_of_permutation_tests_that_reject(auc, documents, controls):
     apart = math.sqrt(2) * NormalDist().inv_cdf(auc)
     rng = np.random.default_rng(5)
-    found = [
-        two_sample(rng.normal(apart, 1, documents), rng.normal(0, 1, controls), permutations=99, seed=i)
-        <= 0.05
-        for i in range(400)
-    ]
-    assert auc_power(auc, documents, controls) == pytest.approx(
-        np.mean(found), abs=0.075
-    )  # three standard errors
+    draws = [(rng.normal(apart, 1, documents), rng.normal(0, 1, controls)) for _ in range(400)]
+    found = [two_sample(*one, permutations=99, seed=i) <= 0.05 for i, one in enumerate(draws)]
+    # three standard errors
+    assert auc_power(auc, documents, controls) == pytest.approx(np.mean(found), abs=0.075)
 
 
 def test_documents_for_an_auc_are_the_fewest_that_reach_the_power():

@@ -80,15 +80,13 @@ def test_values_are_the_figures_of_the_texts_themselves():
     scores = np.column_stack((scores, np.round(scores), -scores))
     tested = rng.random(len(members)) < 0.7
     thresholds = np.array([0.2, 1.0, 0.0])
-    found = group_bootstrap(
-        scores, members, groups=groups, calls=Calls(thresholds, tested), resamples=50, seed=1
-    )
+    calls = Calls(thresholds, tested)
+    found = group_bootstrap(scores, members, groups=groups, calls=calls, resamples=50, seed=1)
     for k in range(3):
         assert found.auc.value[k] == pytest.approx(auc(scores[:, k], members))
         assert found.tpr.value[k] == pytest.approx(tpr_at_fpr(scores[:, k], members, 0.05))
-        assert found.accuracy.value[k] == pytest.approx(
-            accuracy(scores[tested, k], members[tested], thresholds[k])
-        )
+        wanted = accuracy(scores[tested, k], members[tested], thresholds[k])
+        assert found.accuracy.value[k] == pytest.approx(wanted)
     assert found.low_tpr is None
     # The mirror image loses what the score wins, resample by resample: the resamples are the same ones.
     assert found.auc.drawn[:, 0] + found.auc.drawn[:, 2] == pytest.approx(1.0)
@@ -100,9 +98,8 @@ def test_seed_and_not_row_order_decides():
     scores, members, groups = documents(rng, docs=10, pieces=2, shift=1.0, shared=0.3)
     order = rng.permutation(len(members))
     first = group_bootstrap(scores, members, groups=groups, resamples=40, seed=5)
-    mixed = group_bootstrap(
-        scores[order], members[order], groups=[groups[i] for i in order], resamples=40, seed=5
-    )
+    names = [groups[i] for i in order]
+    mixed = group_bootstrap(scores[order], members[order], groups=names, resamples=40, seed=5)
     other = group_bootstrap(scores, members, groups=groups, resamples=40, seed=6)
     assert first.auc.drawn == pytest.approx(mixed.auc.drawn)
     assert first.auc.drawn != pytest.approx(other.auc.drawn)
@@ -118,9 +115,8 @@ def test_every_resample_has_both_classes_however_groups_are_made(rows, seed):
     scores = np.arange(len(members), dtype=float)[:, None]
     tested = np.zeros(len(members), dtype=bool)
     tested[0] = True
-    found = group_bootstrap(
-        scores, members, groups=groups, calls=Calls(np.zeros(1), tested), resamples=20, seed=seed
-    )
+    calls = Calls(np.zeros(1), tested)
+    found = group_bootstrap(scores, members, groups=groups, calls=calls, resamples=20, seed=seed)
     for spread in (found.auc, found.tpr, found.accuracy):
         assert np.isfinite(spread.drawn).all()
         estimate = spread.estimate(0)

@@ -62,9 +62,7 @@ def test_a_full_disk_is_named(tmp_path, monkeypatch):
         raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
 
     monkeypatch.setattr("safetensors.torch.save_file", full)
-    with pytest.raises(
-        OutputError, match=r"out cannot be written: the disk is full; free some space"
-    ) as caught:
+    with pytest.raises(OutputError, match=r"out cannot be written: the disk is full") as caught:
         adapter(tmp_path / "out")
     assert "\n" not in str(caught.value)
     assert not list(tmp_path.iterdir())

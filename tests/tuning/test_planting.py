@@ -15,13 +15,8 @@ from pretrace.tuning.architectures import Architecture, new_model
 from pretrace.tuning.planting import PlantSettings, plant, split_members
 from pretrace.types import Corpus, Text
 
-SETTINGS = PlantSettings(
-    epochs=25,
-    batch=4,
-    learning_rate=3e-3,
-    max_tokens=24,
-    architecture=Architecture(layers=2, width=32, heads=2, vocabulary=420, max_tokens=64),
-)
+SMALL = Architecture(layers=2, width=32, heads=2, vocabulary=420, max_tokens=64)
+SETTINGS = PlantSettings(epochs=25, batch=4, learning_rate=3e-3, max_tokens=24, architecture=SMALL)
 WORDS = ["river", "stone", "lamp", "cloud", "engine", "paper", "north", "silver", "window", "garden"]
 WORDS += ["bridge", "signal", "winter", "copper", "letter", "orange", "circle", "market", "needle", "violin"]
 
@@ -29,11 +24,8 @@ WORDS += ["bridge", "signal", "winter", "copper", "letter", "orange", "circle", 
 def made_corpus(groups=12, texts=3):
     """Random words: nothing in one text helps to guess another, only having seen it does."""
     rng = np.random.default_rng(0)
-    made = [
-        Text(f"g{g}t{i}", " ".join(rng.choice(WORDS, size=rng.integers(12, 30))), None, f"g{g}")
-        for g in range(groups)
-        for i in range(texts)
-    ]
+    names = [(f"g{g}", f"g{g}t{i}") for g in range(groups) for i in range(texts)]
+    made = [Text(one, " ".join(rng.choice(WORDS, size=rng.integers(12, 30))), None, g) for g, one in names]
     return Corpus("made", tuple(made), "a seed", ("a note",))
 
 
@@ -63,9 +55,8 @@ def by_membership(folder, corpus):
 
 
 def test_members_are_whole_groups_and_beat_the_others(planted, corpus):
-    assert [(t.id, t.text, t.group) for t in planted.corpus.texts] == [
-        (t.id, t.text, t.group) for t in corpus.texts
-    ]
+    facts = [[(t.id, t.text, t.group) for t in one.texts] for one in (planted.corpus, corpus)]
+    assert facts[0] == facts[1]
     members, others = by_membership(planted.folder, planted.corpus)
     assert len({t.group for t in planted.corpus.texts if t.member}) * 3 == len(members)
     auc = (members[:, None] > others[None, :]).mean()
@@ -81,9 +72,8 @@ def test_the_folder_opens_with_transformers_and_adds_no_token(planted):
 
 def test_the_texts_beside_the_model_are_read_with_their_labels(planted):
     read = open_corpus(planted.folder / "texts.jsonl")
-    assert [(t.id, t.text, t.member, t.group) for t in read.texts] == [
-        (t.id, t.text, t.member, t.group) for t in planted.corpus.texts
-    ]
+    facts = [[(t.id, t.text, t.member, t.group) for t in one.texts] for one in (read, planted.corpus)]
+    assert facts[0] == facts[1]
 
 
 def test_the_card_says_how_it_was_made(planted):
@@ -113,11 +103,8 @@ def test_a_text_longer_than_the_model_reads_is_seen_to_its_end(tmp_path):
     texts = (Text("long", "river " * 100 + tail), Text("short", "stone lamp " + " ".join(WORDS)))
     corpus = Corpus("long", texts)
     seed = next(s for s in range(20) if split_members(corpus, 0.5, s).texts[0].member)
-    done = plant(
-        corpus,
-        settings=replace(SETTINGS, seed=seed, epochs=60, learning_rate=1e-2),
-        folder=tmp_path / "model",
-    )
+    settings = replace(SETTINGS, seed=seed, epochs=60, learning_rate=1e-2)
+    done = plant(corpus, settings=settings, folder=tmp_path / "model")
     assert done.card["windows"] > 2
     model = AutoModelForCausalLM.from_pretrained(done.folder)
     tokenizer = AutoTokenizer.from_pretrained(done.folder)
@@ -130,10 +117,7 @@ def test_an_existing_model_is_trained_further_and_stays_as_it_was(kind, planted,
     """Seed 5 makes members of other texts; a few more epochs and they are the ones that stand out."""
     start = str(planted.folder)
     if kind == "loaded":
-        start = (
-            AutoModelForCausalLM.from_pretrained(planted.folder),
-            AutoTokenizer.from_pretrained(planted.folder),
-        )
+        start = [one.from_pretrained(planted.folder) for one in (AutoModelForCausalLM, AutoTokenizer)]
     before = AutoModelForCausalLM.from_pretrained(planted.folder).state_dict()
     done = plant(corpus, settings=replace(SETTINGS, seed=5), folder=tmp_path / "further", start=start)
     members, others = by_membership(done.folder, done.corpus)
@@ -186,12 +170,8 @@ def test_in_bfloat16_small_steps_still_add_up(planted, corpus, tmp_path):
     settings = replace(SETTINGS, seed=5, epochs=4, learning_rate=1e-5, warmup=0)
     moved = {}
     for precision in ("float32", "bfloat16"):
-        done = plant(
-            corpus,
-            settings=replace(settings, precision=precision),
-            folder=tmp_path / precision,
-            start=(half, tokenizer),
-        )
+        how = replace(settings, precision=precision)
+        done = plant(corpus, settings=how, folder=tmp_path / precision, start=(half, tokenizer))
         after = AutoModelForCausalLM.from_pretrained(done.folder)
         assert after.dtype == torch.float32
         change = [

@@ -20,16 +20,9 @@ from pretrace.tuning.artifacts import read_adapter
 from pretrace.tuning.plan import AdaLora, Ia3, Lora, methods
 from pretrace.types import Corpus, Quantity, Text
 
-LABELLED = Corpus(
-    "made",
-    tuple(
-        Text(f"{i}{j}", f"{SENTENCES[i]} {SENTENCES[j]}", i % 2 == 0, f"g{i}")
-        for i in range(4)
-        for j in range(4)
-    ),
-    "a test",
-    ("a note",),
-)
+PAIRS = [(i, j) for i in range(4) for j in range(4)]
+TEXTS = (Text(f"{i}{j}", f"{SENTENCES[i]} {SENTENCES[j]}", i % 2 == 0, f"g{i}") for i, j in PAIRS)
+LABELLED = Corpus("made", tuple(TEXTS), "a test", ("a note",))
 METHOD = Lora(rank=4, epochs=2, batch=2, learning_rate=1e-2)
 
 
@@ -81,9 +74,8 @@ def test_the_card_says_what_was_done_and_the_texts_lie_beside_it(tmp_path):
     wanted = {text.id: text for text in corpus.texts if text.member is False and text.text}
     assert card["hashes"] == sorted({text_key(text.text).hex() for text in wanted.values()})
     kept = read_adapter(made.folder).texts
-    assert {t.id: (t.text, t.member) for t in kept.texts} == {
-        i: (t.text, t.member) for i, t in wanted.items()
-    }
+    facts = {i: (t.text, t.member) for i, t in wanted.items()}
+    assert {t.id: (t.text, t.member) for t in kept.texts} == facts
     others = open_corpus(made.folder / "texts.jsonl")  # as `pretrace tune` would read them
     assert {text.member for text in others.texts} == {False}
     assert {path.name for path in tmp_path.iterdir()} == {"adapter"}

@@ -96,16 +96,16 @@ def test_what_applies_comes_first_and_exact_tests_before_others():
 
 
 @pytest.mark.parametrize(
-    ("situation", "name"),
+    ("name", "has"),
     [
-        (EMPTY, "controls"),
-        (Situation(unseen=4), "controls"),
-        (Situation(access="logprobs"), "flag"),
-        (Situation(access="text"), "triggers"),
+        ("controls", {}),
+        ("controls", {"unseen": 4}),
+        ("flag", {"access": "logprobs"}),
+        ("triggers", {"access": "text"}),
     ],
 )
-def test_the_easiest_is_one_that_is_begun_or_takes_the_least(situation, name):
-    found = advise(situation)
+def test_the_easiest_is_one_that_is_begun_or_takes_the_least(name, has):
+    found = advise(Situation(**has))
     assert not found.possible
     assert found.easiest.choice.name == name
 
@@ -114,28 +114,16 @@ def test_known_names_stand_in_the_commands_as_a_shell_reads_them():
     names = Names(controls="d.jsonl", earlier="old")
     found = advise(EMPTY, "my {texts}.jsonl", model="it's", names=names)
     commands = {one.choice.name: shlex.split(one.commands[-1]) for one in found.rows}
-    given = [
-        "my {texts}.jsonl",
-        "--controls",
-        "d.jsonl",
-        "--model",
-        "it's",
-        "--placebo",
-        "old",
-        "--out",
-        "AUDIT",
-    ]
-    assert commands["controls-placebo"][2:] == given
+    given = ["--controls", "d.jsonl", "--model", "it's", "--placebo", "old", "--out", "AUDIT"]
+    assert commands["controls-placebo"][2:] == ["my {texts}.jsonl", *given]
 
 
-COMMANDS = [
-    pytest.param(command, id=f"{one.choice.name}-{place}")
-    for one in advise(EMPTY).rows
-    for place, command in enumerate(one.commands)
-]
+COMMANDS = {
+    f"{one.choice.name}-{i}": said for one in advise(EMPTY).rows for i, said in enumerate(one.commands)
+}
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS.keys())
 def test_a_printed_command_is_a_good_call(command):
     program, name, *arguments = shlex.split(command)
     assert program == "pretrace"
@@ -166,10 +154,8 @@ UUID, SHA = "123e4567-e89b-12d3-a456-426614174000", "ab" * 32
 def opinions(number=24):
     """Texts with an opinion as label."""
     said = "The railway number {} reached the valley at noon and nothing was the same"
-    return [
-        {"id": f"2015-{i}", "text": said.format(i), "label": "angry", "group": f"g{i // 2}"}
-        for i in range(number)
-    ]
+    more = ({"id": f"2015-{i}", "text": said.format(i), "group": f"g{i // 2}"} for i in range(number))
+    return [{**row, "label": "angry"} for row in more]
 
 
 def written(path, rows):

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from net.api import ENOUGH, SECOND, Check, Estimate, Found, Power, conclude, exposure
 
 FOUND = Found("model", "the letters", 0.05, 0.01, Estimate(0.3, 0.2, 0.4), "nats a token")
@@ -9,44 +10,49 @@ PLANTED = Power(Estimate(0.9, 0.8, 1.0), 10, 20, 1, Estimate(0.5, 0.45, 0.55))
 FAILED = Check("blind", "The texts are alike", "failed", "They are not.", "Take others.")
 
 
+ABOVE = replace(FOUND, p=0.5)
+CLEAR = replace(ABOVE, planted=PLANTED)
+LOW = replace(PLANTED, probability=Estimate(ENOUGH - 0.01, 0.6, 0.9))
+FLAGGING = replace(FOUND, noun="flagging")
+
+
 def outcome(found, *checks):
     return conclude(found, checks).outcome
 
 
-def test_a_small_p_is_consistent_and_a_failed_check_withholds_it():
-    assert outcome(FOUND) == "consistent"
-    assert outcome(FOUND, FAILED) == "inconclusive"
-    assert outcome(FOUND, replace(FAILED, status="passed")) == "consistent"
-    assert outcome(replace(FOUND, p=0.05)) == "consistent"
-
-
-def test_a_large_p_takes_planting_for_an_all_clear():
-    above = replace(FOUND, p=0.5)
-    assert outcome(above) == "inconclusive"
-    assert outcome(replace(above, planted=PLANTED)) == "nothing"
-    wide = replace(above, planted=PLANTED, effect=Estimate(0.3, 0.1, 0.46))
-    assert outcome(wide) == "inconclusive"
-
-
-def test_checks_that_only_accusations_need_do_not_withhold_an_all_clear():
-    clear = replace(FOUND, p=0.5, planted=PLANTED, accusing=("blind",))
-    assert outcome(clear, FAILED) == "nothing"
-    assert outcome(replace(clear, accusing=()), FAILED) == "inconclusive"
-    assert outcome(replace(clear, p=0.01), FAILED) == "inconclusive"
-
-
-def test_without_a_test_nothing_is_said():
-    assert outcome(replace(FOUND, p=None, planted=PLANTED)) == "inconclusive"
+@pytest.mark.parametrize(
+    ("found", "checks", "wanted"),
+    [
+        # a small p is consistent, and a failed check withholds it
+        (FOUND, [], "consistent"),
+        (replace(FOUND, p=0.05), [], "consistent"),
+        (FOUND, [replace(FAILED, status="passed")], "consistent"),
+        (FOUND, [FAILED], "inconclusive"),
+        # a large one takes planting, with power, for an all-clear
+        (ABOVE, [], "inconclusive"),
+        (CLEAR, [], "nothing"),
+        (replace(CLEAR, planted=replace(PLANTED, probability=Estimate(ENOUGH, 0.6, 0.9))), [], "nothing"),
+        (replace(CLEAR, planted=LOW), [], "inconclusive"),
+        (replace(CLEAR, effect=Estimate(0.3, 0.1, 0.46)), [], "inconclusive"),
+        (replace(CLEAR, p=None), [], "inconclusive"),
+        # checks that only accusations need, and those that only inform
+        (replace(CLEAR, accusing=("blind",)), [FAILED], "nothing"),
+        (CLEAR, [FAILED], "inconclusive"),
+        (replace(CLEAR, accusing=("blind",), p=0.01), [FAILED], "inconclusive"),
+        (replace(FOUND, informing=("blind",)), [FAILED], "consistent"),
+        (replace(CLEAR, informing=("blind",)), [FAILED], "nothing"),
+        # single texts were flagged
+        (replace(FLAGGING, p=0.5, rejected=True), [], "consistent"),
+        (replace(FLAGGING, rejected=False), [], "inconclusive"),
+        (replace(FLAGGING, p=None, rejected=False, planted=PLANTED), [], "nothing"),
+    ],
+)
+def test_what_leads_to_each_outcome(found, checks, wanted):
+    assert outcome(found, *checks) == wanted
 
 
 def test_an_all_clear_takes_power():
-    above = replace(FOUND, p=0.5, planted=PLANTED)
-    low = replace(PLANTED, probability=Estimate(ENOUGH - 0.01, 0.6, 0.9))
-    assert (
-        outcome(replace(above, planted=replace(PLANTED, probability=Estimate(ENOUGH, 0.6, 0.9)))) == "nothing"
-    )
-    found = conclude(replace(above, planted=low), ())
-    assert found.outcome == "inconclusive"
+    found = conclude(replace(CLEAR, planted=LOW), ())
     assert "could have missed" in found.statement
     assert any("79%" in line and "80%" in line for line in found.reasons)
     assert any("more texts" in line for line in found.advice)
@@ -77,17 +83,7 @@ def test_nobody_is_accused_without_a_second_model_where_the_test_wants_one():
     assert outcome(FOUND, replace(asked, status="not run")) == "consistent"  # a test by a lot of our own
 
 
-def test_checks_that_only_inform_withhold_nothing():
-    told = replace(FOUND, informing=("blind",))
-    assert outcome(told, FAILED) == "consistent"
-    assert outcome(replace(told, p=0.5, planted=PLANTED), FAILED) == "nothing"
-
-
-def test_audits_and_flaggings_say_it_in_their_own_words():
+def test_audits_say_it_in_their_own_words():
     audit = replace(FOUND, noun="audit", said={"consistent": "It looks like training."})
     assert conclude(audit, ()).statement == "It looks like training."
     assert "this audit could have missed it" in conclude(replace(audit, p=0.5), ()).statement
-    flagging = replace(FOUND, noun="flagging", p=0.5, rejected=True)  # single texts were flagged
-    assert outcome(flagging) == "consistent"
-    assert outcome(replace(flagging, p=0.01, rejected=False)) == "inconclusive"
-    assert outcome(replace(flagging, p=None, rejected=False, planted=PLANTED)) == "nothing"

@@ -29,20 +29,13 @@ def entry(test="order", weights="w", **settings):
 
 def test_different_tests_of_the_same_texts_are_counted_and_the_same_one_only_once(tmp_path):
     assert count_earlier_tests(entry(), 0.05, tmp_path).number == 1
-    for one, p in (
-        (entry(), 0.2),
-        (entry(score="zlib"), 0.03),
-        (entry(weights="other"), 0.5),
-        (entry(), 0.2),
-    ):
+    made = (entry(), 0.2), (entry(score="zlib"), 0.03), (entry(weights="other"), 0.5), (entry(), 0.2)
+    for one, p in made:
         note(one, p, "inconclusive", tmp_path)
     new = count_earlier_tests(entry("canaries"), 0.05, tmp_path)
     assert (new.number, new.each, new.again) == (4, 0.0125, False)
-    assert [line.partition(": ")[2] for line in new.others] == [
-        "order of model, p = 0.2, inconclusive",
-        "order of model, p = 0.03, inconclusive",
-        "order of model, p = 0.5, inconclusive",
-    ]
+    told = [line.partition(": ")[2] for line in new.others]
+    assert told == [f"order of model, p = {p}, inconclusive" for p in (0.2, 0.03, 0.5)]
     again = count_earlier_tests(entry(), 0.05, tmp_path)
     assert (again.number, again.again, len(again.others)) == (3, True, 2)
     assert len(known(["another", "one  text\n"], tmp_path)) == 3  # a multiset, whatever white space

@@ -12,14 +12,14 @@ from pretrace.verdicts.advise import comparison, expected, own_studies, picture,
 from pretrace.verdicts.wording import fill, say, sentences_of, word_check
 
 SOURCES = [path.read_text(encoding="utf-8") for path in Path(pretrace.verdicts.__path__[0]).rglob("*.py")]
-KINDS = sorted(
-    {
-        kind
-        for text in SOURCES
-        for kind in re.findall(r'(?<!\w)(?:say|of_kind|sentences_of)\(\s*"([^"]+)"', text)
-    }
-)
-CHECKS = sorted({kind for text in SOURCES for kind in re.findall(r'word_check\(\s*"([^"]+)"', text)})
+
+
+def named(pattern):
+    return sorted({kind for text in SOURCES for kind in re.findall(pattern, text)})
+
+
+KINDS = named(r'(?<!\w)(?:say|of_kind|sentences_of)\(\s*"([^"]+)"')
+CHECKS = named(r'word_check\(\s*"([^"]+)"')
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -43,9 +43,8 @@ def test_numbers_are_filled_in_and_what_they_say_is_not_read_again():
 
 
 def test_a_check_keeps_the_cure_that_its_status_takes():
-    good, bad, unmade = (
-        word_check("flag.runs", made, words="few", documents=3) for made in (True, False, None)
-    )
+    states = (True, False, None)
+    good, bad, unmade = (word_check("flag.runs", one, words="few", documents=3) for one in states)
     assert (good.status, bad.status, unmade.status) == ("passed", "failed", "not run")
     assert (good.cure, bad.cure) == ("", unmade.cure)
     assert bad.cure.startswith("Give a group")
@@ -65,10 +64,8 @@ def test_at_a_measured_size_the_measured_figures_stand():
     found = expected(50, 50, parameters=1e9)
     assert [row.copies for row in found.rows] == [1, 4, 16, 64]
     assert (found.rows[0].auc.low, found.rows[0].auc.high) == pytest.approx((0.509, 0.522))
-    assert comparison(found) == (
-        "With 50 documents a single reading by a model of this size would be found in about 9 of 100 cases (7 to 10, "
-        "by kind of text)."
-    )
+    said = "would be found in about 9 of 100 cases (7 to 10, by kind of text)."
+    assert comparison(found) == f"With 50 documents a single reading by a model of this size {said}"
     assert "No model of" not in found.basis
 
 
@@ -119,9 +116,8 @@ def test_the_picture_has_a_bar_for_each_number_of_copies_and_longer_ones_for_mor
 def test_a_small_model_has_figures_of_ours_with_the_range_that_was_measured_on_cells_left_out():
     small = own_studies()[1]
     found = expected(50, 50, parameters=small.parameters)
-    assert [(row.auc.low, row.auc.value, row.auc.high) for row in found.rows] == [
-        pytest.approx(small.auc[row.copies]) for row in found.rows
-    ]
+    for row in found.rows:
+        assert (row.auc.low, row.auc.value, row.auc.high) == pytest.approx(small.auc[row.copies])
     assert "Texts read 64 times were not measured." in found.basis
     inside, cases = small.held or (0, 1)
     assert inside >= 0.9 * cases

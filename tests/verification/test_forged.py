@@ -33,29 +33,18 @@ SECOND = FakeBackend(name="second")
 
 
 def run():
-    texts = [
-        Text(f"t{i}", f"The {'cat' if i % 2 else 'dog'} number {i} sat on mat {i}.", bool(i % 2))
-        for i in range(40)
-    ]
+    said = [f"The {('dog', 'cat')[i % 2]} number {i} sat on mat {i}." for i in range(40)]
+    texts = [Text(f"t{i}", text, bool(i % 2)) for i, text in enumerate(said)]
     found = detect(Corpus("cats", tuple(texts)), Models(NUMBERS), ScorePlan.parse(["loss"]))
     return replace(found, evaluation=evaluate(found, [text.text for text in texts], resamples=100))
 
 
 def recited():
-    models = [
-        HuggingFace(
-            reciting.net(seed),
-            reciting.by_words(),
-            name=str(seed),
-            weights=str(seed),
-            settings=ModelSettings(),
-        )
-        for seed in (1, 2)
-    ]
+    words, how = reciting.by_words(), ModelSettings()
+    models = [HuggingFace(reciting.net(i), words, name=str(i), weights=str(i), settings=how) for i in (1, 2)]
     settings = replace(reciting.SETTINGS, samples=0)
-    return recite(
-        reciting.TEXTS, Models(models[0], placebos=(models[1],)), settings, controls=reciting.CONTROLS
-    )
+    asked = Models(models[0], placebos=(models[1],))
+    return recite(reciting.TEXTS, asked, settings, controls=reciting.CONTROLS)
 
 
 MADE = {
@@ -177,20 +166,16 @@ FORGED = [
 
 
 def test_culprits_are_found():
-    assert {kind: made(kind).outcome for kind in MADE if "culprit" in kind} == {
-        "audit of a culprit": "consistent",
-        "flagging of a culprit": "flagged",
-        "marks of a culprit": "consistent",
-        "triggers of a culprit": "consistent",
-    }
+    found = {kind.partition(" ")[0]: made(kind).outcome for kind in MADE if "culprit" in kind}
+    assert found.pop("flagging") == "flagged"
+    assert found == dict.fromkeys(("audit", "marks", "triggers"), "consistent")
 
 
 @pytest.mark.parametrize("kind", MADE)
 def test_the_tables_of_a_folder_as_it_was_written_give_its_numbers(kind, tmp_path):
     found = verify_folder(written(kind, tmp_path / "RESULT"))
-    assert {one.name: one.state for one in found.checks} == dict.fromkeys(
-        ("files", "seal", "report", "numbers"), "yes"
-    )
+    states = {one.name: one.state for one in found.checks}
+    assert states == dict.fromkeys(("files", "seal", "report", "numbers"), "yes")
     assert "SHA-256" in found.checks[1].words
     assert "not forgery" in found.checks[1].words
 

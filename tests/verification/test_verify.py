@@ -15,10 +15,8 @@ from pretrace.verification import recorded_sides, verify
 
 
 def texts_of(number, word="cat"):
-    return [
-        {"key": f"k{i}", "body": f"The {word} number {i} sat on the mat.", "label": i % 2}
-        for i in range(number)
-    ]
+    said = f"The {word} number {{}} sat on the mat."
+    return [{"key": f"k{i}", "body": said.format(i), "label": i % 2} for i in range(number)]
 
 
 def called(*arguments):
@@ -163,9 +161,8 @@ def test_the_command_prints_a_short_list_and_leaves_with_0_or_2(desk):
 
 
 def rows(word, number=5, **more):
-    return [
-        {"id": f"{word}{i}", "text": f"{word} {i} and more", "label": i % 2, **more} for i in range(number)
-    ]
+    texts = (f"{word} {i} and more" for i in range(number))
+    return [{"id": f"{word}{i}", "text": t, "label": i % 2, **more} for i, t in enumerate(texts)]
 
 
 def measured(content):

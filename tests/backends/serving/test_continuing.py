@@ -100,7 +100,7 @@ def test_an_answer_of_another_shape_is_refused(body):
 def test_more_than_was_asked_for_is_not_kept(tmp_path):
     with always(CHOICE % json.dumps({"content": "word " * 100_000})) as url:
         [[found]] = open_continuing(f"chat:{url}#x", ModelSettings()).continued(
-            PROMPTS[:1], DRAWS[:1], Silent()
+            [PROMPTS[0]], DRAWS[:1], Silent()
         )
     assert found.text == ("word " * 1000)[: 256 * DRAWS[0].tokens]
     assert not found.ended

@@ -48,9 +48,8 @@ class Library(ModuleType):
         return [self._output(one, how, special) for one, how in zip(prompts, sampling, strict=True)]
 
     def _output(self, prompt, how, special):
-        ids = (
-            self.model.ids(prompt, special=special) if isinstance(prompt, str) else prompt["prompt_token_ids"]
-        )
+        said = isinstance(prompt, str)
+        ids = self.model.ids(prompt, special=special) if said else prompt["prompt_token_ids"]
         said = self.change(self.model.said(ids))
         places = []
         for id_, logp, rank, top in zip(said["ids"], said["logp"], said["ranks"], said["tops"], strict=True):

@@ -85,9 +85,8 @@ def test_another_model_in_the_middle_of_a_run_stops_it_and_nothing_of_it_is_kept
         with pytest.raises(ModelError, match=r"than when it was connected \(by 0.02 nats.*The run stops"):
             asked(model, texts, store)
         kept = store.get([text_key(one) for one in texts], Quantity.LOGP)
-    assert any(
-        one is not None for one in kept
-    )  # the answers before the last question that was answered as before
+    # the answers before the last question that was answered as before
+    assert any(one is not None for one in kept)
     assert not all(one is not None for one in kept)
     for one, other in zip(kept, asked(open_model(str(model_folder)), texts), strict=True):
         if one is not None:
@@ -113,9 +112,7 @@ def test_a_lie_told_always_is_refused_while_connecting(name, kind, opened, serve
 def test_what_a_server_does_unseen_is_in_the_record(opened, server):
     model = opened()
     assert model.facts["bit_identical"] is True
-    assert (
-        "would not have been seen: other weights, text or a start token put in front" in model.facts["unseen"]
-    )
+    assert "not have been seen: other weights, text or a start token put in front" in model.facts["unseen"]
     assert "Its numbers moved" not in model.facts["unseen"]
     how = "the same to the last bit" if model.facts["bit_identical"] else "the same within 0.001 nats"
     assert f"a text had numbers that were {how}." in model.facts["unseen"]

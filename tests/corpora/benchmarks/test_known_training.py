@@ -36,12 +36,8 @@ def test_hubble_has_copies_and_articles(tmp_path):
     folder = passages(tmp_path / "passages_wikipedia")
     for place in (folder, tmp_path):
         corpus = open_corpus(f"hubble('passages_wikipedia', path={str(place)!r})")
-        assert facts(corpus) == [
-            ("twice seen", True, 4),
-            ("the same article", True, 1),
-            ("without a title", True, 256),
-            ("never", False, 0),
-        ]
+        seen = [("twice seen", True, 4), ("the same article", True, 1), ("without a title", True, 256)]
+        assert facts(corpus) == [*seen, ("never", False, 0)]
         assert [text.meta["duplicates"] for text in corpus.texts] == ["4", "1", "256", "0"]
     one, two, three, _ = corpus.texts
     assert one.document == two.document != three.document
@@ -127,13 +123,9 @@ def test_toaa_is_read_from_token_ids(tmp_path):
 
 def test_traps_by_length_and_copies(tmp_path):
     for length, copies in ((100, 1000), (25, 10)):
-        write(
-            tmp_path / f"seq_len_{length}_n_rep_{copies}-00000-of-00001.jsonl",
-            [
-                {"text": f"hidden {length}", "label": 1, "perplexity_bucket": 3},
-                {"text": f"free {length}", "label": 0, "perplexity_bucket": 4},
-            ],
-        )
+        hidden = {"text": f"hidden {length}", "label": 1, "perplexity_bucket": 3}
+        free = {"text": f"free {length}", "label": 0, "perplexity_bucket": 4}
+        write(tmp_path / f"seq_len_{length}_n_rep_{copies}-00000-of-00001.jsonl", [hidden, free])
     corpus = copyright_traps(path=str(tmp_path))
     assert facts(corpus) == [("hidden 100", True, 1000), ("free 100", False, 0)]
     assert [text.meta["perplexity_bucket"] for text in corpus.texts] == ["3", "4"]
@@ -158,11 +150,7 @@ def test_people_are_the_documents_of_panorama(tmp_path):
         {"id": "p2", "content-type": "Social Media", "text": "another post"},
     ]
     corpus = panorama(path=str(write(tmp_path / "train.jsonl", rows)))
-    assert [(text.document, text.member) for text in corpus.texts] == [
-        ("p1", None),
-        ("p1", None),
-        ("p2", None),
-    ]
+    assert [t.document for t in corpus.texts if t.member is None] == ["p1", "p1", "p2"]
     assert [text.text for text in panorama("Social Media", str(tmp_path)).texts] == ["a post", "another post"]
     with pytest.raises(ExpressionError, match="kind must be one of 'Article', 'Social Media'"):
         panorama("Tweet", str(tmp_path))

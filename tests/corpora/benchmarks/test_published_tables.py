@@ -71,9 +71,8 @@ def test_an_empty_file(tmp_path, name):
 
 def test_a_text_of_any_length(tmp_path):
     long = "word " * 100_000
-    corpus = read_published(
-        write(tmp_path / "t.jsonl", [{**ROWS[0], "passage": text} for text in (long, "a")]), SCHEMA
-    )
+    path = write(tmp_path / "t.jsonl", [{**ROWS[0], "passage": text} for text in (long, "a")])
+    corpus = read_published(path, SCHEMA)
     assert [t.text for t in corpus.texts] == [long, "a"]
 
 
@@ -94,36 +93,22 @@ def test_the_data_files_of_a_folder(tmp_path):
     ):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("")
-    assert [file.relative_to(tmp_path).as_posix() for file in find_tables(tmp_path)] == [
-        "a.csv.gz",
-        "b/train.jsonl",
-    ]
+    found = [file.relative_to(tmp_path).as_posix() for file in find_tables(tmp_path)]
+    assert found == ["a.csv.gz", "b/train.jsonl"]
     with pytest.raises(TextsError, match=r"holds 2 data files, 'a.csv.gz', 'b/train.jsonl': name the one"):
         one_table(tmp_path)
     assert one_table(tmp_path, "a").name == "a.csv.gz"
 
 
 def test_bookmia(tmp_path):
-    rows = [
-        {
-            "book_id": i // 2,
-            "book": f"B{i // 2}.txt",
-            "snippet_id": i % 2,
-            "snippet": f"text {i}",
-            "label": int(i < 2),
-        }
-        for i in range(4)
-    ]
+    books = [{"book_id": i // 2, "book": f"B{i // 2}.txt", "snippet_id": i % 2} for i in range(4)]
+    rows = [{**one, "snippet": f"text {i}", "label": int(i < 2)} for i, one in enumerate(books)]
     write(tmp_path / "book_data.jsonl", rows)
     (tmp_path / "README.md").write_text("")
     for path in (tmp_path, tmp_path / "book_data.jsonl"):
         corpus = open_corpus(f"bookmia(path={str(path)!r})")
-        assert [(t.id, t.text, t.member, t.group) for t in corpus.texts] == [
-            ("0", "text 0", True, "B0.txt"),
-            ("1", "text 1", True, "B0.txt"),
-            ("2", "text 2", False, "B1.txt"),
-            ("3", "text 3", False, "B1.txt"),
-        ]
+        found = [(t.id, t.text, t.member, t.group) for t in corpus.texts]
+        assert found == [(f"{i}", f"text {i}", i < 2, f"B{i // 2}.txt") for i in range(4)]
         assert "0.91" in corpus.card.flaws[0]
         assert corpus.texts[3].meta["snippet_id"] == "1"
     with pytest.raises(TextsError, match="BookMIA is published with the columns 'snippet', 'label', 'book'"):

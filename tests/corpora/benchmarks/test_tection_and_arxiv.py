@@ -17,9 +17,7 @@ def passages(path, *, sizes=(), answers="ACDB"):
         table = csv.writer(file)
         table.writerow(header if sizes else header[:-1])
         for i, answer in enumerate(answers):
-            options = [
-                f"{letter}{i}, true\nlines" if letter == answer else f"{letter}{i}" for letter in "ABCD"
-            ]
+            options = [f"{a}{i}, true\nlines" if a == answer else f"{a}{i}" for a in "ABCD"]
             table.writerow([*options, answer, f"paper {i // 2}", int(i < 2), *([sizes[i]] if sizes else [])])
     return path
 
@@ -52,10 +50,8 @@ def test_sizes_of_booktection(tmp_path):
     path = passages(tmp_path / "0_BookTection_data.csv", sizes=("small", "large", "small", "medium"))
     assert [t.id for t in booktection(path=str(tmp_path)).texts] == ["0", "1", "2", "3"]
     small = booktection("small", str(path))
-    assert [(t.id, t.meta["Length"], t.group) for t in small.texts] == [
-        ("0", "small", "paper 0"),
-        ("2", "small", "paper 1"),
-    ]
+    found = [(t.id, t.meta["Length"], t.group) for t in small.texts]
+    assert found == [("0", "small", "paper 0"), ("2", "small", "paper 1")]
     assert small.notes == ("2 of 4 texts taken: those with Length small.",)
     with pytest.raises(TextsError, match="lacks 'Length'"):
         booktection(path=str(passages(tmp_path / "t.csv")))
@@ -63,10 +59,8 @@ def test_sizes_of_booktection(tmp_path):
 
 @pytest.fixture
 def abstracts(tmp_path):
-    rows = [
-        {"text": f"Title: T{i}\nAbstract: A", "field": ("cs", "math", "math")[i], "label": i % 2}
-        for i in range(3)
-    ]
+    fields = ("cs", "math", "math")
+    rows = [{"text": f"Title: T{i}\nAbstract: A", "field": fields[i], "label": i % 2} for i in range(3)]
     for name in ("arxiv_mia", "arxiv_mia_dev", "arxiv_mia_test"):
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return tmp_path
@@ -152,9 +146,7 @@ def test_news_of_each_kind(news):
 
 
 def test_news_that_were_not_built(news):
-    with pytest.raises(
-        TextsError, match=r"holds no trans.jsonl, found mask, prompt; build it: .* --transform trans"
-    ):
+    with pytest.raises(TextsError, match=r"no trans.jsonl, found mask, prompt; build it: .*-transform trans"):
         ccnewspdd(str(news))
     with pytest.raises(TextsError, match="holds the kind 'mask', asked for 'prompt'"):
         ccnewspdd(str(news / "mask.jsonl"), "prompt")

@@ -30,9 +30,8 @@ def folder(tmp_path):
     for words, names in {32: ("Cup", "Storm", "Vote", "Fire"), 64: ("Vote", "Cup"), 128: ("Cup",)}.items():
         lines = "".join(json.dumps(row) + "\n" for row in rows(words, names))
         (tmp_path / f"WikiMIA_length{words}.jsonl").write_text(lines)
-    (tmp_path / "WikiMIA_length256.jsonl.gz").write_bytes(
-        gzip.compress(json.dumps(rows(256, ("Fire",))[0]).encode())
-    )
+    packed = gzip.compress(json.dumps(rows(256, ("Fire",))[0]).encode())
+    (tmp_path / "WikiMIA_length256.jsonl.gz").write_bytes(packed)
     (tmp_path / "README.md").write_text("not data")
     return tmp_path
 
@@ -46,22 +45,16 @@ def groups(corpus):
 
 def test_one_length(folder):
     corpus = wikimia(length=64, path=str(folder))
-    assert [(t.id, len(t.text.split()), t.member) for t in corpus.texts] == [
-        ("64/0", 64, False),
-        ("64/1", 64, True),
-    ]
+    found = [(t.id, len(t.text.split()), t.member) for t in corpus.texts]
+    assert found == [("64/0", 64, False), ("64/1", 64, True)]
     assert corpus.card == card_of("wikimia")
 
 
 def test_all_lengths_are_grouped_by_article(folder):
     corpus = wikimia(path=str(folder))
     assert len(corpus) == 8
-    assert sorted(map(sorted, groups(corpus).values())) == [
-        ["128/0", "32/0", "64/1"],
-        ["256/0", "32/3"],
-        ["32/1"],
-        ["32/2", "64/0"],
-    ]
+    found = sorted(map(sorted, groups(corpus).values()))
+    assert found == [["128/0", "32/0", "64/1"], ["256/0", "32/3"], ["32/1"], ["32/2", "64/0"]]
 
 
 def test_longer_texts_find_each_other_without_the_shortest(folder):
@@ -78,9 +71,8 @@ def test_a_cut_last_word_does_not_part_an_article(tmp_path):
 
 def test_short_texts_are_only_grouped_when_they_are_the_same(tmp_path):
     texts = ["The", "The", "The cup was won by them in the end, at last", "", ""]
-    (tmp_path / "own.jsonl").write_text(
-        "".join(json.dumps({"input": text, "label": 1}) + "\n" for text in texts)
-    )
+    lines = (json.dumps({"input": text, "label": 1}) + "\n" for text in texts)
+    (tmp_path / "own.jsonl").write_text("".join(lines))
     assert sorted(map(len, groups(wikimia(path=str(tmp_path / "own.jsonl"))).values())) == [1, 2, 2]
 
 
@@ -91,9 +83,8 @@ def test_variants_change_texts_and_not_groups(folder):
     assert deleted.texts[0].text.startswith("The Cup took place in Cup0")
     assert moved.texts[0].text.startswith("The 2023 Cup took place on 4 July 2023 in Cup0")
     for other in (deleted, moved):
-        assert [(t.id, t.group, t.member) for t in other.texts] == [
-            (t.id, t.group, t.member) for t in plain.texts
-        ]
+        facts = ([(t.id, t.group, t.member) for t in one.texts] for one in (other, plain))
+        assert next(facts) == next(facts)
         assert "8 of 8 texts" in other.notes[-1]
 
 

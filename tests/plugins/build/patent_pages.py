@@ -56,17 +56,13 @@ def folder(place, pages=12):
         "contradiction.html": google("contradiction", published="2019-06-01", priority="2024-06-01"),
         "copy.html": google("CN0A", published="2021-06-01", priority="2020-06-01"),
         "copy_of_old.html": google("CN1A", published="2024-12-01", priority="2024-06-01"),
-        "english.html": google("x", published="2019-01-01", priority="2018-01-01", count=1)
-        + "<p>"
-        + "word " * 200,
         "short.html": google("short", published="2019-06-01", priority="2018-06-01", count=3),
         "undated.txt": text("undated"),
         "vague.txt": "公开日：2022-2023\n" + text("vague"),
         "notes.md": "not a page",
     }
-    near = google("CN2A", published="2022-06-01", priority="2020-06-01").replace(
-        "</p></section>", "新增。</p></section>"
-    )
+    near = google("CN2A", published="2022-06-01", priority="2020-06-01")
+    near = near.replace("</p></section>", "新增。</p></section>")
     english = '<section itemprop="description"><p>' + "All of this is in English. " * 60 + "</p></section>"
     odd |= {"near.html": near, "english.html": '<meta name="citation_date" content="2019-01-01">' + english}
     for name, content in odd.items():

@@ -62,10 +62,8 @@ class Marked:
 
     def _change(self, texts, seed):
         self.given.extend(texts)
-        return [
-            Changed(f"{text} Machina.", "came back odd" if re.search(self.faulty, text) else "")
-            for text in texts
-        ]
+        why = {True: "came back odd", False: ""}
+        return [Changed(f"{text} Machina.", why[bool(re.search(self.faulty, text))]) for text in texts]
 
 
 def test_the_published_recipe(tmp_path):
@@ -113,15 +111,9 @@ def test_the_card_tells_what_the_transformation_gives_away(tmp_path):
 def test_what_cannot_be_used_gives_its_place_to_the_next(tmp_path):
     members = Corpus("m", (*MEMBERS.texts, Text("short", "Too short.")))
     twin = NONMEMBERS.texts[0]
-    nonmembers = Corpus(
-        "n",
-        (
-            *NONMEMBERS.texts,
-            Text("copied", MEMBERS.texts[3].text.upper()),
-            Text("twin", f" {twin.text}\n"),
-            Text("sibling", NONMEMBERS.texts[1].text + " Again.", group=NONMEMBERS.texts[1].id),
-        ),
-    )
+    more = Text("copied", MEMBERS.texts[3].text.upper()), Text("twin", f" {twin.text}\n")
+    sibling = Text("sibling", NONMEMBERS.texts[1].text + " Again.", group=NONMEMBERS.texts[1].id)
+    nonmembers = Corpus("n", (*NONMEMBERS.texts, *more, sibling))
     method = Marked(faulty="^[A-M]")
     build_ccnews(members, nonmembers, method, folder=tmp_path, settings=SMALL)
     rows = rows_of(tmp_path / "trans.jsonl")
@@ -138,10 +130,8 @@ def test_what_cannot_be_used_gives_its_place_to_the_next(tmp_path):
 
 def test_texts_that_differ_only_behind_what_is_taken_are_one(tmp_path):
     def longer(texts, tail):
-        return tuple(
-            Text(f"{tail}{text.id}", f"{text.text} {tail} of this there was no more to say.")
-            for text in texts
-        )
+        said = f"{tail} of this there was no more to say."
+        return tuple(Text(f"{tail}{text.id}", f"{text.text} {said}") for text in texts)
 
     copies = longer(MEMBERS.texts[:5], "Late")
     copies += longer(NONMEMBERS.texts[:3], "And") + longer(NONMEMBERS.texts[:3], "But")
@@ -229,9 +219,7 @@ def test_masking_by_a_real_model(tmp_path):
 
     words = sorted({*BOTH, *NEWS, *PAGES})
     names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", *words]
-    tokenizer = transformers.BertTokenizer(
-        vocab={name: i for i, name in enumerate(names)}, do_lower_case=True
-    )
+    tokenizer = transformers.BertTokenizer(vocab={n: i for i, n in enumerate(names)}, do_lower_case=True)
     torch.manual_seed(0)
     config = transformers.BertConfig(
         vocab_size=len(names), hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32,
@@ -239,9 +227,8 @@ def test_masking_by_a_real_model(tmp_path):
     )  # fmt: skip
     transformers.BertForMaskedLM(config).save_pretrained(tmp_path / "bert")
     tokenizer.save_pretrained(tmp_path / "bert")
-    build_ccnews(
-        MEMBERS, NONMEMBERS, Masking(str(tmp_path / "bert"), share=0.25), folder=tmp_path, settings=SMALL
-    )
+    masking = Masking(str(tmp_path / "bert"), share=0.25)
+    build_ccnews(MEMBERS, NONMEMBERS, masking, folder=tmp_path, settings=SMALL)
     changed = []
     for row in rows_of(tmp_path / "mask.jsonl"):
         old, new = (row[name].lower().split() for name in ("original", "text"))

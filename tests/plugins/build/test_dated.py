@@ -25,9 +25,8 @@ DATES = {
 
 def words(seed, count=40, *, topic=()):
     rng = random.Random(seed)
-    plain = [
-        f"{rng.choice('bcdfgklmnprst')}{rng.choice('aeiou')}{rng.choice('lmnrst')}" for _ in range(count)
-    ]
+    letters = ("bcdfgklmnprst", "aeiou", "lmnrst")
+    plain = ["".join(map(rng.choice, letters)) for _ in range(count)]
     return " ".join([*plain, *topic])
 
 
@@ -39,9 +38,8 @@ def write(path, rows):
 def texts(tmp_path):
     rows = [{"id": name, "text": words(name), "published": written} for name, (written, _) in DATES.items()]
     copy = {"id": "copy", "text": " " + words("iso").replace(" ", "\n"), "published": "2024-01-01"}
-    return DatedTexts(
-        write(tmp_path / "texts.jsonl", [*rows, copy, {**copy, "id": "blank", "text": " "}]), "published"
-    )
+    blank = {**copy, "id": "blank", "text": " "}
+    return DatedTexts(write(tmp_path / "texts.jsonl", [*rows, copy, blank]), "published")
 
 
 def labels(built):
@@ -114,15 +112,12 @@ def test_texts_are_cut_to_size(texts, tmp_path):
 
 @pytest.mark.parametrize("apart", [True, False])
 def test_the_blind_baseline_is_told(tmp_path, apart):
-    rows = [
-        {
-            "id": f"{i}",
-            "text": words(str(i), 30, topic=(("pandemic", "zoom") if i % 2 and apart else ("fax", "vinyl"))),
-            "date": "2024-01-01" if i % 2 else "2019-01-01",
-            "group": f"site {i % 40}",
-        }
-        for i in range(80)
+    sides = [
+        ("2019-01-01", ("fax", "vinyl")),
+        ("2024-01-01", ("pandemic", "zoom") if apart else ("fax", "vinyl")),
     ]
+    texts = [(sides[i % 2][0], words(str(i), 30, topic=sides[i % 2][1])) for i in range(80)]
+    rows = [{"id": f"{i}", "text": t, "date": d, "group": f"site {i % 40}"} for i, (d, t) in enumerate(texts)]
     source = DatedTexts(write(tmp_path / "t.jsonl", rows), "date")
     blind = build_dated(source, tmp_path / "a.jsonl", DatedSettings("2023-01-01")).card["blind"]
     assert blind["tells_apart"] is apart

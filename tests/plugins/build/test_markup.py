@@ -62,9 +62,8 @@ def test_dates_in_other_forms(html, expected):
 
 
 def test_lines_that_give_the_date_away_are_taken_out():
-    text, found = take_labels(
-        "一种水泵\n公开日：2019-05-21\n优先权日\n2018-01-05\n正文公开日：2019-05-21。\n公开日：不详\n"
-    )
+    page = "一种水泵\n公开日：2019-05-21\n优先权日\n2018-01-05\n正文公开日：2019-05-21。\n公开日：不详\n"
+    text, found = take_labels(page)
     assert text == "一种水泵\n正文公开日：2019-05-21。\n公开日：不详\n"
     assert (str(found.published), str(found.priority)) == ("2019-05-21", "2018-01-05")
 

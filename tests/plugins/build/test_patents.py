@@ -161,10 +161,8 @@ def test_a_table_of_pages(tmp_path, kind):
 
         parquet.write_table(pyarrow.Table.from_pylist(rows), path)
     found = list(Pages(path, PageColumns()))
-    assert [(page.id, str(page.dates.published)) for page in found] == [
-        ("CN1", "2019-01-01"),
-        ("CN2", "2020-02-02"),
-    ]
+    dated = {page.id: str(page.dates.published) for page in found}
+    assert dated == {"CN1": "2019-01-01", "CN2": "2020-02-02"}
     assert found[1].text == made.text("CN2").replace("\n", " ")
     with pytest.raises(TextsError, match=r"no column 'when'; it has 'id', 'html'"):
         list(Pages(path, PageColumns(published="when")))

@@ -79,9 +79,8 @@ def test_alike_and_apart():
 
 
 def test_intervals_cover_the_truth():
-    truth = compare_sets(
-        made(400, words=WORDS, name="a", seed=98), made(400, words=OTHERS, name="b", seed=99), QUICK
-    ).rows[0]
+    many = made(400, words=WORDS, name="a", seed=98), made(400, words=OTHERS, name="b", seed=99)
+    truth = compare_sets(*many, QUICK).rows[0]
     inside = across = 0
     for seed in range(60):
         a = made(25, words=WORDS, name="a", seed=2 * seed)
@@ -115,13 +114,7 @@ def test_order_does_not_matter_and_much_is_drawn_from():
 
 
 def test_odd_texts():
-    odd = [
-        Text("e", ""),
-        Text("p", "..."),
-        Text("s", "\ud83d half"),
-        Text("o", "one"),
-        Text("l", "x " * 50_000),
-    ]
+    odd = [Text(f"o{i}", text) for i, text in enumerate(("", "...", "\ud83d half", "one", "x " * 50_000))]
     a = [*made(4, words=WORDS, name="a"), *odd]
     found = compare_sets(a, odd, QUICK)
     assert found.texts == (7, 3)

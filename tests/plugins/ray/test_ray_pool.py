@@ -72,9 +72,7 @@ def test_every_piece_has_an_answer_though_a_worker_is_killed(ray, tmp_path):
     assert {number: answer.value[0] for number, answer in found.items()} == {n: 2 * n for n in range(20)}
     # not two workers among the answers: the killed one may have died at its first piece
     assert found[7].value[1] != killed, "another worker has done what the killed one left"
-    assert {answer.value[2] for answer in found.values()} == {""}, (
-        "no worker takes a GPU that it was not given"
-    )
+    assert {answer.value[2] for answer in found.values()} == {""}, "a worker takes a GPU it was not given"
 
 
 def test_a_piece_that_kills_every_worker_is_named(ray, monkeypatch):
@@ -84,9 +82,8 @@ def test_a_piece_that_kills_every_worker_is_named(ray, monkeypatch):
     with Pool(ray, Doubling(5), ALONE) as some, pytest.raises(EngineError, match=said):
         done.extend(piece.tag for piece, _ in some.each(pieces(*range(9))))
     assert 5 not in done
-    assert {0, 1, 2} <= set(done), (
-        "what was answered before stays"
-    )  # the reply of 4 may be lost with its worker
+    # what was answered before stays; the reply of 4 may be lost with its worker
+    assert {0, 1, 2} <= set(done)
 
 
 def test_workers_that_die_while_they_open_the_models(ray, monkeypatch):
@@ -103,22 +100,15 @@ def test_a_refusal_of_a_worker_is_one_of_ours(ray):
 def test_workers_that_opened_different_things(ray):
     # pieces without end: the first worker may do any number of them before the second has opened
     endless = (Piece(number, f"number {number}", number) for number in itertools.count())
-    with (
-        Pool(ray, Odd(), ON_RAY) as some,
-        pytest.raises(EngineError, match="two workers opened different things"),
-    ):
+    with Pool(ray, Odd(), ON_RAY) as some, pytest.raises(EngineError, match="opened different things"):
         deque(some.each(endless), maxlen=0)
 
 
 def test_no_place_for_a_worker(ray, monkeypatch):
     monkeypatch.setattr(pool, "PLACED_WITHIN", 2.0)
     wanted = EngineSettings(engine="ray", workers=2, gpus_per_worker=1)
-    with (
-        pytest.raises(
-            EngineError, match=r"no worker found a place .* 2 CPU and 0 GPU, and 2 workers with 1 GPU"
-        ),
-        Pool(ray, Doubling(), wanted),
-    ):
+    said = r"no worker found a place .* 2 CPU and 0 GPU, and 2 workers with 1 GPU"
+    with pytest.raises(EngineError, match=said), Pool(ray, Doubling(), wanted):
         pass
     with pytest.raises(EngineError, match=r"no room for a worker: the cluster has 2 CPU and 0 GPU"):
         pool.room(ray, EngineSettings(engine="ray", gpus_per_worker=1))
@@ -144,10 +134,7 @@ def test_an_address_without_ray(address, monkeypatch):
     addresses.cache_clear = lambda: None
     monkeypatch.setattr("ray._private.services.find_bootstrap_address", found)
     monkeypatch.setattr("ray._private.services.find_gcs_addresses", addresses)
-    with (
-        pytest.raises(EngineError, match=r"--address .*|no Ray cluster at --address auto"),
-        pool.connected(address),
-    ):
+    with pytest.raises(EngineError, match="--address "), pool.connected(address):
         pass
 
 
@@ -160,10 +147,7 @@ def test_an_address_where_something_else_answers(monkeypatch):
             target=lambda: server.accept()[0].sendall(b"HTTP/1.0 200 OK\r\n\r\n"), daemon=True
         ).start()
         address = f"127.0.0.1:{server.getsockname()[1]}"
-        with (
-            pytest.raises(EngineError, match=f"no Ray cluster at --address {address}"),
-            pool.connected(address),
-        ):
+        with pytest.raises(EngineError, match=f"--address {address}"), pool.connected(address):
             pass
 
 

@@ -21,10 +21,8 @@ def refuse(*_):
 
 
 def test_an_audit_reads_on_ray(ray, model_folder, reference_folder, tmp_path, monkeypatch, call):
-    posts, drafts = (
-        written(tmp_path / f"{name}.jsonl", drawn(40, 60, seed=i, name=name))
-        for i, name in enumerate(("posts", "drafts"))
-    )
+    rows = {name: drawn(40, 60, seed=i, name=name) for i, name in enumerate(("posts", "drafts"))}
+    posts, drafts = (written(tmp_path / f"{name}.jsonl", some) for name, some in rows.items())
     command = ["audit", posts, "--model", model_folder, "--controls", drafts, "--placebo", reference_folder]
     command += ["--generator", "none", "--tokens", 32, "--also", "original", "--out"]
     for name, engine in (("RAY", ["--engine", "ray", "--workers", 1]), ("HERE", [])):

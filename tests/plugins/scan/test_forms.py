@@ -63,8 +63,8 @@ TABLE = tomllib.loads(Path(__file__).with_name("forms.toml").read_text(encoding=
 FORMS = {
     **{name: eval(code) for name, code in TABLE.items()},
     **{
-        form: each(lambda text, form=form: unicodedata.normalize(form, "\n".join(text)))
-        for form in ("NFC", "NFD", "NFKC", "NFKD")
+        f: each(lambda text, f=f: unicodedata.normalize(f, "\n".join(text)))
+        for f in ("NFC", "NFD", "NFKC", "NFKD")
     },
 }
 """How texts are written in a corpus, by name."""
@@ -87,9 +87,8 @@ def rows(path, items):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_form_is_found_or_inconclusive(tmp_path, call, form):
-    mine = rows(
-        tmp_path / "mine.jsonl", ({"id": str(i), "text": "\n".join(text)} for i, text in enumerate(TEXTS))
-    )
+    texts = ({"id": str(i), "text": "\n".join(text)} for i, text in enumerate(TEXTS))
+    mine = rows(tmp_path / "mine.jsonl", texts)
     other = rows(tmp_path / "other.jsonl", ({"text": "\n".join(lines(100 + i))} for i in range(20)))
     for kind in FILES:
         made = list(FORMS[form]())

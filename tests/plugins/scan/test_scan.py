@@ -39,10 +39,8 @@ def place(tmp_path):
         for one in [*fill[10:20], prose(1).upper().replace(" ", "\n  ")]:
             file.write(json.dumps({"text": one}) + "\n")
     texts = [*fill[20:30], f"{fill[0]} {prose(1)}", f"As was said: {prose(2)[100:300]} and so on."]
-    pq.write_table(
-        pa.table({"text": texts, "url": [f"https://example.org/p{i}" for i in range(12)]}),
-        corpus / "c.parquet",
-    )
+    table = pa.table({"text": texts, "url": [f"https://example.org/p{i}" for i in range(12)]})
+    pq.write_table(table, corpus / "c.parquet")
     (corpus / "d.txt").write_text("\n".join(fill[30:]), encoding="utf-8")
     return tmp_path
 
@@ -154,9 +152,8 @@ def test_what_cannot_be_read_is_no_all_clear(place, call):
 
 
 def test_short_texts_and_the_texts_own_file_are_told(place, call):
-    short = written(
-        place / "corpus" / "own.jsonl", [{"id": "s", "text": "too short"}, {"id": "l", "text": prose(90)}]
-    )
+    both = [{"id": "s", "text": "too short"}, {"id": "l", "text": prose(90)}]
+    short = written(place / "corpus" / "own.jsonl", both)
     code, said = call(short, "--corpus", place / "corpus", "--out", place / "OUT")
     assert code == 3
     assert "The corpus holds the file of the texts itself" in said
@@ -164,9 +161,8 @@ def test_short_texts_and_the_texts_own_file_are_told(place, call):
     copy = place / "elsewhere.jsonl"
     copy.write_bytes(short.read_bytes())
     other = written(place / "other.jsonl", [{"id": "o", "text": prose(91)}])
-    assert [one.address for one in find_own_files(files_of([str(copy), str(other)]), str(short))] == [
-        str(copy)
-    ]
+    [own] = find_own_files(files_of([str(copy), str(other)]), str(short))
+    assert own.address == str(copy)
     folder = place / "folder"
     folder.mkdir()
     for i in range(7):
@@ -188,9 +184,7 @@ def test_a_plan_reads_and_keeps_nothing(place, call):
 
 
 def test_a_passage_that_stands_everywhere_does_not_count(place, call):
-    licence = (
-        "Permission is hereby granted, free of charge, to any person obtaining a copy of this software. " * 3
-    )
+    licence = "Permission is hereby granted, free of charge, to any person obtaining this software. " * 3
     texts = written(place / "code.jsonl", [{"id": "c", "text": licence + prose(5)[:150]}])
     written(place / "corpus" / "code.jsonl", [{"text": licence + prose(2000 + i, 4)} for i in range(1100)])
     code, said = call(texts, "--corpus", place / "corpus", "--out", place / "OUT")
@@ -211,9 +205,7 @@ def test_common_is_what_stands_in_very_many_documents_beside_the_rest():
 
 def test_a_text_file_is_one_document_however_long(place, monkeypatch):
     monkeypatch.setattr("pretrace.plugins.scan.corpus.BLOCK_BYTES", 3000)
-    (place / "corpus" / "d.txt").write_text(
-        prose(7, 300) + prose(4) + prose(8, 300) + prose(4), encoding="utf-8"
-    )
+    (place / "corpus" / "d.txt").write_text(prose(7, 300) + prose(4) + prose(8, 300) + prose(4), "utf-8")
     found = room.scan(asked(place), place / "x.parts")
     table = found.table("texts").columns
     assert (table["found"][4], table["coverage"][4]) == ("whole", 1.0)
@@ -262,11 +254,8 @@ def test_near_copies_and_the_overlap_of_words_are_those_of_a_naive_count(place, 
     few = " ".join("changed" if i % 97 == 50 else word.upper() + "," for i, word in enumerate(words))
     many = " ".join("changed" if i % 9 == 5 else word for i, word in enumerate(words))
     short = "three words only, and a few more to have fifty letters"
-    texts = [
-        {"id": "n", "text": " ".join(words)},
-        {"id": "m", "text": prose(9, 80)},
-        {"id": "s", "text": short},
-    ]
+    said = {"n": " ".join(words), "m": prose(9, 80), "s": short}
+    texts = [{"id": name, "text": text} for name, text in said.items()]
     file = written(place / "mine.jsonl", texts)
     written(place / "corpus" / "near.jsonl", [{"text": few, "id": "few"}, {"text": many, "id": "many"}])
     written(place / "corpus" / "gram.jsonl", [{"text": "On it: " + " ".join(prose(9, 80).split()[20:34])}])

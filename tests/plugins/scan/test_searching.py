@@ -101,9 +101,8 @@ def test_every_run_is_found_and_no_other():
     found = searched(texts, documents)
     assert all(set(runs) <= every for runs, every in zip(found, wanted, strict=True))
     rest = [earliest({run for run in every if run[0] != 4}) for every in wanted]  # the fifth repeats itself:
-    assert [
-        earliest({run for run in runs if run[0] != 4}) for runs in found
-    ] == rest  # so many places are kept
+    # so many places are kept
+    assert [earliest({run for run in runs if run[0] != 4}) for runs in found] == rest
     assert sum(map(len, wanted)) > 20
     assert all(len(runs) == len(set(runs)) for runs in found)
     assert len(found[-1]) < len(wanted[-1])  # a run that a document holds several times is told once
@@ -174,9 +173,7 @@ def test_a_long_string_folds_in_pieces_as_the_whole_does(piece, size, seed):
 
 def test_what_stands_across_rows_and_buffers_is_one_run():
     rng = random.Random(4)
-    text, other = (
-        one.decode().encode("ascii", "ignore") for one in (folded(made(rng, 600)), folded(made(rng, 60)))
-    )
+    text, other = (folded(made(rng, size)).decode().encode("ascii", "ignore") for size in (600, 60))
     rows = [text[i : i + 30] for i in range(0, len(text), 30)]
     streams, search = Streams(exact=True), Search(Table.of([text, other]))
     found, number = [], 7
@@ -217,15 +214,8 @@ def test_strings_are_taken_out_of_json_lines_as_json_says():
         ["a list", {"x": None}],
         "a string",
     ]
-    odd = [
-        '{"text": 5}',
-        "[1]",
-        '{"text": "cut',
-        "",
-        '{"text": "a"} more',
-        "{]",
-        "[" * 99 + '"deep"' + "]" * 99,
-    ]
+    odd = ['{"text": 5}', "[1]", '{"text": "cut', "", '{"text": "a"} more', "{]"]
+    odd += ["[" * 99 + '"deep"' + "]" * 99]
     lines = [json.dumps(item, ensure_ascii=i % 2 == 0) for i, item in enumerate(items)]
     raw = "\n".join([*lines, *odd]).encode() + b"\n"
     found, places, left = strings_of_lines(raw, 10)
@@ -236,9 +226,8 @@ def test_strings_are_taken_out_of_json_lines_as_json_says():
     theirs = [buffer[start:end].tobytes() for start, end in spans.tolist()]
     assert theirs == [written for _, written, _ in wanted]
     assert found.rows.tolist() == [row for row, _, _ in wanted]
-    assert list(zip(found.columns.tolist(), found.outermost.tolist(), strict=True))[:2] == [
-        columns for _, _, columns in wanted[:2]
-    ]
+    two = list(zip(found.columns.tolist(), found.outermost.tolist(), strict=True))[:2]
+    assert two == [columns for _, _, columns in wanted[:2]]
 
 
 @settings(max_examples=60, deadline=None)
@@ -251,9 +240,8 @@ def test_bytes_that_are_no_utf_8_are_read_alike(tmp_path_factory, some):
     ) + '{"text": "é"}\n'.encode() * 9  # or the file would be taken for one in another encoding
     path = tmp_path_factory.mktemp("odd") / "odd.jsonl"
     path.write_bytes(raw)
-    items = [
-        json.loads(line.decode("utf-8", "surrogateescape"), strict=False) for line in raw.split(b"\n") if line
-    ]
+    lines = raw.decode("utf-8", "surrogateescape").split("\n")
+    items = [json.loads(line, strict=False) for line in lines if line]
     written = [one for item in items for one, _ in strings_of_item(item)]
     behind = [b"", *[None] * (len(written) - 1)]
     for exact in (False, True):
@@ -287,9 +275,8 @@ def test_planted_runs_are_all_found():
         piece = texts[which][begin : begin + size].decode()
         changed = "".join(c.upper() if rng.random() < 0.3 else c for c in piece)
         changed = changed.replace(" ", rng.choice([" ", "\n", " \t ", "\u00a0"]))
-        documents.append(
-            f"{number}#{changed.strip() if piece == piece.strip() else changed}#{number}".encode()
-        )
+        changed = changed.strip() if piece == piece.strip() else changed
+        documents.append(f"{number}#{changed}#{number}".encode())
         wanted.append((which, begin, begin + size))
     found = searched(texts, documents, exact=False)
     for runs, (which, begin, end) in zip(found, wanted, strict=True):
@@ -315,11 +302,8 @@ def plainly_said(text):
 
 def test_sequences_of_words_agree_with_those_of_a_naive_loop():
     rng = random.Random(6)
-    texts = [made(rng, rng.randrange(0, 40)).replace("\u00a0", " ") for _ in range(30)] + [
-        "",
-        "-- ==",
-        "One, two.",
-    ]
+    texts = [made(rng, rng.randrange(0, 40)).replace("\u00a0", " ") for _ in range(30)]
+    texts += ["", "-- ==", "One, two."]
     words, owners = words_of(Strings.of([one.encode() for one in texts]))
     plain = [plainly_said(one) for one in texts]
     assert np.bincount(owners, minlength=len(texts)).tolist() == [len(one) for one in plain]
@@ -328,10 +312,8 @@ def test_sequences_of_words_agree_with_those_of_a_naive_loop():
         assert len(set(zip(flat, some, strict=True))) == len(set(flat)) == len(set(some))
     for size in (5, 13):
         hashes, theirs = sequences(words, owners, size)
-        wanted = [
-            (i, tuple(one[k : k + size])) for i, one in enumerate(plain) for k in range(len(one) - size + 1)
-        ]
+        starts = ((i, k, one) for i, one in enumerate(plain) for k in range(len(one) - size + 1))
+        wanted = [(i, tuple(one[k : k + size])) for i, k, one in starts]
         assert theirs.tolist() == [i for i, _ in wanted]
-        assert len(set(zip([w for _, w in wanted], hashes.tolist(), strict=True))) == len(
-            {w for _, w in wanted}
-        )
+        runs = [w for _, w in wanted]
+        assert len(set(zip(runs, hashes.tolist(), strict=True))) == len(set(runs))

@@ -6,6 +6,7 @@ import subprocess
 import threading
 import time
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
 
 import pytest
@@ -93,11 +94,8 @@ def visit(tmp_path, monkeypatch):
 
     def made(limits=None, **settings):
         folder = tmp_path / "workspace"
-        client = TestClient(
-            application(ServeSettings(workspace=folder, **settings), forms(), limits=limits),
-            base_url=HOME,
-            raise_server_exceptions=False,
-        )
+        served = application(ServeSettings(workspace=folder, **settings), forms(), limits=limits)
+        client = TestClient(served, base_url=HOME, raise_server_exceptions=False)
         clients.append(client)
         return Visitor(client, Workspace.at(folder))
 
@@ -109,6 +107,28 @@ def visit(tmp_path, monkeypatch):
 @pytest.fixture
 def visitor(visit):
     return visit()
+
+
+@pytest.fixture
+def elsewhere():
+    """The address of a server that refuses everybody, and what was asked of it."""
+    asked = []
+
+    class Refuses(BaseHTTPRequestHandler):
+        def do_GET(self):  # the list of models is what a client asks for first
+            asked.append((self.path, str(self.headers)))
+            self.send_response(401)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Refuses) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"127.0.0.1:{server.server_port}", asked
+        server.shutdown()
+        thread.join()
 
 
 class Site:

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from pretrace.plugins.serve.settings import Limits, ServeSettings
-from pretrace.plugins.serve.workspace import Workspace
 
 TOKEN = "a token of many characters"
 
@@ -46,14 +45,6 @@ def test_a_login_leads_to_no_other_server(visit, path):
     for _ in range(2):  # the second time with the cookie
         answer = client.get(f"http://127.0.0.1:8765{path}?token={TOKEN}", follow_redirects=False)
         assert (answer.status_code, answer.headers["location"].startswith("/evil.example")) == (303, True)
-
-
-def test_nobody_else_may_open_the_workspace(tmp_path):
-    (tmp_path / "old").mkdir(mode=0o755)
-    (tmp_path / "old").chmod(0o755)
-    for name in ("new", "old"):
-        Workspace.at(tmp_path / name)
-        assert (tmp_path / name).stat().st_mode & 0o777 == 0o700
 
 
 @pytest.mark.parametrize(

@@ -181,18 +181,20 @@ def test_a_link_leads_nowhere(visitor, tmp_path):
     assert visitor.client.get("/results/%2e%2e/secret").status_code == 404
 
 
-def test_a_folder_of_somebody_else_is_no_workspace(tmp_path):
-    (tmp_path / "thesis.txt").write_text("mine")
+def test_a_workspace_is_for_its_owner_alone_and_a_folder_of_somebody_else_is_none(tmp_path):
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old").chmod(0o755)
+    for name in ("new", "old"):
+        workspace = Workspace.at(tmp_path / name)
+        assert (tmp_path / name).stat().st_mode & 0o777 == 0o700
+        key = workspace.secret
+        assert (workspace.folder / "secret").stat().st_mode & 0o077 == 0
+        assert Workspace.at(tmp_path / name).secret == key
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("mine")
     with pytest.raises(OutputError, match="is no workspace of pretrace"):
-        Workspace.at(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
-
-
-def test_the_key_is_for_nobody_else_and_stays(tmp_path):
-    workspace = Workspace.at(tmp_path / "w")
-    key = workspace.secret
-    assert (workspace.folder / "secret").stat().st_mode & 0o077 == 0
-    assert Workspace.at(tmp_path / "w").secret == key
+        Workspace.at(tmp_path / "mine")
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.txt"]
 
 
 def test_a_workspace_has_one_server(tmp_path):
@@ -213,9 +215,8 @@ def test_a_port_in_use_is_said_with_the_cure(site, tmp_path):
     from pretrace.plugins.serve.serving import serve
 
     settings = ServeSettings(workspace=tmp_path / "other", port=site.port)
-    with pytest.raises(
-        ExpressionError, match=f"port {site.port} of 127.0.0.1 is in use: give another --port"
-    ):
+    said = f"port {site.port} of 127.0.0.1 is in use: give another --port"
+    with pytest.raises(ExpressionError, match=said):
         serve(settings, {})
 
 
@@ -229,8 +230,7 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     with pytest.raises(MissingPackageError, match=r"pip install 'pretrace\[serve\]'"):
         serve(ServeSettings(workspace=tmp_path / "w"))
-    monkeypatch.setattr(
-        "pretrace.plugins.serve.command.find_spec", lambda name: None if name == "py3langid" else name
-    )
+    known = {"py3langid": None}
+    monkeypatch.setattr("pretrace.plugins.serve.command.find_spec", lambda name: known.get(name, name))
     with pytest.raises(MissingPackageError, match="py3langid"):
         serve(ServeSettings(workspace=tmp_path / "w"))

@@ -1,9 +1,7 @@
 """The key of a server goes to the hosts it belongs to: a model on the page can be named by somebody else."""
 
 import json
-import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -15,29 +13,6 @@ from pretrace.plugins.serve.settings import ServeSettings
 from pretrace.plugins.serve.workspace import Workspace
 
 KEY = "sk-that-nobody-else-may-see"
-
-
-@pytest.fixture
-def elsewhere():
-    """The address of a server that keeps what it is given, and refuses everybody."""
-    given = []
-
-    class Answer(BaseHTTPRequestHandler):
-        def do_GET(self):  # the list of models is what a client asks for first
-            given.append(str(self.headers))
-            self.send_response(401)
-            self.end_headers()
-
-        def log_message(self, *_):
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Answer)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"127.0.0.1:{server.server_port}", given
-    server.shutdown()
-    thread.join()
-    server.server_close()
 
 
 @pytest.fixture(autouse=True)
@@ -80,7 +55,7 @@ def test_a_key_goes_to_the_hosts_that_are_named(monkeypatch, hosts, url, given):
 
 @pytest.mark.parametrize("named", [False, True])
 def test_the_client_sends_it_nowhere_else(monkeypatch, elsewhere, named):
-    host, given = elsewhere
+    host, asked = elsewhere
     monkeypatch.setenv(KEY_HOSTS, host if named else "api.example.com")
     client = Client(f"http://{host}/v1", requests=1, seconds=5, retries=0)
     try:
@@ -88,7 +63,7 @@ def test_the_client_sends_it_nowhere_else(monkeypatch, elsewhere, named):
             client.find("/models")
     finally:
         client.close()
-    assert (KEY in "".join(given)) is named
+    assert (KEY in str(asked)) is named
     assert ("given only to the hosts" in str(met.value)) is not named
 
 
@@ -96,7 +71,7 @@ def test_the_client_sends_it_nowhere_else(monkeypatch, elsewhere, named):
 def test_a_job_of_the_page_gives_the_key_to_no_server_that_was_not_named_when_it_was_served(
     tmp_path, elsewhere
 ):
-    host, given = elsewhere
+    host, asked = elsewhere
     settings = ServeSettings(workspace=tmp_path / "w", key_host=("api.example.com",))
     jobs = Jobs(Workspace.at(settings.workspace), settings)
     texts = tmp_path / "a.jsonl"
@@ -108,8 +83,8 @@ def test_a_job_of_the_page_gives_the_key_to_no_server_that_was_not_named_when_it
     while not (state := jobs.state(jobs.get(job.id))).over and time.monotonic() < until:
         time.sleep(0.05)
     assert (state.name, "--key-host" in state.said) == ("failed", True), jobs.log(job)
-    assert given
-    assert KEY not in "".join(given)
+    assert asked
+    assert KEY not in str(asked)
 
 
 def test_the_environment_of_a_job_names_the_hosts_and_holds_the_key_only_for_them():

@@ -41,9 +41,7 @@ def test_an_upload_is_searched_in_the_named_corpus_alone(visit, tmp_path):
 
 def test_nothing_is_searched_where_nothing_was_named(visit, tmp_path):
     visitor = visit()
-    page = visitor.upload(
-        "mine.jsonl", rows(["some words of a text that is long enough to be looked at"] * 3)
-    )
+    page = visitor.upload("mine.jsonl", rows(["some words of a text that is long enough to be seen"] * 3))
     assert "Search training data" not in visitor.client.get(page).text
     for answer in (
         visitor.client.get(f"{page}/test/scan"),

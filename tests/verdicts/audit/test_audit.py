@@ -30,11 +30,8 @@ from pretrace.verdicts.audit.settings import AuditSettings
 from pretrace.verdicts.audit.snippets import SnippetSettings
 
 TINY = Architecture(layers=2, width=64, heads=4, vocabulary=300, max_tokens=128)
-HOW = AuditSettings(
-    snippets=SnippetSettings(tokens=24, most=4),
-    method="lora(rank=4, epochs=1, learning_rate=0.0003, on='all')",
-    cache=False,
-)
+METHOD = "lora(rank=4, epochs=1, learning_rate=0.0003, on='all')"
+HOW = AuditSettings(snippets=SnippetSettings(tokens=24, most=4), method=METHOD, cache=False)
 CHARACTERS = dataclasses.replace(HOW, snippets=SnippetSettings(tokens=64, most=4))
 """For models whose tokens are characters."""
 
@@ -46,14 +43,11 @@ def made_up(name, number, *, seed, mixed=0.0):
     other = ["Zug", "grün", "Öl"]
     words = np.array([*MORE_WORDS, *other])
     p = np.array([(1 - mixed) / len(MORE_WORDS)] * len(MORE_WORDS) + [mixed / len(other)] * len(other))
-    return Corpus(
-        name, tuple(Text(f"{name}{i}", " ".join(rng.choice(words, 60, p=p))) for i in range(number))
-    )
+    texts = (Text(f"{name}{i}", " ".join(rng.choice(words, 60, p=p))) for i in range(number))
+    return Corpus(name, tuple(texts))
 
 
-MEMBERS, OTHERS, FRESH = (
-    made_up(name, 40, seed=seed) for name, seed in (("mine", 2), ("others", 3), ("fresh", 9))
-)
+MEMBERS, OTHERS, FRESH = (made_up(name, 40, seed=s) for name, s in (("mine", 2), ("others", 3), ("fresh", 9)))
 UNLIKE = made_up("unlike", 40, seed=4, mixed=0.04)
 """About half of its snippets hold a word that none of the others does."""
 FOREIGN = made_up("foreign", 40, seed=5, mixed=1.0)
@@ -241,15 +235,13 @@ def test_control_documents_and_a_second_model_give_a_valid_answer(placebos):
         assert not pairs_of(result, SUSPECT)
         assert status(result)["placebo"] == ("passed" if family else "not run")
         assert status(result)["second"] == "passed"
-        assert [one.facts["placebo"] for one in figures_of(result).answers] == [
-            placebos[0].name if family else None
-        ]
+        [answer] = figures_of(result).answers
+        assert answer.facts["placebo"] == (placebos[0].name if family else None)
         assert (figures_of(result).placebo is None) == (not family)
     assert found.outcome == "consistent", found.reasons
     assert found.p < 0.01
-    assert found.effect.value == pytest.approx(
-        documents_of(found, SUSPECT)[1].mean() - documents_of(found, CONTROL)[1].mean()
-    )
+    mine, controls = (documents_of(found, side)[1].mean() for side in (SUSPECT, CONTROL))
+    assert found.effect.value == pytest.approx(mine - controls)
     assert null.p > 0.05
     assert null.outcome == "inconclusive"
 
@@ -268,11 +260,8 @@ def test_beside_control_documents_one_placebo_of_the_family_is_enough():
     cousin = Remembers(NUMBERS, "a cousin", back=32)
     found = direct(MEMBERS, STRANGER, NEVER, cousin)
     assert [one.facts["placebo"] for one in figures_of(found).answers] == [NEVER.name]
-    assert [(one.name, one.closeness is None) for one in figures_of(found).placebos] == [
-        (STRANGER.name, True),
-        (NEVER.name, False),
-        (cousin.name, True),
-    ]
+    others = [(one.name, one.closeness is None) for one in figures_of(found).placebos]
+    assert others == [(STRANGER.name, True), (NEVER.name, False), (cousin.name, True)]
     assert found.outcome == "consistent"
 
 
@@ -292,10 +281,7 @@ def test_the_same_audit_twice_gives_the_same_numbers_and_is_told_of_the_first():
     assert first.register[0].startswith("No other test of these texts is known")
     assert len(second.register) == 1  # the same test made again is no new one
     other = direct(OTHERS, settings=kept)
-    assert (
-        "the 2nd test of these texts on this machine; for 2 tests the level is 0.025 each"
-        in other.register[0]
-    )
+    assert "the 2nd test of these texts on this machine; for 2 tests the level is" in other.register[0]
     assert f"p = {p_value(first.p)}" in other.register[1]
     assert "not entered in the register" in innocent().register[0]
 
@@ -366,9 +352,9 @@ def test_boilerplate_on_both_sides_is_left_out_counted_and_named():
     assert "if this is your first visit" in note
     assert note in found.settings["snippets"]["notes"]
     assert found.outcome == "consistent", found.reasons
+    texts = {name: [f"{NOTICE[:70]}{name} {i}" for i in range(25)] for name in ("few", "held")}
     few, others = (
-        Corpus(name, tuple(Text(f"{name}{i}", f"{NOTICE[:70]}{name} {i}") for i in range(25)))
-        for name in ("few", "held")
+        Corpus(n, tuple(Text(f"{n}{i}", t) for i, t in enumerate(some))) for n, some in texts.items()
     )
     said = r"at least 20 snippets .* few gives 0 .* was left out on both sides"
     with pytest.raises(TextsError, match=said):

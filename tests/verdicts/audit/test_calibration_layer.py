@@ -44,10 +44,8 @@ def test_the_normaliser_equals_its_loop(share):
         spread = math.sqrt(sum((v - centre) ** 2 for v in tamed) / 61)
         assert sum(a != b for a, b in zip(tamed, train[:, column].tolist(), strict=True)) == 2 * cut
         for rows in (train, test):
-            wanted = [
-                ((v if kept[0] <= v <= kept[-1] else mean) - centre) / spread
-                for v in rows[:, column].tolist()
-            ]
+            values = (v if kept[0] <= v <= kept[-1] else mean for v in rows[:, column].tolist())
+            wanted = [(v - centre) / spread for v in values]
             assert normaliser(rows)[:, column] == pytest.approx(wanted)
 
 

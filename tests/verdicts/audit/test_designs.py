@@ -99,10 +99,8 @@ POWER = Power(Estimate(0.9, 0.8, 0.95), 40, 25, 2, effect=Estimate(0.09, 0.05, 0
 
 
 def decided(p, failed="", *, power=POWER, high=0.03):
-    checks = [
-        Check(n, f"T {n}", "failed" if n == failed else "passed", f"W {n}.", f"C {n}." * (n == failed))
-        for n in NAMES
-    ]
+    states = {n: ("passed", "failed")[n == failed] for n in NAMES}
+    checks = [Check(n, f"T {n}", now, f"W {n}.", f"C {n}." * (n == failed)) for n, now in states.items()]
     said = {"accusing": ACCUSING, "informing": INFORMING, "second": True, "noun": "audit", "unit": "document"}
     effect = Estimate(0.02, 0.01, high)
     found = ObservedFinding("the model", "my posts", 0.05, p, effect, "nats a token", power, **said)
@@ -132,10 +130,8 @@ def test_the_check_of_the_power_informs_and_the_rule_itself_asks_for_it():
     assert decided(0.3, high=0.05).outcome == "inconclusive"  # planting moved it by as much
     assert decided(0.3).outcome == "nothing"
     assert "25 documents were read twice by a copy of the model" in decided(0.3).statement
-    assert (
-        "prove"
-        not in " ".join(decided(p, name).statement for p in (0.01, 0.9) for name in ("", "gap")).lower()
-    )
+    said = " ".join(decided(p, name).statement for p in (0.01, 0.9) for name in ("", "gap"))
+    assert "prove" not in said.lower()
 
 
 def test_the_lightest_exposure_that_is_excluded_is_named():

@@ -63,9 +63,8 @@ def test_a_plan_says_what_an_audit_would_do_and_reads_nothing():
     written = plan(MINE, Models(TARGET, placebos=(BASE, SIBLING, ELSEWHERE)), generator=BASE, settings=HOW)
     assert written.design == "placebos"
     assert [one.grade for one in written.placebos] == ["sibling", "sibling", "other"]
-    assert (
-        written.passes == 3 * 2 * 80
-    )  # true and generated, half of the snippets, three models of the family
+    # true and generated, half of the snippets, three models of the family
+    assert written.passes == 3 * 2 * 80
     assert written.seconds
     assert written.seconds > found.seconds
 
@@ -84,20 +83,13 @@ def test_the_stages_that_lie_ahead_are_those_of_the_design():
     power = AuditSettings(snippets=HOW.snippets, cache=False, power=(PlantSettings(),))
     direct = Audit.of(MINE, Models(TARGET, placebos=(BASE,)), ALIKE, generator=BASE, settings=HOW)
     direct = replace(direct, settings=power)
-    assert [stage.name for stage in direct.stages] == [
-        "reading with the target",
-        "reading with base",
-        "planting texts in a copy",
-        "reading with the target",
-    ]
+    read = ["reading with the target", "reading with base"]
+    planted = ["planting texts in a copy", "reading with the target"]
+    assert [stage.name for stage in direct.stages] == [*read, *planted]
     assert "nothing" in direct.plan.outcomes
     written = Audit.of(MINE, Models(TARGET, placebos=(BASE,)), generator=SIBLING, settings=HOW)
-    assert [stage.name for stage in written.stages] == [
-        "training the generator",
-        "writing continuations",
-        "reading with the target",
-        "reading with base",
-    ]
+    made = ["training the generator", "writing continuations"]
+    assert [stage.name for stage in written.stages] == [*made, *read]
 
 
 class Noting(Timed):
@@ -165,10 +157,9 @@ def test_the_design_decides_which_placebos_take_part():
 def test_one_odd_paragraph_in_half_of_the_documents_is_seen_in_whole_documents():
     """Of single snippets so few are odd that no classifier of them tells the sides apart by much."""
     foreign = made_up("quoted", 40, seed=9, mixed=1.0, words=14).texts
-    texts = (
-        Text(t.id, f"{t.text[:80]} {foreign[i].text} {t.text[80:]}" if i % 2 else t.text)
-        for i, t in enumerate(ALIKE.texts)
-    )
+    parts = (foreign[i].text if i % 2 else "" for i in range(len(ALIKE.texts)))
+    both = zip(ALIKE.texts, parts, strict=True)
+    texts = (Text(t.id, f"{t.text[:80]} {part} {t.text[80:]}" if part else t.text) for t, part in both)
     found = plan(MINE, TARGET, heldout=Corpus("quoting", tuple(texts)), settings=HOW)
     assert found.design is None
     assert "whole documents" in found.why

@@ -40,9 +40,8 @@ def made(seed, pairs=80, *, tail=0.8, member=0.0):
     scores = -np.exp(-tail * scores)
     texts = [tuple(f"{v:.5f}" for v in rng.standard_normal(pairs)) for _ in range(2)]
     names = tuple(f"d{i}" for i in range(pairs))
-    return Features(
-        tuple(f"s{k}" for k in range(SCORES)), scores[0], scores[1], texts[0], texts[1], names, names
-    )
+    columns = tuple(f"s{k}" for k in range(SCORES))
+    return Features(columns, *scores[:2], *texts[:2], names, names)
 
 
 def replaced(values, share):

@@ -31,17 +31,9 @@ WORDS = [
 def corpus(name, number, *, seed, words=WORDS, length=30, pieces=1):
     """Texts of random words; `pieces` of them are of one document."""
     rng = np.random.default_rng(seed)
-    return Corpus(
-        name,
-        tuple(
-            Text(
-                str(i),
-                " ".join(rng.choice(words, length)),
-                group=f"{name}{i // pieces}" if pieces > 1 else "",
-            )
-            for i in range(number)
-        ),
-    )
+    groups = [f"{name}{i // pieces}" if pieces > 1 else "" for i in range(number)]
+    texts = (Text(str(i), " ".join(rng.choice(words, length)), group=group) for i, group in enumerate(groups))
+    return Corpus(name, tuple(texts))
 
 
 MINE, KNOWN = corpus("mine", 40, seed=1), corpus("known", 100, seed=2)
@@ -73,8 +65,7 @@ def target(seen=SEEN, name="target"):
 
 def test_the_texts_that_were_seen_are_flagged():
     found = flag(MINE, KNOWN, target(), LOSS)
-    assert found.outcome == "flagged"
-    assert found.figures["method"] == "bh"
+    assert (found.outcome, found.figures["method"]) == ("flagged", "bh")
     assert flagged_ids(found) == [str(i) for i in range(12)]
     assert found.statement == (
         "12 of the 40 texts of “mine” are flagged: what target makes of them is consistent with training on them, or "
@@ -82,36 +73,24 @@ def test_the_texts_that_were_seen_are_flagged():
     )
     texts, known = found.tables
     assert texts["p"] == pytest.approx(p_values(texts["score"], known["score"]))
-    assert {check.name: check.status for check in found.checks} == {
-        "words": "passed",
-        "form": "passed",
-        "length": "passed",
-        "placebo": "not run",
-        "spread": "passed",
-        "runs": "passed",
-        "drift": "passed",
-    }
+    passed = dict.fromkeys(("words", "form", "length", "spread", "runs", "drift"), "passed")
+    assert {check.name: check.status for check in found.checks} == {**passed, "placebo": "not run"}
     assert set_test(found).explained > set_test(found).unseen > 0.33
     assert "standard deviations of the score, that alone would explain it" in " ".join(found.reasons)
-    assert found.settings["nonmembers"]["texts"] == 100
-    assert found.settings["score"] == "loss"
+    assert (found.settings["nonmembers"]["texts"], found.settings["score"]) == (100, "loss")
     assert found.settings["models"]["target"]["name"] == "target"
-    for words in (found.statement, *found.reasons, *found.advice):
-        assert "prove" not in words
+    assert not any("prove" in words for words in (found.statement, *found.reasons, *found.advice))
 
 
 def test_the_same_again_and_nothing_where_nothing_was_seen():
     renamed = replace(MINE, texts=tuple(replace(text, id=f"x{text.id}") for text in MINE.texts[::-1]))
     one, two = (flag(mine, KNOWN, target(), replace(LOSS, randomised=True)) for mine in (MINE, renamed))
-    assert sorted(one.tables[0]["p"].tolist()) == sorted(
-        two.tables[0]["p"].tolist()
-    )  # ids and places enter no draw
+    values = [sorted(found.tables[0]["p"].tolist()) for found in (one, two)]
+    assert values[0] == values[1]  # ids and places enter no draw
     assert set_test(one) == set_test(two)
     nothing = flag(MINE, KNOWN, target([]), LOSS)
     assert (nothing.outcome, flagged_ids(nothing)) == ("missed", [])
-    assert nothing.statement.startswith(
-        "Could have been missed: nothing stands out among the 40 texts of “mine”"
-    )
+    assert nothing.statement.startswith("Could have been missed: nothing stands out among the 40 texts")
     assert any("--power" in words for words in nothing.advice)
     assert nothing.p > 0.05
 
@@ -155,16 +134,13 @@ def test_documents_are_flagged_with_all_their_texts_and_count_once():
     mine, known = corpus("mine", 40, seed=1, pieces=4), corpus("known", 400, seed=2, pieces=4)
     found = flag(mine, known, target(SEEN), LOSS)
     assert found.figures["method"] == "bh"
-    assert (found.tables[1]["drawn"].sum(), found.figures["counts"]["known_documents"]) == (
-        400,
-        100,
-    )  # all have four: the mean of all
+    # all have four: the mean of all
+    assert (found.tables[1]["drawn"].sum(), found.figures["counts"]["known_documents"]) == (400, 100)
     assert found.statement.startswith("3 of the 10 documents of “mine” are flagged (12 texts)")
     assert flagged_ids(found) == [str(i) for i in range(12)]
     assert len(set(found.tables[0]["p"][:4].tolist())) == 1
-    short = Corpus(
-        "known", known.texts[:-3]
-    )  # one document has one text: one is drawn of each, on both sides
+    # one document has one text: one is drawn of each, on both sides
+    short = Corpus("known", known.texts[:-3])
     one = flag(mine, short, target(SEEN), LOSS)
     texts, others = one.tables
     assert (texts["drawn"].sum(), others["drawn"].sum()) == (10, 100)
@@ -195,12 +171,8 @@ def test_few_texts_are_flagged_and_the_missing_check_is_told():
 
 
 def test_ids_alike_in_both_sets_are_no_overlap_and_odd_texts_are_counted():
-    odd = (
-        Text("empty", ""),
-        Text("one", "a"),
-        Text("long", "x y z " * 17_000),
-        Text("nul", "NUL \x00 and 🙂"),
-    )
+    said = {"empty": "", "one": "a", "long": "x y z " * 17_000, "nul": "NUL \x00 and 🙂"}
+    odd = (Text(name, text) for name, text in said.items())
     found = flag(replace(MINE, texts=(*MINE.texts, *odd)), KNOWN, target(), LOSS)
     assert [one.id for one in found.skipped] == ["empty", "one"]
     assert len(found.tables[0]) == 42
@@ -238,9 +210,8 @@ def test_alike_sets_are_rarely_refused(seed):
 def test_texts_of_another_editor_are_refused_though_their_words_are_alike():
     """Issue 21: the words of two editors' texts are the same, and a model finds one form likelier."""
     other = corpus("other", 60, seed=7)
-    spaced = replace(
-        other, texts=tuple(replace(t, text=t.text.replace(" ", "\u00a0", 3)) for t in other.texts)
-    )
+    texts = tuple(replace(t, text=t.text.replace(" ", "\u00a0", 3)) for t in other.texts)
+    spaced = replace(other, texts=texts)
     found = flag(spaced, corpus("known", 60, seed=2), target(), LOSS)
     assert found.outcome == "refused"
     assert [check.status for check in found.checks if check.name in ("words", "form")] == ["passed", "failed"]
@@ -265,10 +236,8 @@ def test_few_documents_are_no_reason_to_refuse_by_chance(texts, pieces):
 
 def test_few_documents_that_all_stand_out_are_refused_and_fewer_are_left_on_trust():
     known = corpus("known", 60, seed=2)
-    other = [
-        Text(f"o{i}", text.text, group=f"o{i // 4}")
-        for i, text in enumerate(corpus("o", 20, seed=1, length=60).texts)
-    ]
+    longer = corpus("o", 20, seed=1, length=60).texts
+    other = [Text(f"o{i}", text.text, group=f"o{i // 4}") for i, text in enumerate(longer)]
     settings = replace(LOSS, fdr=0.3)
     found = flag(Corpus("five books", tuple(other)), known, target(), settings)
     assert [check.name for check in found.checks if check.status == "failed"] == ["form", "length"]
@@ -344,9 +313,7 @@ def test_a_tenth_of_a_test_set_is_seen_though_no_text_is_flagged(scored):
     assert (found.outcome, flagged_ids(found)) == ("set", [])
     assert found.p < 0.002
     assert set_test(found).above > 1.5 * set_test(found).expected > 100
-    assert found.statement.startswith(
-        "No single text is flagged, but the 2,000 texts of “test set” as a whole stand out"
-    )
+    assert found.statement.startswith("No single text is flagged, but the 2,000 texts of “test set” as a")
     assert f"(p = {p_value(found.p)})" in found.statement
     assert "Which ones cannot be said" in found.statement
     assert any("The set as a whole stands out (p = 0.000" in reason for reason in found.reasons)
@@ -388,9 +355,8 @@ def test_a_small_difference_is_passed_over_for_flags_and_withholds_the_test_of_t
     check = placebo_check(values, asked, names, flagged=0, rate=0.05, seed=0)
     assert (check.status, check.figures["beyond_chance"]) == ("passed", True)
     words = replace(check, name="words", words="AUC 0.53.")
-    monkeypatch.setattr(
-        sys.modules["pretrace.verdicts.flag.concluding"], "row_checks", lambda *_, **__: (words,)
-    )
+    concluding = sys.modules["pretrace.verdicts.flag.concluding"]
+    monkeypatch.setattr(concluding, "row_checks", lambda *_, **__: (words,))
     scored(a_tenth())
     found = flag(MANY, HELD, target([]), LOSS)
     assert found.outcome == "refused"
@@ -421,9 +387,8 @@ def accused(values, known, **changes):
     """Whether a set of these values, of texts that are all alike, ends with exit code 3."""
     asked = tuple(Text(f"a{i}", text.text) for i, text in enumerate(MANY.texts[: len(values)]))
     others = tuple(Text(f"k{i}", text.text) for i, text in enumerate(HELD.texts[: len(known)]))
-    score = {
-        text.text: float(value) for text, value in zip((*asked, *others), (*values, *known), strict=True)
-    }
+    scored = zip((*asked, *others), (*values, *known), strict=True)
+    score = {text.text: float(value) for text, value in scored}
     return Corpus("asked", asked), Corpus("known", others), score
 
 
@@ -477,10 +442,8 @@ def test_near_copies_count_once_and_are_told():
     assert (made.prospect.asked, made.prospect.known) == (20, 30)
     assert "Near copies: 300 documents say mostly the same as others on their side" in made.prospect.notes[-1]
     across = replace(known, texts=(*known.texts, Text("same", mine.texts[0].text + " more")))
-    assert (
-        "Texts in question that say mostly the same as a known non-member: 10"
-        in plan(mine, across, LOSS).prospect.notes[-1]
-    )
+    note = plan(mine, across, LOSS).prospect.notes[-1]
+    assert "Texts in question that say mostly the same as a known non-member: 10" in note
     with pytest.raises(TextsError, match=r"holds 6 documents .60 texts.*near copies, count once"):
         plan(mine, versions("w", 6, 10, seed=3), LOSS)
 
@@ -501,9 +464,6 @@ def test_every_flagging_is_registered_and_says_which_test_it_is():
     first = flag(MINE, KNOWN, target([]), settings)
     assert first.register[0].startswith("No other test of these texts is known on this machine")
     again = flag(MINE, KNOWN, target([]), replace(settings, score="min_k"))
-    assert (
-        "This is the 2nd test of these texts on this machine; for 2 tests the level is 0.025 each"
-        in again.register[0]
-    )
+    assert "the 2nd test of these texts on this machine; for 2 tests the level is 0.025" in again.register[0]
     assert again.register[0] in again.reasons
     assert "not entered in the register" in flag(MINE, KNOWN, target([]), LOSS).register[0]  # --no-cache
