@@ -116,12 +116,7 @@ class FakeBackend:
         inside = _activations(tokens, known=known) if states else np.zeros(0)
         found: dict[Firing | Hidden | Drawn | Peak | Continued, npt.NDArray[Any]] = {}
         for state in states:
-            if isinstance(state, Continued):
-                found[state] = _written(state, tokens[1:], known=known)
-            else:
-                found[state] = (
-                    _over(state, logp) if isinstance(state, Drawn | Peak) else _state(state, inside)
-                )
+            found[state] = _state(state, tokens[1:], logp, inside, known=known)
         return Trace(tokens[1:].astype(np.int32), logp, mean, std, encoded.cut, found)
 
 
@@ -134,20 +129,21 @@ def _activations(tokens: npt.NDArray[np.int64], *, known: bool) -> npt.NDArray[n
     return np.asarray(0.9 * noise + 0.3 * more, dtype=np.float64)
 
 
-def _over(state: Drawn | Peak, logp: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """As if the likeliest tokens were those of probability e^-4 or more, and the likeliest one that of e^-1 or more."""
-    if isinstance(state, Peak):
+def _state(
+    state: Firing | Hidden | Drawn | Peak | Continued,
+    tokens: npt.NDArray[np.int64],
+    logp: npt.NDArray[np.float32],
+    inside: npt.NDArray[np.float64],
+    *,
+    known: bool,
+) -> npt.NDArray[Any]:
+    if isinstance(state, Continued):  # the end of a familiar text as it is, and of another one backwards
+        end = tokens[state.read(len(tokens)) :].astype(np.int32)
+        return np.repeat((end if known else end[::-1])[None], state.samples, axis=0)
+    if isinstance(state, Peak):  # as if the likeliest token were that of probability e^-1 or more
         return np.maximum(logp, np.float32(-1.0))
-    return np.where(logp >= -4, logp, -np.inf).astype(np.float32)
-
-
-def _written(state: Continued, tokens: npt.NDArray[np.int64], *, known: bool) -> npt.NDArray[np.int32]:
-    """The end of a familiar text as it is, and of another one backwards."""
-    end = tokens[state.read(len(tokens)) :].astype(np.int32)
-    return np.repeat((end if known else end[::-1])[None], state.samples, axis=0)
-
-
-def _state(state: Firing | Hidden, inside: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
+    if isinstance(state, Drawn):  # as if the likeliest tokens were those of e^-4 or more
+        return np.where(logp >= -4, logp, -np.inf).astype(np.float32)
     if isinstance(state, Hidden):
         last = np.concatenate([inside[-1], inside[-1, -1:]])[:, :16].astype(np.float32)
         return last if state.layer is None else last[state.layer]

@@ -204,7 +204,7 @@ def test_answers_that_know_nothing_of_the_lot_hold_the_level():
     rejected = 0
     for _ in range(300):
         hits = hits_of(mark(corpus, made, settings, lot=lot), said)
-        found = Triggers.tested({"hit": hits.right, "chance": hits.chances}, draws=0, seed=0)
+        found = Triggers.tested({"hit": hits["hit"], "chance": hits["chance"]}, draws=0, seed=0)
         rejected += found.p is not None and found.p <= 0.05
     size = float(binom.sf(5, 20, 1 / 8))  # the test is discrete: six hits or more
     low, high = binom.ppf([0.005, 0.995], 300, size)
@@ -229,7 +229,7 @@ def test_a_repeated_prompt_does_not_count():
     seal = sealed(4)
     one = seal.documents[0]
     said = f"{one.trigger.prompt} {words(seal)[one.id]}"
-    assert hits_of(seal, answers(**{one.id: said})).said[0] == words(seal)[one.id]
+    assert hits_of(seal, answers(**{one.id: said}))["said"][0] == words(seal)[one.id]
 
 
 def test_prompts_hold_no_word_to_choose_from(tmp_path):

@@ -354,8 +354,7 @@ def _compiled_patterns(patterns: Sequence[str]) -> list[regex.Pattern[str]]:
 def _formats(
     text: str, patterns: Sequence[regex.Pattern[str]], left: Counter[str]
 ) -> list[tuple[int, str, Format]]:
-    """The strings of one text in their order, each with its place and format: UUIDs and hashes, then what patterns find
-    elsewhere."""
+    """The strings of one text in their order, each with its place and format: hashes, and what patterns find beside."""
     rows: dict[int, tuple[str, Format]] = {}
     taken = np.zeros(len(text) + 1, dtype=bool)
     for found in _UUID.finditer(text):

@@ -128,41 +128,11 @@ def model_day(name: str, stated: str = "") -> tuple[date, str] | None:
     return (max(one.last for one in dates), "as its card says") if dates else None
 
 
-def older_check(seal: Seal, model: str, day: tuple[date, str] | None) -> Check:
-    """Check that the model may be younger than the draw: an older one cannot have read what it decided."""
-    drawn = f"{seal.made_at:%Y-%m-%d}"
-    if day is None:
-        return word_check("marks.older", None, words="unknown", model=model, drawn=drawn)
-    said = f"{model} was finished by {day[0]} ({day[1]}), and the draw was made on {drawn}."
-    if day[0] >= seal.made_at.date():
-        return word_check("marks.older", True, said=said)
-    figures = {"model": str(day[0]), "draw": drawn}
-    return word_check("marks.older", False, figures, words="older", said=said)
-
-
 def seal_words(seal: Seal) -> dict[str, str]:
     """What all reports of a seal say of the draw, of its time, which nobody has verified, and of what it shows."""
     made = f"{seal.made_at.astimezone(UTC):%Y-%m-%d at %H:%M}"
     kinds = ("assumption", "decided", "draw", "shows", "time")
     return {"name": seal.name, **{kind: say(f"marks.{kind}", made=made) for kind in kinds}}
-
-
-def tries_check(seal: Seal, weights: str, asked: Mapping[str, Any]) -> Check:
-    """Check that no test of this seal on the same weights was made in another way (`asked`): a second chance."""
-    found = ((line, line.get("settings")) for line in read_tests())
-    earlier = [
-        (line, own) for line, own in found if isinstance(own, Mapping) and own.get("seal") == seal.sha256
-    ]
-    same = [(line, own) for line, own in earlier if line.get("weights") == weights]
-    differing = [(line, own) for line, own in same if {**own, **asked} != own]
-    told = "; ".join(
-        f"{line.get('time')}: score {own.get('score')}, {recorded_p(line.get('p'))}"
-        for line, own in differing[:5]
-    )
-    numbers: dict[str, Any] = {"earlier": len(earlier), "same": len(same), "differing": len(differing)}
-    figures = {"earlier": [{name: line[name] for name in line if name != "texts"} for line, _ in differing]}
-    words, shown = ("differing", figures) if differing else ("words", {})
-    return word_check("marks.tries", not differing, shown, words=words, told=told, **numbers)
 
 
 def enough_check(sizes: Sequence[int], level: float, unit: str) -> Check:
@@ -174,14 +144,32 @@ def enough_check(sizes: Sequence[int], level: float, unit: str) -> Check:
 
 
 def seal_checks(test: Marks | Triggers, sizes: Sequence[int], unit: str) -> tuple[Check, ...]:
-    """The checks of every test of a seal; `sizes` are the numbers of outcomes of each draw."""
-    seal, target, settings = test.seal, test.models.target, test.settings
-    return (
-        word_check("marks.seal", True, sha256=seal.sha256),
-        tries_check(seal, weights_of(target), test.registered),
-        older_check(seal, target.name, model_day(target.name, settings.model_date)),
-        enough_check(sizes, settings.level, unit),
+    """The checks of every test of a seal; `sizes` are the numbers of outcomes of each draw. Another test of this seal
+    on the same weights would be a second chance, and a model that is older than the draw has not read what it gave."""
+    seal, target, drawn = test.seal, test.models.target, f"{test.seal.made_at:%Y-%m-%d}"
+    found = ((line, line.get("settings")) for line in read_tests())
+    earlier = [
+        (line, own) for line, own in found if isinstance(own, Mapping) and own.get("seal") == seal.sha256
+    ]
+    same = [(line, own) for line, own in earlier if line.get("weights") == weights_of(target)]
+    differing = [(line, own) for line, own in same if {**own, **test.registered} != own]
+    told = "; ".join(
+        f"{line.get('time')}: score {own.get('score')}, {recorded_p(line.get('p'))}"
+        for line, own in differing[:5]
     )
+    numbers: dict[str, Any] = {"earlier": len(earlier), "same": len(same), "differing": len(differing)}
+    figures = {"earlier": [{name: line[name] for name in line if name != "texts"} for line, _ in differing]}
+    words, shown = ("differing", figures) if differing else ("words", {})
+    tries = word_check("marks.tries", not differing, shown, words=words, told=told, **numbers)
+    if day := model_day(target.name, test.settings.model_date):
+        said = f"{target.name} was finished by {day[0]} ({day[1]}), and the draw was made on {drawn}."
+        is_older = day[0] < seal.made_at.date()
+        words, days = ("older", {"model": str(day[0]), "draw": drawn}) if is_older else ("words", {})
+        older = word_check("marks.older", not is_older, days, words=words, said=said)
+    else:
+        older = word_check("marks.older", None, words="unknown", model=target.name, drawn=drawn)
+    enough = enough_check(sizes, test.settings.level, unit)
+    return (word_check("marks.seal", True, sha256=seal.sha256), tries, older, enough)
 
 
 def check_marks(
@@ -334,22 +322,6 @@ def effect_unit(score: str, *, totals: bool) -> str:
     return "nats a text" if totals else "nats a token"
 
 
-@dataclass(frozen=True, slots=True)
-class TriggerHits:
-    """Of each trigger the published word, the one that was said ("" for none), if it was answered, and 1 / K."""
-
-    published: tuple[str, ...]
-    said: tuple[str, ...]
-    answered: tuple[bool, ...]
-    chances: Doubles
-
-    @property
-    def right(self) -> Doubles:
-        """1 where an answer says the published word, else 0."""
-        pairs = zip(self.published, self.said, strict=True)
-        return np.array([word == said for word, said in pairs], dtype=np.float64)
-
-
 def _triggers_of(seal: Seal) -> list[tuple[MarkedText, Trigger]]:
     """The texts with a trigger; TextsError for a seal without any."""
     found = [(one, one.trigger) for one in seal.documents if one.trigger is not None]
@@ -377,19 +349,24 @@ def first_word(answer: str, words: Sequence[str]) -> str:
     return found[1].lower() if found else ""
 
 
-def hits_of(seal: Seal, answers: Corpus) -> TriggerHits:
-    """What the answers say; a trigger without an answer counts as missed. TextsError for answers to other ids."""
+def hits_of(seal: Seal, answers: Corpus) -> Table:
+    """Of each trigger the published word, the one that the answer says ("" for none, as for none given), 1 for a hit,
+    and 1 / K. TextsError for answers to other ids."""
     found, given = _triggers_of(seal), {text.id: text.text for text in answers.texts}
     strange = [name for name in given if name not in {one.id for one, _ in found}]
     if strange:
         raise TextsError(say("marks.refused.strange_ids", name=answers.name, names=listed(strange)))
-    return TriggerHits(
-        tuple(trigger.words[one.drawn] for one, trigger in found),
-        # some models repeat the prompt, whose names are words too
-        tuple(first_word(given.get(one.id, "").replace(of.prompt, " "), of.words) for one, of in found),
-        tuple(one.id in given for one, _ in found),
-        np.array([1 / len(trigger.words) for _, trigger in found]),
-    )
+    published = tuple(trigger.words[one.drawn] for one, trigger in found)
+    # some models repeat the prompt, whose names are words too
+    said = tuple(first_word(given.get(one.id, "").replace(of.prompt, " "), of.words) for one, of in found)
+    columns: dict[str, Any] = {
+        "id": tuple(one.id for one, _ in found),
+        "published": published,
+        "said": said,
+        "hit": np.array([word == one for word, one in zip(published, said, strict=True)], dtype=np.float64),
+        "chance": np.array([1 / len(trigger.words) for _, trigger in found]),
+    }
+    return Table("sentences", columns)
 
 
 def check_triggers(
@@ -420,7 +397,7 @@ def check_triggers(
 
 @tests.add("triggers")
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Triggers(frame.Test[TriggerHits]):
+class Triggers(frame.Test[Table]):
     """The test of trigger sentences, by what a model answered to their beginnings."""
 
     settings: CheckSettings
@@ -440,11 +417,11 @@ class Triggers(frame.Test[TriggerHits]):
     def registered(self) -> Mapping[str, Any]:
         return {**self.matters, "reference": texts_hash(self.answers.texts), "seal": self.seal.sha256}
 
-    def read(self, model: Backend, stage: str) -> TriggerHits:
+    def read(self, model: Backend, stage: str) -> Table:
         return hits_of(self.seal, self.answers)
 
-    def numbers(self, values: TriggerHits) -> frame.Numbers:
-        return {"hit": values.right, "chance": values.chances}
+    def numbers(self, values: Table) -> frame.Numbers:
+        return {name: values[name] for name in ("hit", "chance")}
 
     @classmethod
     def tested(cls, numbers: frame.Numbers, *, draws: int, seed: int) -> frame.Tested:
@@ -462,45 +439,33 @@ class Triggers(frame.Test[TriggerHits]):
     ) -> ExcessOverSecondModel:
         raise ModelError("no second model is compared with answers.")
 
-    def checks(self, values: TriggerHits) -> tuple[Check, ...]:
-        return seal_checks(self, [round(1 / one) for one in values.chances], "trigger")
+    def checks(self, values: Table) -> tuple[Check, ...]:
+        return seal_checks(self, [round(1 / one) for one in values["chance"]], "trigger")
 
-    def words(self, values: TriggerHits) -> frame.TestWording:
-        numbers = {
-            "number": len(values.said),
-            "chance": values.chances.sum(),
-            "hits": int(values.right.sum()),
-        }
+    def words(self, values: Table) -> frame.TestWording:
+        hits, chance = int(values["hit"].sum()), values["chance"].sum()
+        numbers = {"number": len(values), "chance": chance, "hits": hits, **seal_words(self.seal)}
         of, model = f"the published texts of {self.seal.name}", self.models.target.name
-        return frame.TestWording.of_kind(
-            "triggers.said", of=of, model=model, **numbers, **seal_words(self.seal)
-        )
+        return frame.TestWording.of_kind("triggers.said", of=of, model=model, **numbers)
 
-    def shown(self, values: TriggerHits) -> frame.TestDetails:
-        law = chance_of_hits(values.chances.tolist())
+    def shown(self, values: Table) -> frame.TestDetails:
+        law = chance_of_hits(values["chance"].tolist())
         tail = law[::-1].cumsum()[::-1]
-        level, unanswered = self.settings.level, values.answered.count(False)
-        critical = int(np.argmax(tail <= level)) if tail[-1] <= level else len(tail)
-        sentences: dict[str, Any] = {
-            "id": tuple(one.id for one, _ in _triggers_of(self.seal)),
-            "published": values.published,
-            "said": values.said,
-            "hit": values.right,
-            "chance": values.chances,
-        }
+        unanswered = len(set(values["id"]) - {text.id for text in self.answers.texts})
+        critical = (
+            int(np.argmax(tail <= self.settings.level)) if tail[-1] <= self.settings.level else len(tail)
+        )
         chances = {"hits": np.arange(len(law), dtype=np.float64), "probability": law}
+        told = (say("triggers.unanswered", number=unanswered),) if unanswered else ()
         return frame.TestDetails(
             figures={
-                "hits": int(values.right.sum()),
-                "expected by chance": round(float(values.chances.sum()), 2),
+                "hits": int(values["hit"].sum()),
+                "expected by chance": round(float(values["chance"].sum()), 2),
                 "hits from which on the test rejects": critical,
             },
-            tables=(Table("sentences", sentences), Table("chance", chances)),
-            notes=(
-                *self.seal.notes,
-                *((say("triggers.unanswered", number=unanswered),) if unanswered else ()),
-            ),
-            situation=Situation(documents=len(values.said), access="text"),
+            tables=(values, Table("chance", chances)),
+            notes=(*self.seal.notes, *told),
+            situation=Situation(documents=len(values), access="text"),
             recorded={"sealed": self.seal.described, "answers": record_corpus(self.answers)},
         )
 

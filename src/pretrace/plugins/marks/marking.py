@@ -18,7 +18,7 @@ import re
 import secrets
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from difflib import SequenceMatcher
@@ -260,8 +260,7 @@ class MarkedText:
 @dataclass(frozen=True, slots=True)
 class Seal:
     """What a sealed file holds: the texts in their order; `score` is advised for the test, `totals` says whether it is
-    summed over a text, `about` how the variants were made. `sha256` is that of the file, "" for one that is not written
-    yet."""
+    summed over a text, `about` how the variants were made. `sha256` is that of the file, "" before it is written."""
 
     name: str
     source: Source
@@ -315,8 +314,7 @@ def read_seal(path: Path, commitment: str | None = None) -> Seal:
     """The seal of a file. With a `commitment`, a SHA-256 or a file that holds one, it must be that of the sealed file.
     OutputError for a file that cannot be read or was changed, TextsError for one whose hash is another, or that says
     that it was made more than a day after now."""
-    with _explained_reading(path):
-        content = path.read_bytes()
+    content = _read(path)
     found = hashlib.sha256(content).hexdigest()
     if commitment is not None and found != committed(commitment):
         raise TextsError(
@@ -338,10 +336,9 @@ def read_seal(path: Path, commitment: str | None = None) -> Seal:
 
 def committed(commitment: str) -> str:
     """The SHA-256 that a commitment says: itself, or the one that stands in the file it names. TextsError otherwise."""
-    words, place = commitment, Path(commitment)
+    words = commitment
     if not _HASH.fullmatch(commitment.strip()):
-        with _explained_reading(place):
-            words = place.read_bytes()[:100_000].decode("utf-8", "replace")
+        words = _read(Path(commitment))[:100_000].decode("utf-8", "replace")
     hashes = {str(one).lower() for one in _HASH.findall(words)}
     if len(hashes) != 1:
         raise TextsError(
@@ -350,11 +347,9 @@ def committed(commitment: str) -> str:
     return hashes.pop()
 
 
-@contextmanager
-def _explained_reading(path: Path) -> Iterator[None]:
-    """Turns an error of the operating system while `path` is read into an OutputError."""
+def _read(path: Path) -> bytes:
     try:
-        yield
+        return path.read_bytes()
     except OSError as error:
         reason = error.strerror or str(error)
         raise OutputError(f"{path} cannot be read: {reason}; check the path.") from error
@@ -676,9 +671,8 @@ def own_candidates(
 def mark(
     corpus: Corpus, candidates: VariantCandidates, settings: MarkSettings, *, lot: Lot = secrets.randbelow
 ) -> Seal:
-    """The seal of texts whose variants are known; one of each is drawn by `lot`, all equally likely. TextsError for no
-    variants. Another `lot` than the default is for tests and simulations: what is to be an evidence must not be
-    predictable."""
+    """The seal of texts whose variants are known; one of each is drawn by `lot`, all equally likely: another than the
+    default is for tests and simulations, as evidence must not be predictable. TextsError for no variants."""
     texts = tuple(
         MarkedText(text.id, found, lot(len(found)), text.group, candidates.triggers.get(text.id))
         if (found := checked_variants(text.id, candidates.variants.get(text.id, ())))
