@@ -12,7 +12,6 @@ in any order to the same numbers, so a scan may be killed, divided over machines
 from __future__ import annotations
 
 import json
-import zlib
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
@@ -292,20 +291,16 @@ class ScanPart:
         """Write it; the caller renames."""
         plain = {"files": [asdict(one) for one in self.files], "best": self.best, "nearest": self.nearest}
         written = json.dumps(plain, ensure_ascii=False).encode("utf-8", "surrogatepass")
-        arrays = {name: getattr(self, name).tobytes() for name in ("changes", "counts", "longest", "grams")}
-        packed = {
-            name: np.frombuffer(zlib.compress(raw, 1), dtype=np.uint8)
-            for name, raw in (arrays | {"plain": written}).items()
-        }
+        arrays = {name: getattr(self, name) for name in _ARRAYS}
         with path.open("wb") as file:
-            np.savez(file, **packed)  # type: ignore[arg-type]
+            np.savez_compressed(file, plain=np.frombuffer(written, dtype=np.uint8), **arrays)
 
     @classmethod
     def load(cls, path: Path) -> ScanPart:
         """What `save` wrote; ValueError or OSError where it is damaged."""
         with np.load(path) as found:
-            raw = {name: zlib.decompress(found[name]) for name in found}
-        plain: dict[str, Any] = json.loads(raw["plain"].decode("utf-8", "surrogatepass"))
+            arrays: dict[str, Any] = {name: found[name] for name in _ARRAYS}
+            plain: dict[str, Any] = json.loads(found["plain"].tobytes().decode("utf-8", "surrogatepass"))
         best, nearest = (
             {
                 int(text): [
@@ -315,13 +310,11 @@ class ScanPart:
             }
             for name in ("best", "nearest")
         )
-        changes, counts, longest = (
-            np.frombuffer(raw[name], dtype=np.int64).reshape(shape)
-            for name, shape in (("changes", (-1, 2)), ("counts", (-1, 3)), ("longest", (-1,)))
-        )
         files = tuple(FileFacts(**one) for one in plain["files"])
-        grams = np.frombuffer(raw["grams"], dtype=np.uint64)
-        return cls(files, changes, counts, longest, best, nearest, grams)
+        return cls(files=files, best=best, nearest=nearest, **arrays)
+
+
+_ARRAYS = ("changes", "counts", "longest", "grams")
 
 
 class _Places(NamedTuple):
