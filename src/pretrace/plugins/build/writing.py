@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from pretrace import __version__
-from pretrace.corpora.near_copies import squeezed
 from pretrace.errors import OutputError
 from pretrace.plugins.build.blind import BlindBaseline
 from pretrace.results.atomic import atomic_bytes, atomic_text, check_writable
@@ -146,4 +145,4 @@ def keyed(purpose: str, seed: int, name: str) -> int:
 
 def exact_key(text: str) -> str:
     """The same for texts that differ in white space alone."""
-    return str(_add_strings(hashlib.sha256(), [squeezed(text)]).hexdigest())
+    return str(_add_strings(hashlib.sha256(), ["".join(text.split())]).hexdigest())
