@@ -3,7 +3,6 @@
 import functools
 import itertools
 import json
-import re
 from collections import Counter
 
 import numpy as np
@@ -59,7 +58,7 @@ def cut(texts, seams):
     pieces = cut_at_seams(raw, seams)
     assert b"".join(pieces) == raw
     found = []
-    for piece in (part for one in pieces for part in re.split(b"(?=\xff)", one) if part):
+    for piece in pieces:
         if piece.startswith(START):
             found.append([])
         if piece != START:

@@ -42,6 +42,12 @@ def test_the_reason_for_going_slowly_is_told(built):
     assert "as was asked" in counted(["one two"], built("gpt2"), whole=True).method
 
 
+@pytest.mark.parametrize("end", ["\u3000", "\u00a0", "é", "…", "\u2028", "中", "\u0085"])
+def test_a_text_ends_where_it_ends(end, built):
+    texts = [f"one two{end}", "three four", f"five {end}"] * 5
+    np.testing.assert_array_equal(counted(texts, built("gpt2")).counts, naive(texts, built("gpt2")))
+
+
 @pytest.mark.parametrize("workers", [1, 2, 5])
 @pytest.mark.parametrize("whole", [False, True])
 def test_division_of_the_work_changes_nothing(workers, whole, built, documents, monkeypatch):

@@ -19,6 +19,7 @@ import torch
 from torch import nn
 from torch.utils.hooks import RemovableHandle
 
+from pretrace.backends.loading import hooked
 from pretrace.errors import ModelError
 from pretrace.results.wording import say
 from pretrace.types import Firing, Hidden, Pool, State
@@ -103,16 +104,6 @@ def last_tokens(
         )
 
 
-@contextmanager
-def hooked(handles: Sequence[RemovableHandle]) -> Iterator[None]:
-    """Hooks that are in place while the context lasts."""
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
-
-
 def stream(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> torch.Tensor | None:
     """The hidden states a block is called with, by position or by name."""
     found = args[0] if args else kwargs.get("hidden_states")
@@ -120,9 +111,8 @@ def stream(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> torch.Tensor | N
 
 
 def find_blocks(model: Any, ask: Callable[[], object], *, shape: tuple[int, ...]) -> list[nn.Module]:
-    """The transformer blocks in the order they are passed, found by letting the model read ids of a shape. They are the
-    outermost list of as many modules as the configuration counts layers, every one of which is called with [texts,
-    tokens, width]. Empty where there is no such list."""
+    """The transformer blocks in the order they are passed, found by letting the model read ids of a shape: the
+    outermost list of as many modules as it has layers, each called with [texts, tokens, width]. Empty without one."""
     count = getattr(model.config.get_text_config(), "num_hidden_layers", None)
     lists = [list(m) for m in model.modules() if isinstance(m, nn.ModuleList) and len(m) == count]
     called: list[nn.Module] = []
@@ -287,9 +277,7 @@ def firings(
     masked: bool,
 ) -> Iterator[list[Read]]:
     """One pass over rows of so many tokens while the context lasts; after it the list says which neurons each row
-    activates. Rules that differ in their thresholds alone share one reduction a layer. `masked`: all rows at once with
-    what pads them masked, as a GPU is best given them, where a call for each length would take longer. ModelError where
-    a layer was passed by."""
+    activates. `masked`: all rows at once, their padding masked. ModelError where a layer was passed by."""
     kinds: dict[tuple[bool, Pool], list[Firing]] = {}
     for state in sorted(states, key=lambda s: s.threshold):
         kinds.setdefault((state.gated, state.pool), []).append(state)

@@ -43,8 +43,7 @@ _GPU_SLICE_BYTES = 512 << 20
 
 @dataclass(frozen=True, slots=True)
 class VocabularyReading:
-    """Float32 tensors on the CPU, one entry a position; `mean`, `std` and `drawn` only where they were wanted.
-    `peak` is the largest log-probability over the vocabulary."""
+    """Float32 tensors on the CPU, one entry a position; `peak` is the largest log-probability over the vocabulary."""
 
     logp: torch.Tensor
     peak: torch.Tensor
@@ -55,9 +54,8 @@ class VocabularyReading:
 
 @torch.inference_mode()
 def read(hidden: torch.Tensor, targets: torch.Tensor, head: Head, sweep: Sweep) -> VocabularyReading:
-    """Log-probability of each target, and mean and std of log p under the model itself where wanted. `hidden` is
-    [positions, width], `targets` int64 [positions]: the token that stands after each position. Natural logarithms.
-    Moments as in Min-K%++ (Zhang et al. 2024b)."""
+    """Log-probability (natural) of each target, and mean and std of log p under the model (Zhang et al. 2024b) where
+    wanted. `hidden` is [positions, width], `targets` int64 [positions]: the token after each position."""
     first = sweep.sums
     sums = torch.zeros((first + len(sweep.draws), len(hidden)), dtype=torch.float32, device=hidden.device)
     for start in range(0, len(hidden), sweep.slice):
@@ -75,10 +73,8 @@ def read(hidden: torch.Tensor, targets: torch.Tensor, head: Head, sweep: Sweep) 
 
 
 class Sweep:
-    """Sums over the vocabulary, a few rows at a time through buffers that are used again and again. New memory for
-    every block would cost more than the arithmetic: each allocation of this size is handed back to the system and
-    faulted in again, page by page. The same holds for the logits of a slice, where the output layer can be told where
-    to write them: a fifth of its time."""
+    """Sums over the vocabulary, a few rows at a time through buffers that are used again and again: new memory for
+    every block would cost more than the arithmetic, and a fifth of the output layer's time."""
 
     def __init__(
         self, vocabulary: int, device: torch.device, *, moments: bool, draws: tuple[Drawn, ...] = ()
@@ -96,8 +92,7 @@ class Sweep:
         self._product: torch.Tensor | None = None
 
     def logits(self, head: Head, hidden: torch.Tensor) -> torch.Tensor:
-        """The output layer's product for a slice of positions. On a CPU a plain linear layer writes it into a buffer,
-        with the same bits, and the next slice overwrites it."""
+        """The output layer's product for a slice of positions, which on a CPU the next slice overwrites, if plain."""
         if self.device.type != "cpu" or not plain(head):
             return head(hidden)
         if self._product is None or self._product.dtype != hidden.dtype:

@@ -35,9 +35,8 @@ WEIGHTS = "adapter_model.safetensors"
 
 
 def attach(backend: Backend, folder: str | Path) -> Tuned:
-    """The back end with the adapter in `folder` switched on, over the same weights as `backend`, which goes on
-    giving the traces it gave before, to the last bit, whatever else is attached. ModelError where the folder holds
-    no adapter of ours or a damaged one, and where it was tuned on other weights."""
+    """The back end with the adapter in `folder` switched on, over the weights of `backend`, whose traces stay the same
+    to the last bit. ModelError where the folder holds no sound adapter of ours, or it was tuned on other weights."""
     from peft import PeftModel, get_peft_model_state_dict
     from safetensors import safe_open
 

@@ -44,9 +44,8 @@ _BYTES = 4  # the most of a character in UTF-8
 
 
 class Completer:
-    """A `Generator` over a model with weights here, with its adapter in place where it has one. `budget` bounds
-    rows × tokens of a batch; special tokens are never drawn, so all tokens that were asked for are written.
-    ModelError without weights."""
+    """A `Generator` over a model with weights here, with its adapter in place. `budget` bounds rows × tokens of a
+    batch; special tokens are never drawn, so that all tokens are written. ModelError without weights."""
 
     def __init__(self, backend: Backend, *, budget: int | None = None) -> None:
         if not isinstance(backend, HuggingFace | Adapted):
@@ -63,10 +62,9 @@ class Completer:
             self.caches = _keeps_what_it_read(base)
 
     def complete(self, prompts: Sequence[str], /, *, tokens: int, sampling: Sampling, seed: int) -> list[str]:
-        """What the model writes after each prompt: `tokens` tokens, as text to be set right behind it, without a
-        last part of a character. ExpressionError for a setting out of range, TextsError for an empty prompt and a
-        model without a start token, ModelError where all does not fit into the model or it gives logits that are
-        no numbers."""
+        """`tokens` tokens after each prompt, as text to be set right behind it, without a last part of a character.
+        ExpressionError for a setting out of range, TextsError for an empty prompt without a start token, ModelError
+        where all does not fit into the model or its logits are no numbers."""
         Draw(tokens, sampling, seed)  # which says what is out of range
         asked = list(dict.fromkeys(prompts))
         rows = []
@@ -105,8 +103,7 @@ def write_on(
     ends: Sequence[int] = (),
 ) -> torch.Tensor:
     """The new ids [rows, tokens] after the ids [rows, length], by the uniform numbers [rows, tokens]: `choose` gives
-    probabilities from logits and the ids before them (`distribution`). Fewer where every row has one of the `ends`
-    before. ModelError for logits that are no numbers."""
+    probabilities from logits and ids. Fewer where every row has one of the `ends`. ModelError for odd logits."""
     length, numbers = ids.shape[1], torch.from_numpy(uniform).to(ids.device)
     last = torch.tensor(ends, dtype=torch.long, device=ids.device)
     over = torch.zeros(len(ids), dtype=torch.bool, device=ids.device)
@@ -245,9 +242,8 @@ Ids = npt.NDArray[np.int32]
 
 
 def ends(base: HuggingFace, rows: Sequence[Ids], starts: Sequence[int], state: Continued) -> list[Ids]:
-    """Of each row of ids, whose predicted tokens begin at `starts`: int32 [samples, tokens of its end]. A row
-    stands `samples` times in a batch, whose longest end says how far is written. Under inference mode, with the
-    model's own products."""
+    """Of each row of ids, whose predicted tokens begin at `starts`: int32 [samples, tokens of its end]. A row stands
+    `samples` times in a batch, whose longest end says how far is written. Under inference mode."""
     found = [np.zeros((state.samples, 0), dtype=np.int32) for _ in rows]
     cuts = [start + state.read(len(row) - start) for row, start in zip(rows, starts, strict=True)]
     some = [i for i, (row, cut) in enumerate(zip(rows, cuts, strict=True)) if cut < len(row)]

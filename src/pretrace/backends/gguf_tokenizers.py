@@ -16,13 +16,11 @@ from pretrace.errors import ModelError
 _BYTES = "bytes"  # the step at which bytes become characters
 
 
-def _expression(written: str) -> str:
-    """A step with the patterns that it names, its lines joined."""
-    return re.sub(r"<([a-z]\w*)>", lambda one: TOKENIZER_FACTS["patterns"][one[1]], written).replace("\n", "")
-
-
-_PRE_TOKENIZERS: Mapping[str, tuple[str, ...]] = {
-    name: tuple(map(_expression, steps))
+_PATTERNS = TOKENIZER_FACTS["patterns"]
+_PRE_TOKENIZERS: Mapping[
+    str, tuple[str, ...]
+] = {  # steps with the patterns that they name, their lines joined
+    name: tuple(re.sub(r"<([a-z]\w*)>", lambda one: _PATTERNS[one[1]], s).replace("\n", "") for s in steps)
     for names, steps in TOKENIZER_FACTS["steps"].items()
     for name in names.split()
 }

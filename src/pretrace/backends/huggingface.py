@@ -11,7 +11,7 @@ import json
 import math
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -52,9 +52,8 @@ _FEWEST_TIMED, _MOST_TIMED = 16, 256  # tokens of that
 
 
 class HuggingFace:
-    """A `Backend` over a transformers model and tokenizer; `open_huggingface` makes one from a name. `weights`
-    names the weights for the cache. It offers HIDDEN and NEURONS where blocks and feed-forward activation are
-    found by structure."""
+    """A `Backend` over a transformers model and tokenizer, by `open_huggingface`. `weights` names the weights for the
+    cache. It offers HIDDEN and NEURONS where blocks and feed-forward activation are found by structure."""
 
     def __init__(
         self,
@@ -199,9 +198,8 @@ class HuggingFace:
     def _traces(
         self, batch: Sequence[Encoded], want: Quantity, states: States, begun: Prefixes | None
     ) -> list[Trace]:
-        """One forward pass over the batch, padded on the right under the causal mask, so that no attention mask is
-        needed; a second one, over what all rows begin with, where that is shared and nothing inside the model is
-        looked at."""
+        """One forward pass over the batch, padded on the right under the causal mask; a second one over what all rows
+        begin with, where that is shared and nothing inside the model is looked at."""
         rows = [np.concatenate([e.prefix, e.tokens]) if len(e.prefix) else e.tokens for e in batch]
         starts = [max(1, len(e.prefix)) for e in batch]
         draws = sorted({s for s in states if isinstance(s, Drawn)}, key=lambda one: (one.k, one.temperature))
@@ -280,11 +278,11 @@ class HuggingFace:
         first = [which.index(number) for number in range(len(numbers))]
         heads = torch.from_numpy(np.stack([rows[i][:shared] for i in first]).astype(np.int64)).to(self.device)
         rest = torch.from_numpy(padded([row[shared:] for row in rows])[0])
-        before = begun.read(heads)
-        after = begun.go_on(before, torch.tensor(which, device=self.device), rest.to(self.device))
+        hidden, cache = begun.read(heads)
+        after = begun.go_on(cache, torch.tensor(which, device=self.device), rest.to(self.device))
         width = after.shape[-1]
         # One list of hidden states: those of the beginnings, then those of the rows.
-        states = torch.cat([before.hidden.reshape(-1, width), after.reshape(-1, width)])
+        states = torch.cat([hidden.reshape(-1, width), after.reshape(-1, width)])
         own, ahead = len(heads) * shared, rest.shape[1]
         at, targets, parts, taken = [], [], [], 0
         in_heads = []
@@ -436,9 +434,8 @@ def open_huggingface(model: str, settings: ModelSettings | None = None) -> Huggi
 
 @torch.inference_mode()
 def likeness(one: Backend, other: Backend) -> float | None:
-    """The cosine between the weight matrices of two models of the same names and shapes, without vectors (biases
-    and norms, which begin alike everywhere); None where there are none. A model and an earlier state of it stay
-    far above 0, two models trained from different random weights are at 0, whatever they were trained on."""
+    """The cosine between the weight matrices of two models of the same names and shapes, None without any: an earlier
+    state of a model stays far above 0, two models trained from different random weights are at 0."""
     if not isinstance(one, HuggingFace) or not isinstance(other, HuggingFace):
         return None
     theirs = dict(other.model.named_parameters())
@@ -462,11 +459,8 @@ _MOST = 4  # beginnings that are kept
 _PROBED = 3  # of five tokens
 
 
-class Begun(NamedTuple):
-    """Beginnings of equal length that a model has read: hidden states [beginnings, tokens, width], and its cache."""
-
-    hidden: torch.Tensor
-    cache: Any
+Begun = tuple[torch.Tensor, Any]
+"""Beginnings of equal length that a model has read: hidden states [beginnings, tokens, width], and its cache."""
 
 
 class Prefixes:
@@ -487,11 +481,11 @@ class Prefixes:
             self._kept.pop(next(iter(self._kept)))
         return found
 
-    def go_on(self, begun: Begun, which: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+    def go_on(self, kept: Any, which: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
         """Hidden states [rows, tokens, width] of `ids`, int64 [rows, tokens], padded on the right, each row after the
         beginning with its number in `which`, int64 [rows]."""
-        cache = copy.copy(begun.cache)
-        cache.layers = [copy.copy(layer) for layer in begun.cache.layers]
+        cache = copy.copy(kept)
+        cache.layers = [copy.copy(layer) for layer in kept.layers]
         cache.batch_select_indices(which)
         hidden: torch.Tensor = self._body(input_ids=ids, use_cache=True, **going_on(self._body, cache))[0]
         return hidden
@@ -512,7 +506,7 @@ def going_on(model: Any, cache: Any) -> dict[str, Any]:
 def begin(body: Any, ids: torch.Tensor) -> Begun:
     """One pass over beginnings, int64 [beginnings, tokens]."""
     made = body(input_ids=ids, use_cache=True)
-    return Begun(made[0], cache_of(made))
+    return made[0], cache_of(made)
 
 
 @torch.inference_mode()
@@ -529,14 +523,14 @@ def can_go_on(model: Any, ids: torch.Tensor, *, tolerance: float) -> bool:
     body, prefixes = model.base_model, Prefixes(model.base_model)
     try:
         whole = body(input_ids=ids, use_cache=False)[0]
-        begun = prefixes.read(ids[:, :_PROBED])
-        layers = getattr(begun.cache, "layers", [])
+        hidden, cache = prefixes.read(ids[:, :_PROBED])
+        layers = getattr(cache, "layers", [])
         if not layers or any(type(layer).__name__ not in _LAYERS for layer in layers):
             return False
         back = torch.arange(len(ids) - 1, -1, -1, device=ids.device)  # another order: each row keeps its own
-        rest = prefixes.go_on(begun, back, ids[back, _PROBED:])
+        rest = prefixes.go_on(cache, back, ids[back, _PROBED:])
     except (RuntimeError, TypeError, AttributeError, ValueError, LookupError, NotImplementedError):
         return False
     scale = float(whole.abs().max()) + 1.0
-    apart = torch.cat([begun.hidden, rest[back]], dim=1)
+    apart = torch.cat([hidden, rest[back]], dim=1)
     return apart.shape == whole.shape and float((apart - whole).abs().max()) <= tolerance * scale

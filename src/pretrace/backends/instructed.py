@@ -148,9 +148,8 @@ _CURES = Cures(
 def open_server(
     source: str, *, cache: bool = True, seconds: float = SECONDS, retries: int = _RETRIES
 ) -> ServerInstructed:
-    """The model of `server:http://host:port/v1#model-name`; nothing is asked yet. ModelError for an address that is
-    written otherwise, MissingPackageError without the extra `servers`. What a server does not answer within `seconds`
-    is asked again, `retries` times, and so is what it is too busy for."""
+    """The model of `server:http://host:port/v1#model-name`; nothing is asked yet. ModelError for another form. What a
+    server does not answer within `seconds`, or is too busy for, is asked again, `retries` times."""
     url, _, model = source.removeprefix(_SERVER).partition("#")
     if split_url(url) is None or not model:
         raise ModelError(say("models.server", source=source[:100]))
@@ -162,9 +161,8 @@ def open_server(
 
 
 class ServerInstructed:
-    """An `Instructed` behind a server that speaks chat completions. Its weights cannot be seen, so nothing here names
-    them by their hash: whoever runs the server may change them under the same name, and then what is on disk is what
-    the earlier ones wrote."""
+    """An `Instructed` behind a server of chat completions. Whoever runs it may change the weights under the same name;
+    then what is on disk is what the earlier ones wrote."""
 
     def __init__(self, served: Continuing) -> None:
         self._served = served

@@ -41,6 +41,7 @@ from pretrace.results.wording import say, sentences_of
 
 if TYPE_CHECKING:
     import torch
+    from torch.utils.hooks import RemovableHandle
 
     from pretrace.types import Backend
 
@@ -264,9 +265,8 @@ _READERS = ("AutoModelForCausalLM", "AutoModelForImageTextToText", "AutoModelFor
 
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
-    """A transformers model and its tokenizer. `weights` is the hash that names the weights for the cache, `unread` the
-    names in the files that the model does not use, `code` the hash of the Python files that came with it and were run.
-    """
+    """A transformers model and its tokenizer. `weights` is the hash that names it, `unread` the names in the files that
+    it does not use, `code` the hash of the Python files that came with it and were run."""
 
     model: Any
     tokenizer: Any
@@ -341,18 +341,23 @@ def context_in(model: Any, ask: Callable[[], object]) -> int | None:
 
     named = [part for name, part in model.named_modules() if _POSITIONS.search(name)]
     handles = [part.register_forward_hook(note) for part in named if hasattr(part, "num_embeddings")]
-    try:
+    with hooked(handles):
         ask()
-    finally:
-        for handle in handles:
-            handle.remove()
     return min(limits, default=None)
 
 
+@contextmanager
+def hooked(handles: Sequence[RemovableHandle]) -> Iterator[None]:
+    """Hooks that are in place while the context lasts."""
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
 def turning_length(model: Any) -> int | None:
-    """The number of tokens above which a model computes the positions of a whole batch in another way, by its longest
-    text (`longrope`); None where there is none. What grows with the length (dynamic NTK) begins at the model's context,
-    where texts are cut."""
+    """The number of tokens above which positions are computed otherwise for a whole batch (`longrope`), or None."""
     if "longrope" not in rope_kinds(model):
         return None
     config, field = model.config.get_text_config(), "original_max_position_embeddings"
@@ -564,8 +569,7 @@ _BLOCK = 1 << 24
 
 
 def unwrapped_state(files: Sequence[Path]) -> dict[str, Any] | None:
-    """The tensors of safetensors files under the names of the model itself, where a wrapper of the training was saved
-    with it; None where the names are the model's own."""
+    """The tensors under the model's own names, where a wrapper of the training was saved, too; None without one."""
     if any(path.suffix != ".safetensors" for path in files):
         return None
     from safetensors import SafetensorError
@@ -580,9 +584,8 @@ def unwrapped_state(files: Sequence[Path]) -> dict[str, Any] | None:
 
 
 def weights_hash(files: Sequence[Path], memory: Path | None = None) -> str:
-    """SHA-256 over the names, types, shapes and bytes of all tensors, in order of name, in whatever files; one of
-    another format than safetensors counts with its bytes. `memory`, a folder, keeps each file's hashes by its
-    path, inode, size and times of change."""
+    """SHA-256 over the names, types, shapes and bytes of all tensors, in order of name, in whatever files; other files
+    than safetensors count whole. `memory`, a folder, keeps each file's hashes by path, inode, size and times."""
     rows = [row for path in files for row in _remembered(path, memory)]
     return hashlib.sha256("\n".join(sorted(rows)).encode()).hexdigest()
 
@@ -604,7 +607,6 @@ def _remembered(path: Path, memory: Path | None) -> list[str]:
             return known
     rows = _hashes(real)
     with suppress(OSError, OutputError):  # only a convenience: the hashes are computed again next time
-        kept.parent.mkdir(parents=True, exist_ok=True)
         atomic_text(kept, "\n".join([*rows, seal(rows)]))
     return rows
 

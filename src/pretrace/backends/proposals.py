@@ -1,7 +1,7 @@
 """Neighbours: copies of a text in which a model puts other words (Mattern et al. 2023).
 
-Definition. In each neighbour a share of the tokens, at positions drawn at random, is replaced by words
-that another model finds likely there, never by the token that stood there:
+Definition. In each neighbour a share of the tokens, at positions drawn at random, is replaced by words that another
+model finds likely there, never by the token that stood there:
 
 - `causal`, `causal:MODEL`: the new word for token i is drawn from a causal model's next-token distribution
   after the original tokens before i. One pass a text serves all its neighbours.
@@ -9,21 +9,20 @@ that another model finds likely there, never by the token that stood there:
   model's distributions there, given all that is not masked. Four neighbours at a time share their
   positions, and so a pass; their words are drawn separately.
 
-Both draw from the 50 likeliest tokens, in proportion to their probability, among those that are visible
-text of their own (no special token, white space, or part of a character) and begin a word where the
-replaced token does. Where the tokenizer knows no capitals, a word takes over those of the replaced one.
-Everything else of the text stays character for character: white space, special tokens, words a masked
-model's tokenizer does not know, what lies beyond the model's context, and for a causal model without a
-start token the first token. A text of fewer than two tokens, or without anything to replace, is its own
-neighbour. A new word may be cut into tokens differently by the model that then reads the neighbour, so
-lengths in tokens may differ.
+Both draw from the 50 likeliest tokens, in proportion to their probability, among those that are visible text of their
+own (no special token, white space, or part of a character) and begin a word where the replaced token does. Where the
+tokenizer knows no capitals, a word takes over those of the replaced one. Everything else of the text stays character
+for character: white space, special tokens, words a masked model's tokenizer does not know, what lies beyond the model's
+context, and for a causal model without a start token the first token. A text of fewer than two tokens, or without
+anything to replace, is its own neighbour. A new word may be cut into tokens differently by the model that then reads
+the neighbour, so lengths in tokens may differ.
 
-`causal` lets the target itself propose: what it remembers of a member it also proposes for it. A model that
-never saw the texts is the cleaner choice where there is one.
+`causal` lets the target itself propose: what it remembers of a member it also proposes for it. A model that never saw
+the texts is the cleaner choice where there is one.
 
-Every draw depends on the text, the share, the seed and the neighbour's number alone, so the first m of 25
-neighbours are the m neighbours, in any batch and any order (as far as a model's logits do not depend on
-its batch, which they do in their last bits only).
+Every draw depends on the text, the share, the seed and the neighbour's number alone, so the first m of 25 neighbours
+are the m neighbours, in any batch and any order (as far as a model's logits do not depend on its batch, which they do
+in their last bits only).
 """
 
 from __future__ import annotations
@@ -47,6 +46,7 @@ from pretrace.backends.tokens import Tokens, own_specials, pack, padded
 from pretrace.cache.location import text_key
 from pretrace.cache.store import Neighbors, open_neighbors
 from pretrace.errors import ModelError
+from pretrace.results.output_checks import json_object
 from pretrace.results.wording import say
 from pretrace.rewrites import readable
 from pretrace.types import Backend, Doubles, Ints, Proposer
@@ -110,9 +110,8 @@ class Proposals:
 def open_proposer(
     spec: str, target: Backend | None = None, *, cache: bool = True, **settings: Any
 ) -> Proposer:
-    """The proposer that `spec` names: "causal" (the target itself), "causal:MODEL" (as for `open_model`) or
-    "masked:MODEL" (a hub id or a folder), with settings as for `open_model`; `cache` False keeps nothing on disk.
-    ModelError for any other spec, a model of the wrong kind, or one that cannot be opened."""
+    """The proposer that `spec` names: "causal" (the target itself), "causal:MODEL" or "masked:MODEL", with settings as
+    for `open_model`. ModelError for any other spec, a model of the wrong kind, or one that cannot be opened."""
     kind, _, model = spec.partition(":")
     if spec == "causal":
         if not isinstance(target, HuggingFace):
@@ -144,11 +143,9 @@ def _check_kind(kind: str, model: str, located: Located) -> None:
                 f"masked:{model} must be a hub id or a folder; a GGUF file holds a causal model."
             )
         return
-    try:
-        config = json.loads((located.folder / "config.json").read_text(encoding="utf-8"))
-        architectures, family = config.get("architectures") or [], config.get("model_type")
-    except (OSError, ValueError, AttributeError):
+    if (config := json_object(located.folder / "config.json")) is None:
         return  # opening it will say what is wrong with it
+    architectures, family = config.get("architectures") or [], config.get("model_type")
     mapped = config.get("auto_map") or {}
     masked = family in auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES or "AutoModelForMaskedLM" in mapped
     causal = family in auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES or "AutoModelForCausalLM" in mapped
@@ -193,8 +190,7 @@ class _Guesser:
 
 
 class CausalGuesser(_Guesser):
-    """Candidates for a token from a causal model's next-token distribution after the tokens before it. `sharing`
-    neighbours at a time have their positions in common."""
+    """Candidates from a causal model's next-token distribution; `sharing` neighbours have positions in common."""
 
     sharing = 1  # one pass answers for all positions: every neighbour has its own
 
@@ -231,8 +227,7 @@ class CausalGuesser(_Guesser):
 
 
 class MaskedGuesser(_Guesser):
-    """Candidates for masked tokens from a masked language model's distributions at the masks; `tokenizer` is a
-    fast one."""
+    """Candidates for masked tokens from a masked language model's distributions; `tokenizer` is a fast one."""
 
     sharing = 4  # a pass for every set of masks: shared, it costs a quarter
 
@@ -290,10 +285,9 @@ _SLICE_BYTES = 64 << 20
 def logits_at(
     model: Any, inputs: Mapping[str, Any], rows: torch.Tensor, columns: torch.Tensor
 ) -> Iterator[torch.Tensor]:
-    """Float32 logits [some, vocabulary] of positions (rows[i], columns[i]), int64, in order, a slice at a time.
-    `inputs` are what the model's forward takes. The body is run once. What comes after it works position by position,
-    so the model is asked again with its body stood in for by one that answers with the wanted positions alone: no
-    family needs code of its own."""
+    """Float32 logits [some, vocabulary] of positions (rows[i], columns[i]), int64, in order, a slice at a time. The
+    body is run once on `inputs`; then the model is asked again with its body stood in for by one that answers with the
+    wanted positions alone, since what comes after it works position by position."""
 
     def one_row(row: int) -> dict[str, Any]:
         return {name: x[row : row + 1] if torch.is_tensor(x) else x for name, x in inputs.items()}
@@ -405,8 +399,7 @@ class Vocabulary:
         return Draft(text_key(text), stretches or (shown,), ids, np.array(is_open, dtype=np.int64))
 
     def fitted(self, token: int, stretch: str) -> str:
-        """A token in the place of a stretch: with the white space around it, and with its capitals where
-        the tokenizer knows none."""
+        """A token in the place of a stretch, with its white space, and its capitals where the tokenizer knows none."""
         word, own = self.pieces[token].strip(), stretch.strip()
         if self.lowers and len(own) > 1 and own.isupper():
             word = word.upper()

@@ -50,8 +50,18 @@ class Tokens:
         plain = json.loads(self.rust.to_str())  # of which this decides a text's token ids
         deciding = {key: plain.get(key) for key in ("normalizer", "pre_tokenizer", "model", "added_tokens")}
         self.hash = hashlib.sha256(json.dumps(deciding, sort_keys=True).encode()).hexdigest()
+        if start not in STARTS:
+            raise ModelError(f"the start rule must be one of {', '.join(STARTS)}, found {start!r}.")
         with one_error(*_ENCODING):
-            self.prefix = _prefix(tokenizer, start)
+            own = own_specials(tokenizer)[0]
+        if start == "never":
+            own = []
+        elif start == "always" and len(own) != 1:
+            ids = (getattr(tokenizer, name, None) for name in ("bos_token_id", "eos_token_id"))
+            own = [token for token in ids if token is not None][:1]
+            if not own:
+                raise ModelError("start='always' needs a bos or eos token, and this tokenizer has neither.")
+        self.prefix: Ints = np.array(own, dtype=np.int32)
         self.start = start
         self.read_by = reader_of(tokenizer)
         self.max_tokens = max_tokens
@@ -104,21 +114,6 @@ class Tokens:
         return spans
 
 
-def _prefix(tokenizer: Any, start: str) -> Ints:
-    if start not in STARTS:
-        raise ModelError(f"the start rule must be one of {', '.join(STARTS)}, found {start!r}.")
-    own = own_specials(tokenizer)[0]
-    if start == "never":
-        own = []
-    elif start == "always" and len(own) != 1:
-        ids = (getattr(tokenizer, "bos_token_id", None), getattr(tokenizer, "eos_token_id", None))
-        known = [token for token in ids if token is not None]
-        if not known:
-            raise ModelError("start='always' needs a bos or eos token, and this tokenizer has neither.")
-        own = known[:1]
-    return np.array(own, dtype=np.int32)
-
-
 def padded(
     rows: Sequence[Sequence[int] | npt.NDArray[Any]], pad: int = 0
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -153,8 +148,7 @@ def pack(lengths: Sequence[int], budget: int) -> list[tuple[int, ...]]:
 
 
 def vocabulary_of(model: object) -> frozenset[str]:
-    """The words and numbers that a model's tokenizer holds as one token, without the mark of a space before them; none
-    for a model that does not show its tokenizer."""
+    """The words and numbers that a model's tokenizer holds as one token; none where it does not show it."""
     rust = getattr(getattr(model, "tokens", None), "rust", None)
     held = rust.get_vocab() if rust is not None else ()
     return frozenset(word for word in (token.lstrip("\u0120\u2581 ") for token in held) if word.isalnum())
@@ -334,9 +328,8 @@ def _divided(lengths: Sequence[int], common: Sequence[int]) -> list[_AlikeSet]:
 
 
 def pack_alike(encoded: Sequence[Encoded], budget: int) -> list[tuple[int, ...]]:
-    """Batches as `tokens.pack` makes them, with texts that share a beginning apart from the others. A set that
-    fits into a batch stays whole, others of about the same beginning beside it; one that does not fills batches of
-    its own."""
+    """Batches as `pack` makes them, with texts that share a beginning apart. A set that fits into a batch stays whole,
+    beside others of about the same beginning; one that does not fills batches of its own."""
     sets: dict[tuple[int, bytes], list[int]] = {}
     rest = [0] * len(encoded)
     for i, e in enumerate(encoded):

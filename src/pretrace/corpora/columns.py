@@ -13,6 +13,7 @@ from typing import Any
 from pretrace.backends.loading import load_tokenizer, locate
 from pretrace.backends.settings import ModelSettings
 from pretrace.errors import ExpressionError, TextsError, require
+from pretrace.results import rounding
 from pretrace.results.wording import say
 from pretrace.settings import TEXTS, option
 
@@ -99,8 +100,7 @@ class Columns:
 
     @property
     def of_another(self) -> Columns:
-        """The same names for a second source, such as control documents; one that it does not have gives way to the
-        usual name."""
+        """The same names for a second source, such as controls; one that it lacks gives way to the usual name."""
         return replace(self, give_way=True)
 
     @property
@@ -122,8 +122,7 @@ class Columns:
         return {**four, **{name: value for name, value in more.items() if value}}
 
     def pick(self, found: Sequence[str], source: str) -> tuple[str, ...]:
-        """The columns to read of those found. TextsError for a given name that is not found, where there is no text,
-        and for a column that is there twice."""
+        """The columns to read of those found; TextsError for a given name that is not there, or one there twice."""
         for name in sorted(self.required(found)):
             if name not in found:
                 raise TextsError(f"{source} has no column {name!r}; it has {listed(found)}.")
@@ -145,8 +144,7 @@ class Columns:
         raise TextsError(say("texts.no_text_column", source=source, names=names, found=listed(found)))
 
     def text_of(self, fields: Mapping[str, object], names: Sequence[str]) -> object:
-        """The text of a row, or what stands in its place. ValueError, in half a sentence, where a column that a text is
-        joined of is missing."""
+        """The text of a row, or what stands in its place; ValueError, half a sentence, for a missing column."""
         if len(names) == 1 and self.template is None:
             value = fields.get(names[0])
             return value if isinstance(value, str) else self._as_conversation(value)
@@ -295,9 +293,7 @@ def cell_of(value: object) -> str:
 
 def listed(names: Collection[str]) -> str:
     """Column names as a message shows them: the first dozen, and how many more there are."""
-    shown = [repr(name) for name in list(names)[:_SHOWN_COLUMNS]]
-    more = len(names) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more > 0 else "") if shown else "no columns"
+    return rounding.listed([*names], _SHOWN_COLUMNS) or "no columns"
 
 
 def membership(value: object) -> bool | None:

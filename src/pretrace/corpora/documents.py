@@ -12,7 +12,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
@@ -39,11 +39,8 @@ _LEFT_OUT = ("{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallb
 """What is there a second time: a text box for old versions, and a moved text where it was."""
 
 
-class Document(NamedTuple):
-    """The text of one file, and what is to be told of it, in half sentences."""
-
-    text: str
-    remarks: tuple[str, ...] = ()
+Document = tuple[str, tuple[str, ...]]
+"""The text of one file, and what is to be told of it, in half sentences."""
 
 
 def _pdf(raw: bytes, encoding: str | None) -> Document:
@@ -53,19 +50,23 @@ def _pdf(raw: bytes, encoding: str | None) -> Document:
         from pypdf.errors import DependencyError, FileNotDecryptedError, PyPdfError
     except ImportError:
         raise MissingPackageError("pypdf", "a .pdf file", "documents") from None
+    logger = logging.getLogger("pypdf")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL + 1)  # what it repairs by itself is no news; its loggers take this level
     try:
-        with _silent("pypdf"):
-            pages = [page.extract_text().strip() for page in pypdf.PdfReader(io.BytesIO(raw)).pages]
+        pages = [page.extract_text().strip() for page in pypdf.PdfReader(io.BytesIO(raw)).pages]
     except (FileNotDecryptedError, DependencyError):
         raise TextsError("the PDF is encrypted: save a copy without a password.") from None
     except (PyPdfError, *_DAMAGED) as error:
         raise TextsError(f"the PDF is damaged ({_reason(error)}): save it again, or leave it out.") from None
+    finally:
+        logger.setLevel(before)
     if b"%%EOF" not in raw[-_TAIL:]:
         raise TextsError("the PDF is cut off: its end mark is not there; fetch it again.")
     text = "\n".join(page for page in pages if page)
     if not text:
         raise TextsError(say("texts.scan"))
-    return Document(text, () if all(pages) else (EMPTY_PAGES,))
+    return text, () if all(pages) else (EMPTY_PAGES,)
 
 
 def _docx(raw: bytes, encoding: str | None) -> Document:
@@ -98,7 +99,7 @@ def _docx(raw: bytes, encoding: str | None) -> Document:
         raise TextsError(
             f"the .docx file is damaged ({_reason(error)}): save it again in a word processor, or leave it out."
         ) from None
-    return Document("\n".join(line for line in lines if line.strip()), (CHANGES,) if changed else ())
+    return "\n".join(line for line in lines if line.strip()), (CHANGES,) if changed else ()
 
 
 def _refuse_large(packed: zipfile.ZipFile, what: str) -> None:
@@ -110,18 +111,6 @@ def _reason(error: BaseException) -> str:
     """The first line of an error, or its kind."""
     said = re.sub(r"\s+", " ", str(error)).strip()
     return (said[:100] or type(error).__name__).rstrip(".:")
-
-
-@contextmanager
-def _silent(name: str) -> Iterator[None]:
-    """No log lines of a package: what it repairs by itself is no news to a user."""
-    logger = logging.getLogger(name)
-    before = logger.level
-    logger.setLevel(logging.CRITICAL + 1)  # the loggers below it take its level; `disabled` they would not
-    try:
-        yield
-    finally:
-        logger.setLevel(before)
 
 
 FRONT_MATTER = "front matter (title, date, tags between --- or +++) was taken off"
@@ -139,12 +128,8 @@ def _markdown(raw: bytes, encoding: str | None) -> Document:
     head = next((line for line in lines if line.strip() and not line.startswith("#")), "")
     place = next((number for number, line in enumerate(lines) if line.rstrip() in closing), None)
     if place is None or not _KEY.match(head):
-        return Document(text)
-    return Document("".join(lines[place + 1 :]).lstrip("\r\n"), (FRONT_MATTER,))
-
-
-def _html(raw: bytes, encoding: str | None) -> Document:
-    return Document(read_html(decode_page(raw, encoding)))
+        return text, ()
+    return "".join(lines[place + 1 :]).lstrip("\r\n"), (FRONT_MATTER,)
 
 
 _EPUB_TABLE = "{http://www.idpf.org/2007/opf}"
@@ -175,7 +160,7 @@ def _epub(raw: bytes, encoding: str | None) -> Document:
         raise TextsError(
             f"the .epub file is damaged ({_reason(error)}): fetch it again, or leave it out."
         ) from None
-    return Document("\n".join(text for text in texts if text))
+    return "\n".join(text for text in texts if text), ()
 
 
 _LOCKS = "META-INF/encryption.xml"
@@ -191,14 +176,9 @@ def _parsed(raw: bytes) -> ElementTree.Element:
 SOURCE = ".source"
 """Stands for the ending of a file that is read as it is, as source code is."""
 DOCUMENTS: dict[str, Callable[[bytes, str | None], Document]] = {
-    ".md": _markdown,
-    ".markdown": _markdown,
-    ".html": _html,
-    ".htm": _html,
-    ".xhtml": _html,
-    ".docx": _docx,
-    ".pdf": _pdf,
-    ".epub": _epub,
+    **dict.fromkeys((".md", ".markdown"), _markdown),
+    **dict.fromkeys((".html", ".htm", ".xhtml"), lambda raw, named: (read_html(decode_page(raw, named)), ())),
+    **{".docx": _docx, ".pdf": _pdf, ".epub": _epub},
 }
 """Readers by the ending of the name, of the bytes and the encoding that was named. Each raises TextsError, without the
 name of the file, for one that cannot be read, and MissingPackageError where its package is not installed."""
@@ -209,8 +189,8 @@ def read_document(raw: bytes, ending: str, encoding: str | None = None) -> Docum
     if not raw:
         raise TextsError("the file is empty: leave it out.")
     read = DOCUMENTS.get(ending)
-    document = read(raw, encoding) if read else Document(decode_text(raw, "the file", encoding))
-    if not document.text.strip():
+    document = read(raw, encoding) if read else (decode_text(raw, "the file", encoding), ())
+    if not document[0].strip():
         raise TextsError("the file holds no text: leave it out.")
     return document
 

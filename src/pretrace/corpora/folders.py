@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import stat
@@ -17,6 +16,7 @@ from pretrace.corpora.formats import FORMATS, LINES, ending_of, file_rows, looks
 from pretrace.corpora.packing import HEAD, open_unpacked, without_packing
 from pretrace.corpora.reading import SourceRow, TextReading, named
 from pretrace.errors import TextsError
+from pretrace.results.output_checks import json_object
 from pretrace.results.wording import say
 
 _OF_TOOLS = frozenset((".git", ".hg", ".svn", ".cache", "__MACOSX", "__pycache__", ".ipynb_checkpoints"))
@@ -247,10 +247,10 @@ def _chosen(splits: Sequence[str], reading: TextReading) -> str:
 
 def _saved(folder: Path, reading: TextReading) -> dict[str, Path] | None:
     """The arrow files of a data set that `datasets` saved, None for another folder; TextsError if one is missing."""
-    splits = _facts(folder / "dataset_dict.json").get("splits")
+    splits = (json_object(folder / "dataset_dict.json") or {}).get("splits")
     if isinstance(splits, list) and splits:
         folder = folder / _chosen([str(one) for one in splits], reading)
-    listed_files = _facts(folder / "state.json").get("_data_files")
+    listed_files = (json_object(folder / "state.json") or {}).get("_data_files")
     if not isinstance(listed_files, list):
         return None
     try:
@@ -263,12 +263,3 @@ def _saved(folder: Path, reading: TextReading) -> dict[str, Path] | None:
             f"{reading.source} lacks {named(missing)}, which its state.json names: fetch it again."
         )
     return files
-
-
-def _facts(path: Path) -> dict[str, object]:
-    """What a JSON file of facts says, {} where there is none."""
-    try:
-        found = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}

@@ -61,8 +61,20 @@ def rows_in(
     stream: io.BufferedReader, kind: str, name: str, source: str, reading: TextReading
 ) -> Iterator[SourceRow]:
     """The rows of an unpacked stream of a kind; `name` is that of its file, and `source` what messages call it."""
-    if kind in DOCUMENTS or kind == SOURCE:
-        yield from _document_rows(stream.read(), kind, name, source, reading)
+    if kind in DOCUMENTS or kind == SOURCE:  # one row, whose name is the id and the group
+        raw, encoding, remarks = stream.read(), reading.columns.encoding, tuple[str, ...]()
+        try:
+            if kind == SOURCE:
+                text = decode_text(raw, "the file", encoding)
+            else:
+                text, remarks = read_document(raw, kind, encoding)
+        except TextsError as error:
+            yield reading.fault(f"{source}: {error}", None)
+            return
+        reading.remarks.update(remarks)
+        ending = ending_of(name) if kind == SOURCE else kind
+        reading.kinds[_FAMILY.get(ending, ending)] += 1
+        yield SourceRow({"text": text, "id": mended(name)[0], "group": mended(name)[0]})
     elif kind in FORMATS:
         yield from FORMATS[kind](stream, reading, source)
     elif kind in FEEDS:
@@ -125,8 +137,7 @@ def looks_like_rows(head: bytes) -> bool:
 
 
 def sniffed_rows(stream: io.BufferedReader, reading: TextReading) -> Iterator[SourceRow]:
-    """Rows of an unpacked stream without a name: of a table that its first bytes tell, JSON lines where its first full
-    line is an object, else a text a line."""
+    """Rows of an unpacked stream without a name: a table, JSON lines by its first full line, else a text a line."""
     kind, source = recognise_format("", stream.peek(HEAD)[:HEAD]), reading.source
     if kind in (".parquet", ".arrow", ".pdf", ".epub", ".docx"):
         yield from rows_in(stream, kind, source, source, reading)
@@ -140,25 +151,6 @@ def sniffed_rows(stream: io.BufferedReader, reading: TextReading) -> Iterator[So
     every = itertools.chain(head, lines)
     is_json = head and _is_object(head[-1][1])
     yield from _json_of(every, reading, source) if is_json else _text_of(every, reading)
-
-
-def _document_rows(
-    raw: bytes, kind: str, name: str, source: str, reading: TextReading
-) -> Iterator[SourceRow]:
-    """The one row of a file that is one text; its name is the id and the group."""
-    try:
-        if kind == SOURCE:
-            text, remarks = decode_text(raw, "the file", reading.columns.encoding), tuple[str, ...]()
-        else:
-            text, remarks = read_document(raw, kind, reading.columns.encoding)
-    except TextsError as error:
-        yield reading.fault(f"{source}: {error}", None)
-        return
-    reading.remarks.update(remarks)
-    ending = ending_of(name) if kind == SOURCE else kind
-    reading.kinds[_FAMILY.get(ending, ending)] += 1
-    name = mended(name)[0]
-    yield SourceRow({"text": text, "id": name, "group": name})
 
 
 _FAMILY = {".markdown": ".md", ".htm": ".html", ".xhtml": ".html"}

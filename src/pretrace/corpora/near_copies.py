@@ -101,16 +101,10 @@ Hashes = npt.NDArray[np.uint64]
 _MULTIPLIER = 0x9E3779B97F4A7C15
 
 
-def squeezed(text: str) -> str:
-    """The text without any white space: what two copies of it have in common."""
-    return "".join(text.split())
-
-
 def shingles(text: str) -> Hashes:
     """The hashes of a text's shingles, uint64, sorted, each once; one of the whole where it is shorter."""
-    codes = np.frombuffer(squeezed(text).encode("utf-32-le", "surrogatepass"), dtype=np.uint32).astype(
-        np.uint64
-    )
+    squeezed = "".join(text.split()).encode("utf-32-le", "surrogatepass")
+    codes = np.frombuffer(squeezed, dtype=np.uint32).astype(np.uint64)
     size = max(1, len(codes) - SHINGLE + 1)
     padded = np.concatenate([codes, np.zeros(max(0, SHINGLE - len(codes)), dtype=np.uint64)])
     hashes = np.full(size, _MULTIPLIER, dtype=np.uint64)

@@ -107,7 +107,7 @@ def resolve_source(source: str | Path, columns: Columns = USUAL) -> tuple[str, s
     path = Path(source)
     if isinstance(source, str) and "://" in source and not path_exists(path):
         return _name_of_path(Path(source.partition("?")[0])), source, partial(file_rows, source)
-    _refuse_missing(path)
+    refuse_missing(path)
     return _name_of_path(path), shown(path), partial(_path_rows, path)
 
 
@@ -216,8 +216,7 @@ def _first_rows(path: Path, columns: Columns, most: int) -> Iterator[SourceRow]:
 
 def choose_text(source: str, columns: Columns) -> tuple[Columns, str]:
     """The columns with that of the text chosen, and a sentence where nobody named it: `text`, `input` or a
-    conversation, else the column with the longest texts in the first rows of a table; as they are for what is no table
-    or has no long texts."""
+    conversation, else that with the longest texts in the first rows; as they are without long texts."""
     path = Path(source)
     if columns.named_texts or not path_exists(path) or not (path.is_file() or path.is_dir()):
         return columns, ""
@@ -239,8 +238,7 @@ def choose_text(source: str, columns: Columns) -> tuple[Columns, str]:
 
 
 def repeated_column(path: Path, fewest: int) -> str:
-    """The column of a table whose values repeat as names of documents do: twice on average in the first rows, and at
-    least `fewest` of them; "" where there is none."""
+    """The column of a table whose values repeat as names of documents do, at least `fewest`; "" without one."""
     if not path.is_file():
         return ""
     values: dict[str, Counter[object]] = {}
@@ -261,7 +259,7 @@ def stream_texts(path: str | Path, columns: Columns = USUAL) -> Iterator[str]:
     """The texts of a file or folder one at a time, without labels and ids, in memory that does not grow with the file.
     The formats and errors of `open_corpus`, raised when the row at fault is reached."""
     path = Path(path)
-    _refuse_missing(path)
+    refuse_missing(path)
     reading = TextReading(replace(columns, label="", id="", group="", more=()), shown(path))
     return reading.strings(rows_of(path, reading))
 
@@ -284,7 +282,7 @@ def shown(path: Path) -> str:
     return mended(str(path))[0]
 
 
-def _refuse_missing(path: Path) -> None:
+def refuse_missing(path: Path) -> None:
     """TextsError where there is no such file or folder."""
     if not path_exists(path):
         raise TextsError(f"there is no file or folder {shown(path)!r}: check the path.")
@@ -405,10 +403,9 @@ _SECONDS_TO_REACH = 3.0
 
 
 def open_table(address: str, split: str | None = None) -> tuple[str, Any]:
-    """The full name, `NAME:CONFIG:SPLIT`, and the table of `datasets` of an address `NAME[:CONFIG][:SPLIT]`. Of two
-    parts the second is a configuration where there is one of that name, else a split; `NAME::SPLIT` and `split` name a
-    split, else the only one is taken. A folder of that path comes before the hub. Raises MissingPackageError without
-    `datasets`, TextsError where nothing of that name is to be had."""
+    """`NAME:CONFIG:SPLIT` and the table of `datasets` of an address `NAME[:CONFIG][:SPLIT]`. Of two parts the second is
+    a configuration where there is such a one, else a split; without `split` the only one is taken. A folder of that
+    path comes first. MissingPackageError without `datasets`, TextsError for no such thing."""
     if importlib.util.find_spec("datasets") is None:
         raise MissingPackageError("datasets", "reading from the Hugging Face hub")
     import datasets

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from pretrace.corpora.columns import Columns, cell_of, kind_of, listed, membership, mended, name_of
 from pretrace.corpora.packing import not_utf8
@@ -13,7 +13,6 @@ from pretrace.errors import TextsError
 from pretrace.results.wording import say
 from pretrace.types import Text
 
-T = TypeVar("T")
 _NAMED = 5  # files that a note names
 
 
@@ -47,16 +46,12 @@ class TextReading:
         self.columns = self._found = columns
         self.source = source
         self.blank = self.unread = self._taken = self._surrogates = self._unnamed = 0
-        self.left_out: list[str] = []
-        """Files of a folder that were not read."""
-        self.kinds: Counter[str] = Counter()
-        """Files of a folder that were read, by the ending of their names."""
+        self.left_out: list[str] = []  # files of a folder that were not read
+        self.kinds: Counter[str] = Counter()  # files of a folder that were read, by the ending of their names
         self.remarks: Counter[str] = Counter()
         """What formats tell of their texts, in half sentences, and of how many."""
-        self.said: list[str] = []
-        """What is to be told of the source as a whole."""
-        self.chosen: tuple[str, ...] = ()
-        """The columns that a text is made of."""
+        self.said: list[str] = []  # what is to be told of the source as a whole
+        self.chosen: tuple[str, ...] = ()  # the columns that a text is made of
         self._tell = unreadable
 
     def pick(self, found: Sequence[str], source: str) -> tuple[str, ...]:
@@ -65,13 +60,10 @@ class TextReading:
 
     def strings(self, rows: Iterable[SourceRow]) -> Iterator[str]:
         """The texts alone, one at a time."""
-        return self._read(rows, lambda number, row, text: text)
+        return (one.text for one in self.stream(rows))
 
     def stream(self, rows: Iterable[SourceRow]) -> Iterator[Text]:
         """The texts of a source one at a time, whose ids may still repeat; after the last, `notes` are whole."""
-        return self._read(rows, self._text)
-
-    def _read(self, rows: Iterable[SourceRow], make: Callable[[int, SourceRow, str], T]) -> Iterator[T]:
         unseen: set[str] = set()
         first: tuple[str, ...] | None = None
         for number, row in enumerate(rows):
@@ -86,7 +78,7 @@ class TextReading:
             if unseen:
                 unseen -= row.fields.keys()
             try:
-                made = make(number, row, self.string(number, row))
+                made = self._text(number, row, self.string(number, row))
             except TextsError as error:
                 if self._tell is None:
                     raise
@@ -135,7 +127,7 @@ class TextReading:
         return text
 
     def _text(self, number: int, row: SourceRow, text: str) -> Text:
-        label = row.fields.get(self._found.label or "")
+        label = row.fields.get(self._found.label) if self._found.label else None
         try:
             member = membership(label)
         except ValueError:
@@ -151,7 +143,7 @@ class TextReading:
         return {name: cell_of(fields.get(name)) for name in self.columns.more}
 
     def _name(self, number: int, row: SourceRow, column: str | None) -> str:
-        value = row.fields.get(column or "")
+        value = row.fields.get(column) if column else None
         if isinstance(value, str) and value.isascii():
             return value  # nearly always
         try:

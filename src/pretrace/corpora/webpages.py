@@ -85,11 +85,11 @@ _SELF_CLOSED = re.compile(r"<([a-zA-Z][\w:.-]*)((?:\s[^<>]*?)?)/>")
 
 def read_xhtml(page: str) -> str:
     """The text of a page of XHTML, in which any element may be closed where it is opened."""
-    return read_html(
-        _SELF_CLOSED.sub(
-            lambda one: one[0] if one[1] in _NOT_NESTED else f"<{one[1]}{one[2]}></{one[1]}>", page
-        )
-    )
+
+    def opened(one: re.Match[str]) -> str:
+        return one[0] if one[1] in _NOT_NESTED else f"<{one[1]}{one[2]}></{one[1]}>"
+
+    return read_html(_SELF_CLOSED.sub(opened, page))
 
 
 def decode_page(raw: bytes, named: str | None = None) -> str:

@@ -89,7 +89,7 @@ def _seams(block: memoryview, seams: Seams) -> npt.NDArray[np.intp]:
     pairs <<= 8
     pairs |= codes[:-1]
     found = np.take(seams.flags, pairs)
-    odd = np.flatnonzero(found & (codes[:-1] >= 0x80) & (codes[:-1] < START[0]))
+    odd = np.flatnonzero(found & (codes[:-1] >= 0x80) & (codes[:-1] < START[0]) & (codes[1:] != START[0]))
     found[odd[np.isin(codes[odd - 1].astype(np.uint16) << 8 | codes[odd], seams.unsafe)]] = False
     return np.flatnonzero(found) + 1
 

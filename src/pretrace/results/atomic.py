@@ -28,14 +28,13 @@ _under_way: set[str] = set()
 
 
 def write_atomically(path: Path, write: Callable[[Path], object], output: OutputFile = OWN) -> None:
-    """Let `write` fill a file beside `path` (same suffix) and rename it to `path` when it is complete. Missing folders
-    are made. A file that is there is replaced where it is an earlier one of the same kind of `output`, never with
-    `NEW`; without one the place is pretrace's own. On failure nothing has changed; an OSError becomes an
-    OutputError."""
+    """Let `write` fill a file beside `path` (same suffix) and rename it to `path` when it is complete. An earlier file
+    of the kind of `output` is replaced, never with `NEW`; without one the place is pretrace's own. On failure nothing
+    has changed; an OSError becomes an OutputError."""
     with explained(path):
         place = _resolved(path)
         check_file(place, output)
-        with _parents(place), _beside(place, place.suffix) as partial:
+        with _beside(place, place.suffix) as partial:
             write(partial)
             _flush(partial)
             check_file(place, output)
@@ -79,14 +78,13 @@ def atomic_text(path: Path, text: str, output: OutputFile = OWN) -> None:
 
 @contextmanager
 def new_folder(path: Path, output: FolderKind | None = None) -> Iterator[Path]:
-    """A folder to fill, which takes the place of `path` when the block ends well. An empty folder at `path` is
-    replaced, and with `output` an earlier result of the same kind; of two writers the last one wins whole. On failure
-    nothing is left behind and `path` is as it was. Raises OutputError where `path` holds anything else, and in place of
-    an OSError."""
+    """A folder to fill, which takes the place of `path` when the block ends well: of an empty folder, and with `output`
+    of an earlier result of its kind; of two writers the last one wins whole. On failure nothing has changed.
+    OutputError where `path` holds anything else, and in place of an OSError."""
     with explained(path):
         place = _resolved(path)
         check_replaceable(place, output)
-        with _parents(place), _beside(place) as partial:
+        with _beside(place) as partial:
             partial.mkdir()
             yield partial
             for root, _, files in os.walk(partial):
@@ -97,9 +95,8 @@ def new_folder(path: Path, output: FolderKind | None = None) -> Iterator[Path]:
 
 
 def check_writable(path: Path, output: FolderKind | OutputFile | None = None) -> None:
-    """Raise OutputError if a folder or file of this kind could not be written at `path`; without a kind, a folder that
-    takes the place of nothing. To be called before the work starts; leaves nothing behind, not even missing parent
-    folders."""
+    """Raise OutputError if a folder or file of this kind could not be written at `path`; without a kind, one that takes
+    the place of nothing. To be called before the work starts; leaves nothing behind."""
     with explained(path):
         place = _resolved(path)
         if isinstance(output, OutputFile):
@@ -140,29 +137,24 @@ def _resolved(path: Path) -> Path:
 
 
 @contextmanager
-def _parents(place: Path) -> Iterator[None]:
+def _beside(place: Path, suffix: str = "") -> Iterator[Path]:
+    """A name to work under in the same folder, which is made; whatever bears it when the block ends is deleted."""
     missing = [parent for parent in place.parents if not parent.exists()]
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        yield
+        _tidy(place)
+        path = _name(place, "partial", suffix)
+        _under_way.add(path.name)
+        try:
+            yield path
+        finally:
+            _delete(path)
+            _under_way.discard(path.name)
     except BaseException:
         for parent in missing:
             with suppress(OSError):
                 parent.rmdir()
         raise
-
-
-@contextmanager
-def _beside(place: Path, suffix: str = "") -> Iterator[Path]:
-    """A name to work under in the same folder; whatever bears it when the block ends is deleted."""
-    _tidy(place)
-    path = _name(place, "partial", suffix)
-    _under_way.add(path.name)
-    try:
-        yield path
-    finally:
-        _delete(path)
-        _under_way.discard(path.name)
 
 
 def _name(place: Path, kind: str, suffix: str = "") -> Path:

@@ -43,10 +43,9 @@ def write_folder(
     extra: Write | None = None,
     rendered: Rendered | None = None,
 ) -> dict[str, Any]:
-    """Write a result folder, whole or not at all, in place of an earlier one of its kind: each of the `parts` (by file
-    name), what `extra` adds, what is `rendered` from all that (by file name), and the JSON part with `content`, which
-    is returned. Raises what the writers raise, and OutputError where `folder` cannot be written; then nothing has
-    changed."""
+    """Write a result folder, whole or not at all, in place of an earlier one of its kind: the `parts` (by file name),
+    what `extra` adds, what is `rendered` from all that, and the JSON part with `content`, which is returned. Raises
+    what the writers raise, and OutputError; then nothing has changed."""
     with new_folder(folder, kind) as partial:
         for name, write in parts.items():
             write(partial / name)
@@ -136,8 +135,7 @@ class OpenFolder:
 
 
 def read_folder(kind: FolderKind, folder: Path, make: Callable[[OpenFolder], T]) -> T:
-    """What `make` builds of the parts of a folder of this kind. OutputError, naming the file, where `folder` holds no
-    such result, where a file is damaged or was changed, or where a newer pretrace wrote it."""
+    """What `make` builds of a folder's parts; OutputError, naming the file, where one is missing or was changed."""
     opened = OpenFolder(kind, folder)
     return opened.explained(kind.marker, lambda: make(opened))
 
@@ -172,8 +170,7 @@ _SPECIAL = frozenset('",\r\n')
 def write_csv(
     path: Path, names: Sequence[str], rows: Iterable[Sequence[object]], *, quoted: bool = False
 ) -> None:
-    """Write rows below their names; floats so that reading them gives the same float back, None as nothing. Texts stand
-    in quotes where they must, or with `quoted` all of them."""
+    """Write rows below their names, None as nothing, texts in quotes where they must or `quoted`; floats are exact."""
     with path.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
         file.write(",".join([_cell(name, quoted) for name in names]) + "\n")
         for row in rows:

@@ -2,11 +2,10 @@
 
 Columns of the scores: `id`, `label` (1 member, 0 non-member, empty where unknown; left out where no label is known),
 `group`, `n_tokens`, `copies` where a scan gave the labels, then one a score, named exactly as its expression is
-written. How many tokens each text
-lost to the length limit is no column, lest it be taken for a score: people find it in cut.csv, and `load_run` in
-the metadata of scores.parquet. Controls have a table of their own: `id`, then `placebo: EXPRESSION` and
-`shuffled 1: EXPRESSION`, `shuffled 2: EXPRESSION`, … for the repeats, rows in the same order. A text that has no value
-of a score has an empty cell there, and missing.csv says why.
+written. How many tokens each text lost to the length limit is no column, lest it be taken for a score: people find it
+in cut.csv, and `load_run` in the metadata of scores.parquet. Controls have a table of their own: `id`, then `placebo:
+EXPRESSION` and `shuffled 1: EXPRESSION`, `shuffled 2: EXPRESSION`, … for the repeats, rows in the same order. A text
+that has no value of a score has an empty cell there, and missing.csv says why.
 
 The run of more texts than a shard (`Run.whole`) holds a sample of them in these tables. All of its rows are in
 `scores/part-00000.parquet`, …, with the columns above, `n_cut`, `n_chars` and those of the controls; skipped.csv,
@@ -88,9 +87,8 @@ _CUT = b"pretrace_cut"  # zlib of little-endian int32, in base64
 def save_run(
     run: Run, folder: Path, *, extra: Write | None = None, rendered: Rendered | None = None
 ) -> dict[str, Any]:
-    """Write a run to `folder`, in place of an earlier run there, and return its JSON part; on failure nothing has
-    changed. `extra` may add files, `rendered` is what is made from the run (a report). Raises TypeError or ValueError
-    where the run holds what cannot be written, OutputError where `folder` cannot be."""
+    """Write a run to `folder`, in place of an earlier run there, and return its JSON part. `extra` may add files,
+    `rendered` is what is made from it (a report). TypeError, ValueError or OutputError where it cannot be written."""
     settings = to_plain(run.settings, "settings", exact=True)
     check(run)
     skipped = [(text.id, text.reason, int(text.tokens)) for text in run.skipped]
@@ -130,8 +128,7 @@ def save_run(
 
 
 def load_run(folder: Path) -> Run:
-    """The run that `save_run` wrote to `folder`, to the last bit. Raises OutputError, naming the file, where `folder`
-    is not a run, is damaged, or was written by a newer pretrace."""
+    """The run that `save_run` wrote, to the last bit; OutputError where it is none, damaged, or of a newer pretrace."""
     return read_folder(RUN, folder, _load)
 
 
@@ -294,8 +291,7 @@ _P_BARS = 20
 
 
 def axis_range(values: Doubles) -> tuple[float, float]:
-    """Where the axis of a distribution starts and ends: all values, but at most three quartile ranges beyond
-    the middle half, so that one outlier does not press the rest into a single bar."""
+    """Start and end of an axis: all values, at most three quartile ranges beyond the middle half."""
     values = np.clip(values, -LARGEST, LARGEST)
     # The line between drawing and statistics: these quartiles place an axis and are printed nowhere.
     first, third = np.percentile(values, [25, 75])
@@ -364,8 +360,7 @@ def save_side_by_side(found: SideBySide, folder: Path, *, rendered: Rendered | N
 
 
 def load_side_by_side(folder: Path) -> SideBySide:
-    """What `save_side_by_side` wrote to `folder`, to the last bit. OutputError, naming the file, where there is none,
-    or where it is damaged or was changed."""
+    """What `save_side_by_side` wrote, to the last bit; OutputError where it is not there, or was changed."""
 
     def load(opened: OpenFolder) -> SideBySide:
         opened.part(TABLE, len)

@@ -62,9 +62,8 @@ def expect(value: Any, kind: type[T]) -> T:
 
 def to_plain(value: object, where: str, *, exact: bool = False) -> Any:
     """The value as dicts, lists, strings, numbers, booleans and None; `where` is its name in messages. Takes
-    dataclasses, mappings with string keys, lists, tuples and numpy values; ValueError for NaN, TypeError for anything
-    else, naming the place. With `exact` only what JSON gives back as it was: no dataclasses, tuples, numpy values or
-    infinities."""
+    dataclasses, mappings, lists, tuples and numpy values; ValueError for NaN, TypeError for anything else. With `exact`
+    only what JSON gives back as it was: no dataclasses, tuples, numpy values or infinities."""
     if not exact:
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
             value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}

@@ -49,10 +49,9 @@ def save_verdict(
     extra: Write | None = None,
     rendered: Rendered | None = None,
 ) -> dict[str, Any]:
-    """Write a verdict to `folder`, in place of an earlier one there, and return its JSON part; on failure nothing has
-    changed. `beside` writes further tables, by their names in the folder; `extra` may add files, `rendered` is what is
-    made from it (a report). Raises TypeError or ValueError where it holds what cannot be written, OutputError where
-    `folder` cannot be."""
+    """Write a verdict to `folder`, in place of an earlier one there, and return its JSON part. `beside` writes further
+    tables by name; `extra` may add files, `rendered` is what is made from it. TypeError or ValueError for what cannot
+    be written, OutputError where `folder` cannot be; then nothing has changed."""
     parts: dict[str, Write] = {f"{table.name}.csv": partial(_write, table=table) for table in verdict.tables}
     if len(parts) < len(verdict.tables):
         raise ValueError("two tables of a verdict have the same name")
@@ -91,8 +90,7 @@ def figure(verdict: Verdict, name: str, kind: type[T]) -> T | None:
 
 
 def load_verdict(folder: Path) -> Verdict:
-    """The verdict that `save_verdict` wrote to `folder`, to the last bit. Raises OutputError, naming the file, where
-    `folder` holds none, where a file is damaged or was changed, or where a newer pretrace wrote it."""
+    """The verdict that `save_verdict` wrote, to the last bit; OutputError where it is none, changed, or newer."""
 
     def load(opened: OpenFolder) -> Verdict:
         content = opened.content

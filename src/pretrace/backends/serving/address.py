@@ -50,8 +50,7 @@ def text_kind(model: str) -> Kind | None:
 
 
 def served_kind(model: str) -> Kind | None:
-    """The kind of server, which gives log-probabilities of prompts, that a `--model` value names; None for a model with
-    weights here."""
+    """The kind of server with log-probabilities of prompts that a `--model` value names; None for weights here."""
     kind, colon, _ = model.partition(":")
     return cast(Kind, kind) if colon and kind in ("vllm", "completions") else None
 
@@ -66,9 +65,8 @@ def parse_text_address(model: str) -> ServerAddress:
 
 
 def parse_address(model: str) -> ServerAddress:
-    """The address in `vllm:http://host:8000#model-name`, or of what vLLM opens in this process (`vllm:FOLDER`,
-    `vllm:owner/name`); ModelError where it is written otherwise, may hold a secret, or names an API that gives no
-    log-probabilities of prompts."""
+    """The address in `vllm:http://host:8000#model-name`, or what vLLM opens here (`vllm:FOLDER`, `vllm:owner/name`);
+    ModelError for another form, a secret in it, or an API without log-probabilities of prompts."""
     opened = model.partition(":")[2] if served_kind(model) == "vllm" else ""
     if opened and (_HUB_ID.fullmatch(opened) or (opened.strip() and Path(opened).expanduser().is_dir())):
         return ServerAddress("vllm", opened, here=True)
@@ -167,8 +165,7 @@ def called_apart(names: Sequence[str]) -> dict[str, str]:
 
 
 def api_key(url: str) -> str:
-    """The environment's key for the server at an address; "" for a host that PRETRACE_KEY_HOSTS (host or
-    host:port) does not name."""
+    """The environment's key for a server; "" for a host (or host:port) that PRETRACE_KEY_HOSTS does not name."""
     key = next((os.environ[name] for name in KEYS if os.environ.get(name)), "")
     return key if _may_have_key(url) else ""
 
@@ -190,8 +187,7 @@ def _may_have_key(url: str) -> bool:
 
 
 def host_of(written: str) -> tuple[str, int | None] | None:
-    """Host and port of `host`, `host:port` or `[::1]:port`, the port None where none is named; None for anything
-    else."""
+    """Host and port of `host`, `host:port` or `[::1]:port`, the port None without one; None for anything else."""
     written = written.strip()
     try:
         parts = urlsplit(f"//{written}")

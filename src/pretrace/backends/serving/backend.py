@@ -67,14 +67,10 @@ runs where its numbers are computed in float32; of what moves by less page one s
 _FLOAT32 = 1e-4  # nats: numbers that move less than this are computed in float32
 LOWEST = -1000.0
 """No model gives a token of ordinary text less; servers write -9999 for what they do not compute."""
-_WRITTEN = (
-    0.1  # nats: a token's number when written and when read; bfloat16 computes the two in different ways
-)
+_WRITTEN = 0.1  # nats: a token's number when written and when read, which bfloat16 computes differently
 _EXACT = 1e-5  # nats: two tokens with the same number where two sentences part are the same entry
 _TIES = 1  # of the sentences, one may be followed by another token: two may be equally likely
-_MORE = (
-    8  # tokens behind a cut: with as many more characters, a server cuts the beginning into the same tokens
-)
+_MORE = 8  # tokens behind a cut: with so many more, a server cuts the beginning into the same tokens
 _SHAPES = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
 """What reading an answer of another form raises."""
 _AFTER = "each number is that of the distribution after its token"
@@ -186,8 +182,7 @@ class ServedModel:
         self, batches: Sequence[Sequence[Encoded]], want: Quantity, states: States = frozenset(), /
     ) -> Iterator[tuple[int, list[Trace]]]:
         """The traces of each request as soon as they are there, with its number. ModelError where more than
-        log-probabilities is wanted, before anything is sent, and where the server fails or answers with something
-        that cannot be used."""
+        log-probabilities is wanted, and where the server fails or answers with something that cannot be used."""
         if states or want & ~self.offers:
             raise ModelError(f"{self.name} gives log-probabilities only: use --model with local weights.")
         groups = [[self._prompt(one) for one in batch] for batch in batches]
@@ -228,7 +223,8 @@ class ServedModel:
     def read(self, body: Any, prompts: Sequence[Prompt], *, whole: bool = True) -> list[PromptAnswer]:
         """The answers in what a server sent. `whole`: it was sent exactly these tokens, and may count no more."""
         try:
-            answers, read = self.route.answers(body, prompts)
+            choices, read = _choices(body, prompts)
+            answers = [self.route.answer(*one) for one in zip(choices, prompts, strict=True)]
         except _SHAPES as error:
             raise ModelError(
                 f"{self.client.url} does not answer as {self.route.title} does "
@@ -241,8 +237,6 @@ class ServedModel:
         if whole and read is not None and read > sent + spare:
             raise ModelError(say("servers.read_more", name=self.name, read=read, sent=sent))
         return answers
-
-    # Texts as prompts, and answers as traces.
 
     def _prompt(self, encoded: Encoded) -> Prompt:
         ids = tuple(int(one) for one in (*encoded.prefix, *encoded.tokens))
@@ -281,8 +275,6 @@ class ServedModel:
         logp = np.array(answer.logp[start:], dtype=np.float32)
         return Trace(np.array(prompt.ids[start:], dtype=np.int32), logp, cut=encoded.cut)
 
-    # One answer: is it about these tokens, with a log-probability each?
-
     def _check_answers(self, prompts: Sequence[Prompt], answers: list[PromptAnswer]) -> list[PromptAnswer]:
         """The answers; ModelError where one is not about its prompt's tokens, or its numbers are none."""
         wanted, found = [one.ids for one in prompts], [one.ids or () for one in answers]
@@ -310,8 +302,7 @@ class ServedModel:
             raise ModelError(say("servers.no_logprobs", name=self.name))
 
     def _check_cut(self, prompt: Prompt, answer: PromptAnswer) -> None:
-        """ModelError unless the answer is about the prompt's tokens, by all that it says of them: ids or the keys of
-        its entries, and where it has neither, words."""
+        """ModelError unless the answer is about the prompt's tokens: by ids or keys of its entries, else by words."""
         if answer.ids is not None and answer.ids != prompt.ids:
             raise ModelError(
                 say("servers.other_tokens", name=self.name, theirs=_ids(answer.ids), ours=_ids(prompt.ids))
@@ -341,8 +332,6 @@ class ServedModel:
                 return False  # at the first place a start token may be written in any way
         readable = sum(any(_bare(one) for one in self._pieces(id_)) for id_ in own)
         return 2 * told >= readable - 2
-
-    # The check of a server, by sentences of ours.
 
     def _ask(self, prompts: Sequence[Prompt]) -> list[PromptAnswer]:
         """An answer to each prompt, checked; ModelError where the server refuses or answers in another form."""
@@ -374,9 +363,8 @@ class ServedModel:
                 self._check_cut(own, answer)
 
     def _check_numbers(self) -> None:
-        """Ask the sentences in every way, and keep the `answers`, their `numbers` in a row, how far they moved
-        (`wobble`, nats), and whether they are `identical` to the last bit. ModelError, with the reason, where they
-        cannot be used."""
+        """Ask the sentences in every way, and keep the `answers`, their `numbers`, how far they moved (`wobble`, nats),
+        and whether they are `identical` to the last bit. ModelError where they cannot be used."""
         first = self._ask(self.prompts)
         numbers = np.array([one for answer in first for one in answer.logp if one is not None])
         if np.ptp(numbers) < 1e-6:
@@ -493,7 +481,6 @@ class ServedModel:
             warnings.warn(say("servers.another", url=url, time=time, apart=far), stacklevel=2)
         met.append((url, datetime.now(UTC).date().isoformat(), self.numbers))
         with suppress(OSError, OutputError):  # only for the next time: without it everything is asked anew
-            place.parent.mkdir(parents=True, exist_ok=True)
             fields = ("url", "time", "numbers")
             atomic_text(place, json.dumps([dict(zip(fields, one, strict=True)) for one in met]))
         return self.numbers
@@ -601,8 +588,7 @@ PATH = "/completions"
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What a server is to read: token ids, start token included, and the text without it. `words` are its tokens as
-    text, where they shall be compared."""
+    """What a server is to read: token ids, start token included, the text without it, and its tokens as text."""
 
     ids: tuple[int, ...]
     text: str = ""
@@ -629,22 +615,16 @@ class PromptAnswer:
         return self.likeliest[place] if place < len(self.likeliest) else None
 
 
-RequestAnswers = tuple[list[PromptAnswer], int | None]
-"""All answers of one request, in the order of the prompts, and the number of tokens that the server says it read for
-them, None where it does not say."""
-
-
 @dataclass(frozen=True, slots=True)
 class Route:
-    """How one kind of server is asked: by token ids of several prompts in a request (`asks_ids`) or the text of
-    one, with `body` beside them and the model's name; `answers` reads what came back, LookupError, TypeError or
-    ValueError for another form. `cure` is the sentence on how such a server is started so that it gives
-    log-probabilities of prompts."""
+    """How one kind of server is asked: by token ids of several prompts (`asks_ids`) or the text of one, with `body`
+    beside them; `answer` reads what came back, LookupError, TypeError or ValueError for another form; `cure` is the
+    sentence on how to start it so that it gives log-probabilities of prompts."""
 
     title: str
     asks_ids: bool
     body: _Json
-    answers: Callable[[Any, Sequence[Prompt]], RequestAnswers]
+    answer: Callable[[_Json, Prompt], PromptAnswer]
     cure: str
 
     def request(self, prompts: Sequence[Prompt], model: str, *, text: bool = False) -> _Json:
@@ -696,12 +676,12 @@ def _choices(body: Any, prompts: Sequence[Prompt]) -> tuple[list[_Json], int | N
     usage = body.get("usage") if isinstance(body, dict) else None
     found = usage.get("prompt_tokens") if isinstance(usage, dict) else None
     used = found if isinstance(found, int) and not isinstance(found, bool) and found > 0 else None
-    return choices, used
-
-
-def _vllm_answers(body: Any, prompts: Sequence[Prompt]) -> RequestAnswers:
-    choices, used = _choices(body, prompts)
-    return [_vllm_answer(*one) for one in zip(choices, prompts, strict=True)], used
+    parts = body.get("prompt")
+    if not isinstance(parts, list):
+        return choices, used
+    if len(parts) != len(prompts):  # Together answers beside the choices, not within them
+        raise ValueError(f"{len(parts)} answers for {len(prompts)} prompts")
+    return [{**one, "beside": part["logprobs"]} for one, part in zip(choices, parts, strict=True)], None
 
 
 def _vllm_answer(choice: _Json, prompt: Prompt) -> PromptAnswer:
@@ -728,33 +708,20 @@ def _vllm_answer(choice: _Json, prompt: Prompt) -> PromptAnswer:
     return PromptAnswer(logp, ids, None, likeliest, (), *written)
 
 
-def _echo_answers(body: Any, prompts: Sequence[Prompt]) -> RequestAnswers:
-    choices, used = _choices(body, prompts)
-    parts = body.get("prompt")
-    if isinstance(parts, list):  # Together answers beside the choices, not within them
-        if len(parts) != len(prompts):
-            raise ValueError(f"{len(parts)} answers for {len(prompts)} prompts")
-        rest = [_written(choice.get("logprobs") or {}, 0, choice, "") for choice in choices]
-        return [
-            _echo_answer(one["logprobs"], None, *more) for one, more in zip(parts, rest, strict=True)
-        ], None
-    answers = []
-    for prompt, choice in zip(prompts, choices, strict=True):
-        own = choice.get("prompt_token_ids")
+def _echo_answer(choice: _Json, prompt: Prompt) -> PromptAnswer:
+    """The first `number` entries are the prompt's, all of them where they stand beside the choice."""
+    own, number = choice.get("prompt_token_ids"), None
+    if "beside" in choice:
+        said, written = choice["beside"], _written(choice.get("logprobs") or {}, 0, choice, "")
+    else:
         said, number = {"token_ids": own, **(choice.get("logprobs") or {})}, len(own or prompt.ids)
         text, offsets = choice.get("text"), said.get("text_offset")
         if "tokens" not in said and isinstance(text, str) and offsets:
             # the tokens as text, cut out of the whole where each begins
             ends = [*offsets[1:], len(text)]
-            said["tokens"] = [
-                text[_whole(start) : _whole(end)] for start, end in zip(offsets, ends, strict=True)
-            ]
-        answers.append(_echo_answer(said, number, *_written(said, number, choice, prompt.text)))
-    return answers, used
-
-
-def _echo_answer(said: _Json, number: int | None, *written: Any) -> PromptAnswer:
-    """The first `number` entries are the prompt's, all of them for None."""
+            parts = zip(offsets, ends, strict=True)
+            said["tokens"] = [text[_whole(start) : _whole(end)] for start, end in parts]
+        written = _written(said, number, choice, prompt.text)
     logp = [_or_none(one) for one in said.get("token_logprobs") or ()][:number]
     words = [str(word) for word in said.get("tokens") or ()]
     if words and len(words) != len(said.get("token_logprobs") or words):
@@ -781,9 +748,9 @@ def _written(said: _Json, place: int, choice: _Json, text: str) -> tuple[Any, st
 
 
 ROUTES: Mapping[str, tuple[Route, ...]] = {
-    "vllm": (Route("vLLM", True, {"prompt_logprobs": 0}, _vllm_answers, "servers.vllm_cure"),),
+    "vllm": (Route("vLLM", True, {"prompt_logprobs": 0}, _vllm_answer, "servers.vllm_cure"),),
     "completions": tuple(
-        Route("completions with echo", asks_ids, {"echo": True}, _echo_answers, "servers.echo_cure")
+        Route("completions with echo", asks_ids, {"echo": True}, _echo_answer, "servers.echo_cure")
         for asks_ids in (True, False)
     ),
 }

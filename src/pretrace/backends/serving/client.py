@@ -44,8 +44,7 @@ _KEPT = "What it has answered so far is kept."
 
 @dataclass(frozen=True, slots=True)
 class Cures:
-    """What a user can do, where a server asks for more time, knows no such thing, is too busy, or reads no text of such
-    a length: halves of sentences that name the options of the command that asks."""
+    """Cures for a server that is slow, knows no such thing, is busy, or reads no text so long: halves of sentences."""
 
     slow: str = "allow it more (--request-timeout) or ask less at once (--requests)"
     unknown: str = "check the address, the kind of server and --served-model"
@@ -59,9 +58,8 @@ class NotTakenError(ModelError):
 
 
 class Client:
-    """Asks one server. At most `requests` are under way at once, each may take `seconds`; `cures` are what messages say
-    can be done. `keyless`: the key of the environment is for servers of models, and this is another one. Raises
-    MissingPackageError without the extra `servers`."""
+    """Asks one server, at most `requests` at once, each for `seconds`; `cures` are what messages say can be done.
+    `keyless`: no server of models, which gets no key. MissingPackageError without the extra `servers`."""
 
     def __init__(
         self,
@@ -129,6 +127,8 @@ class Client:
         httpx, tried = _import_httpx(), 0
         slow = f"the server {self.url} did not answer in time: {self._cures.slow}. {_KEPT}"
         gone = f"the server {self.url} cannot be reached: check that it runs and that the address is right. {_KEPT}"
+        odd = f"{self.url} does not answer in JSON, so it is not the server that was named, or a page stands in front "
+        odd += f"of it: {self._cures.other}. It said: "
         async with self._limit:
             while True:
                 after = said = ""
@@ -146,7 +146,7 @@ class Client:
                 except (httpx.InvalidURL, ValueError, RecursionError) as error:
                     deep = isinstance(error, RecursionError)
                     found = "lists within lists, too deep to be read" if deep else said or str(error)
-                    trouble, tries = self._no_json(found), 0
+                    trouble, tries = ModelError(odd + (self.plain(found)[:100] or "nothing")), 0
                 if tried >= tries:
                     raise trouble
                 # What Retry-After says, up to a minute, else twice the last wait, with jitter.
@@ -154,12 +154,6 @@ class Client:
                 usual = min(FIRST_WAIT * 2**tried, 8.0) * random.uniform(0.75, 1)
                 await asyncio.sleep(wanted if 0 < wanted <= 60 else usual)
                 tried += 1
-
-    def _no_json(self, found: str) -> ModelError:
-        return ModelError(
-            f"{self.url} does not answer in JSON, so it is not the server that was named, or a page stands in front of "
-            f"it: {self._cures.other}. It said: {self.plain(found)[:100] or 'nothing'}"
-        )
 
     async def _exchange(
         self, method: str, path: str, body: Mapping[str, Any] | None
@@ -221,9 +215,8 @@ def _import_httpx() -> Any:
 def answered(
     client: Client | Engine, more: Callable[[], tuple[Any, str, Mapping[str, Any]] | None]
 ) -> Iterator[tuple[Any, Future[Any]]]:
-    """Name and future of each request that is over, of several at once those with an answer first. `more` gives name,
-    path and body of the next request, None where there is none for now: so many are sent that the server is never idle.
-    What is under way at the end is left."""
+    """Name and future of each request that is over, those with an answer first. `more` gives name, path and body of the
+    next one, None for now none: the server is never idle. What is under way at the end is left."""
     waiting: dict[Future[Any], Any] = {}
 
     def send() -> None:
@@ -269,9 +262,8 @@ _FAILURES = (ValueError, RuntimeError, OSError, NotImplementedError)  # what vLL
 
 
 class Engine:
-    """A model that vLLM opened here, asked as `Client` asks a server: requests that wait
-    go to vLLM together, which makes its own batches of them. MissingPackageError without vLLM,
-    ModelError where it cannot open the model or a setting is not its."""
+    """A model that vLLM opened here, asked as `Client` asks a server: waiting requests go to vLLM together.
+    MissingPackageError without vLLM, ModelError where it cannot open the model or a setting is not its."""
 
     def __init__(self, model: str, settings: ModelSettings) -> None:
         settings.refuse(_OTHERS, f"not for vllm:{shown(model)}, which vLLM opens in this process")

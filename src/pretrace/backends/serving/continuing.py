@@ -65,9 +65,8 @@ def cost(prompts: Sequence[str], draws: Sequence[Draw]) -> tuple[int, int]:
 
 
 class Continuing:
-    """A `Backend` that offers nothing but text: see the top of this file; `open_continuing` makes one. `instruction` is
-    what a chat model is asked, the prompt in the place of {beginning}; with `reads_refusals` an answer that begins as a
-    refusal does counts as one."""
+    """A `Backend` that offers nothing but text. `instruction` is what a chat model is asked, with the prompt for
+    {beginning}; with `reads_refusals` an answer that begins as a refusal counts as one."""
 
     offers: Quantity = Quantity.NONE
     tokenizer_hash: str = "unknown"

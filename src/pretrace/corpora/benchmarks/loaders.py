@@ -20,7 +20,7 @@ from typing import Any, Literal
 from pretrace.corpora.columns import Columns, distinct, kind_of, listed, name_of
 from pretrace.corpora.folders import holds_facts, is_hidden, walk
 from pretrace.corpora.formats import FORMATS, ending_of
-from pretrace.corpora.opening import path_exists, resolve_source, shown
+from pretrace.corpora.opening import refuse_missing, resolve_source, shown
 from pretrace.corpora.packing import without_packing
 from pretrace.corpora.reading import SourceRow, TextReading, counted, refuse_repeated_ids
 from pretrace.errors import ExpressionError, TextsError
@@ -79,8 +79,7 @@ class Schema:
 
 def read_published(source: Path | str, schema: Schema) -> Corpus:
     """The texts of one table: a Path is a file in any format of `open_corpus`, a str a data set of the hub. The id is
-    the row number (from 0) where the schema names none. Raises TextsError where the table cannot be had, is empty,
-    lacks a column, or a cell makes no sense."""
+    the row number where the schema names none. TextsError where the table cannot be had or a cell makes no sense."""
     _, called, rows = resolve_source(f"hub:{source}" if isinstance(source, str) else source)
     reading = _Published(schema, called)
     texts = tuple(reading.stream(reading.derived(rows(reading))))
@@ -206,8 +205,7 @@ def add_card(corpus: Corpus, name: str, title: str = "") -> Corpus:
 def find_tables(folder: Path) -> list[Path]:
     """The data files at a path: the file itself, or all in a folder and those below it, in the order of their
     paths; hidden ones and texts for people (README.txt) are left aside. TextsError where there is none."""
-    if not path_exists(folder):
-        raise TextsError(f"there is no file or folder {shown(folder)!r}: check the path.")
+    refuse_missing(folder)
     if not folder.is_dir():
         return [folder]
     endings = [ending for ending in FORMATS if ending != ".txt"]

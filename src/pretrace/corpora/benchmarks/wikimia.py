@@ -66,15 +66,15 @@ def with_year(text: str, year: int = _ADDED_YEAR) -> str:
     >>> with_year("From 4 July 2015 to 2016, in the 2014-15 season of the 1990s, 1,999 people paid US$2015.")
     'From 4 July 2023 to 2023, in the 2023-23 season of the 2020s, 1,999 people paid US$2015.'
     """
-    return _STAMP.sub(lambda stamp: _moved(stamp[0], year), text)
 
+    def moved(found: re.Match[str]) -> str:
+        stamp, decade = found[0], str(year - year % 10)
+        if _TENS.search(stamp):
+            return _TENS.sub(lambda tens: decade[-len(tens[0]) :], stamp)
+        ends = _SHORT_END.sub(rf"\g<1>{year % 100:02d}", stamp) if _WHOLE_RANGE.fullmatch(stamp) else stamp
+        return _YEAR.sub(str(year), ends)
 
-def _moved(stamp: str, year: int) -> str:
-    if _TENS.search(stamp):
-        decade = str(year - year % 10)
-        return _TENS.sub(lambda tens: decade[-len(tens[0]) :], stamp)
-    ends = _SHORT_END.sub(rf"\g<1>{year % 100:02d}", stamp) if _WHOLE_RANGE.fullmatch(stamp) else stamp
-    return _YEAR.sub(str(year), ends)
+    return _STAMP.sub(moved, text)
 
 
 def _led(before: str, stamp: str) -> str:
@@ -164,14 +164,14 @@ def _files(path: Path, lengths: Sequence[int]) -> dict[str, Corpus]:
     """The tables of the lengths asked for, by length; a single file that names no length is taken for all."""
     files = find_tables(path)
     by_length: dict[int, Path] = {}
-    for file in files:
-        length = _length_of(file)
-        if length is not None and by_length.setdefault(length, file) != file:
+    named = [re.search(r"length_?(\d+)", stem(file), re.IGNORECASE) for file in files]
+    for file, length in ((file, int(one[1])) for file, one in zip(files, named, strict=True) if one):
+        if by_length.setdefault(length, file) != file:
             raise TextsError(
                 f"{shown(path)} holds more than one file with length{length} in its name, "
                 f"{shown(by_length[length].relative_to(path))} and {shown(file.relative_to(path))}: put them into one."
             )
-    if len(files) == 1 and _length_of(files[0]) is None:
+    if len(files) == 1 and not by_length:
         corpus = read_published(files[0], schema_of("wikimia"))
         if len(lengths) > 1:
             return {"": corpus}
@@ -187,11 +187,6 @@ def _files(path: Path, lengths: Sequence[int]) -> dict[str, Corpus]:
             f"{shown(path)} holds no file with {wanted} in its name, found {names}: rename or add it."
         )
     return {n: read_published(file, schema_of("wikimia")) for n, file in found_here.items()}
-
-
-def _length_of(file: Path) -> int | None:
-    named = re.search(r"length_?(\d+)", stem(file), re.IGNORECASE)
-    return int(named[1]) if named else None
 
 
 def _grouped(corpus: Corpus) -> Corpus:
