@@ -11,6 +11,7 @@ import pytest
 from net.api import (
     DCPDD,
     GRID,
+    SCORES,
     Continued,
     Drawn,
     Evidence,
@@ -26,8 +27,6 @@ from net.api import (
     parse,
     scores,
 )
-
-from pretrace.plugins import SCORES
 
 VOCABULARY = 40
 LAYERS, NEURONS, WIDTH = 6, 20, 8

@@ -32,6 +32,7 @@ NAMES = {
     "pretrace.results.run": "run_load_run=load_run run_save_run=save_run",
     "pretrace.results.verdicts": "load_verdict",
     "pretrace.runs": "load_run save_run save_verdict scan",
+    "pretrace.plugins": "SCORES",
     "pretrace.plugins.scan.corpus": "CorpusFile Reader=CorpusReader",
     "pretrace.plugins.scan.folding": (
         "Streams Strings cut_of fold_pieces fold_strings folded strings_of_item strings_of_lines"
@@ -40,6 +41,7 @@ NAMES = {
     "pretrace.plugins.scan.wording": "sequences words_of",
     "pretrace.scores": "parse scores",
     "pretrace.scores.divergence": "DCPDD",
+    "pretrace.scores.extraction": "chance_in",
     "pretrace.scores.neurons": "GRID NAPDD Overlap",
     "pretrace.scoring": "evidence merging=parts scoring_detect=detect worker=parts",
     "pretrace.scoring.detect": "Options Worker=Scorer check_label_counts detect recorded",
@@ -109,7 +111,7 @@ NAMES = {
         "Beyond=ExcessOverSecondModel DOSE ENOUGH Found=ObservedFinding SECOND conclude exposure"
     ),
     "pretrace.plugins.recite.recite": (
-        "PIECE ReciteSettings end_logp pieces printed recite_recite=recite windows_of"
+        "PIECE ReciteSettings end_logp pieces printed recite_recite=recite tries_for windows_of"
     ),
 }
 PLACES = {

@@ -22,11 +22,13 @@ from net.api import (
     Timed,
     Watch,
     Written,
+    chance_in,
     end_logp,
     load_verdict,
     pieces,
     printed,
     save_verdict,
+    tries_for,
     watched,
     windows_of,
 )
@@ -34,9 +36,6 @@ from net.api import recite as room
 from net.api import recite_recite as recite
 from tiny import MORE_WORDS, WORDS
 from verdicts.answering import Answering
-
-from pretrace.plugins.recite.recite import tries_for
-from pretrace.scores.extraction import chance_in
 
 ALL = sorted({*WORDS, *MORE_WORDS, "house", "river", "seven", "blue", "green", "walk", "Stone", "letter"})
 SETTINGS = ReciteSettings(cache=False, samples=1)

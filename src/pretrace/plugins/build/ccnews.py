@@ -87,7 +87,9 @@ class BackTranslation:
     there: str = option(
         "Helsinki-NLP/opus-mt-en-fr", "MarianMT model, hub id or folder.", panel=TRANS, path="in"
     )
-    back: str = option("Helsinki-NLP/opus-mt-fr-en", "The one that translates back.", panel=TRANS, path="in")
+    back: str = option(
+        "Helsinki-NLP/opus-mt-fr-en", "MarianMT model that translates back.", panel=TRANS, path="in"
+    )
     beams: int | None = option(
         None, "Beams; the model's own number unless given, 1 is greedy.", panel=TRANS, least=1
     )
@@ -178,9 +180,13 @@ class Rewriting:
         panel=REWRITE,
         path="in",
     )
-    prompt: str = option(PROMPT, "With {text} where the text goes; the paper's.", panel=REWRITE)
-    temperature: float = option(1.0, "0 is greedy.", panel=REWRITE, least=0.0)
-    tokens: int = option(1024, "The most an answer may have.", name="answer-tokens", panel=REWRITE, least=1)
+    prompt: str = option(
+        PROMPT,
+        "Instruction to the rewriter, with {text} where the text goes; the paper's unless given.",
+        panel=REWRITE,
+    )
+    temperature: float = option(1.0, "Temperature of the rewriter; 0 is greedy.", panel=REWRITE, least=0.0)
+    tokens: int = option(1024, "Most tokens of an answer.", name="answer-tokens", panel=REWRITE, least=1)
     opening: Opening = field(default_factory=Opening)
     kind = "prompt"
 

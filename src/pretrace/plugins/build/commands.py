@@ -86,7 +86,7 @@ class _CcnewsInputs:
     date_column: str | None = option(
         None, "Column with the non-members' date: only those of --year are taken.", panel=_SIDES
     )
-    year: int = option(2017, "With --date-column.", panel=_SIDES)
+    year: int = option(2017, "Year of the non-members that are taken, with --date-column.", panel=_SIDES)
     columns: Annotated[Columns, UNLABELLED] = field(default_factory=Columns)
 
 
