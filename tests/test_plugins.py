@@ -215,11 +215,12 @@ def installed(tmp_path_factory):
     return desk
 
 
-def ran(desk, *arguments):
+def ran(desk, *arguments, of=("-m", "pretrace")):
     path = os.pathsep.join([str(desk / "site"), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "PYTHONPATH": path, "PRETRACE_CACHE": str(desk / "cache")}
-    command = [sys.executable, "-m", "pretrace", *arguments]
-    return subprocess.run(command, cwd=desk, env=environment, capture_output=True, text=True)
+    return subprocess.run(
+        [sys.executable, *of, *arguments], cwd=desk, env=environment, capture_output=True, text=True
+    )
 
 
 def test_an_installed_package_brings_its_score_corpus_and_back_end(installed):
@@ -243,6 +244,28 @@ def test_an_installed_package_adds_a_command(installed):
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["id"].startswith("monday")
     assert ran(installed, "longest").returncode == 2  # texts are missing, as with a command of ours
+
+
+def test_an_installed_package_adds_a_test_and_the_section_of_its_report(installed):
+    made = """
+import pretrace
+from my_package.ranked import ranked
+from pretrace.testing import FakeBackend
+from pretrace.verdicts.settings import TestSettings
+
+notes = [f"Note number {i} of the {['green', 'red', 'blue'][i % 3]} book." for i in range(40)]
+models = pretrace.Models(FakeBackend(familiar=notes[:1]), placebos=(FakeBackend(name="second"),))
+pretrace.save_verdict(ranked(pretrace.open_corpus(notes), models, TestSettings()), "RANKED")
+"""
+    done = ran(installed, "-c", made, of=())
+    assert done.returncode == 0, done.stderr
+    found = json.loads(ran(installed, "runs", "verify", "RANKED", "--json").stdout)
+    assert {one["name"]: one["state"] for one in found["checks"]}["numbers"] == "yes"
+    done = ran(installed, "runs", "report", "RANKED")
+    assert done.returncode == 0, done.stderr
+    assert "<p>40 texts were ranked.</p>" in (installed / "RANKED" / "report.html").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_list_says_which_package_a_name_comes_from(installed):

@@ -1,11 +1,14 @@
-"""A verdict test: the rank of one text among others of its kind."""
+"""A verdict test, the rank of one text among others of its kind, and the section of its report."""
 
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from markupsafe import Markup
 
-from pretrace.registry import tests
+from pretrace.registry import test_pages, tests
+from pretrace.report.frame import Section
+from pretrace.report.verdict_plots import TestPage
 from pretrace.scoring.plan import Models
 from pretrace.types import Backend, Check, Corpus, Doubles, Verdict
 from pretrace.verdicts.frame import (
@@ -80,6 +83,18 @@ class Ranked(Test[Doubles]):
             effect_unit="ranks",
             preferred="the first text",
         )
+
+
+def ranks(found: Verdict) -> Section:
+    """The section: how many texts there are for the first one to stand out from."""
+    return Section("Ranks", "ranks", Markup("<p>{} texts were ranked.</p>").format(found.units))
+
+
+@test_pages.add("ranked")
+class RankedPage(TestPage):
+    """What the report of this test has of its own."""
+
+    sections = (ranks,)
 
 
 def ranked(corpus: Corpus, models: Models, settings: TestSettings) -> Verdict:

@@ -182,9 +182,7 @@ def _report(place: Path, settings: Mapping[str, Any]) -> VerifiedPart:
         return VerifiedPart("report", "no", f"it cannot be made from the tables: {error}")
     gone = [name for name in made if not (place / name).is_file()]
     if gone:
-        return VerifiedPart(
-            "report", "no", f"{gone[0]} is gone; pretrace runs report {place} renders it again"
-        )
+        return VerifiedPart("report", "no", f"{gone[0]} is gone; pretrace runs report {place} renders it")
     written = {name: page.encode("utf-8", "backslashreplace") for name, page in made.items()}
     other = [name for name, page in written.items() if (place / name).read_bytes() != page]
     if not other:

@@ -60,7 +60,9 @@ def _called(arguments: list[str]) -> tuple[int, str]:
     except KeyboardInterrupt:
         return _STOPPED, ""
     except BrokenPipeError:
-        return _unheard()
+        # the reader of our output has had enough of it, as `head` has
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python fails as it ends
+        return 0, ""
     except SystemExit as error:
         said = plugin_fault(error) or "something that pretrace called ended the program"
         return (
@@ -77,12 +79,6 @@ def _called(arguments: list[str]) -> tuple[int, str]:
             raise
         return 2, fault
     return code, ""
-
-
-def _unheard() -> tuple[int, str]:
-    """The exit code where the reader of our output has had enough of it, as `head` has."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python fails as it ends
-    return 0, ""
 
 
 def _in_full(arguments: list[str], names: set[str]) -> list[str]:

@@ -67,18 +67,6 @@ def plain_table(*words: str, numbers: Sequence[str] = (), **how: Any) -> Table:
     return table
 
 
-def _write_json(document: Mapping[str, Any]) -> None:
-    """Write a JSON document to standard output; where that is not UTF-8, with JSON's own escapes."""
-    from pretrace.results.serialization import to_json
-
-    text = to_json(document).decode()
-    try:
-        text.encode(sys.stdout.encoding or "utf-8")
-    except UnicodeEncodeError:
-        text = json.dumps(document, allow_nan=False, indent=1) + "\n"
-    sys.stdout.write(text)
-
-
 Say = Callable[[Console], object]
 CANNOT_ANSWER = 4
 """The exit code where no verdict is possible with what there is, the same as for a verdict that is withheld."""
@@ -141,12 +129,20 @@ def alone(json: bool) -> Iterator[None]:
         yield
 
 
-def deliver(answered: Answered, command: str, *, json: bool) -> int:
+def deliver(answered: Answered, command: str, *, as_json: bool) -> int:
     """Print an answer; the exit code."""
     if not isinstance(answered, Reply):
         answered = Reply(say=lambda console: None, code=answered or 0)
-    if json:
-        _write_json(answered.document(command))
+    if as_json:
+        from pretrace.results.serialization import to_json
+
+        document = answered.document(command)
+        text = to_json(document).decode()
+        try:
+            text.encode(sys.stdout.encoding or "utf-8")
+        except UnicodeEncodeError:  # then with JSON's own escapes
+            text = json.dumps(document, allow_nan=False, indent=1) + "\n"
+        sys.stdout.write(text)
     else:
         answered.say(printer())
     return answered.code

@@ -148,11 +148,8 @@ def ask(source: Source, inputs: _AskInputs) -> Reply:
     """Was this used? Looks at what you have, says which test can answer and how likely, asks, runs it, and ends
     with one sentence and a report; without --model it lists the tests and what each takes. Exit codes: 3 found or
     consistent with training, 0 not, 4 no answer."""
-    _check_files(source.texts, inputs.controls or "")
+    place = _check_places(source.texts, inputs)
     source = with_text_column(source)
-    place = inputs.out or Path(f"{_stem(source.texts)}-answer")
-    if not inputs.plan:
-        _check_places(place, inputs)
     seen = look(source.texts, source.columns)
     for model in filter(None, (inputs.model, inputs.placebo)):
         check_model(model)
@@ -171,33 +168,26 @@ def ask(source: Source, inputs: _AskInputs) -> Reply:
     if not quiet():
         for line in told:
             say(line)
-    if asks() and sys.stderr.isatty() and not inputs.yes and not _start():
+    if asks() and sys.stderr.isatty() and not inputs.yes and not confirm("Start?", default=True):
         own = {"commands": commands}
         return Reply(say=lines("Not started."), outcome="not started", code=CANNOT_ANSWER, own=own)
     return _answer([(step.name, step.run(place, seen)) for step in steps], commands, cannot)
 
 
-def _check_files(*named: str) -> None:
-    for texts in named:
-        if texts == "-" or (Path(texts).exists() and not Path(texts).is_file() and not Path(texts).is_dir()):
+def _check_places(named: str, inputs: _AskInputs) -> Path:
+    """Where the answers go; a PretraceError for texts that can be read once alone, and for what is in the way there."""
+    for one in map(Path, filter(None, (named, inputs.controls))):
+        if str(one) == "-" or (one.exists() and not one.is_file() and not one.is_dir()):
             raise ExpressionError("give texts as a file or a folder: they are read more than once.")
-
-
-def _check_places(place: Path, inputs: _AskInputs) -> None:
-    kinds = [("scan", VERDICTS.of("scan"))] if inputs.corpus else []
+    texts = Path(named)
+    stem = (texts.name if texts.is_dir() else texts.name.partition(".")[0]) or texts.resolve().name
+    place = inputs.out or Path(f"{stem}-answer")
+    kinds = {"scan": VERDICTS.of("scan")} if inputs.corpus else {}
     if inputs.model is not None:
-        kinds += [("audit", AUDIT), *((one, VERDICTS.of(one)) for one in ("canaries", "recite"))]
-    for name, kind in kinds:
+        kinds |= {"audit": AUDIT} | {one: VERDICTS.of(one) for one in ("canaries", "recite")}
+    for name, kind in kinds.items() if not inputs.plan else ():
         check_writable(place / name, kind)
-
-
-def _start() -> bool:
-    return confirm("Start?", default=True)
-
-
-def _stem(texts: str) -> str:
-    path = Path(texts)
-    return (path.name if path.is_dir() else path.name.partition(".")[0]) or path.resolve().name
+    return place
 
 
 def _steps(

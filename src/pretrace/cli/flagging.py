@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -35,7 +35,7 @@ from pretrace.results.wording import say
 from pretrace.scoring import parts as shards
 from pretrace.scoring.detect import Options
 from pretrace.scoring.holdout import CorpusParts
-from pretrace.scoring.outlook import REPORT, SET_TEST, Watch, Workload
+from pretrace.scoring.outlook import REPORT, SET_TEST, Watch
 from pretrace.scoring.parts import UNREADABLE, ScoredRows
 from pretrace.scoring.plan import Models, with_texts
 from pretrace.scoring.settings import Companions, EvaluationSettings, ModelsSettings, Target
@@ -44,34 +44,10 @@ from pretrace.types import Corpus, Situation, Verdict
 from pretrace.verdicts.advise import foresee
 from pretrace.verdicts.flag.built import flagged_rows
 from pretrace.verdicts.flag.flag import check_power, flag_rows, unscored
-from pretrace.verdicts.flag.planning import FLAGGING, BothSets, DetectionLimits, FlagPlan, FlagSettings
+from pretrace.verdicts.flag.planning import FLAGGING, BothSets, FlagPlan, FlagSettings
 
 KEY = "flagging"
 """Under which the settings of a flagging stand in those of its job."""
-
-
-def finish(job: ShardJob, folder: Path, out: Path) -> Reply:
-    """Conclude from parts that are all there, as `pretrace runs merge` does."""
-    columns, skip = Columns(**job.source["columns"]), bool(job.source["skip_unreadable"])
-    asked, known = (
-        open_stream(job.source[name], read, skip_unreadable=skip)
-        for name, read in (("texts", columns), ("nonmembers", columns.of_another))
-    )
-    own = _own(job)
-    planned = FlagPlan.of(BothSets(asked, known), FlagSettings(**own["settings"]))
-    about = job.source["command"], job.source.get("found")
-    rows = job.rows(job.parts(folder))
-    return _finish(rows, planned, out, job.target, *about, unreadable=job.survey.unreadable)
-
-
-def is_flagging(job: ShardJob) -> bool:
-    """Whether a job is one of `flag`."""
-    return job.evaluation is not None and KEY in job.evaluation
-
-
-def _own(job: ShardJob) -> Mapping[str, Any]:
-    assert job.evaluation is not None
-    return job.evaluation[KEY]  # type: ignore[no-any-return]
 
 
 def _finish(
@@ -88,7 +64,10 @@ def _finish(
 ) -> Reply:
     """Conclude, write the folder, take the parts away, and say what was found."""
     flagged, tables = flag_rows(rows, planned, model, asking=asking, command=command, unreadable=unreadable)
-    flagged = _asked_for(with_found(flagged, found))
+    said, now = command.get("requested_by"), datetime.now(UTC).isoformat(timespec="seconds")
+    flagged = with_found(flagged, found)
+    told = {"requested_by": said} if said else {}
+    flagged = replace(flagged, settings={"time": now, **flagged.settings}, statements=told)
     if not rows.on_disk:
         few = {UNREADABLE: lambda path: write_lines(path, map(asdict, unread))} if unread else None
         return save_flagging(flagged, out, beside=few)
@@ -105,17 +84,7 @@ def _finish(
     return answer
 
 
-def _asked_for(flagged: Verdict) -> Verdict:
-    """The same, with when it was made, and who asked for it, as the command was told."""
-    said = flagged.settings["command"].get("requested_by")
-    return replace(
-        flagged,
-        settings={"time": datetime.now(UTC).isoformat(timespec="seconds"), **flagged.settings},
-        statements={"requested_by": said} if said else {},
-    )
-
-
-_NOT_RECORDED = {one.name for one in fields(EngineSettings)}
+_NOT_RECORDED = {one.name for one in fields(EngineSettings)} | {"shard", "parts"}
 """Options that differ between commands that make the same flagging."""
 _SHOWN = 10
 
@@ -174,14 +143,9 @@ def flag(
     check_writable(inputs.out, FLAGGING_FOLDER)
     source = with_text_column(source)
     stream = source.stream(skip_unreadable=job.skip_unreadable)
-    command = _FlagCommand(
-        source=source,
-        inputs=inputs,
-        wanted=wanted,
-        settings=settings,
-        found=found_of(inputs.found, stream.texts, source.texts),
-        given=RawOptions({name: value for name, value in given.items() if name not in _NOT_RECORDED}),
-    )
+    found = found_of(inputs.found, stream.texts, source.texts)
+    # whichever worker is the last writes the file of a job: what tells them apart is left out
+    command = {name: value for name, value in given.items() if name not in _NOT_RECORDED}
     other = open_stream(inputs.controls, source.columns.of_another, skip_unreadable=job.skip_unreadable)
     unread: list[Unreadable] = []
     corpus = None if divided else stream.whole(shards.SHARD, unread.append)
@@ -191,13 +155,16 @@ def flag(
         both = BothSets(GivenStream(corpus), GivenStream(known))
         sets = both.corpus
     asked = {name: value for name, value in asdict(settings).items() if name != "plan"}
-    found = {"found": command.found} if command.found else {}
     texts = TextsToScore(
         stream=both,
         source=source,
         how=job,
         out=inputs.out,
-        kept={"nonmembers": lasting(inputs.controls), "command": command.recorded, **found},
+        kept={
+            "nonmembers": lasting(inputs.controls),
+            "command": command,
+            **({"found": found} if found else {}),
+        },
         evaluation={KEY: {"settings": asked}},
         unread=unread,
         corpus=sets,
@@ -206,8 +173,10 @@ def flag(
         texts = in_shards(texts, engine)
     planned = FlagPlan.of(both, settings)
     settings.plan.check_texts(texts.first)
-    command.announce(planned.prospect.notes)
-    finish = partial(_finish, planned=planned, out=inputs.out, found=command.found, command=command.recorded)
+    for note in planned.prospect.notes:  # before a model is opened, while it costs nothing
+        say_note(note)
+    settings.plan.check_servers(wanted.roles)
+    finish = partial(_finish, planned=planned, out=inputs.out, found=found, command=command)
     options = Options(cache=settings.cache)
     if engine.on_ray and not inputs.dry_run:
         none = CorpusParts(None, None, Corpus(both.name, ()))
@@ -216,9 +185,9 @@ def flag(
         return finish(rows, model=made.target, unreadable=texts.unreadable)
     models = opened(wanted)
     if inputs.dry_run:
-        return command.foretold(
-            texts.foreseen(models, settings.plan, cache=settings.cache), planned.prospect, models
-        )
+        size, limits = float(models.target.facts.get("parameters") or 0), planned.prospect
+        has = Situation(documents=limits.asked, unseen=limits.known, parameters=size)
+        return foretold(texts.foreseen(models, settings.plan, cache=settings.cache), *foresee("flag", has))
     models = with_texts(models, wanted)
     if settings.power:
         check_power(models)
@@ -227,35 +196,6 @@ def flag(
         return scored
     asking = (models, Stages()) if settings.power else None
     return finish(scored, model=models.target.name, asking=asking, unread=unread, unreadable=texts.unreadable)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _FlagCommand:
-    """What `flag` was asked, once all is checked that needs neither texts nor models."""
-
-    source: Source
-    inputs: FlagInputs
-    wanted: ModelsSettings
-    settings: FlagSettings
-    found: Mapping[str, Any] | None
-    given: RawOptions
-
-    @property
-    def recorded(self) -> dict[str, Any]:
-        """The options, without what tells one worker from another: whichever is the last writes the file of a job."""
-        return {name: value for name, value in self.given.items() if name not in ("shard", "parts")}
-
-    def announce(self, notes: Iterable[str]) -> None:
-        """Say the notes and check what servers give: before a model is opened, while it costs nothing."""
-        for note in notes:
-            say_note(note)
-        self.settings.plan.check_servers(self.wanted.roles)
-
-    def foretold(self, work: Sequence[Workload], found: DetectionLimits, models: Models) -> Reply:
-        """What would be asked of each model, and how likely the test of the set finds what was read."""
-        size = float(models.target.facts.get("parameters") or 0)
-        has = Situation(documents=found.asked, unseen=found.known, parameters=size)
-        return foretold(work, *foresee("flag", has))
 
 
 def check_use(settings: FlagSettings, beside: Companions) -> None:
@@ -330,18 +270,21 @@ def merge(
         raise OutputError(said_missing(job, job.parts(folder)))
     if len(whole) > 1:
         raise OutputError(say("scoring.several_jobs", folder=folder, number=len(whole)))
-    job = whole[0]
-    check_writable(out, FLAGGING_FOLDER if is_flagging(job) else RUN)
-    if is_flagging(job):
-        return finish(job, folder, out)
-    columns = Columns(**job.source["columns"])
-    source, skip = Source(texts=job.source["texts"], columns=columns), bool(job.source["skip_unreadable"])
-    labels = job.source.get("labels")
+    job, flagged = whole[0], None
+    columns, skip = Columns(**job.source["columns"]), bool(job.source["skip_unreadable"])
+    if job.evaluation is not None and KEY in job.evaluation:
+        sides = (("texts", columns), ("nonmembers", columns.of_another))
+        both = (open_stream(job.source[name], read, skip_unreadable=skip) for name, read in sides)
+        flagged = FlagPlan.of(BothSets(*both), FlagSettings(**job.evaluation[KEY]["settings"]))
+    check_writable(out, FLAGGING_FOLDER if flagged else RUN)
+    rows, unreadable = job.rows(job.parts(folder)), job.survey.unreadable
+    if flagged:
+        about = job.source["command"], job.source.get("found")
+        return _finish(rows, flagged, out, job.target, *about, unreadable=unreadable)
+    source, labels = Source(texts=job.source["texts"], columns=columns), job.source.get("labels")
     stream = (
         label_source(source, Path(labels), skip_unreadable=skip)
         if labels
         else source.stream(skip_unreadable=skip)
     )
-    return finish_run(
-        job.rows(job.parts(folder)), stream, out, job.evaluation, unreadable=job.survey.unreadable
-    )
+    return finish_run(rows, stream, out, job.evaluation, unreadable=unreadable)

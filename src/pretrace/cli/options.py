@@ -264,7 +264,7 @@ def command_of(function: Callable[..., Answered], words: str) -> App:
         with silenced(every.quiet), progress.command(words):
             with alone(every.json and not forwards):
                 answer = function(**arguments_of(function, given, every))
-            return answer if forwards else deliver(answer, words, json=every.json)  # type: ignore[return-value]
+            return answer if forwards else deliver(answer, words, as_json=every.json)  # type: ignore[return-value]
 
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {one.name: one.annotation for one in parameters}

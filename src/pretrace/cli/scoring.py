@@ -221,14 +221,6 @@ def lasting(texts: str) -> str:
     return str(path.resolve()) if path.exists() else texts
 
 
-def _measuring(evaluation: EvaluationSettings | None) -> dict[str, Any] | None:
-    """The settings of `measure`, as a job keeps them; None where nothing is measured."""
-    if evaluation is None:
-        return None
-    found = {"resamples": evaluation.resamples, "validation": evaluation.validation}
-    return found if evaluation.unlearned is None else {**found, "unlearned": evaluation.unlearned}
-
-
 def finish_run(
     rows: ScoredRows,
     stream: TextStream,
@@ -318,13 +310,17 @@ class _ScoreCommand:
         if whole and divided:
             raise ExpressionError(say("scoring.whole", option=divided))
         corpus = None if divided else stream.whole(sys.maxsize - 1 if whole else shards.SHARD, unread.append)
+        measuring = None
+        if (how := self.evaluation) is not None:
+            measuring = {"resamples": how.resamples, "validation": how.validation}
+            measuring |= {"unlearned": how.unlearned} if how.unlearned is not None else {}
         texts = TextsToScore(
             stream=stream,
             source=self.source,
             how=self.job,
             out=self.out,
             kept={"labels": lasting(str(self.how.labels))} if self.how.labels else {},
-            evaluation=_measuring(self.evaluation),
+            evaluation=measuring,
             unread=unread,
             corpus=corpus,
         )
