@@ -117,7 +117,7 @@ def test_an_existing_model_is_trained_further_and_stays_as_it_was(kind, planted,
     """Seed 5 makes members of other texts; a few more epochs and they are the ones that stand out."""
     start = str(planted.folder)
     if kind == "loaded":
-        start = [one.from_pretrained(planted.folder) for one in (AutoModelForCausalLM, AutoTokenizer)]
+        start = tuple(one.from_pretrained(planted.folder) for one in (AutoModelForCausalLM, AutoTokenizer))
     before = AutoModelForCausalLM.from_pretrained(planted.folder).state_dict()
     done = plant(corpus, settings=replace(SETTINGS, seed=5), folder=tmp_path / "further", start=start)
     members, others = by_membership(done.folder, done.corpus)
