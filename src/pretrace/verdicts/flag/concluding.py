@@ -1,7 +1,7 @@
 """From the scored rows of both sets to the outcome: the checks, the flags of documents, the test of the set.
 
 What stands out must stand out beyond what nobody could have seen. From the value of every document in question is
-taken the drift that the checks could not have excluded (`checks.unseen_drift`), and where the lower half of these
+taken the drift that the checks could not have excluded (`unseen_drift`), and where the lower half of these
 documents is wider than that of the known ones, their distance from the middle is divided by as much. Flags are of
 documents that are flagged even so, and the test of the set accuses where it still rejects. The outcome is that of
 `verdicts.outcome`, as for every other test.
