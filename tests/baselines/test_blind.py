@@ -25,7 +25,7 @@ def test_on_noise_the_mean_auc_is_one_half_and_the_widened_interval_keeps_its_pr
         groups = [f"d{rng.integers(0, 45)}" for _ in range(80)]
         members = np.array([int(group[1:]) < 20 for group in groups])
         judged = bag_of_words(noise(rng, 80), members, groups, seed=seed)
-        spread = group_bootstrap(judged.scores[:, None], members, groups=groups, resamples=150).auc
+        spread = group_bootstrap([judged.scores], members, groups=groups, resamples=150).auc
         found.append(spread.value[0])
         narrow += spread.estimate(0).excludes > 0
         alarms += spread.widened(0, WIDENING).estimate(0).excludes > 0

@@ -72,7 +72,7 @@ def test_the_blind_interval_is_widened_and_the_others_are_not():
     found = evaluate(run, texts, resamples=100, seed=2)
     judged = bag_of_words(texts, members, run.groups, seed=2).scores
     matrix = np.column_stack((run.matrix, judged))
-    plain = group_bootstrap(matrix, members, groups=run.groups, seed=2, resamples=100).auc
+    plain = group_bootstrap(matrix.T, members, groups=run.groups, seed=2, resamples=100).auc
     assert [row.auc for row in found.rows[:2]] == [plain.estimate(0), plain.estimate(1)]
     narrow, wide = plain.estimate(2), found.rows[2].auc
     assert wide.value == narrow.value

@@ -75,7 +75,7 @@ def test_the_lead_is_paired_and_the_scores_keep_their_intervals():
     columns = np.column_stack((run.matrix, run.controls[2].values, run.controls[1].values))
     chosen = grouped_split(run.groups, 0.2, 5, labels=members)
     calls = Calls(np.zeros(4), ~chosen)
-    drawn = group_bootstrap(columns, members, groups=run.groups, calls=calls, seed=5, resamples=100).auc
+    drawn = group_bootstrap(columns.T, members, groups=run.groups, calls=calls, seed=5, resamples=100).auc
     for k, row in enumerate(found.rows[2:4]):
         assert row.lead == paired_difference(drawn, k, 2 + k).estimate
         assert row.lead.value == pytest.approx(found.rows[k].auc.value - row.auc.value)

@@ -38,7 +38,7 @@ def coverage(*, docs, pieces, shared, blind_to_groups=False, runs=200):
         scores, members, groups = documents(rng, docs=docs, pieces=pieces, shift=shift, shared=shared)
         if blind_to_groups:
             groups = [str(i) for i in range(len(groups))]
-        interval = group_bootstrap(scores, members, groups=groups, seed=seed, resamples=200).auc.estimate(0)
+        interval = group_bootstrap(scores.T, members, groups=groups, seed=seed, resamples=200).auc.estimate(0)
         held += interval.low <= truth <= interval.high
     return held / runs
 
@@ -81,7 +81,7 @@ def test_values_are_the_figures_of_the_texts_themselves():
     tested = rng.random(len(members)) < 0.7
     thresholds = np.array([0.2, 1.0, 0.0])
     calls = Calls(thresholds, tested)
-    found = group_bootstrap(scores, members, groups=groups, calls=calls, resamples=50, seed=1)
+    found = group_bootstrap(scores.T, members, groups=groups, calls=calls, resamples=50, seed=1)
     for k in range(3):
         assert found.auc.value[k] == pytest.approx(auc(scores[:, k], members))
         assert found.tpr.value[k] == pytest.approx(tpr_at_fpr(scores[:, k], members, 0.05))
@@ -97,10 +97,10 @@ def test_seed_and_not_row_order_decides():
     rng = np.random.default_rng(3)
     scores, members, groups = documents(rng, docs=10, pieces=2, shift=1.0, shared=0.3)
     order = rng.permutation(len(members))
-    first = group_bootstrap(scores, members, groups=groups, resamples=40, seed=5)
+    first = group_bootstrap(scores.T, members, groups=groups, resamples=40, seed=5)
     names = [groups[i] for i in order]
-    mixed = group_bootstrap(scores[order], members[order], groups=names, resamples=40, seed=5)
-    other = group_bootstrap(scores, members, groups=groups, resamples=40, seed=6)
+    mixed = group_bootstrap(scores[order].T, members[order], groups=names, resamples=40, seed=5)
+    other = group_bootstrap(scores.T, members, groups=groups, resamples=40, seed=6)
     assert first.auc.drawn == pytest.approx(mixed.auc.drawn)
     assert first.auc.drawn != pytest.approx(other.auc.drawn)
 
@@ -116,7 +116,7 @@ def test_every_resample_has_both_classes_however_groups_are_made(rows, seed):
     tested = np.zeros(len(members), dtype=bool)
     tested[0] = True
     calls = Calls(np.zeros(1), tested)
-    found = group_bootstrap(scores, members, groups=groups, calls=calls, resamples=20, seed=seed)
+    found = group_bootstrap(scores.T, members, groups=groups, calls=calls, resamples=20, seed=seed)
     for spread in (found.auc, found.tpr, found.accuracy):
         assert np.isfinite(spread.drawn).all()
         estimate = spread.estimate(0)
@@ -128,9 +128,9 @@ def test_a_low_rate_is_given_from_ten_thousand_nonmembers_on():
     members = np.arange(10_100) < 100
     scores = (rng.normal(size=10_100) + 3 * members)[:, None]
     groups = [str(i) for i in range(10_100)]
-    found = group_bootstrap(scores, members, groups=groups, resamples=20)
+    found = group_bootstrap(scores.T, members, groups=groups, resamples=20)
     assert found.low_tpr.value[0] == pytest.approx(tpr_at_fpr(scores[:, 0], members, 0.001))
-    assert group_bootstrap(scores[:-1], members[:-1], groups=groups[:-1], resamples=20).low_tpr is None
+    assert group_bootstrap(scores[:-1].T, members[:-1], groups=groups[:-1], resamples=20).low_tpr is None
 
 
 def test_a_large_matrix_gets_fewer_resamples_and_says_so(monkeypatch):
@@ -139,7 +139,7 @@ def test_a_large_matrix_gets_fewer_resamples_and_says_so(monkeypatch):
     assert affordable(50, texts=1_000_000, scores=10) == 50
     monkeypatch.setattr(resampling, "WORK", 40_000)
     scores, members, groups = documents(np.random.default_rng(0), docs=20, pieces=2, shift=1, shared=0)
-    found = group_bootstrap(scores, members, groups=groups, resamples=1000)
+    found = group_bootstrap(scores.T, members, groups=groups, resamples=1000)
     assert found.resamples == len(found.auc.drawn) == 500
 
 
@@ -147,7 +147,7 @@ def test_paired_differences_see_what_single_intervals_do_not():
     rng = np.random.default_rng(4)
     scores, members, groups = documents(rng, docs=60, pieces=1, shift=1.0, shared=0)
     close = np.column_stack((scores[:, 0] + 0.15 * members, scores[:, 0]))
-    spread = group_bootstrap(close, members, groups=groups, resamples=400).auc
+    spread = group_bootstrap(close.T, members, groups=groups, resamples=400).auc
     assert spread.estimate(0).low < spread.estimate(1).high, "the intervals overlap"
     ahead = paired_difference(spread, 0, 1)
     assert ahead.estimate.low > 0
@@ -165,7 +165,7 @@ def test_p_values_of_differences_are_even_where_there_is_none():
         members = np.arange(80) < 40
         matrix = rng.normal(size=(80, 2)) + 0.7 * members[:, None]
         groups = [str(i) for i in range(80)]
-        spread = group_bootstrap(matrix, members, groups=groups, resamples=150, seed=seed).auc
+        spread = group_bootstrap(matrix.T, members, groups=groups, resamples=150, seed=seed).auc
         p.append(paired_difference(spread, 0, 1).p)
     assert 0.01 <= np.mean(np.array(p) < 0.05) <= 0.11
     assert 0.4 <= np.mean(np.array(p) < 0.5) <= 0.6

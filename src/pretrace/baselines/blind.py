@@ -244,8 +244,8 @@ def _measured(
         )
     judged = [_judged(both, division, classifier, seed) for classifier in made.values()]
     lengths = np.array([len(text) for text in both.texts], dtype=np.float64)
-    matrix = np.column_stack([*(scores for scores, _ in judged), lengths])
-    spread = group_bootstrap(matrix, both.labels, groups=both.groups, seed=seed, resamples=resamples).auc
+    columns = [*(scores for scores, _ in judged), lengths]
+    spread = group_bootstrap(columns, both.labels, groups=both.groups, seed=seed, resamples=resamples).auc
     fewest = Grouping.of(both.groups, both.labels).fewest
     counted = "document" if fewest == 1 else "documents"
     few = f"One side comes from {fewest} {counted} only: the interval is rough."

@@ -80,10 +80,10 @@ _Key = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeasuredPart:
-    """Columns measured together on `texts`: `matrix` [texts, columns], in the order of `keys`."""
+    """Columns measured together on `texts`: `columns` [columns][texts], in the order of `keys`."""
 
     keys: Sequence[_Key]
-    matrix: Doubles
+    columns: Sequence[Doubles]
     members: Bools
     calls: Calls
     bootstrap: Bootstrap
@@ -101,7 +101,7 @@ class MeasuredPart:
             tpr=bootstrap.tpr.estimate(k),
             accuracy=bootstrap.accuracy.estimate(k),
             threshold=float(self.calls.thresholds[k]),
-            curve=roc_curve(self.matrix[:, k], self.members),
+            curve=roc_curve(self.columns[k], self.members),
             tpr_low=bootstrap.low_tpr.estimate(k) if bootstrap.low_tpr else None,
             texts=len(self.members),
         )
@@ -169,20 +169,19 @@ class MeasuredParts:
             raise TextsError(say("measured.nothing"))
 
     def _part(self, keys: Sequence[_Key], texts: Bools) -> MeasuredPart:
-        matrix = np.empty((np.count_nonzero(texts), len(keys)))
-        for place, key in enumerate(keys):  # one copy at a time
-            matrix[:, place] = self.columns[key][texts]
-        members, groups = self.members[texts], self.groups[texts]
+        some = slice(None) if texts.all() else texts  # all of them are not copied
+        columns = [self.columns[key][some] for key in keys]
+        members, groups = self.members[some], self.groups[some]
         division = self.division.within(texts, self.members)
         chosen = division.chosen
-        thresholds = [best_threshold(column, members[chosen]) for column in matrix[chosen].T]
+        thresholds = [best_threshold(column[chosen], members[chosen]) for column in columns]
         calls = Calls(np.array(thresholds, dtype=np.float64), division.tested)
         how = {"seed": self.seed, "resamples": self.wanted}
-        bootstrap = group_bootstrap(matrix, members, groups=groups, calls=calls, **how)
+        bootstrap = group_bootstrap(columns, members, groups=groups, calls=calls, **how)
         bag = (BLIND, "blind")
         if bag in keys:  # a cross-fitted classifier varies more than its fixed predictions do
             bootstrap = bootstrap.widened(keys.index(bag), WIDENING)
-        return MeasuredPart(keys, matrix, members, calls, bootstrap, Grouping.of(groups, members).fewest)
+        return MeasuredPart(keys, columns, members, calls, bootstrap, Grouping.of(groups, members).fewest)
 
 
 def evaluate(
@@ -247,9 +246,10 @@ def measure(
         columns[LENGTH, "blind"] = lengths
         note = judged.note if judged.scores is not None else say("measured.no_blind", note=judged.note)
     columns |= {(name, PLACEBO): values for name, values in placebos(run).items()}
-    grouping, division = Grouping.of(groups, members), _divided(members, groups, share=validation, seed=seed)
+    division = _divided(members, groups, share=validation, seed=seed)
     parts = MeasuredParts(columns, members, groups, division, seed, resamples)
     parts.measure(run.scores)
+    grouping = Grouping.of(groups, members)
     measured = tuple(parts.row(key) for key in columns if parts.has(key))
     best, blind, lead = best_of(measured), blind_of(measured), None
     if best is not None and blind is not None:
@@ -327,8 +327,10 @@ def _by_copies(
             here = (~members | (steps == step)) & ~np.isnan(run.matrix[:, places[0]])
             if len(np.unique(members[here])) < 2:
                 continue
-            matrix = run.matrix[np.ix_(here, places)]
-            made = group_bootstrap(matrix, members[here], groups=groups[here], seed=seed, resamples=resamples)
+            columns = [run.matrix[here, place] for place in places]
+            made = group_bootstrap(
+                columns, members[here], groups=groups[here], seed=seed, resamples=resamples
+            )
             least = 1 if step == 0 else int(2 ** (step - 1)) + 1
             number = int(np.count_nonzero(members[here]))
             found += [

@@ -566,7 +566,8 @@ def all_rows(scored: ScoredRows) -> tuple[Run, Doubles, Numbers]:
         counts.append("copies")
     found: dict[str, list[Any]] = {name: [] for name in counts}
     columns = [list(scored.scores), *(control_columns(**one) for one in scored.outlines)]
-    matrices = [np.empty((sum(part.rows for part in scored.parts), len(names))) for names in columns]
+    rows = sum(part.rows for part in scored.parts)
+    matrices = [np.empty((rows, len(names)), order="F") for names in columns]
     for part in scored.parts:
         begin, lacking = len(ids), {one.id for one in part.missing}
         table = scored.table(part, ["id", "label", "group", *counts, *itertools.chain(*columns)])
@@ -600,6 +601,7 @@ def all_rows(scored: ScoredRows) -> tuple[Run, Doubles, Numbers]:
         settings=scored.settings,
         copies=numbers.get("copies"),
     )
-    lengths = numbers["n_chars"].astype(np.float64)
+    codes = in_order(blocks)[1].astype(np.int64)
+    del blocks, table
     pa.default_memory_pool().release_unused()
-    return run, lengths, in_order(blocks)[1].astype(np.int64)
+    return run, numbers["n_chars"].astype(np.float64), codes

@@ -174,16 +174,22 @@ def _drawn(order: Numbers, sizes: Numbers, share: float) -> Numbers:
     target: float = float(sizes.sum()) * share
     if len(order) < 2:
         return order[:0]
-    took, picked = 0, []
-    for place, size in enumerate(sizes.tolist()):
+    sums = np.cumsum(sizes)
+    picked = np.abs(sums - target) < np.abs(sums - sizes - target)
+    first = len(order) if picked.all() else int(np.argmin(picked))  # up to here all are taken
+    picked[first:] = False
+    took = int(sums[first - 1]) if first else 0
+    for place, size in enumerate(sizes[first:], start=first):
+        if took >= target:
+            break
         if abs(took + size - target) < abs(took - target):
-            took += size
-            picked.append(place)
-    if not picked:
-        picked = [int(np.argmin(sizes))]
-    if len(picked) == len(order):
-        picked.pop()
-    return order[picked]
+            took += int(size)
+            picked[place] = True
+    if not picked.any():
+        picked[np.argmin(sizes)] = True
+    if picked.all():
+        picked[-1] = False
+    return np.asarray(order[picked])
 
 
 def _numbered(groups: Groups) -> Numbers:

@@ -53,9 +53,9 @@ def compare(
     groups = np.array([group or name for group, name in zip(run.groups, run.ids, strict=True)])
     found = []
     for texts, names in _alike(run, first, others):
-        matrix = np.column_stack([run.column(name)[texts] for name in (first, *names)])
+        columns = [run.column(name)[texts] for name in (first, *names)]
         here, of = members[texts], groups[texts].tolist()
-        bootstrap = group_bootstrap(matrix, here, groups=of, seed=seed, resamples=resamples)
+        bootstrap = group_bootstrap(columns, here, groups=of, seed=seed, resamples=resamples)
         spread = bootstrap.tpr if measure == "tpr" else bootstrap.auc
         fewest = Grouping.of(of, here).fewest
         found += [ScorePair.of(name, spread, (k, 0), fewest) for k, name in enumerate(names, start=1)]

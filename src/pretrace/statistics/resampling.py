@@ -15,10 +15,11 @@ off on each side is not 2.5% but what gives that width back. Below about 20 grou
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,7 @@ from pretrace.statistics.documents import Grouping, Groups, Numbers
 from pretrace.statistics.roc import RankedScores
 from pretrace.types import Bools, Doubles, Estimate
 
+Columns = Sequence[Doubles] | Doubles
 FPR = 0.05
 LOW_FPR = 0.001
 LOW_FPR_NONMEMBERS = 10_000
@@ -97,7 +99,7 @@ class PairedDifference:
 
 
 def group_bootstrap(
-    matrix: Doubles,
+    columns: Columns,
     members: Bools,
     *,
     groups: Groups,
@@ -105,16 +107,19 @@ def group_bootstrap(
     seed: int = 0,
     resamples: int = 1000,
 ) -> Bootstrap:
-    """AUC, true positive rates and accuracy of each column of `matrix` [texts, scores] with resamples, at least 200,
-    fewer above WORK look-ups. ExpressionError when the matrix has a NaN, TextsError when a class is missing."""
+    """AUC, true positive rates and accuracy of each of the `columns` [scores][texts] with resamples, at least 200,
+    fewer above WORK look-ups. ExpressionError when a column has a NaN, TextsError when a class is missing."""
     require(resamples > 0, f"a bootstrap takes at least one resample, found {resamples}.")
-    if matrix.ndim != 2 or len(matrix) != len(members):
-        raise ExpressionError(f"wanted scores for {len(members)} texts, found an array of {matrix.shape}.")
+    for column in columns:
+        if column.shape != members.shape:
+            raise ExpressionError(
+                f"wanted scores for {len(members)} texts, found an array of {column.shape}."
+            )
     grouping = Grouping.of(groups, members)
-    ranked = [RankedScores.of(column, members) for column in matrix.T]
+    ranked = [RankedScores.of(column, members) for column in columns]
     rates = (FPR, LOW_FPR) if np.count_nonzero(~members) >= LOW_FPR_NONMEMBERS else (FPR,)
-    judge = _Judge.of(matrix, members, grouping.codes, calls) if calls else None
-    made = affordable(resamples, texts=matrix.shape[0], scores=matrix.shape[1])
+    judge = _Judge.of(columns, members, grouping.codes, calls) if calls else None
+    made = affordable(resamples, texts=len(members), scores=len(columns))
 
     def figures(times: npt.NDArray[np.float32]) -> Doubles:
         """AUC and true positive rates where each group counts so many `times`, [resamples, scores, 1 + rates]."""
@@ -124,7 +129,7 @@ def group_bootstrap(
     whole = np.ones((1, len(grouping)), dtype=np.float32)
     value = figures(whole)[0]
     drawn = np.empty((made, *value.shape))
-    right = np.empty((made, matrix.shape[1]))
+    right = np.empty((made, len(columns)))
     draws = group_draws(grouping, made, seed, judge)
     wide = max(1, _BLOCK // len(members))
     for first in range(0, made, wide):
@@ -174,25 +179,30 @@ def tail_share(groups: int) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Judge:
-    """Accuracy from counts a group: `right` [groups, scores] of `tested` [groups] texts."""
+    """Accuracy from counts a group: `right` [groups, scores] of `tested` [groups] texts, in 32 bits where these hold
+    every sum of any resample."""
 
-    right: Doubles
-    tested: Doubles
+    right: npt.NDArray[np.floating[Any]]
+    tested: npt.NDArray[np.floating[Any]]
 
     @classmethod
-    def of(cls, matrix: Doubles, members: Bools, codes: npt.NDArray[np.int64], calls: Calls) -> _Judge:
+    def of(cls, columns: Columns, members: Bools, codes: Numbers, calls: Calls) -> _Judge:
         count = int(codes.max()) + 1
-        inside = codes[calls.tested]
-        right = np.empty((count, matrix.shape[1]))
+        inside, labels = codes[calls.tested], members[calls.tested]
+        tested = np.bincount(inside, minlength=count)
+        kind = np.float32 if count * int(tested.max()) < 1 << 24 else np.float64
+        right = np.empty((count, len(columns)), kind)
         for k, threshold in enumerate(calls.thresholds):
-            hits = (matrix[calls.tested, k] >= threshold) == members[calls.tested]
+            hits = (columns[k][calls.tested] >= threshold) == labels
             right[:, k] = np.bincount(inside, weights=hits, minlength=count)
-        return cls(right, np.bincount(inside, minlength=count).astype(np.float64))
+        return cls(right, tested.astype(kind))
 
     def accuracy(self, times: npt.NDArray[np.float32]) -> Doubles:
         """Of each score where each group counts so many `times` [resamples, groups], [resamples, scores]."""
-        weights = times.astype(np.float64)
-        return np.asarray(weights @ self.right / (weights @ self.tested)[:, None])
+        weights = times.astype(self.tested.dtype, copy=False)
+        return np.asarray(
+            (weights @ self.right).astype(float) / (weights @ self.tested).astype(float)[:, None]
+        )
 
 
 def group_draws(

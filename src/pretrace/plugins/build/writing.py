@@ -186,7 +186,7 @@ def blind_baseline(rows: Sequence[Mapping[str, object]], *, seed: int, why: str)
     judged = bag_of_words(texts, members, groups, seed=seed)
     lengths = np.array([len(text) for text in texts], dtype=np.float64)
     columns = [lengths] if judged.scores is None else [lengths, judged.scores]
-    spread = group_bootstrap(np.column_stack(columns), members, groups=groups, seed=seed, resamples=200).auc
+    spread = group_bootstrap(columns, members, groups=groups, seed=seed, resamples=200).auc
     auc = None if judged.scores is None else spread.widened(1, WIDENING).estimate(1)
     length = spread.estimate(0)
     known = None if auc is None else (auc.value, auc.low, auc.high)

@@ -455,7 +455,7 @@ def _tell_apart(
     from scipy.stats import mannwhitneyu
 
     few = Grouping.of(groups, asked).fewest < FEW_DOCUMENTS
-    spread = group_bootstrap(values[:, None], asked, groups=groups, seed=seed, resamples=RESAMPLES).auc
+    spread = group_bootstrap([values], asked, groups=groups, seed=seed, resamples=RESAMPLES).auc
     spread = replace(spread, tail=spread.tail * _OUTER)
     auc = (spread.widened(0, WIDENING) if crossed else spread).estimate(0)
     beyond, apart, level = False, False, _WORDS_LEVEL if crossed else LEVEL
