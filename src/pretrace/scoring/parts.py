@@ -274,6 +274,7 @@ class PartsFolder:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
+        pa.default_memory_pool().release_unused()  # what earlier parts took: some hundred bytes a text
         try:
             with self.path(manifest).open("rb") as file:
                 return pq.read_table(file, columns=columns, use_threads=False)
@@ -601,7 +602,4 @@ def all_rows(scored: ScoredRows) -> tuple[Run, Doubles, Numbers]:
         settings=scored.settings,
         copies=numbers.get("copies"),
     )
-    codes = in_order(blocks)[1].astype(np.int64)
-    del blocks, table
-    pa.default_memory_pool().release_unused()
-    return run, numbers["n_chars"].astype(np.float64), codes
+    return run, numbers["n_chars"].astype(np.float64), in_order(blocks)[1].astype(np.int64)
