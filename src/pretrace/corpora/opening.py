@@ -23,13 +23,12 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from pretrace.corpora.columns import USUAL, Columns, kind_of, mended, messages_of
-from pretrace.corpora.documents import DOCUMENTS, SOURCE, standard_input, unreadable_explained
+from pretrace.corpora.columns import USUAL, Columns, kind_of, messages_of, shown
+from pretrace.corpora.documents import SOURCE, standard_input, unreadable_explained
 from pretrace.corpora.folders import folder_rows, matches
-from pretrace.corpora.formats import FORMATS, file_rows, sniffed_rows
-from pretrace.corpora.packing import unpack_stream, without_packing
+from pretrace.corpora.formats import ENDINGS, file_rows, sniffed_rows
+from pretrace.corpora.packing import ending_of, unpack_stream, without_packing
 from pretrace.corpora.reading import EveryColumn, SourceRow, TextReading, Unreadable, refuse_repeated_ids
-from pretrace.corpora.webpages import FEEDS
 from pretrace.errors import MissingPackageError, TextsError, suggest
 from pretrace.registry import Registry, corpora
 from pretrace.results.wording import say
@@ -128,7 +127,9 @@ def _path_rows(path: Path, reading: TextReading) -> Iterator[SourceRow]:
             if columns.split is not None and not columns.give_way:
                 raise TextsError(f"{reading.source} is a file, and has no splits: leave out --split.")
             chosen = columns.files is not None and matches(path.name, columns.files)
-            yield from file_rows(path, reading, SOURCE if chosen and not _has_format(path) else "")
+            yield from file_rows(
+                path, reading, SOURCE if chosen and ending_of(path.name) not in ENDINGS else ""
+            )
 
 
 def _stream_rows(stream: BinaryIO, reading: TextReading) -> Iterator[SourceRow]:
@@ -277,11 +278,6 @@ def further_columns(source: str, columns: Columns, corpus: Corpus) -> dict[str, 
     return further
 
 
-def shown(path: Path) -> str:
-    """A path as messages and reports print it; a name that is no valid Unicode must not stop them."""
-    return mended(str(path))[0]
-
-
 def refuse_missing(path: Path) -> None:
     """TextsError where there is no such file or folder."""
     if not path_exists(path):
@@ -298,14 +294,8 @@ def path_exists(path: Path) -> bool:
 
 def _name_of_path(path: Path) -> str:
     """The name of the corpus in a file or folder: the file's without its endings."""
-    name = shown(Path(path.resolve().name if path.is_dir() else path.name))
-    stem = without_packing(name)
-    return stem.removesuffix(Path(stem).suffix) if _has_format(Path(stem)) else stem
-
-
-def _has_format(path: Path) -> bool:
-    """Whether the ending of a file tells how it is read."""
-    return Path(without_packing(path.name.lower())).suffix in (*FORMATS, *DOCUMENTS, *FEEDS)
+    name = without_packing(shown(path.resolve().name if path.is_dir() else path.name))
+    return name.removesuffix(Path(name).suffix) if ending_of(name) in ENDINGS else name
 
 
 OnUnreadable = Callable[[Unreadable], object]

@@ -44,6 +44,16 @@ def without_packing(name: str) -> str:
     return next((name[: -len(one)] for one in PACKED if name.lower().endswith(one)), name)
 
 
+def ending_of(name: str) -> str:
+    """The ending of a file's name in small letters, without that of a packed one."""
+    return Path(without_packing(name.lower())).suffix
+
+
+def stem_of(name: str) -> str:
+    """The name of a file without its folders and endings."""
+    return Path(without_packing(Path(name).name)).stem
+
+
 def packing_of(head: bytes) -> str:
     """How bytes are packed, by the first ones: gz, zst, bz2, xz, or "" where they are not."""
     return next((name for magic, name in _MAGIC if magic.match(head)), "")

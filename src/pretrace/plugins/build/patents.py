@@ -19,14 +19,13 @@ from pathlib import Path
 import numpy as np
 from selectolax.lexbor import LexborHTMLParser
 
-from pretrace.corpora.columns import Columns, listed, mended, name_of
+from pretrace.corpora.columns import Columns, listed, mended, name_of, shown
 from pretrace.corpora.dates import Days, cutoff_day, days
 from pretrace.corpora.documents import unreadable_explained
 from pretrace.corpora.folders import walk
-from pretrace.corpora.formats import ending_of
 from pretrace.corpora.near_copies import Hashes, shingles
-from pretrace.corpora.opening import path_exists, rows_of, shown
-from pretrace.corpora.packing import not_utf8, open_unpacked, without_packing
+from pretrace.corpora.opening import path_exists, rows_of
+from pretrace.corpora.packing import ending_of, not_utf8, open_unpacked, without_packing
 from pretrace.corpora.reading import EveryColumn, counted
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.plugins.build import writing
