@@ -83,21 +83,20 @@ def open_corpus(source: Texts, columns: Columns = USUAL) -> Corpus:
     the rules of JSON lines: `[{"text": "…", "label": 1, "id": "a", "group": "book 1"}]`. Raises TextsError where there
     is no such source or an item is neither text nor row, ExpressionError where a parameter of a built corpus is
     wrong."""
-    if isinstance(source, str | Path):
-        if _names_corpus(source):
-            return _built(source, columns)
-        stream = TextStream(*resolve_source(source, columns), columns=columns)
-    else:
-        stream = TextStream(GIVEN, GIVEN, lambda reading: _given(source), columns=columns)
+    if _names_corpus(source):
+        return _built(source, columns)
+    stream = TextStream(*resolve_source(source, columns), columns=columns)
     return stream.corpus_of(tuple(stream.texts()))
 
 
 Rows = Callable[[TextReading], Iterator[SourceRow]]
 
 
-def resolve_source(source: str | Path, columns: Columns = USUAL) -> tuple[str, str, Rows]:
+def resolve_source(source: Texts, columns: Columns = USUAL) -> tuple[str, str, Rows]:
     """What a corpus is named, what messages call its source, and its rows: of a file, a folder, a pipe, an address that
-    fsspec opens, `-` (standard input), or a data set of the hub, which is opened."""
+    fsspec opens, `-` (standard input), a data set of the hub, which is opened, or of Python objects."""
+    if not isinstance(source, str | Path):
+        return GIVEN, GIVEN, lambda reading: _given(source)
     if isinstance(source, str) and source.startswith("hub:"):
         name, table = open_table(source.removeprefix("hub:"), columns.split)
         return name, f"hub:{name}", partial(table_rows, table)
@@ -142,7 +141,7 @@ def _stream_rows(stream: BinaryIO, reading: TextReading) -> Iterator[SourceRow]:
         buffered.detach()  # or it would close standard input when it goes
 
 
-def _names_corpus(source: str | Path) -> TypeGuard[str]:
+def _names_corpus(source: Texts) -> TypeGuard[str]:
     """Whether a word names a corpus that is built, and not something that has rows."""
     if not isinstance(source, str) or source == "-" or source.startswith("hub:") or "://" in source:
         return False
@@ -259,10 +258,9 @@ def repeated_column(path: Path, fewest: int) -> str:
 def stream_texts(path: str | Path, columns: Columns = USUAL) -> Iterator[str]:
     """The texts of a file or folder one at a time, without labels and ids, in memory that does not grow with the file.
     The formats and errors of `open_corpus`, raised when the row at fault is reached."""
-    path = Path(path)
-    refuse_missing(path)
-    reading = TextReading(replace(columns, label="", id="", group="", more=()), shown(path))
-    return reading.strings(rows_of(path, reading))
+    refuse_missing(Path(path))
+    only = replace(columns, label="", id="", group="", more=())
+    return (text.text for text in TextStream(*resolve_source(Path(path)), columns=only).texts())
 
 
 def further_columns(source: str, columns: Columns, corpus: Corpus) -> dict[str, dict[str, object]]:

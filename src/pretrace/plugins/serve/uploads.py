@@ -198,7 +198,7 @@ def text_in(workspace: Workspace, name: str, stream: BinaryIO, limits: Limits) -
             with _readable(file, name):
                 reading = TextReading(USUAL, name)
                 kind = reader_of(name) if reader_of(name) in DOCUMENTS else SOURCE
-                return next(reading.strings(file_rows(file, reading, kind)))
+                return next(reading.stream(file_rows(file, reading, kind))).text
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
