@@ -46,7 +46,7 @@ def by_pieces(built):
     def make(kind):
         if kind not in made:
             tokenizer = built(kind)
-            made[kind] = ByPieces(tokenizer, spec_of(tokenizer), seams_of(tokenizer))
+            made[kind] = ByPieces(tokenizer.to_str(), False, seams_of(tokenizer))
         return made[kind]
 
     return make
