@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from pretrace.corpora.columns import listed, shown
 from pretrace.corpora.documents import DOCUMENTS, SOURCE
-from pretrace.corpora.formats import FORMATS, LINES, file_rows, looks_like_rows, recognise_format
+from pretrace.corpora.formats import FORMATS, LINES, TABLES, file_rows, looks_like_rows, recognise_format
 from pretrace.corpora.packing import HEAD, ending_of, open_unpacked, stem_of
 from pretrace.corpora.reading import SourceRow, TextReading, named
 from pretrace.errors import TextsError
@@ -145,7 +145,7 @@ def _sorted_out(found: Walk, reading: TextReading) -> tuple[dict[str, Path], dic
             reading.left_out.append(shown(name))
         elif not path.is_file():
             raise TextsError(say("texts.pipe", source=reading.source, file=shown(name)))
-        elif kind in FORMATS and kind != ".txt":
+        elif kind in TABLES:
             tables[name] = path
         else:
             documents[name] = kind
@@ -202,12 +202,9 @@ def _of_split(tables: Mapping[str, Path], reading: TextReading) -> dict[str, Pat
         part = _PART.fullmatch(stem_of(name))
         words = re.split(r"[-_.]", (part[1] if part else stem_of(name)).lower())
         # by the name of the file, or of its folder
-        told = [one for one in words if part or len(words) == 1]
-        told += [
-            one
-            for one in reversed(Path(name.lower()).parent.parts)
-            if part or len(words) == 1 or one not in words
-        ]
+        above = Path(name.lower()).parent.parts[::-1]
+        is_plain = part or len(words) == 1
+        told = [*words, *above] if is_plain else [one for one in above if one not in words]
         split = next((one for one in told if one in _SPLITS), "")
         splits.setdefault(split, {})[name] = path
     several = [name for name in splits if name]

@@ -405,6 +405,8 @@ FORMATS: dict[str, _Format] = {
 }
 """Tables, and text a line. Files that are one text and feeds have dictionaries of their own: published benchmarks are
 never of those kinds, and a README beside them is not to be taken for one."""
+TABLES = tuple(ending for ending in FORMATS if ending != ".txt")
+"""Endings of tables."""
 ENDINGS = (*FORMATS, *DOCUMENTS, *FEEDS)
 """Endings of all files that are read."""
 

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from pretrace.corpora.columns import Columns, distinct, kind_of, listed, name_of, shown
 from pretrace.corpora.folders import holds_facts, is_hidden, walk
-from pretrace.corpora.formats import FORMATS
+from pretrace.corpora.formats import TABLES
 from pretrace.corpora.opening import refuse_missing, resolve_source
 from pretrace.corpora.packing import ending_of, stem_of
 from pretrace.corpora.reading import SourceRow, TextReading, counted, refuse_repeated_ids
@@ -189,16 +189,16 @@ def find_tables(folder: Path) -> list[Path]:
     refuse_missing(folder)
     if not folder.is_dir():
         return [folder]
-    endings = [ending for ending in FORMATS if ending != ".txt"]
     found = walk(folder).files.items()
     files = [
         path
         for name, path in found
-        if ending_of(name) in endings and not (holds_facts(name) or is_hidden(name))
+        if ending_of(name) in TABLES and not (holds_facts(name) or is_hidden(name))
     ]
     if not files:
-        wanted = ", ".join(endings)
-        raise TextsError(f"{shown(folder)} holds no data file: it should hold one that ends in {wanted}.")
+        raise TextsError(
+            f"{shown(folder)} holds no data file: it should hold one that ends in {', '.join(TABLES)}."
+        )
     return files
 
 

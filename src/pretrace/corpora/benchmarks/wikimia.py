@@ -162,9 +162,9 @@ def _files(path: Path, lengths: Sequence[int]) -> dict[str, Corpus]:
     """The tables of the lengths asked for, by length; a single file that names no length is taken for all."""
     files = find_tables(path)
     by_length: dict[int, Path] = {}
-    named = [re.search(r"length_?(\d+)", stem_of(file.name), re.IGNORECASE) for file in files]
-    for file, length in ((file, int(one[1])) for file, one in zip(files, named, strict=True) if one):
-        if by_length.setdefault(length, file) != file:
+    for file in files:
+        named = re.search(r"length_?(\d+)", stem_of(file.name), re.IGNORECASE)
+        if named and by_length.setdefault(length := int(named[1]), file) != file:
             raise TextsError(
                 f"{shown(path)} holds more than one file with length{length} in its name, "
                 f"{shown(by_length[length].relative_to(path))} and {shown(file.relative_to(path))}: put them into one."

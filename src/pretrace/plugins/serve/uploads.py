@@ -27,7 +27,7 @@ from pretrace.corpora import Columns, open_corpus
 from pretrace.corpora.columns import USUAL
 from pretrace.corpora.documents import DOCUMENTS, SOURCE
 from pretrace.corpora.folders import is_about
-from pretrace.corpora.formats import ENDINGS, FORMATS, file_rows, recognise_format
+from pretrace.corpora.formats import ENDINGS, TABLES, file_rows, recognise_format
 from pretrace.corpora.opening import choose_text, rows_of
 from pretrace.corpora.packing import HEAD, encoding_of, without_packing
 from pretrace.corpora.packing import ending_of as reader_of
@@ -44,7 +44,6 @@ from pretrace.verdicts.advise import Names, look
 TAKEN = say("serve.taken")
 OF_A_FOLDER = (".txt", *DOCUMENTS)
 """Files that are one text each in a folder or a zip."""
-_TABLES = tuple(one for one in FORMATS if one != ".txt")
 _BINARY = (".parquet", ".arrow", ".docx", ".pdf", ".epub")
 """No plain text: their readers say what is wrong with one."""
 _LONGEST_PART = 200
@@ -348,13 +347,13 @@ def _places(names: Sequence[str], folder: Path, whole: str, limits: Limits) -> d
     within = {name: one[1:] if len(above) == 1 else one for name, one in parts.items()}
     of_kind = {name: reader_of(name) for name in within}
     documents = [name for name, kind in of_kind.items() if kind in OF_A_FOLDER]
-    tables = [name for name, kind in of_kind.items() if kind in _TABLES]
+    tables = [name for name, kind in of_kind.items() if kind in TABLES]
     if tables and all(is_about("/".join(within[name])) for name in documents):
         documents = []  # what tells of the tables is no text beside them
     texts = {name: folder.joinpath(*within[name]) for name in documents or tables}
     if not texts:
         raise RequestError(
-            say("serve.refused.no_texts", whole=whole, endings=", ".join((*OF_A_FOLDER, *_TABLES)))
+            say("serve.refused.no_texts", whole=whole, endings=", ".join((*OF_A_FOLDER, *TABLES)))
         )
     found = {str(place).lower() for place in texts.values()}
     folders = {str(up).lower() for one in texts.values() for up in one.parents if up.is_relative_to(folder)}
