@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib.util
 import io
 import itertools
@@ -191,11 +190,8 @@ def _built(source: str, columns: Columns) -> Corpus:
     written = _EXPRESSION.fullmatch(source)
     name = written[1] if written else ""
     if name not in corpora:
-        near = difflib.get_close_matches(name, corpora, n=3) if name else []
-        cure = f"; did you mean the corpus {' or '.join(near)}?"
-        if not near:
-            beside = suggest(source[:200])
-            cure = f".{beside}" if beside else say("texts.no_corpus", corpora=", ".join(corpora))
+        near = suggest(name or source[:200], corpora)
+        cure = f".{near}" if near else say("texts.no_corpus", corpora=", ".join(corpora))
         raise TextsError(f"there is no file, folder or corpus {source[:200]!r}{cure}")
     if named := columns.required(()):
         raise TextsError(

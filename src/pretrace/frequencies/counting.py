@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from pretrace.errors import TableError
 from pretrace.frequencies.encoding import ByPieces, Counts, PartCounts, WholeTexts, empty_pieces, merge_pieces
-from pretrace.frequencies.seams import Seamless, find_seams
+from pretrace.frequencies.seams import find_seams
 from pretrace.frequencies.table import Frequencies, load_arrays, save_arrays
 from pretrace.registry import require
 from pretrace.results.atomic import check_writable
@@ -69,9 +69,9 @@ class Portion:
 
     def counter(self) -> tuple[WholeTexts | ByPieces, str]:
         """What counts the tokens of texts, and how, in words."""
-        seams = Seamless(self.whole) if self.whole else find_seams(json.loads(self.spec))
-        if isinstance(seams, Seamless):
-            return WholeTexts(self.spec, self.plain), f"every text encoded whole: {seams.reason}"
+        seams = self.whole or find_seams(json.loads(self.spec))
+        if isinstance(seams, str):
+            return WholeTexts(self.spec, self.plain), f"every text encoded whole: {seams}"
         return ByPieces(self.spec, self.plain, seams), f"each distinct piece once: {seams.name}"
 
     def open(self) -> tuple[str, Callable[[Sequence[str]], PartCounts | None]]:
