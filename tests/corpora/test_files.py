@@ -268,7 +268,7 @@ def test_parquet_reads_only_what_it_needs(tmp_path):
     pq.write_table(pa.table({"text": texts}), path, use_dictionary=False, compression="none")
     spy = Spy(path)
     reading = Reading(Columns(label="", id="", group=""), "a.parquet")
-    assert list(reading.strings(parquet_rows(spy, reading, "a.parquet"))) == texts
+    assert [one.text for one in reading.stream(parquet_rows(spy, reading, "a.parquet"))] == texts
     assert path.stat().st_size > 10_000_000 > 3_000_000 > spy.largest
 
 

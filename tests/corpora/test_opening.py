@@ -92,7 +92,7 @@ class TestPaths:
 
     @pytest.mark.parametrize("source", ["stdlb", "stdlibs(min_chars=3)", "stdlib_"])
     def test_a_name_that_is_near(self, source):
-        with pytest.raises(TextsError, match="did you mean the corpus stdlib"):
+        with pytest.raises(TextsError, match="Did you mean stdlib"):
             open_corpus(source)
 
 

@@ -8,6 +8,7 @@ import string
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from pretrace.backends.loading import load_tokenizer, locate
@@ -345,6 +346,11 @@ def mended(value: str | bytes) -> tuple[str, bool]:
     except UnicodeEncodeError:
         return "".join("\ufffd" if "\ud800" <= char <= "\udfff" else char for char in value), True
     return value, False
+
+
+def shown(name: str | Path) -> str:
+    """A path as messages and reports print it; a name that is no valid Unicode must not stop them."""
+    return mended(str(name))[0]
 
 
 def kind_of(value: object) -> str:

@@ -19,16 +19,12 @@ _TIME = r"(?:[T ,]+\d{1,2}:\d\d.*)?"
 _FORMS = tuple(
     re.compile(form + r"\s*", re.IGNORECASE)
     for form in (
-        rf"{_YEAR}[-/.](?P<month>\d{{1,2}})[-/.](?P<day>\d{{1,2}}){_TIME}",
+        rf"{_YEAR}(?:[-/.](?P<month>\d{{1,2}})(?:[-/.](?P<day>\d{{1,2}}){_TIME})?)?",
         rf"{_YEAR}(?P<month>\d\d)(?P<day>\d\d)(?:T?\d{{4}}(?:\d\d)?Z?)?",
-        rf"{_YEAR}\s*年\s*(?P<month>\d{{1,2}})\s*月\s*(?P<day>\d{{1,2}})\s*日.*",
-        rf"{_YEAR}\s*年\s*(?P<month>\d{{1,2}})\s*月",
-        rf"{_YEAR}\s*年",
+        rf"{_YEAR}\s*年(?:\s*(?P<month>\d{{1,2}})\s*月(?:\s*(?P<day>\d{{1,2}})\s*日.*)?)?",
         rf"(?:[a-z]+,\s*)?(?P<day>\d{{1,2}})(?:st|nd|rd|th)?[ -]{_MONTH}[ ,-]+{_YEAR}{_TIME}",
         rf"(?:[a-z]+,\s*)?{_MONTH}\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?,?\s+{_YEAR}{_TIME}",
         rf"{_MONTH}\s+{_YEAR}",
-        rf"{_YEAR}[-/.](?P<month>\d{{1,2}})",
-        rf"{_YEAR}",
     )
 )
 _EITHER_ORDER = re.compile(rf"(?P<first>\d{{1,2}})[-/.](?P<second>\d{{1,2}})[-/.]{_YEAR}{_TIME}")

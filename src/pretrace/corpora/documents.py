@@ -184,12 +184,13 @@ DOCUMENTS: dict[str, Callable[[bytes, str | None], Document]] = {
 name of the file, for one that cannot be read, and MissingPackageError where its package is not installed."""
 
 
-def read_document(raw: bytes, ending: str, encoding: str | None = None) -> Document:
-    """The text of a file of a kind. TextsError where it cannot be read, or holds none."""
+def read_document(raw: bytes, ending: str, encoding: str | None) -> Document:
+    """The text of a file of a kind. TextsError where it cannot be read, or a document holds none."""
+    if ending == SOURCE:
+        return decode_text(raw, "the file", encoding), ()
     if not raw:
         raise TextsError("the file is empty: leave it out.")
-    read = DOCUMENTS.get(ending)
-    document = read(raw, encoding) if read else (decode_text(raw, "the file", encoding), ())
+    document = DOCUMENTS[ending](raw, encoding)
     if not document[0].strip():
         raise TextsError("the file holds no text: leave it out.")
     return document

@@ -10,10 +10,10 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import NamedTuple
 
-from pretrace.corpora.columns import listed, mended
+from pretrace.corpora.columns import listed, shown
 from pretrace.corpora.documents import DOCUMENTS, SOURCE
-from pretrace.corpora.formats import FORMATS, LINES, ending_of, file_rows, looks_like_rows, recognise_format
-from pretrace.corpora.packing import HEAD, open_unpacked, without_packing
+from pretrace.corpora.formats import FORMATS, LINES, TABLES, file_rows, looks_like_rows, recognise_format
+from pretrace.corpora.packing import HEAD, ending_of, open_unpacked, stem_of
 from pretrace.corpora.reading import SourceRow, TextReading, named
 from pretrace.errors import TextsError
 from pretrace.results.output_checks import json_object
@@ -89,8 +89,7 @@ def is_about(name: str) -> bool:
 
 def holds_facts(name: str) -> bool:
     """Whether a JSON file holds facts on the data beside it, by its name."""
-    path = Path(without_packing(name))
-    return path.suffix.lower() == ".json" and path.stem.rpartition(".")[2] in _FACTS
+    return ending_of(name) == ".json" and stem_of(name).rpartition(".")[2] in _FACTS
 
 
 def is_hidden(name: str) -> bool:
@@ -122,7 +121,7 @@ def folder_rows(folder: Path, reading: TextReading) -> Iterator[SourceRow]:
         if is_hidden(name):
             reading.left_out.append(name)
         else:
-            yield reading.fault(f"{mended(str(folder / name))[0]} cannot be read: {why}.", None)
+            yield reading.fault(f"{shown(folder / name)} cannot be read: {why}.", None)
     if tables:
         yield from _table_rows(_of_split(tables, reading), reading)
         return
@@ -143,10 +142,10 @@ def _sorted_out(found: Walk, reading: TextReading) -> tuple[dict[str, Path], dic
     for name, path in found.files.items():
         kind = _kind(name, path, reading.columns.files)
         if not (kind and (path.is_file() or path.is_fifo())):
-            reading.left_out.append(mended(name)[0])
+            reading.left_out.append(shown(name))
         elif not path.is_file():
-            raise TextsError(say("texts.pipe", source=reading.source, file=mended(name)[0]))
-        elif kind in FORMATS and kind != ".txt":
+            raise TextsError(say("texts.pipe", source=reading.source, file=shown(name)))
+        elif kind in TABLES:
             tables[name] = path
         else:
             documents[name] = kind
@@ -200,15 +199,12 @@ def _of_split(tables: Mapping[str, Path], reading: TextReading) -> dict[str, Pat
     """The tables of one split; TextsError where none of several is chosen, and where a part is missing."""
     splits: dict[str, dict[str, Path]] = {}
     for name, path in tables.items():
-        part = _PART.fullmatch(_stem(name))
-        words = re.split(r"[-_.]", (part[1] if part else _stem(name)).lower())
+        part = _PART.fullmatch(stem_of(name))
+        words = re.split(r"[-_.]", (part[1] if part else stem_of(name)).lower())
         # by the name of the file, or of its folder
-        told = [one for one in words if part or len(words) == 1]
-        told += [
-            one
-            for one in reversed(Path(name.lower()).parent.parts)
-            if part or len(words) == 1 or one not in words
-        ]
+        above = Path(name.lower()).parent.parts[::-1]
+        is_plain = part or len(words) == 1
+        told = [*words, *above] if is_plain else [one for one in above if one not in words]
         split = next((one for one in told if one in _SPLITS), "")
         splits.setdefault(split, {})[name] = path
     several = [name for name in splits if name]
@@ -216,17 +212,13 @@ def _of_split(tables: Mapping[str, Path], reading: TextReading) -> dict[str, Pat
     chosen = splits[_chosen(several, reading)] if len(several) > 1 or named else tables
     parts: dict[tuple[str, int], set[int]] = {}
     for name in chosen:
-        if part := _PART.fullmatch(_stem(name)):
+        if part := _PART.fullmatch(stem_of(name)):
             parts.setdefault((str(Path(name).with_name(part[1])), int(part[3])), set()).add(int(part[2]))
     for (name, number), there in parts.items():
         if len(there) < number:
             facts = {"source": reading.source, "there": len(there), "number": number, "name": name}
             raise TextsError(say("texts.parts", **facts))
     return dict(chosen)
-
-
-def _stem(name: str) -> str:
-    return Path(without_packing(Path(name).name)).stem
 
 
 def _chosen(splits: Sequence[str], reading: TextReading) -> str:

@@ -20,17 +20,9 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
-from pretrace.corpora.columns import distinct, kind_of, mended
+from pretrace.corpora.columns import distinct, kind_of, shown
 from pretrace.corpora.documents import DOCUMENTS, SOURCE, read_document, unreadable_explained
-from pretrace.corpora.packing import (
-    HEAD,
-    PACKED,
-    as_utf8,
-    decode_text,
-    not_utf8,
-    open_unpacked,
-    without_packing,
-)
+from pretrace.corpora.packing import HEAD, PACKED, as_utf8, ending_of, not_utf8, open_unpacked
 from pretrace.corpora.reading import SourceRow, TextReading
 from pretrace.corpora.webpages import FEEDS, feed_rows
 from pretrace.errors import TextsError
@@ -51,7 +43,7 @@ ARCHIVES = (".warc", ".wet")
 def file_rows(address: Path | str, reading: TextReading, kind: str = "") -> Iterator[SourceRow]:
     """The rows of one file, of a `kind` of `recognise_format` or the one found; TextsError for whatever is wrong."""
     name = Path(address).name
-    source = mended(str(address))[0]
+    source = shown(address)
     with unreadable_explained(source), open_unpacked(address) as stream:
         kind = kind or recognise_format(name, stream.peek(HEAD)[:HEAD])
         yield from rows_in(stream, kind, name, source, reading)
@@ -62,19 +54,15 @@ def rows_in(
 ) -> Iterator[SourceRow]:
     """The rows of an unpacked stream of a kind; `name` is that of its file, and `source` what messages call it."""
     if kind in DOCUMENTS or kind == SOURCE:  # one row, whose name is the id and the group
-        raw, encoding, remarks = stream.read(), reading.columns.encoding, tuple[str, ...]()
         try:
-            if kind == SOURCE:
-                text = decode_text(raw, "the file", encoding)
-            else:
-                text, remarks = read_document(raw, kind, encoding)
+            text, remarks = read_document(stream.read(), kind, reading.columns.encoding)
         except TextsError as error:
             yield reading.fault(f"{source}: {error}", None)
             return
         reading.remarks.update(remarks)
         ending = ending_of(name) if kind == SOURCE else kind
         reading.kinds[_FAMILY.get(ending, ending)] += 1
-        yield SourceRow({"text": text, "id": mended(name)[0], "group": mended(name)[0]})
+        yield SourceRow({"text": text, **dict.fromkeys(("id", "group"), shown(name))})
     elif kind in FORMATS:
         yield from FORMATS[kind](stream, reading, source)
     elif kind in FEEDS:
@@ -82,18 +70,10 @@ def rows_in(
     elif kind in ARCHIVES:
         raise TextsError(f"{source} is a web archive, which `pretrace scan --corpus` searches: give texts.")
     else:
-        endings = ", ".join((*FORMATS, *DOCUMENTS, *FEEDS))
-        cure = sentences_of("texts.save_as").get(ending_of(name))
-        raise TextsError(
-            f"{source} is of no kind that is read: {cure}."
-            if cure
-            else say("texts.no_format", source=source, endings=endings, packed=", ".join(PACKED))
-        )
-
-
-def ending_of(name: str) -> str:
-    """The ending of a file's name in small letters, without that of a packed one."""
-    return Path(without_packing(name.lower())).suffix
+        if cure := sentences_of("texts.save_as").get(ending_of(name)):
+            raise TextsError(f"{source} is of no kind that is read: {cure}.")
+        facts = {"endings": ", ".join(ENDINGS), "packed": ", ".join(PACKED)}
+        raise TextsError(say("texts.no_format", source=source, **facts))
 
 
 def recognise_format(name: str, head: bytes) -> str:
@@ -103,7 +83,7 @@ def recognise_format(name: str, head: bytes) -> str:
     ('.parquet', '.jsonl')
     """
     ending = ending_of(name)
-    known = ending if ending in (*FORMATS, *DOCUMENTS, *FEEDS, *ARCHIVES) else ""
+    known = ending if ending in (*ENDINGS, *ARCHIVES) else ""
     if head.startswith(b"PK\x03\x04"):
         if known in (".docx", ".epub"):
             return known
@@ -188,24 +168,20 @@ class _JsonList:
     def __iter__(self) -> Iterator[object]:
         self._sign()
         self._at += 1
-        if self._sign() != "]":
-            while True:
-                yield self._value()
-                self._row += 1
-                sign = self._sign()
-                if sign != ",":
-                    break
-                self._at += 1
-        if self._sign() != "]":
-            raise self._wrong(
-                "ends before its list does: it was cut off" if not self._sign() else "is not JSON"
-            )
+        goes_on = self._sign() != "]"
+        while goes_on:
+            yield self._value()
+            self._row += 1
+            goes_on = self._sign() == ","
+            self._at += goes_on
+        if (sign := self._sign()) != "]":
+            raise self._wrong("is not JSON" if sign else _CUT)
         self._at += 1
         if self._sign():
             raise self._wrong("is not JSON: more stands behind its list")
 
     def _value(self) -> object:
-        self._sign()
+        sign = self._sign()
         while True:
             try:
                 value, end = _scan(self._text, self._at)
@@ -221,18 +197,15 @@ class _JsonList:
                 self._at = end
                 return value
             if not self._grow():
-                cut = self._text[self._at : self._at + 1] in '{["' or not self._sign()
-                raise self._wrong("ends before its list does: it was cut off" if cut else "is not JSON")
+                raise self._wrong(_CUT if sign in '{["' else "is not JSON")
 
     def _sign(self) -> str:
         """The next sign that is no white space, "" at the end."""
         while True:
-            while self._at < len(self._text) and self._text[self._at].isspace():
+            while self._text[self._at : self._at + 1].isspace():
                 self._at += 1
-            if self._at < len(self._text):
-                return self._text[self._at]
-            if not self._grow():
-                return ""
+            if self._at < len(self._text) or not self._grow():
+                return self._text[self._at : self._at + 1]
 
     def _grow(self) -> bool:
         some = self._stream.read(max(_READ_AHEAD, len(self._text) - self._at))
@@ -249,6 +222,7 @@ class _JsonList:
         )
 
 
+_CUT = "ends before its list does: it was cut off"
 _LONGEST_SIGN = 8
 """Characters of the longest value without quotes, -Infinity: at the end of what was read it may be cut."""
 
@@ -431,6 +405,10 @@ FORMATS: dict[str, _Format] = {
 }
 """Tables, and text a line. Files that are one text and feeds have dictionaries of their own: published benchmarks are
 never of those kinds, and a README beside them is not to be taken for one."""
+TABLES = tuple(ending for ending in FORMATS if ending != ".txt")
+"""Endings of tables."""
+ENDINGS = (*FORMATS, *DOCUMENTS, *FEEDS)
+"""Endings of all files that are read."""
 
 
 _Line = tuple[int, str, str]

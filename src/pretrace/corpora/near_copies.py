@@ -3,7 +3,7 @@
 
 The sketches are MinHash (Broder 1997) by `rensa`: 256 hashes a text, in 32 bands of 8; two texts are linked where a
 band agrees. At a Jaccard index of 0.8 that is so for 99 pairs in 100, at 0.7 for 85, at 0.6 for 42, at 0.5 for 12 and
-at 0.3 for 1 in 500. Bands lie in files, 8 bytes a text and band, and one band at a time is read back.
+at 0.3 for 1 in 500. Bands lie in a file, 8 bytes a text and band, of which one band at a time is kept.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import tempfile
 from array import array
 from collections.abc import Sequence
-from typing import IO
 
 import numpy as np
 import numpy.typing as npt
@@ -25,45 +24,29 @@ BANDS, WIDTH = 32, 8
 """Bands, and hashes a band."""
 READ = 20_000
 """Characters of a text that are read."""
-_BLOCK = 4_096
+_BLOCK = BANDS * 8 << 12  # bytes of the bands of some thousand texts
 _SEED = 1
 
 
 class Sketches:
-    """The bands of texts in order, in temporary files that go away with it."""
+    """The bands of texts in order, in a temporary file that goes away with it."""
 
     def __init__(self) -> None:
         self.texts = 0
-        self._files: list[IO[bytes]] = []
-        self._waiting = array("q")
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 (it lives as long as this)
 
     def add(self, text: str, *, alone: bool = True) -> None:
         """A text; it is compared with others only where it stands `alone`."""
-        self._waiting.extend(bands(text) if alone else [0] * BANDS)
+        self._file.write(array("q", bands(text) if alone else [0] * BANDS))
         self.texts += 1
-        if len(self._waiting) >= _BLOCK * BANDS:
-            self._write()
 
     def band(self, number: int) -> npt.NDArray[np.int64]:
         """One band of all texts, [texts]; 0 for a text that is compared with none."""
-        self._write()
-        if not self._files:
-            return np.zeros(0, dtype=np.int64)
-        file = self._files[number]
-        file.seek(0)
-        found = np.frombuffer(file.read(), dtype=np.int64)
-        file.seek(0, 2)
-        return found
-
-    def _write(self) -> None:
-        if not self._waiting:
-            return
-        if not self._files:
-            self._files = [tempfile.TemporaryFile() for _ in range(BANDS)]  # noqa: SIM115 (they live as long as this)
-        rows = np.frombuffer(self._waiting, dtype=np.int64).reshape(-1, BANDS)
-        for file, column in zip(self._files, rows.T, strict=True):
-            file.write(np.ascontiguousarray(column).tobytes())
-        self._waiting = array("q")
+        self._file.seek(0)
+        found = [np.zeros(0, dtype=np.int64)]
+        while some := self._file.read(_BLOCK):
+            found.append(np.frombuffer(some, dtype=np.int64)[number::BANDS].copy())
+        return np.concatenate(found)
 
 
 def link(

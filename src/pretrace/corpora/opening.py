@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib.util
 import io
 import itertools
@@ -23,13 +22,12 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from pretrace.corpora.columns import USUAL, Columns, kind_of, mended, messages_of
-from pretrace.corpora.documents import DOCUMENTS, SOURCE, standard_input, unreadable_explained
+from pretrace.corpora.columns import USUAL, Columns, kind_of, messages_of, shown
+from pretrace.corpora.documents import SOURCE, standard_input, unreadable_explained
 from pretrace.corpora.folders import folder_rows, matches
-from pretrace.corpora.formats import FORMATS, file_rows, sniffed_rows
-from pretrace.corpora.packing import unpack_stream, without_packing
+from pretrace.corpora.formats import ENDINGS, file_rows, sniffed_rows
+from pretrace.corpora.packing import ending_of, unpack_stream, without_packing
 from pretrace.corpora.reading import EveryColumn, SourceRow, TextReading, Unreadable, refuse_repeated_ids
-from pretrace.corpora.webpages import FEEDS
 from pretrace.errors import MissingPackageError, TextsError, suggest
 from pretrace.registry import Registry, corpora
 from pretrace.results.wording import say
@@ -84,21 +82,20 @@ def open_corpus(source: Texts, columns: Columns = USUAL) -> Corpus:
     the rules of JSON lines: `[{"text": "…", "label": 1, "id": "a", "group": "book 1"}]`. Raises TextsError where there
     is no such source or an item is neither text nor row, ExpressionError where a parameter of a built corpus is
     wrong."""
-    if isinstance(source, str | Path):
-        if _names_corpus(source):
-            return _built(source, columns)
-        stream = TextStream(*resolve_source(source, columns), columns=columns)
-    else:
-        stream = TextStream(GIVEN, GIVEN, lambda reading: _given(source), columns=columns)
+    if _names_corpus(source):
+        return _built(source, columns)
+    stream = TextStream(*resolve_source(source, columns), columns=columns)
     return stream.corpus_of(tuple(stream.texts()))
 
 
 Rows = Callable[[TextReading], Iterator[SourceRow]]
 
 
-def resolve_source(source: str | Path, columns: Columns = USUAL) -> tuple[str, str, Rows]:
+def resolve_source(source: Texts, columns: Columns = USUAL) -> tuple[str, str, Rows]:
     """What a corpus is named, what messages call its source, and its rows: of a file, a folder, a pipe, an address that
-    fsspec opens, `-` (standard input), or a data set of the hub, which is opened."""
+    fsspec opens, `-` (standard input), a data set of the hub, which is opened, or of Python objects."""
+    if not isinstance(source, str | Path):
+        return GIVEN, GIVEN, lambda reading: _given(source)
     if isinstance(source, str) and source.startswith("hub:"):
         name, table = open_table(source.removeprefix("hub:"), columns.split)
         return name, f"hub:{name}", partial(table_rows, table)
@@ -128,7 +125,9 @@ def _path_rows(path: Path, reading: TextReading) -> Iterator[SourceRow]:
             if columns.split is not None and not columns.give_way:
                 raise TextsError(f"{reading.source} is a file, and has no splits: leave out --split.")
             chosen = columns.files is not None and matches(path.name, columns.files)
-            yield from file_rows(path, reading, SOURCE if chosen and not _has_format(path) else "")
+            yield from file_rows(
+                path, reading, SOURCE if chosen and ending_of(path.name) not in ENDINGS else ""
+            )
 
 
 def _stream_rows(stream: BinaryIO, reading: TextReading) -> Iterator[SourceRow]:
@@ -141,7 +140,7 @@ def _stream_rows(stream: BinaryIO, reading: TextReading) -> Iterator[SourceRow]:
         buffered.detach()  # or it would close standard input when it goes
 
 
-def _names_corpus(source: str | Path) -> TypeGuard[str]:
+def _names_corpus(source: Texts) -> TypeGuard[str]:
     """Whether a word names a corpus that is built, and not something that has rows."""
     if not isinstance(source, str) or source == "-" or source.startswith("hub:") or "://" in source:
         return False
@@ -191,11 +190,8 @@ def _built(source: str, columns: Columns) -> Corpus:
     written = _EXPRESSION.fullmatch(source)
     name = written[1] if written else ""
     if name not in corpora:
-        near = difflib.get_close_matches(name, corpora, n=3) if name else []
-        cure = f"; did you mean the corpus {' or '.join(near)}?"
-        if not near:
-            beside = suggest(source[:200])
-            cure = f".{beside}" if beside else say("texts.no_corpus", corpora=", ".join(corpora))
+        near = suggest(name or source[:200], corpora)
+        cure = f".{near}" if near else say("texts.no_corpus", corpora=", ".join(corpora))
         raise TextsError(f"there is no file, folder or corpus {source[:200]!r}{cure}")
     if named := columns.required(()):
         raise TextsError(
@@ -258,10 +254,9 @@ def repeated_column(path: Path, fewest: int) -> str:
 def stream_texts(path: str | Path, columns: Columns = USUAL) -> Iterator[str]:
     """The texts of a file or folder one at a time, without labels and ids, in memory that does not grow with the file.
     The formats and errors of `open_corpus`, raised when the row at fault is reached."""
-    path = Path(path)
-    refuse_missing(path)
-    reading = TextReading(replace(columns, label="", id="", group="", more=()), shown(path))
-    return reading.strings(rows_of(path, reading))
+    refuse_missing(Path(path))
+    only = replace(columns, label="", id="", group="", more=())
+    return (text.text for text in TextStream(*resolve_source(Path(path)), columns=only).texts())
 
 
 def further_columns(source: str, columns: Columns, corpus: Corpus) -> dict[str, dict[str, object]]:
@@ -275,11 +270,6 @@ def further_columns(source: str, columns: Columns, corpus: Corpus) -> dict[str, 
         left = {*read.values(), *columns.pick_texts(row.fields.keys(), reading.source), *columns.more}
         further[text.id] = {name: value for name, value in row.fields.items() if name not in left}
     return further
-
-
-def shown(path: Path) -> str:
-    """A path as messages and reports print it; a name that is no valid Unicode must not stop them."""
-    return mended(str(path))[0]
 
 
 def refuse_missing(path: Path) -> None:
@@ -298,14 +288,8 @@ def path_exists(path: Path) -> bool:
 
 def _name_of_path(path: Path) -> str:
     """The name of the corpus in a file or folder: the file's without its endings."""
-    name = shown(Path(path.resolve().name if path.is_dir() else path.name))
-    stem = without_packing(name)
-    return stem.removesuffix(Path(stem).suffix) if _has_format(Path(stem)) else stem
-
-
-def _has_format(path: Path) -> bool:
-    """Whether the ending of a file tells how it is read."""
-    return Path(without_packing(path.name.lower())).suffix in (*FORMATS, *DOCUMENTS, *FEEDS)
+    name = without_packing(shown(path.resolve().name if path.is_dir() else path.name))
+    return name.removesuffix(Path(name).suffix) if ending_of(name) in ENDINGS else name
 
 
 OnUnreadable = Callable[[Unreadable], object]

@@ -15,6 +15,7 @@ import re
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -42,6 +43,16 @@ _WINDOW = 1 << 31  # largest window of a zst frame, which some corpora are packe
 def without_packing(name: str) -> str:
     """The name of a file without the ending of a packed one."""
     return next((name[: -len(one)] for one in PACKED if name.lower().endswith(one)), name)
+
+
+def ending_of(name: str) -> str:
+    """The ending of a file's name in small letters, without that of a packed one."""
+    return Path(without_packing(name.lower())).suffix
+
+
+def stem_of(name: str) -> str:
+    """The name of a file without its folders and endings."""
+    return Path(without_packing(Path(name).name)).stem
 
 
 def packing_of(head: bytes) -> str:
@@ -205,14 +216,11 @@ def as_utf8(stream: io.BufferedReader, source: str, named: str | None = None) ->
         return stream
 
     def encoded_anew() -> Iterator[bytes]:
-        decoder, some = codecs.getincrementaldecoder(encoding)(), b"-"
-        while some:
-            some = stream.read(_PIECE)
-            try:
-                made = decoder.decode(some, final=not some)
-            except UnicodeDecodeError as error:
-                raise TextsError(_not_in(encoding, source, error)) from None
-            yield made.encode("utf-8", "surrogatepass")
+        try:
+            for made in codecs.iterdecode(iter(partial(stream.read, _PIECE), b""), encoding):
+                yield made.encode("utf-8", "surrogatepass")
+        except UnicodeDecodeError as error:
+            raise TextsError(_not_in(encoding, source, error)) from None
 
     return io.BufferedReader(_MadeStream(stream, encoded_anew()), 1 << 20)
 

@@ -37,7 +37,7 @@ class Unreadable:
 
 class TextReading:
     """One pass over one source, which messages call `source`: what to read of it, and what had to be mended on the way.
-    The formats yield rows and ask `pick` for the columns worth reading; `stream` and `strings` make texts of them. A
+    The formats yield rows and ask `pick` for the columns worth reading; `stream` makes texts of them. A
     record that cannot be read is given to `unreadable` and left out; without it the first one is a TextsError."""
 
     def __init__(
@@ -57,10 +57,6 @@ class TextReading:
     def pick(self, found: Sequence[str], source: str) -> tuple[str, ...]:
         """The columns to read of a file, for formats that know all of theirs beforehand."""
         return self.columns.pick(found, source)
-
-    def strings(self, rows: Iterable[SourceRow]) -> Iterator[str]:
-        """The texts alone, one at a time."""
-        return (one.text for one in self.stream(rows))
 
     def stream(self, rows: Iterable[SourceRow]) -> Iterator[Text]:
         """The texts of a source one at a time, whose ids may still repeat; after the last, `notes` are whole."""

@@ -9,7 +9,6 @@ from contextlib import suppress
 from itertools import accumulate
 from typing import IO
 from xml.etree import ElementTree
-from xml.parsers import expat
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -168,26 +167,22 @@ def _parsed(raw: bytes, source: str) -> ElementTree.Element:
     if not raw.strip():
         raise TextsError(f"{source} is empty: give a feed with at least one entry.")
 
-    def refuse(*_: object) -> None:
-        raise TextsError(say("texts.doctype", source=source))
+    class Builder(ElementTree.TreeBuilder):
+        def doctype(self, *_: object) -> None:
+            raise TextsError(say("texts.doctype", source=source))
 
-    opened: list[object] = []
-
-    def begin(*element: object) -> None:
-        opened.append(element)
-        if len(opened) > _DEEPEST_FEED:
+    try:
+        root = ElementTree.XML(raw, ElementTree.XMLParser(target=Builder()))
+    except (ElementTree.ParseError, ValueError, LookupError) as error:
+        raise TextsError(f"{source} is not XML that can be read: {error}; save the feed again.") from None
+    depth, level = 0, [root]
+    while level := [below for one in level for below in one]:
+        depth += 1
+        if depth >= _DEEPEST_FEED:
             raise TextsError(
                 f"{source} has more than {_DEEPEST_FEED} elements within each other: this is no feed."
             )
-
-    parser = expat.ParserCreate()
-    parser.StartDoctypeDeclHandler = refuse
-    parser.StartElementHandler, parser.EndElementHandler = begin, lambda name: opened.pop()
-    try:
-        parser.Parse(raw, True)
-        return ElementTree.fromstring(raw)
-    except (expat.ExpatError, ElementTree.ParseError, ValueError, LookupError) as error:
-        raise TextsError(f"{source} is not XML that can be read: {error}; save the feed again.") from None
+    return root
 
 
 def _rss(item: ElementTree.Element) -> tuple[tuple[str, ...], bool]:

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from pretrace.errors import TableError
 from pretrace.frequencies.encoding import ByPieces, Counts, PartCounts, WholeTexts, empty_pieces, merge_pieces
-from pretrace.frequencies.seams import Seamless, find_seams
+from pretrace.frequencies.seams import find_seams
 from pretrace.frequencies.table import Frequencies, load_arrays, save_arrays
 from pretrace.registry import require
 from pretrace.results.atomic import check_writable
@@ -69,14 +69,10 @@ class Portion:
 
     def counter(self) -> tuple[WholeTexts | ByPieces, str]:
         """What counts the tokens of texts, and how, in words."""
-        from tokenizers import Tokenizer
-
-        tokenizer, spec = Tokenizer.from_str(self.spec), json.loads(self.spec)
-        tokenizer.encode_special_tokens = self.plain  # the one setting that is not in the JSON
-        seams = Seamless(self.whole) if self.whole else find_seams(spec)
-        if isinstance(seams, Seamless):
-            return WholeTexts(tokenizer, spec), f"every text encoded whole: {seams.reason}"
-        return ByPieces(tokenizer, spec, seams), f"each distinct piece once: {seams.name}"
+        seams = self.whole or find_seams(json.loads(self.spec))
+        if isinstance(seams, str):
+            return WholeTexts(self.spec, self.plain), f"every text encoded whole: {seams}"
+        return ByPieces(self.spec, self.plain, seams), f"each distinct piece once: {seams.name}"
 
     def open(self) -> tuple[str, Callable[[Sequence[str]], PartCounts | None]]:
         """The version of the tokenizers, and what counts some texts on one core: None where their pieces had other

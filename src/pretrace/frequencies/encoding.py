@@ -16,7 +16,6 @@ from pretrace.rewrites import readable
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from tokenizers import Tokenizer
 
 
 START = b"\xff"
@@ -112,11 +111,16 @@ class PartCounts:
 class WholeTexts:
     """Encodes every text whole: as slow, and as surely right, as the tokenizer itself."""
 
-    def __init__(self, tokenizer: Tokenizer, spec: Mapping[str, Any]) -> None:
-        self.size = 1 + max(tokenizer.get_vocab(with_added_tokens=True).values(), default=-1)
-        self.tokenizer = tokenizer
-        if tokenizer.truncation is not None or tokenizer.padding is not None:
-            self.tokenizer = _made(spec, like=tokenizer)
+    def __init__(self, spec: str, plain: bool) -> None:
+        """`spec` is the tokenizer as its JSON, `plain` says that it takes special tokens for text, which the JSON does
+        not hold. Its truncation and padding must not reach the counts."""
+        from tokenizers import Tokenizer
+
+        self.tokenizer = Tokenizer.from_str(spec)
+        self.tokenizer.no_truncation()
+        self.tokenizer.no_padding()
+        self.tokenizer.encode_special_tokens = plain
+        self.size = 1 + max(self.tokenizer.get_vocab(with_added_tokens=True).values(), default=-1)
 
     def encode(self, texts: Sequence[str]) -> tuple[Ids, Ids]:
         """The ids of all texts one after another, and for each id the index of its text."""
@@ -139,14 +143,15 @@ class WholeTexts:
 class ByPieces:
     """Cuts texts at their seams, so that each distinct piece need be encoded only once."""
 
-    def __init__(self, tokenizer: Tokenizer, spec: Mapping[str, Any], seams: Seams) -> None:
-        self.whole = WholeTexts(tokenizer, spec)
+    def __init__(self, spec: str, plain: bool, seams: Seams) -> None:
+        self.whole = WholeTexts(spec, plain)
         self.size = self.whole.size
         self._seams = seams
         self._inner = self.whole
         if seams.prefixed:
-            plain = {**spec, **{key: _unprefixed(spec[key]) for key in ("normalizer", "pre_tokenizer")}}
-            self._inner = WholeTexts(_made(plain, like=tokenizer), plain)
+            facts = json.loads(spec)
+            facts |= {key: _unprefixed(facts[key]) for key in ("normalizer", "pre_tokenizer")}
+            self._inner = WholeTexts(json.dumps(facts), plain)
 
     def part(self, texts: Sequence[str]) -> PartCounts:
         """The pieces of some texts; tokens of those that must not be cut."""
@@ -196,15 +201,6 @@ class ByPieces:
             ids, owners = counter.encode([piece.removeprefix(START).decode() for piece in some])
             found.append((ids, places[owners]))
         return np.concatenate([ids for ids, _ in found]), np.concatenate([owners for _, owners in found])
-
-
-def _made(spec: Mapping[str, Any], *, like: Tokenizer) -> Tokenizer:
-    """A tokenizer of our own: without truncation and padding, which must not reach the counts."""
-    from tokenizers import Tokenizer
-
-    own = Tokenizer.from_str(json.dumps({**spec, "truncation": None, "padding": None}))
-    own.encode_special_tokens = like.encode_special_tokens  # the one setting that is not in the JSON
-    return own
 
 
 def _unprefixed(stage: Mapping[str, Any] | None) -> dict[str, Any] | None:

@@ -110,24 +110,17 @@ class Seams:
     whole: re.Pattern[str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Seamless:
-    """Why a tokenizer's texts cannot be cut."""
-
-    reason: str
-
-
-def find_seams(spec: _Spec) -> Seams | Seamless:
-    """The seams of a tokenizer, given as its own JSON (`json.loads(tokenizer.to_str())`)."""
+def find_seams(spec: _Spec) -> Seams | str:
+    """The seams of a tokenizer, given as its own JSON (`json.loads(tokenizer.to_str())`), or why it has none."""
     if spec["model"].get("dropout"):
-        return Seamless("its BPE model drops merges at random")
+        return "its BPE model drops merges at random"
     stages = _stages(spec["pre_tokenizer"], "pretokenizers")
     normalizers = _stages(spec["normalizer"], "normalizers")
     if stages and stages[-1]["type"] == "ByteLevel":
         found = _patterned(stages, normalizers)
     else:
         found = _merging(stages, normalizers, spec["model"])
-    if isinstance(found, Seamless):
+    if isinstance(found, str):
         return found
     return _around_added(found, spec["added_tokens"], {stage["type"] for stage in normalizers})
 
@@ -145,9 +138,9 @@ def _stages(part: _Spec | None, key: str) -> list[_Spec]:
     return [part]
 
 
-def _patterned(stages: Sequence[_Spec], normalizers: Sequence[_Spec]) -> Seams | Seamless:
+def _patterned(stages: Sequence[_Spec], normalizers: Sequence[_Spec]) -> Seams | str:
     if any(stage["type"] != "NFC" for stage in normalizers):
-        return Seamless(f"its normaliser is {_names(normalizers)}, and only NFC is understood")
+        return f"its normaliser is {_names(normalizers)}, and only NFC is understood"
     *before, bytelevel = stages
     wanted = {"type": "Split", "behavior": "Isolated", "invert": False}
     if before and before[0]["type"] == "Digits":
@@ -162,11 +155,11 @@ def _patterned(stages: Sequence[_Spec], normalizers: Sequence[_Spec]) -> Seams |
     ):
         pattern = before[0]["pattern"]["Regex"]
     else:
-        return Seamless(f"its pre-tokenizer is {_names(stages)}")
+        return f"its pre-tokenizer is {_names(stages)}"
     if bytelevel["add_prefix_space"] and len(stages) > 1:
-        return Seamless("its pre-tokenizer puts a space before every part of a text")
+        return "its pre-tokenizer puts a space before every part of a text"
     if not is_understood(pattern):
-        return Seamless("the pattern it splits with is not one of those known")
+        return "the pattern it splits with is not one of those known"
     name = f"cut by the pattern of its pre-tokenizer ({_names(stages)})"
     flags = np.zeros((256, 256), dtype=np.bool_)
     flags[np.ix_(_SIGNS, _ALONE)] = True
@@ -174,19 +167,19 @@ def _patterned(stages: Sequence[_Spec], normalizers: Sequence[_Spec]) -> Seams |
     return Seams(flags, _tails(_UNICODE_SPACE), name, bytelevel["add_prefix_space"])
 
 
-def _merging(stages: Sequence[_Spec], normalizers: Sequence[_Spec], model: _Spec) -> Seams | Seamless:
+def _merging(stages: Sequence[_Spec], normalizers: Sequence[_Spec], model: _Spec) -> Seams | str:
     if model["type"] != "BPE":
-        return Seamless(f"its model is {model['type']} behind the pre-tokenizer {_names(stages)}")
+        return f"its model is {model['type']} behind the pre-tokenizer {_names(stages)}"
     if any(model.get(key) for key in ("ignore_merges", "continuing_subword_prefix", "end_of_word_suffix")):
-        return Seamless("its BPE model treats words in a way of its own")
+        return "its BPE model treats words in a way of its own"
     replaces = any(_replaces_space(stage) for stage in normalizers)
     only = stages[0] if len(stages) == 1 else {"type": ""}
     metaspace = only["type"] == "Metaspace" and only["replacement"] == "▁"
     if not all(stage["type"] == "Prepend" or _replaces_space(stage) for stage in normalizers):
-        return Seamless(f"its normaliser is {_names(normalizers)}")
+        return f"its normaliser is {_names(normalizers)}"
     # Gemma splits at spaces, of which its normaliser leaves none
     if stages and not metaspace and not (replaces and only.get("pattern") == {"String": " "}):
-        return Seamless(f"its pre-tokenizer is {_names(stages)}")
+        return f"its pre-tokenizer is {_names(stages)}"
     space = "▁" if replaces or metaspace else " "
     prefixed = any(stage["type"] == "Prepend" for stage in normalizers) or (
         metaspace and stages[0]["prepend_scheme"] != "never"
@@ -213,7 +206,7 @@ def _replaces_space(stage: _Spec) -> bool:
     )
 
 
-def _around_added(found: Seams, added: Iterable[_Spec], normalizers: set[str]) -> Seams | Seamless:
+def _around_added(found: Seams, added: Iterable[_Spec], normalizers: set[str]) -> Seams | str:
     """The seams less those that an added token would be cut at, and which texts must stay whole for one."""
     flags, whole = found.flags.copy(), []
     for token in added:
@@ -222,7 +215,7 @@ def _around_added(found: Seams, added: Iterable[_Spec], normalizers: set[str]) -
         wide = found.prefixed or token["lstrip"] or token["rstrip"] or token["single_word"]
         hidden = token["normalized"] and ("NFC" in normalizers or (normalizers and set(content) & {" ", "▁"}))
         if hidden and (wide or not content.isascii()):
-            return Seamless(f"its added token {content!r} is looked for in the normalised text")
+            return f"its added token {content!r} is looked for in the normalised text"
         if wide:
             whole.append(re.escape(content))
             continue

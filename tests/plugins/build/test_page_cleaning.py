@@ -10,7 +10,7 @@ import pytest
 
 from pretrace.errors import MissingPackageError
 from pretrace.plugins.build.patents import Near, drop_lines, exact_key, find_boilerplate, jaccard, shingles
-from pretrace.plugins.build.segmenting import ChineseWords, _tokenizer, chinese_share, take_prefixes
+from pretrace.plugins.build.segmenting import ChineseWords, _tokenizer, chinese_share
 
 TEXT = "本发明涉及一种水泵，包括壳体 10 与 LED 灯；\n\n  所述壳体\u3000设有进水口。\r\n"
 
@@ -36,15 +36,6 @@ def test_words_tile_the_text_but_for_white_space(words):
 def test_words_are_those_of_jieba(words):
     whole = _tokenizer()[0].cut(TEXT)
     assert [TEXT[a:b] for a, b in words.spans(TEXT)] == [word for word in whole if not word.isspace()]
-
-
-def test_prefixes_share_their_beginning_and_keep_white_space(words):
-    spans = words.spans(TEXT)
-    short, longer = take_prefixes(TEXT, spans, 2, [5, 14])
-    assert longer.startswith(short)
-    assert longer in TEXT
-    assert [len(words.spans(part)) for part in (short, longer)] == [5, 14]
-    assert "\n\n  " in longer
 
 
 def test_a_run_without_end_is_cut(words):

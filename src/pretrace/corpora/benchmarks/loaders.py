@@ -17,11 +17,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from pretrace.corpora.columns import Columns, distinct, kind_of, listed, name_of
+from pretrace.corpora.columns import Columns, distinct, kind_of, listed, name_of, shown
 from pretrace.corpora.folders import holds_facts, is_hidden, walk
-from pretrace.corpora.formats import FORMATS, ending_of
-from pretrace.corpora.opening import refuse_missing, resolve_source, shown
-from pretrace.corpora.packing import without_packing
+from pretrace.corpora.formats import TABLES
+from pretrace.corpora.opening import refuse_missing, resolve_source
+from pretrace.corpora.packing import ending_of, stem_of
 from pretrace.corpora.reading import SourceRow, TextReading, counted, refuse_repeated_ids
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.registry import corpora, require
@@ -41,7 +41,8 @@ class Schema:
     makes no sense. `hub` is its data set there, and of several tables in a folder the one called `preferred` is it.
     Where the two sides lie apart, `splits` are theirs on the hub, and files are theirs whose names, or those of folders
     above them, begin with one of `members` or `nonmembers`; a part of a path that begins with one of `neither` tells
-    nothing. `kinds` names the parts that can be asked for, a mapping where they are called otherwise elsewhere."""
+    nothing. `kinds` names the parts that can be asked for, a mapping where they are called otherwise elsewhere. `name`
+    and `card` are those of the corpus."""
 
     benchmark: str
     text: str
@@ -60,6 +61,8 @@ class Schema:
     neither: tuple[str, ...] = ()
     splits: tuple[str, ...] = ()
     kinds: Any = ()
+    name: str = ""
+    card: Card | None = None
 
     @property
     def wanted(self) -> tuple[str, ...]:
@@ -84,7 +87,7 @@ def read_published(source: Path | str, schema: Schema) -> Corpus:
     reading = _Published(schema, called)
     texts = tuple(reading.stream(reading.derived(rows(reading))))
     refuse_repeated_ids([text.id for text in texts], called)
-    return Corpus(schema.benchmark, texts, called, reading.notes)
+    return Corpus(schema.name, texts, called, reading.notes, schema.card)
 
 
 class _Published(TextReading):
@@ -124,28 +127,23 @@ def _facts(file: str) -> dict[str, Any]:
     return tomllib.loads(Path(__file__).with_name(file).read_text(encoding="utf-8"))
 
 
-def schema_of(name: str, derive: Callable[[Cells], Cells] | None = None) -> Schema:
-    """The schema of a benchmark (`schemas.toml`), with what makes its `derived` columns."""
+def schema_of(name: str, derive: Callable[[Cells], Cells] | None = None, title: str = "") -> Schema:
+    """The schema of a benchmark (`schemas.toml`), with what makes its `derived` columns, and its card."""
     facts = _facts("schemas.toml")[name]
     plain: dict[str, Any] = {key: tuple(one) if isinstance(one, list) else one for key, one in facts.items()}
-    return Schema(**plain, derive=derive)
+    return Schema(**plain, derive=derive, name=name, card=card_of(name, title))
 
 
-def read_table(schema: Schema, path: str | None) -> Corpus:
-    """The one table at a path, or that of the hub where none is given."""
-    return read_published(schema.hub if path is None else one_table(Path(path), schema.preferred), schema)
+def card_of(name: str, title: str = "") -> Card:
+    """The card of a benchmark (`cards.toml`), under another title where one is given."""
+    facts = _facts("cards.toml")[name]
+    return Card(**{**facts, "title": title or facts["title"], "flaws": tuple(facts["flaws"])})
 
 
-def read_benchmark(
-    name: str,
-    path: str | None,
-    derive: Callable[[Cells], Cells] | None = None,
-    *,
-    column: str = "",
-    value: object = None,
-) -> Corpus:
-    """A benchmark of one table with its card, and of it the texts with a value in a column (None: all)."""
-    return add_card(keep_where(read_table(schema_of(name, derive), path), column, value), name)
+def read_table(schema: Schema, path: str | None, column: str = "", value: object = None) -> Corpus:
+    """The texts with a value in a column (None: all) of the one table at a path, or of that of the hub for None."""
+    source = schema.hub if path is None else one_table(Path(path), schema.preferred)
+    return keep_where(read_published(source, schema), column, value)
 
 
 def refuse_one_sided(corpus: Corpus, members: str, nonmembers: str) -> None:
@@ -155,7 +153,7 @@ def refuse_one_sided(corpus: Corpus, members: str, nonmembers: str) -> None:
             raise TextsError(f"{corpus.source} holds no text with {words}: give both sides, as published.")
 
 
-def join_parts(parts: Mapping[str, Corpus], name: str, source: str) -> Corpus:
+def join_parts(parts: Mapping[str, Corpus], schema: Schema, source: str) -> Corpus:
     """One corpus of several, whose texts are called PART/ID after the key of their part ("" for no prefix)."""
     texts = [
         replace(text, id=f"{key}/{text.id}" if key else text.id)
@@ -163,43 +161,26 @@ def join_parts(parts: Mapping[str, Corpus], name: str, source: str) -> Corpus:
         for text in part.texts
     ]
     notes = [f"{key}: {note}" if key else note for key, part in parts.items() for note in part.notes]
-    return Corpus(name, tuple(texts), source, tuple(notes))
+    return Corpus(schema.name, tuple(texts), source, tuple(notes), schema.card)
 
 
-def keep_texts(corpus: Corpus, wanted: Callable[[Text], bool], what: str, *, sides: bool = False) -> Corpus:
-    """The texts that are wanted, with a note on how many; TextsError where there are none of `what`, or with `sides`
-    where one side has none."""
+def keep_texts(corpus: Corpus, wanted: Callable[[Text], bool], what: str) -> Corpus:
+    """The texts that are wanted, with a note on how many; `what` they are in half a sentence. TextsError for none."""
     texts = tuple(text for text in corpus.texts if wanted(text))
-    for side in (MEMBERS, NONMEMBERS) if sides else ():
-        if not any(text.member is (side == MEMBERS) for text in texts):
-            raise TextsError(
-                f"{corpus.source} holds no {side} of {what}: ask for another part, or add theirs."
-            )
     if not texts:
-        raise TextsError(f"{corpus.source} holds no text with {what}: ask for another part, or for all.")
-    if sides and len(texts) == len(corpus):
-        return corpus
-    note = f"{len(texts)} of {len(corpus)} texts taken: those {'of' if sides else 'with'} {what}."
+        raise TextsError(
+            f"{corpus.source} holds no text {what}: ask for another part, or give one that has it."
+        )
+    note = f"{len(texts)} of {len(corpus)} texts taken: those {what}."
     return replace(corpus, texts=texts, notes=(*corpus.notes, note))
 
 
 def keep_where(corpus: Corpus, column: str, value: object, what: str = "") -> Corpus:
     """The texts with a value in a column, whatever its case; all of them for None."""
-    wanted, what = str(value).casefold(), what or f"{column} {value}"
+    wanted, what = str(value).casefold(), what or f"with {column} {value}"
     if value is None:
         return corpus
     return keep_texts(corpus, lambda text: text.meta[column].strip().casefold() == wanted, what)
-
-
-def card_of(name: str, title: str = "") -> Card:
-    """The card of a benchmark (`cards.toml`), under another title where one is given."""
-    facts = _facts("cards.toml")[name]
-    return Card(**{**facts, "title": title or facts["title"], "flaws": tuple(facts["flaws"])})
-
-
-def add_card(corpus: Corpus, name: str, title: str = "") -> Corpus:
-    """The corpus under its benchmark's name, with its card."""
-    return replace(corpus, name=name, card=card_of(name, title))
 
 
 def find_tables(folder: Path) -> list[Path]:
@@ -208,34 +189,29 @@ def find_tables(folder: Path) -> list[Path]:
     refuse_missing(folder)
     if not folder.is_dir():
         return [folder]
-    endings = [ending for ending in FORMATS if ending != ".txt"]
     found = walk(folder).files.items()
     files = [
         path
         for name, path in found
-        if ending_of(name) in endings and not (holds_facts(name) or is_hidden(name))
+        if ending_of(name) in TABLES and not (holds_facts(name) or is_hidden(name))
     ]
     if not files:
-        wanted = ", ".join(endings)
-        raise TextsError(f"{shown(folder)} holds no data file: it should hold one that ends in {wanted}.")
+        raise TextsError(
+            f"{shown(folder)} holds no data file: it should hold one that ends in {', '.join(TABLES)}."
+        )
     return files
 
 
 def one_table(path: Path, preferred: str = "") -> Path:
     """The one data file at a path; of several the one whose name without endings is `preferred`."""
     files = find_tables(path)
-    named = [file for file in files if stem(file) == preferred]
+    named = [file for file in files if stem_of(file.name) == preferred]
     if len(files) > 1 and len(named) != 1:
         names = [shown(file.relative_to(path)) for file in files]
         raise TextsError(
             f"{shown(path)} holds {len(files)} data files, {listed(names)}: name the one to read."
         )
     return named[0] if len(files) > 1 else files[0]
-
-
-def stem(path: Path) -> str:
-    """The name of a file without its endings."""
-    return Path(without_packing(path.name)).stem
 
 
 MEMBERS, NONMEMBERS = "members", "nonmembers"
@@ -248,46 +224,51 @@ def read_both_sides(
     folder, the one in it whose name is `inner` where there is one, or a single file with a column `label` (or the one
     that the schema names). Ids are SIDE/FILE/ROW (the file left out where a side has one). A note names the files that
     tell no side. TextsError where a side has no file, or a file tells both."""
-    sources: dict[str, tuple[str, Path | str]] = {}  # by the name of the part: its side, and where it lies
-    others: list[Path] = []
+    by_side: dict[str, list[Path | str]] = {MEMBERS: [], NONMEMBERS: [], "": []}
+    folder = Path(path or "")
     if path is None:
         home = f"{schema.hub}{part}"
-        splits = zip((MEMBERS, NONMEMBERS), schema.splits, strict=True)
-        sources = {side: (side, f"{home}:{split}") for side, split in splits}
         whole = f"hub:{home.rstrip(':')}"
+        for side, split in zip((MEMBERS, NONMEMBERS), schema.splits, strict=True):
+            by_side[side].append(f"{home}:{split}")
     else:
-        folder = Path(path)
         if folder.is_dir():
             below = (one for one in sorted(folder.iterdir()) if one.is_dir() and inner(one.name))
             folder = next(below, folder)
         files, whole = find_tables(folder), shown(folder)
-        by_side: dict[str, list[Path]] = {MEMBERS: [], NONMEMBERS: [], "": []}
         for file in files if folder.is_dir() else ():
             by_side[_side_of(file.relative_to(folder), schema)].append(file)
-        others = by_side.pop("")
-        if not folder.is_dir() or (len(files) == 1 and (others or schema.label)):
+        if not folder.is_dir() or (len(files) == 1 and (by_side[""] or schema.label)):
             return read_published(files[0], replace(schema, label=schema.label or "label"))
-        for side, found in by_side.items():
-            if not found:
-                wanted = schema.members if side == MEMBERS else schema.nonmembers
-                raise TextsError(
-                    f"{whole} holds no file of {side}: their names, or their folders' names, begin with "
-                    f"{' or '.join(wanted)}; a single file needs a column 'label'."
-                )
-            for file in found:
-                own = side if len(found) == 1 else f"{side}/{file.relative_to(folder).as_posix()}"
-                sources[own] = side, file
-    parts = {}
-    for name, (side, source) in sources.items():
-        corpus = read_published(source, schema)
-        texts = tuple(replace(text, member=side == MEMBERS) for text in corpus.texts)
-        parts[name] = replace(corpus, texts=texts)
-    corpus = join_parts(parts, schema.benchmark, whole)
+    others = by_side.pop("")
+    for side, wanted in ((MEMBERS, schema.members), (NONMEMBERS, schema.nonmembers)):
+        if not by_side[side]:
+            raise TextsError(
+                f"{whole} holds no file of {side}: their names, or their folders' names, begin with "
+                f"{' or '.join(wanted)}; a single file needs a column 'label'."
+            )
+    parts = {
+        name: corpus
+        for side, sources in by_side.items()
+        for name, corpus in _read_side(side, sources, folder, schema)
+    }
+    corpus = join_parts(parts, schema, whole)
     if not others:
         return corpus
-    such = shown(others[0].relative_to(folder))
+    such = shown(Path(others[0]).relative_to(folder))
     note = f"{counted(len(others), 'file')} not read, whose names tell no side, such as {such}."
     return replace(corpus, notes=(*corpus.notes, note))
+
+
+def _read_side(
+    side: str, sources: Sequence[Path | str], folder: Path, schema: Schema
+) -> Iterator[tuple[str, Corpus]]:
+    """The parts of a side with their texts, by name."""
+    for source in sources:
+        corpus = read_published(source, schema)
+        texts = tuple(replace(text, member=side == MEMBERS) for text in corpus.texts)
+        name = side if len(sources) == 1 else f"{side}/{Path(source).relative_to(folder).as_posix()}"
+        yield name, replace(corpus, texts=texts)
 
 
 def _side_of(file: Path, schema: Schema) -> str:
@@ -310,13 +291,13 @@ def _side_of(file: Path, schema: Schema) -> str:
 @corpora.add("bookmia")
 def bookmia(path: str | None = None) -> Corpus:
     """Excerpts of 512 words from old books against books of 2023 (Shi et al. 2024). The group is the book."""
-    return read_benchmark("bookmia", path)
+    return read_table(schema_of("bookmia"), path)
 
 
 @corpora.add("arxiv_mia")
 def arxiv_mia(field: Literal["cs", "math"] | None = None, path: str | None = None) -> Corpus:
     """Abstracts of computer science and mathematics, older against newer (Liu et al. 2024)."""
-    return read_benchmark("arxiv_mia", path, column="field", value=field)
+    return read_table(schema_of("arxiv_mia"), path, "field", field)
 
 
 def _passage(cells: Cells) -> Cells:
@@ -334,7 +315,7 @@ def arxivtection(path: str | None = None) -> Corpus:
 
     The passage is the `Example_` column that `Answer` names, the group the paper (`ID`).
     """
-    return read_benchmark("arxivtection", path, _passage)
+    return read_table(schema_of("arxivtection", _passage), path)
 
 
 @corpora.add("booktection")
@@ -344,7 +325,7 @@ def booktection(length: Literal["small", "medium", "large"] | None = None, path:
     `length` is about 64, 128 and 256 tokens, None for all together, as FSD does. The passage is the `Example_` column
     that `Answer` names, the group the book (`ID`).
     """
-    return read_benchmark("booktection", path, _passage, column="Length", value=length)
+    return read_table(schema_of("booktection", _passage), path, "Length", length)
 
 
 @corpora.add("ccnewspdd")
@@ -354,30 +335,21 @@ def ccnewspdd(path: str, kind: Literal["trans", "mask", "prompt", "original"] = 
     `path` is the folder that `pretrace build ccnews` writes, or one of its files; `kind` original takes the texts as
     they were before.
     """
-    schema = schema_of("ccnewspdd")
-    file = _file_of_kind(Path(path), kind, schema.kinds)
-    corpus = read_published(file, replace(schema, text="original") if kind == "original" else schema)
-    return add_card(corpus, "ccnewspdd", f"CCNewsPDD, {schema.kinds[kind]}")
-
-
-def _file_of_kind(path: Path, kind: str, kinds: Mapping[str, str]) -> Path:
-    """The file of a kind: for `original` the first there is, since each holds the originals."""
+    kinds, place = schema_of("ccnewspdd").kinds, Path(path)
+    schema = schema_of("ccnewspdd", title=f"CCNewsPDD, {kinds[kind]}")
+    if kind == "original":  # which each of the files holds
+        schema = replace(schema, text="original")
     wanted = [name for name in kinds if name != "original"] if kind == "original" else [kind]
-    if not path.is_dir():
-        (file,) = find_tables(path)
-        if kind != "original" and stem(file) in kinds and stem(file) != kind:
-            raise TextsError(
-                f"{shown(path)} holds the kind {stem(file)!r}, asked for {kind!r}: give the folder."
-            )
-        return file
-    files = {stem(file): file for file in find_tables(path)}
+    files = {stem_of(file.name): file for file in find_tables(place)}
+    if not place.is_dir() and (kind == "original" or not files.keys() & kinds.keys()):
+        return read_published(place, schema)
     for name in wanted:
         if name in files:
-            return files[name]
+            return read_published(files[name], schema)
     names = " or ".join(f"{name}.jsonl" for name in wanted)
     raise TextsError(
-        f"{shown(path)} holds no {names}, found {', '.join(sorted(files))}; build it: pretrace build ccnews "
-        f"--transform {wanted[0]}."
+        f"{shown(path)} holds no {names}, found {', '.join(sorted(files))}; give the folder with it, or build it: "
+        f"pretrace build ccnews --transform {wanted[0]}."
     )
 
 
@@ -388,7 +360,7 @@ def patentmia(path: str, length: int | None = None) -> Corpus:
     `path` is a file as `pretrace build patents` writes it; `length` takes the snippets of that many words.
     """
     require(length is None or length > 0, f"patentmia: length must be a number of words, found {length!r}.")
-    return read_benchmark("patentmia", path, column="length", value=length)
+    return read_table(schema_of("patentmia"), path, "length", length)
 
 
 PILE_SUBSETS: dict[str, str] = schema_of("pile").kinds
@@ -409,14 +381,18 @@ def pile(subset: str, path: str | None = None) -> Corpus:
         found = meta.get("pile_set_name") if isinstance(meta, Mapping) else cells.get("domain")
         return {"pile_set_name": found} if isinstance(found, str) and found else {}
 
-    name, schema = subset_name(subset), schema_of("pile", own_name)
+    name = subset_name(subset)
+    schema = schema_of("pile", own_name, f"The Pile, {name}")
     own = {_plain(name), _plain(PILE_SUBSETS[name])}
     corpus = read_both_sides(schema, path, f":{PILE_SUBSETS[name]}", lambda inner: _plain(inner) in own)
-    if path is not None:
-        corpus = keep_texts(
-            corpus, lambda text: _plain(text.meta.get("pile_set_name", name)) in own, name, sides=True
-        )
-    return add_card(corpus, "pile", f"The Pile, {name}")
+
+    def is_own(text: Text) -> bool:
+        return path is None or _plain(text.meta.get("pile_set_name", name)) in own
+
+    if not all(map(is_own, corpus.texts)):
+        corpus = keep_texts(corpus, is_own, f"of {name}")
+    refuse_one_sided(corpus, f"label 1 of {name}", f"label 0 of {name}")
+    return corpus
 
 
 def subset_name(given: str) -> str:
@@ -445,12 +421,11 @@ def dolma_paloma(subset: Literal["wikipedia", "common_crawl"], path: str | None 
     with paloma for non-members. dolma-v1_5 tells nothing, since Paloma too has a folder of that name. Where it has a
     folder of the subset's name, that one is read.
     """
-    schema = schema_of("dolma_paloma")
-    name = schema.kinds[subset]
+    name = schema_of("dolma_paloma").kinds[subset]
     if path is None:
         raise TextsError(say("texts.dolma", name=name, subset=subset))
-    corpus = read_both_sides(schema, path, inner=lambda inner: inner == subset)
-    return add_card(corpus, "dolma_paloma", f"Dolma and Paloma, {name}")
+    schema = schema_of("dolma_paloma", title=f"Dolma and Paloma, {name}")
+    return read_both_sides(schema, path, inner=lambda inner: inner == subset)
 
 
 # Texts of which others know from the training itself whether a model read them, and how often. Hubble, Train Once
@@ -495,7 +470,7 @@ def hubble(kind: str, copies: int | None = None, path: str | None = None) -> Cor
     64 or 256), and all non-members. `path` is a folder of files whose names begin with train and test, or one file. The
     column `duplicates` goes to the results, and `evaluate` measures by copies.
     """
-    schema = schema_of("hubble", _hubble)
+    schema = schema_of("hubble", _hubble, f"Hubble, {kind}")
     known = ", ".join(schema.kinds)
     require(kind in schema.kinds, f"hubble: kind must be one of {known}; found {kind!r}.")
     corpus = read_both_sides(schema, path, f"/{kind}:", lambda inner: inner == kind)
@@ -505,9 +480,9 @@ def hubble(kind: str, copies: int | None = None, path: str | None = None) -> Cor
     if copies is not None:
         have = sorted({text.copies or 0 for text in corpus.texts if text.member})
         require(copies in have, f"hubble: copies must be one of {', '.join(map(str, have))}, found {copies}.")
-        what = f"{copies} copies, or none"
+        what = f"with {copies} copies, or none"
         corpus = keep_texts(corpus, lambda text: not text.member or text.copies == copies, what)
-    return add_card(corpus, "hubble", f"Hubble, {kind}")
+    return corpus
 
 
 @corpora.add("toaa")
@@ -530,20 +505,20 @@ def toaa(condition: str, path: str | None = None, tokenizer: str = "allenai/OLMo
         name = f"{cells['condition']}/{member}/{cells['example_idx']}"
         return {"decoded": found or "", "copies": copies, "name": name, "round": str(int(found is not None))}
 
-    corpus = read_table(schema_of("toaa", derive), path)
+    corpus = read_table(schema_of("toaa", derive, f"Train Once, Answer All, {condition}"), path)
     conditions = sorted({text.meta["condition"] for text in corpus.texts})
     require(
         condition in conditions,
         f"toaa: condition must be one of {', '.join(conditions)}; found {condition!r}.",
     )
     corpus = keep_where(corpus, "condition", condition)
-    corpus = keep_where(corpus, "round", 1, "the same tokens when read again as text")
+    corpus = keep_where(corpus, "round", 1, "with the same tokens when read again as text")
     refuse_one_sided(corpus, "membership 1", "membership 0")
     texts = tuple(
         replace(text, meta={name: text.meta[name] for name in ("condition", "copies")})
         for text in corpus.texts
     )
-    return add_card(replace(corpus, texts=texts), "toaa", f"Train Once, Answer All, {condition}")
+    return replace(corpus, texts=texts)
 
 
 def _decoder(name: str) -> Callable[[list[int]], str | None]:
@@ -579,12 +554,14 @@ def copyright_traps(length: int = 100, copies: int = 1000, path: str | None = No
     require(copies in (10, 100, 1000), f"copyright_traps: copies must be 10, 100 or 1000, found {copies}.")
     split = f"seq_len_{length}_n_rep_{copies}"
     schema = schema_of(
-        "copyright_traps", lambda cells: {"copies": copies if str(cells["label"]) == "1" else 0}
+        "copyright_traps",
+        lambda cells: {"copies": copies if str(cells["label"]) == "1" else 0},
+        f"Copyright traps of {length} tokens, {copies} copies",
     )
     source: str | Path = f"{schema.hub}::{split}"
     if path is not None:
         files = find_tables(Path(path))
-        named = [file for file in files if stem(file).partition("-")[0] == split]
+        named = [file for file in files if stem_of(file.name).partition("-")[0] == split]
         if Path(path).is_dir() and len(named) != 1:
             raise TextsError(
                 f"{shown(Path(path))} holds {len(named)} files whose names begin with {split}: wanted one."
@@ -592,7 +569,7 @@ def copyright_traps(length: int = 100, copies: int = 1000, path: str | None = No
         source = named[0] if Path(path).is_dir() else files[0]
     corpus = read_published(source, schema)
     refuse_one_sided(corpus, "label 1", "label 0")
-    return add_card(corpus, "copyright_traps", f"Copyright traps of {length} tokens, {copies} copies")
+    return corpus
 
 
 @corpora.add("checkmia")
@@ -602,8 +579,7 @@ def checkmia(split: str, path: str | None = None) -> Corpus:
     `split` is the name of the data set, as 'pythia_dedupe_mia_0-90000_90010-90025': steps of members, then steps of
     non-members. `path` is a folder with files whose names begin with member and with nonmember.
     """
-    corpus = read_both_sides(schema_of("checkmia"), path, f"/{split}:")
-    return add_card(corpus, "checkmia", f"CheckMIABench, {split}")
+    return read_both_sides(schema_of("checkmia", title=f"CheckMIABench, {split}"), path, f"/{split}:")
 
 
 @corpora.add("panorama")
@@ -613,7 +589,8 @@ def panorama(kind: str | None = None, path: str | None = None) -> Corpus:
     `kind` is the content-type, as 'Social Media', None for all. The group is the person: `pretrace plant` then
     divides people, never their texts.
     """
-    kinds = schema_of("panorama").kinds
-    known = ", ".join(map(repr, kinds))
-    require(kind is None or kind in kinds, f"panorama: kind must be one of {known} or None; found {kind!r}.")
-    return read_benchmark("panorama", path, column="content-type", value=kind)
+    schema = schema_of("panorama")
+    known = ", ".join(map(repr, schema.kinds))
+    fits = kind is None or kind in schema.kinds
+    require(fits, f"panorama: kind must be one of {known} or None; found {kind!r}.")
+    return read_table(schema, path, "content-type", kind)

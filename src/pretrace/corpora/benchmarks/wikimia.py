@@ -10,15 +10,14 @@ from pathlib import Path
 from typing import Literal
 
 from pretrace.corpora.benchmarks.loaders import (
-    add_card,
     find_tables,
     join_parts,
     keep_texts,
     read_published,
     schema_of,
-    stem,
 )
-from pretrace.corpora.opening import shown
+from pretrace.corpora.columns import shown
+from pretrace.corpora.packing import stem_of
 from pretrace.errors import TextsError
 from pretrace.registry import corpora, require
 from pretrace.types import Corpus
@@ -142,9 +141,8 @@ def wikimia(
         parts = {str(n): read_published(f"{schema.hub}::WikiMIA_length{n}", schema) for n in lengths}
     else:
         parts = _files(Path(path), lengths)
-    corpus = _grouped(
-        join_parts(parts, "wikimia", f"hub:{schema.hub}" if path is None else shown(Path(path)))
-    )
+    source = f"hub:{schema.hub}" if path is None else shown(path)
+    corpus = _grouped(join_parts(parts, schema, source))
     absent = [str(n) for n in lengths if str(n) not in parts and "" not in parts]
     if absent:
         note = f"No texts of {' and '.join(absent)} words: no file here is named so."
@@ -157,16 +155,16 @@ def wikimia(
         empty = sum(not text.text.strip() for text in texts)
         notes += [f"{empty} of them were left empty."] if empty else []
         corpus = replace(corpus, texts=texts, notes=(*corpus.notes, *notes))
-    return add_card(corpus, "wikimia")
+    return corpus
 
 
 def _files(path: Path, lengths: Sequence[int]) -> dict[str, Corpus]:
     """The tables of the lengths asked for, by length; a single file that names no length is taken for all."""
     files = find_tables(path)
     by_length: dict[int, Path] = {}
-    named = [re.search(r"length_?(\d+)", stem(file), re.IGNORECASE) for file in files]
-    for file, length in ((file, int(one[1])) for file, one in zip(files, named, strict=True) if one):
-        if by_length.setdefault(length, file) != file:
+    for file in files:
+        named = re.search(r"length_?(\d+)", stem_of(file.name), re.IGNORECASE)
+        if named and by_length.setdefault(length := int(named[1]), file) != file:
             raise TextsError(
                 f"{shown(path)} holds more than one file with length{length} in its name, "
                 f"{shown(by_length[length].relative_to(path))} and {shown(file.relative_to(path))}: put them into one."
@@ -177,7 +175,9 @@ def _files(path: Path, lengths: Sequence[int]) -> dict[str, Corpus]:
             return {"": corpus}
         (words,) = lengths
         return {
-            str(words): keep_texts(corpus, lambda text: len(text.text.split()) == words, f"{words} words")
+            str(words): keep_texts(
+                corpus, lambda text: len(text.text.split()) == words, f"with {words} words"
+            )
         }
     found_here = {str(n): by_length[n] for n in lengths if n in by_length}
     if not found_here or (len(lengths) == 1 and len(found_here) < len(lengths)):

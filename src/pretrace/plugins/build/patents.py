@@ -19,18 +19,17 @@ from pathlib import Path
 import numpy as np
 from selectolax.lexbor import LexborHTMLParser
 
-from pretrace.corpora.columns import Columns, listed, mended, name_of
+from pretrace.corpora.columns import Columns, listed, mended, name_of, shown
 from pretrace.corpora.dates import Days, cutoff_day, days
 from pretrace.corpora.documents import unreadable_explained
 from pretrace.corpora.folders import walk
-from pretrace.corpora.formats import ending_of
 from pretrace.corpora.near_copies import Hashes, shingles
-from pretrace.corpora.opening import path_exists, rows_of, shown
-from pretrace.corpora.packing import not_utf8, open_unpacked, without_packing
+from pretrace.corpora.opening import refuse_missing, rows_of
+from pretrace.corpora.packing import ending_of, not_utf8, open_unpacked, without_packing
 from pretrace.corpora.reading import EveryColumn, counted
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.plugins.build import writing
-from pretrace.plugins.build.segmenting import ChineseWords, chinese_share, take_prefixes
+from pretrace.plugins.build.segmenting import ChineseWords, chinese_share
 from pretrace.plugins.build.writing import Row, blind_baseline, exact_key
 from pretrace.registry import require
 from pretrace.results.wording import say
@@ -115,7 +114,7 @@ def take_labels(text: str) -> tuple[str, Dates]:
     and what it names stand alone on a line, or on two; several may share one. What a sentence says of another patent's
     dates is not such a line. They are taken out since they would give the answer away, and so are filing dates and
     numbers, which hold the year, though no date is read from them."""
-    lines, at = text.split("\n"), 0
+    lines, at = text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), 0
     kept: list[str] = []
     found: dict[str, list[str]] = {"published": [], "priority": []}
     while at < len(lines):
@@ -318,11 +317,6 @@ class PageColumns:
     id: str | None = option(None, "Column of the page's id; id unless named.", name="id-column", panel=PAGES)
 
 
-def _plain(content: str) -> str:
-    """A text as it stands, with line ends of one kind."""
-    return content.replace("\r\n", "\n").replace("\r", "\n")
-
-
 class Pages:
     """The pages of a file or folder, read once; `notes` then tells what was mended. `dates` is a table (page,
     published, priority) that comes before the dates of a page, named by its path with or without ending, or by its
@@ -341,8 +335,7 @@ class Pages:
             self.known[page] = Dates(days(row.get("published")), days(row.get("priority")))
 
     def __iter__(self) -> Iterator[PatentPage]:
-        if not path_exists(self.source):
-            raise TextsError(f"there is no file or folder {shown(self.source)!r}: check the path.")
+        refuse_missing(self.source)
         seen: set[str] = set()
         for page in self._of_folder() if self.source.is_dir() else self._of_table():
             if page.id in seen:
@@ -381,7 +374,7 @@ class Pages:
             with unreadable_explained(shown(file)), open_unpacked(file) as stream:
                 raw = stream.read()
             content = self._decoded(raw, file)
-            text, dates = read_markup(content) if ending_of(name) in _MARKUP else take_labels(_plain(content))
+            text, dates = read_markup(content) if ending_of(name) in _MARKUP else take_labels(content)
             told = {found["what"].lower(): days(found["date"]) for found in _IN_NAME.finditer(name)}
             in_name = Dates(told.get("published"), told.get("priority"))
             yield PatentPage(mended(name)[0], text, in_name.or_else(dates))
@@ -399,7 +392,7 @@ class Pages:
             if not isinstance(raw, str):
                 raise TextsError(say("build.refused.no_page_text", where=where, number=number, column=column))
             marked = column == "html" or _LOOKS_LIKE_MARKUP.match(raw)
-            text, dates = read_markup(raw) if marked else take_labels(_plain(raw))
+            text, dates = read_markup(raw) if marked else take_labels(raw)
             given = Dates(*(
                 days(next((row[name] for name in some if row.get(name) not in (None, "")), None))
                 for some in (published, priority)
@@ -746,11 +739,11 @@ class _Builder(writing.Building):
         return [
             {
                 "id": f"{page.id}#{length}" if settings.lengths else page.id,
-                "text": text,
+                "text": page.text[spans[start][0] : spans[start + length - 1][1]],
                 "label": int(page.member),
                 "group": page.id,
                 "date": page.date,
                 "length": length,
             }
-            for length, text in zip(lengths, take_prefixes(page.text, spans, start, lengths), strict=True)
+            for length in lengths
         ]

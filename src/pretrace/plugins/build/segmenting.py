@@ -131,10 +131,3 @@ def _tokenizer() -> tuple[Any, str]:
         made.tmp_dir = folder
         made.initialize()
     return made, str(jieba.__version__)
-
-
-def take_prefixes(
-    text: str, spans: Sequence[tuple[int, int]], start: int, lengths: Sequence[int]
-) -> list[str]:
-    """The first n words from word `start` on, for each n, as they stand in the text."""
-    return [text[spans[start][0] : spans[start + length - 1][1]] for length in lengths]

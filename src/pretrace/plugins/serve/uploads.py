@@ -27,13 +27,12 @@ from pretrace.corpora import Columns, open_corpus
 from pretrace.corpora.columns import USUAL
 from pretrace.corpora.documents import DOCUMENTS, SOURCE
 from pretrace.corpora.folders import is_about
-from pretrace.corpora.formats import FORMATS, file_rows, recognise_format
-from pretrace.corpora.formats import ending_of as reader_of
+from pretrace.corpora.formats import ENDINGS, TABLES, file_rows, recognise_format
 from pretrace.corpora.opening import choose_text, rows_of
 from pretrace.corpora.packing import HEAD, encoding_of, without_packing
+from pretrace.corpora.packing import ending_of as reader_of
 from pretrace.corpora.packing import open_unpacked as unpacked_file
 from pretrace.corpora.reading import EveryColumn, TextReading
-from pretrace.corpora.webpages import FEEDS
 from pretrace.errors import PretraceError, TextsError
 from pretrace.plugins.serve.settings import Limits
 from pretrace.plugins.serve.workspace import RequestError, Workspace, fresh, record_in, save, slug
@@ -45,7 +44,6 @@ from pretrace.verdicts.advise import Names, look
 TAKEN = say("serve.taken")
 OF_A_FOLDER = (".txt", *DOCUMENTS)
 """Files that are one text each in a folder or a zip."""
-_TABLES = tuple(one for one in FORMATS if one != ".txt")
 _BINARY = (".parquet", ".arrow", ".docx", ".pdf", ".epub")
 """No plain text: their readers say what is wrong with one."""
 _LONGEST_PART = 200
@@ -199,7 +197,7 @@ def text_in(workspace: Workspace, name: str, stream: BinaryIO, limits: Limits) -
             with _readable(file, name):
                 reading = TextReading(USUAL, name)
                 kind = reader_of(name) if reader_of(name) in DOCUMENTS else SOURCE
-                return next(reading.strings(file_rows(file, reading, kind)))
+                return next(reading.stream(file_rows(file, reading, kind))).text
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -293,7 +291,7 @@ def _copied(
 def ending_of(name: str) -> str:
     """The ending of a file that can be taken, as it is written; RequestError for a name of another kind."""
     plain = without_packing(name)
-    for ending in (*FORMATS, *DOCUMENTS, *FEEDS):
+    for ending in ENDINGS:
         if plain.lower().endswith(ending):
             return name[len(plain) - len(ending) :]
     if name.lower().endswith(".zip"):
@@ -347,15 +345,15 @@ def _places(names: Sequence[str], folder: Path, whole: str, limits: Limits) -> d
     parts = {name: _parts(name, whole, limits) for name in kept}
     above = {one[0] for one in parts.values()} if all(len(one) > 1 for one in parts.values()) else set()
     within = {name: one[1:] if len(above) == 1 else one for name, one in parts.items()}
-    of_kind = {name: PurePosixPath(without_packing(name.lower())).suffix for name in within}
+    of_kind = {name: reader_of(name) for name in within}
     documents = [name for name, kind in of_kind.items() if kind in OF_A_FOLDER]
-    tables = [name for name, kind in of_kind.items() if kind in _TABLES]
+    tables = [name for name, kind in of_kind.items() if kind in TABLES]
     if tables and all(is_about("/".join(within[name])) for name in documents):
         documents = []  # what tells of the tables is no text beside them
     texts = {name: folder.joinpath(*within[name]) for name in documents or tables}
     if not texts:
         raise RequestError(
-            say("serve.refused.no_texts", whole=whole, endings=", ".join((*OF_A_FOLDER, *_TABLES)))
+            say("serve.refused.no_texts", whole=whole, endings=", ".join((*OF_A_FOLDER, *TABLES)))
         )
     found = {str(place).lower() for place in texts.values()}
     folders = {str(up).lower() for one in texts.values() for up in one.parents if up.is_relative_to(folder)}
