@@ -14,6 +14,7 @@ from pretrace.runs import save_run
 from pretrace.scoring.detect import Options, detect
 from pretrace.scoring.evaluation import evaluate
 from pretrace.scoring.evidence import Progress, Silent
+from pretrace.tuning.planting import DEMO, plant
 from pretrace.types import Corpus, Run, Text
 
 if TYPE_CHECKING:
@@ -30,8 +31,6 @@ def plant_and_find(
     `folder` receives `model` (the planted model with labels and card) and `planted` (the run). Documents
     are modules, divided at random: members and non-members differ in exposure alone.
     """
-    from pretrace.tuning.planting import DEMO, plant
-
     made = plant(
         open_corpus("stdlib"), settings=replace(DEMO, seed=seed), folder=folder / "model", on_step=on_step
     )

@@ -44,7 +44,7 @@ def test_while_counts_are_written(call, texts, tmp_path, model_folder, monkeypat
 
 PLACES = {
     "the vocabulary": "pretrace.tuning.architectures.train_vocabulary",
-    "training": "pretrace.tuning.training.train",
+    "training": "pretrace.tuning.planting.train",
     "the weights": "transformers.PreTrainedModel.save_pretrained",
 }
 

@@ -15,10 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import torch
-from torch import nn
-from torch.utils.hooks import RemovableHandle
 
+from pretrace.backends.libraries import nn, torch
 from pretrace.backends.loading import hooked
 from pretrace.errors import ModelError
 from pretrace.results.wording import say
@@ -130,10 +128,10 @@ def find_blocks(model: Any, ask: Callable[[], object], *, shape: tuple[int, ...]
 
 _SEEN = 8  # neurons of a call that are kept to recognise a function by
 _FUNCTIONS: tuple[Callable[[torch.Tensor], torch.Tensor], ...] = (  # GELU stands for its tanh form too
-    nn.functional.gelu,
-    nn.functional.relu,
-    nn.functional.silu,
-    torch.tanh,
+    lambda x: nn.functional.gelu(x),
+    lambda x: torch.relu(x),
+    lambda x: nn.functional.silu(x),
+    lambda x: torch.tanh(x),
     lambda x: torch.relu(x) ** 2,
     lambda x: x * torch.sigmoid(1.702 * x),
 )
@@ -207,7 +205,7 @@ def _observe_calls(
 
     distinct = dict.fromkeys(blocks)
     leaves = dict.fromkeys(m for block in distinct for m in block.modules() if not list(m.children()))
-    handles: list[RemovableHandle] = [b.register_forward_pre_hook(enter, with_kwargs=True) for b in distinct]
+    handles = [b.register_forward_pre_hook(enter, with_kwargs=True) for b in distinct]
     handles += [leaf.register_forward_hook(call) for leaf in leaves]
     with hooked(handles):
         ask()
@@ -305,7 +303,7 @@ def firings(
                 fired = count(part, thresholds) if pool == "count" else bits(part, pool, thresholds)
                 found[kind][some, :, layer, : fired.shape[-1]] = fired
 
-    handles: list[RemovableHandle] = [b.register_forward_pre_hook(enter) for b in dict.fromkeys(blocks)]
+    handles = [b.register_forward_pre_hook(enter) for b in dict.fromkeys(blocks)]
     gatings = {gated for gated, _ in kinds}
     for gated in gatings:
         handles += _neuron_hooks(layers, gated, partial(reduce, gated))
@@ -327,7 +325,7 @@ def firings(
 
 def _neuron_hooks(
     layers: Sequence[_FeedForward], gated: bool, reduce: Callable[[torch.Tensor], None]
-) -> list[RemovableHandle]:
+) -> list[torch.utils.hooks.RemovableHandle]:
     """Hooks at what is read of each layer, once a module."""
     downs = {layer.down for layer in layers if gated or layer.activation is None}
     sources = {layer.activation for layer in layers if layer.activation is not None and not gated}

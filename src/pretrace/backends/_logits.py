@@ -25,14 +25,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TypeGuard
+from typing import TypeAlias, TypeGuard
 
-import torch
-from torch import nn
-
+from pretrace.backends.libraries import inference, nn, torch
 from pretrace.types import Drawn
 
-Head = Callable[[torch.Tensor], torch.Tensor]
+Head: TypeAlias = "Callable[[torch.Tensor], torch.Tensor]"
 """Hidden states [positions, width] → logits [positions, vocabulary]."""
 
 _CACHE_BYTES = 1_600_000  # what two buffers of a core may take so that they stay in its second-level cache
@@ -52,7 +50,7 @@ class VocabularyReading:
     drawn: Mapping[Drawn, torch.Tensor]
 
 
-@torch.inference_mode()
+@inference
 def read(hidden: torch.Tensor, targets: torch.Tensor, head: Head, sweep: Sweep) -> VocabularyReading:
     """Log-probability (natural) of each target, and mean and std of log p under the model (Zhang et al. 2024b) where
     wanted. `hidden` is [positions, width], `targets` int64 [positions]: the token after each position."""

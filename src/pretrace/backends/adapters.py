@@ -14,8 +14,10 @@ import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from pretrace.backends.huggingface import HuggingFace
+from pretrace.backends.libraries import nn, peft
 from pretrace.errors import ModelError, regular
 from pretrace.results.folder import file_hash
 from pretrace.results.output_checks import ADAPTER_CARD as CARD
@@ -24,12 +26,6 @@ from pretrace.results.serialization import from_json
 from pretrace.results.wording import say
 from pretrace.types import Backend, Encoded, Quantity, States, Trace, Tuned
 
-if TYPE_CHECKING:
-    from peft import PeftModel
-    from torch import nn
-
-    from pretrace.backends.huggingface import HuggingFace
-
 FORMAT = 1
 WEIGHTS = "adapter_model.safetensors"
 
@@ -37,10 +33,7 @@ WEIGHTS = "adapter_model.safetensors"
 def attach(backend: Backend, folder: str | Path) -> Tuned:
     """The back end with the adapter in `folder` switched on, over the weights of `backend`, whose traces stay the same
     to the last bit. ModelError where the folder holds no sound adapter of ours, or it was tuned on other weights."""
-    from peft import PeftModel, get_peft_model_state_dict
     from safetensors import safe_open
-
-    from pretrace.backends.huggingface import HuggingFace
 
     if not isinstance(backend, HuggingFace):
         raise ModelError(
@@ -54,9 +47,9 @@ def attach(backend: Backend, folder: str | Path) -> Tuned:
             facts = {"what": what, "known": known[:12], "found": own[:12], "name": backend.name}
             raise ModelError(say("models.other_base", folder=folder, base=base["name"], **facts))
     try:
-        with inserted(backend.model, lambda model: PeftModel.from_pretrained(model, str(folder))) as layers:
+        with inserted(backend.model, lambda one: peft.PeftModel.from_pretrained(one, str(folder))) as layers:
             # peft leaves away what fits nowhere, and fills with its own what is missing
-            wanted = set(get_peft_model_state_dict(layers.model, save_embedding_layers=False))
+            wanted = set(peft.get_peft_model_state_dict(layers.model, save_embedding_layers=False))
         with safe_open(folder / WEIGHTS, "np") as file:
             written = set(file.keys())
         if not wanted or written != wanted:
@@ -120,14 +113,12 @@ class Layers:
     """The layers of one adapter, each around the layer of the model it stands in for; `model` is peft's."""
 
     def __init__(self, model: Any, body: nn.Module) -> None:
-        from peft.tuners.tuners_utils import BaseTunerLayer
-
         self.model = model
         self._places: list[tuple[nn.Module, str, Any]] = [
             (parent, name, child)
             for parent in body.modules()
             for name, child in parent.named_children()
-            if isinstance(child, BaseTunerLayer)
+            if isinstance(child, peft.tuners.tuners_utils.BaseTunerLayer)
         ]
 
     @contextmanager
@@ -152,7 +143,7 @@ class Layers:
 
 
 @contextmanager
-def inserted(model: Any, wrap: Callable[[Any], PeftModel]) -> Iterator[Layers]:
+def inserted(model: Any, wrap: Callable[[Any], peft.PeftModel]) -> Iterator[Layers]:
     """The adapter that `wrap` puts into a model while the context lasts; then no trace of peft is left."""
     required = [(weight, weight.requires_grad) for weight in model.parameters()]
     try:

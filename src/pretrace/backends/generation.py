@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import tokenizers
-import torch
 
 from pretrace.backends.adapters import Adapted
 from pretrace.backends.huggingface import HuggingFace, cache_of, going_on
+from pretrace.backends.libraries import inference, torch
 from pretrace.cache.location import text_key
 from pretrace.cache.store import Draw
 from pretrace.errors import ModelError, TextsError
@@ -222,7 +222,7 @@ def never_drawn(rust: tokenizers.Tokenizer, vocabulary: int) -> torch.Tensor:
     return banned
 
 
-@torch.inference_mode()
+@inference
 def _keeps_what_it_read(base: HuggingFace) -> bool:
     """Whether the model has a cache, and says with it what it says without."""
     ids = torch.arange(1, 11, device=base.device).reshape(2, 5) % base.vocabulary

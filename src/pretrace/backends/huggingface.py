@@ -11,21 +11,15 @@ import json
 import math
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from pretrace.backends._inside import Read, find_blocks, find_feed_forward, firings, last_tokens
 from pretrace.backends._logits import Sweep, VocabularyReading, read
-from pretrace.backends.loading import (
-    LoadedModel,
-    context_in,
-    load,
-    rope_kinds,
-    turning_length,
-)
+from pretrace.backends.libraries import inference, torch
+from pretrace.backends.loading import LoadedModel, context_in, load, rope_kinds, turning_length
 from pretrace.backends.settings import ModelSettings
 from pretrace.backends.tokens import Tokens, pack, pack_alike, padded
 from pretrace.errors import ModelError, one_error
@@ -194,7 +188,7 @@ class HuggingFace:
             took = time.perf_counter() - began
         return took / length
 
-    @torch.inference_mode()
+    @inference
     def _traces(
         self, batch: Sequence[Encoded], want: Quantity, states: States, begun: Prefixes | None
     ) -> list[Trace]:
@@ -367,11 +361,11 @@ class HuggingFace:
         logits: torch.Tensor = self.model(input_ids=ids, use_cache=False).logits
         return logits
 
-    @torch.inference_mode()
+    @inference
     def _glance(self) -> torch.Tensor:
         return self._logits(self._ten).float()
 
-    @torch.inference_mode()
+    @inference
     def _probe_order(self) -> bool:
         """Whether a text has to be read alone; ModelError unless the model predicts each token from those before it.
         Read are ten tokens, twice, with another last token, and the first five of them alone and beside all ten."""
@@ -407,7 +401,7 @@ class HuggingFace:
         return logits.float().log_softmax(dim=-1)
 
 
-@torch.inference_mode()
+@inference
 def is_head_alone(model: Any, head: Any, ids: torch.Tensor, whole: torch.Tensor) -> bool:
     """Whether output layer ∘ body give the logits that the whole model gives of the ids, float32 `whole`."""
     try:
@@ -432,7 +426,7 @@ def open_huggingface(model: str, settings: ModelSettings | None = None) -> Huggi
     return HuggingFace(one.model, one.tokenizer, name=name, weights=weights, settings=settings, loaded=one)
 
 
-@torch.inference_mode()
+@inference
 def likeness(one: Backend, other: Backend) -> float | None:
     """The cosine between the weight matrices of two models of the same names and shapes, None without any: an earlier
     state of a model stays far above 0, two models trained from different random weights are at 0."""
@@ -459,7 +453,7 @@ _MOST = 4  # beginnings that are kept
 _PROBED = 3  # of five tokens
 
 
-Begun = tuple[torch.Tensor, Any]
+Begun: TypeAlias = "tuple[torch.Tensor, Any]"
 """Beginnings of equal length that a model has read: hidden states [beginnings, tokens, width], and its cache."""
 
 
@@ -509,7 +503,7 @@ def begin(body: Any, ids: torch.Tensor) -> Begun:
     return made[0], cache_of(made)
 
 
-@torch.inference_mode()
+@inference
 def can_go_on(model: Any, ids: torch.Tensor, *, tolerance: float) -> bool:
     """Whether a model, asked in two parts, gives the hidden states of one pass over `ids`, int64 [texts, 5]."""
     # A pass may change what another one reads: positions that are computed anew for each length, weights that are moved

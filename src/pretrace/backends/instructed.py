@@ -15,8 +15,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
-from jinja2 import TemplateError
 
 from pretrace.backends.generation import (
     Completer,
@@ -28,6 +26,7 @@ from pretrace.backends.generation import (
     write_on,
 )
 from pretrace.backends.huggingface import HuggingFace, open_huggingface
+from pretrace.backends.libraries import torch
 from pretrace.backends.serving.address import parse_text_address, split_url
 from pretrace.backends.serving.backend import REQUESTS, SECONDS
 from pretrace.backends.serving.client import Client, Cures
@@ -102,6 +101,8 @@ class LocalInstructed:
         """The ids of one prompt: the template's own special tokens among them, or the start tokens in front."""
         tokens, prompt = self.backend.tokens, f"{instruction}\n\n"
         if self._template:
+            from jinja2 import TemplateError
+
             asked = [{"role": "user", "content": instruction}]
             try:
                 prompt = self.backend.tokenizer.apply_chat_template(

@@ -18,11 +18,12 @@ from contextlib import contextmanager, redirect_stderr, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import tokenizers
 
 from pretrace.backends.gguf_tokenizers import open_gguf_tokenizer
+from pretrace.backends.libraries import torch, transformers
 from pretrace.backends.serving.address import (
     parse_address,
     parse_text_address,
@@ -39,12 +40,6 @@ from pretrace.registry import backends
 from pretrace.results.atomic import atomic_text, check_writable, new_folder
 from pretrace.results.wording import say, sentences_of
 
-if TYPE_CHECKING:
-    import torch
-    from torch.utils.hooks import RemovableHandle
-
-    from pretrace.types import Backend
-
 
 def known_backends() -> dict[str, str]:
     """What `--model` takes, with one line each, the back ends of plug-ins among it."""
@@ -52,26 +47,6 @@ def known_backends() -> dict[str, str]:
         **sentences_of("models.described"),
         **{f"{name}:NAME": backends.summary(name) for name in backends},
     }
-
-
-def open_model(model: str, **settings: Any) -> Backend:
-    """A back end for a hub id, a folder, a `.gguf` file, `smollm2`, a server (`vllm:URL`, `completions:URL`), what
-    vLLM opens in this process (`vllm:FOLDER`), or what a plug-in opens (`mine:NAME`). Keyword arguments are the
-    fields of `backends.settings.ModelSettings`. Raises ModelError."""
-    from pretrace.backends.huggingface import open_huggingface
-
-    chosen = ModelSettings(**settings)
-    if text_kind(model) == "chat":
-        raise ModelError(say("models.text_alone"))
-    if served_kind(model):
-        from pretrace.backends.serving.backend import open_served
-
-        return open_served(model, chosen)
-    plugin, _, name = model.partition(":")
-    if name and plugin in backends:
-        opened: Backend = backends.checked(model, backends.factory(plugin)(name, chosen))
-        return opened
-    return open_huggingface(model, chosen)
 
 
 def check_model(model: str) -> None:
@@ -305,11 +280,9 @@ def tokenizer_of(model: str, settings: ModelSettings) -> tuple[Any, int | None, 
     vocabulary of its model where a configuration is there. Raises ModelError."""
     folder = Path(model).expanduser()
     if not (folder / "tokenizer.json").is_file() or (folder / "config.json").is_file():
-        from transformers import AutoConfig
-
         located = locate(model, weights=False)
         if not located.gguf:
-            config = from_pretrained(AutoConfig, located, settings, {}).get_text_config()
+            config = from_pretrained(transformers.AutoConfig, located, settings, {}).get_text_config()
             return load_tokenizer(located, settings), context_of(config), config.vocab_size
     else:
         located = Located(model, folder)
@@ -347,7 +320,7 @@ def context_in(model: Any, ask: Callable[[], object]) -> int | None:
 
 
 @contextmanager
-def hooked(handles: Sequence[RemovableHandle]) -> Iterator[None]:
+def hooked(handles: Sequence[torch.utils.hooks.RemovableHandle]) -> Iterator[None]:
     """Hooks that are in place while the context lasts."""
     try:
         yield
@@ -375,10 +348,8 @@ def rope_kinds(model: Any) -> set[str]:
 
 def load_tokenizer(located: Located, settings: ModelSettings) -> Any:
     """The tokenizer beside the weights, or in the GGUF file, as transformers'; ModelError where it cannot be opened."""
-    from transformers import AutoTokenizer, __version__
-
     what = f"{located.label} could not be opened as a tokenizer"
-    versions = f"tokenizers {tokenizers.__version__} and transformers {__version__}"
+    versions = f"tokenizers {tokenizers.__version__} and transformers {transformers.__version__}"
     cure = (
         f"Take its files again from where it was published; if they are newer than {versions}, upgrade those."
     )
@@ -391,7 +362,7 @@ def load_tokenizer(located: Located, settings: ModelSettings) -> Any:
             "If tokenizer_config.json names a class that does not fit tokenizer.json, write "
             '"tokenizer_class": "PreTrainedTokenizerFast" there.'
         )
-    auto = from_pretrained(AutoTokenizer, located, settings, {}, cure)
+    auto = from_pretrained(transformers.AutoTokenizer, located, settings, {}, cure)
     with one_error(what, cure), quiet():
         return follow_file(rust, auto, located.folder)
 
@@ -407,9 +378,6 @@ def open_weights(
 ) -> tuple[Any, tuple[str, ...]]:
     """The model of the class `kind` with all its weights out of the files, and the names there that it does not use;
     ModelError where one is missing, or has another shape there. Weights whose name begins with `without` may be."""
-    import torch
-    from transformers import AutoConfig
-
     options: dict[str, Any] = {"dtype": dtype_of(settings.dtype, device), "output_loading_info": True}
     options["ignore_mismatched_sizes"] = True
     if settings.device_map:
@@ -417,7 +385,7 @@ def open_weights(
     if not settings.allow_pickle and not located.gguf:
         options["use_safetensors"] = True
     if (state := unwrapped_state(files)) is not None:
-        config = from_pretrained(AutoConfig, located, settings, {})
+        config = from_pretrained(transformers.AutoConfig, located, settings, {})
         if type(config) in getattr(kind, "_model_mapping", {}):  # the automatic one wants a folder
             kind = kind._model_mapping[type(config)]
             options |= {"config": config, "state_dict": state, "pretrained_model_name_or_path": None}
@@ -447,8 +415,6 @@ def open_weights(
 def _reader(located: Located, settings: ModelSettings) -> Any:
     """The class of transformers that opens this model as one that predicts a next token: for one that reads pictures,
     too, its whole, which is then asked with texts alone. ModelError where there is none."""
-    import transformers
-
     if located.gguf:
         return transformers.AutoModelForCausalLM
     config = from_pretrained(transformers.AutoConfig, located, settings, {})
@@ -465,10 +431,7 @@ def _unpacked(located: Located, digest: str, settings: ModelSettings) -> Located
     """The same weights as float32 safetensors in the cache, written on first use: reading a GGUF file takes half a
     minute on a small processor. Large files are read as they are. Each generation of transformers has its copy: an
     older one cannot open the tokenizer that a newer one wrote. The copies of another `_UNPACKED` are left alone."""
-    import torch
-    from transformers import __version__
-
-    folder = cache_folder() / "gguf" / f"{digest[:32]}-{__version__.split('.')[0]}-{_UNPACKED}"
+    folder = cache_folder() / "gguf" / f"{digest[:32]}-{transformers.__version__.split('.')[0]}-{_UNPACKED}"
     unpacked = replace(located, folder=folder, gguf=None)
     if (folder / "config.json").is_file():
         return unpacked
@@ -520,8 +483,7 @@ def from_pretrained(
 @contextmanager
 def quiet() -> Iterator[None]:
     """No progress bars or advice of other libraries between our own lines."""
-    from transformers.utils import logging
-
+    logging = transformers.logging
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
     logging.disable_progress_bar()
@@ -536,8 +498,6 @@ def quiet() -> Iterator[None]:
 
 def device_of(wanted: str) -> torch.device:
     """The torch device a setting names; ModelError where it cannot be used here."""
-    import torch
-
     if wanted == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
@@ -551,8 +511,6 @@ def device_of(wanted: str) -> torch.device:
 
 def dtype_of(wanted: str, device: torch.device) -> Any:
     """The torch dtype a setting names, or "auto"; ModelError for another word."""
-    import torch
-
     if wanted == "auto":
         return torch.float32 if device.type == "cpu" else "auto"
     if wanted not in _DTYPES:

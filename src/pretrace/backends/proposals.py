@@ -37,9 +37,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import tokenizers
-import torch
 
 from pretrace.backends.huggingface import HuggingFace, open_huggingface, usual_budget
+from pretrace.backends.libraries import inference, torch, transformers
 from pretrace.backends.loading import Located, context_in, load, locate
 from pretrace.backends.settings import ModelSettings
 from pretrace.backends.tokens import Tokens, own_specials, pack, padded
@@ -126,9 +126,7 @@ def open_proposer(
     _check_kind(kind, model, locate(model, revision=chosen.revision, allow_pickle=chosen.allow_pickle))
     if kind == "causal":
         return Proposals(CausalGuesser(open_huggingface(model, chosen)), cache=cache)
-    from transformers import AutoModelForMaskedLM
-
-    one, budget = load(model, chosen, kind=AutoModelForMaskedLM), chosen.token_budget
+    one, budget = load(model, chosen, kind=transformers.AutoModelForMaskedLM), chosen.token_budget
     guesser = MaskedGuesser(one.model, one.tokenizer, name=one.name, weights=one.weights, budget=budget)
     return Proposals(guesser, cache=cache)
 
@@ -281,7 +279,7 @@ class MaskedGuesser(_Guesser):
 _SLICE_BYTES = 64 << 20
 
 
-@torch.inference_mode()
+@inference
 def logits_at(
     model: Any, inputs: Mapping[str, Any], rows: torch.Tensor, columns: torch.Tensor
 ) -> Iterator[torch.Tensor]:

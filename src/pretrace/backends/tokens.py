@@ -16,6 +16,7 @@ import numpy.typing as npt
 import tokenizers
 from tokenizers import processors
 
+from pretrace.backends.libraries import transformers
 from pretrace.errors import ModelError, one_error
 from pretrace.results.wording import say
 from pretrace.rewrites import readable
@@ -207,9 +208,9 @@ def reader_of(tokenizer: Any) -> str:
 
 def wrap(rust: tokenizers.Tokenizer, reader: str, **options: Any) -> Any:
     """Return a transformers tokenizer that reads texts by the Rust tokenizer; `options` name its special tokens."""
-    from transformers import PreTrainedTokenizerFast
-
-    made = PreTrainedTokenizerFast(tokenizer_object=rust, clean_up_tokenization_spaces=False, **options)
+    made = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=rust, clean_up_tokenization_spaces=False, **options
+    )
     made.read_by = reader
     return made
 

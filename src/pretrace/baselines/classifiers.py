@@ -24,6 +24,7 @@ from pretrace.registry import Registry, require
 from pretrace.rewrites import readable
 from pretrace.statistics.documents import Grouping, Groups, Numbers, grouped_folds, grouped_split
 from pretrace.statistics.words import UNSPACED
+from pretrace.tuning.classifying import fit_new, fit_pretrained
 from pretrace.tuning.plan import PAPER, SMALL, SUREST, TUNED, How, NewClassifier, TunedClassifier, check_kinds
 from pretrace.types import Bools, Doubles, TextClassifier
 
@@ -241,8 +242,6 @@ class _Gpt2:
     settings: NewClassifier = SMALL
 
     def fit(self, texts: Sequence[str], labels: Bools, /, *, seed: int) -> Callable[[Sequence[str]], Doubles]:
-        from pretrace.tuning.classifying import fit_new
-
         return fit_new(texts, labels, self.settings, seed=seed)
 
 
@@ -295,8 +294,6 @@ class Pretrained:
 
     def fit(self, texts: Sequence[str], labels: Bools, /, *, seed: int) -> Callable[[Sequence[str]], Doubles]:
         """The tuned classifier; ModelError where the model cannot be opened."""
-        from pretrace.tuning.classifying import fit_pretrained
-
         return fit_pretrained(self.model, texts, labels, self.settings, seed=seed)
 
 

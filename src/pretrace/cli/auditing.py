@@ -28,6 +28,7 @@ from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models
 from pretrace.scoring.settings import Companions, EvaluationSettings, ModelsSettings, Target
 from pretrace.settings import like, option, requested_option, statements_of
+from pretrace.tuning import training
 from pretrace.types import COMPARED, AuditPlan, Backend, Corpus, DesignError
 from pretrace.verdicts.audit.audit import Audit
 from pretrace.verdicts.audit.settings import AUDIT, BESIDE, AuditSettings, exposures
@@ -207,9 +208,7 @@ def _generator(opening: ModelSettings, inputs: AuditOptions, *, needed: bool) ->
         return None
     dtype = inputs.generator_dtype
     if dtype == "auto":
-        from pretrace.tuning.training import fastest_format  # imports torch, which --help does without
-
-        dtype = fastest_format(device_of("auto").type)
+        dtype = training.fastest_format(device_of("auto").type)
     own = asdict(opening.for_another(dtype=dtype))
     try:
         return open_model(inputs.generator, **own)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pretrace.backends import open_tokenizer
+from pretrace.backends.huggingface import open_huggingface
 from pretrace.backends.settings import WEIGHTS, ModelSettings
 from pretrace.cli.answer import PlainText, Reply, lines, printer
 from pretrace.cli.options import Only
@@ -30,6 +31,7 @@ from pretrace.results.run import RUN
 from pretrace.scoring.provenance import record_tuning
 from pretrace.scoring.settings import EvaluationSettings, ScoreSettings, Target
 from pretrace.settings import MODEL, Option
+from pretrace.tuning.adapters import tune as make_adapter
 from pretrace.tuning.plan import methods
 from pretrace.tuning.planting import PlantSettings
 from pretrace.tuning.planting import plant as make_planted
@@ -51,9 +53,6 @@ def tune(
     drawn: _Seed,
 ) -> Reply:
     """Tune a model on a few known non-members, for fsd(...): an adapter, with a card of how it was made."""
-    from pretrace.backends.huggingface import open_huggingface
-    from pretrace.tuning.adapters import tune as make_adapter
-
     how = methods.make(settings.method)
     check_writable(out, ADAPTER)
     corpus = source.open()

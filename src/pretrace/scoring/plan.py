@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from pretrace.backends import open_adapter, open_model
+from pretrace.backends.proposals import open_proposer
 from pretrace.backends.serving.address import called_apart, served_kind
 from pretrace.backends.settings import ModelSettings
 from pretrace.errors import ExpressionError, ModelError, TableError, TextsError
@@ -25,6 +26,7 @@ from pretrace.scores.divergence import NO_COUNTS
 from pretrace.scoring.evidence import EvidenceReader, Progress
 from pretrace.scoring.holdout import CorpusParts
 from pretrace.scoring.settings import RETRAINED, EvaluationSettings, ModelsSettings, ScoreSettings
+from pretrace.tuning.adapters import tuned_model
 from pretrace.tuning.artifacts import read_adapter
 from pretrace.tuning.plan import OnStep, TuningMethod, methods
 from pretrace.types import (
@@ -359,8 +361,6 @@ def open_models(settings: ModelsSettings) -> Models:
         reference = _opened(beside.reference_model, replace(opening, revision=None), alone)
         models = replace(models, reference=reference)
     if beside.neighbors:
-        from pretrace.backends.proposals import open_proposer  # torch
-
         # the target itself is not opened again
         own = asdict(opening.for_another()) if ":" in beside.neighbors else {}
         proposer = open_proposer(beside.neighbors, target, cache=settings.cache, **own)
@@ -396,8 +396,6 @@ def with_texts(
         how, seed, texts = adapter.method, adapter.seed, adapter.texts
     if texts is None:
         return models
-    from pretrace.tuning.adapters import tuned_model  # peft, which takes a moment to import
-
     how = how or method or methods.make("lora")
     tune = partial(tuned_model, texts=texts, method=how, seed=seed, cache=settings.cache, on_step=on_step)
     tuned = open_adapter(models.target, adapter.folder) if adapter else tune(models.target)

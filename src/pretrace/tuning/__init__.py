@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from pretrace.tuning.plan import methods
-
-if TYPE_CHECKING:
-    from pretrace.tuning.plan import OnStep
-    from pretrace.types import Backend, Corpus, Tuned
+from pretrace.tuning.adapters import tuned_model
+from pretrace.tuning.plan import OnStep, methods
+from pretrace.types import Backend, Corpus, Tuned
 
 
 def tune(
@@ -24,7 +21,5 @@ def tune(
     """The model tuned on the texts (on the non-members among them, where they have labels), for `fsd`, by a
     `method` such as "lora(rank=8)" (`pretrace list`). The adapter is written to `folder`, without one to the
     cache. Raises a PretraceError where method, texts or model do not suit, or the folder cannot be written."""
-    from pretrace.tuning.adapters import tuned_model  # peft, which takes a moment to import
-
     how = methods.make(method)
     return tuned_model(model, corpus, how, seed=seed, cache=folder is None or Path(folder), on_step=on_step)

@@ -16,15 +16,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import torch
-from peft import AdaLoraConfig, AdaLoraModel, IA3Config, LoraConfig, PeftConfig, PeftModel, get_peft_model
-from peft.utils.constants import TRANSFORMERS_MODELS_TO_ADALORA_TARGET_MODULES_MAPPING as ADALORA_TARGETS
-from peft.utils.constants import TRANSFORMERS_MODELS_TO_IA3_FEEDFORWARD_MODULES_MAPPING as IA3_FEEDFORWARD
-from peft.utils.constants import TRANSFORMERS_MODELS_TO_IA3_TARGET_MODULES_MAPPING as IA3_TARGETS
-from peft.utils.constants import TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING as LORA_TARGETS
-
 from pretrace.backends.adapters import attach, inserted
 from pretrace.backends.huggingface import HuggingFace
+from pretrace.backends.libraries import peft, torch
 from pretrace.cache.location import cache_folder, text_key
 from pretrace.errors import ModelError
 from pretrace.results.atomic import check_writable
@@ -46,19 +40,19 @@ _OUT_OF_FEEDFORWARD = ("down_proj", "dense_4h_to_h", "fc2", "fc_out", "w2", "mlp
 
 def new_adapter(
     method: TuningMethod, *, steps: int, seed: int | None, task: str = "CAUSAL_LM", cure: str = ""
-) -> Callable[[Any], PeftModel]:
+) -> Callable[[Any], peft.PeftModel]:
     """What puts a new adapter into a model, for `backends.adapters.inserted`: float32, the seed decides its
     weights, torch's global random state is as before; without one the weights follow from that state. ModelError, which
     ends with the `cure`, where there is no layer to adapt."""
 
-    def wrap(model: Any) -> PeftModel:
+    def wrap(model: Any) -> peft.PeftModel:
         settings = peft_settings(method, model, steps=steps)
         settings.task_type = task
         with torch.random.fork_rng(devices=range(torch.cuda.device_count()), enabled=seed is not None):
             if seed is not None:
                 torch.manual_seed(seed)
             try:
-                return get_peft_model(model, settings)
+                return peft.get_peft_model(model, settings)
             except ValueError as error:  # what peft raises where no layer has the name, or the wrong kind
                 told = {"type": model.config.model_type, "reason": str(error).partition("\n")[0] + cure}
                 raise ModelError(say("tuning.unadaptable", method=name_of(method), **told)) from None
@@ -66,37 +60,39 @@ def new_adapter(
     return wrap
 
 
-def peft_settings(method: TuningMethod, model: Any, *, steps: int) -> PeftConfig:
+def peft_settings(method: TuningMethod, model: Any, *, steps: int) -> peft.PeftConfig:
     """The configuration of the method for a model: layers that peft knows for its type, else all linear ones, and
     for IA3 those with the usual names; ModelError where it finds none."""
-    kind = str(model.config.model_type)
+    kind, known = str(model.config.model_type), peft.utils.constants
+    lora = known.TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING
 
-    def targets(*known: Mapping[str, Any]) -> list[str] | str:
+    def targets(*tables: Mapping[str, Any]) -> list[str] | str:
         """Names of layers, or a pattern for them, from the first table that has the type of model."""
-        found = next((table[kind] for table in known if kind in table), "all-linear")
+        found = next((table[kind] for table in tables if kind in table), "all-linear")
         return found if isinstance(found, str) else list(found)
 
     if isinstance(method, Lora):
-        return LoraConfig(
+        return peft.LoraConfig(
             r=method.rank,
             lora_alpha=method.alpha,  # type: ignore[arg-type]  # any number will do
             lora_dropout=method.dropout,
-            target_modules=targets(LORA_TARGETS),
+            target_modules=targets(lora),
         )
     if isinstance(method, AdaLora):
-        return AdaLoraConfig(
+        return peft.AdaLoraConfig(
             init_r=method.first_rank,
             target_r=method.rank,
             lora_alpha=method.alpha,  # type: ignore[arg-type]
             lora_dropout=method.dropout,
             orth_reg_weight=method.penalty,
-            target_modules=targets(ADALORA_TARGETS, LORA_TARGETS),
+            target_modules=targets(known.TRANSFORMERS_MODELS_TO_ADALORA_TARGET_MODULES_MAPPING, lora),
             total_step=max(1, steps),
             tinit=steps // 10,
             tfinal=3 * steps // 10,
         )
     assert isinstance(method, Ia3)
-    attention, feedforward = IA3_TARGETS.get(kind), IA3_FEEDFORWARD.get(kind)
+    attention = known.TRANSFORMERS_MODELS_TO_IA3_TARGET_MODULES_MAPPING.get(kind)
+    feedforward = known.TRANSFORMERS_MODELS_TO_IA3_FEEDFORWARD_MODULES_MAPPING.get(kind)
     if attention is None or feedforward is None:
         names = [f".{name}" for name, _ in model.named_modules()]
         keys, feedforward = (
@@ -107,14 +103,14 @@ def peft_settings(method: TuningMethod, model: Any, *, steps: int) -> PeftConfig
             missing = "feed-forward layers" if keys else "projections to keys and values"
             raise ModelError(say("tuning.unknown_layers", type=kind, missing=missing))
         attention = keys + feedforward
-    return IA3Config(target_modules=attention, feedforward_modules=feedforward)
+    return peft.IA3Config(target_modules=attention, feedforward_modules=feedforward)
 
 
 class Allocation:
     """AdaLoRA's part in a training (Zhang et al. 2023, eq. 4 and algorithm 1), which peft does only where the
     model computes the loss, and leaves its allocator to the caller."""
 
-    def __init__(self, adapted: AdaLoraModel, *, weight: float, steps: int) -> None:
+    def __init__(self, adapted: peft.AdaLoraModel, *, weight: float, steps: int) -> None:
         self.adapted, self.weight, self.steps = adapted, weight, steps
         named = list(adapted.model.named_parameters())
         self.rows = [weight for name, weight in named if ".lora_A." in name]
@@ -196,7 +192,7 @@ def tune(
             "hashes": sorted({text_key(text.text).hex() for text in chosen.texts}),
         }
         companion = None
-        if isinstance(method, AdaLora) and isinstance(adapted.base_model, AdaLoraModel):
+        if isinstance(method, AdaLora) and isinstance(adapted.base_model, peft.AdaLoraModel):
             companion = Allocation(adapted.base_model, weight=method.penalty, steps=steps)
         history = History((), 0, 0, 0.0)  # what it stays where no texts are wanted
         if chosen.texts:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from pretrace.backends.libraries import torch, transformers
 from pretrace.errors import TextsError
 from pretrace.registry import require
 from pretrace.results.wording import say
 from pretrace.rewrites import readable
 from pretrace.settings import check_ranges, option
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 END = "<|endoftext|>"
 """The one special token, id 0: it ends a text and, where a start is wanted, begins one."""
@@ -24,12 +22,11 @@ SMALLEST = 257
 
 def train_vocabulary(
     texts: Iterable[str], *, size: int = 4096, max_tokens: int = 512
-) -> PreTrainedTokenizerFast:
+) -> transformers.PreTrainedTokenizerFast:
     """A byte-level BPE tokenizer of at most `size` tokens, trained on members and non-members alike: one made of
     the members alone would spell them in fewer tokens than the others. It adds no token by itself; the order of the
     texts does not matter. ExpressionError for a size below 257, TextsError without texts."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-    from transformers import PreTrainedTokenizerFast
 
     require(size >= SMALLEST, f"a byte-level vocabulary holds at least {SMALLEST} tokens, found {size}.")
     spelled = [readable(text) for text in texts]
@@ -45,7 +42,7 @@ def train_vocabulary(
         show_progress=False,
     )
     tokenizer.train_from_iterator(spelled, trainer)
-    return PreTrainedTokenizerFast(
+    return transformers.PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, bos_token=END, eos_token=END, model_max_length=max_tokens
     )
 
@@ -90,14 +87,12 @@ SMALL = Architecture()
 
 def new_model(
     texts: Iterable[str], *, architecture: Architecture = SMALL, seed: int = 0
-) -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
+) -> tuple[transformers.PreTrainedModel, transformers.PreTrainedTokenizerFast]:
     """A model with random float32 weights and a tokenizer trained on the texts, which must be all of
     the corpus, members and non-members alike (see `train_vocabulary`).
 
     The same texts, architecture and seed give the same weights; torch's global random state is as before.
     """
-    import torch
-
     tokenizer = train_vocabulary(texts, size=architecture.vocabulary, max_tokens=architecture.max_tokens)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -105,9 +100,9 @@ def new_model(
     return model.float(), tokenizer
 
 
-def _built(architecture: Architecture, tokenizer: PreTrainedTokenizerFast) -> PreTrainedModel:
-    from transformers import GPTNeoXConfig, GPTNeoXForCausalLM, LlamaConfig, LlamaForCausalLM
-
+def _built(
+    architecture: Architecture, tokenizer: transformers.PreTrainedTokenizerFast
+) -> transformers.PreTrainedModel:
     width = architecture.width
     shape: dict[str, Any] = {
         "vocab_size": len(tokenizer),
@@ -119,6 +114,10 @@ def _built(architecture: Architecture, tokenizer: PreTrainedTokenizerFast) -> Pr
         "eos_token_id": tokenizer.eos_token_id,
     }
     if architecture.family == "gpt_neox":
-        return GPTNeoXForCausalLM(GPTNeoXConfig(**shape, intermediate_size=4 * width))
+        return transformers.GPTNeoXForCausalLM(
+            transformers.GPTNeoXConfig(**shape, intermediate_size=4 * width)
+        )
     # A gated layer has three matrices where a plain one has two: 8/3 of the width costs the same.
-    return LlamaForCausalLM(LlamaConfig(**shape, intermediate_size=max(8, 8 * width // 3 // 8 * 8)))
+    return transformers.LlamaForCausalLM(
+        transformers.LlamaConfig(**shape, intermediate_size=max(8, 8 * width // 3 // 8 * 8))
+    )

@@ -9,10 +9,11 @@ import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pretrace import __version__
 from pretrace.backends.adapters import FORMAT, WEIGHTS, read_card
+from pretrace.backends.libraries import peft, transformers
 from pretrace.backends.loading import quiet
 from pretrace.cache.location import text_key
 from pretrace.errors import ExpressionError, ModelError
@@ -30,10 +31,6 @@ from pretrace.results.output_checks import (
 from pretrace.results.wording import say
 from pretrace.tuning.plan import TuningMethod, methods
 from pretrace.types import Corpus, Text
-
-if TYPE_CHECKING:
-    from peft import PeftModel
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 TEXTS = "texts.jsonl"
 _PLANTED_FORMAT = 1
@@ -53,11 +50,10 @@ class Adapter:
 
 
 def write_adapter(
-    folder: Path, adapted: PeftModel, *, texts: Corpus, method: TuningMethod, card: Mapping[str, Any]
+    folder: Path, adapted: peft.PeftModel, *, texts: Corpus, method: TuningMethod, card: Mapping[str, Any]
 ) -> Adapter:
     """Write weights, peft's configuration, texts and card as one folder that peft opens too; OutputError where it
     cannot be."""
-    from peft import get_peft_model_state_dict
     from safetensors.torch import save_file
 
     settings = adapted.peft_config["default"]
@@ -65,7 +61,7 @@ def write_adapter(
     for name, value in list(vars(settings).items()):
         if isinstance(value, set):  # whose order changes from one process to the next
             setattr(settings, name, sorted(value))
-    weights = get_peft_model_state_dict(adapted, save_embedding_layers=False)
+    weights = peft.get_peft_model_state_dict(adapted, save_embedding_layers=False)
     with new_folder(folder, ADAPTER) as partial:
         tensors = {name: weight.detach().cpu().contiguous() for name, weight in sorted(weights.items())}
         save_file(tensors, partial / WEIGHTS, metadata={"format": "pt"})
@@ -99,8 +95,8 @@ class PlantedModel:
 
 def write_planted(
     folder: Path,
-    model: PreTrainedModel,
-    tokenizer: PreTrainedTokenizerBase,
+    model: transformers.PreTrainedModel,
+    tokenizer: transformers.PreTrainedTokenizerBase,
     *,
     corpus: Corpus,
     card: Mapping[str, Any],

@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
-from torch.nn.functional import binary_cross_entropy_with_logits
 
 from pretrace.backends.adapters import inserted
 from pretrace.backends.huggingface import HuggingFace
+from pretrace.backends.libraries import inference, nn, torch, transformers
 from pretrace.backends.loading import device_of, load, locate
 from pretrace.backends.settings import ModelSettings
 from pretrace.backends.tokens import Tokens, pack, padded
+from pretrace.tuning.adapters import new_adapter
 from pretrace.tuning.architectures import train_vocabulary
 from pretrace.tuning.plan import SUREST, Lora, NewClassifier, TrainingPlan, TunedClassifier, check_kinds
 from pretrace.tuning.training import Training, so_many_threads, trainable
@@ -38,7 +38,7 @@ class _TextJudge:
     def __init__(self, network: _Network, reader: IdReader, place: Place) -> None:
         self._network, self._reader, self._place = network, reader, place
 
-    @torch.inference_mode()
+    @inference
     def __call__(self, texts: Sequence[str]) -> Doubles:
         """Float64 [texts], each in (0, 1); up to rounding, whatever texts stand beside it."""
         sequences = self._reader.read(texts)
@@ -91,11 +91,9 @@ def fit_pretrained(
         network = _Network(body)
         sequences = reader.read(texts)
         if settings.method == "full":
-            network.requires_grad_(True)
+            network.parts.requires_grad_(True)
             _learn(network, sequences, labels, plan)
             return _TextJudge(network, reader, nullcontext)
-        from pretrace.tuning.adapters import new_adapter  # peft, which takes a moment to import
-
         cure = {"task": "FEATURE_EXTRACTION", "cure": "; take method='full'."}
         with inserted(body, new_adapter(Lora(rank=settings.rank), steps=0, seed=None, **cure)) as made:
             _learn(network, sequences, labels, plan)
@@ -115,11 +113,10 @@ class IdReader(NamedTuple):
         return [[*e.prefix.tolist(), *e.tokens.tolist(), *self.end] or [0] for e in encoded]
 
 
-class _Network(torch.nn.Module):
+class _Network:
     """A transformer without its output layer, and a linear layer on the mean of its last hidden states."""
 
     def __init__(self, body: Any) -> None:
-        super().__init__()
         self.body = body
         self.device = next(body.parameters()).device
         reads = inspect.signature(body.forward).parameters
@@ -127,12 +124,12 @@ class _Network(torch.nn.Module):
         # Told by trying: some models hand out states of another width than they compute with.
         with torch.no_grad():
             width = self._states([[0, 0]])[0].shape[-1]
-        self.head = torch.nn.Linear(width, 1)
-        torch.nn.init.normal_(self.head.weight, std=0.02)
-        torch.nn.init.zeros_(self.head.bias)
-        self.head.to(self.device)
+        self.head = nn.Linear(width, 1)
+        nn.init.normal_(self.head.weight, std=0.02)
+        nn.init.zeros_(self.head.bias)
+        self.parts = nn.ModuleList([body, self.head.to(self.device)])
 
-    def forward(self, sequences: Sequence[Sequence[int]]) -> torch.Tensor:
+    def __call__(self, sequences: Sequence[Sequence[int]]) -> torch.Tensor:
         """Log-odds of the label True, float32 [sequences]."""
         states, mask = self._states(sequences)
         mean = (states.float() * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
@@ -155,25 +152,23 @@ class _LabelLoss:
 
     def add_gradient(self, rows: Sequence[int], count: int) -> torch.Tensor:
         logits = self.network([self.sequences[row] for row in rows])
-        loss = binary_cross_entropy_with_logits(logits, self.labels[rows], reduction="sum")
+        loss = nn.functional.binary_cross_entropy_with_logits(logits, self.labels[rows], reduction="sum")
         (loss / count).backward()
         return loss.detach()
 
 
 def _learn(network: _Network, sequences: Sequence[Sequence[int]], labels: Bools, plan: TrainingPlan) -> None:
-    weights = [weight for _, weight in trainable(network)]
+    weights = [weight for _, weight in trainable(network.parts)]
     optimiser = torch.optim.AdamW(
         weights, lr=plan.learning_rate, weight_decay=plan.weight_decay, betas=plan.betas, fused=True
     )
     wanted = torch.from_numpy(labels.astype(np.float32)).to(network.device)
     lengths = np.array([len(sequence) for sequence in sequences], dtype=np.int64)
-    Training(network, _LabelLoss(network, sequences, wanted), lengths, plan, optimiser).run()
+    Training(network.parts, _LabelLoss(network, sequences, wanted), lengths, plan, optimiser).run()
 
 
 def _gpt2(settings: NewClassifier, vocabulary: int) -> Any:
-    from transformers import GPT2Config, GPT2Model
-
-    config = GPT2Config(
+    config = transformers.GPT2Config(
         vocab_size=vocabulary,
         n_positions=settings.max_tokens + 1,
         n_embd=settings.width,
@@ -186,7 +181,7 @@ def _gpt2(settings: NewClassifier, vocabulary: int) -> Any:
         bos_token_id=0,
         eos_token_id=0,
     )
-    return GPT2Model(config).float()
+    return transformers.GPT2Model(config).float()
 
 
 def _opened(model: HuggingFace | str | Path, settings: TunedClassifier) -> tuple[Any, Tokens]:
@@ -197,10 +192,8 @@ def _opened(model: HuggingFace | str | Path, settings: TunedClassifier) -> tuple
         tokens.max_tokens = min(settings.max_tokens, model.max_tokens)
         body = model.model.base_model
         return (copy.deepcopy(body).float() if settings.method == "full" else body), tokens
-    from transformers import AutoModel
-
     # A pooler reads the states that are read here, and nothing is read from it.
-    kind = None if locate(str(model)).gguf else AutoModel
+    kind = None if locate(str(model)).gguf else transformers.AutoModel
     loaded = load(str(model), ModelSettings(dtype="float32"), kind=kind, without="pooler.")
     body, tokenizer = loaded.model.base_model, loaded.tokenizer
     context = getattr(body.config.get_text_config(), "max_position_embeddings", None) or 512

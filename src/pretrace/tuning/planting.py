@@ -10,9 +10,10 @@ import copy
 import functools
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal, TypeAlias
 
 from pretrace.backends.adapters import inserted
+from pretrace.backends.libraries import transformers
 from pretrace.backends.loading import load, unquantise
 from pretrace.backends.settings import ModelSettings
 from pretrace.backends.tokens import Tokens
@@ -22,16 +23,17 @@ from pretrace.results.atomic import check_writable
 from pretrace.results.output_checks import PLANTED
 from pretrace.results.wording import say
 from pretrace.settings import TRAINING, check_ranges, option, seed_option, shared
+from pretrace.tuning.adapters import new_adapter
 from pretrace.tuning.architectures import SMALL, Architecture, new_model
 from pretrace.tuning.artifacts import PlantedModel, write_planted
 from pretrace.tuning.batches import split_members, windows
 from pretrace.tuning.plan import AT_ONCE, Lora, OnStep, Precision, TrainingPlan, expression
+from pretrace.tuning.training import so_many_threads, train
 from pretrace.types import Corpus
 
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
-
-    Start = Path | str | tuple[PreTrainedModel, PreTrainedTokenizerBase] | None
+Start: TypeAlias = (
+    "Path | str | tuple[transformers.PreTrainedModel, transformers.PreTrainedTokenizerBase] | None"
+)
 
 __all__ = ["DEMO", "PlantMethod", "PlantSettings", "PlantedModel", "plant", "split_members"]
 
@@ -160,15 +162,11 @@ def plant(
     sequences = [window for tokens in whole for window in windows(tokens, max_tokens)]
     plan = settings.plan(existing=start is not None)
     checkpoint = folder.with_name(f".{folder.name}.training")
-    from pretrace.tuning.training import so_many_threads, train
-
     learn = functools.partial(train, model, sequences, plan, on_step=on_step, checkpoint=checkpoint)
     with so_many_threads(settings.threads) as threads:
         if settings.adapter is None:
             history = learn()
         else:
-            from pretrace.tuning.adapters import new_adapter
-
             with inserted(model, new_adapter(settings.adapter, steps=0, seed=plan.seed)) as made:
                 history = learn()
                 made.merge()
@@ -188,7 +186,7 @@ def plant(
 
 def _opened(
     corpus: Corpus, settings: PlantSettings, start: Start
-) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, dict[str, str]]:
+) -> tuple[transformers.PreTrainedModel, transformers.PreTrainedTokenizerBase, dict[str, str]]:
     """The model to train, its tokenizer, and what the card says of where it is from."""
     if start is None:
         require(settings.adapter is None, say("tuning.new_lora"))
@@ -201,14 +199,14 @@ def _opened(
     return _plain(loaded.model), loaded.tokenizer, {"model": loaded.name, "weights": loaded.weights}
 
 
-def _plain(model: PreTrainedModel) -> PreTrainedModel:
+def _plain(model: transformers.PreTrainedModel) -> transformers.PreTrainedModel:
     """A model read from a GGUF file, whose weights are plain numbers since: transformers would refuse to save it."""
     if "gguf" in type(getattr(model, "hf_quantizer", None)).__name__.lower():
         unquantise(model)
     return model
 
 
-def _window(model: PreTrainedModel, settings: PlantSettings) -> int:
+def _window(model: transformers.PreTrainedModel, settings: PlantSettings) -> int:
     """The most tokens of a sequence; ModelError where the model reads fewer than were asked for."""
     context = getattr(model.config.get_text_config(), "max_position_embeddings", None)
     if context is not None and (settings.max_tokens or 0) > context:

@@ -23,10 +23,10 @@ from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
-import torch
-from torch.nn.functional import cross_entropy
 
+from pretrace.backends._logits import Head
 from pretrace.backends.huggingface import is_head_alone
+from pretrace.backends.libraries import nn, torch
 from pretrace.backends.tokens import padded
 from pretrace.errors import ModelError, TextsError
 from pretrace.results.atomic import write_atomically
@@ -37,8 +37,6 @@ from pretrace.tuning.plan import History, OnStep, Precision, TrainingPlan, Train
 IGNORED = -100
 """The label of a position that is no target: cross_entropy leaves it out."""
 _CPU_ROWS, _GPU_ROWS = 256, 4096
-
-Head = Callable[[torch.Tensor], torch.Tensor]
 
 
 class _NextTokenLoss:
@@ -79,7 +77,9 @@ class _NextTokenLoss:
             part = inner[start : start + self.rows].requires_grad_(before.requires_grad)
             with self._autocast():
                 logits = self.head(part)
-            loss = cross_entropy(logits.float(), targets[start : start + self.rows], reduction="sum")
+            loss = nn.functional.cross_entropy(
+                logits.float(), targets[start : start + self.rows], reduction="sum"
+            )
             (loss / count).backward()
             total += loss.detach()
             if part.grad is not None:
@@ -93,7 +93,7 @@ class _NextTokenLoss:
         with self._autocast():
             logits = self.model(input_ids=ids, attention_mask=mask, use_cache=False).logits[:, :-1]
         labels = ids.masked_fill(mask == 0, IGNORED)[:, 1:]
-        loss = cross_entropy(
+        loss = nn.functional.cross_entropy(
             logits.float().flatten(0, 1), labels.flatten(), ignore_index=IGNORED, reduction="sum"
         )
         (loss / count).backward()
@@ -103,7 +103,6 @@ class _NextTokenLoss:
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.precision == "bfloat16")
 
 
-@torch.no_grad()
 def output_layer(model: Any, device: torch.device) -> Head | None:
     """The output layer, None where it behind the body does not give the model's logits; the model is left in eval
     mode."""
@@ -111,7 +110,8 @@ def output_layer(model: Any, device: torch.device) -> Head | None:
     try:
         head, vocabulary = model.get_output_embeddings(), model.config.get_text_config().vocab_size
         ids = torch.arange(1, 11, device=device).reshape(2, 5) % vocabulary
-        whole = model(input_ids=ids, use_cache=False).logits.float()
+        with torch.no_grad():
+            whole = model(input_ids=ids, use_cache=False).logits.float()
     except (RuntimeError, TypeError, AttributeError, LookupError):
         return None
     return cast(Head, head) if is_head_alone(model, head, ids, whole) else None
@@ -138,7 +138,7 @@ class Checkpoint:
     path: Path
     identity: str
 
-    def save(self, model: torch.nn.Module, optimiser: torch.optim.Optimizer, position: Position) -> None:
+    def save(self, model: nn.Module, optimiser: torch.optim.Optimizer, position: Position) -> None:
         """Write the state, whole or not at all; OutputError where there is no room for it."""
         state = {
             "identity": self.identity,
@@ -155,7 +155,7 @@ class Checkpoint:
 
         write_atomically(self.path, write)
 
-    def restore(self, model: torch.nn.Module, optimiser: torch.optim.Optimizer) -> Position:
+    def restore(self, model: nn.Module, optimiser: torch.optim.Optimizer) -> Position:
         """The saved position, with the model and the optimiser put back there; a new one without such a file."""
         try:
             state = torch.load(self.path, map_location="cpu", weights_only=True)
@@ -184,12 +184,12 @@ def so_many_threads(wanted: int) -> Iterator[int]:
         torch.set_num_threads(before)
 
 
-def trainable(model: torch.nn.Module) -> Iterator[tuple[str, torch.nn.Parameter]]:
+def trainable(model: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
     """The parameters that learn, by name: all of them, or an adapter's alone."""
     return ((name, weight) for name, weight in model.named_parameters() if weight.requires_grad)
 
 
-def identity(model: torch.nn.Module, sequences: Sequence[Sequence[int]], plan: TrainingPlan) -> str:
+def identity(model: nn.Module, sequences: Sequence[Sequence[int]], plan: TrainingPlan) -> str:
     """A hash of the starting weights, the sequences and the plan: what makes two trainings the same."""
     digest = hashlib.sha256(repr(replace(plan, save_minutes=0.0)).encode())
     for sequence in sequences:
@@ -203,7 +203,7 @@ def identity(model: torch.nn.Module, sequences: Sequence[Sequence[int]], plan: T
 
 
 def train(
-    model: torch.nn.Module,
+    model: nn.Module,
     sequences: Sequence[Sequence[int]],
     plan: TrainingPlan,
     *,
@@ -245,7 +245,7 @@ class Training:
 
     def __init__(
         self,
-        model: torch.nn.Module,
+        model: nn.Module,
         loss: Any,
         lengths: npt.NDArray[np.int64],
         plan: TrainingPlan,
@@ -315,7 +315,7 @@ class Training:
         if self.companion:
             self.companion.penalty().backward()
         # Without a bound the norm is only measured: a gradient that is no number would spoil the weights.
-        norm = torch.nn.utils.clip_grad_norm_(self.weights, self.plan.clip or math.inf)
+        norm = nn.utils.clip_grad_norm_(self.weights, self.plan.clip or math.inf)
         if not (math.isfinite(total) and math.isfinite(norm)):
             found = {"loss": total / count, "norm": float(norm), "rate": self.plan.learning_rate}
             raise ModelError(say("tuning.diverged", step=self.position.step + 1, steps=self.steps, **found))
@@ -328,7 +328,7 @@ class Training:
         return total, count
 
 
-def _recomputing(model: torch.nn.Module, what: str) -> Callable[..., None]:
+def _recomputing(model: nn.Module, what: str) -> Callable[..., None]:
     """The method of transformers' models that switches it; the name changed with version 5."""
     method = getattr(model, f"activation_checkpointing_{what}", None)
     method = method or getattr(model, f"gradient_checkpointing_{what}", None)
@@ -353,7 +353,7 @@ def fastest_format(device: str = "cpu") -> Precision:
 
 
 @contextmanager
-def computing(model: torch.nn.Module, precision: Precision) -> Iterator[None]:
+def computing(model: nn.Module, precision: Precision) -> Iterator[None]:
     """The model ready to compute in `precision`: narrower frozen weights as float32 while the context lasts,
     afterwards their former tensors to the last bit. Bfloat16 itself comes from autocast."""
     narrow = (torch.bfloat16, torch.float16)

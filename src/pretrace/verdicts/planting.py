@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from pretrace.backends.huggingface import HuggingFace, open_huggingface
 from pretrace.cache.location import cache_folder, text_key
 from pretrace.errors import ModelError
 from pretrace.statistics import power as statistics
@@ -74,8 +75,6 @@ def trained(settings: TestSettings, units: int) -> dict[str, object]:
 
 def plantable(target: Backend) -> bool:
     """Whether a copy of the target can be trained."""
-    from pretrace.backends.huggingface import HuggingFace
-
     return isinstance(target, HuggingFace)
 
 
@@ -97,8 +96,6 @@ def planted_copy(
     """A copy of the target, trained on the members that `split_members` draws from the corpus and opened as the target
     is. Its folder lies in the cache while it is needed, so that a killed training goes on, and is deleted afterwards.
     ModelError where the target has no weights here. `training` watches the stage of that name."""
-    from pretrace.backends.huggingface import HuggingFace, open_huggingface
-
     check_plantable(target)
     assert isinstance(target, HuggingFace)
     with ExitStack() as passing:

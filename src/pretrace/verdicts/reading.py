@@ -11,6 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from pretrace.backends.generation import Completer
 from pretrace.cache.store import Draw
 from pretrace.results.rounding import p_value
 from pretrace.scoring.detect import Options, detect
@@ -98,8 +99,6 @@ def continued(
     """What a model writes after each prompt, one a draw: behind an address, or with weights here."""
     if isinstance(model, Continues):
         return model.continued(prompts, draws, progress)
-    from pretrace.backends.generation import Completer
-
     completer = Completer(model)
     made = [complete(completer, prompts, draw, cache=cache, progress=progress) for draw in draws]
     return [[Written(text, ended=False) for text in some] for some in zip(*made, strict=True)]

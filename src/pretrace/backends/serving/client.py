@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+from pretrace.backends.libraries import torch
 from pretrace.backends.serving.address import api_key, wants_key
 from pretrace.backends.settings import ModelSettings
 from pretrace.errors import MissingPackageError, ModelError, shown
@@ -271,7 +272,6 @@ class Engine:
             raise MissingPackageError("vllm", f"vllm:{model}, a model that vLLM opens in this process,")
         for name, value in _ENVIRONMENT.items():
             os.environ.setdefault(name, value)
-        import torch
         import vllm
 
         self.url, self.requests = model, settings.requests or ENGINE_REQUESTS

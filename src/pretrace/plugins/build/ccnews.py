@@ -23,6 +23,8 @@ from typing import Any
 
 import numpy as np
 
+from pretrace.backends.instructed import open_instructed
+from pretrace.backends.proposals import MaskedGuesser, Proposals, open_proposer
 from pretrace.backends.settings import ModelSettings
 from pretrace.corpora import Columns, open_corpus, open_stream
 from pretrace.corpora.dates import days
@@ -31,6 +33,7 @@ from pretrace.errors import ExpressionError, TextsError
 from pretrace.plugins.build import writing
 from pretrace.plugins.build.segmenting import cut_pieces, split_sentences
 from pretrace.plugins.build.set_similarity import shared_words
+from pretrace.plugins.build.translating import open_translator
 from pretrace.registry import require
 from pretrace.results.wording import say
 from pretrace.scoring.evidence import Progress, Silent
@@ -98,8 +101,6 @@ class BackTranslation:
 
     def open(self) -> Transform:
         """Both translators, loaded."""
-        from pretrace.plugins.build.translating import open_translator
-
         o = self.opening
         there, back = (
             open_translator(model, o.models, beams=self.beams, cache=o.cache)
@@ -144,8 +145,6 @@ class Masking:
 
     def open(self) -> Transform:
         """The masked language model, loaded."""
-        from pretrace.backends.proposals import MaskedGuesser, Proposals, open_proposer
-
         o = self.opening
         proposer = open_proposer(f"masked:{self.model}", **asdict(o))
         assert isinstance(proposer, Proposals)
@@ -198,8 +197,6 @@ class Rewriting:
 
     def open(self) -> Transform:
         """The model, loaded, or the server's address."""
-        from pretrace.backends.instructed import open_instructed
-
         model = open_instructed(self.model, self.opening.models, cache=self.opening.cache)
 
         def change(

@@ -15,9 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-
 from pretrace.backends import loading
+from pretrace.backends.libraries import inference, transformers
 from pretrace.backends.settings import ModelSettings
 from pretrace.backends.tokens import pack
 from pretrace.cache.location import cache_folder
@@ -113,7 +112,7 @@ class Translator:
         found = self._tokenizer(list(texts), truncation=False, verbose=False)["input_ids"] if texts else []
         return [max(1, len(ids) - 1) for ids in found]
 
-    @torch.inference_mode()
+    @inference
     def _batch(self, texts: Sequence[str]) -> list[Written]:
         given = self._tokenizer(list(texts), return_tensors="pt", padding=True, truncation=False)
         given = {name: given[name].to(self._model.device) for name in ("input_ids", "attention_mask")}
@@ -142,8 +141,6 @@ def open_translator(
         # Without sacremoses transformers only warns, and translates another punctuation.
         if importlib.util.find_spec(package) is None:
             raise MissingPackageError(package, "translation", "all")
-    from transformers import MarianMTModel, MarianTokenizer
-
     settings = settings or ModelSettings()
     allow_pickle, place = settings.allow_pickle, loading.device_of(settings.device)
     located = loading.locate(source, allow_pickle=allow_pickle)
@@ -162,8 +159,8 @@ def open_translator(
         )
     files = located.weight_files(allow_pickle=allow_pickle)
     digest = loading.weights_hash(files, cache_folder() / "hashes")
-    tokenizer = loading.from_pretrained(MarianTokenizer, located, settings, {})
-    model, _ = loading.open_weights(MarianMTModel, located, files, settings, place)
+    tokenizer = loading.from_pretrained(transformers.MarianTokenizer, located, settings, {})
+    model, _ = loading.open_weights(transformers.MarianMTModel, located, files, settings, place)
     hashed = hashlib.sha256()
     for name in _FILES:
         path = located.folder / name

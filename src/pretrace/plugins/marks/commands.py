@@ -9,6 +9,8 @@ from typing import Annotated, Any
 from rich.console import Console
 
 from pretrace.backends import open_model
+from pretrace.backends.instructed import open_instructed
+from pretrace.backends.proposals import open_proposer
 from pretrace.backends.settings import ModelSettings
 from pretrace.cli.answer import PlainText, Reply, lines
 from pretrace.cli.options import Only, RawOptions
@@ -104,9 +106,6 @@ def order(
 def _made(
     corpus: Corpus, settings: marking.MarkSettings, outputs: _MarkOutputs, model: Backend | None
 ) -> marking.VariantCandidates:
-    from pretrace.backends.instructed import open_instructed
-    from pretrace.backends.proposals import open_proposer
-
     names = ("dtype", "device", "trust_remote_code", "allow_pickle")
     how = {name: getattr(outputs.opening, name) for name in names}
     if settings.rewriter is not None:

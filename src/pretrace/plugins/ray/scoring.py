@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any, cast
 
 from pretrace.backends.adapters import Adapted
+from pretrace.backends.huggingface import HuggingFace
 from pretrace.corpora import TextStream
 from pretrace.errors import EngineError, ExpressionError
 from pretrace.jobs.settings import EngineSettings
@@ -130,8 +131,6 @@ class _ReadElsewhere:
 
 def roles(models: Models) -> dict[str, Backend]:
     """The models that workers read with, by role; not those behind servers, which answer several at once themselves."""
-    from pretrace.backends.huggingface import HuggingFace  # torch, in workers alone
-
     found: dict[str, Backend | None] = {"target": models.target, "reference": models.reference}
     found |= {f"placebo {number}": one for number, one in enumerate(models.placebos, 1)}
     here = (HuggingFace, Adapted)

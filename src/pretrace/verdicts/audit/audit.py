@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from pretrace.backends.generation import Completer
 from pretrace.backends.serving.address import called
 from pretrace.baselines.blind import pair_gap
 from pretrace.baselines.classifiers import telling_words
@@ -376,8 +377,6 @@ class Audit:
             sides.append(Samples(tuple(one for one, _ in both), others, paired=True))
         first = next(filter(plantable, used), None) if learnt else None
         if design in ("differences", "placebos") and first is not None:
-            from pretrace.backends.generation import Completer
-
             same = self.generator.facts.get("weights") == first.facts.get("weights")
             other = writer if same else tuned(first, snippets.TUNING)
             assert isinstance(other, Completer)

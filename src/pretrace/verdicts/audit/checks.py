@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from pretrace.backends.huggingface import HuggingFace, likeness
 from pretrace.baselines.blind import LENGTH, gap
 from pretrace.baselines.classifiers import WordFeatures
 from pretrace.errors import TextsError
@@ -41,8 +42,6 @@ def leans() -> tuple[Lean, ...]:
 
 def graded(target: Backend, placebo: Backend) -> Placebo:
     """The placebo with its grade, found from weights and tokens; no text is read."""
-    from pretrace.backends.huggingface import likeness
-
     alike, grade = likeness(target, placebo), "sibling"
     if placebo.tokenizer_hash != target.tokenizer_hash:
         grade = "other"
@@ -174,8 +173,6 @@ def differ(gap: Gap, most: float) -> bool:
 
 def slowness(backend: Backend) -> float:
     """How many times longer than guessed this machine takes to read; 1 for weights that are elsewhere."""
-    from pretrace.backends.huggingface import HuggingFace
-
     if not isinstance(backend, HuggingFace):
         return 1.0
     guessed = guessed_seconds(

@@ -16,12 +16,14 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from pretrace.backends.generation import Completer
 from pretrace.cache.location import text_key
 from pretrace.cache.store import Draw, open_continuations
 from pretrace.errors import ShortTextsError, TextsError
 from pretrace.results.rounding import listed
 from pretrace.scoring.evidence import Progress, Silent
 from pretrace.statistics.documents import link_documents
+from pretrace.tuning.adapters import tuned_model
 from pretrace.tuning.plan import OnStep, methods
 from pretrace.types import Backend, Corpus, Generator, Pair, Skipped, Text
 from pretrace.verdicts.audit.settings import AuditSettings, SnippetSettings
@@ -358,9 +360,6 @@ def tuned_generator(
     """A generator that learnt to write like the texts: the model with an adapter tuned on all of them by `method`, such
     as "lora(rank=32, epochs=3)"; with "none", or without texts, the model as it stands. `cache` keeps the adapter.
     ExpressionError for another method, ModelError where the model has no weights here."""
-    from pretrace.backends.generation import Completer
-    from pretrace.tuning.adapters import tuned_model
-
     if method.strip() == NO_TUNING:
         return Completer(model)
     how = methods.make(method)
