@@ -124,7 +124,7 @@ def _found(
     sizes = np.array(asked.sizes, dtype=np.int64)
     for found in asked.reader().documents(file):
         runs, _ = select_runs(search.runs(found.stream), found.stream, sizes)
-        documents = found.number
+        documents = found.read.documents
         held: dict[tuple[int, int], list[list[int]]] = {}
         for row in runs.tolist():
             if row[searching.TEXT] < len(suspects):

@@ -167,29 +167,26 @@ def load_kernels() -> ModuleType:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Strings:
-    """Strings of a file: places in `raw`, row, column (a hash of its names), outermost column, and whether JSON."""
+    """Strings of a file: places in `raw`, row, column (a hash of the names that lead to it), and whether JSON."""
 
     raw: bytes | memoryview | Bytes
     places: Spans
     rows: Numbers
     columns: Hashes
-    outermost: Hashes
     escaped: npt.NDArray[np.bool_]
 
     @classmethod
     def of(
-        cls, written: Sequence[bytes], *, rows: Sequence[int] | None = None, columns: Sequence[tuple[int, int]] = ()
+        cls, written: Sequence[bytes], *, rows: Sequence[int] | None = None, columns: Sequence[int] | None = None
     ) -> Strings:  # fmt: skip
         """Some strings, a document each unless `rows` are told, and of one column unless these are."""
         number = len(written)
         ends = np.cumsum(np.array([len(one) for one in written], dtype=np.int64))
-        kinds = np.array(columns or [(0, 0)] * number, dtype=np.uint64).reshape(-1, 2)
         return cls(
             b"".join(written),
             np.stack([np.append(0, ends[:-1])[:number], ends], axis=1),
             np.arange(number) if rows is None else np.array(rows, dtype=np.int64),
-            kinds[:, 0],
-            kinds[:, 1],
+            np.array([0] * number if columns is None else columns, dtype=np.uint64),
             np.zeros(number, dtype=np.bool_),
         )
 
@@ -201,20 +198,16 @@ class Strings:
         places = np.concatenate(
             [one.places + shift for one, shift in zip(some, shifts.tolist(), strict=False)]
         )
-        rows, columns, outermost, escaped = (
-            np.concatenate([getattr(one, name) for one in some])
-            for name in ("rows", "columns", "outermost", "escaped")
+        rows, columns, escaped = (
+            np.concatenate([getattr(one, name) for one in some]) for name in ("rows", "columns", "escaped")
         )
-        return cls(np.concatenate(raws), places, rows, columns, outermost, escaped).only(
-            np.argsort(rows, kind="stable")
-        )
+        joined = cls(np.concatenate(raws), places, rows, columns, escaped)
+        return joined.only(np.argsort(rows, kind="stable"))
 
     def only(self, wanted: npt.NDArray[Any]) -> Strings:
         """Some of them, in this order."""
-        return Strings(
-            self.raw, self.places[wanted], self.rows[wanted], self.columns[wanted], self.outermost[wanted],
-            self.escaped[wanted],
-        )  # fmt: skip
+        rest = (one[wanted] for one in (self.places, self.rows, self.columns, self.escaped))
+        return Strings(self.raw, *rest)
 
     def written(self, i: int) -> bytes:
         """The i-th as it is written."""
@@ -292,45 +285,42 @@ def folded(text: str, *, exact: bool = False) -> bytes:
     return fold_pieces([text.encode("utf-8", "surrogatepass")], exact=exact)[0]
 
 
-def strings_of_lines(raw: bytes | memoryview, first: int) -> tuple[Strings, Spans, Numbers]:
-    """The strings of JSON lines, nested ones included; the places of the lines that hold more than white space,
-    numbered from `first`; and which of those must be read in another way (no JSON, no string, too deep)."""
+def strings_of_lines(
+    raw: bytes | memoryview, first: int, wanted: Sequence[int] = ()
+) -> tuple[Strings, Spans, Numbers]:
+    """The strings of JSON lines, nested ones included, of all columns or those `wanted`; the places of the lines that
+    hold more than white space, numbered from `first`; and which of those must be read in another way (no JSON, too
+    deep)."""
     kernels = load_kernels()
     buffer = np.frombuffer(raw, dtype=np.uint8)
     ends = np.append(np.flatnonzero(buffer == ord("\n")), len(buffer))
     lines = np.stack([np.append(0, ends[:-1] + 1), ends], axis=1)
     most = int(np.count_nonzero(buffer == ord('"'))) // 2 + 1
     places, rows = np.empty((most, 2), dtype=np.int64), np.empty(most, dtype=np.int64)
-    columns, outermost = np.empty((2, most), dtype=np.uint64)
-    kinds = np.zeros(len(lines), dtype=np.uint8)
-    number = kernels.strings(buffer, lines, places, columns, outermost, rows, kinds)
+    columns, kinds = np.empty(most, dtype=np.uint64), np.zeros(len(lines), dtype=np.uint8)
+    number = kernels.strings(buffer, lines, np.array(wanted, np.uint64), places, columns, rows, kinds)
     full = np.flatnonzero(kinds)
     numbers = np.cumsum(kinds > 0) - 1 + first
-    found = Strings(
-        raw, places[:number], numbers[rows[:number]], columns[:number], outermost[:number],
-        np.ones(number, dtype=np.bool_),
-    )  # fmt: skip
+    escaped = np.ones(number, dtype=np.bool_)
+    found = Strings(raw, places[:number], numbers[rows[:number]], columns[:number], escaped)
     return found, lines[full], np.flatnonzero(kinds[full] == kernels.ODD)
 
 
-def strings_of_item(
-    item: object, column: int = 0, outermost: int = 0
-) -> Iterator[tuple[bytes, tuple[int, int]]]:
-    """The strings of a row, nested ones included, each with its column and the outermost one."""
-    if isinstance(item, str):
-        written = item.encode("utf-8", "surrogatepass")
-        if b"\xed" in written:  # bytes that were no UTF-8 are as they were
-            written = _ODD_BYTE.sub(lambda one: bytes([(one[0][1] & 3) << 6 | one[0][2] & 63]), written)
-        yield written, (column, outermost)
-    elif isinstance(item, bytes):
-        yield item, (column, outermost)
-    elif isinstance(item, Mapping):
+def strings_of_item(item: object, wanted: Sequence[int] = (), column: int = 0) -> Iterator[tuple[bytes, int]]:
+    """The strings of a row, nested ones included, each with its column; of all columns, or of those `wanted`."""
+    if isinstance(item, Mapping):
         for name, one in item.items():
             made = hash_of(column, str(name).encode("utf-8", "surrogatepass"))
-            yield from strings_of_item(one, made, outermost or made)
+            if column or not wanted or made in wanted:
+                yield from strings_of_item(one, wanted, made)
     elif isinstance(item, list | tuple):
         for one in item:
-            yield from strings_of_item(one, column, outermost)
+            yield from strings_of_item(one, wanted, column)
+    elif isinstance(item, str | bytes) and (column or not wanted):
+        written = item.encode("utf-8", "surrogatepass") if isinstance(item, str) else item
+        if isinstance(item, str) and b"\xed" in written:  # bytes that were no UTF-8 are as they were
+            written = _ODD_BYTE.sub(lambda one: bytes([(one[0][1] & 3) << 6 | one[0][2] & 63]), written)
+        yield written, column
 
 
 _ODD_BYTE = re.compile(rb"\xed[\xb2\xb3][\x80-\xbf]")

@@ -28,8 +28,16 @@ from pretrace.backends.loading import open_tokenizer
 from pretrace.backends.serving.address import holds_secret, split_url
 from pretrace.backends.serving.client import Client, Cures
 from pretrace.errors import MissingPackageError, ModelError, TextsError
-from pretrace.plugins.scan.corpus import INDEX, CorpusFile, DocumentFacts, Sighting, Unread, facts_of
-from pretrace.plugins.scan.searching import RUN, FileFacts, ScanPart, add_changes
+from pretrace.plugins.scan.corpus import (
+    INDEX,
+    CorpusFile,
+    DocumentFacts,
+    FileFacts,
+    Sighting,
+    Unread,
+    facts_of,
+)
+from pretrace.plugins.scan.searching import RUN, ScanPart, add_changes
 from pretrace.results.wording import say
 
 if TYPE_CHECKING:

@@ -484,13 +484,14 @@ def after_string(raw: Any, i: int, end: int) -> int:
 
 
 @compiled
-def strings(raw: Any, lines: Any, places: Any, columns: Any, outermost: Any, rows: Any, kinds: Any) -> int:
+def strings(raw: Any, lines: Any, wanted: Any, places: Any, columns: Any, rows: Any, kinds: Any) -> int:
     """The strings of the JSON of each line, nested ones as well; how many. A column is the hash of the keys that lead
-    to a string. `kinds` are 0 for a line of white space, `ODD` for one that must be read in another way, else 1."""
+    to a string; where some are `wanted`, the first key is one of these. `kinds` are 0 for a line of white space, `ODD`
+    for one that must be read in another way, else 1."""
     n = 0
-    names, outer = np.zeros(DEEP + 1, dtype=np.uint64), np.zeros(DEEP + 1, dtype=np.uint64)
-    current, top = np.zeros(DEEP + 1, dtype=np.uint64), np.zeros(DEEP + 1, dtype=np.uint64)
+    names, current = np.zeros(DEEP + 1, dtype=np.uint64), np.zeros(DEEP + 1, dtype=np.uint64)
     objects, wants = np.zeros(DEEP + 1, dtype=np.bool_), np.zeros(DEEP + 1, dtype=np.bool_)
+    taken = np.zeros(DEEP + 1, dtype=np.bool_)
     for line in range(len(lines)):
         i, end = lines[line, 0], lines[line, 1]
         while end > i and raw[end - 1] <= 32:
@@ -501,7 +502,7 @@ def strings(raw: Any, lines: Any, places: Any, columns: Any, outermost: Any, row
             continue
         begin, good, depth = n, True, 0
         objects[0] = wants[0] = False
-        current[0] = top[0] = np.uint64(0)
+        current[0], taken[0] = np.uint64(0), len(wanted) == 0
         ended = False
         while good and i < end:
             c = raw[i]
@@ -518,23 +519,25 @@ def strings(raw: Any, lines: Any, places: Any, columns: Any, outermost: Any, row
                     for k in range(inside, i - 1):
                         name = (name ^ np.uint64(raw[k])) * PRIME
                     current[depth] = name
-                    top[depth] = outer[depth] if outer[depth] else name
+                    if len(wanted) and not names[depth]:
+                        taken[depth] = np.any(wanted == name)
                     while i < end and raw[i] <= 32:
                         i += 1
                     good = i < end and raw[i] == 58
                     i += 1
                 else:
-                    places[n, 0], places[n, 1] = inside, i - 1
-                    columns[n], outermost[n], rows[n] = current[depth], top[depth], line
-                    n += 1
+                    if taken[depth]:
+                        places[n, 0], places[n, 1] = inside, i - 1
+                        columns[n], rows[n] = current[depth], line
+                        n += 1
                     ended = depth == 0
             elif c == 123 or c == 91:
                 if depth == DEEP:
                     good = False
                     break
                 depth += 1
-                names[depth], outer[depth] = current[depth - 1], top[depth - 1]
-                current[depth], top[depth] = current[depth - 1], top[depth - 1]
+                names[depth] = current[depth] = current[depth - 1]
+                taken[depth] = taken[depth - 1]
                 objects[depth] = wants[depth] = c == 123
                 i += 1
             elif c == 125 or c == 93:
@@ -548,7 +551,7 @@ def strings(raw: Any, lines: Any, places: Any, columns: Any, outermost: Any, row
             else:
                 i += 1
         kinds[line] = 1
-        if not good or depth != 0 or n == begin:
+        if not good or depth != 0:
             kinds[line] = ODD
             n = begin
     return n

@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -29,16 +29,16 @@ from pretrace.jobs.settings import Spread, Turn
 from pretrace.plugins.scan import searching
 from pretrace.plugins.scan.corpus import (
     INDEX,
-    CorpusDocuments,
     CorpusFile,
     CorpusReader,
     DocumentFacts,
+    FileFacts,
     Unread,
     find_own_files,
 )
 from pretrace.plugins.scan.folding import Streams, Strings, fold_pieces
 from pretrace.plugins.scan.index import ask_index, seconds_for
-from pretrace.plugins.scan.searching import COMMON, MANY, RUN, UNIQUE, WHOLE, BlockTable, FileFacts, Search
+from pretrace.plugins.scan.searching import COMMON, MANY, RUN, UNIQUE, WHOLE, BlockTable, Search
 from pretrace.plugins.scan.wording import GRAM, NEAR, SHINGLE, Wording, WordsFound
 from pretrace.registry import require
 from pretrace.report.wording import duration
@@ -281,7 +281,7 @@ def plan_scan(asked: Searching) -> _ScanPlan:
                     search.runs(found.stream)
                     if words is not None:
                         words.add(found)
-                    last = found.read
+                    last = found.read.bytes
             except Unread:
                 continue
             read += last
@@ -349,23 +349,20 @@ def search_file(
     search, reader = Search(blocks), asked.reader()
     words = WordsFound(file.address, wording) if wording else None
     gathering = searching.Gathering(file.address, asked.starts, asked.sizes)
-    documents = unreadable = place = 0
-    unread = ""
+    facts = FileFacts(file.address)
     try:
         for found in reader.documents(file):
             if stop is not None and stop.is_set():
                 return None
-            gathering.add(search.runs(found.stream), found)
+            gathering.add(search.runs(found.stream), found.stream, found.facts)
             if words is not None:
                 words.add(found)
-            documents = found.number
-            unreadable += found.unreadable
             if read is not None:
-                read(found.read - place)
-            place = found.read
+                read(found.read.bytes - facts.bytes)
+            facts = found.read
     except Unread as error:
-        unread = str(error)
-    return gathering.part(FileFacts(file.address, documents, unreadable, place, unread), words)
+        facts = replace(facts, unread=str(error))
+    return gathering.part(facts, words)
 
 
 def _search(asked: Searching, files: Sequence[CorpusFile], parts: Path, add: Callable[..., None]) -> None:
@@ -754,8 +751,7 @@ def _unique(asked: Searching, found: Sequence[searching.FoundText], mine: _Found
     search, streams = Search(BlockTable.of(asked.contents)), Streams(exact=asked.exact)
     strings = Strings.of(asked.written)
     for stream in itertools.chain(streams.join(strings), streams.end()):
-        documents = CorpusDocuments(stream, strings, lambda _: DocumentFacts(), len(asked.contents), 0)
-        gathering.add(search.runs(stream), documents)
+        gathering.add(search.runs(stream), stream, lambda _: DocumentFacts())
     own = searching.summarise_texts(gathering.part(FileFacts("")), asked.contents, asked.starts)
     return sum(
         state == "whole" and one.unique(beside) >= UNIQUE

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.errors import TextsError
-from pretrace.plugins.scan.corpus import CorpusDocuments, DocumentFacts, Sighting
+from pretrace.plugins.scan.corpus import DocumentFacts, FileFacts, Sighting
 from pretrace.plugins.scan.folding import (
     BLOCK,
     LONGEST_TAIL,
@@ -261,17 +261,6 @@ _EVERYWHERE = 1000
 """Documents from which on a passage is common in any case."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileFacts:
-    """What was read of a file: its documents, those left out as unreadable, bytes, and why it could not be read on."""
-
-    file: str
-    documents: int = 0
-    unreadable: int = 0
-    bytes: int = 0
-    unread: str = ""
-
-
 @dataclass(slots=True)
 class ScanPart:
     """What was found in some files. `changes` [places, 2] says at which byte of all texts how many more documents hold
@@ -343,19 +332,19 @@ class Gathering:
         self._passages: dict[int, tuple[int, WrittenPassage]] = {}
         self._open: dict[int, tuple[int, npt.NDArray[np.int8]]] = {}
 
-    def add(self, runs: Runs, found: CorpusDocuments) -> None:
+    def add(self, runs: Runs, stream: Stream, facts: Callable[[int], DocumentFacts]) -> None:
         """The runs of a buffer of documents; what covers a text to `WHOLE` in one place is whole there."""
-        runs, places = select_runs(runs, found.stream, self._sizes)
+        runs, places = select_runs(runs, stream, self._sizes)
         if not len(runs):
             return
         held = np.concatenate([_held(runs, one, self._sizes) for one in places])
-        self._count(runs, found.stream.open_rows)
+        self._count(runs, stream.open_rows)
         held = held[np.lexsort((-held[:, 2], held[:, 0], held[:, 1]))]
         held = held[np.append(True, (held[1:, :2] != held[:-1, :2]).any(axis=1))]
         whole = held[(held[:, 3] > 0) & (held[:, 1] != self._last_whole[held[:, 0]])]
         np.add.at(self._wholes, whole[:, 0], 1)
         self._last_whole[whole[:, 0]] = whole[:, 1]
-        self._sight(held, runs, found)
+        self._sight(held, runs, stream, facts)
 
     def _count(self, runs: Runs, goes_on: set[int]) -> None:
         """Add up how many documents hold which bytes of the texts; what may go on behind the buffer is kept."""
@@ -387,21 +376,23 @@ class Gathering:
         np.add.at(self._documents, text[fresh], 1)
         self._last[text] = document
 
-    def _sight(self, held: Numbers, runs: Runs, found: CorpusDocuments) -> None:
+    def _sight(
+        self, held: Numbers, runs: Runs, stream: Stream, facts: Callable[[int], DocumentFacts]
+    ) -> None:
         """Note the documents that may be among those that hold most: text, document and bytes in `held`."""
         held = held[held[:, 2] > self._floor[held[:, 0]]]
         if not len(held):
             return
         self._noted.append(np.stack([held[:, 0], -held[:, 2], held[:, 1]], axis=1))
         for document in np.unique(held[:, 1]).tolist():
-            self._facts[document] = found.facts(document)
+            self._facts[document] = facts(document)
         pairs = runs[:, TEXT] << 32 | runs[:, DOCUMENT]
         order = np.lexsort((-runs[:, CHARACTERS], pairs))
         for text, document, covered, _ in held[held[:, 2] > self._most[held[:, 0]]].tolist():
             if covered > self._most[text]:
                 self._most[text] = covered
                 longest = order[np.searchsorted(pairs[order], text << 32 | document)]
-                self._passages[text] = (document, take_passage(found.stream, runs[longest]))
+                self._passages[text] = (document, take_passage(stream, runs[longest]))
         self._fresh += len(held)
         if self._fresh > max(SIGHTED, len(self._noted[0]) // 4):
             self._keep_best()
