@@ -12,7 +12,6 @@ import html.entities
 import importlib.util
 import re
 import unicodedata
-from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -32,6 +31,8 @@ Hashes = npt.NDArray[np.uint64]
 
 BLOCK = 24
 """Bytes that are compared by their hash."""
+FEWEST_BITS, MOST_BITS, BITS_A_KEY = 10, 27, 16
+"""Of the bit map of hashes: the least and the most of its words, as powers of two, and its bits for each hash."""
 GAP = 0xFF
 """The byte between columns; it stands in no UTF-8, so no common run crosses it."""
 SPACE = 0x20
@@ -50,17 +51,6 @@ _IGNORED = {
 }  # fmt: skip
 """Letters and accents that are not seen, or only stretch a word."""
 
-_AND = rb"(?:&|\\+u0026)(?:amp;)*"
-_LESS = rb"(?:<|%(and)slt;|\\+u003[cC])" % {b"and": _AND}
-_MORE = rb"(?:>|%(and)sgt;|\\+u003[eE])" % {b"and": _AND}
-_NUMBER = rb"(?:[ \t]|\\+t)*[(\[]?[0-9]{1,6}[.):\]|](?![0-9])"
-_MARKUP = re.compile(
-    rb"(?P<tag>%(less)s(?:(?:\\*/|\?)?[A-Za-z]|!(?:[A-Za-z]|--))(?:(?!%(less)s|%(more)s)[\s\S]){0,%(most)d}%(more)s)"
-    rb"|%(and)s(?P<entity>#[0-9]{1,7};|#[xX][0-9a-fA-F]{1,6};|[A-Za-z][A-Za-z0-9]{1,31};)?"
-    rb"|(?P<line>(?:\n|\\+n)(?:%(number)s)?|\A%(number)s)"
-    rb"|\\+u(?P<code>[0-9a-fA-F]{4})(?:(?<=u[dD][89abAB][0-9a-fA-F]{2})\\+u(?P<low>[dD][c-fC-F][0-9a-fA-F]{2}))?"
-    rb"|\\+[rtbf]?" % {b"less": _LESS, b"more": _MORE, b"and": _AND, b"number": _NUMBER, b"most": TAG}
-)
 _NAMES = {name[:-1].encode(): meaning for name, meaning in html.entities.html5.items() if name.endswith(";")}
 
 
@@ -141,8 +131,6 @@ def forms(*, spaced: bool) -> Forms:
 
 
 _PRIME = 0x100000001B3
-FACTORS = np.array([0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53], dtype=np.uint64)
-"""Odd numbers by which a 64-bit number is mixed (the finalizer of MurmurHash3, in the public domain)."""
 
 
 def hash_of(start: int, name: bytes) -> int:
@@ -285,6 +273,61 @@ def folded(text: str, *, exact: bool = False) -> bytes:
     return fold_pieces([text.encode("utf-8", "surrogatepass")], exact=exact)[0]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class FoldedTexts:
+    """Texts as they are compared, in one buffer at `spans`, each behind a block of gaps."""
+
+    buffer: Bytes
+    spans: Spans
+
+    @classmethod
+    def of(cls, written: Sequence[bytes], *, exact: bool = False) -> FoldedTexts:
+        """Fold what is written."""
+        gaps = [bytes([GAP]) * (BLOCK - 1)] * len(written)
+        return cls(*fold_strings(Strings.of(written), exact=exact, behind=gaps))
+
+    @property
+    def sizes(self) -> Numbers:
+        """The bytes of each text."""
+        return self.spans[:, 1] - self.spans[:, 0]
+
+    def letters(self, text: int) -> npt.NDArray[np.intp]:
+        """The bytes of a text at which its characters begin, and its end."""
+        content = self.buffer[slice(*self.spans[text].tolist())]
+        return np.append(np.flatnonzero(content & 0xC0 != 0x80), len(content))
+
+
+class HashTable(NamedTuple):
+    """Hashes to be found: `keys` are the different ones in order, `first[i]:first[i + 1]` the places of the i-th among
+    all; `bitmap` has the bit of the first bits of each key, those left by `shift`, and `buckets` says where the keys
+    begin that share them."""
+
+    keys: Hashes
+    first: npt.NDArray[np.int32 | np.int64]
+    bitmap: Hashes
+    shift: np.uint64
+    buckets: npt.NDArray[np.int32]
+
+    @classmethod
+    def of(cls, ordered: Hashes) -> HashTable:
+        """The table of hashes that are in order."""
+        begins = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)])
+        keys, kind = ordered[begins], np.int32 if len(ordered) < 1 << 31 else np.int64
+        wanted = int(np.ceil(np.log2(max(1, len(keys) * BITS_A_KEY // 64))))
+        bits = min(MOST_BITS, max(FEWEST_BITS, wanted))
+        shift, bitmap = np.uint64(64 - bits), np.zeros(1 << bits, dtype=np.uint64)
+        buckets = np.searchsorted(keys, np.arange(1 << bits, dtype=np.uint64) << shift)
+        load_kernels().set_bits(keys, shift, bitmap)
+        first = np.append(begins.astype(kind), kind(len(ordered)))
+        return cls(keys, first, bitmap, shift, np.append(buckets, len(keys)).astype(np.int32))
+
+    def find(self, hashes: Hashes) -> tuple[Numbers, Numbers]:
+        """Which of some hashes are keys, and which."""
+        at, found = np.empty((2, len(hashes)), dtype=np.int64)
+        number = load_kernels().find(hashes, self.shift, self.bitmap, self.keys, self.buckets, at, found)
+        return at[:number], found[:number]
+
+
 def strings_of_lines(
     raw: bytes | memoryview, first: int, wanted: Sequence[int] = ()
 ) -> tuple[Strings, Spans, Numbers]:
@@ -332,12 +375,9 @@ _RESERVE = 1024
 def cut_of(raw: bytes) -> int:
     """The last place where a long string can be cut so that both parts fold as the whole does; 0 for none."""
     window = raw[-4 * _RESERVE :]
-    last = len(window) - _RESERVE
-    within = [one.span() for one in _MARKUP.finditer(window)]
-    letters = [one.start() for one in re.finditer(rb"[A-Za-z]", window[: max(0, last)])]
-    for found in reversed(letters):
-        before = max(0, bisect_right(within, (found, 0)) - 1)
-        if not any(start < found < end for start, end in within[before : before + 1]):
+    [whole] = fold_pieces([window])
+    for found in reversed([one.start() for one in re.finditer(rb"[A-Za-z]", window[:-_RESERVE])]):
+        if b"".join(fold_pieces([window[:found], window[found:]])) == whole:
             return len(raw) - len(window) + found
     return 0
 
