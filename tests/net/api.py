@@ -35,7 +35,7 @@ NAMES = {
     "pretrace.plugins": "SCORES",
     "pretrace.plugins.scan.corpus": "CorpusFile Reader=CorpusReader",
     "pretrace.plugins.scan.folding": (
-        "Streams Strings cut_of fold_pieces fold_strings folded strings_of_item strings_of_lines"
+        "FoldedTexts Streams Strings cut_of fold_pieces fold_strings folded hash_of strings_of_item strings_of_lines"
     ),
     "pretrace.plugins.scan.searching": "REPEATS Search Table=BlockTable",
     "pretrace.plugins.scan.wording": "sequences words_of",

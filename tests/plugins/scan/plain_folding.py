@@ -1,11 +1,24 @@
 """The rule of folding in Python, by which the kernels are judged."""
 
+import re
 import unicodedata
 from itertools import groupby
 
 import numpy as np
 
-from pretrace.plugins.scan.folding import _MARKUP, _NAMES, BLOCK, MARKS, letters_of, unescape
+from pretrace.plugins.scan.folding import _NAMES, BLOCK, MARKS, TAG, letters_of, unescape
+
+_AND = rb"(?:&|\\+u0026)(?:amp;)*"
+_LESS = rb"(?:<|%(and)slt;|\\+u003[cC])" % {b"and": _AND}
+_MORE = rb"(?:>|%(and)sgt;|\\+u003[eE])" % {b"and": _AND}
+_NUMBER = rb"(?:[ \t]|\\+t)*[(\[]?[0-9]{1,6}[.):\]|](?![0-9])"
+_MARKUP = re.compile(
+    rb"(?P<tag>%(less)s(?:(?:\\*/|\?)?[A-Za-z]|!(?:[A-Za-z]|--))(?:(?!%(less)s|%(more)s)[\s\S]){0,%(most)d}%(more)s)"
+    rb"|%(and)s(?P<entity>#[0-9]{1,7};|#[xX][0-9a-fA-F]{1,6};|[A-Za-z][A-Za-z0-9]{1,31};)?"
+    rb"|(?P<line>(?:\n|\\+n)(?:%(number)s)?|\A%(number)s)"
+    rb"|\\+u(?P<code>[0-9a-fA-F]{4})(?:(?<=u[dD][89abAB][0-9a-fA-F]{2})\\+u(?P<low>[dD][c-fC-F][0-9a-fA-F]{2}))?"
+    rb"|\\+[rtbf]?" % {b"less": _LESS, b"more": _MORE, b"and": _AND, b"number": _NUMBER, b"most": TAG}
+)
 
 
 class _Letters(dict[int, str]):

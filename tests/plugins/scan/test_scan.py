@@ -287,7 +287,7 @@ def test_passages_add_up_over_parts(place):
     parts = [room._part(place / "x.parts", file) for file in found.files]
     there = [one for one in parts if one is not None]
     assert merge_parts(there).changes.tolist() == merge_parts(there[::-1]).changes.tolist()
-    text = summarise_texts(merge_parts(there), found.contents, found.starts)[1]
+    text = summarise_texts(merge_parts(there), found.folded)[1]
     assert text.passages == (FoundPassage(0, len(prose(1).replace(" ", "")), 2),)
 
 

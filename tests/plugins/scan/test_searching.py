@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from net.api import (
     REPEATS,
     CorpusFile,
+    FoldedTexts,
     Reader,
     Search,
     Streams,
@@ -21,6 +22,7 @@ from net.api import (
     fold_pieces,
     fold_strings,
     folded,
+    hash_of,
     sequences,
     strings_of_item,
     strings_of_lines,
@@ -67,8 +69,8 @@ def searched(texts, documents, *, exact=True, least=RUN):
     """The runs of each document, a column of its own, in order: text, first and last byte there, and the byte of the
     document."""
     found = [[] for _ in documents]
-    strings = Strings.of(documents, columns=[(i, i) for i in range(len(documents))])
-    streams, search = Streams(exact=exact), Search(Table.of(texts))
+    strings = Strings.of(documents, columns=range(len(documents)))
+    streams, search = Streams(exact=exact), Search(Table.of(FoldedTexts.of(texts, exact=True)))
     for stream in itertools.chain(streams.join(strings), streams.end()):
         for owner, text, start, end, at, characters, which, _ in search.runs(stream).tolist():
             assert characters == len(texts[text][start:end].decode())
@@ -175,13 +177,13 @@ def test_what_stands_across_rows_and_buffers_is_one_run():
     rng = random.Random(4)
     text, other = (folded(made(rng, size)).decode().encode("ascii", "ignore") for size in (600, 60))
     rows = [text[i : i + 30] for i in range(0, len(text), 30)]
-    streams, search = Streams(exact=True), Search(Table.of([text, other]))
+    streams, search = Streams(exact=True), Search(Table.of(FoldedTexts.of([text, other], exact=True)))
     found, number = [], 7
     for begin in range(0, len(rows), 4):  # a few rows at a time, with another column beside them
         some = rows[begin : begin + 4]
         written = [one for row in some for one in (b"beside", row)]
         strings = Strings.of(
-            written, rows=[number + i // 2 for i in range(len(written))], columns=[(1, 1), (2, 2)] * len(some)
+            written, rows=[number + i // 2 for i in range(len(written))], columns=[1, 2] * len(some)
         )
         number += len(some)
         for stream in streams.join(strings):
@@ -195,7 +197,7 @@ def test_a_text_that_repeats_itself_is_followed_from_few_places():
     for unit in ("ab", "the quick brown fox jumps over the lazy dog"):
         number = REPEATS * 20
         text = unit.encode() * number
-        table = Table.of([text, b"another text, of which nothing is repeated in any way"])
+        table = Table.of(FoldedTexts.of([text, b"another text, of which nothing is repeated in any way"]))
         assert len(table.places) <= len(unit) * REPEATS + 60
         (found,) = searched([text], [b"before " + text + b" behind"])
         assert (0, 0, len(text), 7) in found
@@ -214,9 +216,8 @@ def test_strings_are_taken_out_of_json_lines_as_json_says():
         ["a list", {"x": None}],
         "a string",
     ]
-    odd = ['{"text": 5}', "[1]", '{"text": "cut', "", '{"text": "a"} more', "{]"]
-    odd += ["[" * 99 + '"deep"' + "]" * 99]
-    lines = [json.dumps(item, ensure_ascii=i % 2 == 0) for i, item in enumerate(items)]
+    odd = ['{"text": "cut', "", '{"text": "a"} more', "{]", "[" * 99 + '"deep"' + "]" * 99]
+    lines = [json.dumps(item, ensure_ascii=i % 2 == 0) for i, item in enumerate([*items, {"text": 5}, [1]])]
     raw = "\n".join([*lines, *odd]).encode() + b"\n"
     found, places, left = strings_of_lines(raw, 10)
     assert [raw[a:b].decode() for a, b in places.tolist()] == [one for one in (*lines, *odd) if one]
@@ -226,8 +227,18 @@ def test_strings_are_taken_out_of_json_lines_as_json_says():
     theirs = [buffer[start:end].tobytes() for start, end in spans.tolist()]
     assert theirs == [written for _, written, _ in wanted]
     assert found.rows.tolist() == [row for row, _, _ in wanted]
-    two = list(zip(found.columns.tolist(), found.outermost.tolist(), strict=True))[:2]
-    assert two == [columns for _, _, columns in wanted[:2]]
+    assert found.columns.tolist()[:2] == [column for _, _, column in wanted[:2]]
+    for named in (["meta"], ["text", "c"], ["none"]):
+        hashes = [hash_of(0, one.encode()) for one in named]
+        cells = [
+            [v for k, v in item.items() if k in named] if isinstance(item, dict) else [] for item in items
+        ]
+        theirs = [one for item in items for one in strings_of_item(item, hashes)]
+        assert [one for one, _ in theirs] == [one for one, _ in strings_of_item(cells)]
+        some, _, _ = strings_of_lines(raw, 10, hashes)
+        buffer, spans = fold_strings(some, exact=True)
+        mine = [buffer[start:end].tobytes() for start, end in spans.tolist()]
+        assert list(zip(mine, some.columns.tolist(), strict=True)) == theirs
 
 
 @settings(max_examples=60, deadline=None)
@@ -246,7 +257,7 @@ def test_bytes_that_are_no_utf_8_are_read_alike(tmp_path_factory, some):
     behind = [b"", *[None] * (len(written) - 1)]
     for exact in (False, True):
         (one,) = Reader("text", exact).documents(CorpusFile(str(path), 0))
-        assert one.unreadable == 0
+        assert one.read.unreadable == 0
         plain, spans = fold_strings_plainly(Strings.of(written), behind, exact=exact, spaced=False)
         assert one.stream.buffer.tobytes() == plain.tobytes()
         assert one.stream.spans.tolist() == spans.tolist()
@@ -287,7 +298,7 @@ def test_many_texts_are_cut_more_thinly_and_found_all_the_same(monkeypatch):
     monkeypatch.setattr("pretrace.plugins.scan.searching.SPARSE", 10)
     rng = random.Random(3)
     texts = [folded(made(rng, 40)) for _ in range(3)]
-    assert Table.of(texts).stride == 3
+    assert Table.of(FoldedTexts.of(texts, exact=True)).stride == 3
     documents = [b"#" * i + texts[i % 3][i : i + 60 + i] + b"#" for i in range(30)]
     found = searched(texts, documents)
     wanted = [{(t, *run) for t, text in enumerate(texts) for run in naive(text, one)} for one in documents]

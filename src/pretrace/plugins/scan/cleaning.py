@@ -82,8 +82,8 @@ def clean(asked: Searching, whole: ScanPart, folder: Path) -> str:
         raise OutputError(say("scan.refused.other_clean", under_way=under_way))
     told.mkdir(parents=True, exist_ok=True)
     atomic_text(mark, wanted)
-    table = searching.BlockTable.of(asked.contents)
-    common = common_bytes(whole, asked.contents, asked.starts)
+    table = searching.BlockTable.of(asked.folded)
+    common = common_bytes(whole, asked.folded)
     rows: list[list[Any]] = []
     documents = 0
     for file, name in zip(asked.files, _names(asked.files), strict=True):
@@ -120,11 +120,10 @@ def _found(
 ) -> tuple[list[tuple[int, str, float]], int]:
     """The documents of a file to be taken out, each with a text and its share; and how many documents the file has."""
     search, rows, documents = searching.Search(table), [], 0
-    suspects, starts = asked.corpus.texts, asked.starts
-    sizes = np.array(asked.sizes, dtype=np.int64)
+    suspects, sizes = asked.corpus.texts, asked.folded.sizes
     for found in asked.reader().documents(file):
         runs, _ = select_runs(search.runs(found.stream), found.stream, sizes)
-        documents = found.number
+        documents = found.read.documents
         held: dict[tuple[int, int], list[list[int]]] = {}
         for row in runs.tolist():
             if row[searching.TEXT] < len(suspects):
@@ -133,7 +132,7 @@ def _found(
             covered = np.zeros(sizes[text], dtype=np.bool_)
             for row in some:
                 covered[row[searching.START] : row[searching.END]] = True
-            covered &= ~common[starts[text] : starts[text] + int(sizes[text])]
+            covered &= ~common[slice(*asked.folded.spans[text])]
             share = np.count_nonzero(covered) / sizes[text]
             if share > SLIGHT or (share and max(row[searching.CHARACTERS] for row in some) >= UNIQUE):
                 spans = [slice(row[searching.STRING], row[searching.LAST] + 1) for row in some]

@@ -27,7 +27,7 @@ from pretrace.corpora.reading import EveryColumn, SourceRow, Unreadable
 from pretrace.corpora.webpages import decode_page, read_html
 from pretrace.errors import PretraceError, TextsError
 from pretrace.plugins.scan import folding
-from pretrace.plugins.scan.folding import Numbers, Strings
+from pretrace.plugins.scan.folding import Numbers, Spans, Strings, strings_of_item
 from pretrace.results.wording import say
 
 _NO_DATA = frozenset((
@@ -283,26 +283,33 @@ _About = DocumentFacts | Mapping[str, Any] | bytes
 """What tells of a document: what is known, its cells, or its line of JSON, which is read when it is asked."""
 
 
-class _StringBatch(NamedTuple):
-    """What was read of a file at a time: strings, what tells of a row, and rows, bytes and empty rows so far."""
+_Rows = tuple[Strings, Callable[[int], _About], int, int]
+"""What is read of a file at a time: strings, what tells of a row, and rows and bytes so far."""
 
-    strings: Strings
-    about: Callable[[int], _About]
-    number: int
-    read: int
+
+@dataclass(frozen=True, slots=True)
+class FileFacts:
+    """What was read of a file: its documents, those left out as unreadable, bytes, and why it could not be read on."""
+
+    file: str
+    documents: int = 0
     unreadable: int = 0
+    bytes: int = 0
+    unread: str = ""
 
 
 class CorpusDocuments(NamedTuple):
-    """Documents in one buffer, which is that of the next ones as soon as these are asked for. `facts` tells of a row,
-    `number` rows were read so far, up to byte `read` of the file, and `unreadable` more hold no text."""
+    """Documents in one buffer, which is that of the next ones as soon as these are asked for: their strings, what tells
+    of a row, and what was read of the file so far."""
 
     stream: folding.Stream
     strings: Strings
-    facts: Callable[[int], DocumentFacts]
-    number: int
-    read: int
-    unreadable: int = 0
+    about: Callable[[int], _About]
+    read: FileFacts
+
+    def facts(self, row: int) -> DocumentFacts:
+        """What is known of a document."""
+        return _facts_from(self.about(row))
 
 
 @dataclass(slots=True)
@@ -315,25 +322,25 @@ class CorpusReader:
 
     def documents(self, file: CorpusFile, most: int | None = None) -> Iterator[CorpusDocuments]:
         """The documents of a file, a buffer at a time, up to `most` bytes of it; Unread where it breaks off."""
-        streams, number, read = folding.Streams(exact=self.exact), 0, 0
-        kept: dict[int, _About] = {}
-        for batch in self._batches(file):
-            number, read, unreadable = batch.number, batch.read, batch.unreadable
-            if self.text is not None and number and unreadable == number:
+        streams, kept, read = folding.Streams(exact=self.exact), dict[int, _About](), FileFacts(file.address)
+        for strings, told, number, place in self._batches(file):
+            empty = max(0, number - read.documents - len(np.unique(strings.rows)))
+            if self.text is not None and empty == number > 0:
                 raise Unread(f"{file.address} has no column {self.text}: name another with --corpus-column.")
+            read = FileFacts(file.address, number, read.unreadable + empty, place)
 
-            def facts(row: int, batch: _StringBatch = batch, kept: dict[int, _About] = kept) -> DocumentFacts:
-                return _facts_from(kept[row] if row in kept else batch.about(row))
+            def about(row: int, told: Any = told, kept: dict[int, _About] = kept) -> _About:
+                return kept[row] if row in kept else told(row)
 
-            for stream in streams.join(batch.strings):
-                yield CorpusDocuments(stream, batch.strings, facts, number, read, unreadable)
-            if most is not None and read >= most:
+            for stream in streams.join(strings):
+                yield CorpusDocuments(stream, strings, about, read)
+            if most is not None and place >= most:
                 return
-            kept = {row: kept[row] if row in kept else batch.about(row) for row in streams.rows}
+            kept = {row: about(row) for row in streams.rows}
         for stream in streams.end():
-            yield CorpusDocuments(stream, Strings.of([]), lambda row: _facts_from(kept[row]), number, read)
+            yield CorpusDocuments(stream, Strings.of([]), kept.__getitem__, read)
 
-    def _batches(self, file: CorpusFile) -> Iterator[_StringBatch]:
+    def _batches(self, file: CorpusFile) -> Iterator[_Rows]:
         if file.fault:
             raise Unread(f"{file.address}: {file.fault}")
         try:
@@ -349,7 +356,7 @@ class CorpusReader:
             said = str(error).partition("\n")[0] or type(error).__name__
             raise Unread(f"{file.address}: {said}") from None
 
-    def _read(self, stream: Any, file: CorpusFile) -> Iterator[_StringBatch]:
+    def _read(self, stream: Any, file: CorpusFile) -> Iterator[_Rows]:
         head = stream.peek(HEAD)[:HEAD]
         kind = kind_of(file.address, head)
         columns = replace(USUAL, encoding=None if is_utf8(head, cut=True) else self.encoding)
@@ -368,21 +375,21 @@ class CorpusReader:
         others = rows_in(stream, kind, file.address, file.address, reading)
         yield from self._rows(warc_rows(stream) if kind == ".warc" else others, stream, file)
 
-    def _rows(self, rows: Iterator[SourceRow], stream: Any, file: CorpusFile) -> Iterator[_StringBatch]:
+    def _rows(self, rows: Iterator[SourceRow], stream: Any, file: CorpusFile) -> Iterator[_Rows]:
         """The strings of rows that hold every column of theirs."""
         number = read = 0
         while some := _some(rows):
-            rows_read = range(number, number + len(some))
-            strings = self._wanted(_strings_of([row.fields for row in some], rows_read))
-            read, number = read + len(strings.raw), rows_read.stop
-            unreadable, place = len(some) - len(np.unique(strings.rows)), place_of(stream, read)
+            first, number = number, number + len(some)
+            strings = self._strings_of([row.fields for row in some], range(first, number))
+            read += len(strings.raw)
+            place = place_of(stream, read)
 
-            def about(row: int, some: Sequence[SourceRow] = some, first: int = rows_read.start) -> _About:
+            def about(row: int, some: Sequence[SourceRow] = some, first: int = first) -> _About:
                 return some[row - first].fields
 
-            yield _StringBatch(strings, about, number, min(file.size or place, place), unreadable)
+            yield strings, about, number, min(file.size or place, place)
 
-    def _lines(self, stream: IO[bytes], file: CorpusFile) -> Iterator[_StringBatch]:
+    def _lines(self, stream: IO[bytes], file: CorpusFile) -> Iterator[_Rows]:
         number, read, rest = 0, 0, 0
         space, checked = bytearray(2 * LINES_BYTES), False
         while True:
@@ -400,47 +407,57 @@ class CorpusReader:
                     except (ValueError, RecursionError):
                         said = f"{file.address}: it ends within a line, so it was cut off"
                         raise Unread(said) from None
-                found = self._of_lines(raw, number, place_of(stream, read))
-                number = found.number
-                yield found
+                strings, lines = self._of_lines(raw, number)
+                first, number = number, number + len(lines)
+
+                def about(
+                    row: int, raw: memoryview = raw, lines: Spans = lines, first: int = first
+                ) -> _About:
+                    return bytes(raw[slice(*lines[row - first].tolist())])
+
+                yield strings, about, number, place_of(stream, read)
             rest = size - cut
             if some and cut:
                 space[:rest] = space[cut:size]
             if not some:
                 return
 
-    def _of_lines(self, raw: memoryview, number: int, read: int) -> _StringBatch:
-        strings, lines, odd = folding.strings_of_lines(raw, number)
+    def _of_lines(self, raw: memoryview, number: int) -> tuple[Strings, Spans]:
+        """The strings of lines, which are counted from `number` on, and their places."""
+        strings, lines, odd = folding.strings_of_lines(raw, number, self._wanted)
         if len(odd):  # what the kernel leaves to Python
             items = [_item(bytes(raw[slice(*lines[i].tolist())])) for i in odd.tolist()]
-            strings = Strings.joined([strings, _strings_of(items, odd + number)])
-        strings = self._wanted(strings)
+            strings = Strings.joined([strings, self._strings_of(items, odd + number)])
+        return strings, lines
 
-        unreadable = len(lines) - len(np.unique(strings.rows))
-        return _StringBatch(
-            strings,
-            lambda row: bytes(raw[slice(*lines[row - number].tolist())]),
-            number + len(lines),
-            read,
-            unreadable,
-        )
+    @property
+    def _named(self) -> list[str]:
+        """The columns that were named, none where all are read."""
+        return self.text.split(",") if self.text is not None else []
 
-    def _wanted(self, strings: Strings) -> Strings:
-        """Those of the column that was named, where one was."""
-        if self.text is None:
-            return strings
-        named = [folding.hash_of(0, one.encode()) for one in self.text.split(",")]
-        return strings.only(np.isin(strings.outermost, np.array(named, dtype=np.uint64)))
+    @property
+    def _wanted(self) -> list[int]:
+        """Their hashes."""
+        return [folding.hash_of(0, one.encode()) for one in self._named]
 
-    def _parquet(self, stream: IO[bytes], file: CorpusFile) -> Iterator[_StringBatch]:
+    def _strings_of(self, items: Sequence[object], rows: Sequence[int] | Numbers) -> Strings:
+        """The strings of some rows, nested ones included."""
+        wanted = self._wanted
+        found = [
+            (row, *one)
+            for row, item in zip(rows, items, strict=True)
+            for one in strings_of_item(item, wanted)
+        ]
+        numbers, written, columns = zip(*found, strict=True) if found else ((), (), ())
+        return Strings.of(written, rows=numbers, columns=columns)
+
+    def _parquet(self, stream: IO[bytes], file: CorpusFile) -> Iterator[_Rows]:
         from pyarrow import parquet
 
         table = parquet.ParquetFile(stream, pre_buffer=False)
         names, number, total = table.schema_arrow.names, 0, max(1, table.metadata.num_rows)
-        beside = {kind: next((n for n in some if n in names), None) for kind, some in _FACTS.items()}
-        wanted = (
-            None if self.text is None else [self.text, *(n for n in beside.values() if n and n != self.text)]
-        )
+        beside = [n for some in _FACTS.values() for n in [name for name in some if name in names][:1]]
+        wanted = [*self._named, *beside] if self._named else None
         size = sum(table.metadata.row_group(i).total_byte_size for i in range(table.metadata.num_row_groups))
         rows = max(64, min(1 << 16, PARQUET_BYTES * total // max(1, size)))
         for batch in table.iter_batches(batch_size=rows, columns=wanted):
@@ -448,18 +465,17 @@ class CorpusReader:
             every = [
                 one
                 for name, column in zip(batch.schema.names, batch.columns, strict=True)
-                for one in _leaves(column, folding.hash_of(0, name.encode()), 0, np.arange(first, number))
+                if not self._named or name in self._named
+                for one in _leaves(column, folding.hash_of(0, name.encode()), np.arange(first, number))
             ]
-            strings = self._wanted(Strings.joined([Strings.of([]), *every]))
+            strings = Strings.joined([Strings.of([]), *every])
 
             def about(row: int, batch: Any = batch, first: int = first) -> _About:
-                known = {k: _said(batch.column(n)[row - first].as_py()) for k, n in beside.items() if n}
-                return DocumentFacts(**known)
+                return {name: batch.column(name)[row - first].as_py() for name in beside}
 
-            unreadable = batch.num_rows - len(np.unique(strings.rows))
-            yield _StringBatch(strings, about, number, int(file.size * number / total), unreadable)
+            yield strings, about, number, int(file.size * number / total)
 
-    def _text(self, stream: IO[bytes], file: CorpusFile) -> Iterator[_StringBatch]:
+    def _text(self, stream: IO[bytes], file: CorpusFile) -> Iterator[_Rows]:
         """A text file is one document, in pieces."""
         rest, read, checked = b"", 0, False
         while True:
@@ -471,8 +487,12 @@ class CorpusReader:
                 cut = len(raw)
             rest = raw[cut:]
             if cut:
-                strings = Strings.of([raw[:cut]])
-                yield _StringBatch(strings, lambda _: DocumentFacts(file.address), 1, place_of(stream, read))
+                yield (
+                    Strings.of([raw[:cut]]),
+                    lambda _: DocumentFacts(file.address),
+                    1,
+                    place_of(stream, read),
+                )
             if not some:
                 return
 
@@ -488,24 +508,23 @@ def _some(rows: Iterator[SourceRow]) -> list[SourceRow]:
     return some
 
 
-def _leaves(array: Any, column: int, outermost: int, rows: Numbers) -> Iterator[Strings]:
+def _leaves(array: Any, column: int, rows: Numbers) -> Iterator[Strings]:
     """The strings of a column of parquet, nested ones included."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
-    kind, outermost = array.type, outermost or column
+    kind = array.type
     if pa.types.is_struct(kind):
         for i, one in enumerate(kind):
-            yield from _leaves(array.field(i), folding.hash_of(column, one.name.encode()), outermost, rows)
+            yield from _leaves(array.field(i), folding.hash_of(column, one.name.encode()), rows)
     elif pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-        yield from _leaves(array.flatten(), column, outermost, rows[array.value_parent_indices().to_numpy()])
+        yield from _leaves(array.flatten(), column, rows[array.value_parent_indices().to_numpy()])
     elif pa.types.is_map(kind):
         for row, cell in zip(rows.tolist(), array.to_pylist(), strict=True):
-            found = list(folding.strings_of_item([list(pair) for pair in cell or ()], column, outermost))
-            yield Strings.of(
-                [one for one, _ in found], rows=[row] * len(found), columns=[one for _, one in found]
-            )
+            found = list(strings_of_item([list(pair) for pair in cell or ()], column=column))
+            columns = [one for _, one in found]
+            yield Strings.of([one for one, _ in found], rows=[row] * len(found), columns=columns)
     elif str(kind) in ("string", "large_string", "string_view", "binary", "large_binary", "binary_view"):
         there = array.is_valid().to_numpy(zero_copy_only=False)
         array = array.drop_null().cast(pa.large_binary())
@@ -514,19 +533,8 @@ def _leaves(array: Any, column: int, outermost: int, rows: Numbers) -> Iterator[
         first, last = (int(places[0]), int(places[-1])) if len(places) else (0, 0)
         raw = np.frombuffer(content or b"", dtype=np.uint8)[first:last]
         places = np.stack([places[:-1], places[1:]], axis=1) - first
-        columns, outer = (np.full(len(array), one, dtype=np.uint64) for one in (column, outermost))
-        yield Strings(raw, places, rows[there], columns, outer, np.zeros(len(array), dtype=np.bool_))
-
-
-def _strings_of(items: Sequence[object], rows: Sequence[int] | Numbers) -> Strings:
-    """The strings of some rows, nested ones included."""
-    found = [
-        (row, *one) for row, item in zip(rows, items, strict=True) for one in folding.strings_of_item(item)
-    ]
-    if not found:
-        return Strings.of([])
-    numbers, written, columns = zip(*found, strict=True)
-    return Strings.of(written, rows=numbers, columns=columns)
+        columns = np.full(len(array), column, dtype=np.uint64)
+        yield Strings(raw, places, rows[there], columns, np.zeros(len(array), dtype=np.bool_))
 
 
 _LENIENT = json.JSONDecoder(strict=False)

@@ -12,7 +12,6 @@ import html.entities
 import importlib.util
 import re
 import unicodedata
-from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -32,6 +31,8 @@ Hashes = npt.NDArray[np.uint64]
 
 BLOCK = 24
 """Bytes that are compared by their hash."""
+FEWEST_BITS, MOST_BITS, BITS_A_KEY = 10, 27, 16
+"""Of the bit map of hashes: the least and the most of its words, as powers of two, and its bits for each hash."""
 GAP = 0xFF
 """The byte between columns; it stands in no UTF-8, so no common run crosses it."""
 SPACE = 0x20
@@ -50,17 +51,6 @@ _IGNORED = {
 }  # fmt: skip
 """Letters and accents that are not seen, or only stretch a word."""
 
-_AND = rb"(?:&|\\+u0026)(?:amp;)*"
-_LESS = rb"(?:<|%(and)slt;|\\+u003[cC])" % {b"and": _AND}
-_MORE = rb"(?:>|%(and)sgt;|\\+u003[eE])" % {b"and": _AND}
-_NUMBER = rb"(?:[ \t]|\\+t)*[(\[]?[0-9]{1,6}[.):\]|](?![0-9])"
-_MARKUP = re.compile(
-    rb"(?P<tag>%(less)s(?:(?:\\*/|\?)?[A-Za-z]|!(?:[A-Za-z]|--))(?:(?!%(less)s|%(more)s)[\s\S]){0,%(most)d}%(more)s)"
-    rb"|%(and)s(?P<entity>#[0-9]{1,7};|#[xX][0-9a-fA-F]{1,6};|[A-Za-z][A-Za-z0-9]{1,31};)?"
-    rb"|(?P<line>(?:\n|\\+n)(?:%(number)s)?|\A%(number)s)"
-    rb"|\\+u(?P<code>[0-9a-fA-F]{4})(?:(?<=u[dD][89abAB][0-9a-fA-F]{2})\\+u(?P<low>[dD][c-fC-F][0-9a-fA-F]{2}))?"
-    rb"|\\+[rtbf]?" % {b"less": _LESS, b"more": _MORE, b"and": _AND, b"number": _NUMBER, b"most": TAG}
-)
 _NAMES = {name[:-1].encode(): meaning for name, meaning in html.entities.html5.items() if name.endswith(";")}
 
 
@@ -141,8 +131,6 @@ def forms(*, spaced: bool) -> Forms:
 
 
 _PRIME = 0x100000001B3
-FACTORS = np.array([0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53], dtype=np.uint64)
-"""Odd numbers by which a 64-bit number is mixed (the finalizer of MurmurHash3, in the public domain)."""
 
 
 def hash_of(start: int, name: bytes) -> int:
@@ -167,29 +155,26 @@ def load_kernels() -> ModuleType:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Strings:
-    """Strings of a file: places in `raw`, row, column (a hash of its names), outermost column, and whether JSON."""
+    """Strings of a file: places in `raw`, row, column (a hash of the names that lead to it), and whether JSON."""
 
     raw: bytes | memoryview | Bytes
     places: Spans
     rows: Numbers
     columns: Hashes
-    outermost: Hashes
     escaped: npt.NDArray[np.bool_]
 
     @classmethod
     def of(
-        cls, written: Sequence[bytes], *, rows: Sequence[int] | None = None, columns: Sequence[tuple[int, int]] = ()
+        cls, written: Sequence[bytes], *, rows: Sequence[int] | None = None, columns: Sequence[int] | None = None
     ) -> Strings:  # fmt: skip
         """Some strings, a document each unless `rows` are told, and of one column unless these are."""
         number = len(written)
         ends = np.cumsum(np.array([len(one) for one in written], dtype=np.int64))
-        kinds = np.array(columns or [(0, 0)] * number, dtype=np.uint64).reshape(-1, 2)
         return cls(
             b"".join(written),
             np.stack([np.append(0, ends[:-1])[:number], ends], axis=1),
             np.arange(number) if rows is None else np.array(rows, dtype=np.int64),
-            kinds[:, 0],
-            kinds[:, 1],
+            np.array([0] * number if columns is None else columns, dtype=np.uint64),
             np.zeros(number, dtype=np.bool_),
         )
 
@@ -201,20 +186,16 @@ class Strings:
         places = np.concatenate(
             [one.places + shift for one, shift in zip(some, shifts.tolist(), strict=False)]
         )
-        rows, columns, outermost, escaped = (
-            np.concatenate([getattr(one, name) for one in some])
-            for name in ("rows", "columns", "outermost", "escaped")
+        rows, columns, escaped = (
+            np.concatenate([getattr(one, name) for one in some]) for name in ("rows", "columns", "escaped")
         )
-        return cls(np.concatenate(raws), places, rows, columns, outermost, escaped).only(
-            np.argsort(rows, kind="stable")
-        )
+        joined = cls(np.concatenate(raws), places, rows, columns, escaped)
+        return joined.only(np.argsort(rows, kind="stable"))
 
     def only(self, wanted: npt.NDArray[Any]) -> Strings:
         """Some of them, in this order."""
-        return Strings(
-            self.raw, self.places[wanted], self.rows[wanted], self.columns[wanted], self.outermost[wanted],
-            self.escaped[wanted],
-        )  # fmt: skip
+        rest = (one[wanted] for one in (self.places, self.rows, self.columns, self.escaped))
+        return Strings(self.raw, *rest)
 
     def written(self, i: int) -> bytes:
         """The i-th as it is written."""
@@ -292,45 +273,97 @@ def folded(text: str, *, exact: bool = False) -> bytes:
     return fold_pieces([text.encode("utf-8", "surrogatepass")], exact=exact)[0]
 
 
-def strings_of_lines(raw: bytes | memoryview, first: int) -> tuple[Strings, Spans, Numbers]:
-    """The strings of JSON lines, nested ones included; the places of the lines that hold more than white space,
-    numbered from `first`; and which of those must be read in another way (no JSON, no string, too deep)."""
+@dataclass(frozen=True, slots=True, eq=False)
+class FoldedTexts:
+    """Texts as they are compared, in one buffer at `spans`, each behind a block of gaps."""
+
+    buffer: Bytes
+    spans: Spans
+
+    @classmethod
+    def of(cls, written: Sequence[bytes], *, exact: bool = False) -> FoldedTexts:
+        """Fold what is written."""
+        gaps = [bytes([GAP]) * (BLOCK - 1)] * len(written)
+        return cls(*fold_strings(Strings.of(written), exact=exact, behind=gaps))
+
+    @property
+    def sizes(self) -> Numbers:
+        """The bytes of each text."""
+        return self.spans[:, 1] - self.spans[:, 0]
+
+    def letters(self, text: int) -> npt.NDArray[np.intp]:
+        """The bytes of a text at which its characters begin, and its end."""
+        content = self.buffer[slice(*self.spans[text].tolist())]
+        return np.append(np.flatnonzero(content & 0xC0 != 0x80), len(content))
+
+
+class HashTable(NamedTuple):
+    """Hashes to be found: `keys` are the different ones in order, `first[i]:first[i + 1]` the places of the i-th among
+    all; `bitmap` has the bit of the first bits of each key, those left by `shift`, and `buckets` says where the keys
+    begin that share them."""
+
+    keys: Hashes
+    first: npt.NDArray[np.int32 | np.int64]
+    bitmap: Hashes
+    shift: np.uint64
+    buckets: npt.NDArray[np.int32]
+
+    @classmethod
+    def of(cls, ordered: Hashes) -> HashTable:
+        """The table of hashes that are in order."""
+        begins = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)])
+        keys, kind = ordered[begins], np.int32 if len(ordered) < 1 << 31 else np.int64
+        wanted = int(np.ceil(np.log2(max(1, len(keys) * BITS_A_KEY // 64))))
+        bits = min(MOST_BITS, max(FEWEST_BITS, wanted))
+        shift, bitmap = np.uint64(64 - bits), np.zeros(1 << bits, dtype=np.uint64)
+        buckets = np.searchsorted(keys, np.arange(1 << bits, dtype=np.uint64) << shift)
+        load_kernels().set_bits(keys, shift, bitmap)
+        first = np.append(begins.astype(kind), kind(len(ordered)))
+        return cls(keys, first, bitmap, shift, np.append(buckets, len(keys)).astype(np.int32))
+
+    def find(self, hashes: Hashes) -> tuple[Numbers, Numbers]:
+        """Which of some hashes are keys, and which."""
+        at, found = np.empty((2, len(hashes)), dtype=np.int64)
+        number = load_kernels().find(hashes, self.shift, self.bitmap, self.keys, self.buckets, at, found)
+        return at[:number], found[:number]
+
+
+def strings_of_lines(
+    raw: bytes | memoryview, first: int, wanted: Sequence[int] = ()
+) -> tuple[Strings, Spans, Numbers]:
+    """The strings of JSON lines, nested ones included, of all columns or those `wanted`; the places of the lines that
+    hold more than white space, numbered from `first`; and which of those must be read in another way (no JSON, too
+    deep)."""
     kernels = load_kernels()
     buffer = np.frombuffer(raw, dtype=np.uint8)
     ends = np.append(np.flatnonzero(buffer == ord("\n")), len(buffer))
     lines = np.stack([np.append(0, ends[:-1] + 1), ends], axis=1)
     most = int(np.count_nonzero(buffer == ord('"'))) // 2 + 1
     places, rows = np.empty((most, 2), dtype=np.int64), np.empty(most, dtype=np.int64)
-    columns, outermost = np.empty((2, most), dtype=np.uint64)
-    kinds = np.zeros(len(lines), dtype=np.uint8)
-    number = kernels.strings(buffer, lines, places, columns, outermost, rows, kinds)
+    columns, kinds = np.empty(most, dtype=np.uint64), np.zeros(len(lines), dtype=np.uint8)
+    number = kernels.strings(buffer, lines, np.array(wanted, np.uint64), places, columns, rows, kinds)
     full = np.flatnonzero(kinds)
     numbers = np.cumsum(kinds > 0) - 1 + first
-    found = Strings(
-        raw, places[:number], numbers[rows[:number]], columns[:number], outermost[:number],
-        np.ones(number, dtype=np.bool_),
-    )  # fmt: skip
+    escaped = np.ones(number, dtype=np.bool_)
+    found = Strings(raw, places[:number], numbers[rows[:number]], columns[:number], escaped)
     return found, lines[full], np.flatnonzero(kinds[full] == kernels.ODD)
 
 
-def strings_of_item(
-    item: object, column: int = 0, outermost: int = 0
-) -> Iterator[tuple[bytes, tuple[int, int]]]:
-    """The strings of a row, nested ones included, each with its column and the outermost one."""
-    if isinstance(item, str):
-        written = item.encode("utf-8", "surrogatepass")
-        if b"\xed" in written:  # bytes that were no UTF-8 are as they were
-            written = _ODD_BYTE.sub(lambda one: bytes([(one[0][1] & 3) << 6 | one[0][2] & 63]), written)
-        yield written, (column, outermost)
-    elif isinstance(item, bytes):
-        yield item, (column, outermost)
-    elif isinstance(item, Mapping):
+def strings_of_item(item: object, wanted: Sequence[int] = (), column: int = 0) -> Iterator[tuple[bytes, int]]:
+    """The strings of a row, nested ones included, each with its column; of all columns, or of those `wanted`."""
+    if isinstance(item, Mapping):
         for name, one in item.items():
             made = hash_of(column, str(name).encode("utf-8", "surrogatepass"))
-            yield from strings_of_item(one, made, outermost or made)
+            if column or not wanted or made in wanted:
+                yield from strings_of_item(one, wanted, made)
     elif isinstance(item, list | tuple):
         for one in item:
-            yield from strings_of_item(one, column, outermost)
+            yield from strings_of_item(one, wanted, column)
+    elif isinstance(item, str | bytes) and (column or not wanted):
+        written = item.encode("utf-8", "surrogatepass") if isinstance(item, str) else item
+        if isinstance(item, str) and b"\xed" in written:  # bytes that were no UTF-8 are as they were
+            written = _ODD_BYTE.sub(lambda one: bytes([(one[0][1] & 3) << 6 | one[0][2] & 63]), written)
+        yield written, column
 
 
 _ODD_BYTE = re.compile(rb"\xed[\xb2\xb3][\x80-\xbf]")
@@ -342,12 +375,9 @@ _RESERVE = 1024
 def cut_of(raw: bytes) -> int:
     """The last place where a long string can be cut so that both parts fold as the whole does; 0 for none."""
     window = raw[-4 * _RESERVE :]
-    last = len(window) - _RESERVE
-    within = [one.span() for one in _MARKUP.finditer(window)]
-    letters = [one.start() for one in re.finditer(rb"[A-Za-z]", window[: max(0, last)])]
-    for found in reversed(letters):
-        before = max(0, bisect_right(within, (found, 0)) - 1)
-        if not any(start < found < end for start, end in within[before : before + 1]):
+    [whole] = fold_pieces([window])
+    for found in reversed([one.start() for one in re.finditer(rb"[A-Za-z]", window[:-_RESERVE])]):
+        if b"".join(fold_pieces([window[:found], window[found:]])) == whole:
             return len(raw) - len(window) + found
     return 0
 

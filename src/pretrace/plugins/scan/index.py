@@ -28,8 +28,17 @@ from pretrace.backends.loading import open_tokenizer
 from pretrace.backends.serving.address import holds_secret, split_url
 from pretrace.backends.serving.client import Client, Cures
 from pretrace.errors import MissingPackageError, ModelError, TextsError
-from pretrace.plugins.scan.corpus import INDEX, CorpusFile, DocumentFacts, Sighting, Unread, facts_of
-from pretrace.plugins.scan.searching import RUN, FileFacts, ScanPart, add_changes
+from pretrace.plugins.scan.corpus import (
+    INDEX,
+    CorpusFile,
+    DocumentFacts,
+    FileFacts,
+    Sighting,
+    Unread,
+    facts_of,
+)
+from pretrace.plugins.scan.folding import FoldedTexts
+from pretrace.plugins.scan.searching import RUN, ScanPart, add_changes
 from pretrace.results.wording import say
 
 if TYPE_CHECKING:
@@ -356,11 +365,11 @@ class KeptAnswers:
 def ask_index(
     file: CorpusFile,
     texts: Sequence[str],
-    starts: Sequence[int],
+    folded: FoldedTexts,
     kept: Path | None = None,
     stop: threading.Event | None = None,
 ) -> ScanPart | None:
-    """What an index holds of texts that begin at `starts`; None where `stop` was set. `kept` is the file of answers."""
+    """What an index holds of texts; None where `stop` was set. `kept` is the file of answers."""
     had, unread = KeptAnswers(kept), ""
     index = _open_index(file)
 
@@ -388,7 +397,7 @@ def ask_index(
     if stop is not None and stop.is_set():
         return None
     facts = FileFacts(file.address, index.documents, 0, index.size, unread)
-    return _part(facts, texts, starts, had)
+    return _part(facts, texts, folded.spans[:, 0].tolist(), had)
 
 
 def check_language(index: Index, texts: Sequence[str]) -> str:

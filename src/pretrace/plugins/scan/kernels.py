@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from typing import Any
 
 import numba
@@ -11,7 +12,7 @@ from numba import types
 from numba.extending import intrinsic as untyped_intrinsic
 from numba.np.arrayobj import make_array as untyped_make_array
 
-from pretrace.plugins.scan.folding import BLOCK, FACTORS, GAP, MARKS, TAG
+from pretrace.plugins.scan.folding import BLOCK, GAP, MARKS, SPACE, TAG
 from pretrace.plugins.scan.searching import COMMON, NEAR, SHORT
 
 _intrinsic: Any = untyped_intrinsic
@@ -63,12 +64,17 @@ def prefetch(_typing: Any, array: Any, place: Any) -> Any:
 _TOPS = np.uint64(0x8080808080808080)
 _SEVEN = np.uint64(0x7F7F7F7F7F7F7F7F)
 _PAIR = np.uint64(0xFFFF)
-_BY, _AGAIN = FACTORS
+_BY, _AGAIN = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
+"""Odd numbers by which a 64-bit number is mixed (the finalizer of MurmurHash3, in the public domain)."""
 _QUOTES, _BACKSLASHES = (np.uint64(0x0101010101010101 * ord(sign)) for sign in '"\\')
 BASIS, PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
 _MEANT = np.arange(256, dtype=np.uint8)
 """What a byte behind a backslash stands for in JSON."""
 _MEANT[list(b"bfnrt")] = list(b"\b\f\n\r\t")
+_KINDS = np.zeros(256, dtype=np.uint8)
+"""Whether a byte belongs to a word (0), ends one (1) or is left out (2)."""
+_KINDS[[SPACE, GAP]] = 1
+_KINDS[list(string.punctuation.encode())] = 2
 DEEP, ODD = 64, 2
 """Objects and lists in each other that are read; lines with more are left to Python, as are other odd ones."""
 
@@ -484,13 +490,14 @@ def after_string(raw: Any, i: int, end: int) -> int:
 
 
 @compiled
-def strings(raw: Any, lines: Any, places: Any, columns: Any, outermost: Any, rows: Any, kinds: Any) -> int:
+def strings(raw: Any, lines: Any, wanted: Any, places: Any, columns: Any, rows: Any, kinds: Any) -> int:
     """The strings of the JSON of each line, nested ones as well; how many. A column is the hash of the keys that lead
-    to a string. `kinds` are 0 for a line of white space, `ODD` for one that must be read in another way, else 1."""
+    to a string; where some are `wanted`, the first key is one of these. `kinds` are 0 for a line of white space, `ODD`
+    for one that must be read in another way, else 1."""
     n = 0
-    names, outer = np.zeros(DEEP + 1, dtype=np.uint64), np.zeros(DEEP + 1, dtype=np.uint64)
-    current, top = np.zeros(DEEP + 1, dtype=np.uint64), np.zeros(DEEP + 1, dtype=np.uint64)
+    names, current = np.zeros(DEEP + 1, dtype=np.uint64), np.zeros(DEEP + 1, dtype=np.uint64)
     objects, wants = np.zeros(DEEP + 1, dtype=np.bool_), np.zeros(DEEP + 1, dtype=np.bool_)
+    taken = np.zeros(DEEP + 1, dtype=np.bool_)
     for line in range(len(lines)):
         i, end = lines[line, 0], lines[line, 1]
         while end > i and raw[end - 1] <= 32:
@@ -501,7 +508,7 @@ def strings(raw: Any, lines: Any, places: Any, columns: Any, outermost: Any, row
             continue
         begin, good, depth = n, True, 0
         objects[0] = wants[0] = False
-        current[0] = top[0] = np.uint64(0)
+        current[0], taken[0] = np.uint64(0), len(wanted) == 0
         ended = False
         while good and i < end:
             c = raw[i]
@@ -518,23 +525,25 @@ def strings(raw: Any, lines: Any, places: Any, columns: Any, outermost: Any, row
                     for k in range(inside, i - 1):
                         name = (name ^ np.uint64(raw[k])) * PRIME
                     current[depth] = name
-                    top[depth] = outer[depth] if outer[depth] else name
+                    if len(wanted) and not names[depth]:
+                        taken[depth] = np.any(wanted == name)
                     while i < end and raw[i] <= 32:
                         i += 1
                     good = i < end and raw[i] == 58
                     i += 1
                 else:
-                    places[n, 0], places[n, 1] = inside, i - 1
-                    columns[n], outermost[n], rows[n] = current[depth], top[depth], line
-                    n += 1
+                    if taken[depth]:
+                        places[n, 0], places[n, 1] = inside, i - 1
+                        columns[n], rows[n] = current[depth], line
+                        n += 1
                     ended = depth == 0
             elif c == 123 or c == 91:
                 if depth == DEEP:
                     good = False
                     break
                 depth += 1
-                names[depth], outer[depth] = current[depth - 1], top[depth - 1]
-                current[depth], top[depth] = current[depth - 1], top[depth - 1]
+                names[depth] = current[depth] = current[depth - 1]
+                taken[depth] = taken[depth - 1]
                 objects[depth] = wants[depth] = c == 123
                 i += 1
             elif c == 125 or c == 93:
@@ -548,33 +557,39 @@ def strings(raw: Any, lines: Any, places: Any, columns: Any, outermost: Any, row
             else:
                 i += 1
         kinds[line] = 1
-        if not good or depth != 0 or n == begin:
+        if not good or depth != 0:
             kinds[line] = ODD
             n = begin
     return n
 
 
 @compiled
-def words(buffer: Any, spans: Any, kinds: Any, factor: Any, found: Any, owners: Any) -> int:
-    """The bytes of each word of some documents, weighted by the powers of `factor`, and the number of its document; how
-    many words. `kinds` says of a byte whether it belongs to a word (0), ends one (1) or is left out (2)."""
+def words(buffer: Any, spans: Any, found: Any, owners: Any) -> int:
+    """The hash of each word of some documents, and the number of its document; how many words."""
     n = 0
     for document in range(len(spans)):
-        number, power, inside = np.uint64(0), np.uint64(1), False
-        for i in range(spans[document, 0], spans[document, 1]):
-            kind = kinds[buffer[i]]
+        number, inside = BASIS, False
+        for i in range(spans[document, 0], spans[document, 1] + 1):
+            kind = _KINDS[buffer[i]]  # the byte behind a document is a gap
             if kind == 0:
-                number += (np.uint64(buffer[i]) + np.uint64(1)) * power
-                power *= factor
-                inside = True
+                number, inside = (number ^ np.uint64(buffer[i])) * PRIME, True
             elif kind == 1 and inside:
-                found[n] = number
-                owners[n] = document
+                found[n], owners[n] = mixed(number), document
                 n += 1
-                number, power, inside = np.uint64(0), np.uint64(1), False
-        if inside:
-            found[n] = number
-            owners[n] = document
+                number, inside = BASIS, False
+    return n
+
+
+@compiled
+def sequences(words: Any, owners: Any, size: int, found: Any, theirs: Any) -> int:
+    """The hash of every `size` words in a row that stand in one document, and the number of the document; how many."""
+    n = 0
+    for i in range(len(words) - size + 1):
+        if owners[i] == owners[i + size - 1]:
+            number = np.uint64(0)
+            for k in range(i, i + size):
+                number = number * _BY + words[k]
+            found[n], theirs[n] = mixed(number), owners[i]
             n += 1
     return n
 
@@ -699,14 +714,16 @@ AHEAD, AT_ONCE = 512, 8
 def hashed(first: Any, second: Any, third: Any) -> Any:
     """The hash of a block, from its three words of 8 bytes: each is mixed thoroughly before the next one is added, or
     words that differ in a few bytes would cancel each other. What agrees is compared byte by byte."""
-    h = np.uint64(0)
-    for word in (first, second, third):
-        h += word
-        for factor in (_BY, _AGAIN):
-            h ^= h >> np.uint64(32)
-            h *= factor
-        h ^= h >> np.uint64(29)
-    return h
+    return mixed(mixed(mixed(first) + second) + third)
+
+
+@compiled
+def mixed(h: Any) -> Any:
+    """A number of 64 bits with each of its bits spread over all."""
+    for factor in (_BY, _AGAIN):
+        h ^= h >> np.uint64(32)
+        h *= factor
+    return h ^ h >> np.uint64(29)
 
 
 @compiled
@@ -731,30 +748,31 @@ def set_bits(hashes: Any, shift: Any, bitmap: Any) -> None:
 
 
 @compiled
-def likely(hashes: Any, shift: Any, bitmap: Any, out: Any) -> int:
-    """Which hashes have all their bits in the bit map; how many."""
-    n = 0
+def find(hashes: Any, shift: Any, bitmap: Any, keys: Any, buckets: Any, at: Any, found: Any) -> int:
+    """Which of some hashes are keys, and which; how many are. The bit map says nearly always no; `buckets` say where
+    the keys of one of its words begin."""
+    n = kept = 0
     for k in range(len(hashes)):
-        out[n] = k
+        at[n] = k
         sign = bloom(hashes[k])
-        n += bitmap[np.int64(hashes[k] >> shift)] & sign == sign
-    return n
+        n += (
+            bitmap[np.int64(hashes[k] >> shift)] & sign == sign
+        )  # no branch: the processor could not foresee it
+    for k in at[:n]:
+        bucket = np.int64(hashes[k] >> shift)
+        for key in range(buckets[bucket], buckets[bucket + 1]):
+            if keys[key] == hashes[k]:
+                at[kept], found[kept] = k, key
+                kept += 1
+                break
+    return kept
 
 
 @compiled
 def probe(
-    words: Any,
-    every: int,
-    bitmap: Any,
-    shift: Any,
-    keys: Any,
-    buckets: Any,
-    places: Any,
-    hashes: Any,
-    found: Any,
-) -> int:
-    """The blocks at every `every`-th word of 8 bytes that have a key, and its number; how many there are. The bit map
-    says nearly always no; `buckets` say where the keys of one of its words begin."""
+    words: Any, every: int, shift: Any, bitmap: Any, keys: Any, buckets: Any, places: Any, found: Any
+) -> int:  # fmt: skip
+    """The blocks at every `every`-th word of 8 bytes that have a key, and its number; how many there are."""
     n = 0
     ahead = np.empty(AHEAD, dtype=np.uint64)
     total = (len(words) - 3) // every + 1 if len(words) >= 3 else 0
@@ -762,26 +780,13 @@ def probe(
         some = min(AHEAD, total - begin)
         for k in range(some):  # the bit map's words come from memory while the next hashes are made
             i = (begin + k) * every
-            h = hashed(words[i], words[i + 1], words[i + 2])
-            ahead[k] = h
-            prefetch(bitmap, np.int64(h >> shift))
-        for k in range(some):
-            h = ahead[k]
-            sign = bloom(h)
-            places[n] = (begin + k) * every
-            hashes[n] = h
-            n += bitmap[np.int64(h >> shift)] & sign == sign  # no branch: the processor could not foresee it
-    kept = 0
-    for k in range(n):
-        h = hashes[k]
-        bucket = np.int64(h >> shift)
-        for key in range(buckets[bucket], buckets[bucket + 1]):
-            if keys[key] == h:
-                places[kept] = places[k]
-                found[kept] = key
-                kept += 1
-                break
-    return kept
+            ahead[k] = hashed(words[i], words[i + 1], words[i + 2])
+            prefetch(bitmap, np.int64(ahead[k] >> shift))
+        last = n + find(ahead[:some], shift, bitmap, keys, buckets, places[n:], found[n:])
+        for k in range(n, last):
+            places[k] = (begin + places[k]) * every
+        n = last
+    return n
 
 
 @compiled

@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -29,16 +29,16 @@ from pretrace.jobs.settings import Spread, Turn
 from pretrace.plugins.scan import searching
 from pretrace.plugins.scan.corpus import (
     INDEX,
-    CorpusDocuments,
     CorpusFile,
     CorpusReader,
     DocumentFacts,
+    FileFacts,
     Unread,
     find_own_files,
 )
-from pretrace.plugins.scan.folding import Streams, Strings, fold_pieces
+from pretrace.plugins.scan.folding import FoldedTexts, Streams, Strings
 from pretrace.plugins.scan.index import ask_index, seconds_for
-from pretrace.plugins.scan.searching import COMMON, MANY, RUN, UNIQUE, WHOLE, BlockTable, FileFacts, Search
+from pretrace.plugins.scan.searching import COMMON, MANY, RUN, UNIQUE, WHOLE, BlockTable, Search
 from pretrace.plugins.scan.wording import GRAM, NEAR, SHINGLE, Wording, WordsFound
 from pretrace.registry import require
 from pretrace.report.wording import duration
@@ -151,7 +151,7 @@ class _ScanPlan:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Searching:
-    """What is looked for, in which files, and how; `sources` are what named the files. `contents` are the texts as they
+    """What is looked for, in which files, and how; `sources` are what named the files. `folded` are the texts as they
     are compared, those of the collection first and the control texts behind them. TextsError where no text is long
     enough to be found, ExpressionError for options that an index cannot answer."""
 
@@ -160,13 +160,11 @@ class Searching:
     files: tuple[CorpusFile, ...]
     settings: ScanSettings
     sources: tuple[str, ...] = ()
-    contents: tuple[bytes, ...] = field(init=False, default=())
+    folded: FoldedTexts = field(init=False)
 
     def __post_init__(self) -> None:
-        if any(len(text.text) >= RUN or not text.text.isascii() for text in self.corpus.texts):
-            object.__setattr__(self, "contents", fold_pieces(self.written, exact=self.exact))
-        mine = (np.frombuffer(one, dtype=np.uint8) for one in self.contents[: len(self.corpus)])
-        if not any(np.count_nonzero(one & 0xC0 != 0x80) >= RUN for one in mine):
+        object.__setattr__(self, "folded", FoldedTexts.of(self.written, exact=self.exact))
+        if all(len(self.folded.letters(i)) <= RUN for i in range(len(self.corpus))):
             raise TextsError(say("scan.refused.too_short", name=self.corpus.name, run=RUN))
         if self.indexes and (not self.exact or self.settings.near or self.settings.overlap):
             raise ExpressionError(say("scan.refused.index_options"))
@@ -187,23 +185,10 @@ class Searching:
         return [one.text.encode("utf-8", "surrogatepass") for one in self.texts]
 
     @property
-    def sizes(self) -> list[int]:
-        """The folded bytes of each text."""
-        return list(map(len, self.contents))
-
-    @property
-    def starts(self) -> list[int]:
-        """The first byte of each text among all, each behind a byte of its own."""
-        return list(itertools.accumulate((size + 1 for size in self.sizes[:-1]), initial=0))
-
-    @property
     def texts_digest(self) -> str:
         """A hash of the texts as they are compared."""
-        made = hashlib.sha256(b"exact" if self.exact else b"folded")
-        for one in self.contents:
-            made.update(len(one).to_bytes(8, "little") + one)
-        made.update(str(len(self.corpus)).encode())
-        return made.hexdigest()
+        how = f"{self.settings.match} {len(self.corpus)} ".encode()
+        return hashlib.sha256(how + self.folded.buffer.tobytes()).hexdigest()
 
     @property
     def name(self) -> str:
@@ -237,7 +222,7 @@ class Searching:
     def tables(self) -> Tables:
         """What documents are compared with."""
         wording = Wording.of(self.written, near=self.settings.near, overlap=self.settings.overlap)
-        return BlockTable.of(self.contents), wording
+        return BlockTable.of(self.folded), wording
 
     def open(self) -> tuple[str, Callable[[CorpusFile], searching.ScanPart | None]]:
         """In a worker: the hash of what is looked for, and what searches a file."""
@@ -281,7 +266,7 @@ def plan_scan(asked: Searching) -> _ScanPlan:
                     search.runs(found.stream)
                     if words is not None:
                         words.add(found)
-                    last = found.read
+                    last = found.read.bytes
             except Unread:
                 continue
             read += last
@@ -344,28 +329,25 @@ def search_file(
 ) -> searching.ScanPart | None:
     """What is found in one file; `read` is told of bytes. None where `stop` was set; `kept` keeps answers."""
     if file.is_index:
-        return ask_index(file, [text.text for text in asked.texts], asked.starts, kept, stop)
+        return ask_index(file, [text.text for text in asked.texts], asked.folded, kept, stop)
     blocks, wording = tables
     search, reader = Search(blocks), asked.reader()
     words = WordsFound(file.address, wording) if wording else None
-    gathering = searching.Gathering(file.address, asked.starts, asked.sizes)
-    documents = unreadable = place = 0
-    unread = ""
+    gathering = searching.Gathering(file.address, asked.folded)
+    facts = FileFacts(file.address)
     try:
         for found in reader.documents(file):
             if stop is not None and stop.is_set():
                 return None
-            gathering.add(search.runs(found.stream), found)
+            gathering.add(search.runs(found.stream), found.stream, found.facts)
             if words is not None:
                 words.add(found)
-            documents = found.number
-            unreadable += found.unreadable
             if read is not None:
-                read(found.read - place)
-            place = found.read
+                read(found.read.bytes - facts.bytes)
+            facts = found.read
     except Unread as error:
-        unread = str(error)
-    return gathering.part(FileFacts(file.address, documents, unreadable, place, unread), words)
+        facts = replace(facts, unread=str(error))
+    return gathering.part(facts, words)
 
 
 def _search(asked: Searching, files: Sequence[CorpusFile], parts: Path, add: Callable[..., None]) -> None:
@@ -495,7 +477,7 @@ class _Findings:
     @classmethod
     def of(cls, asked: Searching, whole: searching.ScanPart) -> _Findings:
         suspect = len(asked.corpus)
-        found = searching.summarise_texts(whole, asked.contents, asked.starts)
+        found = searching.summarise_texts(whole, asked.folded)
         mine = _FoundSide.of(asked.corpus.texts, found[:suspect])
         controls = _FoundSide.of(asked.heldout.texts, found[suspect:]) if asked.heldout else None
         wording = Wording.of(asked.written, near=False, overlap=asked.settings.overlap)
@@ -700,6 +682,7 @@ class _Findings:
     def _tables(self) -> tuple[Table, ...]:
         """The texts, their hits and near copies, and the passages of those that were found most, the worst first."""
         asked, found, states, texts = self.asked, self.found, self.states, self.asked.corpus.texts
+        written = asked.written
         sets = ("texts",) * len(texts) + ("heldout",) * (len(found) - len(texts))
         names = ("characters", "coverage", "single", "common", "longest", "documents", "copies")
         numbers = {name: np.array([float(getattr(one, name)) for one in found]) for name in names}
@@ -728,7 +711,7 @@ class _Findings:
             for i in order[:MARKED]
             if found[i].coverage
             for passage, documents in searching.list_passages(
-                texts[i].text, asked.contents[i], found[i], MARKED_CHARACTERS, exact=asked.exact
+                written[i], asked.folded.letters(i), found[i], MARKED_CHARACTERS, exact=asked.exact
             )
         ]
         place = ("file", "document", "document id", "url", "date")
@@ -750,13 +733,12 @@ def _unique(asked: Searching, found: Sequence[searching.FoundText], mine: _Found
     """Whole texts with a long passage in no other document of the corpus and no other text of the collection."""
     if not mine.whole:
         return 0
-    gathering = searching.Gathering("", asked.starts, asked.sizes)
-    search, streams = Search(BlockTable.of(asked.contents)), Streams(exact=asked.exact)
+    gathering = searching.Gathering("", asked.folded)
+    search, streams = Search(BlockTable.of(asked.folded)), Streams(exact=asked.exact)
     strings = Strings.of(asked.written)
     for stream in itertools.chain(streams.join(strings), streams.end()):
-        documents = CorpusDocuments(stream, strings, lambda _: DocumentFacts(), len(asked.contents), 0)
-        gathering.add(search.runs(stream), documents)
-    own = searching.summarise_texts(gathering.part(FileFacts("")), asked.contents, asked.starts)
+        gathering.add(search.runs(stream), stream, lambda _: DocumentFacts())
+    own = searching.summarise_texts(gathering.part(FileFacts("")), asked.folded)
     return sum(
         state == "whole" and one.unique(beside) >= UNIQUE
         for one, beside, state in zip(found, own, mine.states, strict=False)

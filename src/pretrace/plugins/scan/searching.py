@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -23,12 +23,14 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.errors import TextsError
-from pretrace.plugins.scan.corpus import CorpusDocuments, DocumentFacts, Sighting
+from pretrace.plugins.scan.corpus import DocumentFacts, FileFacts, Sighting
 from pretrace.plugins.scan.folding import (
     BLOCK,
     LONGEST_TAIL,
     Bytes,
+    FoldedTexts,
     Hashes,
+    HashTable,
     Numbers,
     Spans,
     Stream,
@@ -47,15 +49,12 @@ REPEATS = 64
 """Places of a block in one text, from which on it is followed from these alone: repeats take no longer."""
 SPARSE = 8_000_000
 """Bytes of text from which on the texts are cut at every third byte, and the corpus at every eighth: less memory."""
-Words = npt.NDArray[np.uint64]
 ROWS = 1 << 16
 """Runs that are gathered at a time."""
 _RECENT = 1 << 16
 """Runs that are remembered, so that one that a document holds several times is told once."""
 NEAR = 64
 """Bytes of the texts for which it is noted which text they belong to."""
-FEWEST_BITS, MOST_BITS, BITS_A_BLOCK = 10, 27, 16
-"""Of the bit map: the least and the most of its words, as powers of two, and its bits for each block of the texts."""
 
 
 Runs = npt.NDArray[np.int64]
@@ -67,67 +66,44 @@ DOCUMENT, TEXT, START, END, AT, CHARACTERS, STRING, LAST = range(8)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BlockTable:
-    """The blocks of the texts. `texts` is one buffer with the texts at `spans`; `keys` are the different hashes in
-    order, and `places[first[i]:first[i + 1]]` the places of the blocks with the i-th, which are all the same block;
-    `bitmap` has the bit of the first `bits` bits of each key, `buckets` where the keys begin that share their first
-    bits. `text_near` is the text that holds every `NEAR`-th byte, or the one before it. `repeats` says of a key whether
-    a text holds it more than `REPEATS` times, of which no more are kept."""
+    """The blocks of the texts, cut at every `stride`-th byte. `places[first[i]:first[i + 1]]` of the i-th hash are the
+    places of blocks that are all the same. `text_near` is the text that holds every `NEAR`-th byte, or the one before
+    it. `repeats` says of a hash whether a text holds it more than `REPEATS` times, of which no more are kept."""
 
-    texts: Bytes
-    spans: Spans
+    texts: FoldedTexts
     stride: int
     every: int
-    keys: npt.NDArray[np.uint64]
-    first: npt.NDArray[np.int32 | np.int64]
+    hashes: HashTable
     places: npt.NDArray[np.int32 | np.int64]
-    bitmap: npt.NDArray[np.uint64]
-    bits: int
-    buckets: npt.NDArray[np.int32]
     text_near: npt.NDArray[np.int32]
     repeats: npt.NDArray[np.bool_]
 
     @classmethod
-    def of(cls, texts: Sequence[bytes]) -> BlockTable:
+    def of(cls, texts: FoldedTexts) -> BlockTable:
         """The table of folded texts."""
-        size = sum(map(len, texts))
-        stride, every = (1, BLOCK) if size <= SPARSE else (3, 8)
-        joined = np.frombuffer(b"".join(one + b"\xff" * BLOCK for one in texts), dtype=np.uint8)
-        ends = np.cumsum([len(one) + BLOCK for one in texts]).astype(np.int64)
-        sizes = np.array([len(one) for one in texts], dtype=np.int64)
-        spans = np.stack([ends - BLOCK - sizes, ends - BLOCK], axis=1)
+        sizes, starts = texts.sizes, texts.spans[:, 0]
+        stride, every = (1, BLOCK) if sizes.sum() <= SPARSE else (3, 8)
         counts = np.maximum((sizes - BLOCK) // stride + 1, 0)
-        shifts = ends - BLOCK - sizes - stride * (np.cumsum(counts) - counts)
-        kind = np.int32 if len(joined) < 1 << 31 else np.int64
+        shifts = starts - stride * (np.cumsum(counts) - counts)
+        kind = np.int32 if len(texts.buffer) < 1 << 31 else np.int64
         places: npt.NDArray[np.int32 | np.int64] = np.arange(int(counts.sum()), dtype=kind)
         np.multiply(places, kind(stride), out=places)
         np.add(places, np.repeat(shifts.astype(kind), counts), out=places)
-        words, kernels = _words(joined), load_kernels()
-        hashes = np.empty(len(places), dtype=np.uint64)
-        kernels.hash_blocks(words, places, hashes)
+        words, hashes = _words(texts.buffer), np.empty(len(places), dtype=np.uint64)
+        load_kernels().hash_blocks(words, places, hashes)
         order, hashes = _in_order(hashes)
         places = places[order]
-        fresh = np.ones(len(hashes), dtype=np.bool_)
-        fresh[1:] = hashes[1:] != hashes[:-1]
-        keys = hashes[fresh]
-        first = np.append(np.flatnonzero(fresh).astype(kind), kind(len(places)))
-        again = np.flatnonzero(~fresh)
-        there, model = places[again], places[again - 1]
-        repeats = np.zeros(len(keys), dtype=np.bool_)
+        table = HashTable.of(hashes)
+        again = np.flatnonzero(hashes[1:] == hashes[:-1])
+        there, model = places[again + 1], places[again]
         if any((words[there + k] != words[model + k]).any() for k in (0, 8, 16)):
             raise TextsError(say("scan.refused.same_hash"))
-        if (np.diff(first) > REPEATS).any():
-            places, first, repeats = _thinned(places, first, spans)
-        wanted = int(np.ceil(np.log2(max(1, len(keys) * BITS_A_BLOCK // 64))))
-        bits = min(MOST_BITS, max(FEWEST_BITS, wanted))
-        bitmap = np.zeros(1 << bits, dtype=np.uint64)
-        begins = np.searchsorted(keys, np.arange(1 << bits, dtype=np.uint64) << np.uint64(64 - bits))
-        buckets: npt.NDArray[np.int32] = np.append(begins, len(keys)).astype(np.int32)
-        kernels.set_bits(keys, np.uint64(64 - bits), bitmap)
-        near = np.searchsorted(spans[:, 0], np.arange(0, len(joined), NEAR), side="right") - 1
-        text_near = np.maximum(near, 0).astype(np.int32)
-        return cls(
-            joined, spans, stride, every, keys, first, places, bitmap, bits, buckets, text_near, repeats
-        )
+        repeats = np.zeros(len(table.keys), dtype=np.bool_)
+        if (np.diff(table.first) > REPEATS).any():
+            places, first, repeats = _thinned(places, table.first, texts.spans)
+            table = table._replace(first=first)
+        near = np.searchsorted(starts, np.arange(0, len(texts.buffer), NEAR), side="right") - 1
+        return cls(texts, stride, every, table, places, np.maximum(near, 0).astype(np.int32), repeats)
 
 
 class Search:
@@ -135,7 +111,7 @@ class Search:
 
     def __init__(self, table: BlockTable) -> None:
         self._table, self._kernels = table, load_kernels()
-        self._seen = np.full((len(table.keys), 2), -1, dtype=np.int64)
+        self._seen = np.full((len(table.hashes.keys), 2), -1, dtype=np.int64)
         self._seen[:, 0] = 0
         self._recent = np.zeros(_RECENT, dtype=np.int64)
         self._reached = np.zeros((_RECENT, 2), dtype=np.int64)
@@ -149,12 +125,13 @@ class Search:
         places, keys, strings = places[inside], keys[inside], strings[inside]
         first, rows, gathered = 0, np.empty((ROWS, 6), dtype=np.int64), []
         same = np.zeros(len(places), dtype=np.bool_)
-        self._kernels.bring(keys, table.first, table.places, table.texts, self._seen)
+        texts, spans, firsts = table.texts.buffer, table.texts.spans, table.hashes.first
+        self._kernels.bring(keys, firsts, table.places, texts, self._seen)
         self._reached[:] = 0
-        views, owners = (_words(buffer), _words(table.texts)), found.rows[strings]
+        views, owners = (_words(buffer), _words(texts)), found.rows[strings]
         while first < len(places):
             number, after = self._kernels.followed(
-                buffer, places, keys, strings, owners, first, table.texts, table.spans, table.first, table.places,
+                buffer, places, keys, strings, owners, first, texts, spans, firsts, table.places,
                 table.text_near, table.repeats, *views, self._seen, same, self._recent, self._reached, rows,
             )  # fmt: skip
             if after == first:  # one block alone has more runs than there is room for
@@ -166,14 +143,10 @@ class Search:
 
     def _probe(self, buffer: Bytes) -> tuple[Numbers, Numbers]:
         """The places of the blocks at every `every`-th byte (a multiple of 8) that have a key, and its number."""
-        table, words = self._table, buffer[: len(buffer) // 8 * 8].view(np.uint64)
-        step, shift = table.every // 8, np.uint64(64 - table.bits)
-        room = len(words) // step + 1
-        places, found = np.empty((2, room), dtype=np.int64)
-        hashes = np.empty(room, dtype=np.uint64)
-        number = self._kernels.probe(
-            words, step, table.bitmap, shift, table.keys, table.buckets, places, hashes, found
-        )
+        words, step = buffer[: len(buffer) // 8 * 8].view(np.uint64), self._table.every // 8
+        keys, _, bitmap, shift, buckets = self._table.hashes
+        places, found = np.empty((2, len(words) // step + 1), dtype=np.int64)
+        number = self._kernels.probe(words, step, shift, bitmap, keys, buckets, places, found)
         return places[:number] * 8, found[:number]
 
 
@@ -211,7 +184,7 @@ def _thinned(
     return places[kept], sums[first], repeats
 
 
-def _in_order(hashes: Words) -> tuple[Numbers, Words]:
+def _in_order(hashes: Hashes) -> tuple[Numbers, Hashes]:
     """The stable order of hashes, as `argsort` gives it, and the hashes in it. Numbers sort faster than places, so the
     place takes the last bits of each hash; the few that agree in all other bits are sorted once more."""
     low = np.uint64((1 << max(1, len(hashes) - 1).bit_length()) - 1)
@@ -221,19 +194,13 @@ def _in_order(hashes: Words) -> tuple[Numbers, Words]:
     ordered &= low
     order = ordered.view(np.int64)
     some = hashes[order]
-    for i in np.flatnonzero(some[1:] < some[:-1]).tolist():
-        first, last = i, i + 2
-        while first and some[first - 1] | low == some[i] | low:
-            first -= 1
-        while last < len(some) and some[last] | low == some[i] | low:
-            last += 1
-        mine = np.sort(order[first:last])
-        order[first:last] = mine[np.argsort(hashes[mine], kind="stable")]
-        some[first:last] = hashes[order[first:last]]
-    return order, some
+    for top in np.unique(some[1:][some[1:] < some[:-1]] | low):
+        mine = np.flatnonzero(some | low == top)
+        order[mine] = order[mine][np.argsort(some[mine], kind="stable")]
+    return order, hashes[order]
 
 
-def _words(buffer: Bytes) -> npt.NDArray[np.uint64]:
+def _words(buffer: Bytes) -> Hashes:
     """The 8 bytes from each place on as one number, uint64 [bytes - 7]; a view."""
     return np.ndarray(max(0, len(buffer) - 7), dtype=np.uint64, buffer=buffer.data, strides=(1,))
 
@@ -259,17 +226,6 @@ COMMON_DOCUMENTS, TIMES = 100, 10
 """A passage is common in so many documents, and so many times as many as the text's rarest quarter."""
 _EVERYWHERE = 1000
 """Documents from which on a passage is common in any case."""
-
-
-@dataclass(frozen=True, slots=True)
-class FileFacts:
-    """What was read of a file: its documents, those left out as unreadable, bytes, and why it could not be read on."""
-
-    file: str
-    documents: int = 0
-    unreadable: int = 0
-    bytes: int = 0
-    unread: str = ""
 
 
 @dataclass(slots=True)
@@ -328,34 +284,33 @@ class _Places(NamedTuple):
 
 
 class Gathering:
-    """Adds up what is found in one file: `starts` and `sizes` are each text's first byte among all, and its bytes."""
+    """Adds up what is found in one file."""
 
-    def __init__(self, file: str, starts: Sequence[int], sizes: Sequence[int]) -> None:
-        self._file = file
-        self._starts, self._sizes = np.array(starts, dtype=np.int64), np.array(sizes, dtype=np.int64)
+    def __init__(self, file: str, texts: FoldedTexts) -> None:
+        self._file, self._starts, self._sizes = file, texts.spans[:, 0], texts.sizes
         self._changes, self._pending = list[Numbers](), 0
         self._documents, self._wholes, self._longest, self._floor, self._most = np.zeros(
-            (5, len(starts)), dtype=np.int64
+            (5, len(texts.spans)), dtype=np.int64
         )
-        self._last, self._last_whole = np.full((2, len(starts)), -1, dtype=np.int64)
+        self._last, self._last_whole = np.full((2, len(texts.spans)), -1, dtype=np.int64)
         self._noted = list[Numbers]()
         self._fresh, self._facts = 0, dict[int, DocumentFacts]()
         self._passages: dict[int, tuple[int, WrittenPassage]] = {}
         self._open: dict[int, tuple[int, npt.NDArray[np.int8]]] = {}
 
-    def add(self, runs: Runs, found: CorpusDocuments) -> None:
+    def add(self, runs: Runs, stream: Stream, facts: Callable[[int], DocumentFacts]) -> None:
         """The runs of a buffer of documents; what covers a text to `WHOLE` in one place is whole there."""
-        runs, places = select_runs(runs, found.stream, self._sizes)
+        runs, places = select_runs(runs, stream, self._sizes)
         if not len(runs):
             return
         held = np.concatenate([_held(runs, one, self._sizes) for one in places])
-        self._count(runs, found.stream.open_rows)
+        self._count(runs, stream.open_rows)
         held = held[np.lexsort((-held[:, 2], held[:, 0], held[:, 1]))]
         held = held[np.append(True, (held[1:, :2] != held[:-1, :2]).any(axis=1))]
         whole = held[(held[:, 3] > 0) & (held[:, 1] != self._last_whole[held[:, 0]])]
         np.add.at(self._wholes, whole[:, 0], 1)
         self._last_whole[whole[:, 0]] = whole[:, 1]
-        self._sight(held, runs, found)
+        self._sight(held, runs, stream, facts)
 
     def _count(self, runs: Runs, goes_on: set[int]) -> None:
         """Add up how many documents hold which bytes of the texts; what may go on behind the buffer is kept."""
@@ -387,21 +342,23 @@ class Gathering:
         np.add.at(self._documents, text[fresh], 1)
         self._last[text] = document
 
-    def _sight(self, held: Numbers, runs: Runs, found: CorpusDocuments) -> None:
+    def _sight(
+        self, held: Numbers, runs: Runs, stream: Stream, facts: Callable[[int], DocumentFacts]
+    ) -> None:
         """Note the documents that may be among those that hold most: text, document and bytes in `held`."""
         held = held[held[:, 2] > self._floor[held[:, 0]]]
         if not len(held):
             return
         self._noted.append(np.stack([held[:, 0], -held[:, 2], held[:, 1]], axis=1))
         for document in np.unique(held[:, 1]).tolist():
-            self._facts[document] = found.facts(document)
+            self._facts[document] = facts(document)
         pairs = runs[:, TEXT] << 32 | runs[:, DOCUMENT]
         order = np.lexsort((-runs[:, CHARACTERS], pairs))
         for text, document, covered, _ in held[held[:, 2] > self._most[held[:, 0]]].tolist():
             if covered > self._most[text]:
                 self._most[text] = covered
                 longest = order[np.searchsorted(pairs[order], text << 32 | document)]
-                self._passages[text] = (document, take_passage(found.stream, runs[longest]))
+                self._passages[text] = (document, take_passage(stream, runs[longest]))
         self._fresh += len(held)
         if self._fresh > max(SIGHTED, len(self._noted[0]) // 4):
             self._keep_best()
@@ -552,13 +509,13 @@ def _written_place(raw: bytes, place: int) -> int:
 
 
 def list_passages(
-    text: str, content: bytes, found: FoundText, most: int, *, exact: bool
+    raw: bytes, letters: npt.NDArray[np.intp], found: FoundText, most: int, *, exact: bool
 ) -> Iterator[tuple[str, int]]:
-    """The passages of a text as they are written in it, up to so many characters, with the documents of each."""
-    raw, first = text.encode("utf-8", "surrogatepass"), np.append(_letters(content), len(content))
+    """The passages of a text as they are written in it, up to so many characters, with the documents of each; its
+    folded characters begin at `letters`."""
     at = 0
     for i, one in enumerate(found.passages):
-        end = int(first[one.end])
+        end = int(letters[one.end])
         if i + 1 == len(found.passages):
             end = len(raw)
         elif not exact:
@@ -669,28 +626,19 @@ class FoundText:
         )
 
 
-def summarise_texts(whole: ScanPart, contents: Sequence[bytes], starts: Sequence[int]) -> list[FoundText]:
-    """What was found of each text, whose folded bytes begin at `starts` of all texts."""
-    ends = [*starts[1:], starts[-1] + len(contents[-1]) + 1]
-    firsts, lasts = (np.searchsorted(whole.changes[:, 0], some).tolist() for some in (starts, ends))
+def summarise_texts(whole: ScanPart, texts: FoldedTexts) -> list[FoundText]:
+    """What was found of each text."""
+    mine = np.searchsorted(whole.changes[:, 0], texts.spans + np.array([0, 1])).tolist()
     return [
-        _found_text(whole, text, content, whole.changes[first:last] - (start, 0))
-        for text, (content, start, first, last) in enumerate(
-            zip(contents, starts, firsts, lasts, strict=True)
-        )
+        _found_text(whole, text, texts.letters(text), whole.changes[first:last] - (texts.spans[text, 0], 0))
+        for text, (first, last) in enumerate(mine)
     ]
 
 
-def _letters(content: bytes) -> npt.NDArray[np.intp]:
-    """The bytes at which characters begin."""
-    return np.flatnonzero(np.frombuffer(content, dtype=np.uint8) & 0xC0 != 0x80)
-
-
-def _found_text(whole: ScanPart, text: int, content: bytes, mine: Numbers) -> FoundText:
-    """What was found of one text, whose own changes are `mine`, from its first byte on."""
-    size = len(content)
-    edges = [0, *mine[:, 0].tolist(), size]
-    letters = edges if content.isascii() else np.searchsorted(_letters(content), edges).tolist()
+def _found_text(whole: ScanPart, text: int, first: npt.NDArray[np.intp], mine: Numbers) -> FoundText:
+    """What was found of one text, whose characters begin at the bytes `first`, and whose own changes are `mine`."""
+    size = int(first[-1])
+    letters = np.searchsorted(first, [0, *mine[:, 0].tolist(), size]).tolist()
     total = letters[-1]
     counts = [0, *np.cumsum(mine[:, 1]).tolist()]
     passages = tuple(
@@ -721,13 +669,13 @@ def _found_text(whole: ScanPart, text: int, content: bytes, mine: Numbers) -> Fo
     )
 
 
-def common_bytes(whole: ScanPart, contents: Sequence[bytes], starts: Sequence[int]) -> npt.NDArray[np.bool_]:
-    """Which bytes of all texts stand in common passages, each text at its own first byte."""
-    made = np.zeros(starts[-1] + len(contents[-1]), dtype=np.bool_)
-    for content, start, text in zip(contents, starts, summarise_texts(whole, contents, starts), strict=True):
-        first = np.append(_letters(content), len(content))
+def common_bytes(whole: ScanPart, texts: FoldedTexts) -> npt.NDArray[np.bool_]:
+    """Which bytes of all texts stand in common passages."""
+    made = np.zeros(len(texts.buffer), dtype=np.bool_)
+    for i, text in enumerate(summarise_texts(whole, texts)):
+        first = texts.spans[i, 0] + texts.letters(i)
         for one in (one for one in text.passages if one.common):
-            made[start + first[one.start] : start + first[one.end]] = True
+            made[first[one.start] : first[one.end]] = True
     return made
 
 

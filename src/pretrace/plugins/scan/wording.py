@@ -7,16 +7,14 @@ of them: the Jaccard index of a document and a text is no estimate.
 
 from __future__ import annotations
 
-import string
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
 from pretrace.plugins.scan.corpus import CorpusDocuments, Sighting
-from pretrace.plugins.scan.folding import FACTORS, SPACE, Bytes, Strings, fold_strings, load_kernels
+from pretrace.plugins.scan.folding import HashTable, Strings, fold_strings, load_kernels
 
 SHINGLE, GRAM = 5, 13
 """Words of a sequence, for near copies and for the overlap."""
@@ -24,29 +22,7 @@ NEAR = 0.8
 """The Jaccard index from which on a document is a near copy of a text."""
 NEAREST = 20
 """Near copies that are named for each text."""
-LETTER, BETWEEN, LEFT_OUT = 0, 1, 2
-_BITS = 10
 Numbers = npt.NDArray[np.uint64]
-BY_BYTE, BY_WORD = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
-"""Odd numbers, by whose powers the bytes of a word and the words of a sequence are weighted."""
-
-
-@cache
-def kinds() -> Bytes:
-    """For every byte whether it belongs to a word, ends one, or is left out, uint8 [256]."""
-    made = np.full(256, LETTER, dtype=np.uint8)
-    made[[SPACE, 0xFF]] = BETWEEN
-    made[[ord(one) for one in string.punctuation]] = LEFT_OUT
-    return made
-
-
-def mix_bits(numbers: Numbers) -> Numbers:
-    """Each number with its bits spread over all of them."""
-    made = numbers ^ numbers >> np.uint64(32)
-    for factor in FACTORS:
-        made = made * factor
-        made ^= made >> np.uint64(29)
-    return made
 
 
 def words_of(strings: Strings) -> tuple[Numbers, npt.NDArray[np.int64]]:
@@ -54,44 +30,26 @@ def words_of(strings: Strings) -> tuple[Numbers, npt.NDArray[np.int64]]:
     apart = [b""] * len(strings.places)
     buffer, spans = fold_strings(strings, exact=False, spaced=True, behind=apart)
     found, owners = np.empty(len(buffer) // 2 + 1, np.uint64), np.empty(len(buffer) // 2 + 1, np.int64)
-    number = load_kernels().words(buffer, spans, kinds(), BY_BYTE, found, owners)
-    return mix_bits(found[:number]), owners[:number]
+    number = load_kernels().words(buffer, spans, found, owners)
+    return found[:number], owners[:number]
 
 
 def sequences(
     words: Numbers, owners: npt.NDArray[np.int64], size: int
 ) -> tuple[Numbers, npt.NDArray[np.int64]]:
     """The hash of every `size` words in a row that stand in one document, and the number of the document."""
-    number = len(words) - size + 1
-    if number <= 0:
-        return np.zeros(0, np.uint64), np.zeros(0, np.int64)
-    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(words * _powers(BY_WORD, len(words)))])
-    found = (sums[size:] - sums[:-size]) * _powers(np.uint64(pow(int(BY_WORD), -1, 1 << 64)), number)
-    whole = owners[:number] == owners[size - 1 :]
-    return mix_bits(found[whole]), owners[:number][whole]
-
-
-def _powers(base: np.uint64, number: int) -> Numbers:
-    """base ** 0, base ** 1, …, modulo 2 ** 64."""
-    return _many_powers(int(base), max(1 << 16, 1 << number.bit_length()))[:number]
-
-
-@lru_cache(maxsize=4)
-def _many_powers(base: int, number: int) -> Numbers:
-    steps = np.full(number, base, dtype=np.uint64)
-    steps[0] = 1
-    return np.cumprod(steps, dtype=np.uint64)
+    found, theirs = np.empty_like(words), np.empty_like(owners)
+    number = load_kernels().sequences(words, owners, size, found, theirs)
+    return found[:number], theirs[:number]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Held:
-    """The hashes of the texts' sequences, `texts[first[i]:first[i + 1]]` that hold the i-th, sizes, a Bloom filter."""
+    """The hashes of the texts' sequences, `texts[first[i]:first[i + 1]]` that hold the i-th, and how many each has."""
 
-    keys: Numbers
-    first: npt.NDArray[np.int64]
+    table: HashTable
     texts: npt.NDArray[np.int64]
     sizes: npt.NDArray[np.int64]
-    filter: Numbers
 
     @classmethod
     def of(cls, hashes: Numbers, owners: npt.NDArray[np.int64], number: int) -> Held:
@@ -101,25 +59,13 @@ class Held:
         fresh = np.ones(len(hashes), dtype=np.bool_)
         fresh[1:] = (hashes[1:] != hashes[:-1]) | (owners[1:] != owners[:-1])
         hashes, owners = hashes[fresh], owners[fresh]
-        keys, first = np.unique(hashes, return_index=True)
-        bits = max(_BITS, int(np.ceil(np.log2(max(1, len(keys) // 4)))))
-        made = np.zeros(1 << bits, dtype=np.uint64)
-        load_kernels().set_bits(keys, np.uint64(64 - bits), made)
-        return cls(keys, np.append(first, len(hashes)), owners, np.bincount(owners, minlength=number), made)
+        return cls(HashTable.of(hashes), owners, np.bincount(owners, minlength=number))
 
     def shares(self, found: Numbers) -> npt.NDArray[np.float64]:
         """The share of each text's sequences that are among those found, NaN for a text that has none."""
-        there = np.repeat(np.isin(self.keys, found), np.diff(self.first))
+        there = np.repeat(np.isin(self.table.keys, found), np.diff(self.table.first))
         counts = np.bincount(self.texts, weights=there, minlength=len(self.sizes))
         return np.where(self.sizes > 0, counts / np.maximum(self.sizes, 1), np.nan)
-
-    def hits(self, hashes: Numbers) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-        """Which of some hashes are keys, and which."""
-        at, shift = np.empty(len(hashes) + 1, np.intp), np.uint64(65 - len(self.filter).bit_length())
-        at = at[: load_kernels().likely(hashes, shift, self.filter, at)]
-        key = np.minimum(np.searchsorted(self.keys, hashes[at]), len(self.keys) - 1)
-        same = self.keys[key] == hashes[at]
-        return at[same], key[same]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -147,7 +93,7 @@ class WordsFound:
 
     def __init__(self, file: str, wording: Wording) -> None:
         self._file, self._wording = file, wording
-        self._grams = np.zeros(len(wording.grams.keys) if wording.grams else 0, dtype=np.bool_)
+        self._grams = np.zeros(len(wording.grams.table.keys) if wording.grams else 0, dtype=np.bool_)
         self.near = np.zeros(len(wording.shingles.sizes) if wording.shingles else 1, dtype=np.int64)
         self.nearest: dict[int, list[Sighting]] = {}
 
@@ -155,27 +101,27 @@ class WordsFound:
     def grams(self) -> Numbers:
         """The hashes of the texts' sequences of 13 words that were found, in order."""
         held = self._wording.grams
-        return np.zeros(0, np.uint64) if held is None else held.keys[self._grams]
+        return np.zeros(0, np.uint64) if held is None else held.table.keys[self._grams]
 
     def add(self, found: CorpusDocuments) -> None:
         """The documents of a buffer."""
         words, owners = words_of(found.strings)
         if self._wording.grams is not None:
-            self._grams[self._wording.grams.hits(sequences(words, owners, GRAM)[0])[1]] = True
+            self._grams[self._wording.grams.table.find(sequences(words, owners, GRAM)[0])[1]] = True
         if self._wording.shingles is not None:
             self._near(self._wording.shingles, *sequences(words, owners, SHINGLE), found)
 
     def _near(
         self, held: Held, hashes: Numbers, owners: npt.NDArray[np.int64], found: CorpusDocuments
     ) -> None:
-        at, key = held.hits(hashes)
+        (keys, first, *_), (at, key) = held.table, held.table.find(hashes)
         if not len(at):
             return
-        pairs = np.unique(owners[at] * len(held.keys) + key)  # each sequence of a document once
-        document, key = pairs // len(held.keys), pairs % len(held.keys)
-        many = held.first[key + 1] - held.first[key]
+        pairs = np.unique(owners[at] * len(keys) + key)  # each sequence of a document once
+        document, key = pairs // len(keys), pairs % len(keys)
+        many = first[key + 1] - first[key]
         skipped = np.repeat(np.cumsum(many) - many, many)
-        texts = held.texts[np.repeat(held.first[key], many) + np.arange(len(skipped)) - skipped]
+        texts = held.texts[np.repeat(first[key], many) + np.arange(len(skipped)) - skipped]
         both, shared = np.unique(np.repeat(document, many) * len(held.sizes) + texts, return_counts=True)
         text = both % len(held.sizes)
         for i in np.flatnonzero(shared >= NEAR * held.sizes[text]).tolist():
