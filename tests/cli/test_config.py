@@ -11,6 +11,7 @@ from cyclopts import CycloptsError
 from made import call_function
 
 from pretrace.cli.options import RawOptions
+from pretrace.corpora import Columns
 from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.verdicts.audit.settings import AuditSettings
@@ -49,6 +50,35 @@ def test_a_file_gives_options_the_command_line_wins_and_all_are_recorded(config:
     assert (settings.snippets.pairs, given["texts"], settings.snippets.most) == (1, "mine.jsonl", 3)
 
 
+def columns(*arguments: object) -> Columns:
+    """The columns of which a command called `audit` is given its texts."""
+    found = []
+
+    def audit(source: Source) -> None:
+        found.append(source.columns)
+
+    call_function(audit, "posts.jsonl", *arguments, name="audit")
+    return found[0]
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        '[audit.columns]\ntext = "body"\nid = "a,b=c"',
+        """[audit]\ncolumns = 'text=body,id="a,b=c"'""",
+        """[audit]\ncolumns = ['text=body', "id='a,b=c'"]""",
+        'columns = {text = "body", id = "a,b=c"}',
+    ],
+)
+def test_an_option_with_keys_is_a_table_or_as_it_is_typed_and_what_is_given_wins_by_key(
+    config: Path, written: str
+) -> None:
+    config.write_text(written, encoding="utf-8")
+    assert columns("--config", config) == Columns(text="body", id="a,b=c")
+    given = ("--columns", "id=key,label=", "--columns", "group=book", "--config", config)
+    assert columns(*given) == Columns(text="body", id="key", label="", group="book")
+
+
 @pytest.mark.parametrize(
     ("written", "said"),
     [
@@ -58,6 +88,9 @@ def test_a_file_gives_options_the_command_line_wins_and_all_are_recorded(config:
         ("pairs = [1, 2]", "pairs takes one value, found"),
         ("pairs = true", "pairs takes one value, found True"),
         ('audit = "yes"', "'audit' is a command, so it is a table: [audit]"),
+        ('[audit.columns]\ntexts = "body"', "--columns has no key 'texts'; did you mean 'text'?"),
+        ("columns = {text = [1, 2]}", "columns: text takes one value, found [1, 2]"),
+        ("columns = true", "columns takes one value or a list of them, found True"),
         ('config = "other.toml"', "there is no option 'config'"),
     ],
 )

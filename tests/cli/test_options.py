@@ -10,9 +10,12 @@ from typing import Annotated
 import pytest
 from made import call_function, written
 
+from pretrace.backends.settings import ModelSettings
 from pretrace.cli.auditing import AuditOptions, completed
 from pretrace.cli.commands import app, options_of, places
 from pretrace.cli.options import Only, RawOptions, declare_options
+from pretrace.corpora.opening import Source
+from pretrace.errors import ExpressionError
 from pretrace.scores import scores
 from pretrace.settings import LARGEST, option_of
 from pretrace.tuning.planting import PlantSettings
@@ -60,6 +63,43 @@ def test_only_the_named_fields_are_options():
         """Nothing."""
 
     assert set(declare_options(command)) == {"level"}
+
+
+def keyed(*words):
+    """How a model is opened, and what is recorded, by these words."""
+    found = []
+
+    def command(source: Source, opening: ModelSettings, given: RawOptions):
+        found.append((opening, given))
+
+    call_function(command, "posts.jsonl", *words)
+    return found[0]
+
+
+def test_keys_of_an_option_add_up_and_are_recorded_by_name():
+    words = ("--model-args", "dtype=bfloat16, max-tokens=512", "--model-args", "trust_remote_code=true")
+    opening, given = keyed(*words, "--columns", "text=prompt,completion,id='a,b=c'")
+    assert opening == ModelSettings(dtype="bfloat16", max_tokens=512, trust_remote_code=True)
+    assert given["model_args"] == {"dtype": "bfloat16", "max_tokens": 512, "trust_remote_code": True}
+    assert given["columns"] == {"text": "prompt,completion", "id": "a,b=c"}
+    assert keyed()[0] == ModelSettings()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("dtpye=float32", "--model-args has no key 'dtpye'; did you mean 'dtype'?"),
+        ("zzz=1", "--model-args has no key 'zzz'; there are allow_pickle, device, "),
+        ("bfloat16", "--model-args is written KEY=VALUE, found 'bfloat16'"),
+        ("max_tokens=many", "--model-args max_tokens is a whole number, found 'many'."),
+        ("max_tokens=1", "--model-args max_tokens must be at least 2, found 1"),
+        ("dtype=float32,dtype=float16", "--model-args dtype is given twice, as 'float32' and 'float16'"),
+    ],
+)
+def test_what_is_wrong_with_a_key_is_named(words, said):
+    with pytest.raises(ExpressionError) as caught:
+        keyed("--model-args", words)
+    assert said in str(caught.value)
 
 
 def test_the_help_lists_commands_by_question_on_one_screen(call, monkeypatch):
@@ -142,7 +182,7 @@ def test_a_word_that_is_no_path_may_be_the_name_of_the_output(call, texts, tmp_p
 
 SEEDED = [words for words in places() if "seed" in options_of(words)]
 NEEDED = {
-    "--model": "M", "--out": "OUT", "--nonmembers": "N", "--controls": "N", "--date-column": "d", "--members": "N",
+    "--model": "M", "--out": "OUT", "--nonmembers": "N", "--controls": "N", "--columns": "date=d", "--members": "N",
     "--transform": "mask", "--cutoff": "2023-01-01", "--sealed": "S",
 }  # fmt: skip
 
@@ -185,6 +225,7 @@ def test_a_shell_is_told_commands_and_options(shell: str) -> None:
         (("flag", "--score", "zl"), {"zlib"}),
         (("score", "--scores", ""), set(scores)),
         (("audit", "--controls", ""), set()),
+        (("score", "--columns", "text=body,i"), {"text=body,id="}),
     ],
 )
 def test_names_of_scores_are_completed(words, expected, call):

@@ -15,7 +15,17 @@ SMALL = {"pretrace.scoring.evidence.CHUNK": 16, "pretrace.scoring.parts.SHARD": 
 
 
 def score(texts, model, out, *more):
-    tail = ("--model", model, "--scores", "loss,min_k", "--no-cache", "--skip-unreadable", "--out", out)
+    tail = (
+        "--model",
+        model,
+        "--scores",
+        "loss,min_k",
+        "--no-cache",
+        "--reading",
+        "skip_unreadable=true",
+        "--out",
+        out,
+    )
     return ("score", texts, *tail, *more)
 
 
@@ -82,7 +92,18 @@ def _small(monkeypatch):
 
 
 def flag(sets, model, out, *more):
-    tail = ["--model", model, "--score", "loss", "--no-cache", "--skip-unreadable", "--out", out, *more]
+    tail = [
+        "--model",
+        model,
+        "--score",
+        "loss",
+        "--no-cache",
+        "--reading",
+        "skip_unreadable=true",
+        "--out",
+        out,
+        *more,
+    ]
     return ["flag", sets[0], "--controls", sets[1], *tail]
 
 

@@ -18,6 +18,7 @@ from rich.console import Console
 
 from pretrace.backends import check_model
 from pretrace.backends.serving.address import called
+from pretrace.backends.settings import split_revision
 from pretrace.cli.answer import CANNOT_ANSWER, PlainText, Reply, alone, lines
 from pretrace.cli.auditing import audit, make_audit, open_audit
 from pretrace.cli.commands import find_function
@@ -152,7 +153,7 @@ def ask(source: Source, inputs: _AskInputs) -> Reply:
     source = with_text_column(source)
     seen = look(source.texts, source.columns)
     for model in filter(None, (inputs.model, inputs.placebo)):
-        check_model(model)
+        check_model(split_revision(model)[0] or inputs.model or "")
     controls = open_corpus(inputs.controls, source.columns.of_another) if inputs.controls else None
     advice = _advised(source, inputs, seen, controls)
     if inputs.model is None and not inputs.corpus:

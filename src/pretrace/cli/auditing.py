@@ -26,7 +26,7 @@ from pretrace.results.verdicts import AUDIT as AUDIT_FOLDER
 from pretrace.runs import save_verdict
 from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models
-from pretrace.scoring.settings import Companions, EvaluationSettings, ModelsSettings, Target
+from pretrace.scoring.settings import Companions, ModelsSettings, Target
 from pretrace.settings import like, option, requested_option, statements_of
 from pretrace.types import COMPARED, AuditPlan, Backend, Corpus, DesignError
 from pretrace.verdicts.audit.audit import Audit
@@ -65,11 +65,11 @@ class AuditOptions:
     )
     placebo: tuple[str, ...] = input_option(
         (),
-        "A model that never saw TEXTS: an earlier checkpoint of the target (the best), the base it was tuned "
-        "from, or a sibling; any --model value. Give it more than once for several: the largest p counts.",
+        "A model that never saw TEXTS: an earlier checkpoint of the target (the best; @REVISION), the base it was "
+        "tuned from, or a sibling; any --model value, or NAME@REVISION. Give it more than once for several: the "
+        "largest p counts.",
         panel=BESIDE,
     )
-    placebo_revision: str | None = like(EvaluationSettings, "placebo_revision")
     placebo_note: str = option(
         "",
         "How the placebo is known to be earlier than TEXTS, for the report.",
@@ -175,8 +175,7 @@ def make_audit(
 
 
 def _wanted(target: Target, inputs: AuditOptions) -> ModelsSettings:
-    revision, companions = inputs.placebo_revision, inputs.companions
-    return ModelsSettings.beside(target, inputs.placebo, revision, companions, several=True)
+    return ModelsSettings.beside(target, inputs.placebo, inputs.companions, several=True)
 
 
 class _PlanShown(Stages):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pretrace.backends import open_tokenizer
-from pretrace.backends.settings import WEIGHTS, ModelSettings
+from pretrace.backends.settings import ModelSettings
 from pretrace.cli.answer import PlainText, Reply, lines, printer
 from pretrace.cli.options import Only
 from pretrace.cli.printing import measured, preview
@@ -42,8 +42,7 @@ _Seed = Annotated[ScoreSettings, Only(("seed",))]
 
 def tune(
     source: Source,
-    target: Annotated[Target, Only(("model",))],
-    opening: Annotated[ModelSettings, Only(WEIGHTS)],
+    target: Target,
     out: Annotated[
         Path, Option("Folder for the adapter and its card.", panel="", path="out", essential=True)
     ],
@@ -57,7 +56,7 @@ def tune(
     how = methods.make(settings.method)
     check_writable(out, ADAPTER)
     corpus = source.open()
-    model = open_huggingface(target.model, opening)
+    model = open_huggingface(target.model, target.opening)
     with trained() as on_step:
         adapter = make_adapter(model, corpus, how, folder=out, seed=drawn.seed, on_step=on_step)
     card = adapter.card

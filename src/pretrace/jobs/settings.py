@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol
 from pretrace.errors import ExpressionError
 from pretrace.plugins import find_plugin
 from pretrace.results.wording import say
-from pretrace.settings import RUN, TEXTS, check_ranges, given_for, option
+from pretrace.settings import READING, RUN, check_ranges, given_for, option
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class JobSettings:
     skip_unreadable: bool = option(
         False,
         "Skip records that cannot be read, list them in unreadable.jsonl, and go on.",
-        panel=TEXTS,
+        of=READING,
     )
 
     def __post_init__(self) -> None:

@@ -327,7 +327,7 @@ def check_use(plan: ScorePlan, settings: ScoreSettings, evaluation: EvaluationSe
         raise ExpressionError(say("plan.use.tuned"))
     if settings.reference and evaluation.reference_share:
         raise ExpressionError(say("plan.use.reference"))
-    if evaluation.unlearned is not None and not (evaluation.placebo or evaluation.placebo_revision):
+    if evaluation.unlearned is not None and not evaluation.placebo:
         raise ExpressionError(RETRAINED)
     for name, value, use, kind in (
         ("--tune-share", evaluation.tune_share, "tuned", "fsd(ppl)"),
@@ -365,8 +365,7 @@ def open_models(settings: ModelsSettings) -> Models:
         own = asdict(opening.for_another()) if ":" in beside.neighbors else {}
         proposer = open_proposer(beside.neighbors, target, cache=settings.cache, **own)
         models = replace(models, proposer=proposer)
-    at = replace(opening, revision=settings.placebo_revision)
-    placebos = tuple(_opened(name, at, alone) for name in settings.placebos)
+    placebos = tuple(_opened(name, replace(opening, revision=at), alone) for name, at in settings.placebos)
     check_placebos(target, placebos, None if settings.several else models.reference)
     if settings.several:
         return replace(models, placebos=placebos)

@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pretrace.registry import require
-from pretrace.scoring.settings import EvaluationSettings
 from pretrace.settings import (
     CONTROLS,
     MODEL,
     cache_option,
     check_ranges,
-    like,
     option,
     requested_option,
     statements_of,
@@ -77,11 +75,10 @@ class ModelsBeside:
     )
     placebo: tuple[str, ...] = input_option(
         (),
-        "A second model, which cannot have seen the texts; any --model value. If it finds the same, nobody is "
-        "accused. May be given more than once. Default: smollm2, unless that is the model in question.",
+        "A second model, which cannot have seen the texts; any --model value, or NAME@REVISION. If it finds the same, "
+        "nobody is accused. May be given more than once. Default: smollm2, unless that is the model in question.",
         panel=CONTROLS,
     )
-    placebo_revision: str | None = like(EvaluationSettings, "placebo_revision")
     placebo_note: str = option(
         "",
         "How the placebo is known not to have seen the texts, for the report.",

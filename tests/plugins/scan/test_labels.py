@@ -81,8 +81,8 @@ def test_labels_are_refused_where_they_would_mislead(scanned, model_folder, comm
         assert not (scanned / "X").exists()
         return said
 
-    both = evaluate(scanned, model_folder, "X", "--label-column", "label")
-    assert "--labels and --label-column both give the labels" in refused(*both)
+    both = evaluate(scanned, model_folder, "X", "--columns", "label=label")
+    assert "--labels and --columns label both give the labels" in refused(*both)
     lines = (scanned / "texts.jsonl").read_text(encoding="utf-8").splitlines()
     other = json.loads(lines[3])
     (scanned / "texts.jsonl").write_text(
