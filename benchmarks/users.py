@@ -58,7 +58,7 @@ def written(place: Path, number: int, seed: int) -> None:
 
 
 CHECK = (
-    "--model LATER --score ref --reference-model DEMO/model --placebo SIBLING --power --power-epochs 32 --out"
+    "--model LATER --score ref --reference-model DEMO/model --placebo SIBLING --power --power-args epochs=32 --out"
 )
 """A flagging as a model owner makes it who has an earlier checkpoint and a sibling, in CI."""
 WALKS = (

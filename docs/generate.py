@@ -195,13 +195,13 @@ def _kind(hint: typing.Any) -> str:
 def _needs(name: str) -> str:
     if not dataclasses.is_dataclass(scores.factory(name)):
         return (
-            "what that score needs, from the target and from the tuned target (`--tuned` or `--tune-share`)"
+            "what that score needs, from the target and from the tuned target (`--tuned` or `--set-aside tuning`)"
         )
     score = scores.make(name)
     words = [_view(view, quantity, paired=score.needs.paired) for view, quantity in _plain_first(score.needs)]
     if isinstance(score, Recipe):
         if score.reference:
-            words.append("labelled reference texts (`--reference` or `--reference-share`)")
+            words.append("labelled reference texts (`--reference` or `--set-aside reference`)")
         else:
             words.append("token counts (`--counts`, made by `pretrace count`)")
     return "; ".join(filter(None, words))

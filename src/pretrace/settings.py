@@ -6,6 +6,7 @@ The command line is derived from these fields (`pretrace.cli.options`), and the 
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
@@ -67,10 +68,9 @@ def seed_option(panel: str = RUN) -> Any:
     )
 
 
-def cache_option(panel: str = RUN) -> Any:
-    """The field for what is kept on disk."""
-    said = "Keep no log-probabilities on disk (PRETRACE_CACHE); a killed run then starts from the beginning."
-    return option(True, said, name="no-cache", panel=panel)
+def cache_field() -> Any:
+    """The field for whether what is made of texts is kept on disk: unless PRETRACE_CACHE is off."""
+    return field(default_factory=lambda: os.environ.get("PRETRACE_CACHE") != "off")
 
 
 def dry_run_option(panel: str = RUN) -> Any:

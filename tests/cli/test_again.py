@@ -28,7 +28,7 @@ def test_a_run_is_made_again_to_the_last_bit(call, tmp_path, model_folder):
         "--seed",
         3,
     )
-    code, _, error = call("evaluate", *options, "--resamples", 100, "--no-cache", "--out", run, "--", texts)
+    code, _, error = call("evaluate", *options, "--measuring", "resamples=100", "--out", run, "--", texts)
     assert code == 0, error
     code, out, said = call("runs", "again", run, "--json")
     assert code == 0, said

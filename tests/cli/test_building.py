@@ -108,7 +108,7 @@ def test_ccnews_refuses_before_it_opens_a_model(tmp_path):
     a, b = texts(tmp_path / "a.jsonl", 8, 0), texts(tmp_path / "b.jsonl", 8, 1)
     given = ("build", "ccnews", "--members", a, "--nonmembers", b, "--out", tmp_path / "out", "--transform")
     result = run(*given, "prompt", fails=ExpressionError)
-    assert "--transform prompt needs --rewriter" in str(result.exception)
+    assert "--transform prompt needs --rewrite model" in str(result.exception)
     result = run(*given, "trans", fails=TextsError)
     assert "600 members of at least 64 words were wanted, found 0" in str(result.exception)
     run(*given, "mask", "--texts", "7", fails=ExpressionError)
@@ -130,7 +130,7 @@ def test_ccnews_by_a_model_here(tmp_path, monkeypatch):
     monkeypatch.setattr(transforms.BackTranslation, "open", lambda self: Opened())
     a, b = texts(tmp_path / "a.jsonl", 12, 0), texts(tmp_path / "b.jsonl", 12, 1)
     given = ["--members", a, "--nonmembers", b, "--out", tmp_path / "out", "--transform", "trans"]
-    said = run("build", "ccnews", *given, "--texts", 24, "--min-words", 5, "--transform-both").stdout
+    said = run("build", "ccnews", *given, "--texts", 24, "--words", "least=5", "--transform-both").stdout
     assert "24 texts, 12 of them members" in said
     for word in ("- originals: ", "- as published: ", "- both sides: ", "Card: "):
         assert word in said

@@ -30,7 +30,7 @@ def test_count_then_evaluate_then_report(ask, tmp_path, sentences, model_folder,
     run = tmp_path / "RUN"
     where = ("--model", model_folder, "--reference-model", reference_folder)
     where = (*where, "--counts", tmp_path / "counts.npz")
-    said, _ = ask("evaluate", texts, *where, "--scores", SCORES, "--out", run, "--resamples", 200)
+    said, _ = ask("evaluate", texts, *where, "--scores", SCORES, "--out", run, "--measuring", "resamples=200")
     assert "bag of words" in said
     assert "'one'" in said
     assert "'long'" in said
@@ -87,9 +87,10 @@ def test_standard_input_and_columns(ask, tmp_path, model_folder, monkeypatch):
     assert pq.read_table(tmp_path / "RUN" / "scores.parquet").column("id").to_pylist() == ["0", "1", "2"]
 
 
-def test_the_same_command_twice_gives_the_same_bytes(ask, tmp_path, sentences, model_folder):
+def test_the_same_command_twice_gives_the_same_bytes(ask, tmp_path, sentences, model_folder, monkeypatch):
+    monkeypatch.setenv("PRETRACE_CACHE", "off")
     texts = write(tmp_path / "texts.jsonl", sentences)
-    how = ("--model", model_folder, "--scores", "loss,min_k_plus_plus", "--no-cache", "--resamples", 100)
+    how = ("--model", model_folder, "--scores", "loss,min_k_plus_plus", "--measuring", "resamples=100")
     for name in ("a", "b"):
         ask("evaluate", texts, *how, "--out", tmp_path / name)
     for file in ("scores.parquet", "scores.csv", "metrics.json", "run.json", "report.html"):

@@ -34,7 +34,7 @@ def test_weights_are_hashed_once_a_run(ask, hashed, tmp_path, model_folder, refe
     ask("tune", tuning, "--model", model_folder, *method, "--out", tmp_path / "ADAPTER")
     hashed.clear()
     how = ("--placebo", reference_folder, "--tuned", tmp_path / "ADAPTER", "--scores", "ppl,fsd(ppl)")
-    how = (*how, "--out", tmp_path / "RUN", "--resamples", 100)
+    how = (*how, "--out", tmp_path / "RUN", "--measuring", "resamples=100")
     ask("evaluate", texts, "--model", model_folder, *how)
     assert hashed == {model_folder.name: 1, reference_folder.name: 1}
 

@@ -17,7 +17,7 @@ from pretrace.cli.options import Only, RawOptions, declare_options
 from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError
 from pretrace.scores import scores
-from pretrace.settings import LARGEST, option_of
+from pretrace.settings import LARGEST, flag_of, option_of
 from pretrace.tuning.planting import PlantSettings
 from pretrace.verdicts.audit.settings import GENERATOR, PAPER_GENERATOR, AuditSettings, SnippetSettings
 from pretrace.verdicts.flag import FlagSettings
@@ -27,15 +27,16 @@ from pretrace.verdicts.flag import FlagSettings
     ("command", "settings"), [("audit", AuditSettings), ("flag", FlagSettings), ("plant", PlantSettings)]
 )
 def test_a_default_of_the_command_line_is_that_of_the_library(command, settings):
-    defaults = {name: one.default for name, one in options_of(command).items()}
+    options = [one for whole in options_of(command).values() for one in (whole, *whole.keys.values())]
+    defaults = {one.name: one.default for one in options}
     for field in fields(settings):
         described = option_of(field)
-        if described is None or field.default is MISSING or described.read or field.name == "cache":
+        if described is None or field.default is MISSING or described.read:
             continue
-        assert defaults[(described.name or field.name).replace("-", "_")] == field.default, field.name
+        assert defaults[flag_of(field)[2:].replace("-", "_")] == field.default, field.name
 
 
-def test_settings_are_made_of_what_was_written():
+def test_settings_are_made_of_what_was_written(monkeypatch):
     found = []
 
     def command(settings: AuditSettings, given: RawOptions):
@@ -44,18 +45,21 @@ def test_settings_are_made_of_what_was_written():
     call_function(command)
     [(plain, options)] = found
     assert plain == AuditSettings()
-    assert options["method"] == "lora"
+    assert options["classifiers"] == "words,form"
     assert "plugin" not in options
     words = ["--also", "paper, release", "--procedure", "release", "--classifiers"]
-    words += ["words,gpt2(preset='paper')", "--method", "paper", "--temperature", "0.6"]
-    words += ["--max-snippets", "3", "--no-cache"]
+    words += ["words,gpt2(preset='paper')", "--generator-args", "method=paper,temperature=0.6"]
+    words += ["--snippets", "most=3"]
     call_function(command, *words)
     made = found[1][0]
     assert (made.procedure, made.also) == ("release", ("paper", "release"))
     assert made.classifiers == ("words", "gpt2(preset='paper')")
     assert (made.method, GENERATOR) == (PAPER_GENERATOR, AuditSettings().method)
     assert (made.sampling.temperature, made.snippets.most) == (0.6, 3)
-    assert not made.cache
+    assert made.cache
+    monkeypatch.setenv("PRETRACE_CACHE", "off")
+    call_function(command, *words)
+    assert not found[2][0].cache
 
 
 def test_only_the_named_fields_are_options():
@@ -120,7 +124,7 @@ def test_the_help_of_an_audit_fits_one_screen_and_leads_to_the_rest(call, monkey
     assert "audit --help-all" in said
     for name in ("TEXTS", "--model", "--controls", "--placebo", "--generator", "--out", "--plan", "--power"):
         assert name in said
-    assert "--repetition-penalty" not in said
+    assert "repetition_penalty" not in said
     everything = call("audit", "--help-all")[1]
     assert all(one.flag in everything for one in options_of("audit").values())
 

@@ -14,13 +14,17 @@ from pretrace.scoring import evidence
 SMALL = {"pretrace.scoring.evidence.CHUNK": 16, "pretrace.scoring.parts.SHARD": 32}
 
 
+@pytest.fixture(autouse=True)
+def _uncached(monkeypatch):
+    monkeypatch.setenv("PRETRACE_CACHE", "off")
+
+
 def score(texts, model, out, *more):
     tail = (
         "--model",
         model,
         "--scores",
         "loss,min_k",
-        "--no-cache",
         "--reading",
         "skip_unreadable=true",
         "--out",
@@ -97,7 +101,6 @@ def flag(sets, model, out, *more):
         model,
         "--score",
         "loss",
-        "--no-cache",
         "--reading",
         "skip_unreadable=true",
         "--out",

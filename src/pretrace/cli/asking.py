@@ -302,7 +302,7 @@ def _step(
     if plan.design is None:
         return [plan.why, *(f"What would help: {cure}" for cure in plan.cures)]
     if planned.settings.snippets.tokens != AuditSettings().snippets.tokens:
-        options["tokens"] = planned.settings.snippets.tokens
+        options["snippets"] = {"tokens": planned.settings.snippets.tokens}
     took = "" if plan.seconds is None else f"about {duration(max(1, round(plan.seconds)))}, a guess."
     likely = planned.chance if row.choice.accuses else [sentence("ask.accuses_nobody")]
     return _AskStep("audit", options, question, test, likely, took, planned)

@@ -28,10 +28,10 @@ from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models
 from pretrace.scoring.settings import Companions, ModelsSettings, Target
 from pretrace.settings import like, option, requested_option, statements_of
-from pretrace.types import COMPARED, AuditPlan, Backend, Corpus, DesignError
+from pretrace.types import COMPARED, GENERATING, AuditPlan, Backend, Corpus, DesignError
 from pretrace.verdicts.audit.audit import Audit
 from pretrace.verdicts.audit.settings import AUDIT, BESIDE, AuditSettings, exposures
-from pretrace.verdicts.settings import input_option
+from pretrace.verdicts.settings import TestSettings, input_option
 
 QUICK_PAIRS, QUICK_LEARNT = 200, 100
 _PACKAGED = "smollm2"
@@ -60,8 +60,9 @@ class AuditOptions:
     )
     generator_dtype: str = option(
         "auto",
-        "Number format of the generator; auto takes the fastest on this processor.",
-        panel=COMPARED,
+        "Number format; auto takes the fastest on this processor.",
+        name="dtype",
+        of=GENERATING,
     )
     placebo: tuple[str, ...] = input_option(
         (),
@@ -88,9 +89,7 @@ class AuditOptions:
         panel=BESIDE,
         essential=True,
     )
-    power_method: Literal["full", "lora"] = option(
-        "full", "How texts are planted: full trains all weights, lora an adapter.", panel=BESIDE
-    )
+    power_method: Literal["full", "lora"] = like(TestSettings, "power_method")
     quick: bool = option(
         False,
         "At most 200 snippets of suspect texts and of controls, a generator tuned on at most 100 of each.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -84,7 +84,7 @@ def _finish(
     return answer
 
 
-_NOT_RECORDED = {one.name for one in fields(EngineSettings)} | {"shard", "parts"}
+_NOT_RECORDED = {"ray", "shard", "parts"}
 """Options that differ between commands that make the same flagging."""
 _SHOWN = 10
 

@@ -144,7 +144,7 @@ def count(
     opening: Annotated[ModelSettings, Only(("revision", "trust_remote_code"))],
     columns: Annotated[Columns, Only(("text",))],
     settings: Annotated[Counting, Only(("workers",))],
-    engine: Annotated[EngineSettings, Only(("engine", "address"))],
+    engine: EngineSettings,
 ) -> Reply:
     """Count a model's tokens in reference texts, for dc_pdd: exact, parallel, resumable."""
 
@@ -156,8 +156,7 @@ def count(
     texts = Sources(corpora, columns)
     tokens = open_tokenizer(target.model, **asdict(opening))
     checkpoint = None if "-" in corpora else out.with_name(f".{out.name}.counting")
-    engine = replace(engine, workers=settings.workers if engine.on_ray else 0)
-    with engine.spread() as elsewhere, counted() as on_progress:
+    with engine.spread(settings.workers) as elsewhere, counted() as on_progress:
         table = make_table(
             texts,
             tokens.rust,

@@ -251,7 +251,7 @@ Out = Annotated[
     ),
 ]
 
-_NOT_RECORDED = {"out", "shard", "parts", "dry_run", "engine", "address", "workers", "gpus_per_worker"}
+_NOT_RECORDED = {"out", "shard", "parts", "dry_run", "ray"}
 """Options that differ between commands that make the same run."""
 
 

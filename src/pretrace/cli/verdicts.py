@@ -25,7 +25,7 @@ from pretrace.errors import ExpressionError, ModelError
 from pretrace.plugins import find_plugin
 from pretrace.scoring.plan import Models, open_models
 from pretrace.scoring.settings import Companions, ModelsSettings, Target
-from pretrace.settings import CONTROLS, MODEL, option
+from pretrace.settings import CONTROLS, MODEL, Option, option
 from pretrace.types import Backend, Text, Verdict
 from pretrace.verdicts.frame import with_second
 from pretrace.verdicts.settings import ModelsBeside, TestSettings
@@ -83,6 +83,11 @@ def with_command(verdict: Verdict, given: Mapping[str, Any]) -> Verdict:
 # What the commands with `--access text` share: how models are asked for text alone, at which cost, and opened.
 
 
+BUDGET = Option(
+    "What may be asked of each model with --access text, as in requests=500.", name="budget", panel=MODEL
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextAccess:
     """How the models are asked, and how much may be asked for."""
@@ -96,15 +101,17 @@ class TextAccess:
     )
     budget: int = option(
         2_000,
-        "Requests that may be sent to each model, with --access text.",
-        panel=MODEL,
+        "Requests.",
+        name="requests",
+        of=BUDGET,
         least=0,
         essential=True,
     )
     budget_tokens: int = option(
         1_000_000,
-        "Tokens of prompts and answers that may be paid for with each model, with --access text.",
-        panel=MODEL,
+        "Tokens of prompts and answers.",
+        name="tokens",
+        of=BUDGET,
         least=0,
     )
 

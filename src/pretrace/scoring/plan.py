@@ -330,11 +330,11 @@ def check_use(plan: ScorePlan, settings: ScoreSettings, evaluation: EvaluationSe
     if evaluation.unlearned is not None and not evaluation.placebo:
         raise ExpressionError(RETRAINED)
     for name, value, use, kind in (
-        ("--tune-share", evaluation.tune_share, "tuned", "fsd(ppl)"),
+        ("--set-aside tuning", evaluation.tune_share, "tuned", "fsd(ppl)"),
         ("--tuned", beside.tuned, "tuned", "fsd(ppl)"),
         ("--neighbors", beside.neighbors, "neighbors", "neighbor"),
         ("--reference", settings.reference, "labelled", "na_pdd or probe"),
-        ("--reference-share", evaluation.reference_share, "labelled", "na_pdd or probe"),
+        ("--set-aside reference", evaluation.reference_share, "labelled", "na_pdd or probe"),
     ):
         if value and use not in plan.uses:
             raise ExpressionError(say("plan.use.none", option=name, score=kind))

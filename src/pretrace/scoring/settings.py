@@ -13,7 +13,8 @@ from pretrace.settings import (
     MODEL,
     RUN,
     TEXTS,
-    cache_option,
+    Option,
+    cache_field,
     check_ranges,
     dry_run_option,
     option,
@@ -28,6 +29,8 @@ TARGET = (
 )
 FITTED = "Detectors that are fitted"
 """The group of options on what detectors are fitted with."""
+SET_ASIDE = Option("Shares of TEXTS that are not scored, as in tuning=0.3.", name="set-aside", panel=FITTED)
+MEASURING = Option("How figures are measured, as in resamples=10000.", name="measuring", panel=RUN)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +102,7 @@ class ScoreSettings:
         panel=TEXTS,
     )
     seed: int = seed_option()
-    cache: bool = cache_option()
+    cache: bool = cache_field()
     dry_run: bool = dry_run_option()
 
     def __post_init__(self) -> None:
@@ -114,7 +117,8 @@ class EvaluationSettings:
     tune_share: float = option(
         0.0,
         "For fsd(...): tune on the non-members of this share of TEXTS, score the rest (the paper: 0.3).",
-        panel=FITTED,
+        name="tuning",
+        of=SET_ASIDE,
         least=0.0,
         most=0.9,
     )
@@ -127,7 +131,8 @@ class EvaluationSettings:
     reference_share: float = option(
         0.0,
         "Set this share of TEXTS aside as the reference of na_pdd and probe, score the rest.",
-        panel=FITTED,
+        name="reference",
+        of=SET_ASIDE,
         least=0.0,
         most=0.9,
     )
@@ -158,10 +163,14 @@ class EvaluationSettings:
         most=0.5,
     )
     resamples: int = option(
-        1000, "Bootstrap resamples of documents for the intervals.", panel=RUN, least=100, most=1_000_000
+        1000, "Bootstrap resamples of documents for the intervals.", of=MEASURING, least=100, most=1_000_000
     )
     validation: float = option(
-        0.2, "Share of documents on which accuracy thresholds are chosen.", panel=RUN, least=0.05, most=0.95
+        0.2,
+        "Share of documents on which accuracy thresholds are chosen.",
+        of=MEASURING,
+        least=0.05,
+        most=0.95,
     )
 
     def __post_init__(self) -> None:

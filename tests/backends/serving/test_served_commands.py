@@ -31,7 +31,7 @@ def test_score_and_evaluate_give_what_the_weights_give(
     beside = ("--scores", scores, "--reference-model", reference_folder)
     here, there = tmp_path / "here", tmp_path / "there"
     assert call("score", texts, "--model", model_folder, *beside, "--out", here)[0] == 0
-    for command, more in {"score": (), "evaluate": ("--resamples", 100)}.items():
+    for command, more in {"score": (), "evaluate": ("--measuring", "resamples=100")}.items():
         code, _, said = call(command, texts, *target(server, model_folder), *beside, *more, "--out", there)
         assert code == 0, said
         np.testing.assert_allclose(load_run(there).matrix, load_run(here).matrix, atol=1e-4)
@@ -49,7 +49,7 @@ def test_a_server_as_placebo_and_as_reference(call, server, model_folder, refere
         *asked,
         "--model-args",
         f"tokenizer={model_folder}",
-        "--resamples",
+        "--measuring resamples",
         "100",
         "--out",
         tmp_path / "RUN",

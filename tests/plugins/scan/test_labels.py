@@ -30,8 +30,17 @@ def scanned(tmp_path, command):
 
 
 def evaluate(place, model, out, *more):
-    tail = ("--model", model, "--scores", "loss,zlib", "--labels", place / "FOUND", "--no-cache")
-    return ("evaluate", place / "texts.jsonl", *tail, "--resamples", 100, "--out", place / out, *more)
+    tail = ("--model", model, "--scores", "loss,zlib", "--labels", place / "FOUND")
+    return (
+        "evaluate",
+        place / "texts.jsonl",
+        *tail,
+        "--measuring",
+        "resamples=100",
+        "--out",
+        place / out,
+        *more,
+    )
 
 
 def test_labels_and_copies_come_from_the_scan(scanned, model_folder, command):

@@ -86,7 +86,7 @@ def check_characters(raw: memoryview, file: CorpusFile) -> bool:
     if not is_utf8(some, cut=True):
         lines = [line for line in some.split(b"\n")[:-1] or [some] if not line.isascii()]
         if 2 * sum(not is_utf8(line) for line in lines) > len(lines):
-            raise Unread(not_utf8(some, file.address, option="--corpus-encoding"))
+            raise Unread(not_utf8(some, file.address, option="--corpus-reading encoding"))
     return True
 
 
@@ -320,7 +320,9 @@ class CorpusReader:
         for batch in self._batches(file):
             number, read, unreadable = batch.number, batch.read, batch.unreadable
             if self.text is not None and number and unreadable == number:
-                raise Unread(f"{file.address} has no column {self.text}: name another with --corpus-column.")
+                raise Unread(
+                    f"{file.address} has no column {self.text}: name another with --corpus-reading column."
+                )
 
             def facts(row: int, batch: _StringBatch = batch, kept: dict[int, _About] = kept) -> DocumentFacts:
                 return _facts_from(kept[row] if row in kept else batch.about(row))
