@@ -66,8 +66,8 @@ logarithms are natural. Logits are converted to float32 first, and a score sums 
 log-probabilities of the text; other needs are listed.
 
 **Start token.** By default a text is read as its tokenizer prepares it. Llama's tokenizer puts a start token in front,
-so all tokens are predicted. Those of Pythia and SmolLM2 do not, so the first token is only context. `--start always`
-gives exactly one start token, `--start never` none. Scores depend on it: do not compare runs that differ in it. The
+so all tokens are predicted. Those of Pythia and SmolLM2 do not, so the first token is only context. `--model-args start=always`
+gives exactly one start token, `--model-args start=never` none. Scores depend on it: do not compare runs that differ in it. The
 paper of `dc_pdd` uses a start token.
 """
 
@@ -194,14 +194,12 @@ def _kind(hint: typing.Any) -> str:
 
 def _needs(name: str) -> str:
     if not dataclasses.is_dataclass(scores.factory(name)):
-        return (
-            "what that score needs, from the target and from the tuned target (`--tuned` or `--tune-share`)"
-        )
+        return "what that score needs, from the target and from the tuned target (`--tuned` or `--set-aside tuning`)"
     score = scores.make(name)
     words = [_view(view, quantity, paired=score.needs.paired) for view, quantity in _plain_first(score.needs)]
     if isinstance(score, Recipe):
         if score.reference:
-            words.append("labelled reference texts (`--reference` or `--reference-share`)")
+            words.append("labelled reference texts (`--reference` or `--set-aside reference`)")
         else:
             words.append("token counts (`--counts`, made by `pretrace count`)")
     return "; ".join(filter(None, words))

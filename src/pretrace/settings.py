@@ -6,7 +6,9 @@ The command line is derived from these fields (`pretrace.cli.options`), and the 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, Literal, TypeVar
 
@@ -21,7 +23,8 @@ TEXTS, MODEL, RUN, CONTROLS, TRAINING = "Texts", "Model", "Run", "Controls", "Tr
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """How a field is given on the command line.
+    """How a field is given on the command line: as an option, or as a key of the option `of`, as in
+    `--columns text=body,id=key`.
 
     `name` is the option without its dashes where it is not the field's own; a field that is True unless switched
     off has a name that begins with "no-". `metavar` makes it a positional argument. `least` and `most` are the
@@ -34,6 +37,7 @@ class Option:
 
     help: str
     name: str = ""
+    of: Option | None = None
     metavar: str = ""
     panel: str = RUN
     least: float | None = None
@@ -64,10 +68,9 @@ def seed_option(panel: str = RUN) -> Any:
     )
 
 
-def cache_option(panel: str = RUN) -> Any:
-    """The field for what is kept on disk."""
-    said = "Keep no log-probabilities on disk (PRETRACE_CACHE); a killed run then starts from the beginning."
-    return option(True, said, name="no-cache", panel=panel)
+def cache_field() -> Any:
+    """The field for whether what is made of texts is kept on disk: unless PRETRACE_CACHE is off."""
+    return field(default_factory=lambda: os.environ.get("PRETRACE_CACHE") != "off")
 
 
 def dry_run_option(panel: str = RUN) -> Any:
@@ -80,6 +83,53 @@ def requested_option(panel: str, *, essential: bool = False) -> Any:
     """The field for who asks."""
     said = "Who asks, for the first page of the report."
     return option("", said, panel=panel, states="requested_by", essential=essential)
+
+
+COLUMNS = Option("Names of columns, as in text=body,id=key.", name="columns", panel=TEXTS)
+READING = Option("How files are read, as in split=test,encoding=cp1252.", name="reading", panel=TEXTS)
+
+
+_PART = re.compile(
+    r"""(?: (?<==)"[^"]*" | (?<==)'[^']*' | \((?:[^()]|\([^()]*\))*\) | ,(?!\s*[A-Za-z][\w-]*\s*=) | [^,] )+""",
+    re.VERBOSE,
+)
+
+
+def split_keys(written: str) -> Iterator[tuple[str, str, str]]:
+    """Split the value of an option with keys: key, = ("" where it is missing), value. A comma ends a value where a key
+    follows; a value may be quoted.
+
+    >>> [*split_keys("text=prompt,completion, id='a,b=c',method=lora(rank=8, on='all')")]
+    [('text', '=', 'prompt,completion'), ('id', '=', 'a,b=c'), ('method', '=', "lora(rank=8, on='all')")]
+    """
+    for part in _PART.findall(written):
+        key, equals, value = (one.strip() for one in part.partition("="))
+        quoted = len(value) > 1 and value[0] == value[-1] in "\"'"
+        yield key.replace("-", "_"), equals, value[1:-1] if quoted else value
+
+
+def join_keys(values: Mapping[str, Any], equals: str = "=") -> str:
+    """Write what `split_keys` reads.
+
+    >>> join_keys({"text": "body", "id": "a,b=c", "chat": True})
+    'text=body,id="a,b=c",chat=true'
+    """
+    parts = []
+    for key, value in values.items():
+        said = str(value).lower() if isinstance(value, bool) else str(value)
+        plain = [*split_keys(f"k={said},z=")] == [("k", "=", said), ("z", "=", "")]
+        mark = "" if plain else "'" if '"' in said else '"'
+        parts.append(f"{key}{equals}{mark}{said}{mark}")
+    return ",".join(parts)
+
+
+def flag_of(one: Field[Any]) -> str:
+    """How a field is typed: `--seed`, or `--columns text` for a key."""
+    described = option_of(one)
+    name = (described and described.name) or one.name
+    if described and described.of:
+        return f"--{described.of.name} {name}"
+    return f"--{name.replace('_', '-')}"
 
 
 def option_of(one: Field[Any]) -> Option | None:
@@ -122,7 +172,7 @@ def check_ranges(settings: Any) -> None:
         described, value = option_of(one), getattr(settings, one.name)
         if described is None or not isinstance(value, int | float):
             continue
-        name = f"--{described.name or one.name.replace('_', '-')}"
+        name = flag_of(one)
         least, most = described.least, described.most
         most = LARGEST if most is None and isinstance(value, int) else most
         require(isinstance(value, int) or math.isfinite(value), f"{name} is a number, found {value}.")

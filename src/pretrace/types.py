@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.errors import PretraceError
-from pretrace.settings import option
+from pretrace.settings import Option, option
 
 # What models said of a text, token by token, and what a score wants of that.
 
@@ -785,6 +785,9 @@ class SideBySide:
 
 COMPARED = "What the texts are compared with"
 """The group of options on control documents and generated texts."""
+GENERATING = Option(
+    "How the generator is tuned and writes, as in temperature=0.6.", name="generator-args", panel=COMPARED
+)
 
 Outcome = Literal[
     "nothing", "consistent", "inconclusive", "found", "absent",
@@ -817,14 +820,14 @@ class Sampling:
 
     temperature: float = option(
         1.0,
-        "Temperature of the generator's sampling; 1 samples from the distribution that it learned.",
-        panel=COMPARED,
+        "Temperature of its sampling; 1 samples from the distribution that it learned.",
+        of=GENERATING,
     )
     top_p: float = option(
-        1.0, "Sample only from the likeliest tokens whose probabilities add up to this.", panel=COMPARED
+        1.0, "Sample only from the likeliest tokens whose probabilities add up to this.", of=GENERATING
     )
     repetition_penalty: float = option(
-        1.0, "Make tokens that already occurred less likely; 1 switches this off.", panel=COMPARED
+        1.0, "Make tokens that already occurred less likely; 1 switches this off.", of=GENERATING
     )
 
 

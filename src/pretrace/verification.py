@@ -43,10 +43,15 @@ def recorded_sides(content: Facts, settings: Facts, columns: Columns) -> tuple[R
     test = find_test(str(content.get("test")))
     if test is not None and test.sources:
         return tuple(side(role, key, measure) for role, (key, measure) in test.sources.items())
-    kept, skip = _mapping(settings.get("columns")), bool(given.get("skip_unreadable"))
-    recorded = {name: kept.get(name, given.get(f"{name}_column")) for name in _COLUMNS}
+    kept, named, reading = (
+        _mapping(one) for one in (settings.get("columns"), given.get("columns"), given.get("reading"))
+    )
+    skip = bool(reading.get("skip_unreadable"))
+    recorded = {name: kept.get(name, named.get(name)) for name in _COLUMNS}
     replaced = {name: new for name in _COLUMNS if (new := getattr(columns, name)) is not None}
-    further = {name: value for name in FURTHER if (value := kept.get(name, given.get(name)))}
+    further = {
+        name: value for name in FURTHER if (value := kept.get(name, reading.get(name, given.get(name))))
+    }
     own = Columns(**{**recorded, **replaced}, **further)
 
     def hashed(columns: Columns) -> Callable[[str], str]:

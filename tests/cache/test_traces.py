@@ -314,6 +314,8 @@ def test_where_the_cache_lies(tmp_path, monkeypatch):
     assert cache_folder() == tmp_path / ".cache" / "pretrace"
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     assert cache_folder() == tmp_path / "xdg" / "pretrace"
+    monkeypatch.setenv("PRETRACE_CACHE", "off")
+    assert cache_folder() == tmp_path / "xdg" / "pretrace"
     monkeypatch.setenv("PRETRACE_CACHE", "~/mine")
     assert cache_folder() == tmp_path / "mine"
     with open_store("model") as store:
@@ -323,5 +325,5 @@ def test_where_the_cache_lies(tmp_path, monkeypatch):
 def test_a_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "file").write_text("")
     for folder in (tmp_path / "file" / "cache", Path("/proc/pretrace")):
-        with pytest.raises(OutputError, match=r"PRETRACE_CACHE .*--no-cache"):
+        with pytest.raises(OutputError, match=r"PRETRACE_CACHE .*to off"):
             open_store("model", folder)

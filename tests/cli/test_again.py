@@ -18,8 +18,17 @@ def written(path, number, word="cat"):
 
 def test_a_run_is_made_again_to_the_last_bit(call, tmp_path, model_folder):
     texts, run = written(tmp_path / "-texts.jsonl", 24), tmp_path / "RUN"
-    options = ("--model", model_folder, "--scores", "loss,min_k(k=0.1)", "--text-column", "body", "--seed", 3)
-    code, _, error = call("evaluate", *options, "--resamples", 100, "--no-cache", "--out", run, "--", texts)
+    options = (
+        "--model",
+        model_folder,
+        "--scores",
+        "loss,min_k(k=0.1)",
+        "--columns",
+        "text=body",
+        "--seed",
+        3,
+    )
+    code, _, error = call("evaluate", *options, "--measuring", "resamples=100", "--out", run, "--", texts)
     assert code == 0, error
     code, out, said = call("runs", "again", run, "--json")
     assert code == 0, said
@@ -39,7 +48,7 @@ def test_a_flagging_is_made_again_with_its_exit_code(call, tmp_path, model_folde
     lines = known.read_text(encoding="utf-8").replace('"label": 1', '"label": 0')
     # known texts need not call their column as the others do
     known.write_text(lines.replace('"body"', '"text"'), encoding="utf-8")
-    options = ("--controls", known, "--model", model_folder, "--text-column", "body")
+    options = ("--controls", known, "--model", model_folder, "--columns", "text=body")
     first = call("flag", texts, *options, "--out", tmp_path / "FLAGS")
     assert first[0] in (0, 3, 4), first[2]
     again = call("runs", "again", tmp_path / "FLAGS")
@@ -62,7 +71,19 @@ REFUSED = {
     "a program": (lambda settings: settings.pop("given"), "does not record the options"),
     "standard input": (lambda settings: settings["given"].update(texts="-"), "made from standard input"),
     "an option of yore": (lambda settings: settings["given"].update(windoze=True), "made with --windoze"),
-    "a stranger's code": (lambda settings: settings["given"].update(trust_remote_code=True), "give --trust"),
+    "a stranger's code": (
+        lambda settings: settings["given"].update(model_args={"trust_remote_code": True}),
+        "give --trust",
+    ),
+    "a stranger's words": (
+        lambda settings: settings["given"].update(model_args=["dtype=auto,trust-remote-code=true"]),
+        "made with --model-args trust_remote_code, which can run any code: give --trust",
+    ),
+    "a stranger's key": (
+        lambda settings: settings["given"].update(model_args={"dtype=auto,allow_pickle": True}),
+        "made with --model-args allow_pickle",
+    ),
+    "a stranger's options": (lambda settings: settings["given"].update(config="evil.toml"), "give --trust"),
     "no command": (lambda settings: settings.update(command="demo-2"), "no command of pretrace"),
 }
 
@@ -71,7 +92,7 @@ REFUSED = {
 def test_what_does_not_record_enough_is_refused(case, call, tmp_path, model_folder):
     change, said = REFUSED[case]
     texts, run = written(tmp_path / "texts.jsonl", 6), tmp_path / "RUN"
-    call("score", texts, "--model", model_folder, "--scores", "loss", "--text-column", "body", "--out", run)
+    call("score", texts, "--model", model_folder, "--scores", "loss", "--columns", "text=body", "--out", run)
     changed(run, change)
     code, _, error = call("runs", "again", run)
     assert code == 2
@@ -87,7 +108,7 @@ def test_code_that_is_trusted_runs_again(call, tmp_path, model_folder, monkeypat
     monkeypatch.setattr(backends, "_factories", dict(backends._factories))
     monkeypatch.setattr(backends, "_origins", dict(backends._origins))
     texts, run = written(tmp_path / "texts.jsonl", 6), tmp_path / "RUN"
-    options = ("--model", model_folder, "--scores", "loss", "--text-column", "body", "--plugin", plugin)
+    options = ("--model", model_folder, "--scores", "loss", "--columns", "text=body", "--plugin", plugin)
     assert call("score", texts, *options, "--out", run)[0] == 0
     refused, _, said = call("runs", "again", run)
     assert refused == 2

@@ -140,10 +140,10 @@ def test_short_texts_are_cut_into_shorter_snippets(call, tmp_path, model_folder)
         path.write_text(path.read_text("utf-8")[:100], "utf-8")
     words = (sides[0], "--model", model_folder)
     code, _, error = call("audit", *words, "--controls", sides[1], "--plan")
-    assert (code, "take shorter snippets (--tokens" in error) == (2, True)
+    assert (code, "take shorter snippets (--snippets tokens" in error) == (2, True)
     code, out, error = call("ask", *words, "--controls", sides[1], "--plan")
     assert code == 0, error
-    assert "--tokens 32" in out or "--tokens 16" in out
+    assert "--snippets tokens=32" in out or "--snippets tokens=16" in out
 
 
 @pytest.mark.parametrize("option", ["--model", "--placebo"])

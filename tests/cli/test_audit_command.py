@@ -32,7 +32,17 @@ def culprit(trained, model_folder):
 
 def test_planted_texts_are_found_and_the_exit_code_says_so(ask, tmp_path, culprit):
     out, said_of = tmp_path / "AUDIT", ("--requested-by", "the authors", "--controls-note", "their drawers")
-    common = ("--generator", "none", "--tokens", 32, "--controls", culprit.drafts, "--out", out, *said_of)
+    common = (
+        "--generator",
+        "none",
+        "--snippets",
+        "tokens=32",
+        "--controls",
+        culprit.drafts,
+        "--out",
+        out,
+        *said_of,
+    )
     asked = ("audit", culprit.posts, "--model", culprit.target, *common)
     said, told = ask(*asked, "--placebo", culprit.base, code=3)
     assert "consistent with training" in " ".join(said.split())
@@ -80,7 +90,17 @@ def test_a_culprit_audited_without_anything_to_compare_with_is_given_no_answer(a
 def test_a_plan_says_what_would_be_done_and_does_nothing(ask, tmp_path, culprit):
     out = tmp_path / "AUDIT"
     out.write_text("a file, where no audit could be written")
-    asked = ("audit", culprit.posts, "--model", culprit.target, "--tokens", 32, "--out", out, "--plan")
+    asked = (
+        "audit",
+        culprit.posts,
+        "--model",
+        culprit.target,
+        "--snippets",
+        "tokens=32",
+        "--out",
+        out,
+        "--plan",
+    )
     said, _ = ask(*asked, "--controls", culprit.drafts, "--generator", "none")
     said = " ".join(said.split())
     assert "Texts: 40 documents" in said

@@ -11,6 +11,7 @@ from cyclopts import CycloptsError
 from made import call_function
 
 from pretrace.cli.options import RawOptions
+from pretrace.corpora import Columns
 from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.verdicts.audit.settings import AuditSettings
@@ -36,28 +37,60 @@ def config(tmp_path: Path) -> Path:
 
 def test_a_file_gives_options_the_command_line_wins_and_all_are_recorded(config: Path) -> None:
     config.write_text(
-        'texts = "posts.jsonl"\npairs = 5\n\n[audit]\npairs = 7\nmax-snippets = 3\nno_cache = true\n'
+        'texts = "posts.jsonl"\nlevel = 0.1\n\n[audit]\nlevel = 0.2\nsnippets = {most = 3, pairs = 7}\n'
         'classifiers = ["words", "embeddings"]\n',
         encoding="utf-8",
     )
     settings, given = taken("--config", config)
-    assert (settings.snippets.pairs, settings.snippets.most, settings.cache) == (7, 3, False)
+    assert (settings.snippets.pairs, settings.snippets.most, settings.level) == (7, 3, 0.2)
     assert settings.classifiers == ("words", "embeddings")
     assert given["texts"] == "posts.jsonl"
     assert {"config", "json", "quiet"}.isdisjoint(given)
-    settings, given = taken("mine.jsonl", "--pairs", 1, "--config", config)
+    settings, given = taken("mine.jsonl", "--snippets", "pairs=1", "--config", config)
     assert (settings.snippets.pairs, given["texts"], settings.snippets.most) == (1, "mine.jsonl", 3)
+
+
+def columns(*arguments: object) -> Columns:
+    """The columns of which a command called `audit` is given its texts."""
+    found = []
+
+    def audit(source: Source) -> None:
+        found.append(source.columns)
+
+    call_function(audit, "posts.jsonl", *arguments, name="audit")
+    return found[0]
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        '[audit.columns]\ntext = "body"\nid = "a,b=c"',
+        """[audit]\ncolumns = 'text=body,id="a,b=c"'""",
+        """[audit]\ncolumns = ['text=body', "id='a,b=c'"]""",
+        'columns = {text = "body", id = "a,b=c"}',
+    ],
+)
+def test_an_option_with_keys_is_a_table_or_as_it_is_typed_and_what_is_given_wins_by_key(
+    config: Path, written: str
+) -> None:
+    config.write_text(written, encoding="utf-8")
+    assert columns("--config", config) == Columns(text="body", id="a,b=c")
+    given = ("--columns", "id=key,label=", "--columns", "group=book", "--config", config)
+    assert columns(*given) == Columns(text="body", id="key", label="", group="book")
 
 
 @pytest.mark.parametrize(
     ("written", "said"),
     [
-        ("max-snipets = 3", "there is no option 'max-snipets'; did you mean 'max-snippets'"),
+        ("snipets = 3", "there is no option 'snipets'; did you mean 'snippets'?"),
         ("[audti]\nseed = 3", "there is no command 'audti'; did you mean 'audit'"),
-        ('no-cache = "yes"', "no-cache is true or false, found 'yes'"),
-        ("pairs = [1, 2]", "pairs takes one value, found"),
-        ("pairs = true", "pairs takes one value, found True"),
+        ('quiet = "yes"', "quiet is true or false, found 'yes'"),
+        ("level = [1, 2]", "level takes one value, found"),
+        ("level = true", "level takes one value, found True"),
         ('audit = "yes"', "'audit' is a command, so it is a table: [audit]"),
+        ('[audit.columns]\ntexts = "body"', "--columns has no key 'texts'; did you mean 'text'?"),
+        ("columns = {text = [1, 2]}", "columns: text takes one value, found [1, 2]"),
+        ("columns = true", "columns takes one value or a list of them, found True"),
         ('config = "other.toml"', "there is no option 'config'"),
     ],
 )
@@ -80,14 +113,14 @@ def test_a_file_that_cannot_be_read_is_one_line(config: Path) -> None:
 
 
 def test_a_number_of_the_wrong_kind_is_refused_as_on_the_command_line(config: Path) -> None:
-    config.write_text('pairs = "many"', encoding="utf-8")
-    with pytest.raises(CycloptsError, match="into int"):
+    config.write_text('level = "high"', encoding="utf-8")
+    with pytest.raises(CycloptsError, match="into float"):
         taken("posts.jsonl", "--config", config)
 
 
 def test_a_file_has_tables_for_commands_that_were_not_imported(config: Path) -> None:
     """A command is imported when it is called, so a new Python knows no other."""
-    config.write_text("[flag]\nno-cache = true\n", encoding="utf-8")
+    config.write_text("[flag]\nfdr = 0.1\n", encoding="utf-8")
     words = ["score", "nowhere.jsonl", "--model", "smollm2", "--out", str(config.parent / "OUT")]
     words += ["--config", str(config)]
     code = f"import sys; sys.argv = ['pretrace', *{words}]; from pretrace.cli import main; main()"

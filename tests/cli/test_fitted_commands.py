@@ -38,7 +38,9 @@ def test_fsd_of_an_adapter_equals_two_models_opened_apart(ask, texts, tmp_path, 
     assert f"Tuned on {nonmembers} texts" in said
     scores = "fsd(ppl),fsd(lowercase),fsd(min_k)"
     asked = ("--model", model_folder, "--tuned", adapter, "--scores", scores)
-    ask("evaluate", tmp_path / "test.jsonl", *asked, "--out", tmp_path / "RUN", "--resamples", 200)
+    ask(
+        "evaluate", tmp_path / "test.jsonl", *asked, "--out", tmp_path / "RUN", "--measuring", "resamples=200"
+    )
     run = load_run(tmp_path / "RUN")
 
     tokenizer = AutoTokenizer.from_pretrained(model_folder)
@@ -66,15 +68,15 @@ def test_fsd_of_an_adapter_equals_two_models_opened_apart(ask, texts, tmp_path, 
 
     _, leak = ask("score", texts, *asked, "--out", tmp_path / "LEAK", code=2)
     assert f"{nonmembers} of the 160 texts" in leak
-    assert "--tune-share" in leak
+    assert "--set-aside tuning" in leak
     assert not (tmp_path / "LEAK").exists()
 
 
 def test_everything_at_once_with_its_controls(ask, texts, tmp_path, model_folder, reference_folder):
     asked = (
         *("evaluate", texts, "--model", model_folder, "--placebo", reference_folder, "--scores", FITTED),
-        *("--tune-share", 0.2, "--reference-share", 0.4, "--method", "ia3(epochs=1)"),
-        *("--neighbors", "causal", "--resamples", 200),
+        *("--set-aside", "tuning=0.2,reference=0.4", "--method", "ia3(epochs=1)"),
+        *("--neighbors", "causal", "--measuring", "resamples=200"),
     )
     said, _ = ask(*asked, "--out", tmp_path / "RUN")
     run = load_run(tmp_path / "RUN")

@@ -19,7 +19,7 @@ def texts(tmp_path):
 RUN = {"kind", "figures", "result"}
 CASES = {
     "score": ("score T --model M --scores loss --out OUT", RUN),
-    "evaluate": ("evaluate T --model M --scores loss --resamples 100 --out OUT", RUN),
+    "evaluate": ("evaluate T --model M --scores loss --measuring resamples=100 --out OUT", RUN),
     "score, a dry run": ("score T --model M --scores loss --dry-run --out OUT", {"work"}),
     "list": ("list", {"lists"}),
     "show": ("show cat --model M", {"model", "mean_logp", "tokens"}),

@@ -10,11 +10,14 @@ from typing import Annotated
 import pytest
 from made import call_function, written
 
+from pretrace.backends.settings import ModelSettings
 from pretrace.cli.auditing import AuditOptions, completed
 from pretrace.cli.commands import app, options_of, places
 from pretrace.cli.options import Only, RawOptions, declare_options
+from pretrace.corpora.opening import Source
+from pretrace.errors import ExpressionError
 from pretrace.scores import scores
-from pretrace.settings import LARGEST, option_of
+from pretrace.settings import LARGEST, flag_of, option_of
 from pretrace.tuning.planting import PlantSettings
 from pretrace.verdicts.audit.settings import GENERATOR, PAPER_GENERATOR, AuditSettings, SnippetSettings
 from pretrace.verdicts.flag import FlagSettings
@@ -24,15 +27,16 @@ from pretrace.verdicts.flag import FlagSettings
     ("command", "settings"), [("audit", AuditSettings), ("flag", FlagSettings), ("plant", PlantSettings)]
 )
 def test_a_default_of_the_command_line_is_that_of_the_library(command, settings):
-    defaults = {name: one.default for name, one in options_of(command).items()}
+    options = [one for whole in options_of(command).values() for one in (whole, *whole.keys.values())]
+    defaults = {one.name: one.default for one in options}
     for field in fields(settings):
         described = option_of(field)
-        if described is None or field.default is MISSING or described.read or field.name == "cache":
+        if described is None or field.default is MISSING or described.read:
             continue
-        assert defaults[(described.name or field.name).replace("-", "_")] == field.default, field.name
+        assert defaults[flag_of(field)[2:].replace("-", "_")] == field.default, field.name
 
 
-def test_settings_are_made_of_what_was_written():
+def test_settings_are_made_of_what_was_written(monkeypatch):
     found = []
 
     def command(settings: AuditSettings, given: RawOptions):
@@ -41,18 +45,21 @@ def test_settings_are_made_of_what_was_written():
     call_function(command)
     [(plain, options)] = found
     assert plain == AuditSettings()
-    assert options["method"] == "lora"
+    assert options["classifiers"] == "words,form"
     assert "plugin" not in options
     words = ["--also", "paper, release", "--procedure", "release", "--classifiers"]
-    words += ["words,gpt2(preset='paper')", "--method", "paper", "--temperature", "0.6"]
-    words += ["--max-snippets", "3", "--no-cache"]
+    words += ["words,gpt2(preset='paper')", "--generator-args", "method=paper,temperature=0.6"]
+    words += ["--snippets", "most=3"]
     call_function(command, *words)
     made = found[1][0]
     assert (made.procedure, made.also) == ("release", ("paper", "release"))
     assert made.classifiers == ("words", "gpt2(preset='paper')")
     assert (made.method, GENERATOR) == (PAPER_GENERATOR, AuditSettings().method)
     assert (made.sampling.temperature, made.snippets.most) == (0.6, 3)
-    assert not made.cache
+    assert made.cache
+    monkeypatch.setenv("PRETRACE_CACHE", "off")
+    call_function(command, *words)
+    assert not found[2][0].cache
 
 
 def test_only_the_named_fields_are_options():
@@ -60,6 +67,43 @@ def test_only_the_named_fields_are_options():
         """Nothing."""
 
     assert set(declare_options(command)) == {"level"}
+
+
+def keyed(*words):
+    """How a model is opened, and what is recorded, by these words."""
+    found = []
+
+    def command(source: Source, opening: ModelSettings, given: RawOptions):
+        found.append((opening, given))
+
+    call_function(command, "posts.jsonl", *words)
+    return found[0]
+
+
+def test_keys_of_an_option_add_up_and_are_recorded_by_name():
+    words = ("--model-args", "dtype=bfloat16, max-tokens=512", "--model-args", "trust_remote_code=true")
+    opening, given = keyed(*words, "--columns", "text=prompt,completion,id='a,b=c'")
+    assert opening == ModelSettings(dtype="bfloat16", max_tokens=512, trust_remote_code=True)
+    assert given["model_args"] == {"dtype": "bfloat16", "max_tokens": 512, "trust_remote_code": True}
+    assert given["columns"] == {"text": "prompt,completion", "id": "a,b=c"}
+    assert keyed()[0] == ModelSettings()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("dtpye=float32", "--model-args has no key 'dtpye'; did you mean 'dtype'?"),
+        ("zzz=1", "--model-args has no key 'zzz'; there are allow_pickle, device, "),
+        ("bfloat16", "--model-args is written KEY=VALUE, found 'bfloat16'"),
+        ("max_tokens=many", "--model-args max_tokens is a whole number, found 'many'."),
+        ("max_tokens=1", "--model-args max_tokens must be at least 2, found 1"),
+        ("dtype=float32,dtype=float16", "--model-args dtype is given twice, as 'float32' and 'float16'"),
+    ],
+)
+def test_what_is_wrong_with_a_key_is_named(words, said):
+    with pytest.raises(ExpressionError) as caught:
+        keyed("--model-args", words)
+    assert said in str(caught.value)
 
 
 def test_the_help_lists_commands_by_question_on_one_screen(call, monkeypatch):
@@ -80,7 +124,7 @@ def test_the_help_of_an_audit_fits_one_screen_and_leads_to_the_rest(call, monkey
     assert "audit --help-all" in said
     for name in ("TEXTS", "--model", "--controls", "--placebo", "--generator", "--out", "--plan", "--power"):
         assert name in said
-    assert "--repetition-penalty" not in said
+    assert "repetition_penalty" not in said
     everything = call("audit", "--help-all")[1]
     assert all(one.flag in everything for one in options_of("audit").values())
 
@@ -142,7 +186,7 @@ def test_a_word_that_is_no_path_may_be_the_name_of_the_output(call, texts, tmp_p
 
 SEEDED = [words for words in places() if "seed" in options_of(words)]
 NEEDED = {
-    "--model": "M", "--out": "OUT", "--nonmembers": "N", "--controls": "N", "--date-column": "d", "--members": "N",
+    "--model": "M", "--out": "OUT", "--nonmembers": "N", "--controls": "N", "--columns": "date=d", "--members": "N",
     "--transform": "mask", "--cutoff": "2023-01-01", "--sealed": "S",
 }  # fmt: skip
 
@@ -185,6 +229,7 @@ def test_a_shell_is_told_commands_and_options(shell: str) -> None:
         (("flag", "--score", "zl"), {"zlib"}),
         (("score", "--scores", ""), set(scores)),
         (("audit", "--controls", ""), set()),
+        (("score", "--columns", "text=body,i"), {"text=body,id="}),
     ],
 )
 def test_names_of_scores_are_completed(words, expected, call):

@@ -46,7 +46,7 @@ def test_what_is_joined_keeps_its_white_space(tmp_path):
     assert read(tmp_path, pair, text="prompt,completion") == "Is it raining? Yes."
     alpaca = {"instruction": "Say no.", "input": "", "output": "No."}
     assert read(tmp_path, alpaca, text="instruction,input,output") == "Say no.\nNo."
-    with pytest.raises(TextsError, match="as in --text-column prompt,completion"):
+    with pytest.raises(TextsError, match="as in --columns text=prompt,completion"):
         read(tmp_path, alpaca)  # `input` is a part at most, and often empty
 
 
@@ -87,7 +87,7 @@ def test_a_conversation_as_the_chat_template_of_a_model_writes_it(tmp_path):
     (tmp_path / "model" / "config.json").write_text('{"model_type": "gpt2", "vocab_size": 2}')
     how = {"chat": True, "chat_of": str(tmp_path / "model")}
     assert read(tmp_path, {"messages": CHAT}, **how) == "[user] Is it raining?\n[assistant] It is.\n"
-    with pytest.raises(TextsError, match="--chat goes with --model"):
+    with pytest.raises(TextsError, match="--reading chat=true goes with --model"):
         read(tmp_path, {"messages": CHAT}, chat=True)
     with pytest.raises(PretraceError, match="is not a model"):
         read(tmp_path, {"messages": CHAT}, chat=True, chat_of=str(tmp_path))

@@ -197,7 +197,7 @@ def test_invalid_bytes_are_refused_and_their_encoding_is_named(write, name, cont
     message = refusal(path)
     assert "is not UTF-8; it looks like cp1252" in message
     if name != "a.parquet":
-        assert "--encoding cp1252" in message
+        assert "--reading encoding=cp1252" in message
         assert SAID in texts_of(path, Columns(encoding="cp1252"))
     if "jsonl" in name:  # a record at a time
         told = []
@@ -222,12 +222,12 @@ ENGLISH = "The keeper of the lamp counted ships by their bells."
 )  # fmt: skip
 def test_encodings_are_recognised(write, encoding, said):
     path = write("a.txt", f"{said}\n".encode(encoding))
-    assert f"--encoding {encoding}" in refusal(path)
+    assert f"--reading encoding={encoding}" in refusal(path)
     assert texts_of(path, Columns(encoding=encoding)) == [said]
 
 
 def test_an_encoding_that_is_not_known_or_wrong(write):
-    with pytest.raises(ExpressionError, match="--encoding 'klingon' is not known"):
+    with pytest.raises(ExpressionError, match="--reading encoding: 'klingon' is not known"):
         Columns(encoding="klingon")
     assert "is not ascii" in refusal(write("a.txt", "é"), Columns(encoding="ascii"))
 

@@ -37,7 +37,9 @@ def test_what_datasets_saves_is_read(tmp_path):
     assert texts(tmp_path / "one") == data["text"][:]
     datasets.DatasetDict({"train": data, "test": data.select([3])}).save_to_disk(tmp_path / "two")
     assert texts(tmp_path / "two", split="test") == ["text 3"]
-    with pytest.raises(TextsError, match="has the splits 'train', 'test': name one, as in --split train"):
+    with pytest.raises(
+        TextsError, match="has the splits 'train', 'test': name one, as in --reading split=train"
+    ):
         texts(tmp_path / "two")
     with pytest.raises(TextsError, match="has no split 'dev'"):
         texts(tmp_path / "two", split="dev")
@@ -58,7 +60,7 @@ def test_splits_by_the_names_of_files_and_folders(tmp_path):
     parts = put(tmp_path / "c", train_o_00000_o_of_o_00002__jsonl=lines("a"))
     with pytest.raises(TextsError, match="holds 1 of the 2 parts of train"):
         texts(parts)
-    with pytest.raises(TextsError, match="has no splits: leave out --split"):
+    with pytest.raises(TextsError, match="has no splits: leave out --reading split"):
         texts(put(tmp_path / "d", mine__jsonl=lines("a")), split="test")
 
 
@@ -99,7 +101,7 @@ def test_source_code_is_read_where_it_is_named(tmp_path):
     assert found == {"a.py": "x = 1\n", "c.rs": "fn main() {}\n", "in/b.py": ""}
     assert "1 file in the folder left out: d.md." in corpus.notes
     assert [one.text for one in open_corpus(place / "a.py", Columns(files="*.py")).texts] == ["x = 1\n"]
-    with pytest.raises(TextsError, match="--files"):
+    with pytest.raises(TextsError, match="--reading files"):
         open_corpus(place / "a.py")
 
 

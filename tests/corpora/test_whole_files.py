@@ -33,7 +33,9 @@ def records(rows):
 
 def read_corpus(path):
     """The documents that a scan reads of a file."""
-    numbers = [found.read.documents for found in CorpusReader().documents(CorpusFile(str(path), path.stat().st_size))]
+    numbers = [
+        found.read.documents for found in CorpusReader().documents(CorpusFile(str(path), path.stat().st_size))
+    ]
     return len(numbers)
 
 

@@ -49,7 +49,7 @@ MINUTES = {"demo", "recite"}
 """Commands that take minutes: only their arguments are looked at."""
 SERVERS_OWN = {
     "--no-enable-prefix-caching", "--disable-radix-cache", "--enable-prefill-logprobs", "--logits_all",
-    "--model-path", "--model-id", "--enable-deterministic-inference", "--max-logprobs",
+    "--model-path", "--model-id", "--enable-deterministic-inference", "--max-logprobs", "--dtype",
 }  # fmt: skip
 """Options that servers are started with."""
 HARNESSES_OWN = {

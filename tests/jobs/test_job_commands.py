@@ -14,8 +14,22 @@ from pretrace.scoring import evidence
 SMALL = {"pretrace.scoring.evidence.CHUNK": 16, "pretrace.scoring.parts.SHARD": 32}
 
 
+@pytest.fixture(autouse=True)
+def _uncached(monkeypatch):
+    monkeypatch.setenv("PRETRACE_CACHE", "off")
+
+
 def score(texts, model, out, *more):
-    tail = ("--model", model, "--scores", "loss,min_k", "--no-cache", "--skip-unreadable", "--out", out)
+    tail = (
+        "--model",
+        model,
+        "--scores",
+        "loss,min_k",
+        "--reading",
+        "skip_unreadable=true",
+        "--out",
+        out,
+    )
     return ("score", texts, *tail, *more)
 
 
@@ -82,7 +96,17 @@ def _small(monkeypatch):
 
 
 def flag(sets, model, out, *more):
-    tail = ["--model", model, "--score", "loss", "--no-cache", "--skip-unreadable", "--out", out, *more]
+    tail = [
+        "--model",
+        model,
+        "--score",
+        "loss",
+        "--reading",
+        "skip_unreadable=true",
+        "--out",
+        out,
+        *more,
+    ]
     return ["flag", sets[0], "--controls", sets[1], *tail]
 
 

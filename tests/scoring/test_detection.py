@@ -103,8 +103,8 @@ def test_what_is_missing_is_said_before_a_model_is_asked():
     for wanted, error, cure in (
         ("loss,ref", ModelError, "--reference-model"),
         ("dc_pdd", TableError, "pretrace count"),
-        ("fsd(ppl)", ModelError, "--tune-share"),
-        ("na_pdd", TextsError, "--reference-share"),
+        ("fsd(ppl)", ModelError, "--set-aside tuning"),
+        ("na_pdd", TextsError, "--set-aside reference"),
         ("neighbor", ModelError, "--neighbors"),
     ):
         plan = ScorePlan.parse(wanted)

@@ -88,12 +88,12 @@ def test_shuffles_keep_the_labels_of_a_document_together():
 
 def test_what_was_fitted_or_tuned_on_is_not_scored():
     leaking = Corpus("leaking", (*CORPUS.texts, replace(LABELLED.texts[3], id="copy")))
-    with pytest.raises(LeakError, match=r"'copy'.*reference texts.*--reference-share"):
+    with pytest.raises(LeakError, match=r"'copy'.*reference texts.*--set-aside reference"):
         detect(leaking, Models(FakeBackend(), labelled=LABELLED), "na_pdd")
     from pretrace.cache.location import text_key
 
     tuned = Tuned(FakeBackend(name="tuned"), frozenset({text_key(CORPUS.texts[7].text)}), {})
-    with pytest.raises(LeakError, match=r"'t7'.*tuned on.*--tune-share"):
+    with pytest.raises(LeakError, match=r"'t7'.*tuned on.*--set-aside tuning"):
         detect(CORPUS, Models(FakeBackend(), tuned=tuned), "fsd(loss)")
 
 

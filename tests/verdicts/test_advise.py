@@ -176,7 +176,7 @@ def test_a_column_whose_values_repeat_is_suggested_as_group(tmp_path):
     bare = [{name: row[name] for name in ("id", "text", "book", "page", "kind")} for row in full]
     found = look(written(tmp_path / "bare.jsonl", bare), Columns())
     assert found.said[1] == (
-        "The values of the column 'book' repeat: if they name what texts belong to, give --group-column book."
+        "The values of the column 'book' repeat: if they name what texts belong to, give --columns group=book."
     )
     assert "repeat" not in " ".join(look(written(tmp_path / "full.jsonl", full), Columns()).said)
     assert "repeat" not in " ".join(look(str(tmp_path / "bare.jsonl"), Columns(group="book")).said)

@@ -147,7 +147,7 @@ class HuggingFace:
         """Whatever the model's own code raises while the context lasts, as a ModelError."""
         return one_error(
             f"{self.name} failed while it read a text",
-            "Check that its files belong together, or try --max-tokens, --token-budget or another --dtype.",
+            "Check that its files belong together, or try --model-args max_tokens, token_budget or another dtype.",
         )
 
     def run(self, batch: Sequence[Encoded], want: Quantity, states: States = frozenset(), /) -> list[Trace]:

@@ -409,7 +409,9 @@ def open_weights(
             )
         return model if settings.device_map else model.to(device), tuple(sorted(told["unexpected_keys"]))
     except torch.OutOfMemoryError:
-        raise ModelError(f"{located.label} does not fit on {device}; try --dtype bfloat16.") from None
+        raise ModelError(
+            f"{located.label} does not fit on {device}; try --model-args dtype=bfloat16."
+        ) from None
 
 
 def _reader(located: Located, settings: ModelSettings) -> Any:
@@ -505,7 +507,7 @@ def device_of(wanted: str) -> torch.device:
         torch.zeros(1, device=device).cpu()  # on "meta" there are no numbers
     except (RuntimeError, AssertionError, ImportError) as error:
         reason = str(error).partition("\n")[0]
-        raise ModelError(f"--device {wanted} cannot be used here: {reason}") from None
+        raise ModelError(f"--model-args device={wanted} cannot be used here: {reason}") from None
     return device
 
 
@@ -514,7 +516,7 @@ def dtype_of(wanted: str, device: torch.device) -> Any:
     if wanted == "auto":
         return torch.float32 if device.type == "cpu" else "auto"
     if wanted not in _DTYPES:
-        raise ModelError(f"--dtype must be auto or one of {', '.join(_DTYPES)}, found {wanted!r}.")
+        raise ModelError(f"--model-args dtype must be auto or one of {', '.join(_DTYPES)}, found {wanted!r}.")
     return getattr(torch, wanted)
 
 

@@ -80,7 +80,9 @@ class Tokens:
             if self.prefix.max(initial=0) >= rows:
                 raise ModelError(say("models.start_beyond", rows=rows, number=self.prefix.max()))
         if max_tokens is not None and max_tokens < len(self.prefix) + 2:
-            raise ModelError(f"--max-tokens must be at least {len(self.prefix) + 2}, found {max_tokens}.")
+            raise ModelError(
+                f"--model-args max_tokens must be at least {len(self.prefix) + 2}, found {max_tokens}."
+            )
 
     def encode(self, texts: Sequence[str]) -> list[Encoded]:
         """Token ids of each text, without special tokens of its own, cut to the limit."""

@@ -19,9 +19,9 @@ from pretrace.results.atomic import explained
 
 
 def cache_folder() -> Path:
-    """Where caches lie: PRETRACE_CACHE, else `pretrace` below XDG_CACHE_HOME, else ~/.cache/pretrace."""
+    """Where caches lie: PRETRACE_CACHE unless that is off, `pretrace` below XDG_CACHE_HOME, or ~/.cache/pretrace."""
     try:
-        if chosen := os.environ.get("PRETRACE_CACHE"):
+        if (chosen := os.environ.get("PRETRACE_CACHE", "off")) not in ("", "off"):
             return Path(chosen).expanduser()
         shared = Path(os.environ.get("XDG_CACHE_HOME", ""))
         if shared.is_absolute():  # the XDG specification wants relative ones ignored
@@ -29,7 +29,7 @@ def cache_folder() -> Path:
         return Path.home() / ".cache" / "pretrace"
     except RuntimeError as error:
         raise OutputError(
-            f"no place for the trace cache: {error}; set PRETRACE_CACHE to a folder, or pass --no-cache."
+            f"no place for the trace cache: {error}; set PRETRACE_CACHE to a folder, or to off."
         ) from error
 
 

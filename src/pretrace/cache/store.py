@@ -42,7 +42,7 @@ _WAIT = 30.0  # seconds a process waits for another one's transaction
 _LOG_PAGES = 8000
 """Pages of 4 KiB that the log holds before they go to the file. Keys are hashes, so nearly each new entry is on a page
 of the index of its own, and a longer log writes such a page once for many entries."""
-_CURE = "set PRETRACE_CACHE to another folder, or do without a cache (--no-cache)."
+_CURE = "set PRETRACE_CACHE to another folder, or to off, to do without a cache."
 FORMAT = 2
 """A part of the file's name: files of format 1, which had other tables, are not looked at."""
 _META = "CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value BLOB NOT NULL)"

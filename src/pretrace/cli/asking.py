@@ -18,6 +18,7 @@ from rich.console import Console
 
 from pretrace.backends import check_model
 from pretrace.backends.serving.address import called
+from pretrace.backends.settings import split_revision
 from pretrace.cli.answer import CANNOT_ANSWER, PlainText, Reply, alone, lines
 from pretrace.cli.auditing import audit, make_audit, open_audit
 from pretrace.cli.commands import find_function
@@ -152,7 +153,7 @@ def ask(source: Source, inputs: _AskInputs) -> Reply:
     source = with_text_column(source)
     seen = look(source.texts, source.columns)
     for model in filter(None, (inputs.model, inputs.placebo)):
-        check_model(model)
+        check_model(split_revision(model)[0] or inputs.model or "")
     controls = open_corpus(inputs.controls, source.columns.of_another) if inputs.controls else None
     advice = _advised(source, inputs, seen, controls)
     if inputs.model is None and not inputs.corpus:
@@ -301,7 +302,7 @@ def _step(
     if plan.design is None:
         return [plan.why, *(f"What would help: {cure}" for cure in plan.cures)]
     if planned.settings.snippets.tokens != AuditSettings().snippets.tokens:
-        options["tokens"] = planned.settings.snippets.tokens
+        options["snippets"] = {"tokens": planned.settings.snippets.tokens}
     took = "" if plan.seconds is None else f"about {duration(max(1, round(plan.seconds)))}, a guess."
     likely = planned.chance if row.choice.accuses else [sentence("ask.accuses_nobody")]
     return _AskStep("audit", options, question, test, likely, took, planned)

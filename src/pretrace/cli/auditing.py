@@ -26,13 +26,13 @@ from pretrace.results.verdicts import AUDIT as AUDIT_FOLDER
 from pretrace.runs import save_verdict
 from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models
-from pretrace.scoring.settings import Companions, EvaluationSettings, ModelsSettings, Target
+from pretrace.scoring.settings import Companions, ModelsSettings, Target
 from pretrace.settings import like, option, requested_option, statements_of
 from pretrace.tuning import training
-from pretrace.types import COMPARED, AuditPlan, Backend, Corpus, DesignError
+from pretrace.types import COMPARED, GENERATING, AuditPlan, Backend, Corpus, DesignError
 from pretrace.verdicts.audit.audit import Audit
 from pretrace.verdicts.audit.settings import AUDIT, BESIDE, AuditSettings, exposures
-from pretrace.verdicts.settings import input_option
+from pretrace.verdicts.settings import TestSettings, input_option
 
 QUICK_PAIRS, QUICK_LEARNT = 200, 100
 _PACKAGED = "smollm2"
@@ -61,16 +61,17 @@ class AuditOptions:
     )
     generator_dtype: str = option(
         "auto",
-        "Number format of the generator; auto takes the fastest on this processor.",
-        panel=COMPARED,
+        "Number format; auto takes the fastest on this processor.",
+        name="dtype",
+        of=GENERATING,
     )
     placebo: tuple[str, ...] = input_option(
         (),
-        "A model that never saw TEXTS: an earlier checkpoint of the target (the best), the base it was tuned "
-        "from, or a sibling; any --model value. Give it more than once for several: the largest p counts.",
+        "A model that never saw TEXTS: an earlier checkpoint of the target (the best; @REVISION), the base it was "
+        "tuned from, or a sibling; any --model value, or NAME@REVISION. Give it more than once for several: the "
+        "largest p counts.",
         panel=BESIDE,
     )
-    placebo_revision: str | None = like(EvaluationSettings, "placebo_revision")
     placebo_note: str = option(
         "",
         "How the placebo is known to be earlier than TEXTS, for the report.",
@@ -89,9 +90,7 @@ class AuditOptions:
         panel=BESIDE,
         essential=True,
     )
-    power_method: Literal["full", "lora"] = option(
-        "full", "How texts are planted: full trains all weights, lora an adapter.", panel=BESIDE
-    )
+    power_method: Literal["full", "lora"] = like(TestSettings, "power_method")
     quick: bool = option(
         False,
         "At most 200 snippets of suspect texts and of controls, a generator tuned on at most 100 of each.",
@@ -176,8 +175,7 @@ def make_audit(
 
 
 def _wanted(target: Target, inputs: AuditOptions) -> ModelsSettings:
-    revision, companions = inputs.placebo_revision, inputs.companions
-    return ModelsSettings.beside(target, inputs.placebo, revision, companions, several=True)
+    return ModelsSettings.beside(target, inputs.placebo, inputs.companions, several=True)
 
 
 class _PlanShown(Stages):

@@ -6,7 +6,7 @@ seed = 3
 [audit]
 controls = "unpublished.jsonl"
 placebo = ["older", "oldest"]
-no-cache = true
+columns = {text = "body", id = "key"}
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, get_origin
 
 from pretrace.errors import ExpressionError, TextsError, regular
+from pretrace.settings import join_keys
 
 
 def options_in(
@@ -27,21 +28,25 @@ def options_in(
     typed. TextsError where it cannot be read, ExpressionError for a name that nothing has (`known` are the tables that
     a file may have) and for a value of the wrong kind."""
     written = _read(path)
-    for name, value in written.items():
-        if isinstance(value, dict) and name not in known:
-            raise ExpressionError(f"{path}: there is no command {name!r}{_nearest(name, known)}.")
-    flat = {name: value for name, value in written.items() if not isinstance(value, dict)}
+    shown = {one.replace("_", "-"): one for one in declared}
+    tables = {name for name, one in shown.items() if declared[one].keys}
+    flat = {
+        name: value
+        for name, value in written.items()
+        if not isinstance(value, dict) or name.replace("_", "-") in tables
+    }
+    for name in written.keys() - flat.keys() - set(known):
+        raise ExpressionError(f"{path}: there is no command {name!r}{nearest(name, known)}.")
     own = written
     for word in command.split():
         own = own.get(word, {})
         if not isinstance(own, dict):
             raise ExpressionError(f"{path}: {word!r} is a command, so it is a table: [{command}].")
-    shown = {one.replace("_", "-"): one for one in declared}
     found = {}
     for option, value in (flat | own).items():
         name = option.replace("_", "-")
         if name not in shown:
-            raise ExpressionError(f"{path}: there is no option {option!r}{_nearest(name, shown)}.")
+            raise ExpressionError(f"{path}: there is no option {option!r}{nearest(name, shown)}.")
         found[shown[name]] = _written(f"{path}: {option}", value, declared[shown[name]])
     return found
 
@@ -63,6 +68,13 @@ def _read(path: Path) -> dict[str, Any]:
 def _written(where: str, value: Any, leaf: Any) -> list[str]:
     """A value as the words that would be typed for it."""
     several = get_origin(leaf.hint) is tuple
+    if leaf.keys and isinstance(value, dict):
+        keys = {name: leaf.keys.get(name.replace("-", "_"), leaf) for name in value}
+        return [
+            join_keys(
+                {name: ",".join(_written(f"{where}: {name}", value[name], keys[name])) for name in keys}
+            )
+        ]
     if leaf.hint is bool:
         if not isinstance(value, bool):
             raise ExpressionError(f"{where} is true or false, found {value!r}.")
@@ -76,6 +88,7 @@ def _written(where: str, value: Any, leaf: Any) -> list[str]:
     return [str(value)]
 
 
-def _nearest(name: str, known: Collection[str]) -> str:
+def nearest(name: str, known: Collection[str]) -> str:
+    """What is meant by a name that nothing has, as the rest of a sentence."""
     near = difflib.get_close_matches(name, list(known), n=1)
     return f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(sorted(known))}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -38,7 +38,7 @@ from pretrace.scoring.holdout import CorpusParts
 from pretrace.scoring.outlook import REPORT, SET_TEST, Watch
 from pretrace.scoring.parts import UNREADABLE, ScoredRows
 from pretrace.scoring.plan import Models, with_texts
-from pretrace.scoring.settings import Companions, EvaluationSettings, ModelsSettings, Target
+from pretrace.scoring.settings import Companions, ModelsSettings, Target
 from pretrace.settings import CONTROLS, Option, dry_run_option, like, option, requested_option
 from pretrace.types import Corpus, Situation, Verdict
 from pretrace.verdicts.advise import foresee
@@ -84,7 +84,7 @@ def _finish(
     return answer
 
 
-_NOT_RECORDED = {one.name for one in fields(EngineSettings)} | {"shard", "parts"}
+_NOT_RECORDED = {"ray", "shard", "parts"}
 """Options that differ between commands that make the same flagging."""
 _SHOWN = 10
 
@@ -109,13 +109,12 @@ class FlagInputs:
     )
     placebo: str | None = option(
         None,
-        "A model that cannot have seen TEXTS; any --model value. If the same flagging finds anything there, the "
-        "answer is refused.",
+        "A model that cannot have seen TEXTS; any --model value, or NAME@REVISION. If the same flagging finds anything "
+        "there, the answer is refused.",
         panel=CONTROLS,
         path="in",
         essential=True,
     )
-    placebo_revision: str | None = like(EvaluationSettings, "placebo_revision")
     found: Path | None = like(FoundInputs, "found")
     requested_by: str = requested_option(FLAGGING)
     companions: Companions = field(default_factory=Companions)
@@ -137,9 +136,7 @@ def flag(
     been missed."""
     divided = divided_by(job, engine)
     check_use(settings, inputs.companions)
-    wanted = ModelsSettings.beside(
-        target, [inputs.placebo], inputs.placebo_revision, inputs.companions, cache=settings.cache
-    )
+    wanted = ModelsSettings.beside(target, [inputs.placebo], inputs.companions, cache=settings.cache)
     check_writable(inputs.out, FLAGGING_FOLDER)
     source = with_text_column(source)
     stream = source.stream(skip_unreadable=job.skip_unreadable)

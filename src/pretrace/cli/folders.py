@@ -28,7 +28,7 @@ from pretrace.results.folder import OpenFolder
 from pretrace.results.run import COMPARISONS
 from pretrace.runs import REPORT, kind_of, load_run, save
 from pretrace.scoring.side_by_side import side_by_side
-from pretrace.settings import TEXTS, Option, option
+from pretrace.settings import TEXTS, Option, join_keys, option, split_keys
 from pretrace.types import Estimate, Run, RunScore, SettingDifference, SideBySide
 from pretrace.verification import verify as check
 
@@ -107,12 +107,12 @@ _OUT = Option(
     essential=True,
 )
 _TRUST = Option(
-    "Run code that the recorded options name, too (--plugin, --trust-remote-code, --allow-pickle): only for a result "
-    "of your own.",
+    "Run code that the recorded options name, too (--plugin, --model-args trust_remote_code or allow_pickle): only for "
+    "a result of your own.",
     panel="",
     essential=True,
 )
-_CODE = ("plugin", "trust_remote_code", "allow_pickle")
+_CODE = ("--plugin", "--config", "--model-args trust_remote_code", "--model-args allow_pickle")
 
 
 def again(
@@ -126,13 +126,17 @@ def again(
     named = folder if folder.name not in ("", "..") else folder.resolve()
     place = out or named.with_name(f"{named.name}-again")
     command, given = recorded(folder)
-    code = next((name for name in _CODE if given.get(name)), "")
+    words = command_line(folder, command, given)
+    flags = [
+        (flag, key)
+        for flag, _, value in (one.partition("=") for one in words)
+        for key, *_ in split_keys(value)
+    ]
+    code = next((one for one in _CODE for flag, key in flags if one in (flag, f"{flag} {key}")), "")
     if code and not trust:  # a folder may come from a stranger
         raise OutputError(
-            f"{folder} was made with --{code.replace('_', '-')}, which can run any code: give --trust if the result is "
-            "your own."
+            f"{folder} was made with {code}, which can run any code: give --trust if the result is your own."
         )
-    words = command_line(folder, command, given)
     said = [*words, f"--out={place}"]
     note(f"again: pretrace {shlex.join(said)}")
     ended = call([*said, *passed])
@@ -185,7 +189,9 @@ def command_line(folder: Path, command: str, given: Mapping[str, Any]) -> list[s
 
 
 def _words(flag: str, value: Any) -> Iterator[str]:
-    if isinstance(value, list):
+    if isinstance(value, dict):
+        yield from (f"{flag}={join_keys({key: one})}" for key, one in value.items())
+    elif isinstance(value, list):
         yield from (f"{flag}={one}" for one in value)
     elif isinstance(value, bool):
         if value:

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from pretrace.backends import open_tokenizer
 from pretrace.backends.huggingface import open_huggingface
-from pretrace.backends.settings import WEIGHTS, ModelSettings
+from pretrace.backends.settings import ModelSettings
 from pretrace.cli.answer import PlainText, Reply, lines, printer
 from pretrace.cli.options import Only
 from pretrace.cli.printing import measured, preview
@@ -44,8 +44,7 @@ _Seed = Annotated[ScoreSettings, Only(("seed",))]
 
 def tune(
     source: Source,
-    target: Annotated[Target, Only(("model",))],
-    opening: Annotated[ModelSettings, Only(WEIGHTS)],
+    target: Target,
     out: Annotated[
         Path, Option("Folder for the adapter and its card.", panel="", path="out", essential=True)
     ],
@@ -56,7 +55,7 @@ def tune(
     how = methods.make(settings.method)
     check_writable(out, ADAPTER)
     corpus = source.open()
-    model = open_huggingface(target.model, opening)
+    model = open_huggingface(target.model, target.opening)
     with trained() as on_step:
         adapter = make_adapter(model, corpus, how, folder=out, seed=drawn.seed, on_step=on_step)
     card = adapter.card
@@ -144,7 +143,7 @@ def count(
     opening: Annotated[ModelSettings, Only(("revision", "trust_remote_code"))],
     columns: Annotated[Columns, Only(("text",))],
     settings: Annotated[Counting, Only(("workers",))],
-    engine: Annotated[EngineSettings, Only(("engine", "address"))],
+    engine: EngineSettings,
 ) -> Reply:
     """Count a model's tokens in reference texts, for dc_pdd: exact, parallel, resumable."""
 
@@ -156,8 +155,7 @@ def count(
     texts = Sources(corpora, columns)
     tokens = open_tokenizer(target.model, **asdict(opening))
     checkpoint = None if "-" in corpora else out.with_name(f".{out.name}.counting")
-    engine = replace(engine, workers=settings.workers if engine.on_ray else 0)
-    with engine.spread() as elsewhere, counted() as on_progress:
+    with engine.spread(settings.workers) as elsewhere, counted() as on_progress:
         table = make_table(
             texts,
             tokens.rust,

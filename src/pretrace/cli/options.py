@@ -2,7 +2,8 @@
 
 A command is a function. A parameter that is a settings dataclass becomes the options that its fields declare
 (`pretrace.settings.option`), those of settings within it among them; a parameter annotated with an `Option` is one
-itself. So help, range, name and default of an option stand in one place, and a command receives finished settings.
+itself. Fields that are keys of one subject are one option: `--columns text=body,id=key`. So help, range, name and
+default of an option stand in one place, and a command receives finished settings.
 """
 
 from __future__ import annotations
@@ -11,23 +12,24 @@ import inspect
 import os
 import re
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
-from cyclopts import App, ArgumentCollection, Group, Parameter, Token
+from cyclopts import App, ArgumentCollection, CycloptsError, Group, Parameter, Token, convert
 
 from pretrace.cli.answer import Answered, alone, deliver
-from pretrace.cli.config import options_in
+from pretrace.cli.config import nearest, options_in
 from pretrace.cli.streams import silenced
 from pretrace.errors import ExpressionError, OutputError
 from pretrace.registry import load_plugin
-from pretrace.settings import LARGEST, Option, check_ranges, option, option_of
+from pretrace.settings import LARGEST, Option, check_ranges, join_keys, option, option_of, split_keys
 
 T = TypeVar("T")
 _QUOTED = re.compile(r"'([^']+)'|\"([^\"]+)\"")
+_WORDS = {int: "a whole number", float: "a number", bool: "true or false"}
 _KINDS = {int: "N", float: "X", Path: "PATH"}
 _panel = cache(Group.create_ordered)
 _GIVEN = "every"
@@ -66,7 +68,7 @@ def _paths(value: Any) -> Iterator[Path]:
         return
     written = str(value or "")
     quoted = ("".join(found) for found in _QUOTED.findall(written))
-    for name in (written, written.partition(":")[2], *quoted):
+    for name in (written, written.partition(":")[2], written.rpartition("@")[0], *quoted):
         path = Path(name).expanduser()
         try:
             if name and path.exists():
@@ -81,6 +83,12 @@ def complete_scores(context: Any) -> list[str]:
 
     before, comma, last = context.incomplete.rpartition(",")
     return [f"{before}{comma}{name}" for name in scores if name.startswith(last)]
+
+
+def complete_keys(keys: Sequence[str], context: Any) -> list[str]:
+    """What an option with keys may go on with: the keys that begin as its last one does."""
+    before, comma, last = context.incomplete.rpartition(",")
+    return [f"{before}{comma}{key}=" for key in keys if key.startswith(last)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,47 +109,105 @@ class ForwardedFlags(tuple[str, ...]):
 
 
 class CliOption(NamedTuple):
-    """One option: its name as a Python name, its declaration, type and default."""
+    """One option: its name as a Python name, its declaration, type and default, and its keys by name. The name of a key
+    begins with that of its option: "columns text"."""
 
     name: str
     option: Option
     hint: Any
     default: Any
+    keys: Mapping[str, CliOption] = {}
 
     @property
     def flag(self) -> str:
         """How it is typed, or what a positional argument is called."""
         return self.option.metavar or f"--{self.name.replace('_', '-')}"
 
+    @property
+    def unwritten(self) -> Any:
+        """What stands for it where nobody typed it."""
+        if self.option.read is not None:
+            return self.option.written
+        return False if self.hint is bool and not self.option.of else self.default
+
+    def read_keys(self, words: Sequence[str] | Mapping[str, Any]) -> dict[str, Any]:
+        """The values of its keys; ExpressionError for what is none, for a value of the wrong type, and for two."""
+        if isinstance(words, Mapping):
+            return dict(words)
+        found: dict[str, str] = {}
+        for key, equals, value in (one for word in words for one in split_keys(word)):
+            if not equals:
+                raise ExpressionError(
+                    f"{self.flag} is written KEY=VALUE, found {key!r}{nearest('', self.keys)}."
+                )
+            if key not in self.keys:
+                raise ExpressionError(f"{self.flag} has no key {key!r}{nearest(key, self.keys)}.")
+            if (other := found.setdefault(key, value)) != value:
+                raise ExpressionError(
+                    f"{self.flag} {key} is given twice, as {other!r} and {value!r}: give it once."
+                )
+        return {key: self.keys[key].convert(value) for key, value in found.items()}
+
+    def convert(self, written: str) -> Any:
+        """The value of a key, of its type."""
+        if self.option.read is not None:
+            return written
+        try:
+            return convert(self.hint, [written])
+        except CycloptsError:
+            kinds = (self.hint, *get_args(self.hint))
+            wanted = next((words for kind, words in _WORDS.items() if kind in kinds), "")
+            wanted = wanted or f"one of {', '.join(map(str, kinds[1:]))}"
+            flag = self.name.replace("_", "-", self.name.partition(" ")[0].count("_"))
+            raise ExpressionError(f"--{flag} is {wanted}, found {written!r}.") from None
+
     def value(self, given: Any) -> Any:
         """What settings hold, from what was written."""
         if self.option.read is not None:
             return self.option.read(given)
-        return not given if self.hint is bool and self.default is True else given
+        return not given if self.hint is bool and self.default is True and not self.option.of else given
 
     def parameter(self, *, short: bool) -> inspect.Parameter:
         """The parameter by which cyclopts knows the option; the `short` help shows essential ones alone."""
-        own, hint, default = self.option, self.hint, self.default
+        own, hint, default = self.option, self.hint, self.unwritten
         if own.read is not None:
-            default, hint = own.written, str
-        elif hint is bool:
-            default = False
+            hint = str
         kinds = (hint, *get_args(hint))
+        help = first_sentence(own.help) if short else own.help + _range(own)
+        metavar = next((word for kind, word in _KINDS.items() if kind in kinds), "TEXT")
+        completer = complete_scores if self.name in ("scores", "score") else None
+        if self.keys:
+            metavar, completer = "KEY=VALUE", partial(complete_keys, [*self.keys])
         shown = Parameter(
             name=self.flag,
-            help=first_sentence(own.help) if short else own.help + _range(own),
+            help=f"{help}{self._say_keys(short=short)}",
             group=_panel("Essentials" if short else "Options" if own.metavar else own.panel or "Options"),
             show=own.essential or not short,
             negative=(),
             allow_leading_hyphen=not own.metavar,
             allow_repeating=True,
             show_default=bool(default) and default is not MISSING,
-            metavar=next((word for kind, word in _KINDS.items() if kind in kinds), "TEXT"),
-            completer=complete_scores if self.name in ("scores", "score") else None,
+            metavar=metavar,
+            completer=completer,
         )
         kind = inspect.Parameter.POSITIONAL_ONLY if own.metavar else inspect.Parameter.KEYWORD_ONLY
         default = inspect.Parameter.empty if default is MISSING else default
         return inspect.Parameter(self.name, kind, default=default, annotation=Annotated[hint, shown])
+
+    def _say_keys(self, *, short: bool) -> str:
+        """Its keys with their defaults, in a line; or each with its help."""
+        named = {
+            key: f"{key} ({one.unwritten})" if one._has_default else key for key, one in self.keys.items()
+        }
+        if short:
+            return f" Keys: {', '.join(named.values())}." if named else ""
+        return "".join(
+            f"\n{named[key]}: {one.option.help}{_range(one.option)}" for key, one in self.keys.items()
+        )
+
+    @property
+    def _has_default(self) -> bool:
+        return self.unwritten not in (MISSING, None, "", False)
 
 
 def first_sentence(text: str) -> str:
@@ -213,7 +279,7 @@ def with_launcher(line: App, without_plugins: Collection[str] = ()) -> App:
                 one: getattr(every, one) or found.pop(one, []) == ["true"] for one in ("json", "quiet")
             }
             every = replace(every, plugin=plugin, **flags)
-            line.config = (partial(_fill, str(every.config), found),)
+            line.config = (partial(_fill, str(every.config), found, declared),)
         if every.plugin and words in without_plugins:
             raise ExpressionError(f"pretrace {words} takes no --plugin.")
         call, bound, ignored = line.parse_args(tokens)
@@ -229,15 +295,21 @@ def with_launcher(line: App, without_plugins: Collection[str] = ()) -> App:
 def _fill(
     path: str,
     written: Mapping[str, list[str]],
+    declared: Mapping[str, CliOption],
     app: App,
     words: tuple[str, ...],
     arguments: ArgumentCollection,
 ) -> None:
-    """Give what is `written` in a file to the options that were not given."""
+    """Give what is `written` in a file to the options, and keys of options, that were not given."""
     for one in arguments:
-        if not one.tokens:
-            values = enumerate(written.get(one.field_info.name, ()))
-            one.tokens = [Token(keyword=one.name, value=value, source=path, index=i) for i, value in values]
+        name = one.field_info.name
+        values: Iterable[str] = written.get(name, ()) if not one.tokens else ()
+        if name in declared and declared[name].keys:
+            given = {key for token in one.tokens for key, *_ in split_keys(token.value)}
+            found = (part for word in written.get(name, ()) for part in split_keys(word))
+            values = [join_keys({key: value}, equals) for key, equals, value in found if key not in given]
+        for value in values:
+            one.tokens.append(Token(keyword=one.name, value=value, source=path, index=len(one.tokens)))
 
 
 # A command.
@@ -281,12 +353,18 @@ def command_of(function: Callable[..., Answered], words: str) -> App:
 
 def declare_options(function: Callable[..., Answered]) -> dict[str, CliOption]:
     """The options of a command by name, without those of every command."""
-    hints = get_type_hints(function, include_extras=True)
-    return {
-        leaf.name: leaf
-        for name, parameter in inspect.signature(function).parameters.items()
-        for leaf in _options_in(name, hints[name], parameter.default)
-    }
+    hints, found = get_type_hints(function, include_extras=True), dict[str, CliOption]()
+    for name, parameter in inspect.signature(function).parameters.items():
+        for leaf in _options_in(name, hints[name], parameter.default):
+            if (of := leaf.option.of) is None:
+                found[leaf.name] = leaf
+                continue
+            name, _, key = leaf.name.partition(" ")
+            whole = found.get(name) or CliOption(name, of, tuple[str, ...], ())
+            shown = replace(of, essential=whole.option.essential or leaf.option.essential)
+            default = MISSING if leaf.default is MISSING else whole.default
+            found[name] = whole._replace(option=shown, default=default, keys={**whole.keys, key: leaf})
+    return found
 
 
 def _options_in(name: str, hint: Any, default: Any) -> Iterator[CliOption]:
@@ -294,7 +372,8 @@ def _options_in(name: str, hint: Any, default: Any) -> Iterator[CliOption]:
     kind, extras = split_annotated(hint)
     own = _first(extras, Option)
     if own is not None:
-        yield CliOption(name, own, kind, MISSING if default is inspect.Parameter.empty else default)
+        missing = default is inspect.Parameter.empty
+        yield CliOption(_name(name, own), own, kind, MISSING if missing else default)
     elif is_dataclass(kind):
         only = _first(extras, Only)
         for one, described, inner in _fields(kind, only):
@@ -302,18 +381,26 @@ def _options_in(name: str, hint: Any, default: Any) -> Iterator[CliOption]:
                 yield from _options_in(one.name, inner, MISSING)
             else:
                 shown = described if only is None or only.essential else replace(described, essential=False)
-                yield CliOption(_name(one, described), shown, inner, one.default)
+                yield CliOption(_name(one.name, described), shown, inner, one.default)
 
 
 def arguments_of(
     function: Callable[..., Answered], options: Mapping[str, Any], every: Everywhere | None = None
 ) -> dict[str, Any]:
     """The arguments of a command with these options, by their names in Python; the others are as if nobody had typed
-    them, and --chat means the chat template of the model in question. OutputError as from `check_outputs`."""
+    them, and a chat template is that of the model in question. OutputError as from `check_outputs`."""
     every, declared = every or Everywhere(), declare_options(function)
-    given = {name: leaf.parameter(short=False).default for name, leaf in declared.items()} | dict(options)
-    leaves = {**declared, "plugin": EVERYWHERE["plugin"], "config": EVERYWHERE["config"]}
-    written = {**given, "plugin": every.plugin, "config": every.config}
+    given = {name: leaf.unwritten for name, leaf in declared.items()} | dict(options)
+    leaves = {name: leaf for name, leaf in EVERYWHERE.items() if leaf.option.path}
+    written: dict[str, Any] = {name: getattr(every, name) for name in leaves}
+    for name, leaf in declared.items():
+        if leaf.keys:
+            given[name] = leaf.read_keys(given[name])
+        for key, one in leaf.keys.items() or [(name, leaf)]:
+            leaves[one.name] = one
+            written[one.name] = given[name].get(key, one.unwritten) if leaf.keys else given[name]
+            if written[one.name] is MISSING:
+                raise ExpressionError(f"{leaf.flag} needs the key {key}: {one.option.help}")
     check_outputs({name: (leaf.option, written[name]) for name, leaf in leaves.items()})
     hints = get_type_hints(function, include_extras=True)
     built = {
@@ -321,7 +408,7 @@ def arguments_of(
         if hint is ForwardedFlags
         else RawOptions(_recorded(given | ({"plugin": every.plugin} if every.plugin else {})))
         if hint is RawOptions
-        else build_argument(one, hint, given, declared)
+        else build_argument(one, hint, written, leaves)
         for one, hint in hints.items()
         if one != "return"
     }
@@ -336,12 +423,13 @@ def build_argument(name: str, hint: Any, given: Mapping[str, Any], declared: Map
     """The argument for a parameter or field: settings, or the value of one option."""
     kind, extras = split_annotated(hint)
     if not is_dataclass(kind) or not isinstance(kind, type):
+        name = _name(name, _first(extras, Option) or Option(""))
         return declared[name].value(given[name])
     built = kind(
         **{
             one.name: build_argument(one.name, inner, given, declared)
             if described is None
-            else declared[_name(one, described)].value(given[_name(one, described)])
+            else declared[_name(one.name, described)].value(given[_name(one.name, described)])
             for one, described, inner in _fields(kind, _first(extras, Only))
         }
     )
@@ -359,8 +447,9 @@ def _fields(kind: Any, only: Only | None) -> Iterator[tuple[Field[Any], Option |
             yield one, described, hint
 
 
-def _name(one: Field[Any], described: Option) -> str:
-    return (described.name or one.name).replace("-", "_")
+def _name(name: str, described: Option) -> str:
+    name = described.name or name
+    return (f"{described.of.name} {name}" if described.of else name).replace("-", "_")
 
 
 def _first(extras: tuple[Any, ...], kind: type[T]) -> T | None:

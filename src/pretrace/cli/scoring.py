@@ -251,7 +251,7 @@ Out = Annotated[
     ),
 ]
 
-_NOT_RECORDED = {"out", "shard", "parts", "dry_run", "engine", "address", "workers", "gpus_per_worker"}
+_NOT_RECORDED = {"out", "shard", "parts", "dry_run", "ray"}
 """Options that differ between commands that make the same run."""
 
 
@@ -359,7 +359,7 @@ class _ScoreCommand:
         if found is None:
             return self.source.stream(skip_unreadable=job.skip_unreadable)
         if self.source.columns.label:
-            raise ExpressionError("--labels and --label-column both give the labels: give one of the two.")
+            raise ExpressionError("--labels and --columns label both give the labels: give one of the two.")
         return label_source(self.source, found, skip_unreadable=job.skip_unreadable)
 
     @property
@@ -370,9 +370,7 @@ class _ScoreCommand:
     @property
     def _wanted(self) -> ModelsSettings:
         asked, how = self.settings, self.how
-        return ModelsSettings.beside(
-            self.target, [how.placebo], how.placebo_revision, asked.companions, cache=asked.cache
-        )
+        return ModelsSettings.beside(self.target, [how.placebo], asked.companions, cache=asked.cache)
 
     def _reference(self) -> Corpus | None:
         if not self.settings.reference:

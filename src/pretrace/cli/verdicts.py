@@ -25,7 +25,7 @@ from pretrace.errors import ExpressionError, ModelError
 from pretrace.plugins import find_plugin
 from pretrace.scoring.plan import Models, open_models
 from pretrace.scoring.settings import Companions, ModelsSettings, Target
-from pretrace.settings import CONTROLS, MODEL, option
+from pretrace.settings import CONTROLS, MODEL, Option, option
 from pretrace.types import Backend, Text, Verdict
 from pretrace.verdicts.frame import with_second
 from pretrace.verdicts.settings import ModelsBeside, TestSettings
@@ -51,9 +51,7 @@ def named(target: Target, beside: ModelsBeside, settings: TestSettings) -> Model
             "open the weights."
         )
     companions = Companions(reference_model=beside.reference_model)
-    return ModelsSettings.beside(
-        target, beside.placebo, beside.placebo_revision, companions, several=True, cache=settings.cache
-    )
+    return ModelsSettings.beside(target, beside.placebo, companions, several=True, cache=settings.cache)
 
 
 def opened(wanted: ModelsSettings, *, second: bool = False) -> Models:
@@ -85,6 +83,11 @@ def with_command(verdict: Verdict, given: Mapping[str, Any]) -> Verdict:
 # What the commands with `--access text` share: how models are asked for text alone, at which cost, and opened.
 
 
+BUDGET = Option(
+    "What may be asked of each model with --access text, as in requests=500.", name="budget", panel=MODEL
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextAccess:
     """How the models are asked, and how much may be asked for."""
@@ -98,15 +101,17 @@ class TextAccess:
     )
     budget: int = option(
         2_000,
-        "Requests that may be sent to each model, with --access text.",
-        panel=MODEL,
+        "Requests.",
+        name="requests",
+        of=BUDGET,
         least=0,
         essential=True,
     )
     budget_tokens: int = option(
         1_000_000,
-        "Tokens of prompts and answers that may be paid for with each model, with --access text.",
-        panel=MODEL,
+        "Tokens of prompts and answers.",
+        name="tokens",
+        of=BUDGET,
         least=0,
     )
 
@@ -136,24 +141,24 @@ def opened_for_access(
             "--power, or open the weights."
         )
     budget = Budget(asked.budget, asked.budget_tokens)
-    for name in (target.model, *beside.placebo):
+    placebos = target.with_revisions(beside.placebo)
+    for name in (target.model, *(name for name, _ in placebos)):
         if text_kind(name):
             requests, tokens = cost(prompts, draws)
             note(say("answers.cost", name=name, requests=requests, tokens=tokens))
 
-    def one(name: str, *, first: bool) -> Backend:
+    def one(name: str, revision: str | None, *, first: bool) -> Backend:
         opening = target.opening
         if text_kind(name):
             opening = opening if first else replace(opening, served_model=None)
             return open_continuing(name, opening, budget=budget, cache=settings.cache)
         if served_kind(name):
             raise ModelError(f"{name}: with --access text a server is written completions:URL or chat:URL.")
-        revision = opening.revision if first else beside.placebo_revision
         return open_model(name, **asdict(replace(opening.without("server"), revision=revision)))
 
     with doing("opening the models"):
-        others = tuple(one(name, first=False) for name in beside.placebo)
-        models = Models(one(target.model, first=True), placebos=others)
+        others = tuple(one(*placebo, first=False) for placebo in placebos)
+        models = Models(one(target.model, target.opening.revision, first=True), placebos=others)
         return with_second(models, device=target.opening.device)
 
 

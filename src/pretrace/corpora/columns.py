@@ -16,7 +16,7 @@ from pretrace.backends.settings import ModelSettings
 from pretrace.errors import ExpressionError, TextsError, require
 from pretrace.results import rounding
 from pretrace.results.wording import say
-from pretrace.settings import TEXTS, option
+from pretrace.settings import COLUMNS, READING, TEXTS, option
 
 TEXT_NAMES = ("text", "input")
 _SHOWN_COLUMNS = 12
@@ -36,43 +36,35 @@ class Columns:
     the column out. ExpressionError for a template that is none, and an unknown encoding."""
 
     text: str | None = option(
-        None,
-        "Column of the text; several: prompt,completion.",
-        name="text-column",
-        panel=TEXTS,
-        essential=True,
+        None, "Column of the text; several: prompt,completion.", of=COLUMNS, essential=True
     )
     label: str | None = option(
-        None,
-        "Column of the label, 1 member, 0 non-member; label unless named.",
-        name="label-column",
-        panel=TEXTS,
+        None, "Column of the label, 1 member, 0 non-member; label unless named.", of=COLUMNS
     )
-    id: str | None = option(None, "Column of the id; id unless named.", name="id-column", panel=TEXTS)
+    id: str | None = option(None, "Column of the id; id unless named.", of=COLUMNS)
     group: str | None = option(
         None,
         "Column of the document a text was cut from; intervals resample documents; group unless named.",
-        name="group-column",
-        panel=TEXTS,
+        of=COLUMNS,
     )
     template: str | None = option(
         None,
-        r'How a text is made of columns, as in "{question}\n{choices}\n{answer}", in place of --text-column.',
+        r'How a text is made of columns, as in "{question}\n{choices}\n{answer}", in place of --columns text.',
         panel=TEXTS,
     )
     chat: bool = option(
         False,
         "Write conversations as the model's chat template does; without it, the messages are joined by blank lines.",
-        panel=TEXTS,
+        of=READING,
     )
-    split: str | None = option(None, "Split to read, if a folder holds several, such as test.", panel=TEXTS)
+    split: str | None = option(None, "Split to read, if a folder holds several, such as test.", of=READING)
     files: str | None = option(
-        None, 'Files of a folder to read, as in "*.py"; a file of source code is one text.', panel=TEXTS
+        None, "Files of a folder to read, as in *.py; a file of source code is one text.", of=READING
     )
     encoding: str | None = option(
         None,
         "Encoding of the files, as in cp1252; UTF-8, or what a byte order mark says, unless named.",
-        panel=TEXTS,
+        of=READING,
     )
     more: tuple[str, ...] = ()
     """Further columns, for `Text.meta`; each must be there. No option: those who need them name them."""
@@ -84,14 +76,14 @@ class Columns:
     def __post_init__(self) -> None:
         require(
             self.text is None or self.template is None,
-            "--text-column and --template both say what the text is: give one of the two.",
+            "--columns text and --template both say what the text is: give one of the two.",
         )
         if self.encoding is not None:
             try:
                 "".encode(self.encoding)
             except (LookupError, ValueError):
                 raise ExpressionError(
-                    f"--encoding {self.encoding[:60]!r} is not known: name one such as cp1252, utf-16 or gb18030."
+                    f"--reading encoding: {self.encoding[:60]!r} is not known; name one such as cp1252 or gb18030."
                 ) from None
         if self.template is not None:
             require(
@@ -255,7 +247,7 @@ def messages_of(value: object) -> list[dict[str, str]] | None:
 def render_chat(messages: list[dict[str, str]], model: str) -> str:
     """A conversation as the chat template of a model writes it. TextsError where the model has none."""
     if not model:
-        raise TextsError("--chat goes with --model: the chat template is that of a model.")
+        raise TextsError("--reading chat=true goes with --model: the chat template is that of a model.")
     import jinja2
 
     tokenizer = _tokenizer(model)

@@ -232,9 +232,11 @@ def _chosen(splits: Sequence[str], reading: TextReading) -> str:
         )
         return chosen
     if not splits:
-        raise TextsError(f"{reading.source} has no splits: leave out --split.")
+        raise TextsError(f"{reading.source} has no splits: leave out --reading split.")
     wrong = f"no split {named!r}; it has" if named is not None and not columns.give_way else "the splits"
-    raise TextsError(f"{reading.source} has {wrong} {listed(splits)}: name one, as in --split {splits[0]}.")
+    raise TextsError(
+        f"{reading.source} has {wrong} {listed(splits)}: name one, as in --reading split={splits[0]}."
+    )
 
 
 def _saved(folder: Path, reading: TextReading) -> dict[str, Path] | None:

@@ -123,7 +123,7 @@ def _path_rows(path: Path, reading: TextReading) -> Iterator[SourceRow]:
                 yield from _stream_rows(pipe, reading)
         else:
             if columns.split is not None and not columns.give_way:
-                raise TextsError(f"{reading.source} is a file, and has no splits: leave out --split.")
+                raise TextsError(f"{reading.source} is a file, and has no splits: leave out --reading split.")
             chosen = columns.files is not None and matches(path.name, columns.files)
             yield from file_rows(
                 path, reading, SOURCE if chosen and ending_of(path.name) not in ENDINGS else ""
@@ -229,7 +229,7 @@ def choose_text(source: str, columns: Columns) -> tuple[Columns, str]:
     longest, letters = max(lengths.items(), key=lambda one: one[1], default=("", 0))
     if not longest or letters < _LEAST_LETTERS * number:
         return columns, ""
-    said = f"the texts are taken from the column {longest!r}, which has the longest; --text-column names another."
+    said = f"the texts are taken from the column {longest!r}, which has the longest; --columns text names another."
     return replace(columns, text=longest), said
 
 

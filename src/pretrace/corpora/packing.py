@@ -238,7 +238,7 @@ def decode_text(raw: bytes, source: str, named: str | None = None) -> str:
         raise TextsError(_not_in(encoding, source, error)) from None
 
 
-def not_utf8(raw: bytes, where: str, *, whole: bool = False, option: str = "--encoding") -> str:
+def not_utf8(raw: bytes, where: str, *, whole: bool = False, option: str = "--reading encoding") -> str:
     """What to say of bytes that are no UTF-8: their likely encoding, and what helps. `whole`: nothing follows them, so
     a character that breaks off was cut; `option` names an encoding."""
     some = raw[: 1 << 16]
@@ -252,7 +252,7 @@ def not_utf8(raw: bytes, where: str, *, whole: bool = False, option: str = "--en
     name = likely_encoding(some)
     how = f"it looks like {name}" if name else "its encoding was not recognised"
     return (
-        f"{where} is not UTF-8; {how}: convert it, or name its encoding, as in {option} {name or 'cp1252'}."
+        f"{where} is not UTF-8; {how}: convert it, or name its encoding, as in {option}={name or 'cp1252'}."
     )
 
 
@@ -275,7 +275,7 @@ def likely_encoding(some: bytes) -> str:
 
 
 def _not_in(encoding: str, source: str, error: UnicodeDecodeError) -> str:
-    return f"{source} is not {encoding} ({error.reason}): name its encoding with --encoding."
+    return f"{source} is not {encoding} ({error.reason}): name its encoding with --reading encoding."
 
 
 def _looks_like_utf16(head: bytes) -> bool:

@@ -108,7 +108,7 @@ class Counting:
     counts in place of threads.
     """
 
-    workers: int = option(0, "Threads, or workers of --engine ray; 0 for one per core.", least=0)
+    workers: int = option(0, "Threads; 0 for one per core.", least=0)
     checkpoint: Path | None = None
     checkpoint_bytes: int = 256 << 20
     whole: bool = False

@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
-from pretrace.errors import ExpressionError
+from pretrace.errors import ExpressionError, require
 from pretrace.plugins import find_plugin
 from pretrace.results.wording import say
-from pretrace.settings import RUN, TEXTS, check_ranges, given_for, option
+from pretrace.settings import READING, RUN, Option, check_ranges, option
+
+RAY = Option("Have workers on a Ray cluster read, as in address=HOST:PORT.", name="ray", panel=RUN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ class JobSettings:
     skip_unreadable: bool = option(
         False,
         "Skip records that cannot be read, list them in unreadable.jsonl, and go on.",
-        panel=TEXTS,
+        of=READING,
     )
 
     def __post_init__(self) -> None:
@@ -71,56 +73,42 @@ class JobSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineSettings:
-    """Who reads: this process, or workers on Ray; ExpressionError for what has no use without Ray.
+    """Who reads: workers on Ray, where anything is given, else this process.
 
-    `workers` 0 means as many as the cluster has room for: by its GPUs where each takes some, else by its processors.
+    Without a number there are as many workers as the cluster has room for: by its GPUs where each takes some, else by
+    its processors.
     """
 
-    engine: Literal["local", "ray"] = option(
-        "local", "Who reads the texts: local, this process; ray, workers on a Ray cluster.", panel=RUN
-    )
     address: str | None = option(
         None,
-        "For --engine ray: HOST:PORT of the cluster, or auto for the one on this machine; without it, a cluster is "
-        "started on this machine.",
-        panel=RUN,
-        only="ray",
+        "HOST:PORT of the cluster, auto for the one on this machine, or local to start one here, as without it.",
+        of=RAY,
     )
-    workers: int = option(
-        0,
-        "For --engine ray: how many workers; 0 for as many as the cluster has room for.",
-        panel=RUN,
-        least=0,
-        only="ray",
+    workers: int | None = option(
+        None, "How many workers; as many as the cluster has room for unless given.", of=RAY, least=0
     )
     gpus_per_worker: float = option(
-        0.0,
-        "For --engine ray: GPUs that each worker takes; 0.5 puts two on one.",
-        panel=RUN,
-        least=0.0,
-        only="ray",
+        0.0, "GPUs that each worker takes; 0.5 puts two on one.", of=RAY, least=0.0
     )
 
     def __post_init__(self) -> None:
         check_ranges(self)
-        if self.engine not in ("local", "ray"):
-            raise ExpressionError(f"--engine is local or ray, found {self.engine!r}.")
-        unused = given_for(self, "ray")
-        if unused and not self.on_ray:
-            name = unused[0].replace("_", "-")
-            raise ExpressionError(say("cluster.alone", name=name))
 
     @property
     def on_ray(self) -> bool:
         """Whether workers on Ray read."""
-        return self.engine == "ray"
+        return self != EngineSettings()
 
     def find(self, part: str) -> Any:
-        """The module `part` of the plug-in whose name is that of the engine; ExpressionError where it is not there."""
-        return find_plugin(f"{self.engine}.{part}")
+        """The module `part` of the plug-in for Ray; ExpressionError where it is not there."""
+        return find_plugin(f"ray.{part}")
 
-    def spread(self) -> AbstractContextManager[Spread | None]:
-        """Who works: workers on the cluster, or None for the threads of this process."""
+    def spread(self, threads: int) -> AbstractContextManager[Spread | None]:
+        """Who works: workers on the cluster, or None for the threads of this process; ExpressionError for a number of
+        threads that nobody uses."""
+        require(
+            not (self.on_ray and threads), "--workers counts threads here: with --ray, write --ray workers=N."
+        )
         found: AbstractContextManager[Spread | None] = nullcontext()
         return self.find("cluster").spread_on_cluster(self) if self.on_ray else found
 
@@ -139,7 +127,7 @@ with what was made of it, as they come."""
 
 
 def divided_by(job: JobSettings, engine: EngineSettings) -> str:
-    """The option that divides the work, "" where nothing does; ExpressionError for --shard and --engine ray at once."""
+    """The option that divides the work, "" where nothing does; ExpressionError for --shard and --ray at once."""
     if job.shard and engine.on_ray:
         raise ExpressionError(say("cluster.both"))
-    return "--shard" if job.shard else "--engine ray" if engine.on_ray else ""
+    return "--shard" if job.shard else "--ray" if engine.on_ray else ""

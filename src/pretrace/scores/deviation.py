@@ -19,7 +19,7 @@ def fsd(of: Any) -> Score | Recipe:
     """How far a score falls when the target is tuned on a few non-members (FSD, Zhang et al. 2025, eq. 5).
 
     fsd(S)(x) = S(x; f) − S(x; f′), where f′ is the target f fine-tuned on non-members of the same domain
-    (`pretrace tune`, `--tuned`, or `--tune-share`). S is any score that is not itself fitted on labelled
+    (`pretrace tune`, `--tuned`, or `--set-aside tuning`). S is any score that is not itself fitted on labelled
     texts. Tuning raises S most for non-members, so their fsd is lowest. The paper uses fsd(ppl),
     fsd(lowercase), fsd(zlib) and fsd(min_k). Texts that were tuned on are never scored.
 

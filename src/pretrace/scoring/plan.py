@@ -329,14 +329,14 @@ def check_use(plan: ScorePlan, settings: ScoreSettings, evaluation: EvaluationSe
         raise ExpressionError(say("plan.use.tuned"))
     if settings.reference and evaluation.reference_share:
         raise ExpressionError(say("plan.use.reference"))
-    if evaluation.unlearned is not None and not (evaluation.placebo or evaluation.placebo_revision):
+    if evaluation.unlearned is not None and not evaluation.placebo:
         raise ExpressionError(RETRAINED)
     for name, value, use, kind in (
-        ("--tune-share", evaluation.tune_share, "tuned", "fsd(ppl)"),
+        ("--set-aside tuning", evaluation.tune_share, "tuned", "fsd(ppl)"),
         ("--tuned", beside.tuned, "tuned", "fsd(ppl)"),
         ("--neighbors", beside.neighbors, "neighbors", "neighbor"),
         ("--reference", settings.reference, "labelled", "na_pdd or probe"),
-        ("--reference-share", evaluation.reference_share, "labelled", "na_pdd or probe"),
+        ("--set-aside reference", evaluation.reference_share, "labelled", "na_pdd or probe"),
     ):
         if value and use not in plan.uses:
             raise ExpressionError(say("plan.use.none", option=name, score=kind))
@@ -365,8 +365,7 @@ def open_models(settings: ModelsSettings) -> Models:
         own = asdict(opening.for_another()) if ":" in beside.neighbors else {}
         proposer = open_proposer(beside.neighbors, target, cache=settings.cache, **own)
         models = replace(models, proposer=proposer)
-    at = replace(opening, revision=settings.placebo_revision)
-    placebos = tuple(_opened(name, at, alone) for name in settings.placebos)
+    placebos = tuple(_opened(name, replace(opening, revision=at), alone) for name, at in settings.placebos)
     check_placebos(target, placebos, None if settings.several else models.reference)
     if settings.several:
         return replace(models, placebos=placebos)

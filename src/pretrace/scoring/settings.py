@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pretrace.backends.settings import ModelSettings
+from pretrace.backends.settings import ModelSettings, split_revision
 from pretrace.errors import ModelError
 from pretrace.settings import (
     CONTROLS,
     MODEL,
     RUN,
     TEXTS,
-    cache_option,
+    Option,
+    cache_field,
     check_ranges,
     dry_run_option,
-    like,
     option,
     seed_option,
 )
@@ -25,10 +25,12 @@ _DEFAULT_SCORES = "loss,ppl,zlib,min_k,min_k_plus_plus"
 RETRAINED = "--unlearned compares with a model retrained without the texts: name it with --placebo."
 TARGET = (
     "--placebo {} is the target itself: name a model that cannot have seen the texts, such as an earlier checkpoint "
-    "(--placebo-revision), the base that the target was tuned from, or a sibling."
+    "(NAME@REVISION), the base that the target was tuned from, or a sibling."
 )
 FITTED = "Detectors that are fitted"
 """The group of options on what detectors are fitted with."""
+SET_ASIDE = Option("Shares of TEXTS that are not scored, as in tuning=0.3.", name="set-aside", panel=FITTED)
+MEASURING = Option("How figures are measured, as in resamples=10000.", name="measuring", panel=RUN)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +45,11 @@ class Target:
         essential=True,
     )
     opening: ModelSettings = field(default_factory=ModelSettings)
+
+    def with_revisions(self, named: Sequence[str | None]) -> tuple[tuple[str, str | None], ...]:
+        """Models beside this one with their revisions; @REVISION alone is this one."""
+        found = (split_revision(name) for name in named if name)
+        return tuple((name or self.model, revision) for name, revision in found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,10 +97,12 @@ class ScoreSettings:
         essential=True,
     )
     windows: bool = option(
-        False, "Cut a longer text into windows of --max-tokens instead of dropping its end.", panel=TEXTS
+        False,
+        "Cut a longer text into windows of --model-args max_tokens instead of dropping its end.",
+        panel=TEXTS,
     )
     seed: int = seed_option()
-    cache: bool = cache_option()
+    cache: bool = cache_field()
     dry_run: bool = dry_run_option()
 
     def __post_init__(self) -> None:
@@ -108,7 +117,8 @@ class EvaluationSettings:
     tune_share: float = option(
         0.0,
         "For fsd(...): tune on the non-members of this share of TEXTS, score the rest (the paper: 0.3).",
-        panel=FITTED,
+        name="tuning",
+        of=SET_ASIDE,
         least=0.0,
         most=0.9,
     )
@@ -121,22 +131,19 @@ class EvaluationSettings:
     reference_share: float = option(
         0.0,
         "Set this share of TEXTS aside as the reference of na_pdd and probe, score the rest.",
-        panel=FITTED,
+        name="reference",
+        of=SET_ASIDE,
         least=0.0,
         most=0.9,
     )
     placebo: str | None = option(
         None,
-        "A model that never saw the members (an earlier checkpoint, a sibling); any --model value. Every score "
-        "is computed with it too: one that does as well there does not detect membership.",
+        "A model that never saw the members (an earlier checkpoint, a sibling); any --model value, NAME@REVISION, or "
+        "@REVISION for the target's. Every score is computed with it too: one that does as well there does not detect "
+        "membership.",
         panel=CONTROLS,
         path="in",
         essential=True,
-    )
-    placebo_revision: str | None = option(
-        None,
-        "Branch, tag or commit of the placebo on the hub; without --placebo, of the target itself.",
-        panel=CONTROLS,
     )
     labels: Path | None = option(
         None,
@@ -156,10 +163,14 @@ class EvaluationSettings:
         most=0.5,
     )
     resamples: int = option(
-        1000, "Bootstrap resamples of documents for the intervals.", panel=RUN, least=100, most=1_000_000
+        1000, "Bootstrap resamples of documents for the intervals.", of=MEASURING, least=100, most=1_000_000
     )
     validation: float = option(
-        0.2, "Share of documents on which accuracy thresholds are chosen.", panel=RUN, least=0.05, most=0.95
+        0.2,
+        "Share of documents on which accuracy thresholds are chosen.",
+        of=MEASURING,
+        least=0.05,
+        most=0.95,
     )
 
     def __post_init__(self) -> None:
@@ -170,14 +181,13 @@ class EvaluationSettings:
 class ModelsSettings:
     """Which models a run asks; `open_models` opens them.
 
-    `placebos` are those that the target is compared with, at `placebo_revision`. `several` says that any number
+    `placebos` are those that the target is compared with, each with its revision. `several` says that any number
     of them is wanted side by side, as by an audit; otherwise there is at most one.
     """
 
     target: Target
     companions: Companions = field(default_factory=Companions)
-    placebos: tuple[str, ...] = ()
-    placebo_revision: str | None = like(EvaluationSettings, "placebo_revision")
+    placebos: tuple[tuple[str, str | None], ...] = ()
     several: bool = False
     cache: bool = True
 
@@ -186,27 +196,25 @@ class ModelsSettings:
         cls,
         target: Target,
         placebos: Sequence[str | None],
-        revision: str | None,
         companions: Companions,
         *,
         several: bool = False,
         cache: bool = True,
     ) -> ModelsSettings:
-        """The target with the placebos that are named; with a revision alone, that state of the target.
+        """The target with the placebos that are named: NAME, NAME@REVISION, or @REVISION for a state of the target.
 
         ModelError where a placebo is the target by its name and revision, or is named
         twice: nothing is opened for that.
         """
-        names = tuple(name for name in placebos if name) or ((target.model,) if revision else ())
-        if target.model in names and not revision and not target.opening.revision:
+        named = target.with_revisions(placebos)
+        if (target.model, target.opening.revision) in named:
             raise ModelError(TARGET.format(target.model))
-        if len(set(names)) < len(names):
-            raise ModelError(f"--placebo names {max(names, key=names.count)} twice: name each model once.")
+        if len(set(named)) < len(named):
+            raise ModelError(f"--placebo names {max(named, key=named.count)[0]} twice: name each model once.")
         return cls(
             target=target,
             companions=companions,
-            placebos=names,
-            placebo_revision=revision,
+            placebos=named,
             several=several,
             cache=cache,
         )
@@ -221,4 +229,4 @@ class ModelsSettings:
     @property
     def named(self) -> tuple[str, ...]:
         """What every model is opened from."""
-        return (*self.roles.values(), *self.placebos)
+        return (*self.roles.values(), *(name for name, _ in self.placebos))

@@ -22,7 +22,7 @@ from pretrace.registry import require
 from pretrace.results.atomic import check_writable
 from pretrace.results.output_checks import PLANTED
 from pretrace.results.wording import say
-from pretrace.settings import TRAINING, check_ranges, option, seed_option, shared
+from pretrace.settings import TRAINING, Option, check_ranges, option, seed_option, shared
 from pretrace.tuning.adapters import new_adapter
 from pretrace.tuning.architectures import SMALL, Architecture, new_model
 from pretrace.tuning.artifacts import PlantedModel, write_planted
@@ -39,6 +39,9 @@ __all__ = ["DEMO", "PlantMethod", "PlantSettings", "PlantedModel", "plant", "spl
 
 PlantMethod = Literal["full", "lora"]
 
+TRAINING_ARGS = Option(
+    "How it is trained, as in batch=8,learning_rate=4e-3.", name="training", panel=TRAINING
+)
 _WINDOW = 512
 NEW_RATE, FULL_RATE, LORA_RATE = 2e-3, 5e-5, 1e-3
 """The learning rates of a new model, of an existing one trained as a whole, and of an adapter for one."""
@@ -57,23 +60,23 @@ class PlantSettings:
         None,
         "Longer texts are cut into windows of this many tokens; 512, or the model's context if that is shorter, "
         "unless given.",
-        panel=TRAINING,
+        of=TRAINING_ARGS,
         least=2,
     )
     method: PlantMethod = option(
         "full", "full trains all weights, lora an adapter that is merged.", panel=TRAINING, essential=True
     )
     learning_rate: float | None = option(
-        None, "2e-3 for a new model, 5e-5 for another, 1e-3 for lora, unless given.", panel=TRAINING
+        None, "2e-3 for a new model, 5e-5 for another, 1e-3 for lora, unless given.", of=TRAINING_ARGS
     )
-    batch: int = option(16, "Texts in a training step.", panel=TRAINING, least=1)
+    batch: int = option(16, "Texts in a training step.", of=TRAINING_ARGS, least=1)
     warmup: float = 0.05
     weight_decay: float = 0.01
     precision: Precision = option(
-        "float32", "float32, or bfloat16: computes in it, keeps float32 weights.", panel=TRAINING
+        "float32", "float32, or bfloat16: computes in it, keeps float32 weights.", of=TRAINING_ARGS
     )
     recompute: bool = option(
-        False, "Gradient checkpointing: a third slower, far less memory.", panel=TRAINING
+        False, "Gradient checkpointing: a third slower, far less memory.", of=TRAINING_ARGS
     )
     save_minutes: float = 10.0
     threads: int = 0

@@ -39,6 +39,7 @@ from pretrace.corpora.opening import operand, repeated_column
 from pretrace.errors import TextsError
 from pretrace.registry import find_test
 from pretrace.results.rounding import plural
+from pretrace.settings import join_keys
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.statistics.power import auc_documents, auc_power
 from pretrace.types import Corpus, Estimate, Situation
@@ -299,7 +300,9 @@ def look(source: str, columns: Columns, corpus: Corpus | None = None) -> Seen:
             corpus = open_corpus(source, columns)
         four = {name: getattr(columns, name) for name in ("text", "label", "id", "group")}
         more = {name: value for name in FURTHER if (value := getattr(columns, name)) and name != "chat_of"}
-        options = {f"{name}_column": value for name, value in four.items() if value is not None} | more
+        template = {name: more.pop(name) for name in ("template",) if name in more}
+        named = {name: value for name, value in four.items() if value is not None}
+        options = template | {name: some for name, some in (("columns", named), ("reading", more)) if some}
     documents = len({text.document for text in corpus.texts})
     canaries = len({one.lower() for text in corpus.texts for one in _RANDOM.findall(text.text)})
     said = [f"{plural(len(corpus), 'text')} of {plural(documents, 'document')}."]
@@ -319,14 +322,16 @@ def look(source: str, columns: Columns, corpus: Corpus | None = None) -> Seen:
 
 
 def as_words(options: Mapping[str, Any]) -> tuple[str, ...]:
-    """Options as they are typed: `True` is a switch, a tuple an option that is given more than once.
+    """Options as they are typed: `True` is a switch, a tuple an option that is given more than once, a mapping one with
+    keys.
 
-    >>> as_words({"text_column": "body", "power": True, "corpus": ("a", "b")})
-    ('--text-column', 'body', '--power', '--corpus', 'a', '--corpus', 'b')
+    >>> as_words({"columns": {"text": "body"}, "power": True, "corpus": ("a", "b")})
+    ('--columns', 'text=body', '--power', '--corpus', 'a', '--corpus', 'b')
     """
     words: list[str] = []
     for name, value in options.items():
         flag = f"--{name.replace('_', '-')}"
+        value = join_keys(value) if isinstance(value, Mapping) else value
         for one in value if isinstance(value, tuple) else (value,):
             words += [flag] if one is True else [flag, str(one)]
     return tuple(words)

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pretrace.registry import require
-from pretrace.scoring.settings import EvaluationSettings
 from pretrace.settings import (
     CONTROLS,
     MODEL,
-    cache_option,
+    Option,
+    cache_field,
     check_ranges,
-    like,
     option,
     requested_option,
     statements_of,
@@ -28,6 +27,7 @@ def input_option(default: Any = MISSING, help: str = "", panel: str = "") -> Any
 
 TEST = "Test"
 """The group of options on the test itself."""
+POWER = Option("How the copy for --power is trained, as in epochs=32.", name="power-args", panel=CONTROLS)
 POWER_BATCH = 4
 """Windows a step when texts are planted: with few texts and steps, larger ones move a model less than real training."""
 ALONE: str = "loss"
@@ -51,12 +51,12 @@ class TestSettings:
         essential=True,
     )
     power_epochs: int = option(
-        1, "How often the copy reads the texts, for --power.", panel=CONTROLS, least=1, most=1000
+        1, "How often the copy reads the texts.", name="epochs", of=POWER, least=1, most=1000
     )
     power_method: Literal["full", "lora"] = option(
-        "full", "How the copy is trained: full trains all weights, lora an adapter.", panel=CONTROLS
+        "full", "How the copy is trained: full trains all weights, lora an adapter.", name="method", of=POWER
     )
-    cache: bool = cache_option()
+    cache: bool = cache_field()
 
     __test__ = False  # no test of pytest
 
@@ -77,11 +77,10 @@ class ModelsBeside:
     )
     placebo: tuple[str, ...] = input_option(
         (),
-        "A second model, which cannot have seen the texts; any --model value. If it finds the same, nobody is "
-        "accused. May be given more than once. Default: smollm2, unless that is the model in question.",
+        "A second model, which cannot have seen the texts; any --model value, or NAME@REVISION. If it finds the same, "
+        "nobody is accused. May be given more than once. Default: smollm2, unless that is the model in question.",
         panel=CONTROLS,
     )
-    placebo_revision: str | None = like(EvaluationSettings, "placebo_revision")
     placebo_note: str = option(
         "",
         "How the placebo is known not to have seen the texts, for the report.",

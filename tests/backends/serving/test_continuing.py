@@ -72,7 +72,7 @@ def test_refusals_and_filters_are_kept_and_a_model_that_gives_nothing_is_told(se
 
 def test_nothing_is_sent_above_the_budget(server):
     for budget in (Budget(requests=3), Budget(tokens=20)):
-        with pytest.raises(ModelError, match="--budget and --budget-tokens"):
+        with pytest.raises(ModelError, match="allow more with --budget"):
             opened(server, budget=budget).continued(PROMPTS, DRAWS, Silent())
     assert not server.asked
     opened(server).continued(PROMPTS, DRAWS, Silent())
@@ -113,7 +113,7 @@ def test_no_score_reads_text_alone(server):
         opened(server).encode(["text"])
 
 
-def test_the_command_with_text_alone(server, tmp_path, call):
+def test_the_command_with_text_alone(server, tmp_path, call, monkeypatch):
     for first, name in ((0, "texts"), (6, "controls")):
         rows = [
             {"id": f"{name}{i}", "text": " ".join(f"w{i}x{k}" for k in range(80))}
@@ -123,14 +123,15 @@ def test_the_command_with_text_alone(server, tmp_path, call):
     command = ["recite", tmp_path / "texts.jsonl", "--controls", tmp_path / "controls.jsonl"]
     command += ["--model", f"chat:{server.root}", "--placebo", f"completions:{server.root}"]
     command += ["--access", "text", "--samples", "0", "--out", tmp_path / "OUT"]
-    assert call(*command, "--budget", "1")[0] == 2
+    assert call(*command, "--budget", "requests=1")[0] == 2
     assert not server.asked
     server.trouble = "refuses"
     for more, said in (((), "refused, or gave no text to"), (("--power",), "has no weights here")):
         code, _, error = call(*command, *more)
         assert (code, said in error, (tmp_path / "OUT").exists()) == (2, True, False)
     server.trouble = ""
-    assert call(*command, "--no-cache")[0] == 4
+    monkeypatch.setenv("PRETRACE_CACHE", "off")
+    assert call(*command)[0] == 4
     page = (tmp_path / "OUT/report.html").read_text("utf-8")
     assert "Continue the following text" in page
     assert "--power" not in page  # there are no weights to train

@@ -108,7 +108,7 @@ def test_llama_cpp_python_with_a_start_token_is_read_without_it(started, referen
     folder = str(reference_folder)
     with serving(ModelServer(started)) as server:
         server.flavour = "llama-cpp-python"
-        with pytest.raises(ModelError, match=r"leaves it out of its answer.*--start never"):
+        with pytest.raises(ModelError, match=r"leaves it out of its answer.*--model-args start=never"):
             open_model(f"completions:{server.root}", tokenizer=folder)
         found = asked(open_model(f"completions:{server.root}", tokenizer=folder, start="never"), SENTENCES)
     for one, other in zip(asked(open_model(folder), SENTENCES), found, strict=True):
@@ -157,7 +157,9 @@ def test_a_slow_server(opened, server):
 
 def test_names(opened, server):
     server.names = ["small", "large"]
-    with pytest.raises(ModelError, match="several models, name one with --served-model: large, small"):
+    with pytest.raises(
+        ModelError, match="several models, name one with --model-args served_model: large, small"
+    ):
         opened()
     with pytest.raises(ModelError, match="serves no model 'huge': it has large, small"):
         opened(served_model="huge")

@@ -30,7 +30,7 @@ def test_greedy_or_the_models_own_beams(marian):
     greedy = open_translator(str(marian), beams=1)
     assert greedy.fingerprint != open_translator(str(marian)).fingerprint
     assert [one.text for one in greedy.translate(list(SAYINGS))] == list(SAYINGS.values())
-    with pytest.raises(ExpressionError, match="--beams"):
+    with pytest.raises(ExpressionError, match="--trans beams"):
         open_translator(str(marian), beams=0)
 
 

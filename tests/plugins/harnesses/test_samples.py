@@ -89,7 +89,7 @@ def test_letters_and_written_answers(logs):
 
 def test_the_command(logs, tmp_path, monkeypatch, ran):
     monkeypatch.chdir(tmp_path)
-    arguments = ["samples", logs[0], "--task", "quiz", "--controls", logs[1], "--out", "OUT"]
+    arguments = ["samples", logs[0], "--log", "task=quiz", "--controls", logs[1], "--out", "OUT"]
     code, said = ran(*arguments, "--suspect-p", "0.2", "--flags-out", "FLAGS")
     verdict, flagged = load("OUT"), load("FLAGS")
     assert (code, verdict.test, verdict.outcome) == (4, "samples", "inconclusive"), said  # no --power
@@ -218,7 +218,7 @@ def test_folders_without_samples(logs, tmp_path, ran):
         (tmp_path / path.name, "holds results and no samples"),
         (tmp_path / "empty", "no samples of lm-eval"),
         (tmp_path / "nowhere", "there is no file or folder"),
-        (logs[0], "letters, quiz, writing: name one of them with --task"),
+        (logs[0], "letters, quiz, writing: name one of them with --log task"),
     ):
         code, said = ran("samples", given, "--controls", logs[1], "--out", tmp_path / "OUT")
         assert (code, cure in said) == (2, True), said

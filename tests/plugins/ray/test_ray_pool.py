@@ -19,7 +19,7 @@ from pretrace.plugins.ray.scoring import SMALL, shard_size
 from pretrace.scoring.evidence import CHUNK
 from pretrace.scoring.parts import SHARD
 
-ON_RAY, ALONE = EngineSettings(engine="ray", workers=2), EngineSettings(engine="ray", workers=1)
+ON_RAY, ALONE = EngineSettings(workers=2), EngineSettings(workers=1)
 
 
 @dataclass(frozen=True)
@@ -106,18 +106,18 @@ def test_workers_that_opened_different_things(ray):
 
 def test_no_place_for_a_worker(ray, monkeypatch):
     monkeypatch.setattr(pool, "PLACED_WITHIN", 2.0)
-    wanted = EngineSettings(engine="ray", workers=2, gpus_per_worker=1)
+    wanted = EngineSettings(workers=2, gpus_per_worker=1)
     said = r"no worker found a place .* 2 CPU and 0 GPU, and 2 workers with 1 GPU"
     with pytest.raises(EngineError, match=said), Pool(ray, Doubling(), wanted):
         pass
     with pytest.raises(EngineError, match=r"no room for a worker: the cluster has 2 CPU and 0 GPU"):
-        pool.room(ray, EngineSettings(engine="ray", gpus_per_worker=1))
+        pool.room(ray, EngineSettings(gpus_per_worker=1))
 
 
 def test_more_workers_than_processors_do_not_wait_for_each_other(ray):
-    with Pool(ray, Doubling(), EngineSettings(engine="ray", workers=3)) as some:
+    with Pool(ray, Doubling(), EngineSettings(workers=3)) as some:
         assert {answer.value[0] for _, answer in some.each(pieces(*range(9)))} == set(range(0, 18, 2))
-    assert pool.room(ray, EngineSettings(engine="ray")).workers == 2
+    assert pool.room(ray, EngineSettings(workers=0)).workers == 2
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:10001", "nowhere", "auto"])
@@ -134,7 +134,7 @@ def test_an_address_without_ray(address, monkeypatch):
     addresses.cache_clear = lambda: None
     monkeypatch.setattr("ray._private.services.find_bootstrap_address", found)
     monkeypatch.setattr("ray._private.services.find_gcs_addresses", addresses)
-    with pytest.raises(EngineError, match="--address "), pool.connected(address):
+    with pytest.raises(EngineError, match="--ray address="), pool.connected(address):
         pass
 
 
@@ -147,7 +147,7 @@ def test_an_address_where_something_else_answers(monkeypatch):
             target=lambda: server.accept()[0].sendall(b"HTTP/1.0 200 OK\r\n\r\n"), daemon=True
         ).start()
         address = f"127.0.0.1:{server.getsockname()[1]}"
-        with pytest.raises(EngineError, match=f"--address {address}"), pool.connected(address):
+        with pytest.raises(EngineError, match=f"--ray address={address}"), pool.connected(address):
             pass
 
 

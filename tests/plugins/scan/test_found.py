@@ -20,7 +20,7 @@ def place(tmp_path, command):
 
 
 def flagged(place, model, out, *more):
-    sets = (place / "mine.jsonl", "--controls", place / "known.jsonl", "--model", model, "--no-cache")
+    sets = (place / "mine.jsonl", "--controls", place / "known.jsonl", "--model", model)
     return ("flag", *sets, "--out", place / out, *more)
 
 

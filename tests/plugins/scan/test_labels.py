@@ -30,8 +30,17 @@ def scanned(tmp_path, command):
 
 
 def evaluate(place, model, out, *more):
-    tail = ("--model", model, "--scores", "loss,zlib", "--labels", place / "FOUND", "--no-cache")
-    return ("evaluate", place / "texts.jsonl", *tail, "--resamples", 100, "--out", place / out, *more)
+    tail = ("--model", model, "--scores", "loss,zlib", "--labels", place / "FOUND")
+    return (
+        "evaluate",
+        place / "texts.jsonl",
+        *tail,
+        "--measuring",
+        "resamples=100",
+        "--out",
+        place / out,
+        *more,
+    )
 
 
 def test_labels_and_copies_come_from_the_scan(scanned, model_folder, command):
@@ -81,8 +90,8 @@ def test_labels_are_refused_where_they_would_mislead(scanned, model_folder, comm
         assert not (scanned / "X").exists()
         return said
 
-    both = evaluate(scanned, model_folder, "X", "--label-column", "label")
-    assert "--labels and --label-column both give the labels" in refused(*both)
+    both = evaluate(scanned, model_folder, "X", "--columns", "label=label")
+    assert "--labels and --columns label both give the labels" in refused(*both)
     lines = (scanned / "texts.jsonl").read_text(encoding="utf-8").splitlines()
     other = json.loads(lines[3])
     (scanned / "texts.jsonl").write_text(

@@ -93,7 +93,7 @@ def test_the_owner_names_any_model_that_is_there(visitor):
 def test_the_limits_are_those_that_the_docs_list():
     page = (Path(__file__).parents[3] / "docs" / "serve.md").read_text(encoding="utf-8")
     settings = ServeSettings()
-    assert f"{settings.most_upload} MB (`--max-upload`)" in page
-    assert f"{settings.most_kept / 1000:g} GB (`--max-workspace`)" in page
-    assert f"{settings.job_memory:,} MB (`--max-job-memory`)" in page
-    assert f"{settings.job_hours:g} hours (`--max-job-hours`)" in page
+    assert f"{settings.most_upload} MB (`--limits upload`)" in page
+    assert f"{settings.most_kept / 1000:g} GB (`--limits workspace`)" in page
+    assert f"{settings.job_memory:,} MB (`--limits job_memory`)" in page
+    assert f"{settings.job_hours:g} hours (`--limits job_hours`)" in page

@@ -255,7 +255,7 @@ def test_a_full_workspace_takes_nothing_in_and_starts_nothing(visit):
         (f"{page}/test/score", {"data": {"model": "m"}}),
     ):
         answer = visitor.post(path, **more)
-        assert (answer.status_code, "larger --max-workspace" in visitor.said(answer)) == (507, True), path
+        assert (answer.status_code, "larger --limits workspace" in visitor.said(answer)) == (507, True), path
     assert len(uploads(visitor.workspace)) == 1
     assert not [*visitor.workspace.room("jobs").iterdir(), *visitor.workspace.room("looks").iterdir()]
 

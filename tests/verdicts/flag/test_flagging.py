@@ -466,4 +466,6 @@ def test_every_flagging_is_registered_and_says_which_test_it_is():
     again = flag(MINE, KNOWN, target([]), replace(settings, score="min_k"))
     assert "the 2nd test of these texts on this machine; for 2 tests the level is 0.025" in again.register[0]
     assert again.register[0] in again.reasons
-    assert "not entered in the register" in flag(MINE, KNOWN, target([]), LOSS).register[0]  # --no-cache
+    assert (
+        "not entered in the register" in flag(MINE, KNOWN, target([]), LOSS).register[0]
+    )  # PRETRACE_CACHE=off

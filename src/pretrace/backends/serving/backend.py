@@ -294,7 +294,8 @@ class ServedModel:
         if len(answer.logp) != len(prompt.ids):
             raise ModelError(
                 f"{self.name} gives {len(answer.logp)} numbers for {len(prompt.ids)} tokens: its tokenizer or "
-                "its start token is not the one here. Name its own with --tokenizer, or try --start never or always."
+                "its start token is not the one here. Name its own with --model-args tokenizer, or try start=never or "
+                "start=always there."
             )
         if answer.logp[0] is not None:
             raise ModelError(say("servers.first_number", name=self.name))
@@ -566,7 +567,7 @@ def choose_name(wanted: str, client: Client | Engine, held: Mapping[str, Any] | 
     if len(held) == 1:
         return next(iter(held))
     if held:
-        raise ModelError(f"{url} serves several models, name one with --served-model: {names}.")
+        raise ModelError(f"{url} serves several models, name one with --model-args served_model: {names}.")
     raise ModelError(say("servers.unnamed", url=url))
 
 

@@ -47,10 +47,10 @@ _KEPT = "What it has answered so far is kept."
 class Cures:
     """Cures for a server that is slow, knows no such thing, is busy, or reads no text so long: halves of sentences."""
 
-    slow: str = "allow it more (--request-timeout) or ask less at once (--requests)"
-    unknown: str = "check the address, the kind of server and --served-model"
-    busy: str = "go on later with the same command, or ask less at once (--requests)"
-    long: str = " Read less of a text with --max-tokens."
+    slow: str = "allow it more (--model-args request_timeout) or ask less at once (--model-args requests)"
+    unknown: str = "check the address, the kind of server and --model-args served_model"
+    busy: str = "go on later with the same command, or ask less at once (--model-args requests)"
+    long: str = " Read less of a text with --model-args max_tokens."
     other: str = "check address and kind"
 
 

@@ -38,12 +38,14 @@ from pretrace.registry import require
 from pretrace.results.wording import say
 from pretrace.scoring.evidence import Progress, Silent
 from pretrace.scoring.provenance import record_corpus, record_software
-from pretrace.settings import cache_option, check_ranges, like, option, seed_option, shared
+from pretrace.settings import Option, cache_field, check_ranges, like, option, seed_option, shared
 from pretrace.statistics.words import WORD
 from pretrace.types import Corpus, Sampling, Text
 
-TRANS, MASK, REWRITE = "--transform trans", "--transform mask", "--transform prompt"
-"""Groups of options."""
+TRANS = Option("With --transform trans: the translators, as in beams=1.", name="trans")
+MASK = Option("With --transform mask: who proposes words, as in share=0.3.", name="mask")
+WORDS = Option("How many words of a text are taken, as in least=32,most=128.", name="words", panel="")
+REWRITE = Option("With --transform prompt: who rewrites, as in model=smollm2.", name="rewrite")
 
 PLACE = "{text}"
 PROMPT = "Rewrite: {text}"
@@ -58,7 +60,7 @@ class Opening:
     device: str = like(ModelSettings, "device")
     allow_pickle: bool = like(ModelSettings, "allow_pickle")
     trust_remote_code: bool = like(ModelSettings, "trust_remote_code")
-    cache: bool = cache_option()
+    cache: bool = cache_field()
 
     @property
     def models(self) -> ModelSettings:
@@ -88,13 +90,13 @@ class BackTranslation:
     French, English), not the models; these are the pair's usual ones. `beams` None is each model's own number."""
 
     there: str = option(
-        "Helsinki-NLP/opus-mt-en-fr", "MarianMT model, hub id or folder.", panel=TRANS, path="in"
+        "Helsinki-NLP/opus-mt-en-fr", "MarianMT model, hub id or folder.", of=TRANS, path="in"
     )
     back: str = option(
-        "Helsinki-NLP/opus-mt-fr-en", "MarianMT model that translates back.", panel=TRANS, path="in"
+        "Helsinki-NLP/opus-mt-fr-en", "MarianMT model that translates back.", of=TRANS, path="in"
     )
     beams: int | None = option(
-        None, "Beams; the model's own number unless given, 1 is greedy.", panel=TRANS, least=1
+        None, "Beams; the model's own number unless given, 1 is greedy.", of=TRANS, least=1
     )
     opening: Opening = field(default_factory=Opening)
     kind = "trans"
@@ -132,16 +134,15 @@ class Masking:
     model: str = option(
         "bert-base-uncased",
         "Masked language model, hub id or folder.",
-        name="masked-model",
-        panel=MASK,
+        of=MASK,
         path="in",
     )
-    share: float = option(0.15, "Share of the tokens that are replaced.", name="mask-share", panel=MASK)
+    share: float = option(0.15, "Share of the tokens that are replaced.", of=MASK)
     opening: Opening = field(default_factory=Opening)
     kind = "mask"
 
     def __post_init__(self) -> None:
-        require(0 < self.share < 1, f"--mask-share must be between 0 and 1, found {self.share:g}.")
+        require(0 < self.share < 1, f"--mask share must be between 0 and 1, found {self.share:g}.")
 
     def open(self) -> Transform:
         """The masked language model, loaded."""
@@ -175,17 +176,16 @@ class Rewriting:
     model: str = option(
         "",
         "Who rewrites: any --model value, or server:http://host:port/v1#model-name (key: PRETRACE_API_KEY).",
-        name="rewriter",
-        panel=REWRITE,
+        of=REWRITE,
         path="in",
     )
     prompt: str = option(
         PROMPT,
         "Instruction to the rewriter, with {text} where the text goes; the paper's unless given.",
-        panel=REWRITE,
+        of=REWRITE,
     )
-    temperature: float = option(1.0, "Temperature of the rewriter; 0 is greedy.", panel=REWRITE, least=0.0)
-    tokens: int = option(1024, "Most tokens of an answer.", name="answer-tokens", panel=REWRITE, least=1)
+    temperature: float = option(1.0, "Temperature of the rewriter; 0 is greedy.", of=REWRITE, least=0.0)
+    tokens: int = option(1024, "Most tokens of an answer.", of=REWRITE, least=1)
     opening: Opening = field(default_factory=Opening)
     kind = "prompt"
 
@@ -341,12 +341,12 @@ class CcnewsSettings:
     """How many texts of both sides together, how long, and whether members are transformed too."""
 
     texts: int = option(1200, "Number of texts, half of them members.", panel="", least=2)
-    fewest_words: int = option(64, "Shorter texts are left out.", name="min-words", panel="", least=1)
+    fewest_words: int = option(64, "Shorter texts are left out.", name="least", of=WORDS, least=1)
     most_words: int = option(
         256,
         "Of a longer text, take the whole sentences within this many words.",
-        name="max-words",
-        panel="",
+        name="most",
+        of=WORDS,
         least=1,
     )
     transform_both: bool = option(False, "Transform the members, too; the paper does not.", panel="")

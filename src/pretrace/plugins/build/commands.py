@@ -36,7 +36,7 @@ from pretrace.results.output_checks import OutputFile, json_with
 from pretrace.results.serialization import to_json
 from pretrace.results.wording import say
 from pretrace.scoring.settings import ScoreSettings
-from pretrace.settings import Option, option
+from pretrace.settings import COLUMNS, Option, option
 from pretrace.types import Corpus
 from pretrace.verdicts.audit.settings import AuditSettings
 
@@ -84,9 +84,9 @@ class _CcnewsInputs:
     )
     out: Path = option(help="Folder for {trans,mask,prompt}.jsonl and its card.", panel="", path="out")
     date_column: str | None = option(
-        None, "Column with the non-members' date: only those of --year are taken.", panel=_SIDES
+        None, "Column with the non-members' date: only those of --year are taken.", name="date", of=COLUMNS
     )
-    year: int = option(2017, "Year of the non-members that are taken, with --date-column.", panel=_SIDES)
+    year: int = option(2017, "Year of the non-members that are taken, with --columns date.", panel=_SIDES)
     columns: Annotated[Columns, UNLABELLED] = field(default_factory=Columns)
 
 

@@ -18,7 +18,7 @@ from pretrace.plugins.build import writing
 from pretrace.plugins.build.patents import CUTTING, SIDES
 from pretrace.registry import require
 from pretrace.results.wording import say
-from pretrace.settings import check_ranges, option, seed_option
+from pretrace.settings import COLUMNS, check_ranges, option, seed_option
 
 UNLABELLED = Only(("text", "id", "group", "template", "split", "files", "encoding"))
 """How texts are read whose labels are not."""
@@ -64,7 +64,7 @@ class DatedTexts:
         metavar="TEXTS",
         path="in",
     )
-    date: str = option(help="Column of the date.", name="date-column", panel=SIDES)
+    date: str = option(help="Column of the date.", of=COLUMNS)
     columns: Annotated[Columns, UNLABELLED] = field(default_factory=Columns)
 
 

@@ -33,7 +33,7 @@ from pretrace.plugins.build.segmenting import ChineseWords, chinese_share
 from pretrace.plugins.build.writing import Row, blind_baseline, exact_key
 from pretrace.registry import require
 from pretrace.results.wording import say
-from pretrace.settings import check_ranges, option, seed_option
+from pretrace.settings import COLUMNS, check_ranges, option, seed_option
 
 # A patent's text and dates out of an HTML page, by rule. Pages as Google Patents lays them out are read section by
 # section (abstract, description, claims); of any other page the visible text is taken, without navigation and the
@@ -303,18 +303,13 @@ class PageColumns:
     """Columns of a table of pages; None stands for the usual names, `_TEXT_NAMES` and the like."""
 
     text: str | None = option(
-        None,
-        "Column of the page; text, html, content or input unless named.",
-        name="text-column",
-        panel=PAGES,
+        None, "Column of the page; text, html, content or input unless named.", of=COLUMNS
     )
     published: str | None = option(
-        None, "Column of the publication date; published unless named.", name="published-column", panel=PAGES
+        None, "Column of the publication date; published unless named.", of=COLUMNS
     )
-    priority: str | None = option(
-        None, "Column of the priority date; priority unless named.", name="priority-column", panel=PAGES
-    )
-    id: str | None = option(None, "Column of the page's id; id unless named.", name="id-column", panel=PAGES)
+    priority: str | None = option(None, "Column of the priority date; priority unless named.", of=COLUMNS)
+    id: str | None = option(None, "Column of the page's id; id unless named.", of=COLUMNS)
 
 
 class Pages:

@@ -56,7 +56,7 @@ class Translator:
     def __init__(
         self, model: Any, tokenizer: Any, *, facts: Mapping[str, Any], beams: int | None, cache: bool = True
     ) -> None:
-        require(beams is None or beams >= 1, f"--beams must be at least 1 (greedy), found {beams}.")
+        require(beams is None or beams >= 1, f"--trans beams must be at least 1 (greedy), found {beams}.")
         self._model = model.eval()
         self._tokenizer = tokenizer
         self.name = str(facts["name"])

@@ -62,7 +62,6 @@ class _SamplesInputs:
         None, "Folder for the flagging in full, as `flag` writes it.", panel=FLAGGING, path="out"
     )
     placebo: str | None = like(FlagInputs, "placebo")
-    placebo_revision: str | None = like(FlagInputs, "placebo_revision")
     companions: Companions = field(default_factory=Companions)
 
 
@@ -89,9 +88,7 @@ def samples(
     if not logs.model:  # the one that the log names, at the revision that it names
         revision = logs.opening.revision or log.revision
         target = Target(model=log.model, opening=replace(logs.opening, revision=revision))
-    wanted = ModelsSettings.beside(
-        target, [inputs.placebo], inputs.placebo_revision, inputs.companions, cache=flagging.cache
-    )
+    wanted = ModelsSettings.beside(target, [inputs.placebo], inputs.companions, cache=flagging.cache)
     flagging.plan.check_servers(wanted.roles)
     models = with_texts(opened(wanted), wanted)
     with watched("reading") as progress:

@@ -29,7 +29,7 @@ from pretrace.errors import TextsError
 from pretrace.registry import require
 from pretrace.scoring.evidence import Progress
 from pretrace.scoring.plan import Models
-from pretrace.settings import TEXTS, option
+from pretrace.settings import TEXTS, Option, option
 from pretrace.statistics.documents import by_document
 from pretrace.statistics.intervals import score_difference, score_interval
 from pretrace.types import Corpus, Doubles, Estimate, Outcome, Situation, Table, Text, Verdict
@@ -177,7 +177,7 @@ def read_log(path: str, *, task: str | None = None, filter: str | None = None) -
     if chosen not in tasks:
         raise TextsError(say("samples.unread.no_task", path=path, tasks=", ".join(tasks), task=task))
     if task is None and len(tasks) > 1:
-        raise TextsError(f"{path} has samples of {', '.join(tasks)}: name one of them with --task.")
+        raise TextsError(f"{path} has samples of {', '.join(tasks)}: name one of them with --log task.")
     of_task = sorted((date, file) for name, date, file in found if name == chosen)
     date, file = of_task[-1]
     notes = [f"{file.name} is the latest of {len(of_task)} logs of {chosen}."] if len(of_task) > 1 else []
@@ -188,7 +188,7 @@ def read_log(path: str, *, task: str | None = None, filter: str | None = None) -
     filters = list(dict.fromkeys(str(row.get("filter", "none")) for row in rows))
     named = filter or filters[0]
     if named not in filters:
-        raise TextsError(f"{file.name} has no filter {named!r}; it has {', '.join(filters)}: --filter.")
+        raise TextsError(f"{file.name} has no filter {named!r}; it has {', '.join(filters)}: --log filter.")
     if len(filters) > 1:
         notes.append(f"Answers were read with {', '.join(filters)}; the figures are those of {named}.")
     items = tuple(_item(row, file, chosen) for row in rows if str(row.get("filter", "none")) == named)
@@ -263,6 +263,7 @@ def metric_of(logs: Sequence[SampleLog], named: str | None) -> str:
     raise TextsError(say("samples.unread.no_metric", task=logs[0].task, metric=named or "no metric", has=has))
 
 
+LOG = Option("What is read of the log, as in task=arc_easy,metric=acc.", name="log", panel=TEXTS)
 _ACCURACY = "Accuracy"
 """The group of options on what is compared."""
 
@@ -271,27 +272,28 @@ _ACCURACY = "Accuracy"
 class SamplesSettings:
     """What is read of a log and what is compared; ExpressionError for a value out of its range."""
 
-    task: str | None = option(None, "Task of the log, where it has several.", panel=TEXTS, essential=True)
+    task: str | None = option(None, "Task of the log, where it has several.", of=LOG, essential=True)
     metric: str | None = option(
         None,
         "Metric that says whether an item is right, such as acc; the first of the log unless given.",
-        panel=_ACCURACY,
+        of=LOG,
     )
     filter: str | None = option(
         None,
         "Filter by which answers were read, where the log has several; the first unless given.",
-        panel=_ACCURACY,
+        of=LOG,
     )
     part: Part = option(
         "item",
         "What is read of a request: item (the item and its right answer, without the examples in front of it), "
         "question (the same without the answer) or prompt (all that the model was given, and the right answer).",
-        panel=TEXTS,
+        of=LOG,
     )
     group_field: str = option(
         "",
         "Field of an item's document that names what items belong together, such as a passage.",
-        panel=TEXTS,
+        name="group",
+        of=LOG,
     )
     suspect_p: float | None = option(
         None,
@@ -301,7 +303,7 @@ class SamplesSettings:
     )
 
     def __post_init__(self) -> None:
-        require(self.part in get_args(Part), f"--part is item, question or prompt, found {self.part!r}.")
+        require(self.part in get_args(Part), f"--log part is item, question or prompt, found {self.part!r}.")
         p = self.suspect_p
         require(p is None or 0 < p < 1, f"--suspect-p lies between 0 and 1, found {p}.")
 

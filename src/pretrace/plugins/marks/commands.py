@@ -229,7 +229,7 @@ def check(
     check_writable(beside.out, VERDICTS.of("triggers" if answered else "marks"))
     unused = {
         "--reference-model": beside.reference_model,
-        "--placebo": beside.placebo or beside.placebo_revision,
+        "--placebo": beside.placebo,
         "--score": settings.score,
         "--power": settings.power,
     }

@@ -36,7 +36,7 @@ from pretrace.results.atomic import atomic_bytes, check_writable, new_folder, wr
 from pretrace.results.output_checks import NEW
 from pretrace.results.rounding import listed
 from pretrace.results.serialization import from_json, from_plain, to_json, to_plain
-from pretrace.settings import TEXTS, cache_option, check_ranges, option, seed_option
+from pretrace.settings import TEXTS, Option, cache_field, check_ranges, option, seed_option
 from pretrace.types import Corpus, Instructed, Proposer, Sampling, Text
 from pretrace.verdicts.settings import input_option
 from pretrace.verdicts.wording import say, sentences_of
@@ -562,6 +562,7 @@ def _answers(
 
 VARIANTS = "Variants (one kind)"
 """The group of options on where variants come from."""
+MADE = Option("What --rewriter and --words make, as in number=3,share=0.2.", name="variants", panel=VARIANTS)
 Lot = Callable[[int], int]
 """Draws a number from 0 to n - 1, all equally likely, for a given n."""
 
@@ -600,31 +601,28 @@ class MarkSettings:
         essential=True,
     )
     choices: int = option(8, "Words to draw from, for --canary.", panel=VARIANTS, least=2, most=MOST_CHOICES)
-    variants: int = option(
-        1, "Variants beside the original, for --rewriter and --words.", panel=VARIANTS, least=1, most=50
-    )
-    share: float = option(0.1, "Share of the tokens that --words may change.", panel=VARIANTS)
+    variants: int = option(1, "Variants beside the original.", name="number", of=MADE, least=1, most=50)
+    share: float = option(0.1, "Share of the tokens that --words may change.", of=MADE)
     original: bool = option(
         True,
-        "Never publish the original of --rewriter or --words: all variants are then made by one model. Whether that "
-        "shows training better was not measured.",
-        name="no-original",
-        panel=VARIANTS,
+        "false never publishes the original: all variants are then made by one model. Whether that shows training "
+        "better was not measured.",
+        of=MADE,
     )
     seed: int = seed_option()
-    cache: bool = cache_option()
+    cache: bool = cache_field()
 
     def __post_init__(self) -> None:
         check_ranges(self)
-        require(0 < self.share <= 1, f"--share lies between 0 and 1, found {self.share}.")
+        require(0 < self.share <= 1, f"--variants share lies between 0 and 1, found {self.share}.")
         given = self.given
         if len(given) != 1:
             found = "none" if not given else " and ".join(given)
             raise ExpressionError(say("marks.refused.sources", found=found))
         if not self.original and given[0] not in ("--rewriter", "--words"):
-            raise ExpressionError("--no-original is for --rewriter and --words: omit it.")
+            raise ExpressionError("--variants original=false is for --rewriter and --words: omit it.")
         if not self.original and self.variants < 2:
-            raise ExpressionError("--no-original needs --variants 2 or more, to draw from.")
+            raise ExpressionError("--variants original=false needs number=2 or more, to draw from.")
 
     @property
     def given(self) -> list[str]:

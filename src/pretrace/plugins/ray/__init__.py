@@ -1,1 +1,1 @@
-"""Work that is divided among the machines of a Ray cluster (`--engine ray`)."""
+"""Work that is divided among the machines of a Ray cluster (`--ray`)."""

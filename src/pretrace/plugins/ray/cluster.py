@@ -58,7 +58,7 @@ def imported() -> Any:
     try:
         return importlib.import_module("ray")
     except ImportError as error:
-        raise MissingPackageError("ray", "--engine ray", "ray") from error
+        raise MissingPackageError("ray", "--ray", "ray") from error
 
 
 @contextmanager

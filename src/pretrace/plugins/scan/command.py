@@ -7,12 +7,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated
 
 from rich.text import Text as Plain
 
 from pretrace.cli.answer import Reply, lines
-from pretrace.cli.options import Only, RawOptions
+from pretrace.cli.options import RawOptions
 from pretrace.cli.progress import Activity, shown
 from pretrace.cli.verdicts import finished, with_text_column
 from pretrace.corpora import open_corpus
@@ -62,7 +61,7 @@ class _Searched:
         panel=TEXTS,
         path="out",
     )
-    engine: Annotated[EngineSettings, Only(("engine", "address"))] = field(default_factory=EngineSettings)
+    engine: EngineSettings = field(default_factory=EngineSettings)
     out: Path | None = option(
         None,
         "Folder for report.html, result.json, texts.csv and hits.csv; an earlier scan there is replaced.",
@@ -92,7 +91,6 @@ def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Raw
     searched.check()
     if searched.engine.on_ray and settings.shard:
         raise ExpressionError(say("scan.refused.shard_and_ray"))
-    engine = replace(searched.engine, workers=settings.workers if searched.engine.on_ray else 0)
     columns = replace(with_text_column(source).columns, label=source.columns.label or "")
     corpus = replace(source, columns=columns).open()
     heldout = open_corpus(searched.controls, columns.of_another) if searched.controls else None
@@ -103,7 +101,7 @@ def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Raw
     if searched.clean is not None:
         check_clean(asked, searched.clean)
     parts = room.parts_of(searched.out)
-    with _shown() as watch, engine.spread() as elsewhere:
+    with _shown() as watch, searched.engine.spread(settings.workers) as elsewhere:
         found = room.scan(asked, parts, watch=watch, elsewhere=elsewhere)
     if found is None:
         words = (

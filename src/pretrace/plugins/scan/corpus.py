@@ -86,7 +86,7 @@ def check_characters(raw: memoryview, file: CorpusFile) -> bool:
     if not is_utf8(some, cut=True):
         lines = [line for line in some.split(b"\n")[:-1] or [some] if not line.isascii()]
         if 2 * sum(not is_utf8(line) for line in lines) > len(lines):
-            raise Unread(not_utf8(some, file.address, option="--corpus-encoding"))
+            raise Unread(not_utf8(some, file.address, option="--corpus-reading encoding"))
     return True
 
 
@@ -326,7 +326,9 @@ class CorpusReader:
         for strings, told, number, place in self._batches(file):
             empty = max(0, number - read.documents - len(np.unique(strings.rows)))
             if self.text is not None and empty == number > 0:
-                raise Unread(f"{file.address} has no column {self.text}: name another with --corpus-column.")
+                raise Unread(
+                    f"{file.address} has no column {self.text}: name another with --corpus-reading column."
+                )
             read = FileFacts(file.address, number, read.unreadable + empty, place)
 
             def about(row: int, told: Any = told, kept: dict[int, _About] = kept) -> _About:

@@ -45,7 +45,7 @@ from pretrace.report.wording import duration
 from pretrace.results.atomic import atomic_text, write_atomically
 from pretrace.results.rounding import plural
 from pretrace.scoring.provenance import record_corpus, record_software
-from pretrace.settings import TEXTS, check_ranges, option, requested_option, statements_of
+from pretrace.settings import TEXTS, Option, check_ranges, option, requested_option, statements_of
 from pretrace.types import Corpus, Doubles, Estimate, Skipped, Table, Text, Verdict
 from pretrace.verdicts.wording import fill, say, sentences_of
 
@@ -60,6 +60,7 @@ _PROBED = 50 << 20
 MARKED, MARKED_CHARACTERS = 20, 6000
 """Texts that the report shows with their passages marked, and characters of each."""
 Match = Literal["folded", "exact"]
+CORPUS = Option("How the corpus is read, as in column=body.", name="corpus-reading", panel=TEXTS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,15 +90,16 @@ class ScanSettings:
     corpus_column: str | None = option(
         None,
         "The one column of the corpus that is read; all columns with text unless named.",
-        panel=TEXTS,
+        name="column",
+        of=CORPUS,
         essential=True,
     )
     corpus_encoding: str | None = option(
-        None, "Encoding of the files of the corpus that are not UTF-8, as in cp1252.", panel=TEXTS
+        None, "Encoding of its files that are not UTF-8, as in cp1252.", name="encoding", of=CORPUS
     )
     workers: int = option(
         0,
-        "Files that are read at once; as many as there are cores, or as workers on Ray find room, unless given.",
+        "Files that are read at once; as many as there are cores unless given.",
         panel=SEARCH,
         least=0,
         most=1024,

@@ -18,6 +18,7 @@ from pretrace.plugins.serve.settings import WORDS, Limits
 from pretrace.plugins.serve.uploads import UploadFacts
 from pretrace.plugins.serve.workspace import RequestError
 from pretrace.results.wording import say
+from pretrace.settings import join_keys
 from pretrace.verdicts.advise import Advised
 
 _FieldKind = Literal["line", "lines", "number", "switch", "choice", "texts", "model", "models"]
@@ -35,7 +36,7 @@ TEXTS = ("controls", "reference")
 """Options that name texts; on the page they are chosen among the uploads."""
 LEFT_OUT = ("plan", "seed", "tuned", "plugin")
 """Essential options that the page has no place for: those of files on this machine, and of what is typed rarely."""
-ALWAYS = ("requested_by",)
+ALWAYS = ("requested-by",)
 """Options that the page asks for whether they are essential or not: a report without them has a blank."""
 LEVEL = (0.001, 0.5)
 """What a level on the page may be, where the settings themselves set no bounds."""
@@ -43,7 +44,7 @@ LEVEL = (0.001, 0.5)
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One option: its name without dashes, what a value is, and what the settings say of it."""
+    """One option: its name without dashes (option.key for a key), what a value is, and what the settings say of it."""
 
     name: str
     kind: _FieldKind
@@ -129,7 +130,9 @@ class CommandForm:
                 _check(field, one)
                 if field.kind in ("model", "models") and one != field.default:
                     find_model(field.label, one, field.name)
-                made.append(f"--{field.name}={path_of(one) if field.kind == 'texts' else one}")
+                name, _, key = field.name.partition(".")
+                given = path_of(one) if field.kind == "texts" else join_keys({key: one}) if key else one
+                made.append(f"--{name}={given}")
         return made
 
 
@@ -139,8 +142,8 @@ def forms() -> dict[str, CommandForm]:
     for one in filter(OFFERED.__contains__, places()):
         command, words = made(one).default_command, tuple(one.split())
         fields = []
-        for name, leaf in command.declared.items():
-            own = leaf.option
+        for leaf in (key for one in command.declared.values() for key in one.keys.values() or [one]):
+            own, name = leaf.option, leaf.name.replace("_", "-").replace(" ", ".")
             left_out = own.metavar or own.path == "out" or name in LEFT_OUT
             if left_out or not (own.essential or name in ALWAYS):
                 continue
@@ -151,7 +154,7 @@ def forms() -> dict[str, CommandForm]:
                 else leaf.default
             )
             fields.append(Field(
-                leaf.name.replace("_", "-"), _kind(leaf), own.help, own.written or str(plain), leaf.default is MISSING,
+                name, _kind(leaf), own.help, own.written or str(plain), leaf.default is MISSING,
                 tuple(get_args(leaf.hint)) if get_origin(leaf.hint) is Literal else (), least, most,
             ))  # fmt: skip
         fields.sort(key=lambda field: not field.required)
@@ -207,7 +210,7 @@ def prefilled(
     """The form of a test with what is known of the case: columns that were seen, and what the page was told."""
     alone = row is not None and row.choice.name == "placebo"
     known = {
-        "text-column": facts.text_column,
+        "columns.text": facts.text_column,
         "model": given.get("model", ""),
         "controls": "" if alone else given.get("controls", ""),
         "placebo": given.get("earlier", "") if row else "",

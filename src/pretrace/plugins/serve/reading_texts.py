@@ -24,6 +24,7 @@ from pretrace.report.svg import to_svg
 from pretrace.results.atomic import atomic_text
 from pretrace.results.wording import say
 from pretrace.runs import load_run
+from pretrace.settings import join_keys
 from pretrace.types import Run
 
 router = APIRouter()
@@ -105,8 +106,9 @@ def _known(jobs: Jobs, upload: Upload, options: tuple[str, ...]) -> tuple[str, s
                 jobs.resume(one)
             return one.id, out
     facts, texts = facts_of(workspace, upload), texts_of(workspace, upload.id)
-    columns = [f"--text-column={facts.text_column}"] if facts.text_column else []
-    columns += ["--label-column="] if facts.other_labels else []
+    named = {"text": facts.text_column} if facts.text_column else {}
+    named |= {"label": ""} if facts.other_labels else {}
+    columns = [f"--columns={join_keys(named)}"] if named else []
     command = ("score", texts, f"--out={workspace.folder / out}", *columns, *options)
     return jobs.add(f"Known non-members: {upload.name}", command, out, texts=upload.id).id, out
 

@@ -13,13 +13,14 @@ from pathlib import Path
 from pretrace.backends.serving.address import KEY_HOSTS, KEYS, host_of
 from pretrace.registry import require
 from pretrace.results.wording import say
-from pretrace.settings import check_ranges, option
+from pretrace.settings import Option, check_ranges, option
 
 TOKEN_VARIABLE = "PRETRACE_TOKEN"
 WORDS: Mapping[str, Mapping[str, str]] = tomllib.loads(
     files("pretrace.plugins.serve").joinpath("words.toml").read_text("utf-8")
 )
 """What the page says for names."""
+LIMITS = Option("What the page takes in, keeps and runs at most, as in upload=500.", name="limits")
 _SHORTEST_TOKEN = 16
 """Characters of a token: what cannot be guessed over a network."""
 
@@ -68,25 +69,30 @@ class ServeSettings:
         essential=True,
     )
     browser: bool = option(True, "Do not open the browser.", name="no-browser", essential=True)
-    most_upload: int = option(200, "The largest upload, in MB.", name="max-upload", least=1, most=100_000)
+    most_upload: int = option(
+        200, "The largest upload, in MB.", name="upload", of=LIMITS, least=1, most=100_000
+    )
     most_kept: int = option(
         20_000,
         "The size of the workspace, in MB, from which on nothing more is taken in or started.",
-        name="max-workspace",
+        name="workspace",
+        of=LIMITS,
         least=1,
         most=100_000_000,
     )
     job_memory: int = option(
         16_000,
         "The memory that a test may take, in MB, files that it only reads left out. One that takes more is ended.",
-        name="max-job-memory",
+        name="job_memory",
+        of=LIMITS,
         least=1,
         most=100_000_000,
     )
     job_hours: float = option(
         24.0,
         "Hours that a test may run. One that runs longer is ended; what it has read is kept.",
-        name="max-job-hours",
+        name="job_hours",
+        of=LIMITS,
         least=0.0,
     )
 

@@ -95,7 +95,7 @@ def one(desk: CurrentPage, request: Request, name: str) -> HTMLResponse:
     given = {name: request.query_params.get(name, "").strip() for name in GIVEN}
     others = [one for one in room.uploads(desk.workspace) if one.id != name]
     jobs = [(job, desk.jobs.state(job)) for job in desk.jobs.all() if job.texts == name]
-    said = {"model", "controls", "placebo", "date-column", "text-column"}
+    said = {"model", "controls", "placebo", "columns.text"}
     forms = [(test, desk.forms[command]) for test, command in COMMANDS.items() if command in desk.forms]
     return desk.page(
         "collection.html",
@@ -198,7 +198,7 @@ def _begun(
     texts = room.texts_of(desk.workspace, found.id)
     options = wanted.arguments(values, lambda upload: room.texts_of(desk.workspace, upload), desk.find_model)
     if room.facts_of(desk.workspace, found).other_labels:
-        options.append("--label-column=")
+        options.append("--columns=label=")
     out = f"results/{fresh(f'{wanted.command}-{slug(found.name)}')}"
     paths = (texts, f"--out={desk.workspace.folder / out}")
     ahead = wanted.ahead if plan else ""

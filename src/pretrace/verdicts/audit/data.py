@@ -111,7 +111,7 @@ def logprobs(
         if one.cut:
             raise ModelError(
                 f"{backend.name} reads at most {backend.max_tokens} tokens, and a snippet has more: take shorter "
-                "snippets with --tokens, or raise --max-tokens."
+                "snippets with --snippets tokens, or raise --model-args max_tokens."
             )
         ends = backend.spans(text)[:, 1]
         counts = ends[len(ends) - len(one) :] > len(sample.prefix)

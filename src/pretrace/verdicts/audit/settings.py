@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pretrace.baselines.classifiers import classifiers
 from pretrace.cache.store import Draw
 from pretrace.registry import require
-from pretrace.settings import cache_option, check_ranges, option
+from pretrace.settings import Option, cache_field, check_ranges, option
 from pretrace.tuning.plan import methods
 from pretrace.tuning.planting import FULL_RATE, LORA_RATE, PlantMethod, PlantSettings
-from pretrace.types import COMPARED, Sampling, TextClassifier
+from pretrace.types import COMPARED, GENERATING, Sampling, TextClassifier
 from pretrace.verdicts.settings import POWER_BATCH
 
 PRETRACE, PAPER, RELEASE, ORIGINAL = "pretrace", "paper", "release", "original"
@@ -50,6 +50,9 @@ AUDIT, BESIDE = "Audit", "Models beside the target, and controls"
 """Groups of options."""
 
 
+SNIPPETS = Option("How documents are cut into snippets, as in tokens=32.", name="snippets", panel=COMPARED)
+
+
 def _names(written: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in written.split(",") if name.strip())
 
@@ -63,16 +66,15 @@ class SnippetSettings:
     their share of all where there are fewer; `learnt` bounds those a generator learns from.
     """
 
-    tokens: int = option(64, "Tokens of a snippet; half is prefix, half is judged.", panel=COMPARED, least=8)
+    tokens: int = option(64, "Tokens of a snippet; half is prefix, half is judged.", of=SNIPPETS, least=8)
     most: int | None = option(
         None,
         "Snippets taken of a document; the median over documents unless given.",
-        name="max-snippets",
-        panel=COMPARED,
+        of=SNIPPETS,
         least=1,
     )
     pairs: int = option(
-        2000, "Most snippets that are judged; never more than half of all.", panel=COMPARED, least=1
+        2000, "Most snippets that are judged; never more than half of all.", of=SNIPPETS, least=1
     )
     share: float = 0.5
     learnt: int | None = None
@@ -115,7 +117,7 @@ class AuditSettings:
     method: str = option(
         GENERATOR,
         'How the generator is tuned, as for `tune`, "paper" for the paper\'s 100 epochs, or "none".',
-        panel=COMPARED,
+        of=GENERATING,
         read=lambda written: {"lora": GENERATOR, "paper": PAPER_GENERATOR}.get(written, written),
         written="lora",
     )
@@ -129,7 +131,7 @@ class AuditSettings:
     )
     power: tuple[PlantSettings, ...] = ()
     statements: Mapping[str, str] = field(default_factory=dict)
-    cache: bool = cache_option()
+    cache: bool = cache_field()
     learners: Mapping[str, TextClassifier] = field(init=False, repr=False, compare=False)
     """The classifiers themselves, by name."""
 

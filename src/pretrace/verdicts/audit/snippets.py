@@ -282,7 +282,7 @@ def check_enough(cut: SnippetCut, corpus: Corpus, tokens: int, *, left_out: str 
     raise ShortTextsError(
         f"an audit wants at least {_FEWEST_SNIPPETS} snippets of {tokens} tokens from at least 2 documents, and "
         f"{corpus.name} gives {len(cut.snippets)} from {cut.documents} ({len(cut.short)} texts are too short): "
-        "add texts, or take shorter snippets (--tokens; in Python SnippetSettings.tokens)."
+        "add texts, or take shorter snippets (--snippets tokens; in Python SnippetSettings.tokens)."
         f"{' ' * bool(left_out)}{left_out}"
     )
 
