@@ -82,12 +82,11 @@ def test_the_texts_that_were_seen_are_flagged():
     assert not any("prove" in words for words in (found.statement, *found.reasons, *found.advice))
 
 
-def test_the_same_again_and_nothing_where_nothing_was_seen():
+def test_nothing_where_nothing_was_seen_and_the_same_again():
     renamed = replace(MINE, texts=tuple(replace(text, id=f"x{text.id}") for text in MINE.texts[::-1]))
     one, two = (flag(mine, KNOWN, target(), replace(LOSS, randomised=True)) for mine in (MINE, renamed))
     values = [sorted(found.tables[0]["p"].tolist()) for found in (one, two)]
     assert values[0] == values[1]  # ids and places enter no draw
-    assert set_test(one) == set_test(two)
     nothing = flag(MINE, KNOWN, target([]), LOSS)
     assert (nothing.outcome, flagged_ids(nothing)) == ("missed", [])
     assert nothing.statement.startswith("Could have been missed: nothing stands out among the 40 texts")

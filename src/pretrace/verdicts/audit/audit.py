@@ -467,13 +467,11 @@ class Audit:
         entry = {
             "procedure": settings.procedure,
             "heldout": self._control_hash if self.heldout is not None else None,
-            "placebos": [str(one.facts.get("weights")) for one in data.placebos],
+            "placebos": [weights_of(one) for one in data.placebos],
             "snippets": asdict(settings.snippets),
-            "generator": str(self.generator.facts.get("weights"))
-            if self.generator and data.controls
-            else None,
+            "generator": weights_of(self.generator) if self.generator and data.controls else None,
         }
-        texts, weights = TextsSketch.of(text.text for text in self.corpus.texts), target.facts.get("weights")
+        texts = TextsSketch.of(text.text for text in self.corpus.texts)
         return build_verdict(
             "audit",
             self.corpus.name,
@@ -499,7 +497,7 @@ class Audit:
             informing=INFORMING,
             second=True,
             trainable=plantable(target),
-            entry=RegisterEntry("audit", texts, str(weights), entry, target.name),
+            entry=RegisterEntry("audit", texts, weights_of(target), entry, target.name),
             keep=settings.cache,
             advice=plan.cures,
             statements=settings.statements,

@@ -118,7 +118,7 @@ def flag_rows(
     rest = {name: value for name, value in rows.settings.items() if name not in ("texts", "seed")}
     asked = {name: value for name, value in asdict(settings).items() if name not in ("cache", "plan")}
     recorded = {**asked, "seed": seed, **made.records, **rest, "cut": cut}
-    weights = {role: str(one.get("weights")) for role, one in recorded.get("models", {}).items()}
+    weights = {role: str(one.get("weights", one["name"])) for role, one in recorded.get("models", {}).items()}
     target, corpus = weights.pop("target", model), made.both.asked.name
     matters = {**settings.matters, "known": sets.known.hash, "models": weights}
     verdict = build_verdict(
