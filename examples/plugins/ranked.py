@@ -20,7 +20,6 @@ from pretrace.verdicts.frame import (
     TestWording,
     second_model_multiple,
     verdict,
-    watched,
 )
 from pretrace.verdicts.reading import ScoreReader
 from pretrace.verdicts.settings import TestSettings
@@ -105,5 +104,4 @@ class RankedPage(TestPage):
 
 def ranked(text: Corpus, others: Corpus, models: Models) -> Verdict:
     """The verdict on a corpus of one text; `models.placebos` are models that cannot have seen it."""
-    settings = TestSettings()
-    return verdict(Ranked(corpus=text, others=others, models=models, settings=settings, watch=watched(None)))
+    return verdict(Ranked(corpus=text, others=others, models=models, settings=TestSettings()))

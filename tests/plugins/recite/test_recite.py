@@ -25,7 +25,6 @@ from net.api import (
     printed,
     save_verdict,
     tries_for,
-    watched,
     windows_of,
 )
 from net.api import recite as room
@@ -150,7 +149,7 @@ def values(test, texts, controls):
 
 
 def test_what_is_printed_of_controls_and_by_a_second_model_counts_against_an_accusation(models):
-    test = room.Recite(corpus=TEXTS, models=models, settings=SETTINGS, watch=watched(None), controls=CONTROLS)
+    test = room.Recite(corpus=TEXTS, models=models, settings=SETTINGS, controls=CONTROLS)
     assert test.tested(values(test, 2.0, 0.0), **HOW).p < 0.05
     # it prints texts of this kind, whether it read them or not
     assert test.tested(values(test, 2.0, 2.0), **HOW).p > 0.05

@@ -21,9 +21,7 @@ from pretrace.scoring.outlook import (
     Stage,
     Timed,
     Watch,
-    device_of,
     guessed_seconds,
-    parameters_of,
 )
 from pretrace.scoring.plan import Models, ScorePlan, check_placebos, weights_of
 from pretrace.statistics.documents import FEW_DOCUMENTS, link_documents
@@ -258,8 +256,7 @@ class Audit:
         slow, tokens = checks.slowness(target), settings.snippets.tokens
 
         def stage(name: str, action: Action, model: Backend, number: int) -> Stage:
-            size, device = parameters_of(model), device_of(model)
-            return Stage(name, slow * guessed_seconds(action, parameters=size, tokens=number, device=device))
+            return Stage(name, slow * guessed_seconds(model, action, number))
 
         tuned = settings.method != NO_TUNING
         if not direct and self.generator is not None:
@@ -473,9 +470,8 @@ class Audit:
         }
         texts = TextsSketch.of(text.text for text in self.corpus.texts)
         return build_verdict(
-            "audit",
+            RegisterEntry("audit", texts, weights_of(target), entry, target.name),
             self.corpus.name,
-            target.name,
             words_of(figures, answer, self.corpus.name, called(target.name)),
             Tested(
                 float(answer.p),
@@ -497,7 +493,6 @@ class Audit:
             informing=INFORMING,
             second=True,
             trainable=plantable(target),
-            entry=RegisterEntry("audit", texts, weights_of(target), entry, target.name),
             keep=settings.cache,
             advice=plan.cures,
             statements=settings.statements,

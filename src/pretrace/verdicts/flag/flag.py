@@ -122,9 +122,8 @@ def flag_rows(
     target, corpus = weights.pop("target", model), made.both.asked.name
     matters = {**settings.matters, "known": sets.known.hash, "models": weights}
     verdict = build_verdict(
-        "flag",
+        RegisterEntry("flag", sets.asked.sketch, target, matters, model),
         corpus,
-        model,
         flag_words(figures, corpus=corpus, model=model, unit=end.limits.unit),
         Tested(end.set_test.p, sides.number),
         TestDetails(
@@ -137,7 +136,6 @@ def flag_rows(
         end.checks,
         level=settings.level,
         power=end.power,
-        entry=RegisterEntry("flag", sets.asked.sketch, target, matters, model),
         keep=settings.cache,
         settings=recorded if command is None else {**recorded, "command": dict(command)},
         concluded=word_flagging(end, corpus=corpus, model=model),
