@@ -52,7 +52,7 @@ from pretrace.verdicts.advise import FEWEST_RECITED
 from pretrace.verdicts.advise import PIECE as PIECE
 from pretrace.verdicts.frame import ASKED, Numbers, Test, TestDetails, Tested, TestWording, verdict, watched
 from pretrace.verdicts.outcome import DOSE, ExcessOverSecondModel
-from pretrace.verdicts.planting import power_of, trained
+from pretrace.verdicts.planting import power_of
 from pretrace.verdicts.reading import TOKENS, Continues, alike, answers_check, continued, draws_of, gate_check
 from pretrace.verdicts.settings import TEST, TestSettings
 from pretrace.verdicts.wording import say, word_check
@@ -425,8 +425,7 @@ class Recite(Test[Recited]):
             own,
             moved,
             self.settings.level,
-            epochs=self.settings.power_epochs,
-            facts=trained(self.settings, len(own)),
+            how=shift.how,
             controls=controls if len(controls) >= FEWEST else None,
             seed=self.seed,
         )

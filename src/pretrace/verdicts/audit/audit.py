@@ -27,7 +27,7 @@ from pretrace.scoring.plan import Models, ScorePlan, check_placebos, weights_of
 from pretrace.statistics.documents import FEW_DOCUMENTS, link_documents
 from pretrace.statistics.sensitivity import controls_left_out, sensitivity
 from pretrace.tuning.plan import methods
-from pretrace.tuning.planting import in_words, split_members
+from pretrace.tuning.planting import split_members
 from pretrace.types import (
     AuditFigures,
     AuditPlan,
@@ -546,11 +546,8 @@ class Audit:
             shift = np.asarray(after.values - untrained.values)
             if not noise.paired:
                 shift = shift - (after.heldout_values - untrained.heldout_values).mean()
-            rate = settings.rate(existing=True)
-            facts = {"how": in_words(settings.method, rate), "units": len(noise.documents)}
-            facts |= {"learning_rate": rate, "passages a step": settings.batch}
             controls = None if noise.paired else noise.heldout_values
-            more: dict[str, Any] = {"epochs": settings.epochs, "controls": controls, "facts": facts}
+            more: dict[str, Any] = {"how": settings, "controls": controls, "passages a step": settings.batch}
             found.append(power_of(noise.values, shift - noise.margin, self.settings.level, **more))
         return tuple(found)
 
