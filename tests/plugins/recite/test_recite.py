@@ -1,6 +1,5 @@
 """The test of recitation: what is asked, what is printed of it, what withholds it."""
 
-import hashlib
 from dataclasses import replace
 
 import numpy as np
@@ -30,7 +29,6 @@ from net.api import (
 from net.api import recite as room
 from net.api import recite_recite as recite
 from tiny import MORE_WORDS, WORDS
-from verdicts.answering import Answering
 
 ALL = sorted({*WORDS, *MORE_WORDS, "house", "river", "seven", "blue", "green", "walk", "Stone", "letter"})
 SETTINGS = ReciteSettings(cache=False, samples=1)
@@ -177,15 +175,14 @@ def test_refusals_are_told_in_any_language_by_what_they_share():
 
 
 @pytest.mark.parametrize("refused", [True, False])
-def test_a_model_that_refuses_in_another_language_is_told(models, refused):
-    def answer(prompt):
-        if refused:
-            return "对不起，我不能继续这段文字。"
-        number = int(hashlib.sha256(prompt.encode()).hexdigest(), 16)
-        return " ".join(np.random.default_rng(number).choice(ALL, 60))
-
-    target = Answering(answer, chats=True)
-    found = recite(TEXTS, replace(models, target=target), SETTINGS, controls=CONTROLS, text=True)
+def test_a_model_that_refuses_in_another_language_is_told(models, refused, monkeypatch):
+    innocent = replace(models, target=FakeBackend(name="innocent"))
+    if refused:
+        no = Written("对不起，我不能继续这段文字。")
+        monkeypatch.setattr(
+            FakeBackend, "continued", lambda _, prompts, draws, __: [[no for _ in draws] for _ in prompts]
+        )
+    found = recite(TEXTS, innocent, SETTINGS, controls=CONTROLS, text=True)
     assert check(found, "answers") == ("failed" if refused else "passed")
     assert found.figures["look like a refusal for the texts"] == (16 if refused else 0)
     assert found.outcome == "inconclusive"

@@ -110,16 +110,6 @@ def test_sets_that_differ_as_texts_are_refused(other, failing):
     assert any("same source, kind and time" in words for words in found.advice)
 
 
-def test_a_placebo_that_finds_the_same_refuses_and_one_that_does_not_lets_pass():
-    blank = Models(target(), placebo=Models(target([], name="placebo")))
-    assert flag(MINE, KNOWN, blank, LOSS).outcome == "flagged"
-    knowing = Models(target(), placebo=Models(target(SEEN, name="placebo")))
-    found = flag(MINE, KNOWN, knowing, LOSS)
-    assert found.outcome == "refused"
-    (check,) = [check for check in found.checks if check.name == "placebo"]
-    assert (check.status, check.figures["flagged"]) == ("failed", 12)
-
-
 def test_a_placebo_to_which_all_texts_look_familiar_refuses_though_it_flags_none():
     everything = target([text.text for text in MINE.texts[:30]], name="placebo")
     settings = replace(LOSS, fdr=0.02)  # too few known texts for so low a rate, unless 50 are flagged at once
@@ -456,13 +446,3 @@ def test_a_group_for_each_text_changes_nothing():
     assert plan(grouped, known, LOSS).prospect.asked == plan(mine, known, LOSS).prospect.asked < 60
     assert (plain.outcome, plain.p) == (named.outcome, named.p)
     assert plain.table("flags")["p"].tolist() == named.table("flags")["p"].tolist()
-
-
-def test_every_flagging_is_registered_and_says_which_test_it_is():
-    settings = replace(LOSS, cache=True)
-    first = flag(MINE, KNOWN, target([]), settings)
-    assert first.register[0].startswith("No other test of these texts is known on this machine")
-    again = flag(MINE, KNOWN, target([]), replace(settings, score="min_k"))
-    assert "the 2nd test of these texts on this machine; for 2 tests the level is 0.025" in again.register[0]
-    assert again.register[0] in again.reasons
-    assert "not entered in the register" in flag(MINE, KNOWN, target([]), LOSS).register[0]  # --no-cache
