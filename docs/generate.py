@@ -29,7 +29,7 @@ from pretrace.cli.commands import places
 from pretrace.rewrites import After, Disturbance, Neighbors, rewrites
 from pretrace.scores import scores
 from pretrace.types import Needs, Quantity, Recipe, View
-from pretrace.verdicts.advise import CHOICES, OfferedTest, Reached, figure, needed, rows
+from pretrace.verdicts.advise import CHOICES, UNMEASURED, OfferedTest, Reached, figure, needed, rows
 
 AUDITS = Path(__file__).with_name("audits.md")
 DESIGNS = RESULTS / "designs.json"
@@ -741,7 +741,16 @@ def _test(choice: OfferedTest) -> str:
     found = needed()[choice.name]
     power = (found.documents(1), found.documents(4)) if choice.accuses else ("accuses nobody",) * 2
     name = f"{choice.title} ({_called(choice)})"
-    return f"| {' | '.join((name, choice.needs, choice.kind_words, *found.alarms[:2], *power))} |\n"
+    counts = map(_counted, (found.rejected, found.accused))
+    return f"| {' | '.join((name, choice.needs, choice.kind_words, *counts, *power))} |\n"
+
+
+def _counted(written: str | None) -> str:
+    """Counts in words: "3/2000 (a kind)" as "3 of 2,000 (a kind)"."""
+    if written is None:
+        return UNMEASURED
+    counts, bracket, kind = written.partition(" (")
+    return f"{' of '.join(f'{int(one):,}' for one in counts.split('/'))}{bracket}{kind}"
 
 
 def _called(choice: OfferedTest) -> str:

@@ -4,7 +4,6 @@ import importlib
 import json
 import os
 import re
-import runpy
 import subprocess
 import sys
 import warnings
@@ -18,10 +17,8 @@ from pretrace.backends import known_backends, open_tokenizer
 from pretrace.errors import ExpressionError, ModelError
 from pretrace.frequencies import Frequencies
 from pretrace.registry import backends, corpora, load_plugin, rewrites, scores
-from pretrace.testing import FakeBackend, make_evidence
+from pretrace.testing import make_evidence
 from pretrace.types import Reference
-from pretrace.verdicts.recompute import recompute
-from pretrace.verdicts.settings import TestSettings
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "examples" / "plugins"
@@ -250,22 +247,22 @@ def test_an_installed_package_adds_a_test_and_the_section_of_its_report(installe
     made = """
 import pretrace
 from my_package.ranked import ranked
-from pretrace.testing import FakeBackend
-from pretrace.verdicts.settings import TestSettings
+from pretrace.testing import FakeBackend, made_texts
 
-notes = [f"Note number {i} of the {['green', 'red', 'blue'][i % 3]} book." for i in range(40)]
-models = pretrace.Models(FakeBackend(familiar=notes[:1]), placebos=(FakeBackend(name="second"),))
-pretrace.save_verdict(ranked(pretrace.open_corpus(notes), models, TestSettings()), "RANKED")
+models = pretrace.Models(FakeBackend(), placebos=(FakeBackend(name="second"),))
+found = ranked(made_texts("mine", 1), made_texts("others", 40), models)
+pretrace.save_verdict(found, "RANKED")
 """
     done = ran(installed, "-c", made, of=())
     assert done.returncode == 0, done.stderr
     found = json.loads(ran(installed, "runs", "verify", "RANKED", "--json").stdout)
     assert {one["name"]: one["state"] for one in found["checks"]}["numbers"] == "yes"
-    done = ran(installed, "runs", "report", "RANKED")
-    assert done.returncode == 0, done.stderr
-    assert "<p>40 texts were ranked.</p>" in (installed / "RANKED" / "report.html").read_text(
-        encoding="utf-8"
-    )
+    assert "<p>41 texts were ranked.</p>" in (installed / "RANKED/report.html").read_text(encoding="utf-8")
+
+
+def test_the_package_passes_its_own_checks(installed):
+    done = ran(installed, "-q", "-p", "no:cacheprovider", "site/my_package/checks.py", of=("-m", "pytest"))
+    assert done.returncode == 0, done.stdout
 
 
 def test_list_says_which_package_a_name_comes_from(installed):
@@ -305,20 +302,3 @@ def test_the_score_that_is_fitted_first():
     fitted = scores.make("lift").fit(Reference(counts, vocabulary=3))
     evidence = make_evidence(tokens=[0, 2], logp=np.log([0.7, 0.2]))
     assert np.isclose(fitted(evidence), np.log(2) / 2, atol=1e-6)
-
-
-def test_the_verdict_test_accuses_with_a_second_model_only(tmp_path):
-    tests = runpy.run_path(str(EXAMPLES / "ranked.py"))
-    notes = [f"Note number {i} of the {['green', 'red', 'blue'][i % 3]} book." for i in range(40)]
-    book = pretrace.open_corpus(notes)
-    knowing, second = FakeBackend(familiar=notes[:1]), FakeBackend(name="second")
-    found = tests["ranked"](book, pretrace.Models(knowing, placebos=(second,)), TestSettings())
-    assert (found.outcome, found.p) == ("consistent", 1 / 40)
-    alone = tests["ranked"](book, pretrace.Models(knowing), TestSettings())
-    assert alone.outcome == "inconclusive"
-    pretrace.save_verdict(found, tmp_path / "RANKED")
-    back = pretrace.load_verdict(tmp_path / "RANKED")
-    assert back.register == found.register
-    numbers = recompute(back)  # its class is known by its name
-    assert {one.name for one in numbers} >= {"p", "outcome"}
-    assert all(one.agrees for one in numbers)

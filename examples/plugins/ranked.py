@@ -1,5 +1,6 @@
 """A verdict test, the rank of one text among others of its kind, and the section of its report."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -19,7 +20,6 @@ from pretrace.verdicts.frame import (
     TestWording,
     second_model_multiple,
     verdict,
-    watched,
 )
 from pretrace.verdicts.reading import ScoreReader
 from pretrace.verdicts.settings import TestSettings
@@ -33,9 +33,14 @@ def rank(values: Doubles) -> float:
 @tests.add("ranked")
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Ranked(Test[Doubles]):
-    """The first text of a corpus among the others, by its mean log-probability."""
+    """A text among others, by its mean log-probability."""
 
     name: ClassVar[str] = "ranked"
+    others: Corpus
+
+    @property
+    def texts(self) -> Sequence[str]:
+        return [one.text for one in (*self.corpus.texts, *self.others.texts)]
 
     def read(self, model: Backend, stage: str) -> Doubles:
         return (
@@ -74,19 +79,19 @@ class Ranked(Test[Doubles]):
     def words(self, values: Doubles) -> TestWording:
         return TestWording(
             unit="text",
-            of=f"the first text of {self.corpus.name}",
-            question=f"Was {self.models.target.name} trained on the first text of {self.corpus.name}?",
-            compared=("The first text is compared with the others, by how likely the model finds each.",),
-            hypothesis="The first text is exchangeable with the others.",
-            assumption="It holds if the first text differs from the others in nothing but training.",
-            statistic="rank of the first text's mean log-probability",
+            of=self.corpus.name,
+            question=f"Was {self.models.target.name} trained on {self.corpus.name}?",
+            compared=("The text is compared with the others, by how likely the model finds each.",),
+            hypothesis="The text is exchangeable with the others.",
+            assumption="It holds if the text differs from the others in nothing but training.",
+            statistic="rank of the text's mean log-probability",
             effect_unit="ranks",
-            preferred="the first text",
+            preferred="the text",
         )
 
 
 def ranks(found: Verdict) -> Section:
-    """The section: how many texts there are for the first one to stand out from."""
+    """The section: how many texts there are, with the one that may stand out."""
     return Section("Ranks", "ranks", Markup("<p>{} texts were ranked.</p>").format(found.units))
 
 
@@ -97,6 +102,6 @@ class RankedPage(TestPage):
     sections = (ranks,)
 
 
-def ranked(corpus: Corpus, models: Models, settings: TestSettings) -> Verdict:
-    """The verdict on the first text; `models.placebos` are models that cannot have seen it."""
-    return verdict(Ranked(corpus=corpus, models=models, settings=settings, watch=watched(None)))
+def ranked(text: Corpus, others: Corpus, models: Models) -> Verdict:
+    """The verdict on a corpus of one text; `models.placebos` are models that cannot have seen it."""
+    return verdict(Ranked(corpus=text, others=others, models=models, settings=TestSettings()))

@@ -77,22 +77,6 @@ def test_start_tokens(kind, own):
     assert len(seen) == len(one.tokens) - (0 if expected else 1) == one.predicted
 
 
-def test_the_limit_cuts_and_counts():
-    model = opened("llama", max_tokens=8)
-    text = "The cat sat on the mat, and the dog looked on."
-    total = len(opened("llama").encode([text])[0].tokens)
-    [one] = traces(model, [text])
-    assert len(one) == 7
-    assert one.cut == total - 8
-
-
-def test_texts_with_nothing_to_predict():
-    found = traces(opened("llama"), ["", "a", "The cat sat"])
-    assert [len(t) for t in found][:2] == [0, 0]
-    assert len(found[2]) > 0
-    assert len(traces(opened("llama", start=True), ["a"])[0]) == 1
-
-
 def test_spans_cover_the_text(sentences):
     model = opened("llama")
     for text in [*sentences, "  leading and trailing  \n\n", "🙂🙂 naïve"]:

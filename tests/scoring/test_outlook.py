@@ -136,7 +136,7 @@ def test_a_stage_ahead_that_nobody_knows_makes_the_whole_unknown(clock):
 
 def test_a_model_is_timed_where_its_weights_are_here(model_folder):
     model = open_model(str(model_folder))
-    guess = guessed_seconds("reading", parameters=int(model.facts["parameters"]), tokens=1)
+    guess = guessed_seconds(model, "reading", 1)
     assert 0 < slowness(model) * guess < 1  # seconds a token
     assert slowness(FakeBackend()) == 1.0
 

@@ -7,26 +7,17 @@ from dataclasses import replace
 
 import pytest
 from made import evaluate
-from plugins.marks import test_exact as marking
 from plugins.marks import test_variants as sentences
-from plugins.marks.test_canary_gates import SETTINGS as CANARIES
-from plugins.marks.test_canary_gates import corpus as sums
-from plugins.recite import test_recite as reciting
-from verdicts.audit.test_audit import MEMBERS, NEVER, NUMBERS, OTHERS, STRANGER, direct
-from verdicts.flag.test_flagging import KNOWN, LOSS, MINE, target
+from test_contracts import CHECKED
+from verdicts.audit.test_audit import NUMBERS, OTHERS, STRANGER, direct
 
-from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.settings import ModelSettings
-from pretrace.plugins.marks.canaries import check_canaries
-from pretrace.plugins.marks.checking import check_marks, check_triggers
-from pretrace.plugins.recite.recite import recite
+from pretrace.plugins.marks.checking import check_triggers
 from pretrace.results.serialization import to_json
 from pretrace.runs import kind_of, render, save
 from pretrace.scoring.detect import detect
 from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.testing import FakeBackend
 from pretrace.types import Corpus, Text
-from pretrace.verdicts.flag import flag
 from pretrace.verification import verify_folder
 
 SECOND = FakeBackend(name="second")
@@ -39,44 +30,22 @@ def run():
     return replace(found, evaluation=evaluate(found, [text.text for text in texts], resamples=100))
 
 
-def recited():
-    words, how = reciting.by_words(), ModelSettings()
-    models = [HuggingFace(reciting.net(i), words, name=str(i), weights=str(i), settings=how) for i in (1, 2)]
-    settings = replace(reciting.SETTINGS, samples=0)
-    asked = Models(models[0], placebos=(models[1],))
-    return recite(reciting.TEXTS, asked, settings, controls=reciting.CONTROLS)
+def triggered(place):
+    seal = sentences.sealed()
+    said = sentences.answers(**sentences.words(seal, place))
+    return check_triggers(seal, said, sentences.SETTINGS, model="served")
 
 
 MADE = {
     "run": run,
-    "audit": lambda: direct(OTHERS, STRANGER),
-    "audit beside a placebo": lambda: direct(OTHERS, NEVER),
-    "flagging": lambda: flag(MINE, KNOWN, Models(FakeBackend()), LOSS),
-    "marks": lambda: check_marks(
-        marking.sealed(), Models(FakeBackend(), placebos=(SECOND,)), marking.SETTINGS
-    ),
-    "triggers": lambda: check_triggers(
-        seal := sentences.sealed(),
-        sentences.answers(**sentences.words(seal, 1)),
-        sentences.SETTINGS,
-        model="served",
-    ),
-    "canaries": lambda: check_canaries(sums(), Models(FakeBackend(), placebos=(SECOND,)), CANARIES),
-    "recite": recited,
-    "audit of a culprit": lambda: direct(MEMBERS, NEVER),
-    "flagging of a culprit": lambda: flag(MINE, KNOWN, target(), LOSS),
-    "marks of a culprit": lambda: check_marks(
-        seal := marking.sealed(),
-        Models(FakeBackend([one.published for one in seal.documents]), placebos=(SECOND,)),
-        marking.SETTINGS,
-    ),
-    "triggers of a culprit": lambda: check_triggers(
-        seal := sentences.sealed(),
-        sentences.answers(**sentences.words(seal)),
-        sentences.SETTINGS,
-        model="served",
-    ),
+    "audit beside another family": lambda: direct(OTHERS, STRANGER),
+    "triggers": lambda: triggered(1),
+    "triggers of a culprit": lambda: triggered(0),
 }
+for name, (ask, texts, more) in CHECKED.items():
+    known = more.get("known") or [text.text for text in texts.texts]
+    for kind, target in ((name, FakeBackend()), (f"{name} of a culprit", FakeBackend(known))):
+        MADE[kind] = functools.partial(ask, texts, Models(target, placebos=(SECOND,)))
 
 
 @functools.cache
@@ -150,25 +119,19 @@ def shrink_effect(content):
 
 FORGED = [
     ("run", raise_auc),
-    ("flagging", flag_the_set),
+    ("flag", flag_the_set),
     *(
         (kind, change)
         for kind in ("audit", "canaries", "recite", "marks", "triggers")
         for change in (convict, turn_outcome, reword)
     ),
-    *((f"{kind} of a culprit", acquit) for kind in ("audit", "flagging", "marks", "triggers")),
+    *((f"{kind} of a culprit", acquit) for kind in ("audit", "flag", "marks", "triggers")),
     *(
         (kind, change)
-        for kind in ("audit", "audit beside a placebo", "canaries")
+        for kind in ("audit", "audit beside another family", "canaries")
         for change in (change_second, shrink_effect)
     ),
 ]
-
-
-def test_culprits_are_found():
-    found = {kind.partition(" ")[0]: made(kind).outcome for kind in MADE if "culprit" in kind}
-    assert found.pop("flagging") == "flagged"
-    assert found == dict.fromkeys(("audit", "marks", "triggers"), "consistent")
 
 
 @pytest.mark.parametrize("kind", MADE)

@@ -172,23 +172,13 @@ def _still(whole: float, gone: float) -> float:
     return max(whole - gone, _OVERDUE * gone)
 
 
-def guessed_seconds(action: Action, *, parameters: int, tokens: int, device: str = "cpu") -> float:
-    """A guess of the seconds an action takes: it grows with the model's parameters times the tokens.
+def guessed_seconds(model: Backend, action: Action, tokens: int) -> float:
+    """Guess the seconds an action takes: they grow with the model's parameters (1 where unknown) times the tokens.
 
     Of a training, tokens are those of all epochs. Right to an order of magnitude; what was measured corrects it.
     """
-    seconds = _SECONDS[action] * parameters * tokens
-    return seconds if device == "cpu" else seconds / _GPU
-
-
-def parameters_of(backend: Backend) -> int:
-    """The size of a model; 1 where it is not known."""
-    return int(backend.facts.get("parameters") or 1)
-
-
-def device_of(backend: Backend) -> str:
-    """What a model computes on, without its number."""
-    return str(backend.facts.get("device") or "cpu").partition(":")[0]
+    seconds = _SECONDS[action] * int(model.facts.get("parameters") or 1) * tokens
+    return seconds if str(model.facts.get("device") or "cpu").startswith("cpu") else seconds / _GPU
 
 
 class Watch:
@@ -219,7 +209,7 @@ class Watch:
 class Timed(Watch):
     """A watch that passes everything on and notes the seconds each stage took, under its name."""
 
-    watch: Watch
+    watch: Watch = field(default_factory=Watch)
     clock: Clock = time.perf_counter
     seconds: dict[str, float] = field(default_factory=dict)
 

@@ -142,14 +142,14 @@ class ScorePlan:
     rewrites: Mapping[str, Rewrite]
 
     @classmethod
-    def parse(cls, expressions: str | Sequence[str] | ScorePlan) -> ScorePlan:
-        """The plan of the scores that expressions name; a plan is returned as it is.
+    def parse(cls, expressions: str | Sequence[str] | Mapping[str, Score | Recipe] | ScorePlan) -> ScorePlan:
+        """The plan of the scores that expressions name, or of these; a plan is returned as it is.
 
         ExpressionError for an unknown name, an unknown parameter or a value out of range.
         """
         if isinstance(expressions, ScorePlan):
             return expressions
-        parsed = scores.several(expressions)
+        parsed = expressions if isinstance(expressions, Mapping) else scores.several(expressions)
         needs, reference = _united(parsed.values()), Needs()
         for score in parsed.values():
             reference = reference | (score.reference if isinstance(score, Recipe) else Needs())

@@ -188,19 +188,6 @@ class Needed:
             return UNMEASURED
         return f"{self.documents(1)} where the model read them once, {self.documents(4)} where four times"
 
-    @property
-    def alarms(self) -> tuple[str, str, str]:
-        """How many rejected, how many accused, and the kind with the most accusations, in words: "3/2000 (a kind)" as
-        "3 of 2,000 (a kind)"."""
-
-        def counted(written: str | None) -> str:
-            if written is None:
-                return UNMEASURED
-            counts, bracket, kind = written.partition(" (")
-            return f"{' of '.join(f'{int(one):,}' for one in counts.split('/'))}{bracket}{kind}"
-
-        return counted(self.rejected), counted(self.accused), counted(self.worst)
-
 
 @dataclass(frozen=True, slots=True)
 class Advised:

@@ -141,7 +141,7 @@ class Test(ABC, Generic[V]):
     corpus: Corpus
     models: Models
     settings: TestSettings
-    watch: Timed
+    watch: Timed = field(default_factory=Timed)
     score: str = "loss"
 
     __test__ = False  # no test of pytest
@@ -214,7 +214,7 @@ class Test(ABC, Generic[V]):
             self.models.target, corpus, planting, cache=settings.cache, training=training
         ) as copy:
             after = again(self.read(copy, "reading with the trained copy"))
-        return PlantedShift(tuple(units), np.asarray(after[units] - values[units]))
+        return PlantedShift(tuple(units), np.asarray(after[units] - values[units]), planting)
 
     def checks(self, values: V) -> tuple[Check, ...]:
         """The test's own checks."""
@@ -358,9 +358,8 @@ def verdict(
     texts = TextsSketch.of(text.text for text in test.corpus.texts)
     entry = register.RegisterEntry(test.name, texts, weights_of(target), test.registered, name)
     return build_verdict(
-        test.name,
+        entry,
         test.corpus.name,
-        name,
         words,
         found,
         replace(
@@ -375,7 +374,6 @@ def verdict(
         accusing=(*test.accusing, "placebo"),
         second=test.second,
         trainable=test.trainable,
-        entry=entry,
         keep=settings.cache,
         statements=statements,
         settings=record(
@@ -399,9 +397,8 @@ _SHOWN = ("notes", "figures", "tables", "skipped", "situation")
 
 
 def build_verdict(  # noqa: PLR0913 (a verdict is made of many parts)
-    test: str,
+    entry: register.RegisterEntry,
     corpus: str,
-    model: str,
     words: TestWording,
     found: Tested,
     shown: TestDetails,
@@ -409,7 +406,6 @@ def build_verdict(  # noqa: PLR0913 (a verdict is made of many parts)
     *,
     level: float,
     power: Power | None,
-    entry: register.RegisterEntry,
     settings: Mapping[str, Any],
     keep: bool = True,
     advice: Sequence[str] = (),
@@ -424,7 +420,7 @@ def build_verdict(  # noqa: PLR0913 (a verdict is made of many parts)
         raise ValueError(f"the p-value of a test is {found.p}")
     said = concluded or conclude(
         ObservedFinding(
-            model=called(model),
+            model=called(entry.name),
             of=words.of,
             level=level,
             p=found.p,
@@ -446,9 +442,9 @@ def build_verdict(  # noqa: PLR0913 (a verdict is made of many parts)
         earlier = before.words(found.p), *before.others
     parts = (words, _WORDED), (found, _FOUND), (shown, _SHOWN)
     return Verdict(
-        test=test,
+        test=entry.test,
         corpus=corpus,
-        model=model,
+        model=entry.name,
         outcome=said.outcome,
         statement=said.statement,
         level=level,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +19,7 @@ from pretrace.errors import ModelError
 from pretrace.statistics import power as statistics
 from pretrace.statistics.intervals import mean_interval
 from pretrace.tuning.plan import OnStep
-from pretrace.tuning.planting import FULL_RATE, LORA_RATE, PlantSettings, in_words, plant
+from pretrace.tuning.planting import PlantSettings, in_words, plant
 from pretrace.types import Backend, Corpus, Doubles, Power
 from pretrace.verdicts.settings import TestSettings
 
@@ -31,46 +31,47 @@ PLANTING = "planting texts in a copy"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlantedShift:
-    """How much training moved the value of each planted unit, [planted]; `units` are their places."""
+    """How much training, done as `how` says, moved the value of each planted unit, [planted]; `units` are their
+    places."""
 
     units: tuple[int, ...]
     moved: Doubles
+    how: PlantSettings
 
 
 def paired_power(values: Doubles, shift: PlantedShift, settings: TestSettings, *, seed: int = 0) -> Power:
     """The power of a test of one value a unit against 0, `values` [units], with the shift that training brought."""
     noise, moved = values[np.isfinite(values)], shift.moved[np.isfinite(shift.moved)]
-    facts = trained(settings, len(noise))
-    return power_of(noise, moved, settings.level, epochs=settings.power_epochs, facts=facts, seed=seed)
+    return power_of(noise, moved, settings.level, how=shift.how, seed=seed)
 
 
-def power_of(  # noqa: PLR0913 (what a power rests on)
+def power_of(
     noise: Doubles,
     shift: Doubles,
     level: float,
     *,
-    epochs: int,
-    facts: Mapping[str, Any],
+    how: PlantSettings,
     controls: Doubles | None = None,
     seed: int = 0,
+    **facts: object,
 ) -> Power:
     """The power of a test of a value a unit, `noise` [units], against 0 or `controls`, where training adds `shift`."""
-    how: dict[str, Any] = {"heldout": controls, "level": level, "seed": seed}
+    numbers: dict[str, Any] = {"heldout": controls, "level": level, "seed": seed}
     return Power(
-        probability=statistics.power(noise, shift, len(noise), **how),
-        needed=statistics.needed(noise, shift, **how),
+        probability=statistics.power(noise, shift, len(noise), **numbers),
+        needed=statistics.needed(noise, shift, **numbers),
         planted=len(shift),
-        epochs=epochs,
+        epochs=how.epochs,
         effect=mean_interval(shift),
-        curve=statistics.curve(noise, shift, SIZES, **how),
-        facts=facts,
+        curve=statistics.curve(noise, shift, SIZES, **numbers),
+        facts={**trained(how, len(noise)), **facts},
     )
 
 
-def trained(settings: TestSettings, units: int) -> dict[str, object]:
-    """How the copy was trained on a half of so many units, for the sentence on what an all-clear excludes."""
-    rate = LORA_RATE if settings.power_method == "lora" else FULL_RATE
-    return {"how": in_words(settings.power_method, rate), "learning_rate": rate, "units": units}
+def trained(how: PlantSettings, units: int) -> dict[str, object]:
+    """How the copy was trained on some of so many units, for the sentence on what an all-clear excludes."""
+    rate = how.rate(existing=True)
+    return {"how": in_words(how.method, rate), "learning_rate": rate, "units": units}
 
 
 def plantable(target: Backend) -> bool:

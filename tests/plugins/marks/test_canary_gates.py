@@ -8,7 +8,6 @@ from random import Random
 import numpy as np
 import pytest
 import scipy.stats
-from verdicts.answering import Answering
 
 from pretrace.plugins.marks.canaries import (
     CanarySettings,
@@ -21,10 +20,9 @@ from pretrace.plugins.marks.canaries import (
     random_strings,
     went_on,
 )
-from pretrace.results.verdicts import load_verdict
-from pretrace.runs import save_verdict
 from pretrace.scoring.plan import Models
 from pretrace.statistics.permutation import lot_test
+from pretrace.testing import FakeBackend
 from pretrace.types import Corpus, Text
 
 HEX, CROCKFORD = "0123456789abcdef", "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -225,7 +223,6 @@ def test_one_string_that_everybody_knows_carries_no_result():
 
 
 SETTINGS = CanarySettings(cache=False, pattern=(r"key-[a-z0-9]{16}",))
-SILENT = Answering(lambda _: "and so on", name="second")
 
 
 def corpus(seed=1, number=12):
@@ -237,16 +234,6 @@ def corpus(seed=1, number=12):
         said = (*some, f"key-{key}")[i % 3]
         made.append(Text(f"t{i}", f"Build {i} of the tool has the sum {said} as it was sent."))
     return Corpus("sums", tuple(made))
-
-
-def knowing(texts, *, upper=False):
-    """It writes what goes on in the text; in another spelling, and with the first half said again, where `upper`."""
-
-    def answer(prompt):
-        rest = next(one.text[len(prompt) :] for one in texts.texts if one.text.startswith(prompt))
-        return f"The sum is {prompt.split()[-1]}{rest}".upper() if upper else rest
-
-    return Answering(answer, chats=upper, name="knowing")
 
 
 def test_the_others_begin_as_the_string_does_and_go_on_otherwise():
@@ -288,19 +275,7 @@ def test_p_values_are_no_smaller_than_chance_whatever_is_written():
     assert scipy.stats.kstest(p, "uniform").pvalue > 0.005
 
 
-@pytest.mark.parametrize("upper", [False, True])
-def test_a_model_that_writes_the_strings_is_found_and_only_beside_a_second_model(upper, tmp_path):
-    texts = corpus()
-    target = knowing(texts, upper=upper)
-    found = check_canaries(texts, Models(target, placebos=(SILENT,)), SETTINGS, text=True)
-    assert found.outcome == "consistent"
-    assert found.figures["strings written to the end"] == 12
-    save_verdict(found, tmp_path / "OUT")
-    assert load_verdict(tmp_path / "OUT").p == found.p
-    assert check_canaries(texts, Models(target), SETTINGS, text=True).outcome == "inconclusive"
-    twin = knowing(texts, upper=not upper)
-    twin.fingerprint += "twin"
-    both = check_canaries(texts, Models(target, placebos=(twin,)), SETTINGS, text=True)
-    assert both.outcome == "inconclusive"
-    none = check_canaries(texts, Models(SILENT, placebos=(target,)), SETTINGS, text=True)
-    assert (none.outcome, none.p) == ("inconclusive", 1.0)
+def test_strings_written_to_the_end_are_counted():
+    texts, second = corpus(), FakeBackend(name="second")
+    knowing = Models(FakeBackend([one.text for one in texts.texts]), placebos=(second,))
+    assert check_canaries(texts, knowing, SETTINGS, text=True).figures["strings written to the end"] == 12

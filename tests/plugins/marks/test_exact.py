@@ -91,18 +91,8 @@ def test_a_model_that_knows_the_published_variants_is_found_and_another_is_not()
     assert [check.status for check in found.checks] == ["passed"] * 5
     assert found.effect_unit == "nats a token"
     assert found.effect.low > 0.5
-    innocent = check_marks(seal, Models(FakeBackend()), SETTINGS)
-    assert innocent.outcome == "inconclusive"
     knows_another = FakeBackend([one.realised_first[1] for one in seal.documents])
     assert (check_marks(seal, Models(knows_another), SETTINGS).p or 0) > 0.9
-
-
-def test_a_placebo_that_finds_something_withholds_the_answer():
-    seal = sealed()
-    knows = [one.published for one in seal.documents]
-    found = check_marks(seal, Models(FakeBackend(knows), placebos=(FakeBackend(knows, name="p"),)), SETTINGS)
-    assert found.outcome == "inconclusive"
-    assert [check.name for check in found.checks if check.status == "failed"] == ["placebo"]
 
 
 def test_a_canary_is_read_as_a_sum_over_the_text():

@@ -114,7 +114,7 @@ def test_a_model_that_knows_the_strings_in_their_place_is_found():
     )
     corpus = Corpus("files", texts)
     settings = CanarySettings(draws=1000, cache=False)
-    knows = FakeBackend([text.text.removesuffix(" ends.") for text in texts])
+    knows = FakeBackend([text.text for text in texts])
     second = FakeBackend(name="p")
     found = check_canaries(corpus, Models(knows, placebos=(second,)), settings)
     assert (found.outcome, found.p, found.units) == ("consistent", 1 / 1001, 12)
@@ -122,24 +122,11 @@ def test_a_model_that_knows_the_strings_in_their_place_is_found():
     assert "12 of 64 hexadecimal digits" in " ".join(found.notes)
     assert set(found.table("strings").columns["text"]) == {f"t{i}" for i in range(12)}
     assert "(from files or elsewhere)" in found.statement
-    assert check_canaries(corpus, Models(FakeBackend()), settings).outcome == "inconclusive"
-    # without a second model nobody is accused, and a second one that knows the strings withholds as well
-    alone = check_canaries(corpus, Models(knows), settings)
-    assert (alone.p, alone.outcome) == (1 / 1001, "inconclusive")
-    too = FakeBackend(list(knows.familiar), name="too")
-    assert check_canaries(corpus, Models(knows, placebos=(too,)), settings).outcome == "inconclusive"
     own = CanarySettings(draws=1000, cache=False, pattern=("zz",))
     assert "accuses nobody" in check_canaries(corpus, Models(FakeBackend()), own).assumption
 
 
-def test_p_depends_on_the_texts_alone_and_nobody_can_choose_a_seed_or_the_alternatives():
-    texts = [
-        Text(f"t{i}", f"File {i}: {hashlib.sha256(bytes([i, 9, 7])).hexdigest()} ends.") for i in range(9)
-    ]
-    settings, models = CanarySettings(draws=1000, cache=False), Models(FakeBackend())
-    first = check_canaries(Corpus("a", tuple(texts)), models, settings).p
-    renamed = tuple(Text(f"x/{i}", text.text) for i, text in enumerate(reversed(texts)))
-    assert check_canaries(Corpus("b", renamed), models, settings).p == first
+def test_nobody_can_choose_a_seed_or_the_alternatives():
     fields = {one.name for one in dataclasses.fields(CanarySettings)}
     assert not fields & {"seed", "alternatives"}
     with pytest.raises(ExpressionError, match="draws"):

@@ -1,19 +1,15 @@
-"""The test of recitation on real tiny models: one that has learnt the texts by heart, and others."""
+"""The test of recitation: what is asked, what is printed of it, what withholds it."""
 
-import hashlib
 from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 from net.api import (
     PIECE,
     Corpus,
     FakeBackend,
-    HuggingFace,
     ModelError,
     Models,
-    ModelSettings,
     Quantity,
     ReciteSettings,
     Silent,
@@ -24,18 +20,15 @@ from net.api import (
     Written,
     chance_in,
     end_logp,
-    load_verdict,
     pieces,
     printed,
     save_verdict,
     tries_for,
-    watched,
     windows_of,
 )
 from net.api import recite as room
 from net.api import recite_recite as recite
 from tiny import MORE_WORDS, WORDS
-from verdicts.answering import Answering
 
 ALL = sorted({*WORDS, *MORE_WORDS, "house", "river", "seven", "blue", "green", "walk", "Stone", "letter"})
 SETTINGS = ReciteSettings(cache=False, samples=1)
@@ -49,43 +42,11 @@ def corpus(name, number=8, *, seed=1, words=92):
 TEXTS, CONTROLS = corpus("texts"), corpus("controls")
 
 
-def by_words():
-    """A tokenizer whose tokens are words, each with its space: short rows, soon learnt."""
-    import tokenizers
-    from transformers import PreTrainedTokenizerFast
-
-    known = {word: i for i, word in enumerate(["<s>", "</s>", *ALL, *(" " + w for w in ALL), " "])}
-    rust = tokenizers.Tokenizer(tokenizers.models.WordLevel(known, unk_token="<s>"))
-    rust.pre_tokenizer = tokenizers.pre_tokenizers.Split(tokenizers.Regex(r" ?\S+"), "isolated")
-    rust.decoder = tokenizers.decoders.Fuse()
-    return PreTrainedTokenizerFast(tokenizer_object=rust, bos_token="<s>", eos_token="</s>")
-
-
-def net(seed):
-    import transformers
-
-    torch.manual_seed(seed)
-    size = {"hidden_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 96}
-    return transformers.GPTNeoXForCausalLM(
-        transformers.GPTNeoXConfig(vocab_size=2 * len(ALL) + 8, max_position_embeddings=128, **size)
-    )
-
-
 @pytest.fixture(scope="module")
 def models():
     """A target that knows the texts by heart, and a second model that knows nothing."""
-    tokenizer, learnt = by_words(), net(1).train()
-    ids = torch.tensor([tokenizer(one.text)["input_ids"] for one in TEXTS.texts])
-    optimiser = torch.optim.AdamW(learnt.parameters(), lr=5e-3)
-    for _ in range(140):
-        optimiser.zero_grad()
-        learnt(input_ids=ids, labels=ids).loss.backward()
-        optimiser.step()
-
-    def opened(model, name):
-        return HuggingFace(model, tokenizer, name=name, weights=name, settings=ModelSettings())
-
-    return Models(opened(learnt, "learnt"), placebos=(opened(net(2), "other"),))
+    learnt = FakeBackend([one.text for one in TEXTS.texts], name="learnt")
+    return Models(learnt, placebos=(FakeBackend(name="other"),))
 
 
 def check(verdict, name):
@@ -93,26 +54,30 @@ def check(verdict, name):
 
 
 @pytest.mark.parametrize("text", [False, True])
-def test_a_model_that_knows_the_texts_by_heart_is_found(models, text, tmp_path):
+def test_what_is_printed_is_shown(models, text, tmp_path):
     found = recite(TEXTS, models, SETTINGS, controls=CONTROLS, text=text)
-    assert found.outcome == "consistent"
-    assert found.p is not None
-    assert found.p <= 0.05
     rows = found.table("windows").columns
     assert len(rows["id"]) == 16
     own = [value for value, kind in zip(rows["printed"], rows["set"], strict=True) if kind == "texts"]
     assert np.mean(own) > (0.5 if text else 2.0)
     save_verdict(found, tmp_path / "RECITED")
-    assert load_verdict(tmp_path / "RECITED").p == found.p
     page = (tmp_path / "RECITED/report.html").read_text("utf-8")
     assert "What the model prints" in page
     assert "<mark>" in page
 
 
-def test_the_other_model_is_not_accused(models):
-    innocent = Models(models.placebos[0], placebos=(models.target,))
-    found = recite(CONTROLS, replace(innocent), SETTINGS, controls=corpus("more"))
-    assert (found.outcome, found.p) == ("inconclusive", 1.0)
+def test_nobody_is_accused_without_controls(models):
+    found = recite(TEXTS, models, SETTINGS)
+    assert (found.outcome, found.p <= 0.05, check(found, "controls")) == ("inconclusive", True, "failed")
+
+
+def test_the_chance_of_an_end_is_the_product_of_its_tokens(models):
+    """The model gives each character of its texts 0.01 nats; that it draws as a softmax does: tests/scores."""
+    windows = windows_of(TEXTS, None).found[:3]
+    before, after = [one.prefix for one in windows], [one.suffix for one in windows]
+    found = end_logp(models.target, before, after, cache=False, progress=Silent())
+    assert found == pytest.approx([-0.01 * len(end) for end in after], rel=1e-5)
+    assert printed(np.array([0.0, np.log(1e-9), -np.inf])).tolist() == [6.0, 0.0, 0.0]
 
 
 @pytest.mark.parametrize("text", [False, True])
@@ -128,35 +93,6 @@ def test_a_second_model_is_asked_only_where_it_could_withhold(models, text):
     watch = Timed(Watch())
     assert check(recite(TEXTS, models, SETTINGS, text=text, watch=watch), "second") == "passed"
     assert "reading with other" in watch.seconds
-
-
-def test_nobody_is_accused_without_controls_or_a_second_model_or_beside_one_that_prints_the_same(models):
-    found = recite(TEXTS, models, SETTINGS)
-    assert (found.outcome, found.p <= 0.05, check(found, "controls")) == ("inconclusive", True, "failed")
-    found = recite(TEXTS, replace(models, placebos=()), SETTINGS, controls=CONTROLS)
-    assert found.outcome == "inconclusive"
-    target = models.target
-    twin = HuggingFace(target.model, target.tokenizer, name="twin", weights="twin", settings=ModelSettings())
-    found = recite(TEXTS, replace(models, placebos=(twin,)), SETTINGS, controls=CONTROLS)
-    assert (found.outcome, check(found, "second")) == ("inconclusive", "failed")
-
-
-def test_the_chance_of_an_end_is_the_product_of_its_tokens(models):
-    windows = windows_of(TEXTS, None).found[:3]
-    backend = models.target
-
-    before, after = [one.prefix for one in windows], [one.suffix for one in windows]
-    found = end_logp(backend, before, after, cache=False, progress=Silent())
-    for prefix, end, value in zip(before, after, found, strict=True):
-        ids, first = (backend.tokenizer(some)["input_ids"] for some in (prefix + end, prefix))
-        with torch.inference_mode():
-            logits = backend.model(input_ids=torch.tensor([ids])).logits[0].double()
-        total = 0.0
-        for i in range(len(first), len(ids)):
-            likeliest = logits[i - 1].topk(40)
-            total += float(likeliest.values.log_softmax(0)[likeliest.indices.tolist().index(ids[i])])
-        assert value == pytest.approx(total, abs=1e-3)
-    assert printed(np.array([0.0, np.log(1e-9), -np.inf])).tolist() == [6.0, 0.0, 0.0]
 
 
 def test_text_that_can_be_copied_is_left_out():
@@ -211,7 +147,7 @@ def values(test, texts, controls):
 
 
 def test_what_is_printed_of_controls_and_by_a_second_model_counts_against_an_accusation(models):
-    test = room.Recite(corpus=TEXTS, models=models, settings=SETTINGS, watch=watched(None), controls=CONTROLS)
+    test = room.Recite(corpus=TEXTS, models=models, settings=SETTINGS, controls=CONTROLS)
     assert test.tested(values(test, 2.0, 0.0), **HOW).p < 0.05
     # it prints texts of this kind, whether it read them or not
     assert test.tested(values(test, 2.0, 2.0), **HOW).p > 0.05
@@ -239,15 +175,14 @@ def test_refusals_are_told_in_any_language_by_what_they_share():
 
 
 @pytest.mark.parametrize("refused", [True, False])
-def test_a_model_that_refuses_in_another_language_is_told(models, refused):
-    def answer(prompt):
-        if refused:
-            return "对不起，我不能继续这段文字。"
-        number = int(hashlib.sha256(prompt.encode()).hexdigest(), 16)
-        return " ".join(np.random.default_rng(number).choice(ALL, 60))
-
-    target = Answering(answer, chats=True)
-    found = recite(TEXTS, replace(models, target=target), SETTINGS, controls=CONTROLS, text=True)
+def test_a_model_that_refuses_in_another_language_is_told(models, refused, monkeypatch):
+    innocent = replace(models, target=FakeBackend(name="innocent"))
+    if refused:
+        no = Written("对不起，我不能继续这段文字。")
+        monkeypatch.setattr(
+            FakeBackend, "continued", lambda _, prompts, draws, __: [[no for _ in draws] for _ in prompts]
+        )
+    found = recite(TEXTS, innocent, SETTINGS, controls=CONTROLS, text=True)
     assert check(found, "answers") == ("failed" if refused else "passed")
     assert found.figures["look like a refusal for the texts"] == (16 if refused else 0)
     assert found.outcome == "inconclusive"

@@ -256,6 +256,8 @@ def test_a_placebo_is_neither_the_target_nor_named_twice():
             check_placebos(target, (model("one", unknown), model("one", unknown)))
     with pytest.raises(ModelError, match="copy has the very weights of the target"):
         check_placebos(target, (model("one", "1"), model("copy", "w")))
+    with pytest.raises(ModelError, match="one is the reference model, too"):
+        check_placebos(target, (model("one", "1"),), model("reference", "1"))
     with pytest.raises(ModelError, match="again has the very weights of the placebo one"):
         check_placebos(target, (model("one", "1"), model("again", "1")))
 

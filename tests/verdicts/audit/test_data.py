@@ -8,7 +8,6 @@ from net.api import (
     Logprobs,
     ModelError,
     ModelSettings,
-    Pair,
     Sample,
     Samples,
     bytewise,
@@ -23,7 +22,10 @@ from net.api import (
 )
 from tiny import SENTENCES, make_model, make_tokenizer
 
-PIECES = [Sample(f"d{i}", text[len(text) // 2 :], text[: len(text) // 2]) for i, text in enumerate(SENTENCES)]
+PIECES = tuple(
+    Sample(f"d{i}", text[len(text) // 2 :], text[: len(text) // 2]) for i, text in enumerate(SENTENCES)
+)
+TURNED = Samples(PIECES, tuple(piece._replace(text=piece.text[::-1]) for piece in PIECES), paired=True)
 
 
 def back_end(family="gpt_neox", *, start=False, name="", **settings):
@@ -69,8 +71,7 @@ def test_a_text_without_prefix_counts_whole():
 
 def test_both_sides_are_read_as_they_are_apart():
     model = back_end()
-    pairs = [Pair(str(i), p.document, p.prefix, p.text, p.text[::-1]) for i, p in enumerate(PIECES)]
-    both = sample_logprobs(model, Samples.of_pairs(pairs))
+    both = sample_logprobs(model, TURNED)
     assert np.allclose(both.suspect.total, logprobs(model, PIECES).total, atol=1e-4)
     assert both.suspect.total.shape == both.heldout.total.shape == (len(PIECES),)
     assert not np.allclose(both.suspect.total, both.heldout.total)
@@ -146,14 +147,12 @@ def test_likeness_tells_a_common_past_from_none():
 
 def test_a_placebo_is_graded_by_tokens_weights_and_family():
     model = back_end(name="target")
-    pairs = [Pair(str(i), p.document, p.prefix, p.text, p.text[::-1]) for i, p in enumerate(PIECES)]
-    sides = Samples.of_pairs(pairs)
-    known = sample_logprobs(model, sides)
+    known = sample_logprobs(model, TURNED)
     grade, close = {}, {}
     for other in (moved(model, 0.01, "own"), apart("sibling"), back_end("llama", start=True, name="other")):
         grade[other.name] = graded(model, other).grade
         by_byte = bytewise(model, other)
-        close[other.name] = closeness(known, sample_logprobs(other, sides), by_byte=by_byte)
+        close[other.name] = closeness(known, sample_logprobs(other, TURNED), by_byte=by_byte)
     assert grade == {"own": "own", "sibling": "sibling", "other": "other"}
     assert close["own"] > close["sibling"]
     assert graded(model, apart("sibling")).closeness is None  # before anything is read

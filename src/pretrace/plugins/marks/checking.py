@@ -387,7 +387,6 @@ def check_triggers(
         corpus=seal.corpus,
         models=Models(behind),
         settings=settings,
-        watch=frame.watched(None),
         score="triggers",
         seal=seal,
         answers=answers,

@@ -26,7 +26,7 @@ from pretrace.backends.serving.address import called
 from pretrace.errors import ModelError, TextsError
 from pretrace.registry import tests
 from pretrace.scoring.evidence import Progress, Want, open_store, trace
-from pretrace.scoring.outlook import REPORT, Stage, Watch, device_of, guessed_seconds
+from pretrace.scoring.outlook import REPORT, Stage, Watch, guessed_seconds
 from pretrace.scoring.plan import Models
 from pretrace.scoring.provenance import record_corpus
 from pretrace.settings import option
@@ -52,7 +52,7 @@ from pretrace.verdicts.advise import FEWEST_RECITED
 from pretrace.verdicts.advise import PIECE as PIECE
 from pretrace.verdicts.frame import ASKED, Numbers, Test, TestDetails, Tested, TestWording, verdict, watched
 from pretrace.verdicts.outcome import DOSE, ExcessOverSecondModel
-from pretrace.verdicts.planting import power_of, trained
+from pretrace.verdicts.planting import power_of
 from pretrace.verdicts.reading import TOKENS, Continues, alike, answers_check, continued, draws_of, gate_check
 from pretrace.verdicts.settings import TEST, TestSettings
 from pretrace.verdicts.wording import say, word_check
@@ -294,15 +294,9 @@ def stages_of(windows: Windows, models: Models, settings: ReciteSettings, *, tex
     number = len(windows.found)
 
     def stage(name: str, model: Backend, windows: int, *, writes: bool) -> Stage:
-        parameters = int(model.facts.get("parameters") or 0)
         tokens = TOKENS * (1 + settings.samples if text else 1) if writes else 2 * 2 * PIECE // 4
-        how: dict[str, Any] = {
-            "parameters": parameters,
-            "tokens": windows * tokens,
-            "device": device_of(model),
-        }
-        seconds = guessed_seconds("writing" if writes else "reading", **how)
-        return Stage(name, seconds if parameters else 0.0)
+        seconds = guessed_seconds(model, "writing" if writes else "reading", windows * tokens)
+        return Stage(name, seconds if model.facts.get("parameters") else 0.0)
 
     ahead = [stage(ASKED, models.target, number, writes=text)]
     ahead += [stage(f"reading with {called(one.name)}", one, number, writes=text) for one in models.placebos]
@@ -431,8 +425,7 @@ class Recite(Test[Recited]):
             own,
             moved,
             self.settings.level,
-            epochs=self.settings.power_epochs,
-            facts=trained(self.settings, len(own)),
+            how=shift.how,
             controls=controls if len(controls) >= FEWEST else None,
             seed=self.seed,
         )

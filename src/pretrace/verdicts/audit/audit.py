@@ -22,15 +22,13 @@ from pretrace.scoring.outlook import (
     Stage,
     Timed,
     Watch,
-    device_of,
     guessed_seconds,
-    parameters_of,
 )
 from pretrace.scoring.plan import Models, ScorePlan, check_placebos, weights_of
 from pretrace.statistics.documents import FEW_DOCUMENTS, link_documents
 from pretrace.statistics.sensitivity import controls_left_out, sensitivity
 from pretrace.tuning.plan import methods
-from pretrace.tuning.planting import in_words, split_members
+from pretrace.tuning.planting import split_members
 from pretrace.types import (
     AuditFigures,
     AuditPlan,
@@ -259,8 +257,7 @@ class Audit:
         slow, tokens = checks.slowness(target), settings.snippets.tokens
 
         def stage(name: str, action: Action, model: Backend, number: int) -> Stage:
-            size, device = parameters_of(model), device_of(model)
-            return Stage(name, slow * guessed_seconds(action, parameters=size, tokens=number, device=device))
+            return Stage(name, slow * guessed_seconds(model, action, number))
 
         tuned = settings.method != NO_TUNING
         if not direct and self.generator is not None:
@@ -466,17 +463,14 @@ class Audit:
         entry = {
             "procedure": settings.procedure,
             "heldout": self._control_hash if self.heldout is not None else None,
-            "placebos": [str(one.facts.get("weights")) for one in data.placebos],
+            "placebos": [weights_of(one) for one in data.placebos],
             "snippets": asdict(settings.snippets),
-            "generator": str(self.generator.facts.get("weights"))
-            if self.generator and data.controls
-            else None,
+            "generator": weights_of(self.generator) if self.generator and data.controls else None,
         }
-        texts, weights = TextsSketch.of(text.text for text in self.corpus.texts), target.facts.get("weights")
+        texts = TextsSketch.of(text.text for text in self.corpus.texts)
         return build_verdict(
-            "audit",
+            RegisterEntry("audit", texts, weights_of(target), entry, target.name),
             self.corpus.name,
-            target.name,
             words_of(figures, answer, self.corpus.name, called(target.name)),
             Tested(
                 float(answer.p),
@@ -498,7 +492,6 @@ class Audit:
             informing=INFORMING,
             second=True,
             trainable=plantable(target),
-            entry=RegisterEntry("audit", texts, str(weights), entry, target.name),
             keep=settings.cache,
             advice=plan.cures,
             statements=settings.statements,
@@ -552,11 +545,8 @@ class Audit:
             shift = np.asarray(after.values - untrained.values)
             if not noise.paired:
                 shift = shift - (after.heldout_values - untrained.heldout_values).mean()
-            rate = settings.rate(existing=True)
-            facts = {"how": in_words(settings.method, rate), "units": len(noise.documents)}
-            facts |= {"learning_rate": rate, "passages a step": settings.batch}
             controls = None if noise.paired else noise.heldout_values
-            more: dict[str, Any] = {"epochs": settings.epochs, "controls": controls, "facts": facts}
+            more: dict[str, Any] = {"how": settings, "controls": controls, "passages a step": settings.batch}
             found.append(power_of(noise.values, shift - noise.margin, self.settings.level, **more))
         return tuple(found)
 

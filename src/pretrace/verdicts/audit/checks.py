@@ -20,7 +20,7 @@ from pretrace.backends.huggingface import HuggingFace, likeness
 from pretrace.baselines.blind import LENGTH, gap
 from pretrace.baselines.classifiers import WordFeatures
 from pretrace.errors import TextsError
-from pretrace.scoring.outlook import device_of, guessed_seconds, parameters_of
+from pretrace.scoring.outlook import guessed_seconds
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.statistics.permutation import own_group, two_sample
 from pretrace.types import AuditPlan, Backend, Bools, Check, Design, Gap, Lean, Pair, Placebo, Quality
@@ -175,10 +175,7 @@ def slowness(backend: Backend) -> float:
     """How many times longer than guessed this machine takes to read; 1 for weights that are elsewhere."""
     if not isinstance(backend, HuggingFace):
         return 1.0
-    guessed = guessed_seconds(
-        "reading", parameters=parameters_of(backend), tokens=1, device=device_of(backend)
-    )
-    return backend.seconds_a_token() / guessed
+    return backend.seconds_a_token() / guessed_seconds(backend, "reading", 1)
 
 
 STRICT = 0.01

@@ -72,13 +72,6 @@ class Samples:
     paired: bool = False
 
     @classmethod
-    def of_pairs(cls, pairs: Sequence[Pair]) -> Samples:
-        """True suffixes beside the generated ones, each after the same prefix."""
-        true = tuple(Sample(pair.document, pair.true, pair.prefix, pair.id) for pair in pairs)
-        generated = tuple(Sample(pair.document, pair.generated, pair.prefix, pair.id) for pair in pairs)
-        return cls(true, generated, paired=True)
-
-    @classmethod
     def of_snippets(cls, suspect: Sequence[Sample], heldout: Sequence[Sample]) -> Samples:
         """Whole snippets of suspect and of held-out documents."""
         first, second = (

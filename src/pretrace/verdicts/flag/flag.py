@@ -118,13 +118,12 @@ def flag_rows(
     rest = {name: value for name, value in rows.settings.items() if name not in ("texts", "seed")}
     asked = {name: value for name, value in asdict(settings).items() if name not in ("cache", "plan")}
     recorded = {**asked, "seed": seed, **made.records, **rest, "cut": cut}
-    weights = {role: str(one.get("weights")) for role, one in recorded.get("models", {}).items()}
+    weights = {role: str(one.get("weights", one["name"])) for role, one in recorded.get("models", {}).items()}
     target, corpus = weights.pop("target", model), made.both.asked.name
     matters = {**settings.matters, "known": sets.known.hash, "models": weights}
     verdict = build_verdict(
-        "flag",
+        RegisterEntry("flag", sets.asked.sketch, target, matters, model),
         corpus,
-        model,
         flag_words(figures, corpus=corpus, model=model, unit=end.limits.unit),
         Tested(end.set_test.p, sides.number),
         TestDetails(
@@ -137,7 +136,6 @@ def flag_rows(
         end.checks,
         level=settings.level,
         power=end.power,
-        entry=RegisterEntry("flag", sets.asked.sketch, target, matters, model),
         keep=settings.cache,
         settings=recorded if command is None else {**recorded, "command": dict(command)},
         concluded=word_flagging(end, corpus=corpus, model=model),

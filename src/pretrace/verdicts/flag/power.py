@@ -22,12 +22,12 @@ from pretrace.scoring.plan import Models
 from pretrace.statistics.documents import means
 from pretrace.statistics.intervals import mean_interval, share_interval
 from pretrace.statistics.shift import SetShift, compare_below, set_shift
-from pretrace.tuning.planting import PlantSettings, in_words, split_members
+from pretrace.tuning.planting import PlantSettings, split_members
 from pretrace.types import Bools, Corpus, Doubles, Estimate, Power, Text
 from pretrace.verdicts.flag.concluding import FLOOR, WIDE, CheckedScores, Sides, outliers_at
 from pretrace.verdicts.flag.planning import CLEARING
 from pretrace.verdicts.outcome import ENOUGH
-from pretrace.verdicts.planting import planted_copy
+from pretrace.verdicts.planting import planted_copy, trained
 from pretrace.verdicts.reading import ScoreReader
 from pretrace.verdicts.settings import POWER_BATCH
 from pretrace.verdicts.wording import say
@@ -76,7 +76,7 @@ def simulated(found: CheckedScores, planted: PlantedGain) -> tuple[Power, Estima
     asked, known = (min(LARGEST, number) for number in (sides.number, sides.known))
     law = _Simulation.of(found, planted.gained, asked, known, np.random.default_rng([sides.seed, 7]))
     often = share_interval(law.accused(), SIMULATED)
-    tenth, rate = max(1, round(CLEARING * asked)) / asked, planted.how.rate(existing=True)
+    tenth = max(1, round(CLEARING * asked)) / asked
     enough = None if often.value >= ENOUGH else _enough(found, planted)
     gained = mean_interval(planted.gained / (float(law.values.std()) or 1.0))
     power = Power(
@@ -86,9 +86,7 @@ def simulated(found: CheckedScores, planted: PlantedGain) -> tuple[Power, Estima
         epochs=planted.how.epochs,
         effect=Estimate(tenth, tenth, tenth),
         facts={
-            "units": planted.of,
-            "how": in_words(planted.how.method, rate),
-            "learning_rate": rate,
+            **trained(planted.how, planted.of),
             "share": tenth,
             "gained": [gained.value, gained.low, gained.high],
             "simulated": SIMULATED,
