@@ -35,6 +35,7 @@ from net.api import (
 from net.api import recite as room
 from net.api import recite_recite as recite
 from tiny import MORE_WORDS, WORDS
+from transformers import GPTNeoXForCausalLM
 from verdicts.answering import Answering
 
 ALL = sorted({*WORDS, *MORE_WORDS, "house", "river", "seven", "blue", "green", "walk", "Stone", "letter"})
@@ -72,15 +73,21 @@ def net(seed):
 
 
 @pytest.fixture(scope="module")
-def models():
+def models(trained):
     """A target that knows the texts by heart, and a second model that knows nothing."""
-    tokenizer, learnt = by_words(), net(1).train()
-    ids = torch.tensor([tokenizer(one.text)["input_ids"] for one in TEXTS.texts])
-    optimiser = torch.optim.AdamW(learnt.parameters(), lr=5e-3)
-    for _ in range(140):
-        optimiser.zero_grad()
-        learnt(input_ids=ids, labels=ids).loss.backward()
-        optimiser.step()
+    tokenizer = by_words()
+
+    def make(folder):
+        learnt = net(1).train()
+        ids = torch.tensor([tokenizer(one.text)["input_ids"] for one in TEXTS.texts])
+        optimiser = torch.optim.AdamW(learnt.parameters(), lr=5e-3)
+        for _ in range(140):
+            optimiser.zero_grad()
+            learnt(input_ids=ids, labels=ids).loss.backward()
+            optimiser.step()
+        learnt.save_pretrained(folder)
+
+    learnt = GPTNeoXForCausalLM.from_pretrained(trained(make)).train()
 
     def opened(model, name):
         return HuggingFace(model, tokenizer, name=name, weights=name, settings=ModelSettings())
