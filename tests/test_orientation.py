@@ -4,8 +4,6 @@ A tiny model is trained here, with the house's own training loop, until it knows
 sign error anywhere between logits and score turns this red.
 """
 
-from importlib.util import find_spec
-
 import numpy as np
 import pytest
 import torch
@@ -28,8 +26,6 @@ from tiny import WORDS, make_model, make_tokenizer
 from transformers import GPTNeoXForCausalLM
 
 INSIDE = ["na_pdd", "probe", "recall", "con_recall", "codec", "learned"]
-if not find_spec("pretrace.plugins.scores"):  # deleted from a copy: test_without_plugins
-    INSIDE = INSIDE[:3]
 # The likeliest tokens inside a word are certain in any text: too few of them tell nothing of so small a model.
 WIDER = {"max_k": "max_k(k=0.8)", "coverage": "coverage(n=2)"}
 WIDER["extraction"] = "extraction(n=100, prefix=2, suffix=6)"
@@ -104,7 +100,7 @@ def run(trained):
 @pytest.mark.parametrize("name", EXPRESSIONS)
 def test_a_member_beats_its_twin(run, name):
     members = np.array([bool(m) for m in run.members])
-    assert auc(run.column(name), members) > (0.6 if name.startswith(("fsd", "coverage")) else 0.7)
+    assert auc(run.column(name), members) > (0.6 if name.startswith("fsd") else 0.7)
 
 
 @pytest.mark.parametrize("name", INSIDE)

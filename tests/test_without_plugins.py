@@ -29,10 +29,7 @@ for words in sys.argv[1:]:
     except SystemExit as left:
         print("left with", left.code or 0, file=sys.stderr)
 """
-CORE = [
-    ROOT / "tests" / one
-    for one in ("test_golden.py", "test_orientation.py", "scores", "verdicts/test_conclusions.py")
-]
+CORE = [ROOT / "tests" / one for one in ("test_golden.py", "scores", "verdicts/test_conclusions.py")]
 
 
 @pytest.fixture
