@@ -22,6 +22,7 @@ from net.api import (
     tuned_model,
 )
 from tiny import WORDS, make_model, make_tokenizer
+from transformers import GPTNeoXForCausalLM
 
 INSIDE = ("na_pdd", "probe", "recall", "con_recall", "codec", "learned")
 """Too small a model keeps no trace of its members inside that could be read off: tests/test_contracts.py. An overfitted
@@ -59,21 +60,29 @@ def learn(model, optimiser, tokenizer, texts):
         optimiser.step()
 
 
-@pytest.fixture(scope="module")
-def run():
-    texts, others = twins(5), twins(7)
-    tokenizer = make_tokenizer()
-    model, reference = make_model("gpt_neox").train(), make_model("gpt_neox")
+def read_often(folder, texts, times):
+    """Save a model that has read the texts so often."""
+    model = make_model("gpt_neox").train()
     torch.manual_seed(0)
     optimiser = torch.optim.AdamW(model.parameters(), lr=8e-3)
-    for _ in range(25):
-        learn(model, optimiser, tokenizer, [t.text for t in texts if t.member])
-    # the reference knows texts of this kind, as a model before fine-tuning does, but not these
-    reference.train()
-    optimiser = torch.optim.AdamW(reference.parameters(), lr=8e-3)
-    for _ in range(6):
-        learn(reference, optimiser, tokenizer, [t.text for t in twins(9)])
-    reference.eval()
+    for _ in range(times):
+        learn(model, optimiser, make_tokenizer(), texts)
+    model.save_pretrained(folder)
+
+
+@pytest.fixture(scope="module")
+def run(trained):
+    texts, others = twins(5), twins(7)
+    tokenizer = make_tokenizer()
+
+    def make(folder):
+        read_often(folder / "target", [t.text for t in texts if t.member], 40)
+        # the reference knows texts of this kind, as a model before fine-tuning does, but not these
+        read_often(folder / "reference", [t.text for t in twins(9)], 6)
+
+    model, reference = (
+        GPTNeoXForCausalLM.from_pretrained(trained(make) / name).eval() for name in ("target", "reference")
+    )
     target = HuggingFace(model, tokenizer, name="trained", weights="a", settings=ModelSettings())
     other = HuggingFace(reference, tokenizer, name="reference", weights="b", settings=ModelSettings())
     nonmembers = Corpus("others", tuple(text for text in others if not text.member))

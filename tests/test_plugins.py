@@ -2,7 +2,6 @@
 
 import importlib
 import json
-import os
 import re
 import subprocess
 import sys
@@ -104,11 +103,11 @@ class TestFiles:
         with pytest.raises(ExpressionError, match="times must be a number"):
             scores.make("mine(times='a')")
 
-    def test_a_built_in_name_is_refused_before_anything_was_named(self, tmp_path):
+    def test_a_built_in_name_is_refused_before_anything_was_named(self, tmp_path, program):
         path = written(tmp_path / "mine.py", SCORE.format(name="loss", times=1.0))
         code = f"from pretrace.registry import load_plugin; load_plugin({str(path)!r})"
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-        assert "a score called 'loss' is built in" in done.stderr.splitlines()[-1]
+        said = program(code).communicate()[1]
+        assert "a score called 'loss' is built in" in said.splitlines()[-1]
 
     def test_two_files_of_one_name(self, tmp_path):
         for folder in ("one", "two"):
@@ -212,17 +211,22 @@ def installed(tmp_path_factory):
     return desk
 
 
-def ran(desk, *arguments, of=("-m", "pretrace")):
-    path = os.pathsep.join([str(desk / "site"), os.environ.get("PYTHONPATH", "")])
-    environment = {**os.environ, "PYTHONPATH": path, "PRETRACE_CACHE": str(desk / "cache")}
-    return subprocess.run(
-        [sys.executable, *of, *arguments], cwd=desk, env=environment, capture_output=True, text=True
-    )
+@pytest.fixture
+def ran(installed, program):
+    """Runs the command, or other code, in a process that finds the package; what it left and said."""
+    here = f"import os, sys; os.chdir({str(installed)!r}); sys.path.insert(0, {str(installed / 'site')!r})\n"
+
+    def run(*arguments, code="from pretrace.cli import main; main()"):
+        process = program(here + code, *arguments)
+        out, said = process.communicate()
+        return subprocess.CompletedProcess(arguments, process.returncode, out, said)
+
+    return run
 
 
-def test_an_installed_package_brings_its_score_corpus_and_back_end(installed):
+def test_an_installed_package_brings_its_score_corpus_and_back_end(installed, ran):
     corpus, wanted = "paragraphs(folder='notes', min_chars=12)", "loss,confident(p=0.01)"
-    done = ran(installed, "score", corpus, "--model", "letters:fox.txt", "--scores", wanted, "--out", "RUN")
+    done = ran("score", corpus, "--model", "letters:fox.txt", "--scores", wanted, "--out", "RUN")
     assert done.returncode == 0, done.stderr
     run = pretrace.load_run(installed / "RUN")
     assert run.ids == ("monday:0", "monday:1")
@@ -235,15 +239,15 @@ def test_an_installed_package_brings_its_score_corpus_and_back_end(installed):
     assert run.column("confident(p=0.01)").tolist() == [0, 0]
 
 
-def test_an_installed_package_adds_a_command(installed):
-    assert "longest" in ran(installed, "--help").stdout
-    done = ran(installed, "longest", "notes", "--json")
+def test_an_installed_package_adds_a_command(ran):
+    assert "longest" in ran("--help").stdout
+    done = ran("longest", "notes", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["id"].startswith("monday")
-    assert ran(installed, "longest").returncode == 2  # texts are missing, as with a command of ours
+    assert ran("longest").returncode == 2  # texts are missing, as with a command of ours
 
 
-def test_an_installed_package_adds_a_test_and_the_section_of_its_report(installed):
+def test_an_installed_package_adds_a_test_and_the_section_of_its_report(installed, ran):
     made = """
 import pretrace
 from my_package.ranked import ranked
@@ -253,20 +257,23 @@ models = pretrace.Models(FakeBackend(), placebos=(FakeBackend(name="second"),))
 found = ranked(made_texts("mine", 1), made_texts("others", 40), models)
 pretrace.save_verdict(found, "RANKED")
 """
-    done = ran(installed, "-c", made, of=())
+    done = ran(code=made)
     assert done.returncode == 0, done.stderr
-    found = json.loads(ran(installed, "runs", "verify", "RANKED", "--json").stdout)
+    found = json.loads(ran("runs", "verify", "RANKED", "--json").stdout)
     assert {one["name"]: one["state"] for one in found["checks"]}["numbers"] == "yes"
     assert "<p>41 texts were ranked.</p>" in (installed / "RANKED/report.html").read_text(encoding="utf-8")
 
 
-def test_the_package_passes_its_own_checks(installed):
-    done = ran(installed, "-q", "-p", "no:cacheprovider", "site/my_package/checks.py", of=("-m", "pytest"))
+def test_the_package_passes_its_own_checks(ran):
+    checks = (
+        "import pytest; sys.exit(pytest.main(['-q', '-p', 'no:cacheprovider', 'site/my_package/checks.py']))"
+    )
+    done = ran(code=checks)
     assert done.returncode == 0, done.stdout
 
 
-def test_list_says_which_package_a_name_comes_from(installed):
-    done = ran(installed, "list")
+def test_list_says_which_package_a_name_comes_from(ran):
+    done = ran("list")
     assert done.returncode == 0, done.stderr
     said = " ".join(done.stdout.split())
     for name in ("confident(p=0.5)", "paragraphs(folder='notes', min_chars=200)", "letters:NAME"):

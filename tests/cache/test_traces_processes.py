@@ -34,7 +34,7 @@ for number in range(int(sys.argv[2]), 1_000_000):
     print(number, flush=True)
 """
     random, first = np.random.default_rng(1), 0
-    for _ in range(6):
+    for _ in range(3):
         process = start(code, str(first))
         for _ in range(int(random.integers(1, 60))):
             process.stdout.readline()

@@ -3,7 +3,6 @@
 import contextlib
 import os
 import signal
-import subprocess
 import sys
 import time
 
@@ -76,24 +75,24 @@ def test_a_library_that_turns_it_into_another_error(call, texts, tmp_path, monke
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
-def test_a_search_that_is_told_to_end_ends_at_once_and_leaves_no_result(tmp_path):
+def test_a_search_that_is_told_to_end_ends_at_once_and_leaves_no_result(command, tmp_path, monkeypatch):
     """A text that repeats itself in a corpus that does, which was quadratic and deaf."""
     row = "the cat sat on the mat and nobody knew why. "
     (tmp_path / "texts").mkdir()
     (tmp_path / "texts" / "a.txt").write_text(row * 20_000)
     (tmp_path / "corpus").mkdir()
     (tmp_path / "corpus" / "0.txt").write_text(row * 1_500_000)
-    for n in range(1, 30):  # more than any processor reads in four seconds
+    for n in range(1, 30):  # more than any processor reads in two seconds
         (tmp_path / "corpus" / f"{n}.txt").hardlink_to(tmp_path / "corpus" / "0.txt")
-    words = ["scan", "texts", "--corpus", "corpus", "--out", "FOUND"]
-    with subprocess.Popen([sys.executable, "-m", "pretrace", *words], cwd=tmp_path) as search:
-        until = time.monotonic() + 60
-        while psutil.Process(search.pid).cpu_times().user < 4 and time.monotonic() < until:
-            time.sleep(0.05)
-        assert search.poll() is None
-        search.terminate()
-        started = time.monotonic()
-        assert search.wait(30) == -signal.SIGTERM
+    monkeypatch.chdir(tmp_path)
+    search = command("scan", "texts", "--corpus", "corpus", "--out", "FOUND")
+    until = time.monotonic() + 60
+    while psutil.Process(search.pid).cpu_times().user < 2 and time.monotonic() < until:
+        time.sleep(0.05)
+    assert search.poll() is None
+    os.kill(search.pid, signal.SIGTERM)
+    started = time.monotonic()
+    assert search.wait() == -signal.SIGTERM
     assert time.monotonic() - started < 5
     assert not (tmp_path / "FOUND").exists()
 

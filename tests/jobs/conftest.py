@@ -1,33 +1,8 @@
-"""Texts in a file, and a score whose process dies."""
+"""Texts in a file."""
 
 import json
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
-
-from pretrace.registry import scores
-
-DEADLY = """
-import os, signal
-from pathlib import Path
-from pretrace.scores import scores
-from pretrace.types import Evidence, Needs, Quantity
-
-@scores.add("deadly")
-class Deadly:
-    "Mean log-probability; a process that meets text FATAL dies while there is the file ARMED, which goes with it."
-
-    needs = Needs(Quantity.LOGP)
-
-    def __call__(self, evidence: Evidence) -> float:
-        armed = Path(__file__).with_name("ARMED")
-        if evidence.text.id == "FATAL" and armed.exists():
-            armed.unlink()
-            os.kill(os.getpid(), signal.SIGKILL)
-        return float(evidence.trace().logp.mean())
-"""
-Deadly = Callable[[str], Path]
 
 
 @pytest.fixture
@@ -42,20 +17,3 @@ def lines(tmp_path, sentences):
         return tmp_path / name
 
     return made
-
-
-@pytest.fixture
-def deadly(tmp_path, monkeypatch):
-    """Writes the plug-in of the score `deadly`: the first process that meets the text of this id dies, once the file
-    ARMED lies beside it. The score goes with the test."""
-    list(scores)  # all that is built in is there before the plug-in
-    for name in ("_factories", "_origins"):
-        monkeypatch.setattr(scores, name, dict(getattr(scores, name)))
-    monkeypatch.setattr("pretrace.registry._files", {})  # workers load this plug-in, and none of other tests
-
-    def plugin(fatal):
-        path = tmp_path / "deadly.py"
-        path.write_text(DEADLY.replace("FATAL", fatal), encoding="utf-8")
-        return path
-
-    return plugin

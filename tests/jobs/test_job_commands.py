@@ -9,9 +9,9 @@ from made import written
 from processes import killed_half_way
 
 from pretrace.runs import load_verdict, scan
-from pretrace.scoring import evidence
 
 SMALL = {"pretrace.scoring.evidence.CHUNK": 16, "pretrace.scoring.parts.SHARD": 32}
+"""Shards of 32 texts and batches planned over 16."""
 
 
 @pytest.fixture(autouse=True)
@@ -38,31 +38,25 @@ def rows(out):
     return ds.dataset(files, format="parquet").to_table().to_pylist()
 
 
-def test_killed_and_started_again_and_by_two_workers(command, lines, model_folder, tmp_path):
-    texts = lines(640, broken=True)  # 20 shards
-
-    def done(*arguments):
-        process = command(*arguments, changes=SMALL)
-        return process.wait(), process.said.read_text(encoding="utf-8")
-
-    parts = tmp_path / ".RUN.parts"
-    started = command(*score(texts, model_folder, tmp_path / "RUN"), changes=SMALL)
-    kept = killed_half_way(started, parts, 20)
+def test_killed_and_started_again_and_by_two_workers(command, call, lines, model_folder, tmp_path):
+    texts, parts = lines(320, broken=True), tmp_path / ".RUN.parts"  # 10 shards
+    asked = score(texts, model_folder, tmp_path / "RUN")
+    kept = killed_half_way(command(*asked, changes=SMALL), parts, 10)
     assert not (tmp_path / "RUN").exists()
 
-    assert done(*score(texts, model_folder, tmp_path / "RUN", "--shard", "1/2"))[0] == 0
-    code, said = done("runs", "merge", tmp_path / "RUN")
+    assert call(*asked, "--shard", "1/2")[0] == 0
+    code, _, said = call("runs", "merge", tmp_path / "RUN")
     assert code == 2
     assert "shards have no part in" in said
     assert said.count("\n") == 1
-    assert done(*score(texts, model_folder, tmp_path / "RUN", "--shard", "2/2"))[0] == 0
+    assert call(*asked, "--shard", "2/2")[0] == 0
     assert {name: (parts / name).stat().st_mtime_ns for name in kept} == kept
-    assert done("runs", "merge", tmp_path / "RUN")[0] == 0
+    assert call("runs", "merge", tmp_path / "RUN")[0] == 0
     assert not parts.exists()
 
-    assert done(*score(texts, model_folder, tmp_path / "STRAIGHT"))[0] == 0
+    assert call(*score(texts, model_folder, tmp_path / "STRAIGHT"))[0] == 0
     assert rows(tmp_path / "RUN") == rows(tmp_path / "STRAIGHT")
-    assert len(rows(tmp_path / "RUN")) == 640
+    assert len(rows(tmp_path / "RUN")) == 320
     [unread] = (tmp_path / "RUN" / "unreadable.jsonl").read_text(encoding="utf-8").splitlines()
     assert (json.loads(unread)["row"], json.loads(unread)["line"]) == (100, 101)
     report = " ".join((tmp_path / "RUN" / "report.html").read_text(encoding="utf-8").split())
@@ -88,9 +82,9 @@ def sets(tmp_path, sentences):
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
-    """Here too shards of 32 texts and batches planned over 16; few resamples and permutations."""
-    monkeypatch.setattr(evidence, "CHUNK", 16)
-    monkeypatch.setattr("pretrace.scoring.parts.SHARD", 32)
+    """Here too; few resamples and permutations."""
+    for name, number in SMALL.items():
+        monkeypatch.setattr(name, number)
     monkeypatch.setattr("pretrace.verdicts.flag.concluding.RESAMPLES", 200)
     monkeypatch.setattr("pretrace.statistics.shift.LARGE", 0)
 

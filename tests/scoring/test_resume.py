@@ -8,7 +8,7 @@ import time
 import pyarrow.parquet as pq
 from made import written
 
-TEXTS = 400
+TEXTS = 240
 
 
 def score(texts, model, out):
@@ -57,19 +57,19 @@ def test_control_c_says_that_nothing_is_lost(tmp_path, model_folder, sentences, 
     assert not (tmp_path / "RUN").exists()
 
 
-def test_kill_and_resume(command, tmp_path, model_folder, sentences):
+def test_kill_and_resume(command, call, tmp_path, model_folder, sentences, monkeypatch):
     texts = texts_of(tmp_path, sentences)
-    one, other = ({"PRETRACE_CACHE": str(tmp_path / name)} for name in ("cache", "other"))
-    asked = score(texts, model_folder, tmp_path / "killed")
-    started = begun(command(*asked, environment=one), tmp_path / "cache")
+    monkeypatch.setenv("PRETRACE_CACHE", str(tmp_path / "cache"))
+    started = begun(command(*score(texts, model_folder, tmp_path / "killed")), tmp_path / "cache")
     os.kill(started.pid, signal.SIGKILL)
     assert started.wait() == -signal.SIGKILL
     kept = rows(tmp_path / "cache")
     assert 40 <= kept < 2 * TEXTS
     assert not (tmp_path / "killed").exists()
 
-    assert command(*score(texts, model_folder, tmp_path / "resumed"), environment=one).wait() == 0
-    assert command(*score(texts, model_folder, tmp_path / "straight"), environment=other).wait() == 0
+    assert call(*score(texts, model_folder, tmp_path / "resumed"))[0] == 0
+    monkeypatch.setenv("PRETRACE_CACHE", str(tmp_path / "other"))
+    assert call(*score(texts, model_folder, tmp_path / "straight"))[0] == 0
     resumed = pq.read_table(tmp_path / "resumed" / "scores.parquet")
     straight = pq.read_table(tmp_path / "straight" / "scores.parquet")
     assert resumed.num_rows == TEXTS

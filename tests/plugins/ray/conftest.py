@@ -3,7 +3,6 @@
 import os
 
 import pytest
-from jobs.conftest import deadly as deadly
 from jobs.conftest import lines as lines
 
 os.environ.setdefault("RAY_worker_niceness", "0")  # at Ray's own 15 they stand still beside the other tests
