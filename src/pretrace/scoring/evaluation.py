@@ -68,6 +68,7 @@ from pretrace.types import (
     Corpus,
     Doubles,
     Evaluation,
+    Ints,
     Measured,
     Run,
     Text,
@@ -230,8 +231,8 @@ def measure(
     `Run.missing` does not say why.
     """
     require(0 <= validation < 1, f"the validation share lies between 0 and 1, found {validation}.")
-    run, lengths, groups = all_rows(rows)
-    members = _checked(run)
+    run, counted, groups = all_rows(rows)
+    members = _checked(run, counted["label"])
     linked, withheld = 0, ""
     if stream and unlearned is not None:  # before a classifier judges: no near copies on both of its sides
         ids = rows.ids()
@@ -243,7 +244,7 @@ def measure(
     if judged is not None:
         if judged.scores is not None:
             columns[BLIND, "blind"] = judged.scores
-        columns[LENGTH, "blind"] = lengths
+        columns[LENGTH, "blind"] = counted["n_chars"].astype(np.float64)
         note = judged.note if judged.scores is not None else say("measured.no_blind", note=judged.note)
     columns |= {(name, PLACEBO): values for name, values in placebos(run).items()}
     division = _divided(members, groups, share=validation, seed=seed)
@@ -363,12 +364,12 @@ def placebo_name(settings: Mapping[str, Any]) -> str:
     return path.name if path.is_absolute() else str(name or "")
 
 
-def _checked(run: Run) -> Bools:
-    """The labels, once everything an evaluation rests on is seen to be there."""
-    unknown = sum(member is None for member in run.members)
+def _checked(run: Run, labels: Ints) -> Bools:
+    """Who is a member, by the `labels` of `all_rows`, once all that an evaluation rests on is seen to be there."""
+    unknown = int(np.count_nonzero(labels == 2))
     if unknown:
-        raise TextsError(say("measured.unlabelled", unknown=unknown, texts=len(run.members)))
-    members = np.array(run.members, dtype=bool)
+        raise TextsError(say("measured.unlabelled", unknown=unknown, texts=len(labels)))
+    members: Bools = labels == 1
     if members.all() or not members.any():
         has, lacks = ("members", "non-members") if members.any() else ("non-members", "members")
         raise TextsError(say("measured.one_class", texts=len(members), has=has, lacks=lacks))

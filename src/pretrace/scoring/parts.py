@@ -44,7 +44,6 @@ from pretrace.types import (
     EXTREMES,
     Bools,
     Control,
-    Doubles,
     Heat,
     Ints,
     Missing,
@@ -553,16 +552,13 @@ def in_order(blocks: Sequence[Any]) -> tuple[Any, npt.NDArray[np.int32]]:
     return names.take(pa.array(order)), codes
 
 
-_LABELS = np.array([False, True, None], dtype=object)
-
-
-def all_rows(scored: ScoredRows) -> tuple[Run, Doubles, Numbers]:
-    """Read a run with all rows of the parts, and the characters and the document of each, by its number. The run has no
-    groups, and on disk the ids of those texts alone that lack a value. One part is read at a time."""
+def all_rows(scored: ScoredRows) -> tuple[Run, Mapping[str, Ints], Numbers]:
+    """Read a run with all rows of the parts, the label (1 member, 0 non-member, 2 unknown) and characters of each, and
+    its document, by number. The run has nothing else of its texts, save on disk the ids of those that lack a value. One
+    part is read at a time."""
     import pyarrow as pa
 
-    ids, blocks, members = list[str](), list[Any](), list[bool | None]()
-    counts = ["n_tokens", "n_cut", "n_chars"]
+    ids, blocks, counts = list[str](), list[Any](), ["label", "n_chars"]
     if scored.parts and "copies" in scored.table(scored.parts[0]).column_names:
         counts.append("copies")
     found: dict[str, list[Any]] = {name: [] for name in counts}
@@ -571,16 +567,15 @@ def all_rows(scored: ScoredRows) -> tuple[Run, Doubles, Numbers]:
     matrices = [np.empty((rows, len(names)), order="F") for names in columns]
     for part in scored.parts:
         begin, lacking = len(ids), {one.id for one in part.missing}
-        table = scored.table(part, ["id", "label", "group", *counts, *itertools.chain(*columns)])
+        table = scored.table(part, ["id", "group", *counts, *itertools.chain(*columns)])
         if lacking or not scored.on_disk:
             named = texts_of(table, "id")
             ids += [name if name in lacking else "" for name in named] if scored.on_disk else named
         else:
             ids += [""] * table.num_rows
-        members += _LABELS[table.column("label").fill_null(2).to_numpy()].tolist()
         blocks += table.column("group").cast(pa.large_binary()).dictionary_encode().chunks
         for name, some in found.items():
-            some.append(table.column(name).to_numpy())
+            some.append(table.column(name).fill_null(2).to_numpy())
         for names, matrix in zip(columns, matrices, strict=True):
             for place, name in enumerate(names):
                 matrix[begin : len(ids), place] = table.column(name).to_numpy()
@@ -588,10 +583,10 @@ def all_rows(scored: ScoredRows) -> tuple[Run, Doubles, Numbers]:
     run = Run(
         corpus=scored.corpus,
         ids=tuple(ids),
-        groups=("",) * len(ids),
-        members=tuple(members),
-        tokens=numbers["n_tokens"],
-        cut=numbers["n_cut"],
+        groups=(),
+        members=(),
+        tokens=np.zeros(0, np.int32),
+        cut=np.zeros(0, np.int32),
         scores=scored.scores,
         matrix=matrices[0],
         missing=tuple(one for part in scored.parts for one in part.missing),
@@ -602,4 +597,4 @@ def all_rows(scored: ScoredRows) -> tuple[Run, Doubles, Numbers]:
         settings=scored.settings,
         copies=numbers.get("copies"),
     )
-    return run, numbers["n_chars"].astype(np.float64), in_order(blocks)[1].astype(np.int64)
+    return run, numbers, in_order(blocks)[1].astype(np.int64)
