@@ -251,14 +251,6 @@ def repeated_column(path: Path, fewest: int) -> str:
     return max(able, key=lambda name: len(values[name]), default="")
 
 
-def stream_texts(path: str | Path, columns: Columns = USUAL) -> Iterator[str]:
-    """The texts of a file or folder one at a time, without labels and ids, in memory that does not grow with the file.
-    The formats and errors of `open_corpus`, raised when the row at fault is reached."""
-    refuse_missing(Path(path))
-    only = replace(columns, label="", id="", group="", more=())
-    return (text.text for text in TextStream(*resolve_source(Path(path)), columns=only).texts())
-
-
 def further_columns(source: str, columns: Columns, corpus: Corpus) -> dict[str, dict[str, object]]:
     """What a table's rows hold besides text, id, group and `columns.more`, by id; nothing for other sources."""
     path = Path(source)

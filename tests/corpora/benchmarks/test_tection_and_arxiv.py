@@ -146,7 +146,9 @@ def test_news_of_each_kind(news):
 
 
 def test_news_that_were_not_built(news):
-    with pytest.raises(TextsError, match=r"no trans.jsonl, found mask, prompt; .* build it: .*-transform trans"):
+    with pytest.raises(
+        TextsError, match=r"no trans.jsonl, found mask, prompt; .* build it: .*-transform trans"
+    ):
         ccnewspdd(str(news))
     with pytest.raises(TextsError, match=r"holds no prompt.jsonl, found mask; give the folder"):
         ccnewspdd(str(news / "mask.jsonl"), "prompt")
