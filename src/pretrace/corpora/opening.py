@@ -194,7 +194,7 @@ def _built(source: str, columns: Columns) -> Corpus:
     written = _EXPRESSION.fullmatch(source)
     name = written[1] if written else ""
     if name not in corpora:
-        near = suggest(name or source[:200], corpora)
+        near = suggest(name or source[:200], corpora if name else ())
         cure = f".{near}" if near else say("texts.no_corpus", corpora=", ".join(corpora))
         raise TextsError(f"there is no file, folder or corpus {source[:200]!r}{cure}")
     if named := columns.required(()):
