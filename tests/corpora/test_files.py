@@ -17,7 +17,6 @@ from net.api import (
     open_corpus,
     open_stream,
     parquet_rows,
-    stream_texts,
 )
 
 NAN, INF = math.nan, math.inf
@@ -52,6 +51,12 @@ def refusal(path, columns=USUAL):
 
 def texts_of(path, columns=USUAL):
     return [text.text for text in open_corpus(path, columns).texts]
+
+
+def streamed(path, text=None):
+    """The texts one at a time, without labels and ids."""
+    stream = open_stream(path, Columns(text=text, label="", id="", group=""))
+    return (one.text for one in stream.texts())
 
 
 BODY = Columns(text="body", label="member", id="doc", group="author")
@@ -280,7 +285,7 @@ def test_a_folder_of_texts_in_order_with_their_paths(write, tmp_path):
     read = [("a/z.txt.gz", "first"), ("b.txt", "second\r\n"), ("empty.txt", ""), ("x.TXT", " \n")]
     assert [(t.id, t.text) for t in corpus.texts] == read
     assert (corpus.name, corpus.notes) == ("c", ("1 file in the folder left out: readme.md.",))
-    assert list(stream_texts(tmp_path / "c")) == [text for _, text in read]
+    assert list(streamed(tmp_path / "c")) == [text for _, text in read]
     assert "'text', 'id'" in refusal(tmp_path / "c", Columns(label="member"))  # it has no labels to name
     write("d/readme.md", "no")
     assert "holds no .txt file" in refusal(tmp_path / "d")
@@ -302,7 +307,7 @@ def test_no_texts(write, name, raw):
     path = write(name, raw)
     assert "holds no texts" in refusal(path)
     with pytest.raises(TextsError, match="holds no texts"):
-        list(stream_texts(path))
+        list(streamed(path))
 
 
 @pytest.mark.parametrize("name", ["a.txt.gz", "a.jsonl.gz", "a.csv.gz", "a.parquet.gz"])
@@ -329,9 +334,9 @@ def test_broken_parquet(write):
 
 def test_streams_are_lazy_and_stop_at_nothing_but_the_text(write):
     path = write("a.csv", "id,text,label\n1,a,what\n1,b,ever\n")
-    assert list(stream_texts(path)) == ["a", "b"]
-    assert list(stream_texts(path, Columns(text="label"))) == ["what", "ever"]
-    stream = stream_texts(write("a.jsonl", '{"text": "a"}\nbroken\n'))
+    assert list(streamed(path)) == ["a", "b"]
+    assert list(streamed(path, "label")) == ["what", "ever"]
+    stream = streamed(write("a.jsonl", '{"text": "a"}\nbroken\n'))
     assert next(stream) == "a"
     with pytest.raises(TextsError, match="line 2"):
         next(stream)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pretrace.corpora import open_corpus, open_stream, stream_texts
+from pretrace.corpora import Columns, open_corpus, open_stream
 
 ODD = st.text(
     st.one_of(
@@ -74,7 +74,8 @@ def test_round_trip(name, gz, rows):
         corpus = open_corpus(path)
         assert [(text.text, text.member, text.group) for text in corpus.texts] == list(rows)
         assert corpus.notes == ()
-        assert list(stream_texts(path)) == [text for text, _, _ in rows]
+        alone = open_stream(path, Columns(label="", id="", group=""))
+        assert [one.text for one in alone.texts()] == [text for text, _, _ in rows]
 
 
 @given(raw=st.lists(st.binary(max_size=30).filter(lambda line: b"\n" not in line), min_size=1, max_size=5))

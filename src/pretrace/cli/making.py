@@ -6,7 +6,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,7 +16,7 @@ from pretrace.cli.answer import PlainText, Reply, lines, printer
 from pretrace.cli.options import Only
 from pretrace.cli.printing import measured, preview
 from pretrace.cli.progress import counted, trained, watched
-from pretrace.corpora import Columns, open_corpus, stream_texts
+from pretrace.corpora import Columns, open_stream
 from pretrace.corpora.opening import Source
 from pretrace.demo import plant_and_find, show_smollm2
 from pretrace.errors import ExpressionError, MissingPackageError, OutputError
@@ -117,21 +116,15 @@ def plant(
 
 
 class Sources:
-    """The texts of several sources one after the other, as often as they are asked for.
-
-    Files and folders are streamed, so that they may be larger than memory; a corpus that is built, the hub
-    and standard input are read whole.
-    """
+    """The texts of several sources one after the other, as often as they are asked for, streamed: they may be larger
+    than memory."""
 
     def __init__(self, names: Sequence[str], columns: Columns) -> None:
-        self.columns = columns
-        self.parts = [name if Path(name).exists() else open_corpus(name, columns) for name in names]
+        only = replace(columns, label="", id="", group="")
+        self.streams = [open_stream(name, only) for name in names]
 
     def __iter__(self) -> Iterator[str]:
-        return chain.from_iterable(
-            stream_texts(part, self.columns) if isinstance(part, str) else (text.text for text in part.texts)
-            for part in self.parts
-        )
+        return (text.text for stream in self.streams for text in stream.texts())
 
 
 def count(

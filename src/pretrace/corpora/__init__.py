@@ -12,7 +12,6 @@ from pretrace.corpora.opening import (
     known_corpora,
     open_corpus,
     open_stream,
-    stream_texts,
 )
 from pretrace.registry import corpora
 
@@ -25,6 +24,5 @@ __all__ = [
     "known_corpora",
     "open_corpus",
     "open_stream",
-    "stream_texts",
     "windows",
 ]

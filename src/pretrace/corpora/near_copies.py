@@ -32,13 +32,11 @@ class Sketches:
     """The bands of texts in order, in a temporary file that goes away with it."""
 
     def __init__(self) -> None:
-        self.texts = 0
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 (it lives as long as this)
 
     def add(self, text: str, *, alone: bool = True) -> None:
         """A text; it is compared with others only where it stands `alone`."""
         self._file.write(array("q", bands(text) if alone else [0] * BANDS))
-        self.texts += 1
 
     def band(self, number: int) -> npt.NDArray[np.int64]:
         """One band of all texts, [texts]; 0 for a text that is compared with none."""

@@ -89,6 +89,7 @@ def open_corpus(source: Texts, columns: Columns = USUAL) -> Corpus:
 
 
 Rows = Callable[[TextReading], Iterator[SourceRow]]
+OnUnreadable = Callable[[Unreadable], object]
 
 
 def resolve_source(source: Texts, columns: Columns = USUAL) -> tuple[str, str, Rows]:
@@ -108,9 +109,12 @@ def resolve_source(source: Texts, columns: Columns = USUAL) -> tuple[str, str, R
     return _name_of_path(path), shown(path), partial(_path_rows, path)
 
 
-def rows_of(source: str | Path, reading: TextReading) -> Iterator[SourceRow]:
-    """The rows of what `resolve_source` finds; TextsError for what is wrong, MissingPackageError without a reader."""
-    yield from resolve_source(source, reading.columns)[2](reading)
+def every_row(
+    source: str | Path, columns: Columns = USUAL, unreadable: OnUnreadable | None = None
+) -> Iterator[SourceRow]:
+    """The rows of a file, folder, address or pipe with all their columns; errors as of `TextReading`."""
+    _, called, rows = resolve_source(source, columns)
+    return rows(EveryColumn(columns, called, unreadable))
 
 
 def _path_rows(path: Path, reading: TextReading) -> Iterator[SourceRow]:
@@ -190,7 +194,7 @@ def _built(source: str, columns: Columns) -> Corpus:
     written = _EXPRESSION.fullmatch(source)
     name = written[1] if written else ""
     if name not in corpora:
-        near = suggest(name or source[:200], corpora)
+        near = suggest(name or source[:200], corpora if name else ())
         cure = f".{near}" if near else say("texts.no_corpus", corpora=", ".join(corpora))
         raise TextsError(f"there is no file, folder or corpus {source[:200]!r}{cure}")
     if named := columns.required(()):
@@ -204,12 +208,6 @@ _GUESSED_FROM, _LEAST_LETTERS = 100, 20
 _NAMES_FROM, _LONGEST_NAME = 2_000, 200
 
 
-def _first_rows(path: Path, columns: Columns, most: int) -> Iterator[SourceRow]:
-    """The first rows of a table with all their columns, without those that cannot be read."""
-    reading = EveryColumn(columns, shown(path), _silent)
-    return (row for row in itertools.islice(rows_of(path, reading), most) if not row.fault)
-
-
 def choose_text(source: str, columns: Columns) -> tuple[Columns, str]:
     """The columns with that of the text chosen, and a sentence where nobody named it: `text`, `input` or a
     conversation, else that with the longest texts in the first rows; as they are without long texts."""
@@ -218,7 +216,9 @@ def choose_text(source: str, columns: Columns) -> tuple[Columns, str]:
         return columns, ""
     lengths: Counter[str] = Counter()
     number = 0
-    for row in _first_rows(path, columns, _GUESSED_FROM):
+    for row in itertools.islice(every_row(path, columns, _silent), _GUESSED_FROM):
+        if row.fault:
+            continue
         number += 1
         with suppress(TextsError):
             columns.pick_texts(row.fields.keys(), "")
@@ -239,7 +239,9 @@ def repeated_column(path: Path, fewest: int) -> str:
         return ""
     values: dict[str, Counter[object]] = {}
     rows = 0
-    for row in _first_rows(path, USUAL, _NAMES_FROM):
+    for row in itertools.islice(every_row(path, unreadable=_silent), _NAMES_FROM):
+        if row.fault:
+            continue
         rows += 1
         for name, cell in row.fields.items():
             is_name = isinstance(cell, int | str) and not isinstance(cell, bool)
@@ -251,23 +253,15 @@ def repeated_column(path: Path, fewest: int) -> str:
     return max(able, key=lambda name: len(values[name]), default="")
 
 
-def stream_texts(path: str | Path, columns: Columns = USUAL) -> Iterator[str]:
-    """The texts of a file or folder one at a time, without labels and ids, in memory that does not grow with the file.
-    The formats and errors of `open_corpus`, raised when the row at fault is reached."""
-    refuse_missing(Path(path))
-    only = replace(columns, label="", id="", group="", more=())
-    return (text.text for text in TextStream(*resolve_source(Path(path)), columns=only).texts())
-
-
 def further_columns(source: str, columns: Columns, corpus: Corpus) -> dict[str, dict[str, object]]:
     """What a table's rows hold besides text, id, group and `columns.more`, by id; nothing for other sources."""
     path = Path(source)
     if not path_exists(path) or not path.is_file():
         return {}
-    reading, further = EveryColumn(columns, shown(path)), {}
+    further = {}
     read = {role: name for role, name in columns.others(()).items() if role != "label"}
-    for text, row in zip(corpus.texts, rows_of(path, reading), strict=False):
-        left = {*read.values(), *columns.pick_texts(row.fields.keys(), reading.source), *columns.more}
+    for text, row in zip(corpus.texts, every_row(path, columns), strict=False):
+        left = {*read.values(), *columns.pick_texts(row.fields.keys(), source), *columns.more}
         further[text.id] = {name: value for name, value in row.fields.items() if name not in left}
     return further
 
@@ -290,9 +284,6 @@ def _name_of_path(path: Path) -> str:
     """The name of the corpus in a file or folder: the file's without its endings."""
     name = without_packing(shown(path.resolve().name if path.is_dir() else path.name))
     return name.removesuffix(Path(name).suffix) if ending_of(name) in ENDINGS else name
-
-
-OnUnreadable = Callable[[Unreadable], object]
 
 
 class TextStream:

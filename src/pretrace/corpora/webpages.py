@@ -167,12 +167,12 @@ def _parsed(raw: bytes, source: str) -> ElementTree.Element:
     if not raw.strip():
         raise TextsError(f"{source} is empty: give a feed with at least one entry.")
 
-    class Builder(ElementTree.TreeBuilder):
+    class FeedTree(ElementTree.TreeBuilder):
         def doctype(self, *_: object) -> None:
             raise TextsError(say("texts.doctype", source=source))
 
     try:
-        root = ElementTree.XML(raw, ElementTree.XMLParser(target=Builder()))
+        root = ElementTree.XML(raw, ElementTree.XMLParser(target=FeedTree()))
     except (ElementTree.ParseError, ValueError, LookupError) as error:
         raise TextsError(f"{source} is not XML that can be read: {error}; save the feed again.") from None
     depth, level = 0, [root]

@@ -19,14 +19,14 @@ from pathlib import Path
 import numpy as np
 from selectolax.lexbor import LexborHTMLParser
 
-from pretrace.corpora.columns import Columns, listed, mended, name_of, shown
+from pretrace.corpora.columns import listed, mended, name_of, shown
 from pretrace.corpora.dates import Days, cutoff_day, days
 from pretrace.corpora.documents import unreadable_explained
 from pretrace.corpora.folders import walk
 from pretrace.corpora.near_copies import Hashes, shingles
-from pretrace.corpora.opening import refuse_missing, rows_of
+from pretrace.corpora.opening import every_row, refuse_missing
 from pretrace.corpora.packing import ending_of, not_utf8, open_unpacked, without_packing
-from pretrace.corpora.reading import EveryColumn, counted
+from pretrace.corpora.reading import counted
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.plugins.build import writing
 from pretrace.plugins.build.segmenting import ChineseWords, chinese_share
@@ -412,7 +412,7 @@ def _rows(source: Path, needed: set[str], texts: Sequence[str]) -> Iterator[Mapp
     """The rows of a table by column, some of which must be there; the first row has one of `texts`."""
     found: dict[str, None] = {}
     where = shown(source)
-    for row in rows_of(source, EveryColumn(Columns(label="", id="", group=""), where)):
+    for row in every_row(source):
         if not found and not any(name in row.fields for name in texts):
             missing = "' or '".join(texts)
             raise TextsError(

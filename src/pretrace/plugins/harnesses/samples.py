@@ -22,9 +22,7 @@ import numpy as np
 from jinja2 import TemplateError
 from jinja2.sandbox import SandboxedEnvironment
 
-from pretrace.corpora.columns import USUAL
-from pretrace.corpora.opening import rows_of
-from pretrace.corpora.reading import EveryColumn
+from pretrace.corpora.opening import every_row
 from pretrace.errors import TextsError
 from pretrace.registry import require
 from pretrace.scoring.evidence import Progress
@@ -227,7 +225,7 @@ def _results(folder: Path, date: str) -> dict[str, Any]:
 
 def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
     try:
-        for row in rows_of(path, EveryColumn(USUAL, path.name)):
+        for row in every_row(path):
             if not {"doc", "arguments", "target"} <= row.fields.keys():
                 raise TextsError(say("samples.unread.no_sample", name=path.name, line=row.line, again=_AGAIN))
             if not isinstance(row.fields["arguments"], dict) or "prompt_hash" not in row.fields:

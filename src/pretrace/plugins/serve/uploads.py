@@ -28,7 +28,7 @@ from pretrace.corpora.columns import USUAL
 from pretrace.corpora.documents import DOCUMENTS, SOURCE
 from pretrace.corpora.folders import is_about
 from pretrace.corpora.formats import ENDINGS, TABLES, file_rows, recognise_format
-from pretrace.corpora.opening import choose_text, rows_of
+from pretrace.corpora.opening import choose_text, resolve_source
 from pretrace.corpora.packing import HEAD, encoding_of, without_packing
 from pretrace.corpora.packing import ending_of as reader_of
 from pretrace.corpora.packing import open_unpacked as unpacked_file
@@ -508,7 +508,7 @@ def _columns(path: Path, limits: Limits) -> tuple[str, ...]:
     names: tuple[str, ...] = ()
     size = 0
     reading = EveryColumn(USUAL, str(path))
-    for number, row in enumerate(rows_of(path, reading), start=1):
+    for number, row in enumerate(resolve_source(path)[2](reading), start=1):
         if reading.kinds:  # a text a file: what it may hold was checked as it came
             return ()
         if number == 1 and {*row.fields} != {"text"}:
