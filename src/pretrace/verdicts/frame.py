@@ -214,7 +214,7 @@ class Test(ABC, Generic[V]):
             self.models.target, corpus, planting, cache=settings.cache, training=training
         ) as copy:
             after = again(self.read(copy, "reading with the trained copy"))
-        return PlantedShift(tuple(units), np.asarray(after[units] - values[units]), planting)
+        return PlantedShift(np.asarray(after[units] - values[units]), planting, tuple(units))
 
     def checks(self, values: V) -> tuple[Check, ...]:
         """The test's own checks."""

@@ -50,6 +50,7 @@ from pretrace.types import (
 )
 from pretrace.verdicts.advise import FEWEST_RECITED
 from pretrace.verdicts.advise import PIECE as PIECE
+from pretrace.verdicts.audit.snippets import by_name
 from pretrace.verdicts.frame import ASKED, Numbers, Test, TestDetails, Tested, TestWording, verdict, watched
 from pretrace.verdicts.outcome import DOSE, ExcessOverSecondModel
 from pretrace.verdicts.planting import power_of
@@ -171,10 +172,8 @@ def _cut(
 
 
 def _documents(corpus: Corpus) -> list[tuple[str, str]]:
-    joined: dict[str, list[str]] = {}
-    for text in corpus.texts:
-        joined.setdefault(text.document, []).append(text.text)
-    return [(name, "\n".join(some)) for name, some in joined.items()]
+    documents = by_name((text.document, text.text) for text in corpus.texts)
+    return [(name, "\n".join(some)) for name, some in documents.items()]
 
 
 def _copied(before: str, after: str, document: int, where: Mapping[tuple[str, ...], int]) -> str:
