@@ -176,9 +176,10 @@ class Test(ABC, Generic[V]):
         """The test of these numbers."""
 
     @classmethod
-    @abstractmethod
     def beyond(cls, own: Numbers, other: Numbers, *, draws: int, seed: int) -> ExcessOverSecondModel:
-        """What the target (`own`) shows beyond `second_model_multiple` times what the second model (`other`) shows."""
+        """What the target (`own`) shows beyond `second_model_multiple` times what the second model (`other`) shows; for
+        every test but those whose lot pretrace drew itself."""
+        raise NotImplementedError
 
     def power(self, values: V) -> Power:
         """What training a copy of the target would bring; ModelError for a test that does not measure it."""

@@ -239,9 +239,9 @@ def printed(logp: Doubles) -> Doubles:
     return np.where(np.isnan(logp), np.nan, value)
 
 
-def tries_for(logp: npt.ArrayLike, chance: float = 0.5) -> Doubles:
-    """The number of samples after which the chance that one of them was the end is `chance`: the smallest whole n with
-    1 − (1 − p)ⁿ >= chance, infinite where it is never drawn or a value is missing (Hayes et al. 2024, (n,
+def tries_for(logp: npt.ArrayLike) -> Doubles:
+    """The number of samples after which the chance that one of them was the end is a half: the smallest whole n with
+    1 − (1 − p)ⁿ >= 0.5, infinite where it is never drawn or a value is missing (Hayes et al. 2024, (n,
     p)-discoverable extraction).
 
     >>> tries_for(np.log([1.0, 0.5, 0.01])).tolist()
@@ -249,7 +249,7 @@ def tries_for(logp: npt.ArrayLike, chance: float = 0.5) -> Doubles:
     """
     p = np.exp(np.nan_to_num(np.asarray(logp, dtype=np.float64), nan=-np.inf, neginf=-np.inf))
     with np.errstate(divide="ignore"):
-        exact = np.log1p(-chance) / np.log1p(-p)
+        exact = np.log(0.5) / np.log1p(-p)
     return np.asarray(np.maximum(1.0, np.ceil(exact * (1 - 1e-12))))
 
 
