@@ -109,12 +109,9 @@ class FakeBackend:
 
     def encode(self, texts: Sequence[str], /) -> list[Encoded]:
         """One token a character."""
-        made = []
-        for text in texts:
-            ids = np.array([ord(character) % self.vocabulary for character in text], dtype=np.int32)
-            cut = max(0, len(ids) - self.max_tokens)
-            made.append(Encoded(np.zeros(0, dtype=np.int32), ids[: self.max_tokens], cut))
-        return made
+        start, limit = np.zeros(0, dtype=np.int32), self.max_tokens
+        ids = (np.array([ord(c) % self.vocabulary for c in text], dtype=np.int32) for text in texts)
+        return [Encoded(start, one[:limit], max(0, len(one) - limit)) for one in ids]
 
     def spans(self, text: str, /) -> npt.NDArray[np.int64]:
         """Every character is a token."""

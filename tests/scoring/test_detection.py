@@ -1,6 +1,5 @@
 """Texts + scores + models → a Run: rows in order, one pass a view, nothing dropped in silence."""
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -129,16 +128,6 @@ def test_evaluation_needs_both_classes():
         evaluate(run, unknown)
     with pytest.raises(TextsError, match="are members"):
         evaluate(run, Corpus("m", tuple(replace(t, member=True) for t in corpus().texts)))
-
-
-def test_familiar_texts_are_found():
-    made = corpus(80)
-    texts = tuple(replace(t, text=f"{t.text} {t.id}") for t in made.texts)
-    members = [t.text for t in texts if t.member]
-    both = Corpus("c", texts)
-    run = evaluate(detect(both, FakeBackend(members), "loss"), both, resamples=200)
-    assert run.evaluation.rows[0].auc.low > 0.6
-    assert all(math.isfinite(row.auc.value) for row in run.evaluation.rows)
 
 
 EXPRESSIONS = ["loss", "zlib", "min_k", "min_k(k=0.7)", "max_k", "min_k_plus_plus", "ppl", "surp"]
