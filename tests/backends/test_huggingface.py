@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from net.api import STARTS, ModelError, PretraceError, Quantity, _logits, open_model, open_store, trace
-from tiny import make_model, make_tokenizer, opened
+from tiny import RECURRENT, make_model, make_tokenizer, opened
 
 ALL = Quantity.LOGP | Quantity.MOMENTS
 FAMILIES = ["gpt_neox", "llama", "opt", "gemma3_text"]
@@ -38,16 +38,15 @@ def traces(model, texts, want=ALL):
 @pytest.mark.parametrize("start", [False, True])
 def test_a_trace_equals_the_naive_loop(family, start, sentences):
     model = opened(family, start=start)
+    near = RECURRENT if family == "mamba" else 1e-5
     for text, one in zip(sentences, traces(model, sentences), strict=True):
         ids = model.encode([text])[0]
         whole = [*ids.prefix.tolist(), *ids.tokens.tolist()]
         logp, mean, std = naive(model.model, whole, max(1, len(ids.prefix)))
         assert one.tokens.tolist() == whole[max(1, len(ids.prefix)) :]
-        np.testing.assert_allclose(one.logp, logp, atol=1e-5)
-        assert one.mean is not None
-        assert one.std is not None
-        np.testing.assert_allclose(one.mean, mean, atol=1e-5)
-        np.testing.assert_allclose(one.std, std, atol=1e-5)
+        np.testing.assert_allclose(one.logp, logp, atol=near)
+        np.testing.assert_allclose(one.mean, mean, atol=near)
+        np.testing.assert_allclose(one.std, std, atol=near)
         assert one.logp.dtype == np.float32
 
 

@@ -23,7 +23,7 @@ from net.api import (
     prefixes,
     trace,
 )
-from tiny import WORDS, opened
+from tiny import RECURRENT, WORDS, opened
 
 ALL = Quantity.LOGP | Quantity.MOMENTS
 FAMILIES = ["gpt_neox", "llama", "opt", "gemma3_text", "granite", "gemma2"]
@@ -131,7 +131,7 @@ def test_a_model_whose_state_cannot_be_taken_up_reads_whole_texts():
         assert not backend.begins_once
         texts = begun_alike()[:8]
         for text, one in zip(texts, trace(backend, texts, ALL, store=open_store(None)), strict=True):
-            np.testing.assert_allclose(one.logp, naive(backend, "", text), atol=1e-5)
+            np.testing.assert_allclose(one.logp, naive(backend, "", text), atol=RECURRENT)
 
 
 def test_the_store_tells_what_a_text_was_read_after():
