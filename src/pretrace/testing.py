@@ -87,7 +87,7 @@ def make_evidence(text: str = "three little tokens", **views: Any) -> Evidence:
     return Evidence(Text("made-up", text), known)
 
 
-class FakeBackend:
+class Memory:
     """A back end that needs no model and remembers texts without training: a token is a character, and its
     log-probability is a fixed pseudo-random number that depends on the character and the one before, higher where what
     it reads stands in a `familiar` text. After the beginning of one it writes how that goes on. It has 4 layers of 32
@@ -98,14 +98,14 @@ class FakeBackend:
     tokenizer_hash = "characters"
     vocabulary = 1 << 16
 
-    def __init__(self, familiar: Sequence[str] = (), *, name: str = "fake", max_tokens: int = 4096) -> None:
+    def __init__(self, familiar: Sequence[str] = (), *, name: str = "memory", max_tokens: int = 4096) -> None:
         self.name = name
         self.max_tokens = max_tokens
         self.familiar = frozenset(familiar)
         self._remembered = "\x00".join(sorted(self.familiar))
         digest = hashlib.sha256(self._remembered.encode("utf-8", "replace")).hexdigest()
-        self.fingerprint = f"fake {name} {max_tokens} {digest}"
-        self.facts: Mapping[str, Any] = {"name": name, "family": "fake", "vocabulary": self.vocabulary}
+        self.fingerprint = f"memory {name} {max_tokens} {digest}"
+        self.facts: Mapping[str, Any] = {"name": name, "family": "memory", "vocabulary": self.vocabulary}
 
     def encode(self, texts: Sequence[str], /) -> list[Encoded]:
         """One token a character."""
@@ -212,10 +212,10 @@ def check_score(score: str | Score | Recipe) -> None:
     members, others = ([text.text for text in made if text.member is side] for side in (True, False))
     labelled, texts = Corpus("labelled", made[:60]), Corpus("scored", made[60:])
     models = Models(
-        FakeBackend(members),
-        reference=FakeBackend(name="reference"),
-        counts=Frequencies(np.zeros(1, dtype=np.int64), FakeBackend.tokenizer_hash),
-        tuned=Tuned(FakeBackend(others, name="tuned"), frozenset(), {}),
+        Memory(members),
+        reference=Memory(name="reference"),
+        counts=Frequencies(np.zeros(1, dtype=np.int64), Memory.tokenizer_hash),
+        tuned=Tuned(Memory(others, name="tuned"), frozenset(), {}),
         proposer=SimpleNamespace(fingerprint="turned", facts={"name": "turned"}, propose=_turned),
         labelled=labelled,
     )
@@ -277,8 +277,8 @@ def check_test(
     whatever the texts are called and in any order, note itself in the register, and be the same to the bit when it was
     saved, loaded and computed again. AssertionError where it is otherwise; the verdict where it is not."""
     known = known or [text.text for text in texts.texts]
-    knowing, twin = FakeBackend(known, name="knowing"), FakeBackend(known, name="twin")
-    second, innocent = FakeBackend(name="second"), FakeBackend(name="innocent")
+    knowing, twin = Memory(known, name="knowing"), Memory(known, name="twin")
+    second, innocent = Memory(name="second"), Memory(name="innocent")
     order = np.random.default_rng(1).permutation(len(texts)).tolist()
     renamed = tuple(replace(texts.texts[i], id=f"other {i}") for i in order)
 

@@ -71,7 +71,7 @@ NAMES = {
         "two_sample_shift wilcoxon_bound wilcoxon_gamma"
     ),
     "pretrace.statistics.shift": "set_shift",
-    "pretrace.testing": "FakeBackend make_evidence make_trace",
+    "pretrace.testing": "Memory make_evidence make_trace",
     "pretrace.tuning": "training",
     "pretrace.tuning.adapters": "tune tuned_model",
     "pretrace.tuning.artifacts": "read_adapter",

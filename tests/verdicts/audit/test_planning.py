@@ -9,7 +9,7 @@ from tiny import MORE_WORDS
 from pretrace.errors import TextsError
 from pretrace.scoring.outlook import Timed, Watch
 from pretrace.scoring.plan import Models
-from pretrace.testing import FakeBackend
+from pretrace.testing import Memory
 from pretrace.tuning.planting import PlantSettings
 from pretrace.types import Corpus, DesignError, Text
 from pretrace.verdicts.audit.audit import Audit, audit
@@ -23,7 +23,7 @@ def plan(*given, **settings):
     return Audit(*given, **settings).plan
 
 
-class Unread(FakeBackend):
+class Unread(Memory):
     """A model that must not be asked for any text."""
 
     def __init__(self, name, *, tokens="form", **facts):
@@ -105,8 +105,8 @@ class Noting(Timed):
 @pytest.mark.parametrize("beside", [(), ("base",)], ids=["alone", "beside a placebo"])
 @pytest.mark.parametrize("also", [(), ("original",)], ids=["ours", "and another procedure"])
 def test_an_audit_enters_the_stages_that_were_planned(beside, also):
-    watch, target = Noting(Watch()), FakeBackend(name="target")
-    placebos = tuple(FakeBackend(name=name) for name in beside)
+    watch, target = Noting(Watch()), Memory(name="target")
+    placebos = tuple(Memory(name=name) for name in beside)
     for one in (target, *placebos):
         one.facts = {**one.facts, "weights": one.name}
     audit(MINE, Models(target, placebos=placebos), ALIKE, settings=replace(HOW, also=also), watch=watch)
