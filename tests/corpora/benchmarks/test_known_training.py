@@ -73,7 +73,7 @@ def test_a_file_of_members_without_duplicates_is_refused(tmp_path):
 
 
 def test_evaluation_goes_by_copies_where_a_benchmark_knows_them(tmp_path):
-    rows = [{"text": f"text number {i}", "duplicates": (0, 1, 0, 4)[i % 4]} for i in range(40)]
+    rows = [{"text": f"text number {i:02}", "duplicates": (0, 1, 0, 4)[i % 4]} for i in range(40)]
     corpus = hubble("passages_wikipedia", path=str(write(tmp_path / "all.jsonl", rows)))
     familiar = [text.text for text in corpus.texts if text.copies == 4]
     run = detect(corpus, Models(Memory(familiar)), "loss", Options(cache=False))
