@@ -10,7 +10,7 @@ from tiny import opened
 
 from pretrace.registry import scores, tests
 from pretrace.scoring.plan import Models
-from pretrace.testing import FakeBackend, check_model, check_score, check_test, made_texts
+from pretrace.testing import Memory, check_model, check_score, check_test, made_texts
 from pretrace.types import Corpus, Needs, Quantity, Text
 from pretrace.verdicts.audit.audit import audit
 from pretrace.verdicts.flag import FlagSettings, flag
@@ -31,8 +31,8 @@ def test_models_with_weights(family, budget):
 
 
 def test_a_model_without_weights():
-    check_model(FakeBackend())
-    check_model(FakeBackend(max_tokens=7))
+    check_model(Memory())
+    check_model(Memory(max_tokens=7))
 
 
 CONTROLS = made_texts("controls", 30)
@@ -114,7 +114,7 @@ def test_no_test_is_forgotten():
     }
 
 
-class Shouting(FakeBackend):
+class Shouting(Memory):
     """It finds a text likelier beside others."""
 
     def run(self, batch, want, states=frozenset(), /):

@@ -251,9 +251,9 @@ def test_an_installed_package_adds_a_test_and_the_section_of_its_report(installe
     made = """
 import pretrace
 from my_package.ranked import ranked
-from pretrace.testing import FakeBackend, made_texts
+from pretrace.testing import Memory, made_texts
 
-models = pretrace.Models(FakeBackend(), placebos=(FakeBackend(name="second"),))
+models = pretrace.Models(Memory(), placebos=(Memory(name="second"),))
 found = ranked(made_texts("mine", 1), made_texts("others", 40), models)
 pretrace.save_verdict(found, "RANKED")
 """

@@ -208,9 +208,7 @@ class Bench:
 
     def _cut(self, case: Case, placebos: tuple[Backend, ...]) -> tuple[Audit, int, Any]:
         stand_in: Any = self.cutter
-        asked = Audit.of(
-            case.suspect, Models(stand_in, placebos=placebos), case.heldout, generator=self.cutter
-        )
+        asked = Audit(case.suspect, Models(stand_in, placebos=placebos), case.heldout, self.cutter)
         corpora = [corpus for corpus, _ in asked.named]
         cuts = cut_alike(corpora, self.cutter, asked.settings, seed=asked.seed)
         return asked, asked.seed, cuts

@@ -11,9 +11,9 @@ from net.api import (
     KEY,
     WEIGHTS,
     Corpus,
-    FakeBackend,
     Firing,
     Hidden,
+    Memory,
     ModelError,
     Quantity,
     Text,
@@ -198,8 +198,8 @@ def test_the_adapter_of_another_model_is_refused_with_both_hashes(adapter):
     other.tokenizer_hash = "0" * 64
     with pytest.raises(ModelError, match=r"with the tokenizer [0-9a-f]{12}, and gpt_neox has 0{12}"):
         attach(other, adapter.folder)
-    with pytest.raises(ModelError, match="wants a model with weights here, and fake"):
-        attach(FakeBackend(), adapter.folder)
+    with pytest.raises(ModelError, match="wants a model with weights here, and memory"):
+        attach(Memory(), adapter.folder)
 
 
 @pytest.fixture

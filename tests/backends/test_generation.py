@@ -11,7 +11,7 @@ import transformers
 from net.api import (
     Completer,
     Corpus,
-    FakeBackend,
+    Memory,
     ModelError,
     Sampling,
     Text,
@@ -273,7 +273,7 @@ def test_an_adapter_is_in_place_while_it_writes_and_no_longer(tmp_path):
 
 def test_what_cannot_be_continued():
     with pytest.raises(ModelError, match="--generator"):
-        Completer(FakeBackend())
+        Completer(Memory())
     with pytest.raises(TextsError, match="no start token"):
         Completer(opened()).complete(["a", ""], tokens=3, sampling=FREE, seed=0)
     completer = Completer(opened(max_tokens=16))

@@ -19,7 +19,7 @@ from pretrace.backends.proposals import (
 )
 from pretrace.backends.tokens import Tokens
 from pretrace.errors import ModelError
-from pretrace.testing import FakeBackend
+from pretrace.testing import Memory
 
 ODD = ["tab\tand  two\n\nlines  ", "NUL\x00 and \u200b zero"]
 ODD += ["🙂🙂 日本 e\u0301", "half \ud83d a pair", "a b"]
@@ -380,8 +380,8 @@ def test_a_wrong_spec_and_models_that_cannot_propose_say_what_to_do(tmp_path, be
         with pytest.raises(ModelError, match=words) as raised:
             open_proposer(spec)
         assert "\n" not in str(raised.value)
-    with pytest.raises(ModelError, match=r"target fake, which has none here"):
-        open_proposer("causal", FakeBackend())
+    with pytest.raises(ModelError, match=r"target memory, which has none here"):
+        open_proposer("causal", Memory())
     (tmp_path / "some.gguf").write_bytes(b"GGUF")
     with pytest.raises(ModelError, match="a GGUF file holds a causal model"):
         open_proposer(f"masked:{tmp_path / 'some.gguf'}")

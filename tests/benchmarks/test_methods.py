@@ -7,15 +7,15 @@ import pytest
 from benchmarks.methods import __main__ as table
 from pretrace import Corpus, Models, Options, detect, evaluate, runs
 from pretrace.errors import OutputError
-from pretrace.testing import FakeBackend
+from pretrace.testing import Memory
 from pretrace.types import Text
 
 
 def evaluated(folder, *, placebo):
     texts = [Text(str(i), f"This is text number {i} of some.", member=i % 2 == 0) for i in range(24)]
     corpus = Corpus("made up", tuple(texts))
-    twin = Models(FakeBackend(name="twin")) if placebo else None
-    models = Models(FakeBackend([one.text for one in texts if one.member]), placebo=twin)
+    twin = Models(Memory(name="twin")) if placebo else None
+    models = Models(Memory([one.text for one in texts if one.member]), placebo=twin)
     run = evaluate(detect(corpus, models, "loss", Options(cache=False)), corpus, resamples=20)
     runs.save(run, folder)
     return folder

@@ -12,7 +12,7 @@ from pretrace.report.tables import format_table
 from pretrace.runs import load, load_run, save
 from pretrace.scoring.detect import Options, detect
 from pretrace.scoring.evaluation import evaluate
-from pretrace.testing import FakeBackend
+from pretrace.testing import Memory
 from pretrace.types import SideBySide
 
 
@@ -27,7 +27,7 @@ def made(tmp_path_factory):
         Path("two.txt").write_text("".join(f"line {i} of others\n" for i in range(9)))
         for name, place in (("LABELLED", "one.jsonl"), ("SCORED", "two.txt")):
             corpus = open_corpus(place)
-            run = detect(corpus, FakeBackend(), "loss,zlib", Options(cache=False))
+            run = detect(corpus, Memory(), "loss,zlib", Options(cache=False))
             save(evaluate(run, corpus) if name == "LABELLED" else run, name)
     return folder
 

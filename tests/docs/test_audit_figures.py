@@ -8,7 +8,7 @@ from benchmarks import read_results
 from benchmarks.audits.command import PAGE, found_range, page, row_of
 from pretrace.errors import ModelError
 from pretrace.scoring.plan import Models
-from pretrace.testing import FakeBackend
+from pretrace.testing import Memory
 from pretrace.types import Corpus, Quantity, Text
 from pretrace.verdicts.audit.audit import audit
 from pretrace.verdicts.audit.checks import MIXED
@@ -44,7 +44,7 @@ def test_the_pages_name_the_exposures_and_the_share_of_the_program():
     assert f"without the {MIXED:.0%} of the control documents" in audits
 
 
-class Served(FakeBackend):
+class Served(Memory):
     """A model that gives log-probabilities of the tokens and nothing else, as a server does."""
 
     offers = Quantity.LOGP

@@ -18,7 +18,7 @@ from pretrace.scoring import evidence
 from pretrace.scoring import parts as shards
 from pretrace.scoring.detect import Options, Scorer, recorded
 from pretrace.scoring.plan import Models
-from pretrace.testing import FakeBackend
+from pretrace.testing import Memory
 from pretrace.verdicts.flag import FlagPlan, FlagSettings, flag
 from pretrace.verdicts.flag.flag import flag_rows, unscored
 from pretrace.verdicts.flag.planning import BothSets
@@ -29,7 +29,7 @@ PLAIN = "the cat sat on a mat one two railway nothing so again and left"
 WORDS = [*re.findall(r"\w+", PLAIN), "ü漢", chr(0xD800)]
 
 
-class Uneven(FakeBackend):
+class Uneven(Memory):
     """A back end whose numbers depend on the batch, as those of real ones do."""
 
     def run(self, batch, want, states=frozenset(), /):

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 from made import written
 from net.api import (
-    FakeBackend,
     Job,
+    Memory,
     Models,
     Options,
     OutputError,
@@ -42,7 +42,7 @@ SIZE = 32
 SCORES = "loss,zlib,lowercase,min_k_plus_plus"
 
 
-class Counting(FakeBackend):
+class Counting(Memory):
     """A back end that counts the texts it runs and whose numbers depend on the batch, as those of real ones do."""
 
     texts = 0

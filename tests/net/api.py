@@ -30,7 +30,6 @@ NAMES = {
     "pretrace.results": "output_checks",
     "pretrace.results.rounding": "rounding_p_value=p_value",
     "pretrace.results.run": "run_load_run=load_run run_save_run=save_run",
-    "pretrace.results.verdicts": "load_verdict",
     "pretrace.runs": "load_run save_run save_verdict scan",
     "pretrace.plugins": "SCORES",
     "pretrace.plugins.scan.corpus": "CorpusFile Reader=CorpusReader",
@@ -71,7 +70,7 @@ NAMES = {
         "two_sample_shift wilcoxon_bound wilcoxon_gamma"
     ),
     "pretrace.statistics.shift": "set_shift",
-    "pretrace.testing": "FakeBackend make_evidence make_trace",
+    "pretrace.testing": "Memory make_evidence make_trace",
     "pretrace.tuning": "training",
     "pretrace.tuning.adapters": "tune tuned_model",
     "pretrace.tuning.artifacts": "read_adapter",
@@ -80,7 +79,7 @@ NAMES = {
     "pretrace.tuning.training": "train",
     "pretrace.types": (
         "Check Comparison Continued Control Corpus Curve Drawn Encoded "
-        "Estimate Evaluation Evidence Features Firing Fitted Gap Heat Hidden Measured Pair Peak "
+        "Estimate Evaluation Evidence Features Firing Fitted Gap Heat Hidden Measured Peak "
         "Placebo Power Quantity Recipe Reference Run Sampling Skipped Text Trace "
         "Tuned View Written"
     ),
@@ -104,7 +103,6 @@ NAMES = {
     "pretrace.verdicts.flag": "FlagSettings flag plan",
     "pretrace.verdicts.flag.built": "set_test",
     "pretrace.verdicts.flag.concluding": "checks_placebo_check=placebo_check row_checks",
-    "pretrace.verdicts.frame": "watched",
     "pretrace.plugins.marks.marking": "Candidates=VariantCandidates MarkSettings canaries mark",
     "pretrace.plugins.marks.checking": "CheckSettings check_marks effect_unit enough_check",
     "pretrace.verdicts.outcome": (

@@ -3,7 +3,7 @@
 from pretrace import detect, evaluate
 from pretrace.report.run import render
 from pretrace.scoring.detect import Options
-from pretrace.testing import FakeBackend
+from pretrace.testing import Memory
 from pretrace.types import Corpus, Text
 
 ENGLISH = "The Railway reached the Valley in {}, and Nothing was the same again in the Town of number {}."
@@ -16,7 +16,7 @@ def run(*, labelled):
     ]
     texts += [Text(f"zh{i}", CHINESE.format(i), i % 2 == 0 if labelled else None) for i in range(3)]
     corpus = Corpus("both", tuple(texts))
-    found = detect(corpus, FakeBackend(), "lowercase,loss", Options(cache=False))
+    found = detect(corpus, Memory(), "lowercase,loss", Options(cache=False))
     return evaluate(found, corpus, resamples=200) if labelled else found
 
 

@@ -11,7 +11,7 @@ import pytest
 from pretrace import detect, load_run, save_run
 from pretrace.scoring.detect import Options
 from pretrace.scoring.plan import Models
-from pretrace.testing import FakeBackend
+from pretrace.testing import Memory
 from pretrace.types import Corpus, Text
 
 
@@ -19,7 +19,7 @@ from pretrace.types import Corpus, Text
 def run():
     texts = ("The Railway reached the Valley.", "铁路到达山谷，一切都变了。", "In 1869 Nothing was the Same.")
     corpus = Corpus("both", tuple(Text(f"t{i}", text) for i, text in enumerate(texts)))
-    models = Models(FakeBackend(), placebo=Models(FakeBackend(name="other")))
+    models = Models(Memory(), placebo=Models(Memory(name="other")))
     return detect(corpus, models, "loss,lowercase", Options(cache=False))
 
 

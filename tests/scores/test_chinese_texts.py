@@ -7,7 +7,7 @@ from pretrace.rewrites import Lower
 from pretrace.scores import scores
 from pretrace.scoring.detect import Options, detect
 from pretrace.scoring.plan import Models
-from pretrace.testing import FakeBackend
+from pretrace.testing import Memory
 from pretrace.types import Corpus, Missing, Recipe, Text
 
 CHINESE = (
@@ -39,14 +39,14 @@ def test_every_score_gives_a_number_for_chinese(model_folder):
 
 
 def test_a_chinese_text_keeps_its_other_scores_and_one_without_any_is_skipped():
-    run = scored(FakeBackend(), "loss,lowercase", ENGLISH[0], CHINESE[0], ENGLISH[1], "")
+    run = scored(Memory(), "loss,lowercase", ENGLISH[0], CHINESE[0], ENGLISH[1], "")
     assert run.ids == ("t0", "t1", "t2")
     assert run.missing == (Missing("t1", "lowercase", Lower.formless),)
     assert np.isnan(run.column("lowercase")).tolist() == [False, True, False]
     assert [(one.id, one.reason) for one in run.skipped] == [("t3", "the text is empty")]
-    alone = scored(FakeBackend(), "loss,lowercase", *ENGLISH)
+    alone = scored(Memory(), "loss,lowercase", *ENGLISH)
     assert run.matrix[[0, 2]].tolist() == alone.matrix.tolist()
-    run = scored(FakeBackend(), "lowercase", ENGLISH[0], CHINESE[0], "a quiet day by the sea")
+    run = scored(Memory(), "lowercase", ENGLISH[0], CHINESE[0], "a quiet day by the sea")
     assert run.ids == ("t0", "t2")
     assert [(one.id, one.reason) for one in run.skipped] == [("t1", Lower.formless)]
     assert not run.missing

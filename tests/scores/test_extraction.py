@@ -11,7 +11,7 @@ from pretrace.scores.extraction import Extraction
 from pretrace.scoring.detect import detect
 from pretrace.scoring.evidence import Want, open_store, trace
 from pretrace.scoring.plan import Models
-from pretrace.testing import FakeBackend
+from pretrace.testing import Memory
 from pretrace.types import Corpus, Drawn, Quantity, Text
 
 TEXTS = [" ".join(SENTENCES[:4]), SENTENCES[4], SENTENCES[1]]
@@ -40,12 +40,12 @@ def test_tokens_are_drawn_as_a_plain_softmax_draws_them(family, how):
 
 
 def test_a_draw_among_one_token_takes_the_likeliest():
-    run = detect(Corpus("one", (Text("long", "abc" * 50),)), Models(FakeBackend()), "extraction(k=1,n=1)")
+    run = detect(Corpus("one", (Text("long", "abc" * 50),)), Models(Memory()), "extraction(k=1,n=1)")
     assert run.column("extraction(k=1,n=1)")[0] in (0.0, 1.0)
 
 
 def test_what_was_read_is_kept_under_its_own_name(tmp_path):
-    backend = FakeBackend()
+    backend = Memory()
     with open_store("model", tmp_path) as store:
         first = trace(backend, TEXTS, Want(Quantity.LOGP, frozenset({Drawn(3, 0.5)})), store=store)
         backend.run = None  # type: ignore[assignment]  # nothing may be read again
@@ -57,7 +57,7 @@ def test_what_was_read_is_kept_under_its_own_name(tmp_path):
 
 def test_a_text_without_a_window_has_no_value_and_is_told():
     texts = (Text("long", "abc" * 50), Text("short", "abc" * 20))
-    run = detect(Corpus("two", texts), Models(FakeBackend()), "extraction,loss")
+    run = detect(Corpus("two", texts), Models(Memory()), "extraction,loss")
     assert run.ids == ("long", "short")
     assert np.isnan(run.matrix[1, 0])
     assert np.isfinite(run.matrix[:, 1]).all()
@@ -67,7 +67,7 @@ def test_a_text_without_a_window_has_no_value_and_is_told():
 
 def test_a_corpus_of_short_texts_is_refused_or_skipped():
     texts = (Text("long", "abc" * 50), Text("short", "abc" * 20))
-    run = detect(Corpus("two", texts), Models(FakeBackend()), "extraction")
+    run = detect(Corpus("two", texts), Models(Memory()), "extraction")
     assert run.ids == ("long",)
     assert "takes 100 or more" in run.skipped[0].reason
 

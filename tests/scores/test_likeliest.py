@@ -12,7 +12,7 @@ from pretrace.scores.reference import gains
 from pretrace.scoring.detect import detect
 from pretrace.scoring.evidence import Want, open_store, trace
 from pretrace.scoring.plan import Models
-from pretrace.testing import FakeBackend, make_evidence, make_trace
+from pretrace.testing import Memory, make_evidence, make_trace
 from pretrace.types import Corpus, Drawn, Evidence, Peak, Quantity, Text, View
 
 TEXTS = [" ".join(SENTENCES[:4]), SENTENCES[4], SENTENCES[1]]
@@ -56,11 +56,11 @@ def test_two_models_are_compared_token_by_token_whichever_predicts_the_first():
 
 @pytest.mark.parametrize("name", ["wbc", "ez"])
 def test_a_reference_with_other_tokens_is_refused_before_anything_is_read(name):
-    target, other = FakeBackend(), FakeBackend(name="other")
+    target, other = Memory(), Memory(name="other")
     other.tokenizer_hash = "words"
     corpus = Corpus("one", (Text("a", "abcdef"),))
     other.run = target.run = None
-    with pytest.raises(ModelError, match="other tokens than fake: name another --reference-model"):
+    with pytest.raises(ModelError, match="other tokens than memory: name another --reference-model"):
         detect(corpus, Models(target, reference=other), f"loss,{name}")
     with pytest.raises(ModelError, match=f"{name} compares the target with a second model"):
         detect(corpus, Models(target), f"loss,{name}")

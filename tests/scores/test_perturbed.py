@@ -9,7 +9,7 @@ from pretrace.rewrites import disturbances
 from pretrace.scores import parse, scores
 from pretrace.scores.perturbed import Perturbed
 from pretrace.scoring.evidence import EvidenceReader
-from pretrace.testing import FakeBackend, make_evidence, make_trace
+from pretrace.testing import Memory, make_evidence, make_trace
 from pretrace.types import Evidence, Needs, Quantity, Recipe, Text, View
 from pretrace.verdicts.audit.data import LOG_PERPLEXITIES, expressions
 
@@ -21,7 +21,7 @@ def scored(text, *expressions):
     needs = Needs()
     for score in made:
         needs |= score.needs
-    with EvidenceReader({"target": FakeBackend()}, needs, cache=False) as reader:
+    with EvidenceReader({"target": Memory()}, needs, cache=False) as reader:
         (evidence,) = reader.read([text])
     return [score(evidence) for score in made]
 

@@ -9,7 +9,7 @@ from pretrace.errors import LeakError, TextsError
 from pretrace.scoring.detect import Options, detect
 from pretrace.scoring.outlook import workload
 from pretrace.scoring.plan import Models, ScorePlan
-from pretrace.testing import FakeBackend
+from pretrace.testing import Memory
 from pretrace.types import Corpus, Text
 
 WORDS = ["the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog"]
@@ -63,7 +63,7 @@ def test_it_is_the_likelihood_of_a_whole_pass(start, score):
 
 def test_the_prefix_is_of_as_many_documents_as_shots():
     corpus = Corpus("one", (Text("a", "abcdef"),))
-    models = Models(FakeBackend(), labelled=labelled(40, groups=3))
+    models = Models(Memory(), labelled=labelled(40, groups=3))
     with pytest.raises(TextsError, match=r"recall puts 7 known non-members .* found 3 documents .*shots=3"):
         detect(corpus, models, "recall", Options(cache=False))
     run = detect(corpus, models, "recall(shots=3)", Options(cache=False, shuffles=0))
@@ -76,10 +76,10 @@ def test_a_text_of_the_prefix_is_never_scored():
     known = labelled(20)
     corpus = Corpus("same", (Text("a", known.texts[1].text), Text("b", "abcdef")))
     with pytest.raises(LeakError, match="among the reference texts"):
-        detect(corpus, Models(FakeBackend(), labelled=known), "recall", Options(cache=False))
+        detect(corpus, Models(Memory(), labelled=known), "recall", Options(cache=False))
 
 
-class Noting(FakeBackend):
+class Noting(Memory):
     """Notes the texts that it reads."""
 
     def run(self, batch, want, states=frozenset(), /):
@@ -96,7 +96,7 @@ def test_texts_that_are_put_before_others_are_not_read_by_themselves():
 
 
 def test_the_second_pass_is_counted_beforehand():
-    models = Models(FakeBackend(), labelled=labelled(20))
+    models = Models(Memory(), labelled=labelled(20))
     plan = ScorePlan.parse("loss,recall")
     (found,) = workload(TWO, models, plan, labelled=models.labelled, cache=False)
     assert found.passes == 2 * 2

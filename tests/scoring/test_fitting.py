@@ -9,7 +9,7 @@ from pretrace.errors import LeakError, TableError, TextsError
 from pretrace.scoring.detect import Options, detect
 from pretrace.scoring.evaluation import evaluate
 from pretrace.scoring.plan import Models, ScorePlan
-from pretrace.testing import FakeBackend
+from pretrace.testing import Memory
 from pretrace.types import Corpus, Quantity, Text, Tuned
 
 WORDS = ["alpha", "Beta", "gamma", "Delta", "epsilon", "zeta"]
@@ -29,8 +29,8 @@ FAMILIAR = [text.text for text in CORPUS.texts + LABELLED.texts if text.member]
 
 
 def test_a_placebo_tells_membership_from_domain():
-    placebo = Models(FakeBackend(name="placebo"), labelled=LABELLED)
-    models = Models(FakeBackend(FAMILIAR), labelled=LABELLED, placebo=placebo)
+    placebo = Models(Memory(name="placebo"), labelled=LABELLED)
+    models = Models(Memory(FAMILIAR), labelled=LABELLED, placebo=placebo)
     run = evaluate(detect(CORPUS, models, "loss,na_pdd,probe"), CORPUS, resamples=200)
     assert [(c.score, c.kind, c.values.shape) for c in run.controls] == [
         ("loss", "placebo", (60, 1)),
@@ -54,14 +54,14 @@ def test_a_placebo_tells_membership_from_domain():
 
 
 def test_a_second_run_asks_nothing_inside_the_model_either():
-    class Counting(FakeBackend):
+    class Counting(Memory):
         asked = 0
 
         def run(self, *arguments):
             self.asked += 1
             return super().run(*arguments)
 
-    first = detect(CORPUS, Models(FakeBackend(FAMILIAR), labelled=LABELLED), "na_pdd,probe")
+    first = detect(CORPUS, Models(Memory(FAMILIAR), labelled=LABELLED), "na_pdd,probe")
     model = Counting(FAMILIAR)
     again = detect(CORPUS, Models(model, labelled=LABELLED), "na_pdd,probe")
     assert model.asked == 0
@@ -89,20 +89,20 @@ def test_shuffles_keep_the_labels_of_a_document_together():
 def test_what_was_fitted_or_tuned_on_is_not_scored():
     leaking = Corpus("leaking", (*CORPUS.texts, replace(LABELLED.texts[3], id="copy")))
     with pytest.raises(LeakError, match=r"'copy'.*reference texts.*--set-aside reference"):
-        detect(leaking, Models(FakeBackend(), labelled=LABELLED), "na_pdd")
+        detect(leaking, Models(Memory(), labelled=LABELLED), "na_pdd")
     from pretrace.cache.location import text_key
 
-    tuned = Tuned(FakeBackend(name="tuned"), frozenset({text_key(CORPUS.texts[7].text)}), {})
+    tuned = Tuned(Memory(name="tuned"), frozenset({text_key(CORPUS.texts[7].text)}), {})
     with pytest.raises(LeakError, match=r"'t7'.*tuned on.*--set-aside tuning"):
-        detect(CORPUS, Models(FakeBackend(), tuned=tuned), "fsd(loss)")
+        detect(CORPUS, Models(Memory(), tuned=tuned), "fsd(loss)")
 
 
 def test_a_placebo_that_will_not_do_is_refused_before_the_target_is_asked():
-    class Unasked(FakeBackend):
+    class Unasked(Memory):
         def run(self, *arguments):
             raise AssertionError("asked")
 
-    class Other(FakeBackend):
+    class Other(Memory):
         tokenizer_hash = "another"
 
     class Counts:
@@ -135,11 +135,11 @@ def test_what_scores_use_is_known_beforehand(expressions, used):
 def test_labelled_texts_of_one_side_are_refused():
     members = Corpus("members", tuple(text for text in LABELLED.texts if text.member))
     with pytest.raises(TextsError, match="non-members"):
-        detect(CORPUS, Models(FakeBackend(), labelled=members), "na_pdd")
+        detect(CORPUS, Models(Memory(), labelled=members), "na_pdd")
 
 
 def test_a_text_that_only_the_placebo_cannot_read_keeps_its_score():
-    class Short(FakeBackend):
+    class Short(Memory):
         """Predicts nothing of texts that are not longer than two characters."""
 
         def encode(self, some):
@@ -147,7 +147,7 @@ def test_a_text_that_only_the_placebo_cannot_read_keeps_its_score():
             return [replace(e, tokens=e.tokens[: 0 if len(e.tokens) < 3 else None]) for e in made]
 
     corpus = Corpus("c", (*CORPUS.texts, Text("two", "ab", True)))
-    models = Models(FakeBackend(), placebo=Models(Short(name="short")))
+    models = Models(Memory(), placebo=Models(Short(name="short")))
     run = detect(corpus, models, "loss")
     assert run.ids[-1] == "two"
     assert np.isfinite(run.matrix).all()
@@ -158,7 +158,7 @@ def test_a_text_that_only_the_placebo_cannot_read_keeps_its_score():
 
 
 def test_a_model_that_shows_nothing_of_its_inside_is_refused_before_it_is_asked():
-    class Closed(FakeBackend):
+    class Closed(Memory):
         offers = Quantity.LOGP
 
         def run(self, *arguments):

@@ -8,7 +8,7 @@ from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.settings import ModelSettings
 from pretrace.scoring.evidence import Work, open_store, trace
 from pretrace.scoring.outlook import Stage, Timed, TimeEstimate, Watch, guessed_seconds
-from pretrace.testing import FakeBackend
+from pretrace.testing import Memory
 from pretrace.types import Progress, Quantity
 from pretrace.verdicts.audit.checks import slowness
 
@@ -138,7 +138,7 @@ def test_a_model_is_timed_where_its_weights_are_here(model_folder):
     model = open_model(str(model_folder))
     guess = guessed_seconds(model, "reading", 1)
     assert 0 < slowness(model) * guess < 1  # seconds a token
-    assert slowness(FakeBackend()) == 1.0
+    assert slowness(Memory()) == 1.0
 
 
 def test_seconds_are_noted_under_the_stage_also_after_an_error(clock):
@@ -175,7 +175,7 @@ class Told(Progress):
 def test_batches_of_other_back_ends_count_by_their_tokens():
     told = Told()
     texts = ["a" * 7, "b" * 5, "c" * 2, "d" * 3, "e" * 9]
-    trace(FakeBackend(), texts, Quantity.LOGP, store=open_store(None), progress=told)
+    trace(Memory(), texts, Quantity.LOGP, store=open_store(None), progress=told)
     assert told.shares == [17 / 26, 1.0]
 
 

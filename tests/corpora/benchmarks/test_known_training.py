@@ -12,7 +12,7 @@ from pretrace.corpora.benchmarks.loaders import checkmia, copyright_traps, hubbl
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.scoring.detect import Options, detect
 from pretrace.scoring.plan import Models
-from pretrace.testing import FakeBackend
+from pretrace.testing import Memory
 
 
 def facts(corpus):
@@ -73,10 +73,10 @@ def test_a_file_of_members_without_duplicates_is_refused(tmp_path):
 
 
 def test_evaluation_goes_by_copies_where_a_benchmark_knows_them(tmp_path):
-    rows = [{"text": f"text number {i}", "duplicates": (0, 1, 0, 4)[i % 4]} for i in range(40)]
+    rows = [{"text": f"text number {i:02}", "duplicates": (0, 1, 0, 4)[i % 4]} for i in range(40)]
     corpus = hubble("passages_wikipedia", path=str(write(tmp_path / "all.jsonl", rows)))
     familiar = [text.text for text in corpus.texts if text.copies == 4]
-    run = detect(corpus, Models(FakeBackend(familiar)), "loss", Options(cache=False))
+    run = detect(corpus, Models(Memory(familiar)), "loss", Options(cache=False))
     found = evaluate(run, [text.text for text in corpus.texts], blind=False).by_copies
     assert [(one.least, one.most, one.members) for one in found] == [(1, 1, 10), (3, 4, 10)]
     assert found[1].auc.value == 1.0 > found[0].auc.value

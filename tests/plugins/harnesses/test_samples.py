@@ -23,7 +23,7 @@ from pretrace.plugins.harnesses.samples import (
 )
 from pretrace.runs import load, render
 from pretrace.scoring.plan import Models
-from pretrace.testing import FakeBackend
+from pretrace.testing import Memory
 from pretrace.verdicts.flag import FlagSettings
 
 PUBLISHED, HELD = items(40, 1), items(60, 2)
@@ -115,7 +115,7 @@ def test_items_that_were_seen_are_set_apart(logs):
     seen = [text.text for text in log.corpus().texts[:14]]
     known = KnownItems(held.corpus(), held)
     flagging = FlagSettings(score="loss", cache=False, fdr=0.2)
-    verdict, flagged = samples(log, known, Models(FakeBackend(seen)), SamplesSettings(), flagging)
+    verdict, flagged = samples(log, known, Models(Memory(seen)), SamplesSettings(), flagging)
     assert verdict.outcome == "consistent"
     rights = np.array([item.figures["acc"] for item in log.items])
     chosen = flagged.table("flags")["flagged"]
@@ -136,7 +136,7 @@ def test_a_refused_flagging_has_no_sides(logs, tmp_path):
     strange = pretrace.open_corpus([f"{i} {' '.join(draw.choice(words, 9))}" for i in range(60)])
     flagging = FlagSettings(score="loss", cache=False)
     seen = [text.text for text in log.corpus().texts]
-    verdict, _ = samples(log, KnownItems(strange), Models(FakeBackend(seen)), None, flagging)
+    verdict, _ = samples(log, KnownItems(strange), Models(Memory(seen)), None, flagging)
     assert verdict.outcome == "inconclusive"
     assert (verdict.p, verdict.effect) == (None, None)
     assert list(verdict.figures["accuracy"]) == ["items in all"]

@@ -22,7 +22,7 @@ from pretrace.plugins.marks.canaries import (
 )
 from pretrace.scoring.plan import Models
 from pretrace.statistics.permutation import lot_test
-from pretrace.testing import FakeBackend
+from pretrace.testing import Memory
 from pretrace.types import Corpus, Text
 
 HEX, CROCKFORD = "0123456789abcdef", "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -276,6 +276,6 @@ def test_p_values_are_no_smaller_than_chance_whatever_is_written():
 
 
 def test_strings_written_to_the_end_are_counted():
-    texts, second = corpus(), FakeBackend(name="second")
-    knowing = Models(FakeBackend([one.text for one in texts.texts]), placebos=(second,))
+    texts, second = corpus(), Memory(name="second")
+    knowing = Models(Memory([one.text for one in texts.texts]), placebos=(second,))
     assert check_canaries(texts, knowing, SETTINGS, text=True).figures["strings written to the end"] == 12

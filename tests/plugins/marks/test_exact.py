@@ -9,8 +9,8 @@ from net.api import (
     Candidates,
     CheckSettings,
     Corpus,
-    FakeBackend,
     MarkSettings,
+    Memory,
     Models,
     Text,
     canaries,
@@ -84,14 +84,14 @@ def _pairs(number):
 
 def test_a_model_that_knows_the_published_variants_is_found_and_another_is_not():
     seal = sealed()
-    knows = FakeBackend([one.published for one in seal.documents])
-    placebo = FakeBackend(name="earlier")
+    knows = Memory([one.published for one in seal.documents])
+    placebo = Memory(name="earlier")
     found = check_marks(seal, Models(knows, placebos=(placebo,)), SETTINGS)
     assert (found.outcome, found.p) == ("consistent", 1 / 1001)
     assert [check.status for check in found.checks] == ["passed"] * 5
     assert found.effect_unit == "nats a token"
     assert found.effect.low > 0.5
-    knows_another = FakeBackend([one.realised_first[1] for one in seal.documents])
+    knows_another = Memory([one.realised_first[1] for one in seal.documents])
     assert (check_marks(seal, Models(knows_another), SETTINGS).p or 0) > 0.9
 
 
@@ -99,7 +99,7 @@ def test_a_canary_is_read_as_a_sum_over_the_text():
     lot = random.Random(3).randrange
     settings = MarkSettings(canary=True, choices=4)
     seal = mark(corpus(), canaries(corpus(), 4, lot), settings, lot=lot)
-    found = check_marks(seal, Models(FakeBackend([one.published for one in seal.documents])), SETTINGS)
+    found = check_marks(seal, Models(Memory([one.published for one in seal.documents])), SETTINGS)
     assert found.effect_unit == "nats a text"
     assert found.outcome == "consistent"
     length = np.mean([len(one.published) - 1 for one in seal.documents])
@@ -109,7 +109,7 @@ def test_a_canary_is_read_as_a_sum_over_the_text():
 
 def test_a_second_try_with_another_score_withholds_and_the_same_test_again_does_not():
     seal = sealed()
-    models = Models(FakeBackend([one.published for one in seal.documents]))
+    models = Models(Memory([one.published for one in seal.documents]))
     settings = CheckSettings(draws=1000)
     assert check_marks(seal, models, settings).outcome == "consistent"
     again = check_marks(seal, models, settings)
@@ -118,9 +118,7 @@ def test_a_second_try_with_another_score_withholds_and_the_same_test_again_does_
     other = check_marks(seal, models, CheckSettings(draws=1000, score="min_k(k=0.5)"))
     assert other.outcome == "inconclusive"
     assert "score loss" in other.checks[1].words
-    another_model = check_marks(
-        seal, Models(FakeBackend(name="new")), CheckSettings(draws=1000, score="zlib")
-    )
+    another_model = check_marks(seal, Models(Memory(name="new")), CheckSettings(draws=1000, score="zlib"))
     assert another_model.checks[1].status == "passed"
 
 

@@ -14,7 +14,7 @@ from pretrace.plugins.marks import marking
 from pretrace.plugins.marks.checking import CheckSettings, check_marks, check_published, model_day
 from pretrace.plugins.marks.marking import MarkSettings, VariantCandidates, read_seal
 from pretrace.scoring.plan import Models
-from pretrace.testing import FakeBackend
+from pretrace.testing import Memory
 from pretrace.types import Corpus, Text
 
 TEXTS = Corpus("letters", tuple(Text(f"t{i}", f"Text {i}.", group=f"g{i // 2}") for i in range(6)))
@@ -182,7 +182,7 @@ def sealed(folder, *, ago=timedelta(hours=2)):
 
 def test_a_model_that_is_older_than_the_draw_is_not_accused(tmp_path):
     seal = read_seal(sealed(tmp_path))
-    knows = Models(FakeBackend([one.published for one in seal.documents]))
+    knows = Models(Memory([one.published for one in seal.documents]))
     found = check_marks(seal, knows, CheckSettings(draws=1000, cache=False, model_date="2020-05"))
     assert (found.p, found.outcome) == (1 / 1001, "inconclusive")
     assert "cannot have read the published versions" in " ".join(found.reasons)

@@ -11,7 +11,7 @@ from net.api import (
     CanarySettings,
     Corpus,
     ExpressionError,
-    FakeBackend,
+    Memory,
     Models,
     Text,
     TextsError,
@@ -114,8 +114,8 @@ def test_a_model_that_knows_the_strings_in_their_place_is_found():
     )
     corpus = Corpus("files", texts)
     settings = CanarySettings(draws=1000, cache=False)
-    knows = FakeBackend([text.text for text in texts])
-    second = FakeBackend(name="p")
+    knows = Memory([text.text for text in texts])
+    second = Memory(name="p")
     found = check_canaries(corpus, Models(knows, placebos=(second,)), settings)
     assert (found.outcome, found.p, found.units) == ("consistent", 1 / 1001, 12)
     assert found.effect.value == pytest.approx(len("File 1: ") + 64 - 1, rel=0.2)  # 1 a character
@@ -123,7 +123,7 @@ def test_a_model_that_knows_the_strings_in_their_place_is_found():
     assert set(found.table("strings").columns["text"]) == {f"t{i}" for i in range(12)}
     assert "(from files or elsewhere)" in found.statement
     own = CanarySettings(draws=1000, cache=False, pattern=("zz",))
-    assert "accuses nobody" in check_canaries(corpus, Models(FakeBackend()), own).assumption
+    assert "accuses nobody" in check_canaries(corpus, Models(Memory()), own).assumption
 
 
 def test_nobody_can_choose_a_seed_or_the_alternatives():

@@ -12,7 +12,7 @@ from pretrace.plugins.ray.scoring import reading_elsewhere
 from pretrace.runs import load_verdict
 from pretrace.scoring.plan import Models
 from pretrace.scoring.settings import ModelsSettings, Target
-from pretrace.testing import FakeBackend
+from pretrace.testing import Memory
 from pretrace.verdicts.audit.built import figures_of
 
 
@@ -43,7 +43,7 @@ def test_an_audit_reads_on_ray(ray, model_folder, reference_folder, tmp_path, mo
 
 
 def test_models_behind_servers_are_asked_from_here():
-    class Served(FakeBackend):
+    class Served(Memory):
         def stream(self, *_): ...
 
     wanted = ModelsSettings(target=Target(model="vllm:http://127.0.0.1:1"))

@@ -7,7 +7,7 @@ import pytest
 from net.api import (
     PIECE,
     Corpus,
-    FakeBackend,
+    Memory,
     ModelError,
     Models,
     Quantity,
@@ -45,8 +45,8 @@ TEXTS, CONTROLS = corpus("texts"), corpus("controls")
 @pytest.fixture(scope="module")
 def models():
     """A target that knows the texts by heart, and a second model that knows nothing."""
-    learnt = FakeBackend([one.text for one in TEXTS.texts], name="learnt")
-    return Models(learnt, placebos=(FakeBackend(name="other"),))
+    learnt = Memory([one.text for one in TEXTS.texts], name="learnt")
+    return Models(learnt, placebos=(Memory(name="other"),))
 
 
 def check(verdict, name):
@@ -130,7 +130,7 @@ def test_texts_too_short_for_a_window_are_told():
 
 
 def test_a_model_without_the_likeliest_tokens_is_refused():
-    model = FakeBackend()
+    model = Memory()
     model.offers = Quantity.LOGP  # as behind a server
     with pytest.raises(ModelError, match="--access text"):
         recite(TEXTS, Models(model), SETTINGS, controls=CONTROLS)
@@ -176,11 +176,11 @@ def test_refusals_are_told_in_any_language_by_what_they_share():
 
 @pytest.mark.parametrize("refused", [True, False])
 def test_a_model_that_refuses_in_another_language_is_told(models, refused, monkeypatch):
-    innocent = replace(models, target=FakeBackend(name="innocent"))
+    innocent = replace(models, target=Memory(name="innocent"))
     if refused:
         no = Written("对不起，我不能继续这段文字。")
         monkeypatch.setattr(
-            FakeBackend, "continued", lambda _, prompts, draws, __: [[no for _ in draws] for _ in prompts]
+            Memory, "continued", lambda _, prompts, draws, __: [[no for _ in draws] for _ in prompts]
         )
     found = recite(TEXTS, innocent, SETTINGS, controls=CONTROLS, text=True)
     assert check(found, "answers") == ("failed" if refused else "passed")

@@ -17,7 +17,7 @@ from tiny import MORE_WORDS
 from pretrace.backends import open_model
 from pretrace.errors import TextsError
 from pretrace.scoring.plan import Models
-from pretrace.testing import FakeBackend
+from pretrace.testing import Memory
 from pretrace.tuning.architectures import Architecture
 from pretrace.tuning.planting import PlantSettings, plant
 from pretrace.types import Corpus, Text
@@ -91,7 +91,7 @@ class Remembers:
         return traces
 
 
-NUMBERS = FakeBackend(name="numbers")
+NUMBERS = Memory(name="numbers")
 CULPRIT = Remembers(NUMBERS, "culprit", MEMBERS, back=32)
 NEVER = Remembers(NUMBERS, "never saw them")
 

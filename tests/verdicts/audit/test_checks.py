@@ -12,9 +12,9 @@ from net.api import (
     Beyond,
     DocumentValues,
     Estimate,
-    FakeBackend,
     Gap,
     Logprobs,
+    Memory,
     ModelError,
     Models,
     Placebo,
@@ -60,8 +60,8 @@ HELD = (Sample("h", "4"), Sample("i", "5"))
 
 
 def case(sides, controls=None, *, margin=0.0):
-    models = Models(FakeBackend(name="target"))
-    placebo = FakeBackend(name="placebo")
+    models = Models(Memory(name="target"))
+    placebo = Memory(name="placebo")
     return AuditData(sides, models, AuditSettings(), controls=controls, placebos=(placebo,), margin=margin)
 
 
@@ -244,7 +244,7 @@ def test_a_placebo_is_neither_the_target_nor_named_twice():
     """Weights tell, where they are here; of models on a server their names have to do."""
 
     def model(name, weights):
-        made = FakeBackend(name=name)
+        made = Memory(name=name)
         made.facts = {**made.facts, "weights": weights}
         return made
 

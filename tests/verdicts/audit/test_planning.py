@@ -9,7 +9,7 @@ from tiny import MORE_WORDS
 from pretrace.errors import TextsError
 from pretrace.scoring.outlook import Timed, Watch
 from pretrace.scoring.plan import Models
-from pretrace.testing import FakeBackend
+from pretrace.testing import Memory
 from pretrace.tuning.planting import PlantSettings
 from pretrace.types import Corpus, DesignError, Text
 from pretrace.verdicts.audit.audit import Audit, audit
@@ -20,10 +20,10 @@ HOW = AuditSettings(snippets=SnippetSettings(tokens=80, most=4), cache=False)
 
 
 def plan(*given, **settings):
-    return Audit.of(*given, **settings).plan
+    return Audit(*given, **settings).plan
 
 
-class Unread(FakeBackend):
+class Unread(Memory):
     """A model that must not be asked for any text."""
 
     def __init__(self, name, *, tokens="form", **facts):
@@ -79,15 +79,16 @@ def test_texts_of_two_editors_are_not_compared_directly(placebos):
     assert "Bring both sets into one form" in found.cures[0]
 
 
-def test_the_stages_that_lie_ahead_are_those_of_the_design():
+def test_the_stages_that_lie_ahead_are_those_of_the_design(monkeypatch):
+    monkeypatch.setattr("pretrace.verdicts.audit.audit.check_plantable", lambda target: None)
     power = AuditSettings(snippets=HOW.snippets, cache=False, power=(PlantSettings(),))
-    direct = Audit.of(MINE, Models(TARGET, placebos=(BASE,)), ALIKE, generator=BASE, settings=HOW)
+    direct = Audit(MINE, Models(TARGET, placebos=(BASE,)), ALIKE, generator=BASE, settings=HOW)
     direct = replace(direct, settings=power)
     read = ["reading with the target", "reading with base"]
     planted = ["planting texts in a copy", "reading with the target"]
     assert [stage.name for stage in direct.stages] == [*read, *planted]
     assert "nothing" in direct.plan.outcomes
-    written = Audit.of(MINE, Models(TARGET, placebos=(BASE,)), generator=SIBLING, settings=HOW)
+    written = Audit(MINE, Models(TARGET, placebos=(BASE,)), generator=SIBLING, settings=HOW)
     made = ["training the generator", "writing continuations"]
     assert [stage.name for stage in written.stages] == [*made, *read]
 
@@ -104,8 +105,8 @@ class Noting(Timed):
 @pytest.mark.parametrize("beside", [(), ("base",)], ids=["alone", "beside a placebo"])
 @pytest.mark.parametrize("also", [(), ("original",)], ids=["ours", "and another procedure"])
 def test_an_audit_enters_the_stages_that_were_planned(beside, also):
-    watch, target = Noting(Watch()), FakeBackend(name="target")
-    placebos = tuple(FakeBackend(name=name) for name in beside)
+    watch, target = Noting(Watch()), Memory(name="target")
+    placebos = tuple(Memory(name=name) for name in beside)
     for one in (target, *placebos):
         one.facts = {**one.facts, "weights": one.name}
     audit(MINE, Models(target, placebos=placebos), ALIKE, settings=replace(HOW, also=also), watch=watch)
@@ -141,7 +142,7 @@ def test_few_suspect_documents_have_no_verdict_and_few_control_documents_are_an_
     thirty = Corpus("thirty", MINE.texts[:30])
     with pytest.raises(DesignError, match="leaves 15 documents to judge"):
         audit(thirty, Models(TARGET, placebos=(BASE,)), generator=BASE, settings=single)
-    assert plan(thirty, TARGET, heldout=ALIKE, settings=single).design == "controls"
+    assert plan(thirty, Models(TARGET), heldout=ALIKE, settings=single).design == "controls"
 
 
 def test_the_design_decides_which_placebos_take_part():
@@ -160,7 +161,7 @@ def test_one_odd_paragraph_in_half_of_the_documents_is_seen_in_whole_documents()
     parts = (foreign[i].text if i % 2 else "" for i in range(len(ALIKE.texts)))
     both = zip(ALIKE.texts, parts, strict=True)
     texts = (Text(t.id, f"{t.text[:80]} {part} {t.text[80:]}" if part else t.text) for t, part in both)
-    found = plan(MINE, TARGET, heldout=Corpus("quoting", tuple(texts)), settings=HOW)
+    found = plan(MINE, Models(TARGET), heldout=Corpus("quoting", tuple(texts)), settings=HOW)
     assert found.design is None
     assert "whole documents" in found.why
     single = {one.classifier: one.auc.value for one in found.gaps}

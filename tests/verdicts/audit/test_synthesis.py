@@ -9,7 +9,7 @@ from pretrace.backends.generation import Completer
 from pretrace.cache.location import cache_folder
 from pretrace.cache.store import Draw
 from pretrace.errors import ExpressionError, ModelError
-from pretrace.testing import FakeBackend
+from pretrace.testing import Memory
 from pretrace.types import Progress, Quantity, Sampling
 from pretrace.verdicts.audit import snippets
 from pretrace.verdicts.audit.snippets import complete, tuned_generator
@@ -27,7 +27,7 @@ class Echo:
         self.asked = []
 
     def spans(self, text):
-        return FakeBackend().spans(text)
+        return Memory().spans(text)
 
     def complete(self, prompts, *, tokens, sampling, seed):
         self.asked.append(list(prompts))
@@ -122,4 +122,4 @@ def test_wrong_generators(model):
         tuned_generator(model, SENTENCES, "lorra")
     for method in ("none", "lora"):
         with pytest.raises(ModelError, match="weights"):
-            tuned_generator(FakeBackend(), SENTENCES, method)
+            tuned_generator(Memory(), SENTENCES, method)

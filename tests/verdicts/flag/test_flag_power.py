@@ -8,7 +8,8 @@ from pretrace.tuning.planting import PlantSettings
 from pretrace.verdicts.flag import FlagSettings, concluding
 from pretrace.verdicts.flag.concluding import Sides
 from pretrace.verdicts.flag.planning import prospect
-from pretrace.verdicts.flag.power import PlantedGain, simulated
+from pretrace.verdicts.flag.power import simulated
+from pretrace.verdicts.planting import PlantedShift
 
 SETTINGS = FlagSettings(score="loss", cache=False)
 
@@ -33,7 +34,7 @@ def looked(asked, known, seen=0, shift=0.0, seed=5):
 
 
 def ended(found, gained):
-    power, share = simulated(found, PlantedGain(gained, 20, PlantSettings(epochs=1)))
+    power, share = simulated(found, PlantedShift(gained, PlantSettings(epochs=1)))
     return concluding.concluded(found, power, share).outcome, power, share
 
 

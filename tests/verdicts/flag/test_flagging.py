@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from net.api import (
     Corpus,
-    FakeBackend,
     FlagSettings,
     LeakError,
+    Memory,
     Models,
     ScoredRows,
     Text,
@@ -60,7 +60,7 @@ def named(found, name):
 
 
 def target(seen=SEEN, name="target"):
-    return FakeBackend(seen, name=name)
+    return Memory(seen, name=name)
 
 
 def test_the_texts_that_were_seen_are_flagged():

@@ -17,7 +17,7 @@ import numpy as np
 from pretrace.backends.serving.address import called
 from pretrace.corpora import Columns, open_corpus
 from pretrace.corpora.dates import days
-from pretrace.errors import ExpressionError, ModelError, TextsError
+from pretrace.errors import ExpressionError, TextsError
 from pretrace.plugins.marks import marking
 from pretrace.plugins.marks.marking import MarkedText, Seal, Trigger
 from pretrace.registry import tests
@@ -32,7 +32,7 @@ from pretrace.statistics.intervals import share_interval
 from pretrace.statistics.permutation import chance_of_hits
 from pretrace.types import Backend, Check, Corpus, Doubles, Estimate, Situation, Table, Verdict
 from pretrace.verdicts import frame
-from pretrace.verdicts.outcome import ENOUGH, ExcessOverSecondModel
+from pretrace.verdicts.outcome import ENOUGH
 from pretrace.verdicts.planting import paired_power
 from pretrace.verdicts.reading import ScoreReader
 from pretrace.verdicts.register import read_tests
@@ -431,12 +431,6 @@ class Triggers(frame.Test[Table]):
         return frame.Tested(
             p, number, effect=Estimate(*(one - chance for one in (share.value, share.low, share.high)))
         )
-
-    @classmethod
-    def beyond(
-        cls, own: frame.Numbers, other: frame.Numbers, *, draws: int, seed: int
-    ) -> ExcessOverSecondModel:
-        raise ModelError("no second model is compared with answers.")
 
     def checks(self, values: Table) -> tuple[Check, ...]:
         return seal_checks(self, [round(1 / one) for one in values["chance"]], "trigger")

@@ -50,6 +50,7 @@ from pretrace.types import (
 )
 from pretrace.verdicts.advise import FEWEST_RECITED
 from pretrace.verdicts.advise import PIECE as PIECE
+from pretrace.verdicts.audit.snippets import by_name
 from pretrace.verdicts.frame import ASKED, Numbers, Test, TestDetails, Tested, TestWording, verdict, watched
 from pretrace.verdicts.outcome import DOSE, ExcessOverSecondModel
 from pretrace.verdicts.planting import power_of
@@ -171,10 +172,8 @@ def _cut(
 
 
 def _documents(corpus: Corpus) -> list[tuple[str, str]]:
-    joined: dict[str, list[str]] = {}
-    for text in corpus.texts:
-        joined.setdefault(text.document, []).append(text.text)
-    return [(name, "\n".join(some)) for name, some in joined.items()]
+    documents = by_name((text.document, text.text) for text in corpus.texts)
+    return [(name, "\n".join(some)) for name, some in documents.items()]
 
 
 def _copied(before: str, after: str, document: int, where: Mapping[tuple[str, ...], int]) -> str:
@@ -240,9 +239,9 @@ def printed(logp: Doubles) -> Doubles:
     return np.where(np.isnan(logp), np.nan, value)
 
 
-def tries_for(logp: npt.ArrayLike, chance: float = 0.5) -> Doubles:
-    """The number of samples after which the chance that one of them was the end is `chance`: the smallest whole n with
-    1 − (1 − p)ⁿ >= chance, infinite where it is never drawn or a value is missing (Hayes et al. 2024, (n,
+def tries_for(logp: npt.ArrayLike) -> Doubles:
+    """The number of samples after which the chance that one of them was the end is a half: the smallest whole n with
+    1 − (1 − p)ⁿ >= 0.5, infinite where it is never drawn or a value is missing (Hayes et al. 2024, (n,
     p)-discoverable extraction).
 
     >>> tries_for(np.log([1.0, 0.5, 0.01])).tolist()
@@ -250,7 +249,7 @@ def tries_for(logp: npt.ArrayLike, chance: float = 0.5) -> Doubles:
     """
     p = np.exp(np.nan_to_num(np.asarray(logp, dtype=np.float64), nan=-np.inf, neginf=-np.inf))
     with np.errstate(divide="ignore"):
-        exact = np.log1p(-chance) / np.log1p(-p)
+        exact = np.log(0.5) / np.log1p(-p)
     return np.asarray(np.maximum(1.0, np.ceil(exact * (1 - 1e-12))))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -85,41 +85,33 @@ def audit(
     differ as texts. Raises DesignError where no verdict could come of what there is, another PretraceError for what
     cannot be audited, before any model reads the texts.
     """
-    return Audit.of(texts, models, heldout, generator=generator, settings=settings).run(watch)
+    models = models if isinstance(models, Models) else with_second(Models.of(models))
+    controls = corpus_of(heldout, "control documents") if heldout is not None else None
+    return Audit(corpus_of(texts, "texts"), models, controls, generator, settings or AuditSettings()).run(
+        watch
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """An audit whose texts and models are open and checked, before any text is read: its `plan`, and the verdict."""
+    """An audit whose texts and models are open and checked, before any text is read: its `plan`, and the verdict.
+    Errors as in `audit`."""
 
     corpus: Corpus
     models: Models
-    heldout: Corpus | None
-    generator: Backend | None
-    settings: AuditSettings
+    heldout: Corpus | None = None
+    generator: Backend | None = None
+    settings: AuditSettings = field(default_factory=AuditSettings)
 
-    @classmethod
-    def of(
-        cls,
-        texts: Corpus | Texts,
-        models: Models | Backend | str,
-        heldout: Corpus | Texts | None = None,
-        *,
-        generator: Backend | None = None,
-        settings: AuditSettings | None = None,
-    ) -> Audit:
-        """The audit of what `audit` takes, with the same errors."""
-        models = models if isinstance(models, Models) else with_second(Models.of(models))
-        controls = corpus_of(heldout, "control documents") if heldout is not None else None
-        corpus, settings = corpus_of(texts, "texts"), settings or AuditSettings()
-        made = cls(corpus, models, controls, generator, settings)
-        if not corpus.texts:
-            raise TextsError(f"{corpus.name} holds no texts.")
+    def __post_init__(self) -> None:
+        settings, controls, target = self.settings, self.heldout, self.models.target
+        if not self.corpus.texts:
+            raise TextsError(f"{self.corpus.name} holds no texts.")
         if controls is not None:
             if not controls.texts:
                 raise TextsError(f"{controls.name}, which should hold control documents, holds none.")
-            snippets.check_apart(corpus, controls)
-        check_placebos(models.target, made.placebos)
+            snippets.check_apart(self.corpus, controls)
+        check_placebos(target, self.placebos)
         if settings.procedure == PRETRACE and PRETRACE in settings.also:
             raise ExpressionError("the procedure that decides is pretrace already: name others in --also.")
         if settings.power:
@@ -128,8 +120,7 @@ class Audit:
                     f"power is measured for the procedure pretrace, and not for {settings.procedure}: omit --power, or "
                     "name that procedure in --also."
                 )
-            check_plantable(models.target)
-        return made
+            check_plantable(target)
 
     def run(self, watch: Watch | None = None, models: Models | None = None) -> Verdict:
         """Make the audit, with these `models` where others read in the place of those that were planned with."""

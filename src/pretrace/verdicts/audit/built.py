@@ -63,23 +63,23 @@ class DocumentValues:
         return float(self.within.std())
 
 
-def permuted(found: DocumentValues, *, seed: int = 0, draws: int = DRAWS) -> PermutationTest:
+def permuted(found: DocumentValues, *, seed: int = 0) -> PermutationTest:
     """The one-sided test that the suspect documents' values lie above 0, or above those of control documents."""
     if found.paired:
-        return sign_flip_test(found.values, flips=draws, seed=seed)
-    return two_sample_test(found.values, found.heldout_values, permutations=draws, seed=seed)
+        return sign_flip_test(found.values, flips=DRAWS, seed=seed)
+    return two_sample_test(found.values, found.heldout_values, permutations=DRAWS, seed=seed)
 
 
-def p_value(found: DocumentValues, *, seed: int = 0, draws: int = DRAWS) -> float:
+def p_value(found: DocumentValues, *, seed: int = 0) -> float:
     """The p-value of `permuted`."""
-    return permuted(found, seed=seed, draws=draws).p
+    return permuted(found, seed=seed).p
 
 
-def reversed_p(found: DocumentValues, *, seed: int = 0, draws: int = DRAWS) -> float:
+def reversed_p(found: DocumentValues, *, seed: int = 0) -> float:
     """The p-value of the opposite, that the values lie below by more than the margin: training cannot explain that."""
     values = -found.values - 2 * found.margin
     turned = DocumentValues(found.documents, values, found.heldout_documents, -found.heldout_values)
-    return p_value(turned, seed=seed, draws=draws)
+    return p_value(turned, seed=seed)
 
 
 def answer(found: DocumentValues, *, pieces: int, seed: int, facts: dict[str, object]) -> Answer:

@@ -27,7 +27,7 @@ from pretrace.types import Bools, Corpus, Doubles, Estimate, Power, Text
 from pretrace.verdicts.flag.concluding import FLOOR, WIDE, CheckedScores, Sides, outliers_at
 from pretrace.verdicts.flag.planning import CLEARING
 from pretrace.verdicts.outcome import ENOUGH
-from pretrace.verdicts.planting import planted_copy, trained
+from pretrace.verdicts.planting import PlantedShift, planted_copy, trained
 from pretrace.verdicts.reading import ScoreReader
 from pretrace.verdicts.settings import POWER_BATCH
 from pretrace.verdicts.wording import say
@@ -47,15 +47,6 @@ _SURELY = 0.9
 """The share of simulated flaggings that must accuse before a size is named: at that size 0.8 are to be measured."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PlantedGain:
-    """What training added to the score of the documents that the copy read, [planted], and how it was trained."""
-
-    gained: Doubles
-    of: int
-    how: PlantSettings
-
-
 def measured(
     found: CheckedScores, read: Callable[[Bools], Sequence[str]], models: Models, watch: Watch
 ) -> tuple[Power | None, Estimate | None, str]:
@@ -65,28 +56,28 @@ def measured(
     if sides.number < 2 * FEWEST:
         return None, None, say("flag.plan.plantable", fewest=2 * FEWEST, number=sides.number)
     planted = _planted(sides, read, models, watch)
-    if len(planted.gained) < FEWEST:
-        return None, None, say("flag.plan.planted", number=len(planted.gained))
+    if len(planted.moved) < FEWEST:
+        return None, None, say("flag.plan.planted", number=len(planted.moved))
     return *simulated(found, planted), ""
 
 
-def simulated(found: CheckedScores, planted: PlantedGain) -> tuple[Power, Estimate]:
+def simulated(found: CheckedScores, planted: PlantedShift) -> tuple[Power, Estimate]:
     """The power and the share, from what training added."""
     sides = found.sides
     asked, known = (min(LARGEST, number) for number in (sides.number, sides.known))
-    law = _Simulation.of(found, planted.gained, asked, known, np.random.default_rng([sides.seed, 7]))
+    law = _Simulation.of(found, planted.moved, asked, known, np.random.default_rng([sides.seed, 7]))
     often = share_interval(law.accused(), SIMULATED)
     tenth = max(1, round(CLEARING * asked)) / asked
     enough = None if often.value >= ENOUGH else _enough(found, planted)
-    gained = mean_interval(planted.gained / (float(law.values.std()) or 1.0))
+    gained = mean_interval(planted.moved / (float(law.values.std()) or 1.0))
     power = Power(
         probability=often,
         needed=enough[0] if enough else None,
-        planted=len(planted.gained),
+        planted=len(planted.moved),
         epochs=planted.how.epochs,
         effect=Estimate(tenth, tenth, tenth),
         facts={
-            **trained(planted.how, planted.of),
+            **trained(planted.how, min(MOST, sides.number)),
             "share": tenth,
             "gained": [gained.value, gained.low, gained.high],
             "simulated": SIMULATED,
@@ -96,10 +87,10 @@ def simulated(found: CheckedScores, planted: PlantedGain) -> tuple[Power, Estima
     return power, law.share()
 
 
-def _enough(found: CheckedScores, planted: PlantedGain) -> tuple[int, int] | None:
+def _enough(found: CheckedScores, planted: PlantedShift) -> tuple[int, int] | None:
     """Numbers of documents at which a tenth is noticed with the least training adds (95%); None above `LARGEST`."""
-    sides, modest = found.sides, mean_interval(planted.gained)
-    gained = planted.gained - (modest.value - modest.low)
+    sides, modest = found.sides, mean_interval(planted.moved)
+    gained = planted.moved - (modest.value - modest.low)
     rng = np.random.default_rng([sides.seed, 9])
     for times in _TIMES:
         asked, known = (math.ceil(times * number) for number in (sides.number, sides.known))
@@ -174,20 +165,14 @@ class _Simulation:
 
 def _crossed(chances: Doubles, level: float, *, falling: bool) -> float:
     """The share at which chances that fall (or rise) with it cross a level, read off a straight line between two."""
-    smooth = np.minimum.accumulate(chances) if falling else np.maximum.accumulate(chances)
-    beyond = np.flatnonzero(smooth <= level) if falling else np.flatnonzero(smooth > level)
-    if not len(beyond):
-        return SHARES[-1]
-    i = int(beyond[0])
-    if i == 0:
-        return SHARES[0]
-    one, other = smooth[i - 1], smooth[i]
-    return float(SHARES[i - 1] + (SHARES[i] - SHARES[i - 1]) * (one - level) / (one - other))
+    if falling:
+        return float(np.interp(level, np.minimum.accumulate(chances)[::-1], SHARES[::-1]))
+    return float(np.interp(level, np.maximum.accumulate(chances), SHARES))
 
 
 def _planted(
     sides: Sides, read: Callable[[Bools], Sequence[str]], models: Models, watch: Watch
-) -> PlantedGain:
+) -> PlantedShift:
     """What a copy of the target that read a tenth of the documents makes of them, less what it makes of known ones."""
     settings, documents = sides.settings, sides.documents
 
@@ -214,15 +199,15 @@ def _planted(
     mine = np.isin(documents, documents[read_rows]) & sides.drawn & asked
     others = sides.drawn & known
     with planted_copy(models.target, corpus, planting, cache=settings.cache, training=watch.training) as copy:
-        some, reader = (
-            np.flatnonzero(mine | others),
+        some = np.flatnonzero(mine | others)
+        again, reader = (
+            [texts[i] for i in some.tolist()],
             ScoreReader(models, settings.plan, watch, settings.cache),
         )
-        again = [texts[i] for i in some.tolist()]
         after = np.full(len(documents), np.nan)
         after[some] = reader.read(again, under=copy, stage="reading with the copy").values
     gained = after - sides.scores
     mine, others = mine & np.isfinite(gained), others & np.isfinite(gained)
     base = means(gained[others], documents[others]).mean()
     own = means(gained[mine], documents[mine]) - base if mine.any() else np.zeros(0)
-    return PlantedGain(own, number, planting)
+    return PlantedShift(own, planting)
