@@ -380,7 +380,7 @@ class CorpusReader:
         number = read = 0
         while some := _some(rows):
             first, number = number, number + len(some)
-            strings = self._strings_of([row.fields for row in some], range(first, number))
+            strings = _strings_of([row.fields for row in some], range(first, number), self._wanted)
             read += len(strings.raw)
             place = place_of(stream, read)
 
@@ -427,7 +427,7 @@ class CorpusReader:
         strings, lines, odd = folding.strings_of_lines(raw, number, self._wanted)
         if len(odd):  # what the kernel leaves to Python
             items = [_item(bytes(raw[slice(*lines[i].tolist())])) for i in odd.tolist()]
-            strings = Strings.joined([strings, self._strings_of(items, odd + number)])
+            strings = Strings.joined([strings, _strings_of(items, odd + number, self._wanted)])
         return strings, lines
 
     @property
@@ -439,17 +439,6 @@ class CorpusReader:
     def _wanted(self) -> list[int]:
         """Their hashes."""
         return [folding.hash_of(0, one.encode()) for one in self._named]
-
-    def _strings_of(self, items: Sequence[object], rows: Sequence[int] | Numbers) -> Strings:
-        """The strings of some rows, nested ones included."""
-        wanted = self._wanted
-        found = [
-            (row, *one)
-            for row, item in zip(rows, items, strict=True)
-            for one in strings_of_item(item, wanted)
-        ]
-        numbers, written, columns = zip(*found, strict=True) if found else ((), (), ())
-        return Strings.of(written, rows=numbers, columns=columns)
 
     def _parquet(self, stream: IO[bytes], file: CorpusFile) -> Iterator[_Rows]:
         from pyarrow import parquet
@@ -521,10 +510,8 @@ def _leaves(array: Any, column: int, rows: Numbers) -> Iterator[Strings]:
     elif pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         yield from _leaves(array.flatten(), column, rows[array.value_parent_indices().to_numpy()])
     elif pa.types.is_map(kind):
-        for row, cell in zip(rows.tolist(), array.to_pylist(), strict=True):
-            found = list(strings_of_item([list(pair) for pair in cell or ()], column=column))
-            columns = [one for _, one in found]
-            yield Strings.of([one for one, _ in found], rows=[row] * len(found), columns=columns)
+        pairs = [[list(pair) for pair in cell or ()] for cell in array.to_pylist()]
+        yield _strings_of(pairs, rows, column=column)
     elif str(kind) in ("string", "large_string", "string_view", "binary", "large_binary", "binary_view"):
         there = array.is_valid().to_numpy(zero_copy_only=False)
         array = array.drop_null().cast(pa.large_binary())
@@ -535,6 +522,16 @@ def _leaves(array: Any, column: int, rows: Numbers) -> Iterator[Strings]:
         places = np.stack([places[:-1], places[1:]], axis=1) - first
         columns = np.full(len(array), column, dtype=np.uint64)
         yield Strings(raw, places, rows[there], columns, np.zeros(len(array), dtype=np.bool_))
+
+
+def _strings_of(
+    items: Sequence[object], rows: Sequence[int] | Numbers, wanted: Sequence[int] = (), column: int = 0
+) -> Strings:
+    """The strings of some rows, nested ones included."""
+    both = zip(rows, items, strict=True)
+    found = [(row, *one) for row, item in both for one in strings_of_item(item, wanted, column)]
+    numbers, written, columns = zip(*found, strict=True) if found else ((), (), ())
+    return Strings.of(written, rows=numbers, columns=columns)
 
 
 _LENIENT = json.JSONDecoder(strict=False)

@@ -366,15 +366,16 @@ def ask_index(
     file: CorpusFile,
     texts: Sequence[str],
     folded: FoldedTexts,
-    kept: Path | None = None,
-    stop: threading.Event | None = None,
-) -> ScanPart | None:
-    """What an index holds of texts; None where `stop` was set. `kept` is the file of answers."""
+    kept: Path | None,
+    check: Callable[[], object],
+) -> ScanPart:
+    """What an index holds of texts. `kept` is the file of answers; `check` may raise what ends the search."""
     had, unread = KeptAnswers(kept), ""
     index = _open_index(file)
 
     def one(i: int) -> None:
-        if i in had.found or (stop is not None and stop.is_set()):
+        check()
+        if i in had.found:
             return
         found = runs_of(texts[i], index)
         longest = max(found.runs, key=lambda run: run.end - run.start, default=None)
@@ -394,8 +395,6 @@ def ask_index(
                 pass
     except Unread as error:
         unread = str(error)
-    if stop is not None and stop.is_set():
-        return None
     facts = FileFacts(file.address, index.documents, 0, index.size, unread)
     return _part(facts, texts, folded.spans[:, 0].tolist(), had)
 

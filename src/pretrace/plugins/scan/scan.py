@@ -12,7 +12,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -224,7 +224,7 @@ class Searching:
         wording = Wording.of(self.written, near=self.settings.near, overlap=self.settings.overlap)
         return BlockTable.of(self.folded), wording
 
-    def open(self) -> tuple[str, Callable[[CorpusFile], searching.ScanPart | None]]:
+    def open(self) -> tuple[str, Callable[[CorpusFile], searching.ScanPart]]:
         """In a worker: the hash of what is looked for, and what searches a file."""
         tables = self.tables()
         return self.digest, lambda file: search_file(self, tables, file)
@@ -256,22 +256,12 @@ def plan_scan(asked: Searching) -> _ScanPlan:
         questions, asking = questions + more, asking + longer
     if not files:
         return _ScanPlan(0, 0, 0, None, questions, asking)
-    (blocks, wording), reader = asked.tables(), asked.reader()
-    search, words = Search(blocks), WordsFound("", wording) if wording else None
-    for warm in (True, False):  # the kernels are compiled before the clock runs
+    tables = asked.tables()
+    for most in (1, _PROBED):  # the kernels are compiled before the clock runs
         began, read = time.perf_counter(), 0
         for file in files:
-            try:
-                for found in reader.documents(file, most=1 if warm else _PROBED - read):
-                    search.runs(found.stream)
-                    if words is not None:
-                        words.add(found)
-                    last = found.read.bytes
-            except Unread:
-                continue
-            read += last
-            if warm or read >= _PROBED:
-                break
+            if read < most:
+                read += search_file(asked, tables, file, most=most - read).files[0].bytes
     took = time.perf_counter() - began
     size = sum(file.size for file in files)
     seconds = took * size / read / asked.workers(len(files)) if read and size else None
@@ -323,27 +313,25 @@ def search_file(
     tables: Tables,
     file: CorpusFile,
     *,
-    read: Callable[[int], object] | None = None,
-    stop: threading.Event | None = None,
+    read: Callable[[int], object] = lambda _: None,
     kept: Path | None = None,
-) -> searching.ScanPart | None:
-    """What is found in one file; `read` is told of bytes. None where `stop` was set; `kept` keeps answers."""
+    most: int | None = None,
+) -> searching.ScanPart:
+    """What is found in one file, or in the first bytes of it, as many as `most`; `read` is told of bytes, and may raise
+    what ends the search. `kept` keeps answers of an index."""
     if file.is_index:
-        return ask_index(file, [text.text for text in asked.texts], asked.folded, kept, stop)
+        return ask_index(file, [text.text for text in asked.texts], asked.folded, kept, lambda: read(0))
     blocks, wording = tables
-    search, reader = Search(blocks), asked.reader()
+    search = Search(blocks)
     words = WordsFound(file.address, wording) if wording else None
     gathering = searching.Gathering(file.address, asked.folded)
     facts = FileFacts(file.address)
     try:
-        for found in reader.documents(file):
-            if stop is not None and stop.is_set():
-                return None
+        for found in asked.reader().documents(file, most):
+            read(found.read.bytes - facts.bytes)
             gathering.add(search.runs(found.stream), found.stream, found.facts)
             if words is not None:
                 words.add(found)
-            if read is not None:
-                read(found.read.bytes - facts.bytes)
             facts = found.read
     except Unread as error:
         facts = replace(facts, unread=str(error))
@@ -354,17 +342,22 @@ def _search(asked: Searching, files: Sequence[CorpusFile], parts: Path, add: Cal
     """Search files, several at once, each into a part of its own; the first error ends them all."""
     tables, stop = asked.tables(), threading.Event()
 
-    def one(file: CorpusFile) -> None:
+    def read(size: int) -> None:
         if stop.is_set():
-            return
+            raise CancelledError
+        add(size)
+
+    def one(file: CorpusFile) -> None:
         kept = _path(parts, file).with_suffix(".answers")
         try:
-            part = search_file(asked, tables, file, read=add, stop=stop, kept=kept)
-            if part is not None:
-                write_atomically(_path(parts, file), part.save)
-                if _whole(part):
-                    kept.unlink(missing_ok=True)
-                add(0, files=1)
+            read(0)
+            part = search_file(asked, tables, file, read=read, kept=kept)
+            write_atomically(_path(parts, file), part.save)
+            if _whole(part):
+                kept.unlink(missing_ok=True)
+            add(0, files=1)
+        except CancelledError:
+            return
         except BaseException:
             stop.set()  # before this thread takes the next file
             raise

@@ -15,6 +15,7 @@ import json
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -218,8 +219,6 @@ MANY = 5
 """Documents that hold a passage and break off at the same places, from which on it is a template."""
 AROUND, _SHOWN, _PIECE, _EXCERPTS = 100, 20, 4096, 40
 """Characters shown around a passage, its strings shown, bytes of a long one, and texts of a file shown."""
-SIGHTED = 1 << 13
-"""Documents that are noted before those are left away that hold less of a text than others."""
 _GATHERED = 1 << 18
 """Ends of passages that are gathered before they are added up."""
 COMMON_DOCUMENTS, TIMES = 100, 10
@@ -293,8 +292,7 @@ class Gathering:
             (5, len(texts.spans)), dtype=np.int64
         )
         self._last, self._last_whole = np.full((2, len(texts.spans)), -1, dtype=np.int64)
-        self._noted = list[Numbers]()
-        self._fresh, self._facts = 0, dict[int, DocumentFacts]()
+        self._best: dict[int, dict[int, tuple[int, DocumentFacts]]] = {}
         self._passages: dict[int, tuple[int, WrittenPassage]] = {}
         self._open: dict[int, tuple[int, npt.NDArray[np.int8]]] = {}
 
@@ -345,49 +343,40 @@ class Gathering:
     def _sight(
         self, held: Numbers, runs: Runs, stream: Stream, facts: Callable[[int], DocumentFacts]
     ) -> None:
-        """Note the documents that may be among those that hold most: text, document and bytes in `held`."""
+        """Note the documents that hold most of each text: text, document and bytes in `held`."""
         held = held[held[:, 2] > self._floor[held[:, 0]]]
         if not len(held):
             return
-        self._noted.append(np.stack([held[:, 0], -held[:, 2], held[:, 1]], axis=1))
-        for document in np.unique(held[:, 1]).tolist():
-            self._facts[document] = facts(document)
+        known = cache(facts)
         pairs = runs[:, TEXT] << 32 | runs[:, DOCUMENT]
         order = np.lexsort((-runs[:, CHARACTERS], pairs))
-        for text, document, covered, _ in held[held[:, 2] > self._most[held[:, 0]]].tolist():
+        for text, document, covered, _ in held.tolist():
+            best = self._best.setdefault(text, {})
+            if covered <= (best[document][0] if document in best else self._floor[text]):
+                continue
+            best[document] = covered, known(document)
+            if len(best) > KEPT:
+                del best[max(best, key=lambda one: (-best[one][0], one))]
+            if len(best) == KEPT:
+                self._floor[text] = min(one for one, _ in best.values())
             if covered > self._most[text]:
                 self._most[text] = covered
                 longest = order[np.searchsorted(pairs[order], text << 32 | document)]
                 self._passages[text] = (document, take_passage(stream, runs[longest]))
-        self._fresh += len(held)
-        if self._fresh > max(SIGHTED, len(self._noted[0]) // 4):
-            self._keep_best()
-
-    def _keep_best(self) -> None:
-        """Of the documents noted for each text keep those that hold most; of two that hold as much, the earlier one."""
-        noted = np.concatenate(self._noted) if self._noted else np.zeros((0, 3), dtype=np.int64)
-        noted = noted[np.lexsort((noted[:, 1], noted[:, 2], noted[:, 0]))]
-        noted = noted[np.append(True, (noted[1:, [0, 2]] != noted[:-1, [0, 2]]).any(axis=1))[: len(noted)]]
-        noted = noted[np.lexsort((noted[:, 2], noted[:, 1], noted[:, 0]))]
-        begins = np.flatnonzero(np.diff(noted[:, 0], prepend=-1))
-        rank = np.arange(len(noted)) - np.repeat(begins, np.diff(begins, append=len(noted)))
-        last = noted[rank == KEPT - 1]
-        self._floor[last[:, 0]] = -last[:, 1]
-        noted = noted[rank < KEPT]
-        self._noted, self._fresh = [noted], 0
-        self._facts = {document: self._facts[document] for document in np.unique(noted[:, 2]).tolist()}
 
     def part(self, facts: FileFacts, words: WordsFound | None = None) -> ScanPart:
         """What was found, with what was read of the file, and what it shares with the texts word by word."""
-        self._keep_best()
         order = sorted(self._passages, key=lambda text: (-self._most[text] / self._sizes[text], text))
-        worst = order[:_EXCERPTS]
+        around = {
+            (text, self._passages[text][0]): self._passages[text][1].read() for text in order[:_EXCERPTS]
+        }
         best: dict[int, list[Sighting]] = {}
-        for text, less, document in self._noted[0].tolist():
-            shown, passage = self._passages[text]
-            around = passage.read() if shown == document and text in worst else ("", "", "")
-            seen = Sighting(-less, self._file, document, self._facts[document], around)
-            best.setdefault(text, []).append(seen)
+        for text, some in sorted(self._best.items()):
+            seen = (
+                Sighting(covered, self._file, document, told, around.get((text, document), ("", "", "")))
+                for document, (covered, told) in some.items()
+            )
+            best[text] = sorted(seen, key=lambda one: one.order)
         near = words.near if words else np.zeros_like(self._wholes)
         counts = np.stack(np.broadcast_arrays(self._documents, self._wholes, near), axis=1)
         made = ScanPart((facts,), add_changes(self._changes), counts, self._longest, best)
