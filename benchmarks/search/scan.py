@@ -141,7 +141,7 @@ def speed(data: Path, work: Path, *, kind: str, number: int, **_: Any) -> dict[s
         shutil.rmtree(work / "speed.parts", ignore_errors=True)
         search = asked(wanted, *names)
         began, before = time.perf_counter(), time.process_time()
-        table = BlockTable.of(search.folded)
+        table = BlockTable(search.folded)
         made, made_in = time.perf_counter() - began, time.process_time() - before
         began, before = time.perf_counter(), time.process_time()
         found = room.scan(search, work / "speed.parts")

@@ -70,7 +70,7 @@ def searched(texts, documents, *, exact=True, least=RUN):
     document."""
     found = [[] for _ in documents]
     strings = Strings.of(documents, columns=range(len(documents)))
-    streams, search = Streams(exact=exact), Search(Table.of(FoldedTexts.of(texts, exact=True)))
+    streams, search = Streams(exact=exact), Search(Table(FoldedTexts(texts, exact=True)))
     for stream in itertools.chain(streams.join(strings), streams.end()):
         for owner, text, start, end, at, characters, which, _ in search.runs(stream).tolist():
             assert characters == len(texts[text][start:end].decode())
@@ -177,7 +177,7 @@ def test_what_stands_across_rows_and_buffers_is_one_run():
     rng = random.Random(4)
     text, other = (folded(made(rng, size)).decode().encode("ascii", "ignore") for size in (600, 60))
     rows = [text[i : i + 30] for i in range(0, len(text), 30)]
-    streams, search = Streams(exact=True), Search(Table.of(FoldedTexts.of([text, other], exact=True)))
+    streams, search = Streams(exact=True), Search(Table(FoldedTexts([text, other], exact=True)))
     found, number = [], 7
     for begin in range(0, len(rows), 4):  # a few rows at a time, with another column beside them
         some = rows[begin : begin + 4]
@@ -197,7 +197,7 @@ def test_a_text_that_repeats_itself_is_followed_from_few_places():
     for unit in ("ab", "the quick brown fox jumps over the lazy dog"):
         number = REPEATS * 20
         text = unit.encode() * number
-        table = Table.of(FoldedTexts.of([text, b"another text, of which nothing is repeated in any way"]))
+        table = Table(FoldedTexts([text, b"another text, of which nothing is repeated in any way"]))
         assert len(table.places) <= len(unit) * REPEATS + 60
         (found,) = searched([text], [b"before " + text + b" behind"])
         assert (0, 0, len(text), 7) in found
@@ -298,7 +298,7 @@ def test_many_texts_are_cut_more_thinly_and_found_all_the_same(monkeypatch):
     monkeypatch.setattr("pretrace.plugins.scan.searching.SPARSE", 10)
     rng = random.Random(3)
     texts = [folded(made(rng, 40)) for _ in range(3)]
-    assert Table.of(FoldedTexts.of(texts, exact=True)).stride == 3
+    assert Table(FoldedTexts(texts, exact=True)).every == 8
     documents = [b"#" * i + texts[i % 3][i : i + 60 + i] + b"#" for i in range(30)]
     found = searched(texts, documents)
     wanted = [{(t, *run) for t, text in enumerate(texts) for run in naive(text, one)} for one in documents]

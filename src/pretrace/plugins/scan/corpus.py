@@ -284,7 +284,7 @@ _About = DocumentFacts | Mapping[str, Any] | bytes
 
 
 _Rows = tuple[Strings, Callable[[int], _About], int, int]
-"""What is read of a file at a time: strings, what tells of a row, and rows and bytes so far."""
+"""What is read of a file at a time: strings, what tells of the i-th of its rows, and rows and bytes so far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,10 +327,10 @@ class CorpusReader:
             empty = max(0, number - read.documents - len(np.unique(strings.rows)))
             if self.text is not None and empty == number > 0:
                 raise Unread(f"{file.address} has no column {self.text}: name another with --corpus-column.")
-            read = FileFacts(file.address, number, read.unreadable + empty, place)
+            first, read = read.documents, FileFacts(file.address, number, read.unreadable + empty, place)
 
-            def about(row: int, told: Any = told, kept: dict[int, _About] = kept) -> _About:
-                return kept[row] if row in kept else told(row)
+            def about(row: int, first: int = first, told: Any = told, kept: Any = kept) -> Any:
+                return kept[row] if row in kept else told(row - first)
 
             for stream in streams.join(strings):
                 yield CorpusDocuments(stream, strings, about, read)
@@ -380,14 +380,11 @@ class CorpusReader:
         number = read = 0
         while some := _some(rows):
             first, number = number, number + len(some)
-            strings = _strings_of([row.fields for row in some], range(first, number), self._wanted)
+            fields = [row.fields for row in some]
+            strings = _strings_of(fields, range(first, number), self._wanted)
             read += len(strings.raw)
             place = place_of(stream, read)
-
-            def about(row: int, some: Sequence[SourceRow] = some, first: int = first) -> _About:
-                return some[row - first].fields
-
-            yield strings, about, number, min(file.size or place, place)
+            yield strings, fields.__getitem__, number, min(file.size or place, place)
 
     def _lines(self, stream: IO[bytes], file: CorpusFile) -> Iterator[_Rows]:
         number, read, rest = 0, 0, 0
@@ -407,28 +404,21 @@ class CorpusReader:
                     except (ValueError, RecursionError):
                         said = f"{file.address}: it ends within a line, so it was cut off"
                         raise Unread(said) from None
-                strings, lines = self._of_lines(raw, number)
-                first, number = number, number + len(lines)
+                strings, lines, odd = folding.strings_of_lines(raw, number, self._wanted)
 
-                def about(
-                    row: int, raw: memoryview = raw, lines: Spans = lines, first: int = first
-                ) -> _About:
-                    return bytes(raw[slice(*lines[row - first].tolist())])
+                def line(i: int, raw: memoryview = raw, lines: Spans = lines) -> bytes:
+                    return bytes(raw[slice(*lines[i].tolist())])
 
-                yield strings, about, number, place_of(stream, read)
+                if len(odd):  # what the kernel leaves to Python
+                    items = [_item(line(i)) for i in odd.tolist()]
+                    strings = Strings.joined([strings, _strings_of(items, odd + number, self._wanted)])
+                number += len(lines)
+                yield strings, line, number, place_of(stream, read)
             rest = size - cut
             if some and cut:
                 space[:rest] = space[cut:size]
             if not some:
                 return
-
-    def _of_lines(self, raw: memoryview, number: int) -> tuple[Strings, Spans]:
-        """The strings of lines, which are counted from `number` on, and their places."""
-        strings, lines, odd = folding.strings_of_lines(raw, number, self._wanted)
-        if len(odd):  # what the kernel leaves to Python
-            items = [_item(bytes(raw[slice(*lines[i].tolist())])) for i in odd.tolist()]
-            strings = Strings.joined([strings, _strings_of(items, odd + number, self._wanted)])
-        return strings, lines
 
     @property
     def _named(self) -> list[str]:
@@ -457,12 +447,12 @@ class CorpusReader:
                 if not self._named or name in self._named
                 for one in _leaves(column, folding.hash_of(0, name.encode()), np.arange(first, number))
             ]
-            strings = Strings.joined([Strings.of([]), *every])
+            strings, place = Strings.joined([Strings.of([]), *every]), int(file.size * number / total)
 
-            def about(row: int, batch: Any = batch, first: int = first) -> _About:
-                return {name: batch.column(name)[row - first].as_py() for name in beside}
+            def cells(i: int, batch: Any = batch) -> _About:
+                return {name: batch.column(name)[i].as_py() for name in beside}
 
-            yield strings, about, number, int(file.size * number / total)
+            yield strings, cells, number, place
 
     def _text(self, stream: IO[bytes], file: CorpusFile) -> Iterator[_Rows]:
         """A text file is one document, in pieces."""

@@ -273,23 +273,13 @@ def folded(text: str, *, exact: bool = False) -> bytes:
     return fold_pieces([text.encode("utf-8", "surrogatepass")], exact=exact)[0]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class FoldedTexts:
     """Texts as they are compared, in one buffer at `spans`, each behind a block of gaps."""
 
-    buffer: Bytes
-    spans: Spans
-
-    @classmethod
-    def of(cls, written: Sequence[bytes], *, exact: bool = False) -> FoldedTexts:
-        """Fold what is written."""
+    def __init__(self, written: Sequence[bytes], *, exact: bool = False) -> None:
         gaps = [bytes([GAP]) * (BLOCK - 1)] * len(written)
-        return cls(*fold_strings(Strings.of(written), exact=exact, behind=gaps))
-
-    @property
-    def sizes(self) -> Numbers:
-        """The bytes of each text."""
-        return self.spans[:, 1] - self.spans[:, 0]
+        self.buffer, self.spans = fold_strings(Strings.of(written), exact=exact, behind=gaps)
+        self.sizes: Numbers = self.spans[:, 1] - self.spans[:, 0]
 
     def letters(self, text: int) -> npt.NDArray[np.intp]:
         """The bytes of a text at which its characters begin, and its end."""

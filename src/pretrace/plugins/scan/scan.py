@@ -46,7 +46,7 @@ from pretrace.results.atomic import atomic_text, write_atomically
 from pretrace.results.rounding import plural
 from pretrace.scoring.provenance import record_corpus, record_software
 from pretrace.settings import TEXTS, check_ranges, option, requested_option, statements_of
-from pretrace.types import Corpus, Doubles, Estimate, Skipped, Table, Text, Verdict
+from pretrace.types import Corpus, Estimate, Skipped, Table, Text, Verdict
 from pretrace.verdicts.wording import fill, say, sentences_of
 
 SEARCH = "Search"
@@ -163,7 +163,7 @@ class Searching:
     folded: FoldedTexts = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "folded", FoldedTexts.of(self.written, exact=self.exact))
+        object.__setattr__(self, "folded", FoldedTexts(self.written, exact=self.exact))
         if all(len(self.folded.letters(i)) <= RUN for i in range(len(self.corpus))):
             raise TextsError(say("scan.refused.too_short", name=self.corpus.name, run=RUN))
         if self.indexes and (not self.exact or self.settings.near or self.settings.overlap):
@@ -222,7 +222,7 @@ class Searching:
     def tables(self) -> Tables:
         """What documents are compared with."""
         wording = Wording.of(self.written, near=self.settings.near, overlap=self.settings.overlap)
-        return BlockTable.of(self.folded), wording
+        return BlockTable(self.folded), wording
 
     def open(self) -> tuple[str, Callable[[CorpusFile], searching.ScanPart]]:
         """In a worker: the hash of what is looked for, and what searches a file."""
@@ -299,7 +299,7 @@ def scan(
             write_atomically(_path(parts, file), part.save)
             add(file.size, files=1)
     whole = merge_found(asked, parts)
-    return None if whole is None else _Findings.of(asked, whole).verdict(time.perf_counter() - began)
+    return None if whole is None else _Findings(asked, whole).verdict(time.perf_counter() - began)
 
 
 def merge_found(asked: Searching, parts: Path) -> searching.ScanPart | None:
@@ -417,20 +417,14 @@ def state_of(found: searching.FoundText) -> State:
     return "part" if found.near else "no"
 
 
-@dataclass(frozen=True, slots=True)
 class _FoundSide:
     """The texts of one side: their states, and of its documents how many have a whole text, of how many able."""
 
-    states: tuple[State, ...]
-    whole: int
-    units: int
-
-    @classmethod
-    def of(cls, texts: Sequence[Text], found: Sequence[searching.FoundText]) -> _FoundSide:
-        states = tuple(map(state_of, found))
-        documents = {(text.document, state) for text, state in zip(texts, states, strict=True)}
-        looked = {document for document, state in documents if state != "too short"}
-        return cls(states, sum(state == "whole" for _, state in documents), len(looked))
+    def __init__(self, texts: Sequence[Text], found: Sequence[searching.FoundText]) -> None:
+        self.states: tuple[State, ...] = tuple(map(state_of, found))
+        documents = {(text.document, state) for text, state in zip(texts, self.states, strict=True)}
+        self.whole = sum(state == "whole" for _, state in documents)
+        self.units = len({document for document, state in documents if state != "too short"})
 
     def count(self, *states: State) -> int:
         """How many texts have one of these states."""
@@ -451,34 +445,21 @@ class _FoundSide:
         return float(hypergeom.sf(self.whole - 1, *both, self.units))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class _Findings:
     """What a search came to: `found` of each text, the sides, the 13-word `overlap`, what was not read (`unread`), the
     chance of so many whole texts beside the controls, and the whole texts with a `unique` passage where there are no
     controls."""
 
-    asked: Searching
-    whole: searching.ScanPart
-    found: list[searching.FoundText]
-    mine: _FoundSide
-    controls: _FoundSide | None
-    overlap: Doubles | None
-    unread: list[FileFacts]
-    chance: float | None
-    unique: int
-
-    @classmethod
-    def of(cls, asked: Searching, whole: searching.ScanPart) -> _Findings:
-        suspect = len(asked.corpus)
-        found = searching.summarise_texts(whole, asked.folded)
-        mine = _FoundSide.of(asked.corpus.texts, found[:suspect])
-        controls = _FoundSide.of(asked.heldout.texts, found[suspect:]) if asked.heldout else None
+    def __init__(self, asked: Searching, whole: searching.ScanPart) -> None:
+        self.asked, self.whole, suspect = asked, whole, len(asked.corpus)
+        self.found = found = searching.summarise_texts(whole, asked.folded)
+        self.mine = _FoundSide(asked.corpus.texts, found[:suspect])
+        self.controls = _FoundSide(asked.heldout.texts, found[suspect:]) if asked.heldout else None
         wording = Wording.of(asked.written, near=False, overlap=asked.settings.overlap)
-        overlap = wording.grams.shares(whole.grams) if wording and wording.grams else None
-        unread = [one for one in whole.files if one.unread or one.unreadable]
-        chance = mine.chance(controls)
-        unique = _unique(asked, found, mine) if chance is None else 0
-        return cls(asked, whole, found, mine, controls, overlap, unread, chance, unique)
+        self.overlap = wording.grams.shares(whole.grams) if wording and wording.grams else None
+        self.unread = [one for one in whole.files if one.unread or one.unreadable]
+        self.chance = self.mine.chance(self.controls)
+        self.unique = _unique(asked, found, self.mine) if self.chance is None else 0
 
     @property
     def outcome(self) -> Literal["found", "absent", "inconclusive"]:
@@ -727,7 +708,7 @@ def _unique(asked: Searching, found: Sequence[searching.FoundText], mine: _Found
     if not mine.whole:
         return 0
     gathering = searching.Gathering("", asked.folded)
-    search, streams = Search(BlockTable.of(asked.folded)), Streams(exact=asked.exact)
+    search, streams = Search(BlockTable(asked.folded)), Streams(exact=asked.exact)
     strings = Strings.of(asked.written)
     for stream in itertools.chain(streams.join(strings), streams.end()):
         gathering.add(search.runs(stream), stream, lambda _: DocumentFacts())

@@ -65,25 +65,15 @@ and ends. Of runs of a string that differ only in where they begin in it, the fi
 DOCUMENT, TEXT, START, END, AT, CHARACTERS, STRING, LAST = range(8)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class BlockTable:
-    """The blocks of the texts, cut at every `stride`-th byte. `places[first[i]:first[i + 1]]` of the i-th hash are the
-    places of blocks that are all the same. `text_near` is the text that holds every `NEAR`-th byte, or the one before
-    it. `repeats` says of a hash whether a text holds it more than `REPEATS` times, of which no more are kept."""
+    """The blocks of the texts; the corpus is cut at every `every`-th byte. `places[first[i]:first[i + 1]]` of the i-th
+    hash are the places of blocks that are all the same. `text_near` is the text that holds every `NEAR`-th byte, or the
+    one before it. `repeats` says of a hash whether a text holds it more than `REPEATS` times, of which no more are
+    kept."""
 
-    texts: FoldedTexts
-    stride: int
-    every: int
-    hashes: HashTable
-    places: npt.NDArray[np.int32 | np.int64]
-    text_near: npt.NDArray[np.int32]
-    repeats: npt.NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, texts: FoldedTexts) -> BlockTable:
-        """The table of folded texts."""
+    def __init__(self, texts: FoldedTexts) -> None:
         sizes, starts = texts.sizes, texts.spans[:, 0]
-        stride, every = (1, BLOCK) if sizes.sum() <= SPARSE else (3, 8)
+        self.texts, (stride, self.every) = texts, (1, BLOCK) if sizes.sum() <= SPARSE else (3, 8)
         counts = np.maximum((sizes - BLOCK) // stride + 1, 0)
         shifts = starts - stride * (np.cumsum(counts) - counts)
         kind = np.int32 if len(texts.buffer) < 1 << 31 else np.int64
@@ -99,12 +89,13 @@ class BlockTable:
         there, model = places[again + 1], places[again]
         if any((words[there + k] != words[model + k]).any() for k in (0, 8, 16)):
             raise TextsError(say("scan.refused.same_hash"))
-        repeats = np.zeros(len(table.keys), dtype=np.bool_)
+        self.repeats: npt.NDArray[np.bool_] = np.zeros(len(table.keys), dtype=np.bool_)
         if (np.diff(table.first) > REPEATS).any():
-            places, first, repeats = _thinned(places, table.first, texts.spans)
+            places, first, self.repeats = _thinned(places, table.first, texts.spans)
             table = table._replace(first=first)
+        self.hashes, self.places = table, places
         near = np.searchsorted(starts, np.arange(0, len(texts.buffer), NEAR), side="right") - 1
-        return cls(texts, stride, every, table, places, np.maximum(near, 0).astype(np.int32), repeats)
+        self.text_near: npt.NDArray[np.int32] = np.maximum(near, 0).astype(np.int32)
 
 
 class Search:

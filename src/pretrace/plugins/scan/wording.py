@@ -43,23 +43,17 @@ def sequences(
     return found[:number], theirs[:number]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Held:
-    """The hashes of the texts' sequences, `texts[first[i]:first[i + 1]]` that hold the i-th, and how many each has."""
+    """The hashes of the sequences of `number` texts, `texts[first[i]:first[i + 1]]` that hold the i-th, and how many
+    each text has."""
 
-    table: HashTable
-    texts: npt.NDArray[np.int64]
-    sizes: npt.NDArray[np.int64]
-
-    @classmethod
-    def of(cls, hashes: Numbers, owners: npt.NDArray[np.int64], number: int) -> Held:
-        """Those of `number` texts."""
+    def __init__(self, hashes: Numbers, owners: npt.NDArray[np.int64], number: int) -> None:
         order = np.lexsort((owners, hashes))
         hashes, owners = hashes[order], owners[order]
         fresh = np.ones(len(hashes), dtype=np.bool_)
         fresh[1:] = (hashes[1:] != hashes[:-1]) | (owners[1:] != owners[:-1])
-        hashes, owners = hashes[fresh], owners[fresh]
-        return cls(HashTable.of(hashes), owners, np.bincount(owners, minlength=number))
+        self.table, self.texts = HashTable.of(hashes[fresh]), owners[fresh]
+        self.sizes = np.bincount(self.texts, minlength=number)
 
     def shares(self, found: Numbers) -> npt.NDArray[np.float64]:
         """The share of each text's sequences that are among those found, NaN for a text that has none."""
@@ -83,7 +77,7 @@ class Wording:
         words, owners = words_of(Strings.of(texts))
 
         def held(size: int) -> Held:
-            return Held.of(*sequences(words, owners, size), len(texts))
+            return Held(*sequences(words, owners, size), len(texts))
 
         return cls(held(SHINGLE) if near else None, held(GRAM) if overlap else None)
 
