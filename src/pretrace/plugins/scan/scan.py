@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -149,35 +149,29 @@ class _ScanPlan:
         return " ".join(said)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Searching:
-    """What is looked for, in which files, and how; `sources` are what named the files. `folded` are the texts as they
-    are compared, those of the collection first and the control texts behind them. TextsError where no text is long
-    enough to be found, ExpressionError for options that an index cannot answer."""
+    """What is looked for, in which files, and how; `sources` are what named the files. `texts` are those of both sides
+    as they are given, and `folded` as they are compared, those of the collection first and the control texts behind
+    them; `indexes` is what of the corpus is asked, and not read. TextsError where no text is long enough to be found,
+    ExpressionError for options that an index cannot answer."""
 
-    corpus: Corpus
-    heldout: Corpus | None
-    files: tuple[CorpusFile, ...]
-    settings: ScanSettings
-    sources: tuple[str, ...] = ()
-    folded: FoldedTexts = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "folded", FoldedTexts(self.written, exact=self.exact))
-        if all(len(self.folded.letters(i)) <= RUN for i in range(len(self.corpus))):
-            raise TextsError(say("scan.refused.too_short", name=self.corpus.name, run=RUN))
-        if self.indexes and (not self.exact or self.settings.near or self.settings.overlap):
+    def __init__(
+        self,
+        corpus: Corpus,
+        heldout: Corpus | None,
+        files: tuple[CorpusFile, ...],
+        settings: ScanSettings,
+        sources: tuple[str, ...] = (),
+    ) -> None:
+        self.corpus, self.heldout, self.files, self.sources = corpus, heldout, files, sources
+        self.settings, self.exact = settings, settings.match == "exact"
+        self.texts = (*corpus.texts, *(heldout.texts if heldout else ()))
+        self.indexes = tuple(one for one in files if one.is_index)
+        self.folded = FoldedTexts(self.written, exact=self.exact)
+        if all(len(self.folded.letters(i)) <= RUN for i in range(len(corpus))):
+            raise TextsError(say("scan.refused.too_short", name=corpus.name, run=RUN))
+        if self.indexes and (not self.exact or settings.near or settings.overlap):
             raise ExpressionError(say("scan.refused.index_options"))
-
-    @property
-    def exact(self) -> bool:
-        """Whether every byte counts."""
-        return self.settings.match == "exact"
-
-    @property
-    def texts(self) -> tuple[Text, ...]:
-        """The texts of both sides as they are given."""
-        return (*self.corpus.texts, *(self.heldout.texts if self.heldout else ()))
 
     @property
     def written(self) -> list[bytes]:
@@ -201,11 +195,6 @@ class Searching:
         """Which columns of the corpus are searched, in words."""
         column = self.settings.corpus_column
         return "in every column with text" if column is None else f"in the column {column!r} alone"
-
-    @property
-    def indexes(self) -> tuple[CorpusFile, ...]:
-        """What of the corpus is asked, and not read."""
-        return tuple(one for one in self.files if one.is_index)
 
     @property
     def mine(self) -> list[CorpusFile]:
