@@ -324,7 +324,10 @@ def search_file(
             facts = found.read
     except Unread as error:
         facts = replace(facts, unread=str(error))
-    return gathering.part(facts, words)
+    part = gathering.part(facts)
+    if words is not None:
+        part.counts[:, 2], part.nearest, part.grams = words.near, words.nearest, words.grams
+    return part
 
 
 def _search(asked: Searching, files: Sequence[CorpusFile], parts: Path, add: Callable[..., None]) -> None:

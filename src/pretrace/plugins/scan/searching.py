@@ -39,7 +39,7 @@ from pretrace.plugins.scan.folding import (
     load_kernels,
     unescape,
 )
-from pretrace.plugins.scan.wording import NEAREST, WordsFound
+from pretrace.plugins.scan.wording import NEAREST
 from pretrace.results.wording import say
 
 RUN, SHORT = 50, 24
@@ -355,8 +355,8 @@ class Gathering:
                 longest = order[np.searchsorted(pairs[order], text << 32 | document)]
                 self._passages[text] = (document, take_passage(stream, runs[longest]))
 
-    def part(self, facts: FileFacts, words: WordsFound | None = None) -> ScanPart:
-        """What was found, with what was read of the file, and what it shares with the texts word by word."""
+    def part(self, facts: FileFacts) -> ScanPart:
+        """What was found, with what was read of the file."""
         order = sorted(self._passages, key=lambda text: (-self._most[text] / self._sizes[text], text))
         around = {
             (text, self._passages[text][0]): self._passages[text][1].read() for text in order[:_EXCERPTS]
@@ -368,12 +368,8 @@ class Gathering:
                 for document, (covered, told) in some.items()
             )
             best[text] = sorted(seen, key=lambda one: one.order)
-        near = words.near if words else np.zeros_like(self._wholes)
-        counts = np.stack(np.broadcast_arrays(self._documents, self._wholes, near), axis=1)
-        made = ScanPart((facts,), add_changes(self._changes), counts, self._longest, best)
-        if words is not None:
-            made.nearest, made.grams = words.nearest, words.grams
-        return made
+        counts = np.stack([self._documents, self._wholes, np.zeros_like(self._wholes)], axis=1)
+        return ScanPart((facts,), add_changes(self._changes), counts, self._longest, best)
 
 
 def select_runs(runs: Runs, stream: Stream, sizes: Numbers) -> tuple[Runs, tuple[_Places, ...]]:
@@ -557,24 +553,34 @@ class FoundPassage(NamedTuple):
     common: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class FoundText:
-    """What the corpus holds of one text. `coverage` is the share of its characters in runs, `common` the share in
-    passages that stand in very many documents, `longest` its longest run in characters, `documents` how many hold a
-    run, `copies` how many hold the whole text, `single` is the share that one document holds. `near` counts near
-    copies, `nearest` names the nearest of them."""
+    """What the corpus holds of one text, whose characters begin at the bytes `first`, and where the documents that hold
+    it change (`changes`). `coverage` is the share of its characters in runs, `common` the share in passages that stand
+    in very many documents, `longest` its longest run in characters, `documents` how many hold a run, `copies` how many
+    hold the whole text, `single` is the share that one document holds. `near` counts near copies, `nearest` names the
+    nearest of them."""
 
-    characters: int
-    coverage: float
-    common: float
-    longest: int
-    documents: int
-    copies: int
-    passages: tuple[FoundPassage, ...]
-    best: tuple[Sighting, ...]
-    near: int = 0
-    nearest: tuple[Sighting, ...] = ()
-    single: float = 0.0
+    def __init__(self, whole: ScanPart, text: int, first: npt.NDArray[np.intp], changes: Numbers) -> None:
+        size = int(first[-1])
+        letters = np.searchsorted(first, [0, *changes[:, 0].tolist(), size]).tolist()
+        counts = [0, *np.cumsum(changes[:, 1]).tolist()]
+        spans = zip(letters[:-1], letters[1:], counts, strict=True)
+        passages = [FoundPassage(*one) for one in spans if one[1] > one[0]]
+        covered = [one for one in passages if one.documents]
+        usual = _quarter(covered)
+        self.passages = tuple(
+            one._replace(common=one.documents > 0 and is_common(one.documents, usual)) for one in passages
+        )
+        found, common = (
+            sum(one.end - one.start for one in some)
+            for some in (covered, [one for one in self.passages if one.common])
+        )
+        self.characters: int = letters[-1]
+        self.longest = int(whole.longest[text])
+        self.coverage, self.common = (one / max(1, self.characters) for one in (found, common))
+        self.documents, self.copies, self.near = whole.counts[text].tolist()
+        self.best, self.nearest = (tuple(some.get(text, ())) for some in (whole.best, whole.nearest))
+        self.single = max((one.amount for one in self.best), default=0) / max(1, size)
 
     def unique(self, beside: FoundText) -> int:
         """The longest stretch of characters that no document holds but those that hold the whole text, which are few,
@@ -610,43 +616,9 @@ def summarise_texts(whole: ScanPart, texts: FoldedTexts) -> list[FoundText]:
     """What was found of each text."""
     mine = np.searchsorted(whole.changes[:, 0], texts.spans + np.array([0, 1])).tolist()
     return [
-        _found_text(whole, text, texts.letters(text), whole.changes[first:last] - (texts.spans[text, 0], 0))
+        FoundText(whole, text, texts.letters(text), whole.changes[first:last] - (texts.spans[text, 0], 0))
         for text, (first, last) in enumerate(mine)
     ]
-
-
-def _found_text(whole: ScanPart, text: int, first: npt.NDArray[np.intp], mine: Numbers) -> FoundText:
-    """What was found of one text, whose characters begin at the bytes `first`, and whose own changes are `mine`."""
-    size = int(first[-1])
-    letters = np.searchsorted(first, [0, *mine[:, 0].tolist(), size]).tolist()
-    total = letters[-1]
-    counts = [0, *np.cumsum(mine[:, 1]).tolist()]
-    passages = tuple(
-        FoundPassage(one, other, number)
-        for one, other, number in zip(letters[:-1], letters[1:], counts, strict=True)
-        if other > one
-    )
-    covered = [one for one in passages if one.documents]
-    found, usual = sum(one.end - one.start for one in covered), _quarter(covered)
-    passages = tuple(
-        one._replace(common=one.documents > 0 and is_common(one.documents, usual)) for one in passages
-    )
-    common = sum(one.end - one.start for one in passages if one.common)
-    documents, copies, near = whole.counts[text].tolist()
-    best = tuple(whole.best.get(text, ()))
-    return FoundText(
-        characters=total,
-        coverage=found / total if total else 0.0,
-        common=common / total if total else 0.0,
-        longest=int(whole.longest[text]),
-        documents=documents,
-        copies=copies,
-        passages=passages,
-        best=best,
-        near=near,
-        nearest=tuple(whole.nearest.get(text, ())),
-        single=max((one.amount for one in best), default=0) / max(1, size),
-    )
 
 
 def common_bytes(whole: ScanPart, texts: FoldedTexts) -> npt.NDArray[np.bool_]:
