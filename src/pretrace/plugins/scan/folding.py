@@ -215,13 +215,8 @@ def fold_strings(
     kernels, kept = load_kernels(), behind or [None] * len(strings.places)
     heads = [one for one in kept if one is not None]
     head = np.frombuffer(b"".join(heads) or b"\0", np.uint8)
-    size = (
-        int((strings.places[:, 1] - strings.places[:, 0]).sum())
-        + sum(map(len, heads))
-        + len(heads)
-        + 2 * BLOCK
-    )
     sizes = np.array([-1 if one is None else len(one) for one in kept], dtype=np.int64)
+    size = 2 * BLOCK + int((strings.places[:, 1] - strings.places[:, 0] + sizes + 1).sum())
     raw, spans = np.frombuffer(strings.raw, dtype=np.uint8), np.empty((len(kept), 2), dtype=np.int64)
     wanted = size + size // 4 + 256
     while True:

@@ -210,7 +210,8 @@ class Searching:
 
     def tables(self) -> Tables:
         """What documents are compared with."""
-        wording = Wording.of(self.written, near=self.settings.near, overlap=self.settings.overlap)
+        near, overlap = self.settings.near, self.settings.overlap
+        wording = Wording(self.written, near=near, overlap=overlap) if near or overlap else None
         return BlockTable(self.folded), wording
 
     def open(self) -> tuple[str, Callable[[CorpusFile], searching.ScanPart]]:
@@ -447,8 +448,9 @@ class _Findings:
         self.found = found = searching.summarise_texts(whole, asked.folded)
         self.mine = _FoundSide(asked.corpus.texts, found[:suspect])
         self.controls = _FoundSide(asked.heldout.texts, found[suspect:]) if asked.heldout else None
-        wording = Wording.of(asked.written, near=False, overlap=asked.settings.overlap)
-        self.overlap = wording.grams.shares(whole.grams) if wording and wording.grams else None
+        overlap = asked.settings.overlap
+        grams = Wording(asked.written, near=False, overlap=True).grams if overlap else None
+        self.overlap = grams.shares(whole.grams) if grams else None
         self.unread = [one for one in whole.files if one.unread or one.unreadable]
         self.chance = self.mine.chance(self.controls)
         self.unique = _unique(asked, found, self.mine) if self.chance is None else 0

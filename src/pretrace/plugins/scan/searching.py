@@ -577,7 +577,8 @@ class FoundText:
         )
         self.characters: int = letters[-1]
         self.longest = int(whole.longest[text])
-        self.coverage, self.common = (one / max(1, self.characters) for one in (found, common))
+        self.coverage: float = found / max(1, self.characters)
+        self.common: float = common / max(1, self.characters)
         self.documents, self.copies, self.near = whole.counts[text].tolist()
         self.best, self.nearest = (tuple(some.get(text, ())) for some in (whole.best, whole.nearest))
         self.single = max((one.amount for one in self.best), default=0) / max(1, size)
