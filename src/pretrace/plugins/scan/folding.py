@@ -296,14 +296,15 @@ class HashTable(NamedTuple):
     @classmethod
     def of(cls, ordered: Hashes) -> HashTable:
         """The table of hashes that are in order."""
-        begins = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)])
-        keys, kind = ordered[begins], np.int32 if len(ordered) < 1 << 31 else np.int64
+        fresh, kind = np.ones(len(ordered), dtype=np.bool_), np.int32 if len(ordered) < 1 << 31 else np.int64
+        fresh[1:] = ordered[1:] != ordered[:-1]
+        keys = ordered[fresh]
         wanted = int(np.ceil(np.log2(max(1, len(keys) * BITS_A_KEY // 64))))
         bits = min(MOST_BITS, max(FEWEST_BITS, wanted))
         shift, bitmap = np.uint64(64 - bits), np.zeros(1 << bits, dtype=np.uint64)
         buckets = np.searchsorted(keys, np.arange(1 << bits, dtype=np.uint64) << shift)
         load_kernels().set_bits(keys, shift, bitmap)
-        first = np.append(begins.astype(kind), kind(len(ordered)))
+        first = np.append(np.flatnonzero(fresh).astype(kind), kind(len(ordered)))
         return cls(keys, first, bitmap, shift, np.append(buckets, len(keys)).astype(np.int32))
 
     def find(self, hashes: Hashes) -> tuple[Numbers, Numbers]:

@@ -188,8 +188,9 @@ def _in_order(hashes: Hashes) -> tuple[Numbers, Hashes]:
     some = hashes[order]
     for top in np.unique(some[1:][some[1:] < some[:-1]] | low):
         mine = np.flatnonzero(some | low == top)
-        order[mine] = order[mine][np.argsort(some[mine], kind="stable")]
-    return order, hashes[order]
+        ranked = mine[np.argsort(some[mine], kind="stable")]
+        order[mine], some[mine] = order[ranked], some[ranked]
+    return order, some
 
 
 def _words(buffer: Bytes) -> Hashes:
