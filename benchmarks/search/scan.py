@@ -141,7 +141,7 @@ def speed(data: Path, work: Path, *, kind: str, number: int, **_: Any) -> dict[s
         shutil.rmtree(work / "speed.parts", ignore_errors=True)
         search = asked(wanted, *names)
         began, before = time.perf_counter(), time.process_time()
-        table = BlockTable.of(search.contents)
+        table = BlockTable(search.folded)
         made, made_in = time.perf_counter() - began, time.process_time() - before
         began, before = time.perf_counter(), time.process_time()
         found = room.scan(search, work / "speed.parts")
@@ -153,8 +153,8 @@ def speed(data: Path, work: Path, *, kind: str, number: int, **_: Any) -> dict[s
     assert found is not None
     return {
         "texts": number,
-        "text MB": round(sum(map(len, search.contents)) / 1e6, 2),
-        "blocks": len(table.keys),
+        "text MB": round(int(search.folded.sizes.sum()) / 1e6, 2),
+        "blocks": len(table.hashes.keys),
         "MB": round(read / 1e6, 1),
         "seconds": [round(one, 3) for one in taken],
         "processor seconds": [round(one, 3) for one in spent],

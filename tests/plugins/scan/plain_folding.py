@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from functools import cache
 from itertools import groupby
 
 import numpy as np
@@ -21,31 +22,22 @@ _MARKUP = re.compile(
 )
 
 
-class _Letters(dict[int, str]):
-    def __init__(self, spaced):
-        self._spaced = spaced
-
-    def __missing__(self, code):
-        self[code] = " " if self._spaced and chr(code).isspace() else letters_of(chr(code))
-        return self[code]
-
-
-_LETTERS = {spaced: _Letters(spaced) for spaced in (False, True)}
+@cache
+def _letters(character, spaced):
+    return " " if spaced and character.isspace() else letters_of(character)
 
 
 def fold_plainly(raw, *, spaced=False):
     """Fold the bytes of a string; with `spaced` white space and markup leave a space, by which words are told apart."""
     read = _MARKUP.sub(lambda one: _meaning(one, spaced), raw).decode("utf-8", "replace")
-    kept = read.translate(_LETTERS[spaced]).replace("i\u0307", "i")  # İ has a dot in lower case as well
-    if kept.isascii():
-        return kept.encode()
+    kept = "".join(_letters(one, spaced) for one in read).replace(
+        "i\u0307", "i"
+    )  # İ, whose small letter is dotted
     made = []
-    for marked, some in groupby(kept, lambda one: unicodedata.combining(one) > 0):
-        run = "".join(some)
-        for at in range(0, len(run), MARKS) if marked else ():
+    for _, some in groupby(kept, lambda one: unicodedata.combining(one) > 0):
+        run = [*some]
+        for at in range(0, len(run), MARKS):
             made += sorted(run[at : at + MARKS], key=unicodedata.combining)
-        if not marked:
-            made.append(run)
     return "".join(made).encode()
 
 
@@ -54,38 +46,32 @@ def _meaning(found, spaced):
     nothing = b"\xff"
     if entity := found["entity"]:
         name = entity[:-1]
-        if name[:1] == b"#":
-            code = int(name[2:], 16) if name[1:2] in b"xX" else int(name[1:])
-            return _character(code) or nothing
-        meaning = _NAMES.get(name)
-        return nothing + entity if meaning is None else meaning.encode()
-    if found["code"]:
+        if name[:1] != b"#":
+            meaning = _NAMES.get(name)
+            return nothing + entity if meaning is None else meaning.encode()
+        code = int(name[2:], 16) if name[1:2] in b"xX" else int(name[1:])
+    elif found["code"]:
         code = int(found["code"], 16)
         if found["low"]:
             code = 0x10000 + ((code - 0xD800) << 10) + int(found["low"], 16) - 0xDC00
-        return _character(code) or nothing
-    blank = found["tag"] or found["line"] is not None or found[0][-1:] in b"rtbf"
-    return b" " if spaced and blank else nothing
-
-
-def _character(code):
-    return chr(code).encode() if code < 0xD800 or 0xDFFF < code < 0x110000 else b""
+    else:
+        blank = found["tag"] or found["line"] is not None or found[0][-1:] in b"rtbf"
+        return b" " if spaced and blank else nothing
+    return chr(code).encode() if code < 0xD800 or 0xDFFF < code < 0x110000 else nothing
 
 
 def fold_strings_plainly(strings, kept, *, exact, spaced):
     """What `fold_strings` gives: `kept` are the bytes that each string comes behind, None for the one before it."""
-    parts, spans, at = [], [], 0
+    raw, spans = b"", []
     for i, head in enumerate(kept):
-        if head is not None:
-            parts.append(b"\xff" + head)
-            at += len(parts[-1])
+        raw += b"" if head is None else b"\xff" + head
         written = strings.written(i)
         if exact:
             made = (unescape(written) if strings.escaped[i] else written).replace(b"\xff", b"?")
         else:
             made = fold_plainly(written, spaced=spaced)
-        parts.append(made)
-        spans.append((at, at + len(made)))
-        at += len(made)
-    raw = b"".join((*parts, b"\xff" * BLOCK))
-    return np.frombuffer(raw, dtype=np.uint8), np.array(spans, dtype=np.int64).reshape(-1, 2)
+        spans.append((len(raw), len(raw) + len(made)))
+        raw += made
+    return np.frombuffer(raw + b"\xff" * BLOCK, dtype=np.uint8), np.array(spans, dtype=np.int64).reshape(
+        -1, 2
+    )

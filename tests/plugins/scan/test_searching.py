@@ -28,7 +28,7 @@ from net.api import (
     strings_of_lines,
     words_of,
 )
-from plugins.scan.plain_folding import fold_plainly, fold_strings_plainly
+from plugins.scan.plain_folding import fold_strings_plainly
 
 RUN = 50
 WORDS = [
@@ -65,17 +65,17 @@ def naive(text, document):
     return found
 
 
-def searched(texts, documents, *, exact=True, least=RUN):
+def searched(texts, documents, *, exact=True):
     """The runs of each document, a column of its own, in order: text, first and last byte there, and the byte of the
     document."""
     found = [[] for _ in documents]
     strings = Strings.of(documents, columns=range(len(documents)))
-    streams, search = Streams(exact=exact), Search(Table.of(FoldedTexts.of(texts, exact=True)))
+    streams, search = Streams(exact=exact), Search(Table(FoldedTexts(texts, exact=True)))
     for stream in itertools.chain(streams.join(strings), streams.end()):
         for owner, text, start, end, at, characters, which, _ in search.runs(stream).tolist():
             assert characters == len(texts[text][start:end].decode())
             there = at - int(stream.spans[which, 0]) + stream.written(which)[2]
-            if characters >= least:
+            if characters >= RUN:
                 found[owner].append((text, start, end, there))
     return found
 
@@ -102,8 +102,7 @@ def test_every_run_is_found_and_no_other():
     wanted = [{(t, *run) for t, text in enumerate(texts) for run in naive(text, one)} for one in documents]
     found = searched(texts, documents)
     assert all(set(runs) <= every for runs, every in zip(found, wanted, strict=True))
-    rest = [earliest({run for run in every if run[0] != 4}) for every in wanted]  # the fifth repeats itself:
-    # so many places are kept
+    rest = [earliest({run for run in every if run[0] != 4}) for every in wanted]  # the fifth repeats itself
     assert [earliest({run for run in runs if run[0] != 4}) for runs in found] == rest
     assert sum(map(len, wanted)) > 20
     assert all(len(runs) == len(set(runs)) for runs in found)
@@ -138,13 +137,10 @@ def test_kernels_fold_as_the_rule_in_python(some):
 @given(st.one_of(st.text(), PIECES))
 @example("İẞΣ ΟΔΥΣΣΕΥΣ ΟΔΥΣΣΕΎΣ straße ﬁ")
 def test_a_string_folds_as_it_does_in_other_forms(text):
-    def fold(one):
-        return fold_plainly(one.encode("utf-8", "surrogatepass"))
-
-    wanted = fold(text)
+    wanted = folded(text)
     for ascii_alone in (True, False):
         once = json.dumps(text, ensure_ascii=ascii_alone)[1:-1]
-        assert fold(once) == fold(json.dumps(once)[1:-1]) == wanted
+        assert folded(once) == folded(json.dumps(once)[1:-1]) == wanted
 
 
 @settings(max_examples=300, deadline=None)
@@ -177,7 +173,7 @@ def test_what_stands_across_rows_and_buffers_is_one_run():
     rng = random.Random(4)
     text, other = (folded(made(rng, size)).decode().encode("ascii", "ignore") for size in (600, 60))
     rows = [text[i : i + 30] for i in range(0, len(text), 30)]
-    streams, search = Streams(exact=True), Search(Table.of(FoldedTexts.of([text, other], exact=True)))
+    streams, search = Streams(exact=True), Search(Table(FoldedTexts([text, other], exact=True)))
     found, number = [], 7
     for begin in range(0, len(rows), 4):  # a few rows at a time, with another column beside them
         some = rows[begin : begin + 4]
@@ -197,7 +193,7 @@ def test_a_text_that_repeats_itself_is_followed_from_few_places():
     for unit in ("ab", "the quick brown fox jumps over the lazy dog"):
         number = REPEATS * 20
         text = unit.encode() * number
-        table = Table.of(FoldedTexts.of([text, b"another text, of which nothing is repeated in any way"]))
+        table = Table(FoldedTexts([text, b"another text, of which nothing is repeated in any way"]))
         assert len(table.places) <= len(unit) * REPEATS + 60
         (found,) = searched([text], [b"before " + text + b" behind"])
         assert (0, 0, len(text), 7) in found
@@ -228,17 +224,11 @@ def test_strings_are_taken_out_of_json_lines_as_json_says():
     assert theirs == [written for _, written, _ in wanted]
     assert found.rows.tolist() == [row for row, _, _ in wanted]
     assert found.columns.tolist()[:2] == [column for _, _, column in wanted[:2]]
-    for named in (["meta"], ["text", "c"], ["none"]):
-        hashes = [hash_of(0, one.encode()) for one in named]
-        cells = [
-            [v for k, v in item.items() if k in named] if isinstance(item, dict) else [] for item in items
-        ]
-        theirs = [one for item in items for one in strings_of_item(item, hashes)]
-        assert [one for one, _ in theirs] == [one for one, _ in strings_of_item(cells)]
-        some, _, _ = strings_of_lines(raw, 10, hashes)
-        buffer, spans = fold_strings(some, exact=True)
-        mine = [buffer[start:end].tobytes() for start, end in spans.tolist()]
-        assert list(zip(mine, some.columns.tolist(), strict=True)) == theirs
+    named = [hash_of(0, one) for one in (b"text", b"c")]
+    theirs = [one for one in wanted if one[2] in named]
+    assert [(10 + i, *one) for i, item in enumerate(items) for one in strings_of_item(item, named)] == theirs
+    some, _, _ = strings_of_lines(raw, 10, named)
+    assert list(zip(some.rows.tolist(), some.columns.tolist(), strict=True)) == [one[::2] for one in theirs]
 
 
 @settings(max_examples=60, deadline=None)
@@ -298,7 +288,7 @@ def test_many_texts_are_cut_more_thinly_and_found_all_the_same(monkeypatch):
     monkeypatch.setattr("pretrace.plugins.scan.searching.SPARSE", 10)
     rng = random.Random(3)
     texts = [folded(made(rng, 40)) for _ in range(3)]
-    assert Table.of(FoldedTexts.of(texts, exact=True)).stride == 3
+    assert Table(FoldedTexts(texts, exact=True)).every == 8
     documents = [b"#" * i + texts[i % 3][i : i + 60 + i] + b"#" for i in range(30)]
     found = searched(texts, documents)
     wanted = [{(t, *run) for t, text in enumerate(texts) for run in naive(text, one)} for one in documents]

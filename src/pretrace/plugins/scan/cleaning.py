@@ -82,7 +82,7 @@ def clean(asked: Searching, whole: ScanPart, folder: Path) -> str:
         raise OutputError(say("scan.refused.other_clean", under_way=under_way))
     told.mkdir(parents=True, exist_ok=True)
     atomic_text(mark, wanted)
-    table = searching.BlockTable.of(asked.folded)
+    table = searching.BlockTable(asked.folded)
     common = common_bytes(whole, asked.folded)
     rows: list[list[Any]] = []
     documents = 0

@@ -125,25 +125,22 @@ def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Raw
 
 @contextmanager
 def _shown() -> Iterator[Callable[[int, int, int, int], None]]:
-    state, first = (0, 0, 0, 0), -1
-    began = time.monotonic()
+    seen = list[tuple[int, int, int, int]]()
 
     def line() -> str:
-        files, of, read, size = state
-        if first < 0:
+        if not seen:
             return ""
-        speed = max(1.0, (read - first) / max(1e-9, time.monotonic() - began))
+        first, (files, of, read, size) = seen[0][2], seen[-1]
+        speed = max(1.0, (read - first) / max(1e-9, time.monotonic() - activity.since))
         left = f", {duration((size - read) / speed)} left" if size > read else ""
         done = f"searched {read / 1e6:,.0f} of {size / 1e6:,.0f} MB ({files:,} of {of:,} files)"
         return f"{done}, {speed / 1e6:,.0f} MB/s{left}"
 
     def note_read(files: int, of: int, read: int, size: int) -> None:
-        nonlocal state, first
-        state = files, of, read, size
-        if first < 0:
-            first = 0 if read < 1 << 24 else read
+        seen.append((files, of, read, size))
+        del seen[1:-1]
 
-    with shown(Activity("opening the corpus", line)):
+    with shown(Activity("opening the corpus", line)) as activity:
         yield note_read
 
 

@@ -284,7 +284,7 @@ _About = DocumentFacts | Mapping[str, Any] | bytes
 
 
 _Rows = tuple[Strings, Callable[[int], _About], int, int]
-"""What is read of a file at a time: strings, what tells of a row, and rows and bytes so far."""
+"""What is read of a file at a time: strings, what tells of the i-th of its rows, and rows and bytes so far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,10 +329,10 @@ class CorpusReader:
                 raise Unread(
                     f"{file.address} has no column {self.text}: name another with --corpus-reading column."
                 )
-            read = FileFacts(file.address, number, read.unreadable + empty, place)
+            first, read = read.documents, FileFacts(file.address, number, read.unreadable + empty, place)
 
-            def about(row: int, told: Any = told, kept: dict[int, _About] = kept) -> _About:
-                return kept[row] if row in kept else told(row)
+            def about(row: int, first: int = first, told: Any = told, kept: Any = kept) -> Any:
+                return kept[row] if row in kept else told(row - first)
 
             for stream in streams.join(strings):
                 yield CorpusDocuments(stream, strings, about, read)
@@ -382,14 +382,11 @@ class CorpusReader:
         number = read = 0
         while some := _some(rows):
             first, number = number, number + len(some)
-            strings = self._strings_of([row.fields for row in some], range(first, number))
+            fields = [row.fields for row in some]
+            strings = _strings_of(fields, range(first, number), self._wanted)
             read += len(strings.raw)
             place = place_of(stream, read)
-
-            def about(row: int, some: Sequence[SourceRow] = some, first: int = first) -> _About:
-                return some[row - first].fields
-
-            yield strings, about, number, min(file.size or place, place)
+            yield strings, fields.__getitem__, number, min(file.size or place, place)
 
     def _lines(self, stream: IO[bytes], file: CorpusFile) -> Iterator[_Rows]:
         number, read, rest = 0, 0, 0
@@ -409,28 +406,21 @@ class CorpusReader:
                     except (ValueError, RecursionError):
                         said = f"{file.address}: it ends within a line, so it was cut off"
                         raise Unread(said) from None
-                strings, lines = self._of_lines(raw, number)
-                first, number = number, number + len(lines)
+                strings, lines, odd = folding.strings_of_lines(raw, number, self._wanted)
 
-                def about(
-                    row: int, raw: memoryview = raw, lines: Spans = lines, first: int = first
-                ) -> _About:
-                    return bytes(raw[slice(*lines[row - first].tolist())])
+                def line(i: int, raw: memoryview = raw, lines: Spans = lines) -> bytes:
+                    return bytes(raw[slice(*lines[i].tolist())])
 
-                yield strings, about, number, place_of(stream, read)
+                if len(odd):  # what the kernel leaves to Python
+                    items = [_item(line(i)) for i in odd.tolist()]
+                    strings = Strings.joined([strings, _strings_of(items, odd + number, self._wanted)])
+                number += len(lines)
+                yield strings, line, number, place_of(stream, read)
             rest = size - cut
             if some and cut:
                 space[:rest] = space[cut:size]
             if not some:
                 return
-
-    def _of_lines(self, raw: memoryview, number: int) -> tuple[Strings, Spans]:
-        """The strings of lines, which are counted from `number` on, and their places."""
-        strings, lines, odd = folding.strings_of_lines(raw, number, self._wanted)
-        if len(odd):  # what the kernel leaves to Python
-            items = [_item(bytes(raw[slice(*lines[i].tolist())])) for i in odd.tolist()]
-            strings = Strings.joined([strings, self._strings_of(items, odd + number)])
-        return strings, lines
 
     @property
     def _named(self) -> list[str]:
@@ -441,17 +431,6 @@ class CorpusReader:
     def _wanted(self) -> list[int]:
         """Their hashes."""
         return [folding.hash_of(0, one.encode()) for one in self._named]
-
-    def _strings_of(self, items: Sequence[object], rows: Sequence[int] | Numbers) -> Strings:
-        """The strings of some rows, nested ones included."""
-        wanted = self._wanted
-        found = [
-            (row, *one)
-            for row, item in zip(rows, items, strict=True)
-            for one in strings_of_item(item, wanted)
-        ]
-        numbers, written, columns = zip(*found, strict=True) if found else ((), (), ())
-        return Strings.of(written, rows=numbers, columns=columns)
 
     def _parquet(self, stream: IO[bytes], file: CorpusFile) -> Iterator[_Rows]:
         from pyarrow import parquet
@@ -470,12 +449,12 @@ class CorpusReader:
                 if not self._named or name in self._named
                 for one in _leaves(column, folding.hash_of(0, name.encode()), np.arange(first, number))
             ]
-            strings = Strings.joined([Strings.of([]), *every])
+            strings, place = Strings.joined([Strings.of([]), *every]), int(file.size * number / total)
 
-            def about(row: int, batch: Any = batch, first: int = first) -> _About:
-                return {name: batch.column(name)[row - first].as_py() for name in beside}
+            def cells(i: int, batch: Any = batch) -> _About:
+                return {name: batch.column(name)[i].as_py() for name in beside}
 
-            yield strings, about, number, int(file.size * number / total)
+            yield strings, cells, number, place
 
     def _text(self, stream: IO[bytes], file: CorpusFile) -> Iterator[_Rows]:
         """A text file is one document, in pieces."""
@@ -523,10 +502,8 @@ def _leaves(array: Any, column: int, rows: Numbers) -> Iterator[Strings]:
     elif pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         yield from _leaves(array.flatten(), column, rows[array.value_parent_indices().to_numpy()])
     elif pa.types.is_map(kind):
-        for row, cell in zip(rows.tolist(), array.to_pylist(), strict=True):
-            found = list(strings_of_item([list(pair) for pair in cell or ()], column=column))
-            columns = [one for _, one in found]
-            yield Strings.of([one for one, _ in found], rows=[row] * len(found), columns=columns)
+        pairs = [[list(pair) for pair in cell or ()] for cell in array.to_pylist()]
+        yield _strings_of(pairs, rows, column=column)
     elif str(kind) in ("string", "large_string", "string_view", "binary", "large_binary", "binary_view"):
         there = array.is_valid().to_numpy(zero_copy_only=False)
         array = array.drop_null().cast(pa.large_binary())
@@ -537,6 +514,16 @@ def _leaves(array: Any, column: int, rows: Numbers) -> Iterator[Strings]:
         places = np.stack([places[:-1], places[1:]], axis=1) - first
         columns = np.full(len(array), column, dtype=np.uint64)
         yield Strings(raw, places, rows[there], columns, np.zeros(len(array), dtype=np.bool_))
+
+
+def _strings_of(
+    items: Sequence[object], rows: Sequence[int] | Numbers, wanted: Sequence[int] = (), column: int = 0
+) -> Strings:
+    """The strings of some rows, nested ones included."""
+    both = zip(rows, items, strict=True)
+    found = [(row, *one) for row, item in both for one in strings_of_item(item, wanted, column)]
+    numbers, written, columns = zip(*found, strict=True) if found else ((), (), ())
+    return Strings.of(written, rows=numbers, columns=columns)
 
 
 _LENIENT = json.JSONDecoder(strict=False)

@@ -14,7 +14,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from types import ModuleType
 from typing import Any, NamedTuple, cast
 
@@ -215,13 +215,8 @@ def fold_strings(
     kernels, kept = load_kernels(), behind or [None] * len(strings.places)
     heads = [one for one in kept if one is not None]
     head = np.frombuffer(b"".join(heads) or b"\0", np.uint8)
-    size = (
-        int((strings.places[:, 1] - strings.places[:, 0]).sum())
-        + sum(map(len, heads))
-        + len(heads)
-        + 2 * BLOCK
-    )
     sizes = np.array([-1 if one is None else len(one) for one in kept], dtype=np.int64)
+    size = 2 * BLOCK + int((strings.places[:, 1] - strings.places[:, 0] + sizes + 1).sum())
     raw, spans = np.frombuffer(strings.raw, dtype=np.uint8), np.empty((len(kept), 2), dtype=np.int64)
     wanted = size + size // 4 + 256
     while True:
@@ -273,23 +268,13 @@ def folded(text: str, *, exact: bool = False) -> bytes:
     return fold_pieces([text.encode("utf-8", "surrogatepass")], exact=exact)[0]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class FoldedTexts:
     """Texts as they are compared, in one buffer at `spans`, each behind a block of gaps."""
 
-    buffer: Bytes
-    spans: Spans
-
-    @classmethod
-    def of(cls, written: Sequence[bytes], *, exact: bool = False) -> FoldedTexts:
-        """Fold what is written."""
+    def __init__(self, written: Sequence[bytes], *, exact: bool = False) -> None:
         gaps = [bytes([GAP]) * (BLOCK - 1)] * len(written)
-        return cls(*fold_strings(Strings.of(written), exact=exact, behind=gaps))
-
-    @property
-    def sizes(self) -> Numbers:
-        """The bytes of each text."""
-        return self.spans[:, 1] - self.spans[:, 0]
+        self.buffer, self.spans = fold_strings(Strings.of(written), exact=exact, behind=gaps)
+        self.sizes: Numbers = self.spans[:, 1] - self.spans[:, 0]
 
     def letters(self, text: int) -> npt.NDArray[np.intp]:
         """The bytes of a text at which its characters begin, and its end."""
@@ -311,14 +296,15 @@ class HashTable(NamedTuple):
     @classmethod
     def of(cls, ordered: Hashes) -> HashTable:
         """The table of hashes that are in order."""
-        begins = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)])
-        keys, kind = ordered[begins], np.int32 if len(ordered) < 1 << 31 else np.int64
+        fresh, kind = np.ones(len(ordered), dtype=np.bool_), np.int32 if len(ordered) < 1 << 31 else np.int64
+        fresh[1:] = ordered[1:] != ordered[:-1]
+        keys = ordered[fresh]
         wanted = int(np.ceil(np.log2(max(1, len(keys) * BITS_A_KEY // 64))))
         bits = min(MOST_BITS, max(FEWEST_BITS, wanted))
         shift, bitmap = np.uint64(64 - bits), np.zeros(1 << bits, dtype=np.uint64)
         buckets = np.searchsorted(keys, np.arange(1 << bits, dtype=np.uint64) << shift)
         load_kernels().set_bits(keys, shift, bitmap)
-        first = np.append(begins.astype(kind), kind(len(ordered)))
+        first = np.append(np.flatnonzero(fresh).astype(kind), kind(len(ordered)))
         return cls(keys, first, bitmap, shift, np.append(buckets, len(keys)).astype(np.int32))
 
     def find(self, hashes: Hashes) -> tuple[Numbers, Numbers]:
@@ -403,48 +389,58 @@ class _Tail(NamedTuple):
     is_held: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Stream:
-    """Strings in one buffer, those of a column one behind the other. `spans` and `rows` go by the string, in the order
-    of the buffer; `begins` and `ends` are where columns begin and end, and what ends before `fresh` of a column was
-    found before. Who searches says in `holds` how much of each column's end a run reaches over. `written` gives a
-    string as it is written, whether as JSON writes it, and how many of its folded bytes are not in the buffer."""
+    """Folded strings in one buffer, those of a column one behind the other; those at `firsts` begin a column, behind
+    its tail. `spans` and `rows` go by the string, in the order of the buffer; `begins` and `ends` are where columns
+    begin and end, and what ends before `fresh` of a column was found before. Who searches says in `holds` how much of
+    each column's end a run reaches over."""
 
-    buffer: Bytes
-    spans: Spans
-    rows: Numbers
-    begins: Numbers
-    fresh: Numbers
-    ends: Numbers
-    written: Callable[[int], tuple[bytes, bool, int]]
-    holds: Numbers
-    last: bool
+    def __init__(
+        self, buffer: Bytes, strings: Strings, spans: Spans, firsts: Numbers, tails: Sequence[_Tail], *, last: bool
+    ) -> None:  # fmt: skip
+        self.buffer, self.last, self._strings = buffer, last, strings
+        self.fresh, self.ends = spans[firsts, 0], np.append(spans[firsts[1:] - 1, 1], spans[-1, 1])
+        self.begins = self.fresh - np.array([len(tail.content) for tail in tails], dtype=np.int64)
+        self.holds = np.zeros_like(self.begins)
+        begins = zip(self.begins.tolist(), tails, strict=True)
+        places = [begin + one.at for begin, tail in begins for one in tail.strings]
+        self._kept = [one for tail in tails for one in tail.strings]
+        starts = np.append(np.array(places, dtype=np.int64), spans[:, 0])
+        self._order = np.argsort(starts, kind="stable")
+        starts = starts[self._order]
+        column = np.searchsorted(self.begins, starts, side="right") - 1
+        stops = np.minimum(np.append(starts[1:], self.ends[-1]), self.ends[column])
+        self.spans: Spans = np.stack([starts, stops], axis=1)
+        rows = np.array([one.row for one in self._kept], dtype=np.int64)
+        self.rows: Numbers = np.append(rows, strings.rows)[self._order]
+
+    def written(self, i: int) -> tuple[bytes, bool, int]:
+        """A string as it is written, whether as JSON writes it, and how many of its folded bytes are not in the
+        buffer."""
+        at = int(self._order[i]) - len(self._kept)
+        if at < 0:
+            return self._kept[at].raw, self._kept[at].escaped, self._kept[at].skipped
+        return self._strings.written(at), bool(self._strings.escaped[at]), 0
+
+    @cached_property
+    def tails(self) -> list[_Tail]:
+        """The ends of the first columns, which are searched again, once `holds` is known."""
+        made = []
+        for column, held in enumerate(self.holds[:_COLUMNS].tolist()):
+            end = int(self.ends[column])
+            start = max(int(self.begins[column]), end - max(TAIL, min(LONGEST_TAIL, held)))
+            first = int(np.searchsorted(self.spans[:, 0], start, side="right")) - 1
+            kept = []
+            for i in range(first, int(np.searchsorted(self.spans[:, 0], end))):
+                at, (raw, escaped, skipped) = int(self.spans[i, 0]) - start, self.written(i)
+                kept.append(_Kept(max(0, at), skipped + max(0, -at), int(self.rows[i]), raw, escaped))
+            made.append(_Tail(self.buffer[start:end].tobytes(), tuple(kept), bool(held)))
+        return made
 
     @property
     def open_rows(self) -> set[int]:
         """The rows that may go on with the next buffer."""
-        return {
-            row
-            for column in range(len(self.ends))
-            for row in self.rows[slice(*self._end_of(column)[1:])].tolist()
-        }
-
-    def _end_of(self, column: int) -> tuple[int, int, int]:
-        """Where the end of a column begins that is searched again, and the strings in it, first and last."""
-        end = int(self.ends[column])
-        start = max(int(self.begins[column]), end - max(TAIL, min(LONGEST_TAIL, int(self.holds[column]))))
-        first = np.searchsorted(self.spans[:, 0], start, side="right") - 1
-        return start, int(first), int(np.searchsorted(self.spans[:, 0], end))
-
-    def tail(self, column: int) -> _Tail:
-        """The end of a column that is searched again."""
-        start, first, last = self._end_of(column)
-        kept = []
-        for i in range(first, last):
-            at, (raw, escaped, skipped) = int(self.spans[i, 0]) - start, self.written(i)
-            kept.append(_Kept(max(0, at), skipped + max(0, -at), int(self.rows[i]), raw, escaped))
-        content = self.buffer[start : int(self.ends[column])].tobytes()
-        return _Tail(content, tuple(kept), bool(self.holds[column]))
+        return {one.row for tail in self.tails for one in tail.strings}
 
 
 class Streams:
@@ -472,12 +468,13 @@ class Streams:
         for at, tail in zip(firsts.tolist(), tails, strict=True):
             behind[at] = tail.content
         buffer, spans = fold_strings(strings, exact=self._exact, behind=behind, room=self._room_for)
-        made = _joined(buffer, strings, spans, firsts, tails, last=False)
+        made = Stream(buffer, strings, spans, firsts, tails, last=False)
         yield made
-        for place, name in enumerate(names):
+        for name in names:
             self._tails.pop(name, None)
-            if place < _COLUMNS and len(self._tails) < 4 * _COLUMNS:
-                self._tails[name] = made.tail(place)
+        for name, tail in zip(names, made.tails, strict=False):
+            if len(self._tails) < 4 * _COLUMNS:
+                self._tails[name] = tail
 
     def end(self) -> Iterator[Stream]:
         """The ends of columns that a run reaches over, once more: nothing comes behind them."""
@@ -485,36 +482,9 @@ class Streams:
             if tail.is_held:
                 some = Strings.of([b""], rows=[tail.strings[-1].row])
                 buffer, spans = fold_strings(some, exact=self._exact, behind=[tail.content])
-                yield _joined(buffer, some, spans, np.zeros(1, np.int64), [tail], last=True)
+                yield Stream(buffer, some, spans, np.zeros(1, np.int64), [tail], last=True)
 
     def _room_for(self, size: int) -> Bytes:
         if len(self._room) < size:
             self._room = np.empty(size * 5 // 4, dtype=np.uint8)
         return self._room
-
-
-def _joined(
-    buffer: Bytes, strings: Strings, spans: Spans, firsts: Numbers, tails: Sequence[_Tail], *, last: bool
-) -> Stream:
-    """Folded strings, of which those at `firsts` begin a column behind its tail, as a stream."""
-    fresh, ends = spans[firsts, 0], np.append(spans[firsts[1:] - 1, 1], spans[-1, 1])
-    begins = fresh - np.array([len(tail.content) for tail in tails], dtype=np.int64)
-    kept = [(int(begin), one) for begin, tail in zip(begins, tails, strict=True) for one in tail.strings]
-    starts = np.append(np.array([begin + one.at for begin, one in kept], dtype=np.int64), spans[:, 0])
-    order = np.argsort(starts, kind="stable")
-    starts = starts[order]
-    column = np.searchsorted(begins, starts, side="right") - 1
-    stops = np.minimum(np.append(starts[1:], ends[-1]), ends[column])
-    rows = np.append(np.array([one.row for _, one in kept], dtype=np.int64), strings.rows)[order]
-
-    def written(i: int) -> tuple[bytes, bool, int]:
-        at = int(order[i]) - len(kept)
-        if at < 0:
-            one = kept[at][1]
-            return one.raw, one.escaped, one.skipped
-        return strings.written(at), bool(strings.escaped[at]), 0
-
-    return Stream(
-        buffer, np.stack([starts, stops], axis=1), rows, begins, fresh, ends, written,
-        np.zeros_like(begins), last,
-    )  # fmt: skip

@@ -18,7 +18,6 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -333,19 +332,16 @@ def _pieces(words: _Words, runs: Sequence[tuple[int, int]]) -> Iterator[_Stretch
 # A search
 
 
-@dataclass(slots=True)
 class KeptAnswers:
     """Answers by the number of the text, and what `speaks` said, None before it was asked; written as they come."""
 
-    path: Path | None
-    speaks: str | None = None
-    found: dict[int, RunsInText] = field(default_factory=dict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def __post_init__(self) -> None:
-        if self.path is None or not self.path.exists():
+    def __init__(self, path: Path | None) -> None:
+        self.path, self._lock = path, threading.Lock()
+        self.speaks: str | None = None
+        self.found: dict[int, RunsInText] = {}
+        if path is None or not path.exists():
             return
-        for line in self.path.read_bytes().split(b"\n"):
+        for line in path.read_bytes().split(b"\n"):
             with suppress(ValueError, KeyError, TypeError):  # the last one may be cut
                 row = json.loads(line)
                 if "speaks" in row:
@@ -366,15 +362,16 @@ def ask_index(
     file: CorpusFile,
     texts: Sequence[str],
     folded: FoldedTexts,
-    kept: Path | None = None,
-    stop: threading.Event | None = None,
-) -> ScanPart | None:
-    """What an index holds of texts; None where `stop` was set. `kept` is the file of answers."""
+    kept: Path | None,
+    check: Callable[[], object],
+) -> ScanPart:
+    """What an index holds of texts. `kept` is the file of answers; `check` may raise what ends the search."""
     had, unread = KeptAnswers(kept), ""
     index = _open_index(file)
 
     def one(i: int) -> None:
-        if i in had.found or (stop is not None and stop.is_set()):
+        check()
+        if i in had.found:
             return
         found = runs_of(texts[i], index)
         longest = max(found.runs, key=lambda run: run.end - run.start, default=None)
@@ -394,8 +391,6 @@ def ask_index(
                 pass
     except Unread as error:
         unread = str(error)
-    if stop is not None and stop.is_set():
-        return None
     facts = FileFacts(file.address, index.documents, 0, index.size, unread)
     return _part(facts, texts, folded.spans[:, 0].tolist(), had)
 

@@ -378,15 +378,13 @@ def fold(
                 break
             if n != closed:
                 first, marks = n, 0
-            code, blank = np.int64(-1), False
+            code, blank, tag = np.int64(-1), False, -1
             if raw[i] >= 0x80:
                 code, i = decoded(raw, i, end)
             elif raw[i] == 10:
                 i, blank = behind_number(raw, i + 1, end), True
             elif raw[i] == 60:
-                behind = behind_tag(raw, i + 1, end)
-                blank = behind >= 0
-                i = behind if blank else i + 1
+                tag = i + 1
             else:
                 sign, slashes = -1, raw[i] == 92
                 if slashes:
@@ -404,9 +402,7 @@ def fold(
                 if sign == 38:
                     i = behind_and(raw, i, end)
                     if i + 3 <= end and raw[i] == 108 and raw[i + 1] == 116 and raw[i + 2] == 59:
-                        behind = behind_tag(raw, i + 3, end)
-                        blank = behind >= 0
-                        i = behind if blank else i + 3
+                        tag = i + 3
                     else:
                         code, name, i = entity(raw, i, end, names)
                         if name >= 0:
@@ -415,9 +411,7 @@ def fold(
                             )
                             code = np.int64(meanings[name, 1]) if meanings[name, 1] else np.int64(-1)
                 elif sign == 60:
-                    behind = behind_tag(raw, i, end)
-                    blank = behind >= 0
-                    i = behind if blank else i
+                    tag = i
                 elif sign >= 0:
                     code = sign
                     if 0xD800 <= code < 0xE000:
@@ -428,6 +422,10 @@ def fold(
                             if 0xDC00 <= second < 0xE000:
                                 code = 0x10000 + ((sign - 0xD800) << 10) + (second - 0xDC00)
                                 i = low + 5
+            if tag >= 0:
+                i = behind_tag(raw, tag, end)
+                blank = i >= 0
+                i = i if blank else tag
             n, first, marks = put(out, n, code, codes, letters, orders, first, marks)
             if spaced and blank:
                 out[n] = 32

@@ -12,9 +12,9 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -46,7 +46,7 @@ from pretrace.results.atomic import atomic_text, write_atomically
 from pretrace.results.rounding import plural
 from pretrace.scoring.provenance import record_corpus, record_software
 from pretrace.settings import TEXTS, Option, check_ranges, option, requested_option, statements_of
-from pretrace.types import Corpus, Doubles, Estimate, Skipped, Table, Text, Verdict
+from pretrace.types import Corpus, Estimate, Skipped, Table, Text, Verdict
 from pretrace.verdicts.wording import fill, say, sentences_of
 
 SEARCH = "Search"
@@ -151,35 +151,29 @@ class _ScanPlan:
         return " ".join(said)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Searching:
-    """What is looked for, in which files, and how; `sources` are what named the files. `folded` are the texts as they
-    are compared, those of the collection first and the control texts behind them. TextsError where no text is long
-    enough to be found, ExpressionError for options that an index cannot answer."""
+    """What is looked for, in which files, and how; `sources` are what named the files. `texts` are those of both sides
+    as they are given, and `folded` as they are compared, those of the collection first and the control texts behind
+    them; `indexes` is what of the corpus is asked, and not read. TextsError where no text is long enough to be found,
+    ExpressionError for options that an index cannot answer."""
 
-    corpus: Corpus
-    heldout: Corpus | None
-    files: tuple[CorpusFile, ...]
-    settings: ScanSettings
-    sources: tuple[str, ...] = ()
-    folded: FoldedTexts = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "folded", FoldedTexts.of(self.written, exact=self.exact))
-        if all(len(self.folded.letters(i)) <= RUN for i in range(len(self.corpus))):
-            raise TextsError(say("scan.refused.too_short", name=self.corpus.name, run=RUN))
-        if self.indexes and (not self.exact or self.settings.near or self.settings.overlap):
+    def __init__(
+        self,
+        corpus: Corpus,
+        heldout: Corpus | None,
+        files: tuple[CorpusFile, ...],
+        settings: ScanSettings,
+        sources: tuple[str, ...] = (),
+    ) -> None:
+        self.corpus, self.heldout, self.files, self.sources = corpus, heldout, files, sources
+        self.settings, self.exact = settings, settings.match == "exact"
+        self.texts = (*corpus.texts, *(heldout.texts if heldout else ()))
+        self.indexes = tuple(one for one in files if one.is_index)
+        self.folded = FoldedTexts(self.written, exact=self.exact)
+        if all(len(self.folded.letters(i)) <= RUN for i in range(len(corpus))):
+            raise TextsError(say("scan.refused.too_short", name=corpus.name, run=RUN))
+        if self.indexes and (not self.exact or settings.near or settings.overlap):
             raise ExpressionError(say("scan.refused.index_options"))
-
-    @property
-    def exact(self) -> bool:
-        """Whether every byte counts."""
-        return self.settings.match == "exact"
-
-    @property
-    def texts(self) -> tuple[Text, ...]:
-        """The texts of both sides as they are given."""
-        return (*self.corpus.texts, *(self.heldout.texts if self.heldout else ()))
 
     @property
     def written(self) -> list[bytes]:
@@ -205,11 +199,6 @@ class Searching:
         return "in every column with text" if column is None else f"in the column {column!r} alone"
 
     @property
-    def indexes(self) -> tuple[CorpusFile, ...]:
-        """What of the corpus is asked, and not read."""
-        return tuple(one for one in self.files if one.is_index)
-
-    @property
     def mine(self) -> list[CorpusFile]:
         """The files that this machine reads."""
         turn = self.settings.turn
@@ -223,10 +212,11 @@ class Searching:
 
     def tables(self) -> Tables:
         """What documents are compared with."""
-        wording = Wording.of(self.written, near=self.settings.near, overlap=self.settings.overlap)
-        return BlockTable.of(self.folded), wording
+        near, overlap = self.settings.near, self.settings.overlap
+        wording = Wording(self.written, near=near, overlap=overlap) if near or overlap else None
+        return BlockTable(self.folded), wording
 
-    def open(self) -> tuple[str, Callable[[CorpusFile], searching.ScanPart | None]]:
+    def open(self) -> tuple[str, Callable[[CorpusFile], searching.ScanPart]]:
         """In a worker: the hash of what is looked for, and what searches a file."""
         tables = self.tables()
         return self.digest, lambda file: search_file(self, tables, file)
@@ -258,22 +248,12 @@ def plan_scan(asked: Searching) -> _ScanPlan:
         questions, asking = questions + more, asking + longer
     if not files:
         return _ScanPlan(0, 0, 0, None, questions, asking)
-    (blocks, wording), reader = asked.tables(), asked.reader()
-    search, words = Search(blocks), WordsFound("", wording) if wording else None
-    for warm in (True, False):  # the kernels are compiled before the clock runs
+    tables = asked.tables()
+    for most in (1, _PROBED):  # the kernels are compiled before the clock runs
         began, read = time.perf_counter(), 0
         for file in files:
-            try:
-                for found in reader.documents(file, most=1 if warm else _PROBED - read):
-                    search.runs(found.stream)
-                    if words is not None:
-                        words.add(found)
-                    last = found.read.bytes
-            except Unread:
-                continue
-            read += last
-            if warm or read >= _PROBED:
-                break
+            if read < most:
+                read += search_file(asked, tables, file, most=most - read).files[0].bytes
     took = time.perf_counter() - began
     size = sum(file.size for file in files)
     seconds = took * size / read / asked.workers(len(files)) if read and size else None
@@ -311,7 +291,7 @@ def scan(
             write_atomically(_path(parts, file), part.save)
             add(file.size, files=1)
     whole = merge_found(asked, parts)
-    return None if whole is None else _Findings.of(asked, whole).verdict(time.perf_counter() - began)
+    return None if whole is None else _Findings(asked, whole).verdict(time.perf_counter() - began)
 
 
 def merge_found(asked: Searching, parts: Path) -> searching.ScanPart | None:
@@ -325,48 +305,54 @@ def search_file(
     tables: Tables,
     file: CorpusFile,
     *,
-    read: Callable[[int], object] | None = None,
-    stop: threading.Event | None = None,
+    read: Callable[[int], object] = lambda _: None,
     kept: Path | None = None,
-) -> searching.ScanPart | None:
-    """What is found in one file; `read` is told of bytes. None where `stop` was set; `kept` keeps answers."""
+    most: int | None = None,
+) -> searching.ScanPart:
+    """What is found in one file, or in the first bytes of it, as many as `most`; `read` is told of bytes, and may raise
+    what ends the search. `kept` keeps answers of an index."""
     if file.is_index:
-        return ask_index(file, [text.text for text in asked.texts], asked.folded, kept, stop)
+        return ask_index(file, [text.text for text in asked.texts], asked.folded, kept, lambda: read(0))
     blocks, wording = tables
-    search, reader = Search(blocks), asked.reader()
+    search = Search(blocks)
     words = WordsFound(file.address, wording) if wording else None
     gathering = searching.Gathering(file.address, asked.folded)
     facts = FileFacts(file.address)
     try:
-        for found in reader.documents(file):
-            if stop is not None and stop.is_set():
-                return None
+        for found in asked.reader().documents(file, most):
+            read(found.read.bytes - facts.bytes)
             gathering.add(search.runs(found.stream), found.stream, found.facts)
             if words is not None:
                 words.add(found)
-            if read is not None:
-                read(found.read.bytes - facts.bytes)
             facts = found.read
     except Unread as error:
         facts = replace(facts, unread=str(error))
-    return gathering.part(facts, words)
+    part = gathering.part(facts)
+    if words is not None:
+        part.counts[:, 2], part.nearest, part.grams = words.near, words.nearest, words.grams
+    return part
 
 
 def _search(asked: Searching, files: Sequence[CorpusFile], parts: Path, add: Callable[..., None]) -> None:
     """Search files, several at once, each into a part of its own; the first error ends them all."""
     tables, stop = asked.tables(), threading.Event()
 
-    def one(file: CorpusFile) -> None:
+    def read(size: int) -> None:
         if stop.is_set():
-            return
+            raise CancelledError
+        add(size)
+
+    def one(file: CorpusFile) -> None:
         kept = _path(parts, file).with_suffix(".answers")
         try:
-            part = search_file(asked, tables, file, read=add, stop=stop, kept=kept)
-            if part is not None:
-                write_atomically(_path(parts, file), part.save)
-                if _whole(part):
-                    kept.unlink(missing_ok=True)
-                add(0, files=1)
+            read(0)
+            part = search_file(asked, tables, file, read=read, kept=kept)
+            write_atomically(_path(parts, file), part.save)
+            if _whole(part):
+                kept.unlink(missing_ok=True)
+            add(0, files=1)
+        except CancelledError:
+            return
         except BaseException:
             stop.set()  # before this thread takes the next file
             raise
@@ -426,20 +412,14 @@ def state_of(found: searching.FoundText) -> State:
     return "part" if found.near else "no"
 
 
-@dataclass(frozen=True, slots=True)
 class _FoundSide:
     """The texts of one side: their states, and of its documents how many have a whole text, of how many able."""
 
-    states: tuple[State, ...]
-    whole: int
-    units: int
-
-    @classmethod
-    def of(cls, texts: Sequence[Text], found: Sequence[searching.FoundText]) -> _FoundSide:
-        states = tuple(map(state_of, found))
-        documents = {(text.document, state) for text, state in zip(texts, states, strict=True)}
-        looked = {document for document, state in documents if state != "too short"}
-        return cls(states, sum(state == "whole" for _, state in documents), len(looked))
+    def __init__(self, texts: Sequence[Text], found: Sequence[searching.FoundText]) -> None:
+        self.states: tuple[State, ...] = tuple(map(state_of, found))
+        documents = {(text.document, state) for text, state in zip(texts, self.states, strict=True)}
+        self.whole = sum(state == "whole" for _, state in documents)
+        self.units = len({document for document, state in documents if state != "too short"})
 
     def count(self, *states: State) -> int:
         """How many texts have one of these states."""
@@ -460,34 +440,22 @@ class _FoundSide:
         return float(hypergeom.sf(self.whole - 1, *both, self.units))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class _Findings:
     """What a search came to: `found` of each text, the sides, the 13-word `overlap`, what was not read (`unread`), the
     chance of so many whole texts beside the controls, and the whole texts with a `unique` passage where there are no
     controls."""
 
-    asked: Searching
-    whole: searching.ScanPart
-    found: list[searching.FoundText]
-    mine: _FoundSide
-    controls: _FoundSide | None
-    overlap: Doubles | None
-    unread: list[FileFacts]
-    chance: float | None
-    unique: int
-
-    @classmethod
-    def of(cls, asked: Searching, whole: searching.ScanPart) -> _Findings:
-        suspect = len(asked.corpus)
-        found = searching.summarise_texts(whole, asked.folded)
-        mine = _FoundSide.of(asked.corpus.texts, found[:suspect])
-        controls = _FoundSide.of(asked.heldout.texts, found[suspect:]) if asked.heldout else None
-        wording = Wording.of(asked.written, near=False, overlap=asked.settings.overlap)
-        overlap = wording.grams.shares(whole.grams) if wording and wording.grams else None
-        unread = [one for one in whole.files if one.unread or one.unreadable]
-        chance = mine.chance(controls)
-        unique = _unique(asked, found, mine) if chance is None else 0
-        return cls(asked, whole, found, mine, controls, overlap, unread, chance, unique)
+    def __init__(self, asked: Searching, whole: searching.ScanPart) -> None:
+        self.asked, self.whole, suspect = asked, whole, len(asked.corpus)
+        self.found = found = searching.summarise_texts(whole, asked.folded)
+        self.mine = _FoundSide(asked.corpus.texts, found[:suspect])
+        self.controls = _FoundSide(asked.heldout.texts, found[suspect:]) if asked.heldout else None
+        overlap = asked.settings.overlap
+        grams = Wording(asked.written, near=False, overlap=True).grams if overlap else None
+        self.overlap = grams.shares(whole.grams) if grams else None
+        self.unread = [one for one in whole.files if one.unread or one.unreadable]
+        self.chance = self.mine.chance(self.controls)
+        self.unique = _unique(asked, found, self.mine) if self.chance is None else 0
 
     @property
     def outcome(self) -> Literal["found", "absent", "inconclusive"]:
@@ -736,7 +704,7 @@ def _unique(asked: Searching, found: Sequence[searching.FoundText], mine: _Found
     if not mine.whole:
         return 0
     gathering = searching.Gathering("", asked.folded)
-    search, streams = Search(BlockTable.of(asked.folded)), Streams(exact=asked.exact)
+    search, streams = Search(BlockTable(asked.folded)), Streams(exact=asked.exact)
     strings = Strings.of(asked.written)
     for stream in itertools.chain(streams.join(strings), streams.end()):
         gathering.add(search.runs(stream), stream, lambda _: DocumentFacts())

@@ -15,6 +15,7 @@ import json
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -38,7 +39,7 @@ from pretrace.plugins.scan.folding import (
     load_kernels,
     unescape,
 )
-from pretrace.plugins.scan.wording import NEAREST, WordsFound
+from pretrace.plugins.scan.wording import NEAREST
 from pretrace.results.wording import say
 
 RUN, SHORT = 50, 24
@@ -64,25 +65,15 @@ and ends. Of runs of a string that differ only in where they begin in it, the fi
 DOCUMENT, TEXT, START, END, AT, CHARACTERS, STRING, LAST = range(8)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class BlockTable:
-    """The blocks of the texts, cut at every `stride`-th byte. `places[first[i]:first[i + 1]]` of the i-th hash are the
-    places of blocks that are all the same. `text_near` is the text that holds every `NEAR`-th byte, or the one before
-    it. `repeats` says of a hash whether a text holds it more than `REPEATS` times, of which no more are kept."""
+    """The blocks of the texts; the corpus is cut at every `every`-th byte. `places[first[i]:first[i + 1]]` of the i-th
+    hash are the places of blocks that are all the same. `text_near` is the text that holds every `NEAR`-th byte, or the
+    one before it. `repeats` says of a hash whether a text holds it more than `REPEATS` times, of which no more are
+    kept."""
 
-    texts: FoldedTexts
-    stride: int
-    every: int
-    hashes: HashTable
-    places: npt.NDArray[np.int32 | np.int64]
-    text_near: npt.NDArray[np.int32]
-    repeats: npt.NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, texts: FoldedTexts) -> BlockTable:
-        """The table of folded texts."""
+    def __init__(self, texts: FoldedTexts) -> None:
         sizes, starts = texts.sizes, texts.spans[:, 0]
-        stride, every = (1, BLOCK) if sizes.sum() <= SPARSE else (3, 8)
+        self.texts, (stride, self.every) = texts, (1, BLOCK) if sizes.sum() <= SPARSE else (3, 8)
         counts = np.maximum((sizes - BLOCK) // stride + 1, 0)
         shifts = starts - stride * (np.cumsum(counts) - counts)
         kind = np.int32 if len(texts.buffer) < 1 << 31 else np.int64
@@ -98,12 +89,13 @@ class BlockTable:
         there, model = places[again + 1], places[again]
         if any((words[there + k] != words[model + k]).any() for k in (0, 8, 16)):
             raise TextsError(say("scan.refused.same_hash"))
-        repeats = np.zeros(len(table.keys), dtype=np.bool_)
+        self.repeats: npt.NDArray[np.bool_] = np.zeros(len(table.keys), dtype=np.bool_)
         if (np.diff(table.first) > REPEATS).any():
-            places, first, repeats = _thinned(places, table.first, texts.spans)
+            places, first, self.repeats = _thinned(places, table.first, texts.spans)
             table = table._replace(first=first)
+        self.hashes, self.places = table, places
         near = np.searchsorted(starts, np.arange(0, len(texts.buffer), NEAR), side="right") - 1
-        return cls(texts, stride, every, table, places, np.maximum(near, 0).astype(np.int32), repeats)
+        self.text_near: npt.NDArray[np.int32] = np.maximum(near, 0).astype(np.int32)
 
 
 class Search:
@@ -196,8 +188,9 @@ def _in_order(hashes: Hashes) -> tuple[Numbers, Hashes]:
     some = hashes[order]
     for top in np.unique(some[1:][some[1:] < some[:-1]] | low):
         mine = np.flatnonzero(some | low == top)
-        order[mine] = order[mine][np.argsort(some[mine], kind="stable")]
-    return order, hashes[order]
+        ranked = mine[np.argsort(some[mine], kind="stable")]
+        order[mine], some[mine] = order[ranked], some[ranked]
+    return order, some
 
 
 def _words(buffer: Bytes) -> Hashes:
@@ -218,8 +211,6 @@ MANY = 5
 """Documents that hold a passage and break off at the same places, from which on it is a template."""
 AROUND, _SHOWN, _PIECE, _EXCERPTS = 100, 20, 4096, 40
 """Characters shown around a passage, its strings shown, bytes of a long one, and texts of a file shown."""
-SIGHTED = 1 << 13
-"""Documents that are noted before those are left away that hold less of a text than others."""
 _GATHERED = 1 << 18
 """Ends of passages that are gathered before they are added up."""
 COMMON_DOCUMENTS, TIMES = 100, 10
@@ -293,8 +284,7 @@ class Gathering:
             (5, len(texts.spans)), dtype=np.int64
         )
         self._last, self._last_whole = np.full((2, len(texts.spans)), -1, dtype=np.int64)
-        self._noted = list[Numbers]()
-        self._fresh, self._facts = 0, dict[int, DocumentFacts]()
+        self._best: dict[int, dict[int, tuple[int, DocumentFacts]]] = {}
         self._passages: dict[int, tuple[int, WrittenPassage]] = {}
         self._open: dict[int, tuple[int, npt.NDArray[np.int8]]] = {}
 
@@ -345,55 +335,42 @@ class Gathering:
     def _sight(
         self, held: Numbers, runs: Runs, stream: Stream, facts: Callable[[int], DocumentFacts]
     ) -> None:
-        """Note the documents that may be among those that hold most: text, document and bytes in `held`."""
+        """Note the documents that hold most of each text: text, document and bytes in `held`."""
         held = held[held[:, 2] > self._floor[held[:, 0]]]
         if not len(held):
             return
-        self._noted.append(np.stack([held[:, 0], -held[:, 2], held[:, 1]], axis=1))
-        for document in np.unique(held[:, 1]).tolist():
-            self._facts[document] = facts(document)
+        known = cache(facts)
         pairs = runs[:, TEXT] << 32 | runs[:, DOCUMENT]
         order = np.lexsort((-runs[:, CHARACTERS], pairs))
-        for text, document, covered, _ in held[held[:, 2] > self._most[held[:, 0]]].tolist():
+        for text, document, covered, _ in held.tolist():
+            best = self._best.setdefault(text, {})
+            if covered <= (best[document][0] if document in best else self._floor[text]):
+                continue
+            best[document] = covered, known(document)
+            if len(best) > KEPT:
+                del best[max(best, key=lambda one: (-best[one][0], one))]
+            if len(best) == KEPT:
+                self._floor[text] = min(one for one, _ in best.values())
             if covered > self._most[text]:
                 self._most[text] = covered
                 longest = order[np.searchsorted(pairs[order], text << 32 | document)]
                 self._passages[text] = (document, take_passage(stream, runs[longest]))
-        self._fresh += len(held)
-        if self._fresh > max(SIGHTED, len(self._noted[0]) // 4):
-            self._keep_best()
 
-    def _keep_best(self) -> None:
-        """Of the documents noted for each text keep those that hold most; of two that hold as much, the earlier one."""
-        noted = np.concatenate(self._noted) if self._noted else np.zeros((0, 3), dtype=np.int64)
-        noted = noted[np.lexsort((noted[:, 1], noted[:, 2], noted[:, 0]))]
-        noted = noted[np.append(True, (noted[1:, [0, 2]] != noted[:-1, [0, 2]]).any(axis=1))[: len(noted)]]
-        noted = noted[np.lexsort((noted[:, 2], noted[:, 1], noted[:, 0]))]
-        begins = np.flatnonzero(np.diff(noted[:, 0], prepend=-1))
-        rank = np.arange(len(noted)) - np.repeat(begins, np.diff(begins, append=len(noted)))
-        last = noted[rank == KEPT - 1]
-        self._floor[last[:, 0]] = -last[:, 1]
-        noted = noted[rank < KEPT]
-        self._noted, self._fresh = [noted], 0
-        self._facts = {document: self._facts[document] for document in np.unique(noted[:, 2]).tolist()}
-
-    def part(self, facts: FileFacts, words: WordsFound | None = None) -> ScanPart:
-        """What was found, with what was read of the file, and what it shares with the texts word by word."""
-        self._keep_best()
+    def part(self, facts: FileFacts) -> ScanPart:
+        """What was found, with what was read of the file."""
         order = sorted(self._passages, key=lambda text: (-self._most[text] / self._sizes[text], text))
-        worst = order[:_EXCERPTS]
+        around = {
+            (text, self._passages[text][0]): self._passages[text][1].read() for text in order[:_EXCERPTS]
+        }
         best: dict[int, list[Sighting]] = {}
-        for text, less, document in self._noted[0].tolist():
-            shown, passage = self._passages[text]
-            around = passage.read() if shown == document and text in worst else ("", "", "")
-            seen = Sighting(-less, self._file, document, self._facts[document], around)
-            best.setdefault(text, []).append(seen)
-        near = words.near if words else np.zeros_like(self._wholes)
-        counts = np.stack(np.broadcast_arrays(self._documents, self._wholes, near), axis=1)
-        made = ScanPart((facts,), add_changes(self._changes), counts, self._longest, best)
-        if words is not None:
-            made.nearest, made.grams = words.nearest, words.grams
-        return made
+        for text, some in sorted(self._best.items()):
+            seen = (
+                Sighting(covered, self._file, document, told, around.get((text, document), ("", "", "")))
+                for document, (covered, told) in some.items()
+            )
+            best[text] = sorted(seen, key=lambda one: one.order)
+        counts = np.stack([self._documents, self._wholes, np.zeros_like(self._wholes)], axis=1)
+        return ScanPart((facts,), add_changes(self._changes), counts, self._longest, best)
 
 
 def select_runs(runs: Runs, stream: Stream, sizes: Numbers) -> tuple[Runs, tuple[_Places, ...]]:
@@ -577,24 +554,35 @@ class FoundPassage(NamedTuple):
     common: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class FoundText:
-    """What the corpus holds of one text. `coverage` is the share of its characters in runs, `common` the share in
-    passages that stand in very many documents, `longest` its longest run in characters, `documents` how many hold a
-    run, `copies` how many hold the whole text, `single` is the share that one document holds. `near` counts near
-    copies, `nearest` names the nearest of them."""
+    """What the corpus holds of one text, whose characters begin at the bytes `first`, and where the documents that hold
+    it change (`changes`). `coverage` is the share of its characters in runs, `common` the share in passages that stand
+    in very many documents, `longest` its longest run in characters, `documents` how many hold a run, `copies` how many
+    hold the whole text, `single` is the share that one document holds. `near` counts near copies, `nearest` names the
+    nearest of them."""
 
-    characters: int
-    coverage: float
-    common: float
-    longest: int
-    documents: int
-    copies: int
-    passages: tuple[FoundPassage, ...]
-    best: tuple[Sighting, ...]
-    near: int = 0
-    nearest: tuple[Sighting, ...] = ()
-    single: float = 0.0
+    def __init__(self, whole: ScanPart, text: int, first: npt.NDArray[np.intp], changes: Numbers) -> None:
+        size = int(first[-1])
+        letters = np.searchsorted(first, [0, *changes[:, 0].tolist(), size]).tolist()
+        counts = [0, *np.cumsum(changes[:, 1]).tolist()]
+        spans = zip(letters[:-1], letters[1:], counts, strict=True)
+        passages = [FoundPassage(*one) for one in spans if one[1] > one[0]]
+        covered = [one for one in passages if one.documents]
+        usual = _quarter(covered)
+        self.passages = tuple(
+            one._replace(common=one.documents > 0 and is_common(one.documents, usual)) for one in passages
+        )
+        found, common = (
+            sum(one.end - one.start for one in some)
+            for some in (covered, [one for one in self.passages if one.common])
+        )
+        self.characters: int = letters[-1]
+        self.longest = int(whole.longest[text])
+        self.coverage: float = found / max(1, self.characters)
+        self.common: float = common / max(1, self.characters)
+        self.documents, self.copies, self.near = whole.counts[text].tolist()
+        self.best, self.nearest = (tuple(some.get(text, ())) for some in (whole.best, whole.nearest))
+        self.single = max((one.amount for one in self.best), default=0) / max(1, size)
 
     def unique(self, beside: FoundText) -> int:
         """The longest stretch of characters that no document holds but those that hold the whole text, which are few,
@@ -630,43 +618,9 @@ def summarise_texts(whole: ScanPart, texts: FoldedTexts) -> list[FoundText]:
     """What was found of each text."""
     mine = np.searchsorted(whole.changes[:, 0], texts.spans + np.array([0, 1])).tolist()
     return [
-        _found_text(whole, text, texts.letters(text), whole.changes[first:last] - (texts.spans[text, 0], 0))
+        FoundText(whole, text, texts.letters(text), whole.changes[first:last] - (texts.spans[text, 0], 0))
         for text, (first, last) in enumerate(mine)
     ]
-
-
-def _found_text(whole: ScanPart, text: int, first: npt.NDArray[np.intp], mine: Numbers) -> FoundText:
-    """What was found of one text, whose characters begin at the bytes `first`, and whose own changes are `mine`."""
-    size = int(first[-1])
-    letters = np.searchsorted(first, [0, *mine[:, 0].tolist(), size]).tolist()
-    total = letters[-1]
-    counts = [0, *np.cumsum(mine[:, 1]).tolist()]
-    passages = tuple(
-        FoundPassage(one, other, number)
-        for one, other, number in zip(letters[:-1], letters[1:], counts, strict=True)
-        if other > one
-    )
-    covered = [one for one in passages if one.documents]
-    found, usual = sum(one.end - one.start for one in covered), _quarter(covered)
-    passages = tuple(
-        one._replace(common=one.documents > 0 and is_common(one.documents, usual)) for one in passages
-    )
-    common = sum(one.end - one.start for one in passages if one.common)
-    documents, copies, near = whole.counts[text].tolist()
-    best = tuple(whole.best.get(text, ()))
-    return FoundText(
-        characters=total,
-        coverage=found / total if total else 0.0,
-        common=common / total if total else 0.0,
-        longest=int(whole.longest[text]),
-        documents=documents,
-        copies=copies,
-        passages=passages,
-        best=best,
-        near=near,
-        nearest=tuple(whole.nearest.get(text, ())),
-        single=max((one.amount for one in best), default=0) / max(1, size),
-    )
 
 
 def common_bytes(whole: ScanPart, texts: FoldedTexts) -> npt.NDArray[np.bool_]:

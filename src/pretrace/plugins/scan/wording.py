@@ -8,7 +8,7 @@ of them: the Jaccard index of a document and a text is no estimate.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -43,49 +43,40 @@ def sequences(
     return found[:number], theirs[:number]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Held:
-    """The hashes of the texts' sequences, `texts[first[i]:first[i + 1]]` that hold the i-th, and how many each has."""
+    """The different sequences of some texts, by their hashes: `texts` [sequences, texts] says with 1 which text has
+    which, `sizes` how many each has."""
 
-    table: HashTable
-    texts: npt.NDArray[np.int64]
-    sizes: npt.NDArray[np.int64]
-
-    @classmethod
-    def of(cls, hashes: Numbers, owners: npt.NDArray[np.int64], number: int) -> Held:
-        """Those of `number` texts."""
-        order = np.lexsort((owners, hashes))
-        hashes, owners = hashes[order], owners[order]
-        fresh = np.ones(len(hashes), dtype=np.bool_)
-        fresh[1:] = (hashes[1:] != hashes[:-1]) | (owners[1:] != owners[:-1])
-        hashes, owners = hashes[fresh], owners[fresh]
-        return cls(HashTable.of(hashes), owners, np.bincount(owners, minlength=number))
+    def __init__(self, hashes: Numbers, owners: npt.NDArray[np.int64], number: int) -> None:
+        self.keys, places = np.unique(hashes, return_inverse=True)
+        self.table = HashTable.of(self.keys)
+        self.texts = _each_once(places, owners, (len(self.keys), number))
+        self.sizes: npt.NDArray[np.int64] = self.texts.sum(axis=0)
 
     def shares(self, found: Numbers) -> npt.NDArray[np.float64]:
         """The share of each text's sequences that are among those found, NaN for a text that has none."""
-        there = np.repeat(np.isin(self.table.keys, found), np.diff(self.table.first))
-        counts = np.bincount(self.texts, weights=there, minlength=len(self.sizes))
+        counts = self.texts.T @ np.isin(self.keys, found).astype(np.int64)
         return np.where(self.sizes > 0, counts / np.maximum(self.sizes, 1), np.nan)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+def _each_once(rows: npt.NDArray[np.int64], columns: npt.NDArray[np.int64], shape: tuple[int, int]) -> Any:
+    """A sparse matrix with 1 at these places."""
+    from scipy import sparse
+
+    made = sparse.csr_array((np.ones(len(rows), np.int64), (rows, columns)), shape=shape)
+    made.data[:] = 1
+    return made
+
+
 class Wording:
     """The sequences of words of the texts: those of 5 where near copies are wanted, those of 13 for the overlap."""
 
-    shingles: Held | None
-    grams: Held | None
-
-    @classmethod
-    def of(cls, texts: Sequence[bytes], *, near: bool, overlap: bool) -> Wording | None:
-        """That of some texts; None where neither is wanted."""
-        if not (near or overlap):
-            return None
+    def __init__(self, texts: Sequence[bytes], *, near: bool, overlap: bool) -> None:
         words, owners = words_of(Strings.of(texts))
-
-        def held(size: int) -> Held:
-            return Held.of(*sequences(words, owners, size), len(texts))
-
-        return cls(held(SHINGLE) if near else None, held(GRAM) if overlap else None)
+        self.shingles, self.grams = (
+            Held(*sequences(words, owners, size), len(texts)) if wanted else None
+            for size, wanted in ((SHINGLE, near), (GRAM, overlap))
+        )
 
 
 class WordsFound:
@@ -93,7 +84,7 @@ class WordsFound:
 
     def __init__(self, file: str, wording: Wording) -> None:
         self._file, self._wording = file, wording
-        self._grams = np.zeros(len(wording.grams.table.keys) if wording.grams else 0, dtype=np.bool_)
+        self._grams = np.zeros(len(wording.grams.keys) if wording.grams else 0, dtype=np.bool_)
         self.near = np.zeros(len(wording.shingles.sizes) if wording.shingles else 1, dtype=np.int64)
         self.nearest: dict[int, list[Sighting]] = {}
 
@@ -101,7 +92,7 @@ class WordsFound:
     def grams(self) -> Numbers:
         """The hashes of the texts' sequences of 13 words that were found, in order."""
         held = self._wording.grams
-        return np.zeros(0, np.uint64) if held is None else held.table.keys[self._grams]
+        return np.zeros(0, np.uint64) if held is None else held.keys[self._grams]
 
     def add(self, found: CorpusDocuments) -> None:
         """The documents of a buffer."""
@@ -114,21 +105,16 @@ class WordsFound:
     def _near(
         self, held: Held, hashes: Numbers, owners: npt.NDArray[np.int64], found: CorpusDocuments
     ) -> None:
-        (keys, first, *_), (at, key) = held.table, held.table.find(hashes)
+        at, key = held.table.find(hashes)
         if not len(at):
             return
-        pairs = np.unique(owners[at] * len(keys) + key)  # each sequence of a document once
-        document, key = pairs // len(keys), pairs % len(keys)
-        many = first[key + 1] - first[key]
-        skipped = np.repeat(np.cumsum(many) - many, many)
-        texts = held.texts[np.repeat(first[key], many) + np.arange(len(skipped)) - skipped]
-        both, shared = np.unique(np.repeat(document, many) * len(held.sizes) + texts, return_counts=True)
-        text = both % len(held.sizes)
-        for i in np.flatnonzero(shared >= NEAR * held.sizes[text]).tolist():
-            place, one = int(both[i] // len(held.sizes)), int(text[i])
+        documents = _each_once(owners[at], key, (int(owners[-1]) + 1, len(held.keys)))
+        shared = (documents @ held.texts).tocoo()  # how many different sequences they have in common
+        rows = np.stack([shared.row, shared.col, shared.data], axis=1)
+        for place, one, both in rows[shared.data >= NEAR * held.sizes[shared.col]].tolist():
             begin, end = np.searchsorted(owners, [place, place + 1])
             size = len(np.unique(hashes[begin:end]))
-            jaccard = int(shared[i]) / (size + int(held.sizes[one]) - int(shared[i]))
+            jaccard = both / (size + int(held.sizes[one]) - both)
             if jaccard >= NEAR:
                 self.near[one] += 1
                 row = int(found.strings.rows[place])
