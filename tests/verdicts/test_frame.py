@@ -16,7 +16,7 @@ from pretrace.testing import FakeBackend
 from pretrace.types import Corpus
 from pretrace.verdicts.frame import beyond_by_lot, with_second
 from pretrace.verdicts.outcome import CARRIES, DOSE, MOST_DOSE, ExcessOverSecondModel, second_model_multiple
-from pretrace.verdicts.register import UNREGISTERED
+from pretrace.verdicts.wording import say
 
 SETTINGS = CheckSettings()
 UNITS, WAYS = 20, 20
@@ -134,7 +134,7 @@ def test_the_same_texts_give_the_same_p_whatever_they_are_called():
 def test_every_verdict_is_noted_unless_nothing_is_kept():
     corpus = made_corpus(48)
     quiet = order(corpus, Models(Reading()), replace(SETTINGS, cache=False))
-    assert quiet.register == (UNREGISTERED,)
+    assert quiet.register == (say("register.unregistered"),)
     first = order(corpus, Models(Reading()))
     assert first.register[0].startswith("No other test")
     second = order(corpus, Models(Reading(salt=5, name="other")))
