@@ -107,7 +107,7 @@ def made(words: str) -> Any:
 
 def __getattr__(words: str) -> Any:
     """A command as cyclopts looks it up when it is called: an attribute of this module."""
-    if words not in _OWN and words not in places():
+    if words.startswith("__") or (words not in _OWN and words not in places()):
         raise AttributeError(words)
     return made(words)
 
