@@ -29,7 +29,7 @@ from pretrace.cli.commands import places
 from pretrace.rewrites import After, Disturbance, Neighbors, rewrites
 from pretrace.scores import scores
 from pretrace.types import Needs, Quantity, Recipe, View
-from pretrace.verdicts.advise import CHOICES, UNMEASURED, OfferedTest, Reached, figure, needed, rows
+from pretrace.verdicts.advise import UNMEASURED, OfferedTest, Reached, figure, needed, offered_tests, rows
 
 AUDITS = Path(__file__).with_name("audits.md")
 DESIGNS = RESULTS / "designs.json"
@@ -398,7 +398,7 @@ def _unlisted(found: Sequence[Reached]) -> str:
     bare = {name.partition("(")[0] for name in listed} | {name.partition(" ")[0] for name in listed}
     own = {"controls": "audit", "controls-placebo": "audit"}
     missing_scores = [f"`{name}`" for name in sorted(scores) if name not in bare]
-    missing_tests = [f"`{one.name}`" for one in CHOICES if own.get(one.name, one.name) not in bare]
+    missing_tests = [f"`{one.name}`" for one in offered_tests() if own.get(one.name, one.name) not in bare]
     listed_scores = f"- `--scores`: {', '.join(missing_scores)}.\n" if missing_scores else ""
     return (
         "These were not measured by how often a text was read, next to a model that never saw it.\n\n"
@@ -462,7 +462,7 @@ def tests() -> str:
         "| test | what it needs | exact or conditional | rejected | accused | power 0.8, one copy | four copies |\n"
         "|---|---|---|---|---|---|---|\n"
     )
-    return head + "".join(map(_test, CHOICES))
+    return head + "".join(map(_test, offered_tests()))
 
 
 def innocents() -> str:

@@ -16,7 +16,6 @@ import ast
 import difflib
 import hashlib
 import importlib
-import importlib.metadata
 import inspect
 import pkgutil
 import sys
@@ -125,11 +124,12 @@ class Registry(Generic[T]):
                 importlib.import_module(module.name)
 
     def _load_packages(self) -> None:
+        from importlib.metadata import entry_points
+
         group, self._group = self._group, ""  # once
-        for entry in importlib.metadata.entry_points(group=group) if group else ():
-            package = f"package {entry.dist.name if entry.dist else entry.module}"
+        for entry in entry_points(group=group) if group else ():
             try:
-                with _loading(package):
+                with _loading(f"package {entry.dist.name if entry.dist else entry.module}"):
                     entry.load()
             except ExpressionError as error:
                 warnings.warn(str(error), stacklevel=2)

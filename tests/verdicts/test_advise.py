@@ -12,7 +12,7 @@ from pretrace.cli.commands import app
 from pretrace.corpora import Columns
 from pretrace.errors import TextsError
 from pretrace.types import Situation
-from pretrace.verdicts.advise import CHOICES, FEWEST_CHOICES, Names, Needed, advise, look
+from pretrace.verdicts.advise import FEWEST_CHOICES, Names, Needed, advise, look, offered_tests
 
 EMPTY = Situation()
 ENOUGH = {
@@ -31,7 +31,7 @@ def row(name, situation):
 def test_every_test_of_a_verdict_is_in_the_list():
     # all but `samples`, of the logs of a harness, and audits, which stand there by their controls
     tests = {"flag", "marks", "triggers", "canaries", "recite"}
-    assert tests <= {choice.name for choice in CHOICES} == set(ENOUGH)
+    assert tests <= {choice.name for choice in offered_tests()} == set(ENOUGH)
 
 
 @pytest.mark.parametrize("name", ENOUGH)
@@ -91,7 +91,7 @@ def test_what_applies_comes_first_and_exact_tests_before_others():
     names = [one.choice.name for one in advise(Situation(unseen=20, canaries=20)).rows]
     assert names[:4] == ["canaries", "controls", "flag", "recite"]
     assert names[4:7] == ["marks", "triggers", "order"]
-    kinds = [choice.kind for choice in CHOICES]
+    kinds = [choice.kind for choice in offered_tests()]
     assert kinds == sorted(kinds, key=["exact", "exact if", "conditional"].index)
 
 
@@ -133,7 +133,7 @@ def test_a_printed_command_is_a_good_call(command):
 def test_the_figures_are_of_the_tests_and_have_their_form():
     text = files("pretrace.verdicts").joinpath("needed.json").read_text(encoding="utf-8")
     written = json.loads(text)
-    assert list(written) == [choice.name for choice in CHOICES]
+    assert list(written) == [choice.name for choice in offered_tests()]
     for name, one in written.items():
         assert set(one) == {field.name for field in fields(Needed)}, name
         figures = (one["one"], one["four"])

@@ -468,7 +468,9 @@ class Prefixes:
         """What the model makes of the beginnings `ids`, int64 [beginnings, tokens]."""
         key = ids.cpu().numpy().tobytes() if len(ids) == 1 else b""
         found = self._kept.pop(key, None)
-        found = begin(self._body, ids) if found is None else found
+        if found is None:
+            made = self._body(input_ids=ids, use_cache=True)
+            found = made[0], cache_of(made)
         if key:
             self._kept[key] = found  # the last one used stands last
         if len(self._kept) > _MOST:
@@ -495,12 +497,6 @@ def going_on(model: Any, cache: Any) -> dict[str, Any]:
     """The argument of a forward pass that takes a cache up again; older code calls it `past_key_values`."""
     known = inspect.signature(model.forward).parameters
     return {"cache" if "cache" in known else "past_key_values": cache}
-
-
-def begin(body: Any, ids: torch.Tensor) -> Begun:
-    """One pass over beginnings, int64 [beginnings, tokens]."""
-    made = body(input_ids=ids, use_cache=True)
-    return made[0], cache_of(made)
 
 
 @inference

@@ -20,12 +20,15 @@ class _Library(ModuleType):
 
 
 if TYPE_CHECKING:
+    import asyncio as asyncio
+
     import peft as peft
     import torch as torch
     import transformers as transformers
     from torch import nn as nn
 else:
-    peft, torch, nn, transformers = map(_Library, ("peft", "torch", "torch.nn", "transformers"))
+    names = "asyncio", "peft", "torch", "torch.nn", "transformers"
+    asyncio, peft, torch, nn, transformers = map(_Library, names)
 
 
 def inference(function: Callable[P, T]) -> Callable[P, T]:

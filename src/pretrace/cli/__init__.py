@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import signal
 import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from types import FrameType
 
 from pretrace.cli.streams import note, note_end, prepare, say
@@ -46,10 +44,10 @@ def main() -> None:
 def _called(arguments: list[str]) -> tuple[int, str]:
     from cyclopts import CycloptsError  # not above: an interrupt of an import is one like any other
 
-    from pretrace.cli.commands import call, places
+    from pretrace.cli.commands import call
 
     try:
-        code = call(_in_full(arguments, {words.split()[0] for words in places()}))
+        code = call(arguments)
         sys.stdout.flush()
     except PretraceError as error:
         return 2, str(error)
@@ -79,16 +77,6 @@ def _called(arguments: list[str]) -> tuple[int, str]:
             raise
         return 2, fault
     return code, ""
-
-
-def _in_full(arguments: list[str], names: set[str]) -> list[str]:
-    """The arguments with the command that was left out: `pretrace MY_TEXTS` is `pretrace ask MY_TEXTS`."""
-    first = arguments[0]
-    if first.startswith("-") or first in names:
-        return arguments
-    # Texts that are not there are for ask to tell of, where no command can have been meant.
-    missing = arguments[1:2] in (["--model"], ["--corpus"]) and not difflib.get_close_matches(first, names)
-    return ["ask", *arguments] if Path(first).exists() or missing else arguments
 
 
 @contextmanager

@@ -204,12 +204,10 @@ def _generator(opening: ModelSettings, inputs: AuditOptions, *, needed: bool) ->
                 "--generator names a model; with control documents (--controls) none is needed."
             )
         return None
-    dtype = inputs.generator_dtype
-    if dtype == "auto":
+    if (dtype := inputs.generator_dtype) == "auto":
         dtype = training.fastest_format(device_of("auto").type)
-    own = asdict(opening.for_another(dtype=dtype))
     try:
-        return open_model(inputs.generator, **own)
+        return open_model(inputs.generator, **asdict(opening.for_another(dtype=dtype)))
     except MissingPackageError:
         if needed:
             raise

@@ -6,11 +6,12 @@ the function, `package.module:function`, with parameters as the commands here ha
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from cyclopts import App, Group
@@ -81,9 +82,10 @@ _OWN = plugins.COMMANDS | {
 @cache
 def places() -> dict[str, str]:
     """Where each command is made, by its words, in the order of the help; none is imported."""
-    found = {
-        one.name: one.value for one in entry_points(group="pretrace.commands")
-    } | _OWN  # nobody replaces one
+    from importlib.metadata import entry_points
+
+    # Nobody replaces one of ours.
+    found = {one.name: one.value for one in entry_points(group="pretrace.commands")} | _OWN
     ordered = [words for rows in _COMMANDS.values() for words in rows if words in found]
     return {words: found[words] for words in dict.fromkeys([*ordered, *found])}
 
@@ -105,7 +107,7 @@ def made(words: str) -> Any:
 
 def __getattr__(words: str) -> Any:
     """A command as cyclopts looks it up when it is called: an attribute of this module."""
-    if words not in _OWN and words not in places():
+    if words.startswith("__") or (words not in _OWN and words not in places()):
         raise AttributeError(words)
     return made(words)
 
@@ -153,14 +155,26 @@ def app(only: str = "") -> App:
             groups[first] = App(name=first, sort_key=i, **_listed(first))
             made.command(groups[first])
         groups[first].command(f"{__name__}:{words}", name=name, sort_key=i, **_listed(words))
-    made.register_install_completion_command(add_to_startup=False, group=_PANELS[-1])
+    if not own:
+        made.register_install_completion_command(add_to_startup=False, group=_PANELS[-1])
     with_launcher(made, _WITHOUT_PLUGINS)
     return made
 
 
+def _in_full(arguments: list[str]) -> list[str]:
+    """The arguments with the command that was left out: `pretrace MY_TEXTS` is `pretrace ask MY_TEXTS`."""
+    first = arguments[0]
+    if first.startswith("-") or any(words.split()[0] == first for words in _OWN):
+        return arguments
+    names = {words.split()[0] for words in places()}
+    # Texts that are not there are for ask to tell of, where no command can have been meant.
+    missing = arguments[1:2] in (["--model"], ["--corpus"]) and not difflib.get_close_matches(first, names)
+    return ["ask", *arguments] if first not in names and (missing or Path(first).exists()) else arguments
+
+
 def call(words: Sequence[str]) -> int:
     """Carry out a command line here; its exit code."""
-    words = list(words)
+    words = _in_full(list(words))
     others = any(word.startswith("--config") for word in words)  # whose tables may be in the file
     line = app("" if others else words[0])
     run: Any = line.parse_commands(words)[1]

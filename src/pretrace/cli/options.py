@@ -321,9 +321,11 @@ def command_of(function: Callable[..., Answered], words: str) -> App:
     hints = get_type_hints(function, include_extras=True)
     declared = declare_options(function)
     forwards = ForwardedFlags in hints.values()
-    asked = not set(HELP_FLAGS[:2]).isdisjoint(sys.argv) and HELP_FLAGS[2] not in sys.argv
+    typed = sys.argv[: [*sys.argv, "--"].index("--")]
+    asked = not set(HELP_FLAGS[:2]).isdisjoint(typed) and HELP_FLAGS[2] not in typed
     short = asked and any(leaf.option.essential for leaf in declared.values())
-    own = sorted((leaf.parameter(short=short) for leaf in declared.values()), key=lambda one: one.kind)
+    shown = [leaf for leaf in declared.values() if leaf.option.essential or not short]
+    own = sorted((leaf.parameter(short=short) for leaf in shown), key=lambda one: one.kind)
     handed = Annotated[Everywhere, Parameter(parse=False)]
     parameters = [*own, inspect.Parameter(_GIVEN, inspect.Parameter.KEYWORD_ONLY, annotation=handed)]
 

@@ -8,7 +8,6 @@ from calendar import monthrange
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from email.utils import parsedate_to_datetime
 
 from pretrace.errors import ExpressionError
 
@@ -70,9 +69,9 @@ def days(value: object) -> Days | None:
     if _NUMBER.fullmatch(written):
         number = float(written)
         return _instant(datetime.fromtimestamp(number / 1000 if number >= 1e11 else number, UTC))
-    if _ZONED.fullmatch(
-        written
-    ):  # an instant with a zone, whose day in UTC may be another than the one written
+    if _ZONED.fullmatch(written):  # an instant, whose day in UTC may be another than the one written
+        from email.utils import parsedate_to_datetime
+
         for read in (datetime.fromisoformat, parsedate_to_datetime):
             with suppress(ValueError, TypeError, IndexError):
                 return _instant(read(written))

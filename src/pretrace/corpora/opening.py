@@ -8,9 +8,7 @@ import itertools
 import os
 import re
 import shutil
-import socket
 import tempfile
-import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext, suppress
@@ -437,6 +435,9 @@ def _ask_hub(name: str, ask: Callable[..., Any], *what: Any, **how: Any) -> Any:
 
 def _unreachable(name: str) -> str:
     """Why the hub cannot be reached, by one short knock (`datasets` tries for 20 s); "" where it can, or by a proxy."""
+    import socket
+    import urllib.request
+
     from huggingface_hub import constants
 
     is_proxied = urllib.request.getproxies().keys() - {"no"}  # NO_PROXY alone names none

@@ -23,7 +23,7 @@ from pretrace.registry import Registry, require
 from pretrace.registry import rewrites as rewrites  # who asks for a rewrite finds them here
 from pretrace.types import Proposer
 
-Change = Callable[[str, float, np.random.Generator], str]
+Change = Callable[[str, float, "np.random.Generator"], str]
 """The text with about a share of it disturbed; never nothing at all where there was something."""
 
 

@@ -6,7 +6,6 @@ import hashlib
 import platform
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from pretrace import __version__
@@ -18,6 +17,8 @@ _PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "scikit-learn")
 
 def record_software() -> dict[str, str]:
     """Versions of pretrace, Python and the libraries that compute the numbers."""
+    from importlib.metadata import PackageNotFoundError, version
+
     found = {"pretrace": __version__, "python": platform.python_version(), "system": platform.platform()}
     for package in _PACKAGES:
         try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
 import json
 import platform
 from collections.abc import Mapping, Sequence
@@ -134,7 +133,9 @@ def _text(row: dict[str, str | int | None]) -> Text:
 
 
 def _versions(*more: str) -> dict[str, str]:
-    packages = {package: importlib.metadata.version(package) for package in (*_PACKAGES, *more)}
+    from importlib.metadata import version
+
+    packages = {package: version(package) for package in (*_PACKAGES, *more)}
     return {"pretrace": __version__, "python": platform.python_version(), **packages}
 
 

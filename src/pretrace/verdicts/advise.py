@@ -125,13 +125,15 @@ def _find_missing(test: str, has: Situation) -> tuple[str, bool]:
     return " and ".join(said), begun
 
 
-CHOICES = tuple(
-    OfferedTest(
-        name=name, **{**said, "needs": fill(said["needs"], documents=FEW_DOCUMENTS, recited=FEWEST_RECITED)}
+@cache
+def offered_tests() -> tuple[OfferedTest, ...]:
+    """List every test, the strongest first: exact ones, those that are exact under one assumption, the others."""
+    least = {"documents": FEW_DOCUMENTS, "recited": FEWEST_RECITED}
+    found = sentences_of("choices").items()
+    return tuple(
+        OfferedTest(name=name, **{**said, "needs": fill(said["needs"], **least)}) for name, said in found
     )
-    for name, said in sentences_of("choices").items()
-)
-"""Every test, the strongest first: exact ones, then those that are exact under one assumption, then the others."""
+
 
 UNMEASURED = "not measured"
 _OFFERS = ("text", "logprobs", "weights")
@@ -233,7 +235,7 @@ def advise(
         "written": " --access text" * (access != "weights"),
     }
     found = []
-    for choice in CHOICES:
+    for choice in offered_tests():
         lack, begun = _find_missing(choice.name, situation)
         barred = _OFFERS.index(access) < _OFFERS.index(choice.reads)
         one = Advised(
@@ -496,7 +498,7 @@ def comparison(found: _Expected, *, noun: str = "") -> str:
 
 
 def chance(test: str, has: Situation, units: int | None = None) -> str:
-    """How likely a test of `CHOICES` finds a single reading: large models if it compares documents, or small ones."""
+    """How likely a test of `offered_tests` finds one reading: large models if it compares documents, or small ones."""
     found = expected_for(test, has)
     if found is not None:
         return f"{comparison(found, noun=test)} {found.basis}"

@@ -436,7 +436,7 @@ def build_verdict(  # noqa: PLR0913 (a verdict is made of many parts)
         checks,
     )
     more = advice if said.outcome == "inconclusive" else ()
-    earlier: tuple[str, ...] = (register.UNREGISTERED,)
+    earlier: tuple[str, ...] = (say("register.unregistered"),)
     if keep:
         before = register.count_earlier_tests(entry, level)
         register.note(entry, found.p, said.outcome)

@@ -21,7 +21,6 @@ from pretrace.results.rounding import recorded_p
 from pretrace.verdicts.draws import TextsSketch
 from pretrace.verdicts.wording import say
 
-UNREGISTERED = say("register.unregistered")
 FILE = "audits.jsonl"
 _RESULT = ("time", "p", "outcome", "name")
 """What does not make a test another one."""

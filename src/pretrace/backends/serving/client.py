@@ -7,7 +7,6 @@ a size.
 
 from __future__ import annotations
 
-import asyncio
 import importlib.util
 import json
 import os
@@ -21,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from pretrace.backends.libraries import torch
+from pretrace.backends.libraries import asyncio, torch
 from pretrace.backends.serving.address import api_key, wants_key
 from pretrace.backends.settings import ModelSettings
 from pretrace.errors import MissingPackageError, ModelError, shown
