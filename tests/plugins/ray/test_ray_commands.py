@@ -37,8 +37,8 @@ def test_nothing_is_lost_though_the_command_and_a_worker_are_killed(  # noqa: PL
     plugin, parts = deadly("t633"), tmp_path / ".RAY.parts"
     monkeypatch.setenv("PRETRACE_CACHE", "off")
     monkeypatch.chdir(model_folder.parent)  # workers find the model by its relative name too
-    command = ["evaluate", texts, "--model", model_folder.name, "--measuring", "resamples=100", "--scores"]
-    more = ["loss,min_k,deadly", "--plugin", plugin, "--ray", "workers=1"]
+    command = ["evaluate", texts, "--model", model_folder.name, "--measuring=resamples=100", "--scores"]
+    more = ["loss,min_k,deadly", "--plugin", plugin, "--ray=workers=1"]
     more += ["--out", tmp_path / "RAY"]
 
     killed = subprocess.Popen([sys.executable, "-m", "pretrace", *map(str, [*command, *more])])
@@ -83,13 +83,13 @@ def wait(until, seconds=400):
     [
         (["--shard", "1/2"], "give one of the two"),
         (["--windows"], "--ray does not go with --windows"),
-        (["--ray", "address=127.0.0.1:1"], "no Ray cluster at --ray address=127.0.0.1:1"),
+        (["--ray=address=127.0.0.1:1"], "no Ray cluster at --ray address=127.0.0.1:1"),
     ],
 )
 def test_what_does_not_go_with_ray(more, said, texts, tmp_path, monkeypatch, call):
     package = pytest.importorskip("ray")
     monkeypatch.setattr(package, "is_initialized", lambda: False)
-    command = ["score", texts, "--model", tmp_path, "--ray", "workers=1", "--out", tmp_path / "RUN", *more]
+    command = ["score", texts, "--model", tmp_path, "--ray=workers=1", "--out", tmp_path / "RUN", *more]
     code, _, told = call(*command)
     assert (code, said in told) == (2, True)
     assert told.count("\n") == 1
@@ -98,7 +98,7 @@ def test_what_does_not_go_with_ray(more, said, texts, tmp_path, monkeypatch, cal
 
 def test_without_the_package(texts, tmp_path, monkeypatch, call):
     monkeypatch.setitem(sys.modules, "ray", None)
-    code, _, said = call("score", texts, "--model", "x", "--ray", "address=local", "--out", tmp_path / "RUN")
+    code, _, said = call("score", texts, "--model", "x", "--ray=address=local", "--out", tmp_path / "RUN")
     assert code == 2
     assert "needs the package ray, which is not installed: pip install 'pretrace[ray]'" in said
 
