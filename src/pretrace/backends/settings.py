@@ -10,9 +10,7 @@ from typing import Any
 from pretrace.errors import ModelError
 from pretrace.settings import MODEL, Option
 
-MODEL_ARGS = Option(
-    "How models are opened, as in dtype=bfloat16,device=cuda.", name="model-args", panel=MODEL
-)
+MODEL_ARGS = Option("How models are opened, as in dtype=float16,device=cuda.", name="model-args", panel=MODEL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,6 +116,8 @@ class CliOption(NamedTuple):
     @property
     def shown(self) -> str:
         """Its default, for people; "" where there is none."""
+        if self.hint is bool and self.option.of:
+            return _WORDS[bool]
         return "" if self._unwritten in (MISSING, None, "", False, ()) else str(self._unwritten)
 
     def _read_keys(self, words: Sequence[str] | Mapping[str, Any]) -> dict[str, Any]:

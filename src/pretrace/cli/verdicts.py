@@ -100,8 +100,10 @@ class TextAccess:
         panel=MODEL,
         essential=True,
     )
-    budget: int = BUDGET.key(2_000, "Requests.", name="requests", least=0, essential=True)
-    budget_tokens: int = BUDGET.key(1_000_000, "Tokens of prompts and answers.", name="tokens", least=0)
+    budget: int = BUDGET.key(2_000, "Requests to each model.", name="requests", least=0, essential=True)
+    budget_tokens: int = BUDGET.key(
+        1_000_000, "Tokens of prompts and answers of each.", name="tokens", least=0
+    )
 
     @property
     def text(self) -> bool:
