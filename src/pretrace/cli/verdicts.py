@@ -101,9 +101,7 @@ class TextAccess:
         essential=True,
     )
     budget: int = BUDGET.key(2_000, "Requests to each model.", name="requests", least=0, essential=True)
-    budget_tokens: int = BUDGET.key(
-        1_000_000, "Tokens of prompts and answers of each.", name="tokens", least=0
-    )
+    budget_tokens: int = BUDGET.key(1_000_000, "Tokens of prompts and answers.", name="tokens", least=0)
 
     @property
     def text(self) -> bool:
