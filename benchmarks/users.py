@@ -57,9 +57,7 @@ def written(place: Path, number: int, seed: int) -> None:
     place.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
-CHECK = (
-    "--model LATER --score ref --reference-model DEMO/model --placebo SIBLING --power --power-args epochs=32 --out"
-)
+CHECK = "--model LATER --score ref --reference-model DEMO/model --placebo SIBLING --power --power-args epochs=32 --out"
 """A flagging as a model owner makes it who has an earlier checkpoint and a sibling, in CI."""
 WALKS = (
     ("author without control documents", "ask items.jsonl --model DEMO/model"),

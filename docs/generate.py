@@ -194,9 +194,7 @@ def _kind(hint: typing.Any) -> str:
 
 def _needs(name: str) -> str:
     if not dataclasses.is_dataclass(scores.factory(name)):
-        return (
-            "what that score needs, from the target and from the tuned target (`--tuned` or `--set-aside tuning`)"
-        )
+        return "what that score needs, from the target and from the tuned target (`--tuned` or `--set-aside tuning`)"
     score = scores.make(name)
     words = [_view(view, quantity, paired=score.needs.paired) for view, quantity in _plain_first(score.needs)]
     if isinstance(score, Recipe):
