@@ -66,9 +66,9 @@ logarithms are natural. Logits are converted to float32 first, and a score sums 
 log-probabilities of the text; other needs are listed.
 
 **Start token.** By default a text is read as its tokenizer prepares it. Llama's tokenizer puts a start token in front,
-so all tokens are predicted. Those of Pythia and SmolLM2 do not, so the first token is only context. `--model-args start=always`
-gives exactly one start token, `--model-args start=never` none. Scores depend on it: do not compare runs that differ in it. The
-paper of `dc_pdd` uses a start token.
+so all tokens are predicted. Those of Pythia and SmolLM2 do not, so the first token is only context. `--model-args
+start=always` gives exactly one start token, `start=never` none. Scores depend on it: do not compare runs that
+differ in it. The paper of `dc_pdd` uses a start token.
 """
 
 DIFFERENCES = """\

@@ -99,7 +99,7 @@ def families(tmp_path, call, model_folder):
             for one in ("None", "'text'", "1j", "[]", "object()")
         ),
         "patterns": (pattern(one) for one in PATTERNS),
-        "devices": (refused(*score, "--scores", "loss", "--model-args", f"device={one}") for one in DEVICES),
+        "devices": (refused(*score, "--scores", "loss", f"--model-args=device={one}") for one in DEVICES),
         "logs of evaluations": (
             refused("samples", log(one), "--model", model_folder, "--controls", texts) for one in JSON
         ),

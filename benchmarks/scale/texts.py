@@ -43,7 +43,7 @@ FEW_SHAPES = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "64", "LRU_CACHE_CAPACITY": "64
 """So that oneDNN keeps compiled products of few batch shapes: over many shards they add up to hundreds of megabytes."""
 COMMANDS: dict[str, list[str]] = {
     "score": ["--scores", SCORES],
-    "evaluate": ["--scores", SCORES, "--resamples", "200"],
+    "evaluate": ["--scores", SCORES, "--measuring", "resamples=200"],
     "flag": ["--controls", "KNOWN"],
 }
 """What is measured, with its options; KNOWN stands for a file of 1,000 known non-members."""

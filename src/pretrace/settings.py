@@ -30,9 +30,8 @@ class Option:
     off has a name that begins with "no-". `metavar` makes it a positional argument. `least` and `most` are the
     range, both included. `read` turns what was written into the value, `written` is then the default as a user
     writes it. `path` says that the value may name something that is read ("in") or names what is written ("out").
-    Essential options are those that the short help shows. `only` says for whom an option is where it is not for all:
-    "weights" that are opened here, models behind a "server", workers on "ray". `states` is what a report calls the
-    answer of an option by which the one who asks says something.
+    Essential options are those that the short help shows. `states` is what a report calls the answer of an option by
+    which the one who asks says something.
     """
 
     help: str
@@ -46,8 +45,16 @@ class Option:
     written: str = ""
     path: Literal["", "in", "out"] = ""
     essential: bool = False
-    only: Literal["", "weights", "server", "ray"] = ""
     states: str = ""
+
+    def key(self, default: Any = MISSING, help: str = "", **how: Any) -> Any:
+        """A dataclass field that is a key of this option; keyword arguments are those of `Option`."""
+        return option(default, help, of=self, **how)
+
+    def flag(self, name: str) -> str:
+        """How it is typed, for a field of this name: `--seed`, or `--columns text` for a key."""
+        name = self.name or name
+        return f"--{self.of.name} {name}" if self.of else f"--{name.replace('_', '-')}"
 
 
 def option(default: Any = MISSING, help: str = "", **how: Any) -> Any:
@@ -61,22 +68,20 @@ def like(settings: type[Any], name: str, **default: Any) -> Any:
     return field(default=default.get("default", found.default), metadata=found.metadata)
 
 
-def seed_option(panel: str = RUN) -> Any:
+def seed_option() -> Any:
     """The field for the seed of all that is drawn."""
-    return option(
-        0, "Seed of all that is drawn at random.", panel=panel, least=0, most=LARGEST, essential=True
-    )
+    return option(0, "Seed of all that is drawn at random.", least=0, most=LARGEST, essential=True)
 
 
-def cache_field() -> Any:
-    """The field for whether what is made of texts is kept on disk: unless PRETRACE_CACHE is off."""
-    return field(default_factory=lambda: os.environ.get("PRETRACE_CACHE") != "off")
+def is_kept() -> bool:
+    """Whether what is made of texts is kept on disk: unless PRETRACE_CACHE is off."""
+    return os.environ.get("PRETRACE_CACHE") != "off"
 
 
-def dry_run_option(panel: str = RUN) -> Any:
+def dry_run_option() -> Any:
     """The field that asks for the cost alone."""
     said = "Say how many requests and tokens the models will be asked, and stop: no text is read by a model."
-    return option(False, said, panel=panel)
+    return option(False, said)
 
 
 def requested_option(panel: str, *, essential: bool = False) -> Any:
@@ -123,30 +128,10 @@ def join_keys(values: Mapping[str, Any], equals: str = "=") -> str:
     return ",".join(parts)
 
 
-def flag_of(one: Field[Any]) -> str:
-    """How a field is typed: `--seed`, or `--columns text` for a key."""
-    described = option_of(one)
-    name = (described and described.name) or one.name
-    if described and described.of:
-        return f"--{described.of.name} {name}"
-    return f"--{name.replace('_', '-')}"
-
-
 def option_of(one: Field[Any]) -> Option | None:
     """How a field is given on the command line; None for one that is not."""
     found: Option | None = one.metadata.get("option")
     return found
-
-
-def given_for(settings: Any, whom: str) -> list[str]:
-    """The fields whose options are for `whom` alone (`Option.only`) and are not as they are by themselves."""
-    return [
-        one.name
-        for one in fields(settings)
-        if (described := option_of(one))
-        and described.only == whom
-        and getattr(settings, one.name) != one.default
-    ]
 
 
 def statements_of(settings: Any) -> dict[str, str]:
@@ -172,7 +157,7 @@ def check_ranges(settings: Any) -> None:
         described, value = option_of(one), getattr(settings, one.name)
         if described is None or not isinstance(value, int | float):
             continue
-        name = flag_of(one)
+        name = described.flag(one.name)
         least, most = described.least, described.most
         most = LARGEST if most is None and isinstance(value, int) else most
         require(isinstance(value, int) or math.isfinite(value), f"{name} is a number, found {value}.")

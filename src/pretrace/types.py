@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.errors import PretraceError
-from pretrace.settings import Option, option
+from pretrace.settings import Option
 
 # What models said of a text, token by token, and what a score wants of that.
 
@@ -818,16 +818,14 @@ class Sampling:
     ones. The authors' release of post-hoc dataset inference uses 0.6, 0.9 and 1.2.
     """
 
-    temperature: float = option(
-        1.0,
-        "Temperature of its sampling; 1 samples from the distribution that it learned.",
-        of=GENERATING,
+    temperature: float = GENERATING.key(
+        1.0, "Temperature of its sampling; 1 samples from the distribution that it learned."
     )
-    top_p: float = option(
-        1.0, "Sample only from the likeliest tokens whose probabilities add up to this.", of=GENERATING
+    top_p: float = GENERATING.key(
+        1.0, "Sample only from the likeliest tokens whose probabilities add up to this."
     )
-    repetition_penalty: float = option(
-        1.0, "Make tokens that already occurred less likely; 1 switches this off.", of=GENERATING
+    repetition_penalty: float = GENERATING.key(
+        1.0, "Make tokens that already occurred less likely; 1 switches this off."
     )
 
 

@@ -43,15 +43,13 @@ def recorded_sides(content: Facts, settings: Facts, columns: Columns) -> tuple[R
     test = find_test(str(content.get("test")))
     if test is not None and test.sources:
         return tuple(side(role, key, measure) for role, (key, measure) in test.sources.items())
-    kept, named, reading = (
-        _mapping(one) for one in (settings.get("columns"), given.get("columns"), given.get("reading"))
-    )
+    reading = _mapping(given.get("reading"))
+    kept = {"template": given.get("template"), **reading, **_mapping(given.get("columns"))}
+    kept |= _mapping(settings.get("columns"))
     skip = bool(reading.get("skip_unreadable"))
-    recorded = {name: kept.get(name, named.get(name)) for name in _COLUMNS}
+    recorded = {name: kept.get(name) for name in _COLUMNS}
     replaced = {name: new for name in _COLUMNS if (new := getattr(columns, name)) is not None}
-    further = {
-        name: value for name in FURTHER if (value := kept.get(name, reading.get(name, given.get(name))))
-    }
+    further = {name: value for name in FURTHER if (value := kept.get(name))}
     own = Columns(**{**recorded, **replaced}, **further)
 
     def hashed(columns: Columns) -> Callable[[str], str]:

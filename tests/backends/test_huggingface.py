@@ -122,7 +122,7 @@ def test_pickled_weights_need_a_word(model_folder, tmp_path):
 
     torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
     (folder / "model.safetensors").unlink()
-    with pytest.raises(ModelError, match="allow-pickle"):
+    with pytest.raises(ModelError, match="--model-args allow_pickle=true"):
         open_model(str(folder))
     assert open_model(str(folder), allow_pickle=True).facts["family"] == "gpt_neox"
 

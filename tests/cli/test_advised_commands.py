@@ -66,7 +66,7 @@ def test_every_printed_command_runs(call, texts, tmp_path, model_folder, referen
             given = {"EARLIER": str(reference_folder), **hashes, **own}
             words = [given.get(word, word) for word in shlex.split(command)[1:]]
             # What is long is asked for its plan: the same arguments, the same texts, and no model that is trained.
-            words += {"audit": ["--plan", "--snippets", "tokens=8"], "flag": ["--dry-run"]}.get(words[0], [])
+            words += {"audit": ["--plan", "--snippets=tokens=8"], "flag": ["--dry-run"]}.get(words[0], [])
             # The second model and the generator that are opened by themselves are a large one.
             if words[0] == "audit" and "--generator" not in words:
                 words += ["--generator", str(model_folder)]

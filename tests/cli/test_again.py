@@ -18,17 +18,8 @@ def written(path, number, word="cat"):
 
 def test_a_run_is_made_again_to_the_last_bit(call, tmp_path, model_folder):
     texts, run = written(tmp_path / "-texts.jsonl", 24), tmp_path / "RUN"
-    options = (
-        "--model",
-        model_folder,
-        "--scores",
-        "loss,min_k(k=0.1)",
-        "--columns",
-        "text=body",
-        "--seed",
-        3,
-    )
-    code, _, error = call("evaluate", *options, "--measuring", "resamples=100", "--out", run, "--", texts)
+    options = ("--model", model_folder, "--scores=loss,min_k(k=0.1)", "--columns=text=body", "--seed=3")
+    code, _, error = call("evaluate", *options, "--measuring=resamples=100", "--out", run, "--", texts)
     assert code == 0, error
     code, out, said = call("runs", "again", run, "--json")
     assert code == 0, said
@@ -48,7 +39,7 @@ def test_a_flagging_is_made_again_with_its_exit_code(call, tmp_path, model_folde
     lines = known.read_text(encoding="utf-8").replace('"label": 1', '"label": 0')
     # known texts need not call their column as the others do
     known.write_text(lines.replace('"body"', '"text"'), encoding="utf-8")
-    options = ("--controls", known, "--model", model_folder, "--columns", "text=body")
+    options = ("--controls", known, "--model", model_folder, "--columns=text=body")
     first = call("flag", texts, *options, "--out", tmp_path / "FLAGS")
     assert first[0] in (0, 3, 4), first[2]
     again = call("runs", "again", tmp_path / "FLAGS")
@@ -92,7 +83,7 @@ REFUSED = {
 def test_what_does_not_record_enough_is_refused(case, call, tmp_path, model_folder):
     change, said = REFUSED[case]
     texts, run = written(tmp_path / "texts.jsonl", 6), tmp_path / "RUN"
-    call("score", texts, "--model", model_folder, "--scores", "loss", "--columns", "text=body", "--out", run)
+    call("score", texts, "--model", model_folder, "--scores=loss", "--columns=text=body", "--out", run)
     changed(run, change)
     code, _, error = call("runs", "again", run)
     assert code == 2
@@ -108,7 +99,7 @@ def test_code_that_is_trusted_runs_again(call, tmp_path, model_folder, monkeypat
     monkeypatch.setattr(backends, "_factories", dict(backends._factories))
     monkeypatch.setattr(backends, "_origins", dict(backends._origins))
     texts, run = written(tmp_path / "texts.jsonl", 6), tmp_path / "RUN"
-    options = ("--model", model_folder, "--scores", "loss", "--columns", "text=body", "--plugin", plugin)
+    options = ("--model", model_folder, "--scores=loss", "--columns=text=body", "--plugin", plugin)
     assert call("score", texts, *options, "--out", run)[0] == 0
     refused, _, said = call("runs", "again", run)
     assert refused == 2

@@ -32,17 +32,8 @@ def culprit(trained, model_folder):
 
 def test_planted_texts_are_found_and_the_exit_code_says_so(ask, tmp_path, culprit):
     out, said_of = tmp_path / "AUDIT", ("--requested-by", "the authors", "--controls-note", "their drawers")
-    common = (
-        "--generator",
-        "none",
-        "--snippets",
-        "tokens=32",
-        "--controls",
-        culprit.drafts,
-        "--out",
-        out,
-        *said_of,
-    )
+    how = ("--generator=none", "--snippets=tokens=32", "--controls", culprit.drafts)
+    common = (*how, "--out", out, *said_of)
     asked = ("audit", culprit.posts, "--model", culprit.target, *common)
     said, told = ask(*asked, "--placebo", culprit.base, code=3)
     assert "consistent with training" in " ".join(said.split())
@@ -95,13 +86,11 @@ def test_a_plan_says_what_would_be_done_and_does_nothing(ask, tmp_path, culprit)
         culprit.posts,
         "--model",
         culprit.target,
-        "--snippets",
-        "tokens=32",
-        "--out",
-        out,
+        "--snippets=tokens=32",
+        f"--out={out}",
         "--plan",
     )
-    said, _ = ask(*asked, "--controls", culprit.drafts, "--generator", "none")
+    said, _ = ask(*asked, "--controls", culprit.drafts, "--generator=none")
     said = " ".join(said.split())
     assert "Texts: 40 documents" in said
     assert "40 control documents" in said

@@ -45,7 +45,7 @@ def test_dated_warns(tmp_path):
     sides = ((old, "2019"), (new, "2024"))
     lines = [f"{i},{sides[i % 2][0]} {i * 7919 % 101} and more,{sides[i % 2][1]}" for i in range(60)]
     path.write_text("\n".join(["id,text,published", *lines]))
-    arguments = ("build", "dated", path, "--columns", "date=published", "--cutoff", "2023-03-01")
+    arguments = ("build", "dated", path, "--columns=date=published", "--cutoff", "2023-03-01")
     arguments = (*arguments, "--out", tmp_path / "dated.jsonl")
     done = answer_to(*arguments, "--balanced", "--margin-days", "10")
     assert done.exit_code == 0, done.output
@@ -112,7 +112,7 @@ def test_ccnews_refuses_before_it_opens_a_model(tmp_path):
     result = run(*given, "trans", fails=TextsError)
     assert "600 members of at least 64 words were wanted, found 0" in str(result.exception)
     run(*given, "mask", "--texts", "7", fails=ExpressionError)
-    run(*given, "trans", "--columns", "date=day", fails=TextsError)
+    run(*given, "trans", "--columns=date=day", fails=TextsError)
     result = answer_to(*given, "shout")
     assert '--transform. Choose from: "trans", "mask", "prompt"' in str(result.exception)
     assert not (tmp_path / "out").exists()
@@ -130,7 +130,7 @@ def test_ccnews_by_a_model_here(tmp_path, monkeypatch):
     monkeypatch.setattr(transforms.BackTranslation, "open", lambda self: Opened())
     a, b = texts(tmp_path / "a.jsonl", 12, 0), texts(tmp_path / "b.jsonl", 12, 1)
     given = ["--members", a, "--nonmembers", b, "--out", tmp_path / "out", "--transform", "trans"]
-    said = run("build", "ccnews", *given, "--texts", 24, "--words", "least=5", "--transform-both").stdout
+    said = run("build", "ccnews", *given, "--texts", 24, "--words=least=5", "--transform-both").stdout
     assert "24 texts, 12 of them members" in said
     for word in ("- originals: ", "- as published: ", "- both sides: ", "Card: "):
         assert word in said

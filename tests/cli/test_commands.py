@@ -30,7 +30,7 @@ def test_count_then_evaluate_then_report(ask, tmp_path, sentences, model_folder,
     run = tmp_path / "RUN"
     where = ("--model", model_folder, "--reference-model", reference_folder)
     where = (*where, "--counts", tmp_path / "counts.npz")
-    said, _ = ask("evaluate", texts, *where, "--scores", SCORES, "--out", run, "--measuring", "resamples=200")
+    said, _ = ask("evaluate", texts, *where, "--scores", SCORES, "--out", run, "--measuring=resamples=200")
     assert "bag of words" in said
     assert "'one'" in said
     assert "'long'" in said
@@ -69,7 +69,7 @@ def test_count_then_evaluate_then_report(ask, tmp_path, sentences, model_folder,
 
 def test_windows_read_a_long_text_whole(ask, tmp_path, sentences, model_folder):
     texts = write(tmp_path / "texts.jsonl", sentences, 2)
-    where = ("--model", model_folder, "--scores", "loss", "--model-args", "max_tokens=200", "--windows")
+    where = ("--model", model_folder, "--scores", "loss", "--model-args=max_tokens=200", "--windows")
     ask("score", texts, *where, "--out", tmp_path / "RUN")
     table = pq.read_table(tmp_path / "RUN" / "scores.parquet").to_pylist()
     pieces = [row for row in table if row["id"].startswith("long#")]
@@ -82,7 +82,7 @@ def test_windows_read_a_long_text_whole(ask, tmp_path, sentences, model_folder):
 def test_standard_input_and_columns(ask, tmp_path, model_folder, monkeypatch):
     lines = "".join(json.dumps({"body": f"The cat sat on mat {i}."}) + "\n" for i in range(3)).encode()
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines)))
-    how = ("--model", model_folder, "--columns", "text=body", "--scores", "loss", "--out", tmp_path / "RUN")
+    how = ("--model", model_folder, "--columns=text=body", "--scores", "loss", "--out", tmp_path / "RUN")
     ask("score", "-", *how)
     assert pq.read_table(tmp_path / "RUN" / "scores.parquet").column("id").to_pylist() == ["0", "1", "2"]
 
@@ -90,7 +90,7 @@ def test_standard_input_and_columns(ask, tmp_path, model_folder, monkeypatch):
 def test_the_same_command_twice_gives_the_same_bytes(ask, tmp_path, sentences, model_folder, monkeypatch):
     monkeypatch.setenv("PRETRACE_CACHE", "off")
     texts = write(tmp_path / "texts.jsonl", sentences)
-    how = ("--model", model_folder, "--scores", "loss,min_k_plus_plus", "--measuring", "resamples=100")
+    how = ("--model", model_folder, "--scores", "loss,min_k_plus_plus", "--measuring=resamples=100")
     for name in ("a", "b"):
         ask("evaluate", texts, *how, "--out", tmp_path / name)
     for file in ("scores.parquet", "scores.csv", "metrics.json", "run.json", "report.html"):
@@ -101,7 +101,7 @@ def test_two_runs_at_once(command, tmp_path, sentences, model_folder):
     """The same command three times at once, into the same folder and the same cache."""
     texts = write(tmp_path / "texts.jsonl", sentences, 200)
     arguments = ["score", texts, "--model", model_folder, "--scores", "loss,min_k_plus_plus"]
-    arguments += ["--model-args", "token_budget=256", "--out", tmp_path / "RUN"]
+    arguments += ["--model-args=token_budget=256", "--out", tmp_path / "RUN"]
     environment = {"PRETRACE_CACHE": str(tmp_path / "cache")}
     started = [command(*arguments, environment=environment) for _ in range(3)]
     for process in started:

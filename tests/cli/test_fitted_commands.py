@@ -38,9 +38,7 @@ def test_fsd_of_an_adapter_equals_two_models_opened_apart(ask, texts, tmp_path, 
     assert f"Tuned on {nonmembers} texts" in said
     scores = "fsd(ppl),fsd(lowercase),fsd(min_k)"
     asked = ("--model", model_folder, "--tuned", adapter, "--scores", scores)
-    ask(
-        "evaluate", tmp_path / "test.jsonl", *asked, "--out", tmp_path / "RUN", "--measuring", "resamples=200"
-    )
+    ask("evaluate", tmp_path / "test.jsonl", *asked, "--out", tmp_path / "RUN", "--measuring=resamples=200")
     run = load_run(tmp_path / "RUN")
 
     tokenizer = AutoTokenizer.from_pretrained(model_folder)
@@ -75,8 +73,8 @@ def test_fsd_of_an_adapter_equals_two_models_opened_apart(ask, texts, tmp_path, 
 def test_everything_at_once_with_its_controls(ask, texts, tmp_path, model_folder, reference_folder):
     asked = (
         *("evaluate", texts, "--model", model_folder, "--placebo", reference_folder, "--scores", FITTED),
-        *("--set-aside", "tuning=0.2,reference=0.4", "--method", "ia3(epochs=1)"),
-        *("--neighbors", "causal", "--measuring", "resamples=200"),
+        *("--set-aside=tuning=0.2,reference=0.4", "--method", "ia3(epochs=1)"),
+        *("--neighbors", "causal", "--measuring=resamples=200"),
     )
     said, _ = ask(*asked, "--out", tmp_path / "RUN")
     run = load_run(tmp_path / "RUN")

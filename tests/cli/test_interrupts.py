@@ -51,7 +51,7 @@ PLACES = {
 @pytest.mark.parametrize("what", PLACES)
 def test_while_a_model_is_planted(what, call, texts, tmp_path, monkeypatch):
     monkeypatch.setattr(PLACES[what], interrupt)
-    small = ("--architecture", "layers=1,width=16,heads=2,vocabulary=300", "--epochs", 1)
+    small = ("--architecture=layers=1,width=16,heads=2,vocabulary=300", "--epochs", 1)
     told(*call("plant", texts, *small, "--out", tmp_path / "OUT"))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["texts.jsonl"]
 

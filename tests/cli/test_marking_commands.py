@@ -77,9 +77,7 @@ def test_a_model_that_never_saw_them_ends_with_4_and_with_power_with_0(ask, tmp_
     code, said = ask("mark", "check", *sealed, "--out", tmp_path / "R")
     assert code == 4
     assert "Measure what the test would have seen" in " ".join(said.split())
-    code, said = ask(
-        "mark", "check", *sealed, "--power", "--power-args", "epochs=30", "--out", tmp_path / "P"
-    )
+    code, said = ask("mark", "check", *sealed, "--power", "--power-args=epochs=30", "--out", tmp_path / "P")
     assert code == 0
     assert "This excludes training like the one that was tried" in said
 
@@ -87,7 +85,7 @@ def test_a_model_that_never_saw_them_ends_with_4_and_with_power_with_0(ask, tmp_
 def test_mark_says_what_to_do_and_how_many_texts_are_needed(ask, tmp_path, model_folder):
     texts = written(tmp_path / "t.jsonl", rows(16))
     out, sealed = tmp_path / "PUB", tmp_path / "sealed.json"
-    how = ("--canary", "--model", model_folder, "--power-args", "epochs=2")
+    how = ("--canary", "--model", model_folder, "--power-args=epochs=2")
     code, said = ask("mark", "texts", texts, *how, "--out", out, "--sealed", sealed)
     assert code == 0
     commitment = hashlib.sha256(sealed.read_bytes()).hexdigest()

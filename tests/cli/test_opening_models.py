@@ -8,7 +8,7 @@ from made import mats, written
 
 from pretrace.backends import loading
 from pretrace.errors import ModelError
-from pretrace.scoring.settings import Companions, ModelsSettings, Target
+from pretrace.scoring.settings import ModelsSettings, Target
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def test_weights_are_hashed_once_a_run(ask, hashed, tmp_path, model_folder, refe
     ask("tune", tuning, "--model", model_folder, *method, "--out", tmp_path / "ADAPTER")
     hashed.clear()
     how = ("--placebo", reference_folder, "--tuned", tmp_path / "ADAPTER", "--scores", "ppl,fsd(ppl)")
-    how = (*how, "--out", tmp_path / "RUN", "--measuring", "resamples=100")
+    how = (*how, "--out", tmp_path / "RUN", "--measuring=resamples=100")
     ask("evaluate", texts, "--model", model_folder, *how)
     assert hashed == {model_folder.name: 1, reference_folder.name: 1}
 
@@ -42,13 +42,13 @@ def test_weights_are_hashed_once_a_run(ask, hashed, tmp_path, model_folder, refe
 def test_a_placebo_that_is_the_target_is_refused_by_its_name():
     target = Target(model="a")
     with pytest.raises(ModelError, match="--placebo a is the target itself"):
-        ModelsSettings.beside(target, ("b", "a"), Companions())
+        ModelsSettings(target=target, placebos=("b", "a"))
     with pytest.raises(ModelError, match="names b twice"):
-        ModelsSettings.beside(target, ("b", "b"), Companions())
-    assert ModelsSettings.beside(target, ("a@step1000",), Companions()).placebos == (("a", "step1000"),)
-    assert ModelsSettings.beside(target, ["@step1000"], Companions()).placebos == (("a", "step1000"),)
-    assert ModelsSettings.beside(target, ["b", None], Companions()).placebos == (("b", None),)
-    assert ModelsSettings.beside(target, [None], Companions()).placebos == ()
+        ModelsSettings(target=target, placebos=("b", "b"))
+    assert ModelsSettings(target=target, placebos=("a@step1000",)).placebos_at == (("a", "step1000"),)
+    assert ModelsSettings(target=target, placebos=["@step1000"]).placebos_at == (("a", "step1000"),)
+    assert ModelsSettings(target=target, placebos=["b", None]).placebos_at == (("b", None),)
+    assert ModelsSettings(target=target, placebos=[None]).placebos_at == ()
 
 
 def test_a_hub_that_does_not_answer_is_one_line_within_seconds(monkeypatch):

@@ -13,11 +13,11 @@ from made import call_function, written
 from pretrace.backends.settings import ModelSettings
 from pretrace.cli.auditing import AuditOptions, completed
 from pretrace.cli.commands import app, options_of, places
-from pretrace.cli.options import Only, RawOptions, declare_options
+from pretrace.cli.options import RawOptions, declare_options
 from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError
 from pretrace.scores import scores
-from pretrace.settings import LARGEST, flag_of, option_of
+from pretrace.settings import LARGEST, option_of
 from pretrace.tuning.planting import PlantSettings
 from pretrace.verdicts.audit.settings import GENERATOR, PAPER_GENERATOR, AuditSettings, SnippetSettings
 from pretrace.verdicts.flag import FlagSettings
@@ -33,7 +33,7 @@ def test_a_default_of_the_command_line_is_that_of_the_library(command, settings)
         described = option_of(field)
         if described is None or field.default is MISSING or described.read:
             continue
-        assert defaults[flag_of(field)[2:].replace("-", "_")] == field.default, field.name
+        assert defaults[described.flag(field.name)[2:].replace("-", "_")] == field.default, field.name
 
 
 def test_settings_are_made_of_what_was_written(monkeypatch):
@@ -63,7 +63,7 @@ def test_settings_are_made_of_what_was_written(monkeypatch):
 
 
 def test_only_the_named_fields_are_options():
-    def command(settings: Annotated[AuditSettings, Only(("level",))]):
+    def command(settings: Annotated[AuditSettings, "level"]):
         """Nothing."""
 
     assert set(declare_options(command)) == {"level"}

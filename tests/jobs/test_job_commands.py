@@ -20,16 +20,7 @@ def _uncached(monkeypatch):
 
 
 def score(texts, model, out, *more):
-    tail = (
-        "--model",
-        model,
-        "--scores",
-        "loss,min_k",
-        "--reading",
-        "skip_unreadable=true",
-        "--out",
-        out,
-    )
+    tail = ("--model", model, "--scores", "loss,min_k", "--reading=skip_unreadable=true", "--out", out)
     return ("score", texts, *tail, *more)
 
 
@@ -90,17 +81,7 @@ def _small(monkeypatch):
 
 
 def flag(sets, model, out, *more):
-    tail = [
-        "--model",
-        model,
-        "--score",
-        "loss",
-        "--reading",
-        "skip_unreadable=true",
-        "--out",
-        out,
-        *more,
-    ]
+    tail = ["--model", model, "--score", "loss", "--reading=skip_unreadable=true", "--out", out, *more]
     return ["flag", sets[0], "--controls", sets[1], *tail]
 
 

@@ -12,7 +12,7 @@ TEXTS = 240
 
 
 def score(texts, model, out):
-    tail = ["--model", model, "--scores", "loss,lowercase,min_k_plus_plus", "--model-args", "token_budget=64"]
+    tail = ["--model", model, "--scores", "loss,lowercase,min_k_plus_plus", "--model-args=token_budget=64"]
     return ["score", texts, *tail, "--out", out]
 
 

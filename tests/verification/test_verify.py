@@ -28,11 +28,10 @@ def made(tmp_path_factory, model_folder):
     """A folder with texts, and a run of them whose columns have names of their own."""
     desk = tmp_path_factory.mktemp("verify")
     texts = written(desk / "texts.jsonl", texts_of(12))
-    where = ("--model", model_folder, "--scores", "loss", "--columns", "text=body,id=key")
+    where = ("--model", model_folder, "--scores", "loss", "--columns=text=body,id=key")
     assert called("score", texts, *where, "--out", desk / "RUN") == 0
     assert (
-        called("score", texts, *where, "--windows", "--model-args", "max_tokens=8", "--out", desk / "CUT")
-        == 0
+        called("score", texts, *where, "--windows", "--model-args=max_tokens=8", "--out", desk / "CUT") == 0
     )
     return desk
 

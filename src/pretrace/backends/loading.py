@@ -32,7 +32,7 @@ from pretrace.backends.serving.address import (
     text_kind,
 )
 from pretrace.backends.serving.client import check_answers
-from pretrace.backends.settings import ModelSettings
+from pretrace.backends.settings import SERVED, ModelSettings
 from pretrace.backends.tokens import KEPT_READER, Tokens, follow_file, read_file, reader_of
 from pretrace.cache.location import cache_folder
 from pretrace.errors import MissingPackageError, ModelError, OutputError, one_error, suggest
@@ -256,8 +256,7 @@ def load(model: str, settings: ModelSettings, *, kind: Any = None, without: str 
     `kind` is the class of transformers for a model that predicts no next token, which has no use for some weights."""
     if served_kind(model):
         raise ModelError(say("models.behind_server", model=model))
-    served = ("served_model", "tokenizer", "requests", "request_timeout")
-    settings.refuse(served, f"for models on servers (vllm:URL, completions:URL), and {model} is opened here")
+    settings.refuse(SERVED, f"for models on servers (vllm:URL, completions:URL), and {model} is opened here")
     device = device_of(settings.device)
     dtype_of(settings.dtype, device)  # which tells of a wrong one before anything is read
     located = locate(model, revision=settings.revision, allow_pickle=settings.allow_pickle)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from pretrace.backends import open_model
 from pretrace.backends.loading import device_of
 from pretrace.backends.settings import ModelSettings
 from pretrace.cli.answer import Reply, lines, printer
-from pretrace.cli.options import Only, RawOptions
+from pretrace.cli.options import RawOptions
 from pretrace.cli.printing import described, foreseen
 from pretrace.cli.progress import Stages, announce_training
 from pretrace.cli.streams import quiet
@@ -27,7 +27,7 @@ from pretrace.runs import save_verdict
 from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models
 from pretrace.scoring.settings import Companions, ModelsSettings, Target
-from pretrace.settings import like, option, requested_option, statements_of
+from pretrace.settings import MODEL, like, option, requested_option, statements_of
 from pretrace.tuning import training
 from pretrace.types import COMPARED, GENERATING, AuditPlan, Backend, Corpus, DesignError
 from pretrace.verdicts.audit.audit import Audit
@@ -59,15 +59,12 @@ class AuditOptions:
         "The small model that is tuned on a part of TEXTS and writes held-out continuations; any --model value.",
         panel=COMPARED,
     )
-    generator_dtype: str = option(
-        "auto",
-        "Number format; auto takes the fastest on this processor.",
-        name="dtype",
-        of=GENERATING,
+    generator_dtype: str = GENERATING.key(
+        "auto", "Number format; auto takes the fastest on this processor.", name="dtype"
     )
     placebo: tuple[str, ...] = input_option(
         (),
-        "A model that never saw TEXTS: an earlier checkpoint of the target (the best; @REVISION), the base it was "
+        "A model that never saw TEXTS: an earlier checkpoint of the target (@REVISION, the best), the base it was "
         "tuned from, or a sibling; any --model value, or NAME@REVISION. Give it more than once for several: the "
         "largest p counts.",
         panel=BESIDE,
@@ -79,8 +76,11 @@ class AuditOptions:
         states="placebo",
     )
     found: Path | None = like(FoundInputs, "found")
-    companions: Annotated[Companions, Only(("reference_model",), essential=False)] = field(
-        default_factory=Companions
+    reference_model: str | None = option(
+        None,
+        "The smaller model that the score `ref` compares with; any --model value.",
+        panel=MODEL,
+        path="in",
     )
     power: bool = option(
         False,
@@ -175,7 +175,8 @@ def make_audit(
 
 
 def _wanted(target: Target, inputs: AuditOptions) -> ModelsSettings:
-    return ModelsSettings.beside(target, inputs.placebo, inputs.companions, several=True)
+    companions = Companions(reference_model=inputs.reference_model)
+    return ModelsSettings(target=target, companions=companions, placebos=inputs.placebo, several=True)
 
 
 class _PlanShown(Stages):

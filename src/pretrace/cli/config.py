@@ -29,14 +29,12 @@ def options_in(
     a file may have) and for a value of the wrong kind."""
     written = _read(path)
     shown = {one.replace("_", "-"): one for one in declared}
-    tables = {name for name, one in shown.items() if declared[one].keys}
     flat = {
-        name: value
-        for name, value in written.items()
-        if not isinstance(value, dict) or name.replace("_", "-") in tables
+        name: value for name, value in written.items() if not isinstance(value, dict) or name not in known
     }
-    for name in written.keys() - flat.keys() - set(known):
-        raise ExpressionError(f"{path}: there is no command {name!r}{nearest(name, known)}.")
+    for name, value in flat.items():
+        if isinstance(value, dict) and name.replace("_", "-") not in shown:
+            raise ExpressionError(f"{path}: there is no command {name!r}{nearest(name, known)}")
     own = written
     for word in command.split():
         own = own.get(word, {})
@@ -46,7 +44,7 @@ def options_in(
     for option, value in (flat | own).items():
         name = option.replace("_", "-")
         if name not in shown:
-            raise ExpressionError(f"{path}: there is no option {option!r}{nearest(name, shown)}.")
+            raise ExpressionError(f"{path}: there is no option {option!r}{nearest(name, shown)}")
         found[shown[name]] = _written(f"{path}: {option}", value, declared[shown[name]])
     return found
 
@@ -89,6 +87,6 @@ def _written(where: str, value: Any, leaf: Any) -> list[str]:
 
 
 def nearest(name: str, known: Collection[str]) -> str:
-    """What is meant by a name that nothing has, as the rest of a sentence."""
+    """What is meant by a name that nothing has, as the end of a sentence."""
     near = difflib.get_close_matches(name, list(known), n=1)
-    return f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(sorted(known))}"
+    return f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(sorted(known))}."

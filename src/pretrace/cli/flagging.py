@@ -136,7 +136,7 @@ def flag(
     been missed."""
     divided = divided_by(job, engine)
     check_use(settings, inputs.companions)
-    wanted = ModelsSettings.beside(target, [inputs.placebo], inputs.companions, cache=settings.cache)
+    wanted = ModelsSettings(target=target, companions=inputs.companions, placebos=[inputs.placebo])
     check_writable(inputs.out, FLAGGING_FOLDER)
     source = with_text_column(source)
     stream = source.stream(skip_unreadable=job.skip_unreadable)

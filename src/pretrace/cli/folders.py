@@ -14,7 +14,7 @@ from rich.table import Table
 
 from pretrace.cli.answer import PlainText, Reply, plain_table
 from pretrace.cli.commands import call, options_of, places
-from pretrace.cli.options import EVERYWHERE, ForwardedFlags, Only
+from pretrace.cli.options import EVERYWHERE, ForwardedFlags
 from pretrace.cli.printing import measured
 from pretrace.cli.streams import note
 from pretrace.corpora import Columns
@@ -58,7 +58,7 @@ class _VerifyInputs:
     reference: str | None = _place("The labelled texts that detectors of a run were fitted on.")
     sealed: str | None = _place("The sealed file of `pretrace mark check`.")
     answers: str | None = _place("The answers of `pretrace mark check`.")
-    columns: Annotated[Columns, Only(("text", "label", "id", "group"))] = field(default_factory=Columns)
+    columns: Annotated[Columns, "text", "label", "id", "group"] = field(default_factory=Columns)
 
     @property
     def named(self) -> dict[str, str]:

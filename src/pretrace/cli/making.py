@@ -13,7 +13,6 @@ from pretrace.backends import open_tokenizer
 from pretrace.backends.huggingface import open_huggingface
 from pretrace.backends.settings import ModelSettings
 from pretrace.cli.answer import PlainText, Reply, lines, printer
-from pretrace.cli.options import Only
 from pretrace.cli.printing import measured, preview
 from pretrace.cli.progress import counted, trained, watched
 from pretrace.corpora import Columns, open_stream
@@ -38,7 +37,7 @@ from pretrace.tuning.planting import plant as make_planted
 NEW = "new"
 
 
-_Seed = Annotated[ScoreSettings, Only(("seed",))]
+_Seed = Annotated[ScoreSettings, "seed"]
 
 
 def tune(
@@ -47,7 +46,7 @@ def tune(
     out: Annotated[
         Path, Option("Folder for the adapter and its card.", panel="", path="out", essential=True)
     ],
-    settings: Annotated[EvaluationSettings, Only(("method",))],
+    settings: Annotated[EvaluationSettings, "method"],
     drawn: _Seed,
 ) -> Reply:
     """Tune a model on a few known non-members, for fsd(...): an adapter, with a card of how it was made."""
@@ -131,11 +130,11 @@ def count(
     corpora: Annotated[
         tuple[str, ...], Option("Files, folders or corpora, as for `score`.", metavar="CORPUS...", path="in")
     ],
-    target: Annotated[Target, Only(("model",))],
+    target: Annotated[Target, "model"],
     out: Annotated[Path, Option("The table to write, such as counts.npz.", panel="", path="out")],
-    opening: Annotated[ModelSettings, Only(("revision", "trust_remote_code"))],
-    columns: Annotated[Columns, Only(("text",))],
-    settings: Annotated[Counting, Only(("workers",))],
+    opening: Annotated[ModelSettings, "revision", "trust_remote_code"],
+    columns: Annotated[Columns, "text"],
+    settings: Counting,
     engine: EngineSettings,
 ) -> Reply:
     """Count a model's tokens in reference texts, for dc_pdd: exact, parallel, resumable."""

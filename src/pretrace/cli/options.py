@@ -2,8 +2,9 @@
 
 A command is a function. A parameter that is a settings dataclass becomes the options that its fields declare
 (`pretrace.settings.option`), those of settings within it among them; a parameter annotated with an `Option` is one
-itself. Fields that are keys of one subject are one option: `--columns text=body,id=key`. So help, range, name and
-default of an option stand in one place, and a command receives finished settings.
+itself. `Annotated[Target, "model"]` takes the named fields alone, and fields that are keys of one subject are one
+option: `--columns text=body,id=key`. So help, range, name and default of an option stand in one place, and a command
+receives finished settings.
 """
 
 from __future__ import annotations
@@ -16,18 +17,17 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
 from cyclopts import App, ArgumentCollection, CycloptsError, Group, Parameter, Token, convert
 
 from pretrace.cli.answer import Answered, alone, deliver
 from pretrace.cli.config import nearest, options_in
 from pretrace.cli.streams import silenced
-from pretrace.errors import ExpressionError, OutputError
+from pretrace.errors import ExpressionError, OutputError, require
 from pretrace.registry import load_plugin
 from pretrace.settings import LARGEST, Option, check_ranges, join_keys, option, option_of, split_keys
 
-T = TypeVar("T")
 _QUOTED = re.compile(r"'([^']+)'|\"([^\"]+)\"")
 _WORDS = {int: "a whole number", float: "a number", bool: "true or false"}
 _KINDS = {int: "N", float: "X", Path: "PATH"}
@@ -35,28 +35,21 @@ _panel = cache(Group.create_ordered)
 _GIVEN = "every"
 
 
-def check_outputs(given: Mapping[str, tuple[Option, Any]]) -> None:
+def _check_outputs(given: Sequence[tuple[CliOption, Any]]) -> None:
     """OutputError where an output of a command is one of its inputs, or a folder that holds one.
 
-    `given` are the options and their values by name. Links and relative paths are followed. Paths within an
+    `given` are the options and their values. Links and relative paths are followed. Paths within an
     expression, such as `wikimia(path='a.jsonl')` or `masked:FOLDER`, are inputs too.
     """
-    outputs = [(name, Path(value)) for name, (own, value) in given.items() if own.path == "out" and value]
-    inputs = [
-        (name, own, path)
-        for name, (own, value) in given.items()
-        if own.path == "in"
-        for path in _paths(value)
-    ]
-    for out_name, out in outputs:
+    outputs = [(one.flag, Path(value)) for one, value in given if one.option.path == "out" and value]
+    inputs = [(one.flag, path) for one, value in given if one.option.path == "in" for path in _paths(value)]
+    for goal, out in outputs:
         place = Path(os.path.realpath(out))
-        for name, own, path in inputs:
+        for flag, path in inputs:
             same = out.exists() and out.samefile(path)
             if same or Path(os.path.realpath(path)).is_relative_to(place):
-                shown = own.metavar or f"--{name.replace('_', '-')}"
                 raise OutputError(
-                    f"--{out_name} {out} would overwrite {path}, which {shown} names as an input: choose another "
-                    f"--{out_name}."
+                    f"{goal} {out} would overwrite {path}, which {flag} names as an input: choose another {goal}."
                 )
 
 
@@ -77,27 +70,16 @@ def _paths(value: Any) -> Iterator[Path]:
             continue
 
 
-def complete_scores(context: Any) -> list[str]:
-    """What a list of scores may go on with: the names that begin as its last one does."""
+def _complete(names: Callable[[], Iterable[str]], context: Any) -> list[str]:
+    """What a list may go on with: the names that begin as its last one does."""
+    before, comma, last = context.incomplete.rpartition(",")
+    return [f"{before}{comma}{name}" for name in names() if name.startswith(last)]
+
+
+def _names_of_scores() -> Iterable[str]:
     from pretrace.scores import scores  # imports them all, and numpy
 
-    before, comma, last = context.incomplete.rpartition(",")
-    return [f"{before}{comma}{name}" for name in scores if name.startswith(last)]
-
-
-def complete_keys(keys: Sequence[str], context: Any) -> list[str]:
-    """What an option with keys may go on with: the keys that begin as its last one does."""
-    before, comma, last = context.incomplete.rpartition(",")
-    return [f"{before}{comma}{key}=" for key in keys if key.startswith(last)]
-
-
-@dataclass(frozen=True, slots=True)
-class Only:
-    """Beside a settings dataclass in `Annotated`: the fields that are options of this command."""
-
-    names: tuple[str, ...]
-    essential: bool = True
-    """Whether those that are essential elsewhere are so here."""
+    return scores
 
 
 class RawOptions(dict[str, Any]):
@@ -121,34 +103,38 @@ class CliOption(NamedTuple):
     @property
     def flag(self) -> str:
         """How it is typed, or what a positional argument is called."""
-        return self.option.metavar or f"--{self.name.replace('_', '-')}"
+        head, space, key = self.name.partition(" ")
+        return self.option.metavar or f"--{head.replace('_', '-')}{space}{key}"
 
     @property
-    def unwritten(self) -> Any:
+    def _unwritten(self) -> Any:
         """What stands for it where nobody typed it."""
         if self.option.read is not None:
             return self.option.written
-        return False if self.hint is bool and not self.option.of else self.default
+        return False if self.option.name.startswith("no-") else self.default
 
-    def read_keys(self, words: Sequence[str] | Mapping[str, Any]) -> dict[str, Any]:
+    @property
+    def shown(self) -> str:
+        """Its default, for people; "" where there is none."""
+        if self.hint is bool and self.option.of:
+            return _WORDS[bool]
+        return "" if self._unwritten in (MISSING, None, "", False, ()) else str(self._unwritten)
+
+    def _read_keys(self, words: Sequence[str] | Mapping[str, Any]) -> dict[str, Any]:
         """The values of its keys; ExpressionError for what is none, for a value of the wrong type, and for two."""
         if isinstance(words, Mapping):
             return dict(words)
         found: dict[str, str] = {}
         for key, equals, value in (one for word in words for one in split_keys(word)):
-            if not equals:
-                raise ExpressionError(
-                    f"{self.flag} is written KEY=VALUE, found {key!r}{nearest('', self.keys)}."
-                )
-            if key not in self.keys:
-                raise ExpressionError(f"{self.flag} has no key {key!r}{nearest(key, self.keys)}.")
-            if (other := found.setdefault(key, value)) != value:
-                raise ExpressionError(
-                    f"{self.flag} {key} is given twice, as {other!r} and {value!r}: give it once."
-                )
-        return {key: self.keys[key].convert(value) for key, value in found.items()}
+            fault = f"has no key {key!r}" if equals else f"is written KEY=VALUE, found {key!r}"
+            require(bool(equals) and key in self.keys, f"{self.flag} {fault}{nearest(key, self.keys)}")
+            other = found.setdefault(key, value)
+            require(
+                other == value, f"{self.flag} {key} is given twice, as {other!r} and {value!r}: give it once."
+            )
+        return {key: self.keys[key]._convert(value) for key, value in found.items()}
 
-    def convert(self, written: str) -> Any:
+    def _convert(self, written: str) -> Any:
         """The value of a key, of its type."""
         if self.option.read is not None:
             return written
@@ -156,28 +142,27 @@ class CliOption(NamedTuple):
             return convert(self.hint, [written])
         except CycloptsError:
             kinds = (self.hint, *get_args(self.hint))
-            wanted = next((words for kind, words in _WORDS.items() if kind in kinds), "")
-            wanted = wanted or f"one of {', '.join(map(str, kinds[1:]))}"
-            flag = self.name.replace("_", "-", self.name.partition(" ")[0].count("_"))
-            raise ExpressionError(f"--{flag} is {wanted}, found {written!r}.") from None
+            choice = f"one of {', '.join(map(str, kinds[1:]))}"
+            wanted = next((words for kind, words in _WORDS.items() if kind in kinds), choice)
+            raise ExpressionError(f"{self.flag} is {wanted}, found {written!r}.") from None
 
     def value(self, given: Any) -> Any:
         """What settings hold, from what was written."""
         if self.option.read is not None:
             return self.option.read(given)
-        return not given if self.hint is bool and self.default is True and not self.option.of else given
+        return not given if self.option.name.startswith("no-") else given
 
     def parameter(self, *, short: bool) -> inspect.Parameter:
         """The parameter by which cyclopts knows the option; the `short` help shows essential ones alone."""
-        own, hint, default = self.option, self.hint, self.unwritten
+        own, hint, default = self.option, self.hint, self._unwritten
         if own.read is not None:
             hint = str
         kinds = (hint, *get_args(hint))
         help = first_sentence(own.help) if short else own.help + _range(own)
         metavar = next((word for kind, word in _KINDS.items() if kind in kinds), "TEXT")
-        completer = complete_scores if self.name in ("scores", "score") else None
+        names = _names_of_scores if self.name in ("scores", "score") else None
         if self.keys:
-            metavar, completer = "KEY=VALUE", partial(complete_keys, [*self.keys])
+            metavar, names = "KEY=VALUE", lambda: [f"{key}=" for key in self.keys]
         shown = Parameter(
             name=self.flag,
             help=f"{help}{self._say_keys(short=short)}",
@@ -188,7 +173,7 @@ class CliOption(NamedTuple):
             allow_repeating=True,
             show_default=bool(default) and default is not MISSING,
             metavar=metavar,
-            completer=completer,
+            completer=partial(_complete, names) if names else None,
         )
         kind = inspect.Parameter.POSITIONAL_ONLY if own.metavar else inspect.Parameter.KEYWORD_ONLY
         default = inspect.Parameter.empty if default is MISSING else default
@@ -196,18 +181,10 @@ class CliOption(NamedTuple):
 
     def _say_keys(self, *, short: bool) -> str:
         """Its keys with their defaults, in a line; or each with its help."""
-        named = {
-            key: f"{key} ({one.unwritten})" if one._has_default else key for key, one in self.keys.items()
-        }
+        named = [(f"{key} ({one.shown})" if one.shown else key, one.option) for key, one in self.keys.items()]
         if short:
-            return f" Keys: {', '.join(named.values())}." if named else ""
-        return "".join(
-            f"\n{named[key]}: {one.option.help}{_range(one.option)}" for key, one in self.keys.items()
-        )
-
-    @property
-    def _has_default(self) -> bool:
-        return self.unwritten not in (MISSING, None, "", False)
+            return f" Keys: {', '.join(name for name, _ in named)}." if named else ""
+        return "".join(f"\n{name}: {own.help}{_range(own)}" for name, own in named)
 
 
 def first_sentence(text: str) -> str:
@@ -371,46 +348,43 @@ def declare_options(function: Callable[..., Answered]) -> dict[str, CliOption]:
 
 def _options_in(name: str, hint: Any, default: Any) -> Iterator[CliOption]:
     """The options of a parameter or field: those of the settings it is, or itself."""
-    kind, extras = split_annotated(hint)
-    own = _first(extras, Option)
-    if own is not None:
+    kind, extras = _split_annotated(hint)
+    if extras and isinstance(own := extras[0], Option):
         missing = default is inspect.Parameter.empty
-        yield CliOption(_name(name, own), own, kind, MISSING if missing else default)
+        yield CliOption(name, own, kind, MISSING if missing else default)
     elif is_dataclass(kind):
-        only = _first(extras, Only)
-        for one, described, inner in _fields(kind, only):
+        for one, described, inner in _fields(kind, extras):
             if described is None:
                 yield from _options_in(one.name, inner, MISSING)
             else:
-                shown = described if only is None or only.essential else replace(described, essential=False)
-                yield CliOption(_name(one.name, described), shown, inner, one.default)
+                yield CliOption(_name(one.name, described), described, inner, one.default)
 
 
 def arguments_of(
     function: Callable[..., Answered], options: Mapping[str, Any], every: Everywhere | None = None
 ) -> dict[str, Any]:
     """The arguments of a command with these options, by their names in Python; the others are as if nobody had typed
-    them, and a chat template is that of the model in question. OutputError as from `check_outputs`."""
+    them, and a chat template is that of the model in question. OutputError as from `_check_outputs`."""
     every, declared = every or Everywhere(), declare_options(function)
-    given = {name: leaf.unwritten for name, leaf in declared.items()} | dict(options)
+    given = {name: leaf._unwritten for name, leaf in declared.items()} | dict(options)
     leaves = {name: leaf for name, leaf in EVERYWHERE.items() if leaf.option.path}
     written: dict[str, Any] = {name: getattr(every, name) for name in leaves}
     for name, leaf in declared.items():
         if leaf.keys:
-            given[name] = leaf.read_keys(given[name])
+            given[name] = leaf._read_keys(given[name])
         for key, one in leaf.keys.items() or [(name, leaf)]:
             leaves[one.name] = one
-            written[one.name] = given[name].get(key, one.unwritten) if leaf.keys else given[name]
+            written[one.name] = given[name].get(key, one._unwritten) if leaf.keys else given[name]
             if written[one.name] is MISSING:
                 raise ExpressionError(f"{leaf.flag} needs the key {key}: {one.option.help}")
-    check_outputs({name: (leaf.option, written[name]) for name, leaf in leaves.items()})
+    _check_outputs([(leaf, written[name]) for name, leaf in leaves.items()])
     hints = get_type_hints(function, include_extras=True)
     built = {
         one: ForwardedFlags(f"--{flag}" for flag in ("json", "quiet") if getattr(every, flag))
         if hint is ForwardedFlags
         else RawOptions(_recorded(given | ({"plugin": every.plugin} if every.plugin else {})))
         if hint is RawOptions
-        else build_argument(one, hint, written, leaves)
+        else _build_argument(one, hint, written, leaves)
         for one, hint in hints.items()
         if one != "return"
     }
@@ -421,44 +395,38 @@ def arguments_of(
     return built
 
 
-def build_argument(name: str, hint: Any, given: Mapping[str, Any], declared: Mapping[str, CliOption]) -> Any:
+def _build_argument(name: str, hint: Any, given: Mapping[str, Any], declared: Mapping[str, CliOption]) -> Any:
     """The argument for a parameter or field: settings, or the value of one option."""
-    kind, extras = split_annotated(hint)
+    kind, extras = _split_annotated(hint)
     if not is_dataclass(kind) or not isinstance(kind, type):
-        name = _name(name, _first(extras, Option) or Option(""))
         return declared[name].value(given[name])
     built = kind(
         **{
-            one.name: build_argument(one.name, inner, given, declared)
+            one.name: _build_argument(one.name, inner, given, declared)
             if described is None
             else declared[_name(one.name, described)].value(given[_name(one.name, described)])
-            for one, described, inner in _fields(kind, _first(extras, Only))
+            for one, described, inner in _fields(kind, extras)
         }
     )
     check_ranges(built)
     return built
 
 
-def _fields(kind: Any, only: Only | None) -> Iterator[tuple[Field[Any], Option | None, Any]]:
+def _fields(kind: Any, only: tuple[Any, ...]) -> Iterator[tuple[Field[Any], Option | None, Any]]:
     hints = get_type_hints(kind, include_extras=True)
     for one in fields(kind):
         if not one.init:
             continue
         described, hint = option_of(one), hints[one.name]
-        if (only is None or one.name in only.names) and (described or is_dataclass(split_annotated(hint)[0])):
+        if (not only or one.name in only) and (described or is_dataclass(_split_annotated(hint)[0])):
             yield one, described, hint
 
 
 def _name(name: str, described: Option) -> str:
-    name = described.name or name
-    return (f"{described.of.name} {name}" if described.of else name).replace("-", "_")
+    return described.flag(name)[2:].replace("-", "_")
 
 
-def _first(extras: tuple[Any, ...], kind: type[T]) -> T | None:
-    return next((one for one in extras if isinstance(one, kind)), None)
-
-
-def split_annotated(hint: Any) -> tuple[Any, tuple[Any, ...]]:
+def _split_annotated(hint: Any) -> tuple[Any, tuple[Any, ...]]:
     """A type and what `Annotated` says beside it."""
     if get_origin(hint) is Annotated:
         own, *extras = get_args(hint)

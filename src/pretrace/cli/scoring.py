@@ -369,8 +369,8 @@ class _ScoreCommand:
 
     @property
     def _wanted(self) -> ModelsSettings:
-        asked, how = self.settings, self.how
-        return ModelsSettings.beside(self.target, [how.placebo], asked.companions, cache=asked.cache)
+        placebos = [self.how.placebo]
+        return ModelsSettings(target=self.target, companions=self.settings.companions, placebos=placebos)
 
     def _reference(self) -> Corpus | None:
         if not self.settings.reference:

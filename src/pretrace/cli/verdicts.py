@@ -15,6 +15,7 @@ from rich.console import RenderableType
 from pretrace.backends import open_model
 from pretrace.backends.serving.address import served_kind, text_kind
 from pretrace.backends.serving.continuing import Budget, cost, open_continuing
+from pretrace.backends.settings import SERVED
 from pretrace.cache.store import Draw
 from pretrace.cli.answer import Reply
 from pretrace.cli.printing import conclusion, save_result
@@ -51,7 +52,7 @@ def named(target: Target, beside: ModelsBeside, settings: TestSettings) -> Model
             "open the weights."
         )
     companions = Companions(reference_model=beside.reference_model)
-    return ModelsSettings.beside(target, beside.placebo, companions, several=True, cache=settings.cache)
+    return ModelsSettings(target=target, companions=companions, placebos=beside.placebo, several=True)
 
 
 def opened(wanted: ModelsSettings, *, second: bool = False) -> Models:
@@ -99,21 +100,8 @@ class TextAccess:
         panel=MODEL,
         essential=True,
     )
-    budget: int = option(
-        2_000,
-        "Requests.",
-        name="requests",
-        of=BUDGET,
-        least=0,
-        essential=True,
-    )
-    budget_tokens: int = option(
-        1_000_000,
-        "Tokens of prompts and answers.",
-        name="tokens",
-        of=BUDGET,
-        least=0,
-    )
+    budget: int = BUDGET.key(2_000, "Requests to each model.", name="requests", least=0, essential=True)
+    budget_tokens: int = BUDGET.key(1_000_000, "Tokens of prompts and answers.", name="tokens", least=0)
 
     @property
     def text(self) -> bool:
@@ -154,7 +142,7 @@ def opened_for_access(
             return open_continuing(name, opening, budget=budget, cache=settings.cache)
         if served_kind(name):
             raise ModelError(f"{name}: with --access text a server is written completions:URL or chat:URL.")
-        return open_model(name, **asdict(replace(opening.without("server"), revision=revision)))
+        return open_model(name, **asdict(replace(opening.without(SERVED), revision=revision)))
 
     with doing("opening the models"):
         others = tuple(one(*placebo, first=False) for placebo in placebos)

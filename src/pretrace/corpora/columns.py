@@ -35,36 +35,27 @@ class Columns:
     `label`, `id` and `group`, each read where it is present. A name that is given must be there; an empty one leaves
     the column out. ExpressionError for a template that is none, and an unknown encoding."""
 
-    text: str | None = option(
-        None, "Column of the text; several: prompt,completion.", of=COLUMNS, essential=True
-    )
-    label: str | None = option(
-        None, "Column of the label, 1 member, 0 non-member; label unless named.", of=COLUMNS
-    )
-    id: str | None = option(None, "Column of the id; id unless named.", of=COLUMNS)
-    group: str | None = option(
-        None,
-        "Column of the document a text was cut from; intervals resample documents; group unless named.",
-        of=COLUMNS,
+    text: str | None = COLUMNS.key(None, "Column of the text; several: prompt,completion.", essential=True)
+    label: str | None = COLUMNS.key(None, "Column of the label, 1 member, 0 non-member; label unless named.")
+    id: str | None = COLUMNS.key(None, "Column of the id; id unless named.")
+    group: str | None = COLUMNS.key(
+        None, "Column of the document a text was cut from; intervals resample documents; group unless named."
     )
     template: str | None = option(
         None,
         r'How a text is made of columns, as in "{question}\n{choices}\n{answer}", in place of --columns text.',
         panel=TEXTS,
     )
-    chat: bool = option(
+    chat: bool = READING.key(
         False,
         "Write conversations as the model's chat template does; without it, the messages are joined by blank lines.",
-        of=READING,
     )
-    split: str | None = option(None, "Split to read, if a folder holds several, such as test.", of=READING)
-    files: str | None = option(
-        None, "Files of a folder to read, as in *.py; a file of source code is one text.", of=READING
+    split: str | None = READING.key(None, "Split to read, if a folder holds several, such as test.")
+    files: str | None = READING.key(
+        None, "Files of a folder to read, as in *.py; a file of source code is one text."
     )
-    encoding: str | None = option(
-        None,
-        "Encoding of the files, as in cp1252; UTF-8, or what a byte order mark says, unless named.",
-        of=READING,
+    encoding: str | None = READING.key(
+        None, "Encoding of the files, as in cp1252; UTF-8, or what a byte order mark says, unless named."
     )
     more: tuple[str, ...] = ()
     """Further columns, for `Text.meta`; each must be there. No option: those who need them name them."""

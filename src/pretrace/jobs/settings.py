@@ -55,10 +55,8 @@ class JobSettings:
         panel=RUN,
         path="out",
     )
-    skip_unreadable: bool = option(
-        False,
-        "Skip records that cannot be read, list them in unreadable.jsonl, and go on.",
-        of=READING,
+    skip_unreadable: bool = READING.key(
+        False, "Skip records that cannot be read, list them in unreadable.jsonl, and go on."
     )
 
     def __post_init__(self) -> None:
@@ -79,17 +77,14 @@ class EngineSettings:
     its processors.
     """
 
-    address: str | None = option(
+    address: str | None = RAY.key(
         None,
         "HOST:PORT of the cluster, auto for the one on this machine, or local to start one here, as without it.",
-        of=RAY,
     )
-    workers: int | None = option(
-        None, "How many workers; as many as the cluster has room for unless given.", of=RAY, least=0
+    workers: int | None = RAY.key(
+        None, "How many workers; as many as the cluster has room for unless given.", least=0
     )
-    gpus_per_worker: float = option(
-        0.0, "GPUs that each worker takes; 0.5 puts two on one.", of=RAY, least=0.0
-    )
+    gpus_per_worker: float = RAY.key(0.0, "GPUs that each worker takes; 0.5 puts two on one.", least=0.0)
 
     def __post_init__(self) -> None:
         check_ranges(self)

@@ -24,7 +24,7 @@ from pretrace.scoring.holdout import check_disjoint
 from pretrace.scoring.parts import SHOWN, Manifest, Ranked, ScoredRows, Shard, run_of
 from pretrace.scoring.plan import FittedScores, Models, ScorePlan
 from pretrace.scoring.provenance import record_corpus, record_counts, record_software, record_tuning
-from pretrace.settings import cache_field
+from pretrace.settings import is_kept
 from pretrace.types import (
     Backend,
     Corpus,
@@ -241,7 +241,7 @@ class Options:
     fitted on labelled texts is fitted again on shuffled labels, as its control. `settings` is added to the
     run's record."""
 
-    cache: bool = cache_field()
+    cache: bool = field(default_factory=is_kept)
     seed: int = 0
     shuffles: int = 20
     progress: Progress = field(default_factory=Silent)

@@ -16,7 +16,7 @@ import numpy as np
 from pretrace.backends import open_adapter, open_model
 from pretrace.backends.proposals import open_proposer
 from pretrace.backends.serving.address import called_apart, served_kind
-from pretrace.backends.settings import ModelSettings
+from pretrace.backends.settings import OPENED, SERVED, ModelSettings
 from pretrace.errors import ExpressionError, ModelError, TableError, TextsError
 from pretrace.frequencies import Frequencies
 from pretrace.registry import scores
@@ -365,7 +365,7 @@ def open_models(settings: ModelsSettings) -> Models:
         own = asdict(opening.for_another()) if ":" in beside.neighbors else {}
         proposer = open_proposer(beside.neighbors, target, cache=settings.cache, **own)
         models = replace(models, proposer=proposer)
-    placebos = tuple(_opened(name, replace(opening, revision=at), alone) for name, at in settings.placebos)
+    placebos = tuple(_opened(name, replace(opening, revision=at), alone) for name, at in settings.placebos_at)
     check_placebos(target, placebos, None if settings.several else models.reference)
     if settings.several:
         return replace(models, placebos=placebos)
@@ -409,5 +409,5 @@ def _opened(model: str, opening: ModelSettings, alone: bool) -> Backend:
     it has one kind, which is given all of them and refuses the others'."""
     if not alone:
         served = served_kind(model)  # which refuses a revision
-        opening = opening.without("weights", but="revision") if served else opening.without("server")
+        opening = opening.without(OPENED if served else SERVED)
     return open_model(model, **asdict(opening))

@@ -14,9 +14,9 @@ from pretrace.settings import (
     RUN,
     TEXTS,
     Option,
-    cache_field,
     check_ranges,
     dry_run_option,
+    is_kept,
     option,
     seed_option,
 )
@@ -102,7 +102,7 @@ class ScoreSettings:
         panel=TEXTS,
     )
     seed: int = seed_option()
-    cache: bool = cache_field()
+    cache: bool = field(default_factory=is_kept)
     dry_run: bool = dry_run_option()
 
     def __post_init__(self) -> None:
@@ -114,11 +114,10 @@ class EvaluationSettings:
     """How an evaluation is made: what is set aside, which controls, how intervals are drawn; ExpressionError for a
     value out of its range."""
 
-    tune_share: float = option(
+    tune_share: float = SET_ASIDE.key(
         0.0,
         "For fsd(...): tune on the non-members of this share of TEXTS, score the rest (the paper: 0.3).",
         name="tuning",
-        of=SET_ASIDE,
         least=0.0,
         most=0.9,
     )
@@ -128,11 +127,10 @@ class EvaluationSettings:
         "\"lora(rank=8, epochs=1, on='members')\". See `pretrace list`.",
         panel=FITTED,
     )
-    reference_share: float = option(
+    reference_share: float = SET_ASIDE.key(
         0.0,
         "Set this share of TEXTS aside as the reference of na_pdd and probe, score the rest.",
         name="reference",
-        of=SET_ASIDE,
         least=0.0,
         most=0.9,
     )
@@ -162,15 +160,11 @@ class EvaluationSettings:
         least=0.001,
         most=0.5,
     )
-    resamples: int = option(
-        1000, "Bootstrap resamples of documents for the intervals.", of=MEASURING, least=100, most=1_000_000
+    resamples: int = MEASURING.key(
+        1000, "Bootstrap resamples of documents for the intervals.", least=100, most=1_000_000
     )
-    validation: float = option(
-        0.2,
-        "Share of documents on which accuracy thresholds are chosen.",
-        of=MEASURING,
-        least=0.05,
-        most=0.95,
+    validation: float = MEASURING.key(
+        0.2, "Share of documents on which accuracy thresholds are chosen.", least=0.05, most=0.95
     )
 
     def __post_init__(self) -> None:
@@ -179,45 +173,30 @@ class EvaluationSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelsSettings:
-    """Which models a run asks; `open_models` opens them.
+    """Which models a run asks; `open_models` opens them. ModelError where a placebo is the target by its name and
+    revision, or is named twice.
 
-    `placebos` are those that the target is compared with, each with its revision. `several` says that any number
-    of them is wanted side by side, as by an audit; otherwise there is at most one.
+    `placebos` are those that the target is compared with: NAME, NAME@REVISION, @REVISION of the target, or None.
+    `several` says that any number of them is wanted side by side, as by an audit; otherwise there is at most one.
     """
 
     target: Target
     companions: Companions = field(default_factory=Companions)
-    placebos: tuple[tuple[str, str | None], ...] = ()
+    placebos: Sequence[str | None] = ()
     several: bool = False
-    cache: bool = True
+    cache: bool = field(default_factory=is_kept)
 
-    @classmethod
-    def beside(
-        cls,
-        target: Target,
-        placebos: Sequence[str | None],
-        companions: Companions,
-        *,
-        several: bool = False,
-        cache: bool = True,
-    ) -> ModelsSettings:
-        """The target with the placebos that are named: NAME, NAME@REVISION, or @REVISION for a state of the target.
+    def __post_init__(self) -> None:
+        at = self.placebos_at
+        if (self.target.model, self.target.opening.revision) in at:
+            raise ModelError(TARGET.format(self.target.model))
+        if len(set(at)) < len(at):
+            raise ModelError(f"--placebo names {max(at, key=at.count)[0]} twice: name each model once.")
 
-        ModelError where a placebo is the target by its name and revision, or is named
-        twice: nothing is opened for that.
-        """
-        named = target.with_revisions(placebos)
-        if (target.model, target.opening.revision) in named:
-            raise ModelError(TARGET.format(target.model))
-        if len(set(named)) < len(named):
-            raise ModelError(f"--placebo names {max(named, key=named.count)[0]} twice: name each model once.")
-        return cls(
-            target=target,
-            companions=companions,
-            placebos=named,
-            several=several,
-            cache=cache,
-        )
+    @property
+    def placebos_at(self) -> tuple[tuple[str, str | None], ...]:
+        """The placebos that are named, each with its revision."""
+        return self.target.with_revisions(self.placebos)
 
     @property
     def roles(self) -> dict[str, str]:
@@ -229,4 +208,4 @@ class ModelsSettings:
     @property
     def named(self) -> tuple[str, ...]:
         """What every model is opened from."""
-        return (*self.roles.values(), *(name for name, _ in self.placebos))
+        return (*self.roles.values(), *(name for name, _ in self.placebos_at))

@@ -11,7 +11,7 @@ from pretrace.errors import TextsError
 from pretrace.registry import require
 from pretrace.results.wording import say
 from pretrace.rewrites import readable
-from pretrace.settings import TRAINING, Option, check_ranges, option
+from pretrace.settings import TRAINING, Option, check_ranges
 
 END = "<|endoftext|>"
 """The one special token, id 0: it ends a text and, where a start is wanted, begins one."""
@@ -61,11 +61,11 @@ class Architecture:
     the most tokens the tokenizer may learn; few texts make fewer. `max_tokens` is the longest input.
     """
 
-    family: str = option("gpt_neox", "gpt_neox or llama.", of=ARCHITECTURE)
-    layers: int = option(4, "Transformer blocks.", of=ARCHITECTURE, least=1, most=256)
-    width: int = option(256, "Size of the hidden state.", of=ARCHITECTURE, least=2, most=16_384)
-    heads: int = option(4, "Attention heads.", of=ARCHITECTURE, least=1, most=1024)
-    vocabulary: int = option(4096, "Most tokens its tokenizer learns.", of=ARCHITECTURE, most=1_000_000)
+    family: str = ARCHITECTURE.key("gpt_neox", "gpt_neox or llama.")
+    layers: int = ARCHITECTURE.key(4, "Transformer blocks.", least=1, most=256)
+    width: int = ARCHITECTURE.key(256, "Size of the hidden state.", least=2, most=16_384)
+    heads: int = ARCHITECTURE.key(4, "Attention heads.", least=1, most=1024)
+    vocabulary: int = ARCHITECTURE.key(4096, "Most tokens its tokenizer learns.", most=1_000_000)
     max_tokens: int = 512
 
     def __post_init__(self) -> None:

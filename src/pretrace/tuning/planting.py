@@ -56,28 +56,25 @@ class PlantSettings:
     share: float = option(0.5, "Share of the text that becomes members.", panel=TRAINING, essential=True)
     epochs: int = option(2, "How often each member is seen.", panel=TRAINING, least=1, essential=True)
     seed: int = seed_option()
-    max_tokens: int | None = option(
+    max_tokens: int | None = TRAINING_ARGS.key(
         None,
         "Longer texts are cut into windows of this many tokens; 512, or the model's context if that is shorter, "
         "unless given.",
-        of=TRAINING_ARGS,
         least=2,
     )
     method: PlantMethod = option(
         "full", "full trains all weights, lora an adapter that is merged.", panel=TRAINING, essential=True
     )
-    learning_rate: float | None = option(
-        None, "2e-3 for a new model, 5e-5 for another, 1e-3 for lora, unless given.", of=TRAINING_ARGS
+    learning_rate: float | None = TRAINING_ARGS.key(
+        None, "2e-3 for a new model, 5e-5 for another, 1e-3 for lora, unless given."
     )
-    batch: int = option(16, "Texts in a training step.", of=TRAINING_ARGS, least=1)
+    batch: int = TRAINING_ARGS.key(16, "Texts in a training step.", least=1)
     warmup: float = 0.05
     weight_decay: float = 0.01
     precision: Precision = option(
         "float32", "float32, or bfloat16: computes in it, keeps float32 weights.", of=TRAINING_ARGS
     )
-    recompute: bool = option(
-        False, "Gradient checkpointing: a third slower, far less memory.", of=TRAINING_ARGS
-    )
+    recompute: bool = TRAINING_ARGS.key(False, "Gradient checkpointing: a third slower, far less memory.")
     save_minutes: float = 10.0
     threads: int = 0
     architecture: Architecture = SMALL

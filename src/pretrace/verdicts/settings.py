@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, dataclass
+from dataclasses import MISSING, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,8 +11,8 @@ from pretrace.settings import (
     CONTROLS,
     MODEL,
     Option,
-    cache_field,
     check_ranges,
+    is_kept,
     option,
     requested_option,
     statements_of,
@@ -50,13 +50,11 @@ class TestSettings:
         panel=CONTROLS,
         essential=True,
     )
-    power_epochs: int = option(
-        1, "How often the copy reads the texts.", name="epochs", of=POWER, least=1, most=1000
+    power_epochs: int = POWER.key(1, "How often the copy reads the texts.", name="epochs", least=1, most=1000)
+    power_method: Literal["full", "lora"] = POWER.key(
+        "full", "How the copy is trained: full trains all weights, lora an adapter.", name="method"
     )
-    power_method: Literal["full", "lora"] = option(
-        "full", "How the copy is trained: full trains all weights, lora an adapter.", name="method", of=POWER
-    )
-    cache: bool = cache_field()
+    cache: bool = field(default_factory=is_kept)
 
     __test__ = False  # no test of pytest
 

@@ -123,7 +123,7 @@ def test_the_command_with_text_alone(server, tmp_path, call, monkeypatch):
     command = ["recite", tmp_path / "texts.jsonl", "--controls", tmp_path / "controls.jsonl"]
     command += ["--model", f"chat:{server.root}", "--placebo", f"completions:{server.root}"]
     command += ["--access", "text", "--samples", "0", "--out", tmp_path / "OUT"]
-    assert call(*command, "--budget", "requests=1")[0] == 2
+    assert call(*command, "--budget=requests=1")[0] == 2
     assert not server.asked
     server.trouble = "refuses"
     for more, said in (((), "refused, or gave no text to"), (("--power",), "has no weights here")):

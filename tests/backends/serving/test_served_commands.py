@@ -21,7 +21,7 @@ def named(folder):
 
 
 def target(server, folder):
-    return ("--model", f"vllm:{server.root}", "--model-args", f"tokenizer={folder}")
+    return ("--model", f"vllm:{server.root}", f"--model-args=tokenizer={folder}")
 
 
 def test_score_and_evaluate_give_what_the_weights_give(
@@ -31,7 +31,7 @@ def test_score_and_evaluate_give_what_the_weights_give(
     beside = ("--scores", scores, "--reference-model", reference_folder)
     here, there = tmp_path / "here", tmp_path / "there"
     assert call("score", texts, "--model", model_folder, *beside, "--out", here)[0] == 0
-    for command, more in {"score": (), "evaluate": ("--measuring", "resamples=100")}.items():
+    for command, more in {"score": (), "evaluate": ("--measuring=resamples=100",)}.items():
         code, _, said = call(command, texts, *target(server, model_folder), *beside, *more, "--out", there)
         assert code == 0, said
         np.testing.assert_allclose(load_run(there).matrix, load_run(here).matrix, atol=1e-4)
@@ -44,24 +44,22 @@ def test_score_and_evaluate_give_what_the_weights_give(
 
 def test_a_server_as_placebo_and_as_reference(call, server, model_folder, reference_folder, tmp_path):
     texts, url = texts_of(tmp_path / "t.jsonl", 24), f"vllm:{server.root}"
-    asked = ("evaluate", texts, "--model", reference_folder, "--model-args", "dtype=float32")
+    asked = ("evaluate", texts, "--model", reference_folder, "--model-args=dtype=float32")
     asked = (
         *asked,
-        "--model-args",
-        f"tokenizer={model_folder}",
-        "--measuring resamples",
-        "100",
+        f"--model-args=tokenizer={model_folder}",
+        "--measuring=resamples=100",
         "--out",
         tmp_path / "RUN",
     )
     placebo, reference = ("--placebo", url), ("--reference-model", url)
-    code, _, said = call(*asked, "--scores", "loss", *placebo)
+    code, _, said = call(*asked, "--scores=loss", *placebo)
     assert code == 0, said
     assert {one.kind for one in load_run(tmp_path / "RUN").controls} == {"placebo"}
-    code, _, said = call(*asked, "--scores", "ref", *reference)
+    code, _, said = call(*asked, "--scores=ref", *reference)
     assert code == 0, said
     assert load_run(tmp_path / "RUN").scores == ("ref",)
-    code, _, said = call(*asked, "--scores", "loss,ref", *placebo, *reference)
+    code, _, said = call(*asked, "--scores=loss,ref", *placebo, *reference)
     assert code == 2
     assert "would be compared with itself" in said
 
@@ -72,10 +70,8 @@ def test_a_dry_run_sends_no_text_and_counts_what_is_left(call, server, model_fol
         "score",
         texts,
         *target(server, model_folder),
-        "--scores",
-        "loss,lowercase",
-        "--model-args",
-        "token_budget=200",
+        "--scores=loss,lowercase",
+        "--model-args=token_budget=200",
     )
     how = (*how, "--out", tmp_path / "RUN")
     code, out, said = call(*how, "--dry-run")

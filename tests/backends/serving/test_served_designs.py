@@ -48,7 +48,7 @@ OPTIONS = functools.partial(orders, options=("--options", "choices"))
 def test_a_server_gives_what_its_weights_give(design, call, server, model_folder, reference_folder, tmp_path):
     beside = ("--reference-model" if design is marks else "--placebo", reference_folder)
     how = (*design(np.random.default_rng(3), tmp_path, call), *beside)
-    there = ("--model", f"vllm:{server.root}", "--model-args", f"tokenizer={model_folder}")
+    there = ("--model", f"vllm:{server.root}", f"--model-args=tokenizer={model_folder}")
     found = []
     for name, model in {"here": ("--model", model_folder), "there": there}.items():
         code, _, said = call(*how, *model, "--out", tmp_path / name)
@@ -69,7 +69,7 @@ def test_a_server_gives_what_its_weights_give(design, call, server, model_folder
 @pytest.mark.parametrize("design", [random_strings, marks])
 def test_power_is_refused_before_anything_is_sent(design, call, server, model_folder, tmp_path):
     how = design(np.random.default_rng(3), tmp_path, call)
-    there = ("--model", f"vllm:{server.root}", "--model-args", f"tokenizer={model_folder}")
+    there = ("--model", f"vllm:{server.root}", f"--model-args=tokenizer={model_folder}")
     code, _, said = call(*how, *there, "--power", "--out", tmp_path / "power")
     assert code == 2
     assert "omit --power" in said

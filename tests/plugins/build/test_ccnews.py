@@ -13,6 +13,7 @@ from made import read_lines as rows_of
 from made import written
 from tiny_marian import SAYINGS, make_marian, reworded
 
+from pretrace.backends.settings import ModelSettings
 from pretrace.corpora import Columns, open_corpus
 from pretrace.errors import ModelError, OutputError, TextsError
 from pretrace.plugins.build.ccnews import (
@@ -20,7 +21,6 @@ from pretrace.plugins.build.ccnews import (
     CcnewsSettings,
     Changed,
     Masking,
-    Opening,
     Rewriting,
     Transform,
     build_ccnews,
@@ -54,7 +54,7 @@ class Marked:
 
     faulty: str = "nothing"
     given: list[str] = field(default_factory=list, compare=False)
-    opening: Opening = field(default_factory=Opening)
+    opening: ModelSettings = field(default_factory=ModelSettings)
     kind = "trans"
 
     def open(self):

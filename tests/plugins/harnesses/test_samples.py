@@ -89,7 +89,7 @@ def test_letters_and_written_answers(logs):
 
 def test_the_command(logs, tmp_path, monkeypatch, ran):
     monkeypatch.chdir(tmp_path)
-    arguments = ["samples", logs[0], "--log", "task=quiz", "--controls", logs[1], "--out", "OUT"]
+    arguments = ["samples", logs[0], "--log=task=quiz", "--controls", logs[1], "--out", "OUT"]
     code, said = ran(*arguments, "--suspect-p", "0.2", "--flags-out", "FLAGS")
     verdict, flagged = load("OUT"), load("FLAGS")
     assert (code, verdict.test, verdict.outcome) == (4, "samples", "inconclusive"), said  # no --power

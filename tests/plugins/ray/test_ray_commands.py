@@ -82,13 +82,13 @@ def wait(until, seconds=400):
     [
         (["--shard", "1/2"], "give one of the two"),
         (["--windows"], "--ray does not go with --windows"),
-        (["--ray", "address=127.0.0.1:1"], "no Ray cluster at --ray address=127.0.0.1:1"),
+        (["--ray=address=127.0.0.1:1"], "no Ray cluster at --ray address=127.0.0.1:1"),
     ],
 )
 def test_what_does_not_go_with_ray(more, said, texts, tmp_path, monkeypatch, call):
     package = pytest.importorskip("ray")
     monkeypatch.setattr(package, "is_initialized", lambda: False)
-    command = ["score", texts, "--model", tmp_path, "--ray", "workers=1", "--out", tmp_path / "RUN", *more]
+    command = ["score", texts, "--model", tmp_path, "--ray=workers=1", "--out", tmp_path / "RUN", *more]
     code, _, told = call(*command)
     assert (code, said in told) == (2, True)
     assert told.count("\n") == 1
@@ -97,7 +97,7 @@ def test_what_does_not_go_with_ray(more, said, texts, tmp_path, monkeypatch, cal
 
 def test_without_the_package(texts, tmp_path, monkeypatch, call):
     monkeypatch.setitem(sys.modules, "ray", None)
-    code, _, said = call("score", texts, "--model", "x", "--ray", "address=local", "--out", tmp_path / "RUN")
+    code, _, said = call("score", texts, "--model", "x", "--ray=address=local", "--out", tmp_path / "RUN")
     assert code == 2
     assert "needs the package ray, which is not installed: pip install 'pretrace[ray]'" in said
 

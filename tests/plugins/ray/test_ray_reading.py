@@ -24,8 +24,8 @@ def test_an_audit_reads_on_ray(ray, model_folder, reference_folder, tmp_path, mo
     rows = {name: drawn(40, 60, seed=i, name=name) for i, name in enumerate(("posts", "drafts"))}
     posts, drafts = (written(tmp_path / f"{name}.jsonl", some) for name, some in rows.items())
     command = ["audit", posts, "--model", model_folder, "--controls", drafts, "--placebo", reference_folder]
-    command += ["--generator", "none", "--snippets", "tokens=32", "--also", "original", "--out"]
-    for name, engine in (("RAY", ["--ray", "workers=1"]), ("HERE", [])):
+    command += ["--generator", "none", "--snippets=tokens=32", "--also", "original", "--out"]
+    for name, engine in (("RAY", ["--ray=workers=1"]), ("HERE", [])):
         monkeypatch.setenv("PRETRACE_CACHE", str(tmp_path / f"cache-{name}"))
         with pytest.MonkeyPatch.context() as here:
             if engine:
@@ -57,7 +57,7 @@ def test_models_behind_servers_are_asked_from_here():
 def test_counted_on_ray(ray, model_folder, lines, tmp_path, monkeypatch, call):
     monkeypatch.setattr(counting, "CHARACTERS", 5000)
     how, tables = ("count", lines(2000), "--model", model_folder, "--out"), []
-    for name, more in (("HERE", []), ("RAY", ["--ray", "workers=2"])):
+    for name, more in (("HERE", []), ("RAY", ["--ray=workers=2"])):
         assert call(*how, tmp_path / f"{name}.npz", *more)[0] == 0
         tables.append(Frequencies.load(tmp_path / f"{name}.npz"))
     here, there = tables
@@ -75,7 +75,7 @@ def test_scanned_on_ray(ray, sentences, tmp_path, call):
         written(tmp_path / "corpus" / f"c{k}.jsonl", rows)
     (tmp_path / "corpus" / "c4.jsonl.gz").write_bytes(b"no gzip")
     how = ("scan", tmp_path / "texts.jsonl", "--corpus", tmp_path / "corpus", "--out")
-    for name, more in (("HERE", []), ("RAY", ["--ray", "workers=1"])):
+    for name, more in (("HERE", []), ("RAY", ["--ray=workers=1"])):
         code, _, said = call(*how, tmp_path / name, *more)
         assert code == 3, said
     here, there = load_verdict(tmp_path / "HERE"), load_verdict(tmp_path / "RAY")
@@ -86,10 +86,11 @@ def test_scanned_on_ray(ray, sentences, tmp_path, call):
 
 
 def test_two_ways_to_divide_the_work_are_refused(tmp_path, call):
-    how = ("scan", "texts.jsonl", "--corpus", tmp_path, "--out", tmp_path / "X")
+    texts = written(tmp_path / "texts.jsonl", drawn(12, 160))
+    how = ("scan", texts, "--corpus", tmp_path, "--out", tmp_path / "X")
     for more, words in (
-        (["--ray", "address=local", "--shard", "1/2"], "--shard divides the files by hand"),
-        (["--ray", "address=local", "--workers", "2"], "--workers counts threads here"),
+        (["--ray=address=local", "--shard", "1/2"], "--shard divides the files by hand"),
+        (["--ray=address=local", "--workers", "2"], "--workers counts threads here"),
     ):
         code, _, said = call(*how, *more)
         assert (code, words in said) == (2, True)

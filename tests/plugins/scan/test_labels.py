@@ -30,13 +30,12 @@ def scanned(tmp_path, command):
 
 
 def evaluate(place, model, out, *more):
-    tail = ("--model", model, "--scores", "loss,zlib", "--labels", place / "FOUND")
+    tail = ("--model", model, "--scores=loss,zlib", "--labels", place / "FOUND")
     return (
         "evaluate",
         place / "texts.jsonl",
         *tail,
-        "--measuring",
-        "resamples=100",
+        "--measuring=resamples=100",
         "--out",
         place / out,
         *more,
@@ -90,7 +89,7 @@ def test_labels_are_refused_where_they_would_mislead(scanned, model_folder, comm
         assert not (scanned / "X").exists()
         return said
 
-    both = evaluate(scanned, model_folder, "X", "--columns", "label=label")
+    both = evaluate(scanned, model_folder, "X", "--columns=label=label")
     assert "--labels and --columns label both give the labels" in refused(*both)
     lines = (scanned / "texts.jsonl").read_text(encoding="utf-8").splitlines()
     other = json.loads(lines[3])

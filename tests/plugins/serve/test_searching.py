@@ -74,7 +74,7 @@ def test_every_test_has_a_form_that_names_a_model_and_no_output():
     for form in FORMS.values():
         names = [field.name for field in form.fields]
         assert ("model" in names) != (form.command == "scan")  # a search asks no model
-        assert not {"out", "texts", "plugin", "trust-remote-code", "allow-pickle"} & {*names}
+        assert not {"out", "texts", "plugin", "model-args.trust-remote-code"} & {*names}
 
 
 def test_a_number_keeps_its_bounds():

@@ -223,7 +223,7 @@ def test_no_test_is_started_with_what_could_not_be_read(visitor):
     good = visitor.upload("b.jsonl", '{"text": "one two three"}\n').rpartition("/")[2]
     name = page.rpartition("/")[2]
     for path, data in (
-        (f"{page}/test/score", {"model": "m", "text-column": "body"}),
+        (f"{page}/test/score", {"model": "m", "columns.text": "body"}),
         (f"/collections/{good}/test/score", {"model": "m", "reference": name}),
         ("/text", {"model": "m", "text": "a", "known": name}),
     ):

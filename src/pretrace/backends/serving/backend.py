@@ -31,13 +31,12 @@ import numpy as np
 from pretrace.backends.loading import tokenizer_of
 from pretrace.backends.serving.address import ServerAddress, parse_address
 from pretrace.backends.serving.client import Client, Engine, NotTakenError, answered
-from pretrace.backends.settings import ModelSettings
+from pretrace.backends.settings import OPENED, ModelSettings
 from pretrace.backends.tokens import Tokens, pack
 from pretrace.cache.location import cache_folder
 from pretrace.errors import ModelError, OutputError, shown
 from pretrace.results.atomic import atomic_text
 from pretrace.results.wording import say
-from pretrace.settings import given_for
 from pretrace.types import Encoded, Quantity, States, Trace
 
 FORMAT = 3  # part of the fingerprint: raised whenever a server would be asked in another way
@@ -527,7 +526,7 @@ def open_served(model: str, settings: ModelSettings) -> ServedModel:
     address = parse_address(model)
     kind = model.partition(":")[0]
     here = f"for weights that are opened here, and {kind}: names a server, which has opened its own"
-    settings.refuse(() if address.here else given_for(settings, "weights"), here)
+    settings.refuse(() if address.here else ("revision", *OPENED), here)
     with connect(address, settings) as client:
         return ServedModel(address, client, settings)
 

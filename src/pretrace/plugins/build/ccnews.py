@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -38,7 +38,7 @@ from pretrace.registry import require
 from pretrace.results.wording import say
 from pretrace.scoring.evidence import Progress, Silent
 from pretrace.scoring.provenance import record_corpus, record_software
-from pretrace.settings import Option, cache_field, check_ranges, like, option, seed_option, shared
+from pretrace.settings import Option, check_ranges, is_kept, option, seed_option
 from pretrace.statistics.words import WORD
 from pretrace.types import Corpus, Sampling, Text
 
@@ -52,20 +52,9 @@ PROMPT = "Rewrite: {text}"
 """The paper's prompt, for GPT-4o (table 4)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Opening:
-    """How the models of a transformation are opened, as for `open_model`; `cache` keeps what they make."""
-
-    dtype: str = like(ModelSettings, "dtype")
-    device: str = like(ModelSettings, "device")
-    allow_pickle: bool = like(ModelSettings, "allow_pickle")
-    trust_remote_code: bool = like(ModelSettings, "trust_remote_code")
-    cache: bool = cache_field()
-
-    @property
-    def models(self) -> ModelSettings:
-        """The same for whoever opens a model."""
-        return shared(ModelSettings, self)
+_OPENING = ("dtype", "device", "allow_pickle", "trust_remote_code")
+"""How the models of a transformation may be opened."""
+Opening = Annotated[ModelSettings, *_OPENING]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,25 +78,16 @@ class BackTranslation:
     """CCNewsPDD(trans): to another language and back with MarianMT models. The paper names the languages (English,
     French, English), not the models; these are the pair's usual ones. `beams` None is each model's own number."""
 
-    there: str = option(
-        "Helsinki-NLP/opus-mt-en-fr", "MarianMT model, hub id or folder.", of=TRANS, path="in"
-    )
-    back: str = option(
-        "Helsinki-NLP/opus-mt-fr-en", "MarianMT model that translates back.", of=TRANS, path="in"
-    )
-    beams: int | None = option(
-        None, "Beams; the model's own number unless given, 1 is greedy.", of=TRANS, least=1
-    )
-    opening: Opening = field(default_factory=Opening)
+    there: str = TRANS.key("Helsinki-NLP/opus-mt-en-fr", "MarianMT model, hub id or folder.", path="in")
+    back: str = TRANS.key("Helsinki-NLP/opus-mt-fr-en", "MarianMT model that translates back.", path="in")
+    beams: int | None = TRANS.key(None, "Beams; the model's own number unless given, 1 is greedy.", least=1)
+    opening: Opening = field(default_factory=ModelSettings)
     kind = "trans"
 
     def open(self) -> Transform:
         """Both translators, loaded."""
-        o = self.opening
-        there, back = (
-            open_translator(model, o.models, beams=self.beams, cache=o.cache)
-            for model in (self.there, self.back)
-        )
+        how: dict[str, Any] = {"beams": self.beams, "cache": is_kept()}
+        there, back = (open_translator(model, self.opening, **how) for model in (self.there, self.back))
 
         def change(texts: Sequence[str], seed: int) -> list[Changed]:  # nothing is drawn: seed is not used
             abroad = there.translate(texts)
@@ -131,14 +111,9 @@ class Masking:
     50 likeliest, never the old one (`backends.proposals`). The paper does not say which BERT, nor how the word is
     chosen. A text longer than BERT's context is masked in pieces."""
 
-    model: str = option(
-        "bert-base-uncased",
-        "Masked language model, hub id or folder.",
-        of=MASK,
-        path="in",
-    )
-    share: float = option(0.15, "Share of the tokens that are replaced.", of=MASK)
-    opening: Opening = field(default_factory=Opening)
+    model: str = MASK.key("bert-base-uncased", "Masked language model, hub id or folder.", path="in")
+    share: float = MASK.key(0.15, "Share of the tokens that are replaced.")
+    opening: Opening = field(default_factory=ModelSettings)
     kind = "mask"
 
     def __post_init__(self) -> None:
@@ -146,8 +121,7 @@ class Masking:
 
     def open(self) -> Transform:
         """The masked language model, loaded."""
-        o = self.opening
-        proposer = open_proposer(f"masked:{self.model}", **asdict(o))
+        proposer = open_proposer(f"masked:{self.model}", cache=is_kept(), **asdict(self.opening))
         assert isinstance(proposer, Proposals)
         assert isinstance(proposer.guesser, MaskedGuesser)
         tokens = proposer.guesser.tokens
@@ -173,20 +147,17 @@ class Rewriting:
     `open_instructed` takes; `prompt` holds {text}. Temperature 1 is that model's default; the paper does not give one.
     `tokens` is the most an answer may have: one that reaches it is not used."""
 
-    model: str = option(
+    model: str = REWRITE.key(
         "",
         "Who rewrites: any --model value, or server:http://host:port/v1#model-name (key: PRETRACE_API_KEY).",
-        of=REWRITE,
         path="in",
     )
-    prompt: str = option(
-        PROMPT,
-        "Instruction to the rewriter, with {text} where the text goes; the paper's unless given.",
-        of=REWRITE,
+    prompt: str = REWRITE.key(
+        PROMPT, "Instruction to the rewriter, with {text} where the text goes; the paper's unless given."
     )
-    temperature: float = option(1.0, "Temperature of the rewriter; 0 is greedy.", of=REWRITE, least=0.0)
-    tokens: int = option(1024, "Most tokens of an answer.", of=REWRITE, least=1)
-    opening: Opening = field(default_factory=Opening)
+    temperature: float = REWRITE.key(1.0, "Temperature of the rewriter; 0 is greedy.", least=0.0)
+    tokens: int = REWRITE.key(1024, "Most tokens of an answer.", least=1)
+    opening: Opening = field(default_factory=ModelSettings)
     kind = "prompt"
 
     def __post_init__(self) -> None:
@@ -197,7 +168,7 @@ class Rewriting:
 
     def open(self) -> Transform:
         """The model, loaded, or the server's address."""
-        model = open_instructed(self.model, self.opening.models, cache=self.opening.cache)
+        model = open_instructed(self.model, self.opening, cache=is_kept())
 
         def change(
             texts: Sequence[str], seed: int
@@ -341,13 +312,9 @@ class CcnewsSettings:
     """How many texts of both sides together, how long, and whether members are transformed too."""
 
     texts: int = option(1200, "Number of texts, half of them members.", panel="", least=2)
-    fewest_words: int = option(64, "Shorter texts are left out.", name="least", of=WORDS, least=1)
-    most_words: int = option(
-        256,
-        "Of a longer text, take the whole sentences within this many words.",
-        name="most",
-        of=WORDS,
-        least=1,
+    fewest_words: int = WORDS.key(64, "Shorter texts are left out.", name="least", least=1)
+    most_words: int = WORDS.key(
+        256, "Of a longer text, take the whole sentences within this many words.", name="most", least=1
     )
     transform_both: bool = option(False, "Transform the members, too; the paper does not.", panel="")
     seed: int = seed_option()
@@ -376,9 +343,8 @@ def build_ccnews(
     1), split. What models made is kept, so a killed build goes on. TextsError for too few texts, OutputError where
     something else is there, ModelError for a model that cannot be had."""
     settings, out = settings or CcnewsSettings(), folder / f"{method.kind}.jsonl"
-    # all that decides what is built; whether it is cached does not
-    chosen: dict[str, Any] = asdict(method)
-    chosen["opening"].pop("cache")
+    chosen = asdict(method)
+    chosen["opening"] = {name: chosen["opening"][name] for name in _OPENING}
     sources = {"members": record_corpus(members), "nonmembers": record_corpus(nonmembers)}
     recorded = {**asdict(settings), "transform": method.kind, **chosen, "sources": sources}
     writing.check_place(out, recorded)

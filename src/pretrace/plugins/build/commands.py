@@ -13,7 +13,6 @@ from rich.console import Console
 from pretrace.baselines.blind import gap as measure
 from pretrace.baselines.classifiers import open_embedder
 from pretrace.cli.answer import PlainText, Reply, lines, plain_table
-from pretrace.cli.options import Only
 from pretrace.cli.progress import Activity, announce_training, shown, watched
 from pretrace.corpora import Columns, open_corpus
 from pretrace.errors import ExpressionError, MissingPackageError
@@ -26,7 +25,7 @@ from pretrace.plugins.build.ccnews import (
     build_ccnews,
     read_side,
 )
-from pretrace.plugins.build.dated import UNLABELLED, DatedSettings, DatedTexts, build_dated
+from pretrace.plugins.build.dated import DatedSettings, DatedTexts, Unlabelled, build_dated
 from pretrace.plugins.build.patents import PatentPages, PatentSettings, build_patents
 from pretrace.plugins.build.set_similarity import Comparing, compare_sets
 from pretrace.plugins.build.writing import Built
@@ -83,11 +82,11 @@ class _CcnewsInputs:
         help="trans: translated there and back; mask: BERT's words; prompt: rewritten by a model.", panel=""
     )
     out: Path = option(help="Folder for {trans,mask,prompt}.jsonl and its card.", panel="", path="out")
-    date_column: str | None = option(
-        None, "Column with the non-members' date: only those of --year are taken.", name="date", of=COLUMNS
+    date_column: str | None = COLUMNS.key(
+        None, "Column with the non-members' date: only those of --year are taken.", name="date"
     )
     year: int = option(2017, "Year of the non-members that are taken, with --columns date.", panel=_SIDES)
-    columns: Annotated[Columns, UNLABELLED] = field(default_factory=Columns)
+    columns: Unlabelled = field(default_factory=Columns)
 
 
 def ccnews(
@@ -158,7 +157,7 @@ class TextSets:
 
     a: str = option(help="Texts, as for `score`: the members' side.", metavar="A", path="in")
     b: str = option(help="The texts they are compared with.", metavar="B", path="in")
-    columns: Annotated[Columns, UNLABELLED] = field(default_factory=Columns)
+    columns: Unlabelled = field(default_factory=Columns)
 
     def open(self) -> tuple[Corpus, Corpus]:
         """Both sets, without their labels."""
@@ -168,8 +167,8 @@ class TextSets:
 
 def gap(
     pair: TextSets,
-    settings: Annotated[AuditSettings, Only(("classifiers",))],
-    drawn: Annotated[ScoreSettings, Only(("seed",))],
+    settings: Annotated[AuditSettings, "classifiers"],
+    drawn: Annotated[ScoreSettings, "seed"],
 ) -> Reply:
     """How far apart two sets of texts are, by classifiers that see no model."""
     announce_training(settings.classifiers)

@@ -9,7 +9,6 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-from pretrace.cli.options import Only
 from pretrace.corpora.columns import Columns
 from pretrace.corpora.dates import Days, cutoff_day, days
 from pretrace.corpora.opening import open_stream
@@ -20,7 +19,7 @@ from pretrace.registry import require
 from pretrace.results.wording import say
 from pretrace.settings import COLUMNS, check_ranges, option, seed_option
 
-UNLABELLED = Only(("text", "id", "group", "template", "split", "files", "encoding"))
+Unlabelled = Annotated[Columns, "text", "id", "group", "template", "split", "files", "encoding"]
 """How texts are read whose labels are not."""
 _WHY = "texts from before and after a day are told apart by what they speak of."
 
@@ -64,8 +63,8 @@ class DatedTexts:
         metavar="TEXTS",
         path="in",
     )
-    date: str = option(help="Column of the date.", of=COLUMNS)
-    columns: Annotated[Columns, UNLABELLED] = field(default_factory=Columns)
+    date: str = COLUMNS.key(help="Column of the date.")
+    columns: Unlabelled = field(default_factory=Columns)
 
 
 class _Dated(NamedTuple):

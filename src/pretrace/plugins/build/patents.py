@@ -302,14 +302,10 @@ class PatentPage:
 class PageColumns:
     """Columns of a table of pages; None stands for the usual names, `_TEXT_NAMES` and the like."""
 
-    text: str | None = option(
-        None, "Column of the page; text, html, content or input unless named.", of=COLUMNS
-    )
-    published: str | None = option(
-        None, "Column of the publication date; published unless named.", of=COLUMNS
-    )
-    priority: str | None = option(None, "Column of the priority date; priority unless named.", of=COLUMNS)
-    id: str | None = option(None, "Column of the page's id; id unless named.", of=COLUMNS)
+    text: str | None = COLUMNS.key(None, "Column of the page; text, html, content or input unless named.")
+    published: str | None = COLUMNS.key(None, "Column of the publication date; published unless named.")
+    priority: str | None = COLUMNS.key(None, "Column of the priority date; priority unless named.")
+    id: str | None = COLUMNS.key(None, "Column of the page's id; id unless named.")
 
 
 class Pages:

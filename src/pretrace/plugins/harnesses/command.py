@@ -88,7 +88,7 @@ def samples(
     if not logs.model:  # the one that the log names, at the revision that it names
         revision = logs.opening.revision or log.revision
         target = Target(model=log.model, opening=replace(logs.opening, revision=revision))
-    wanted = ModelsSettings.beside(target, [inputs.placebo], inputs.companions, cache=flagging.cache)
+    wanted = ModelsSettings(target=target, companions=inputs.companions, placebos=[inputs.placebo])
     flagging.plan.check_servers(wanted.roles)
     models = with_texts(opened(wanted), wanted)
     with watched("reading") as progress:

@@ -270,16 +270,12 @@ _ACCURACY = "Accuracy"
 class SamplesSettings:
     """What is read of a log and what is compared; ExpressionError for a value out of its range."""
 
-    task: str | None = option(None, "Task of the log, where it has several.", of=LOG, essential=True)
-    metric: str | None = option(
-        None,
-        "Metric that says whether an item is right, such as acc; the first of the log unless given.",
-        of=LOG,
+    task: str | None = LOG.key(None, "Task of the log, where it has several.", essential=True)
+    metric: str | None = LOG.key(
+        None, "Metric that says whether an item is right, such as acc; the first of the log unless given."
     )
-    filter: str | None = option(
-        None,
-        "Filter by which answers were read, where the log has several; the first unless given.",
-        of=LOG,
+    filter: str | None = LOG.key(
+        None, "Filter by which answers were read, where the log has several; the first unless given."
     )
     part: Part = option(
         "item",
@@ -287,11 +283,10 @@ class SamplesSettings:
         "question (the same without the answer) or prompt (all that the model was given, and the right answer).",
         of=LOG,
     )
-    group_field: str = option(
+    group_field: str = LOG.key(
         "",
         "Field of an item's document that names what items belong together, such as a passage.",
         name="group",
-        of=LOG,
     )
     suspect_p: float | None = option(
         None,

@@ -13,7 +13,7 @@ from pretrace.backends.instructed import open_instructed
 from pretrace.backends.proposals import open_proposer
 from pretrace.backends.settings import ModelSettings
 from pretrace.cli.answer import PlainText, Reply, lines
-from pretrace.cli.options import Only, RawOptions
+from pretrace.cli.options import RawOptions
 from pretrace.cli.progress import Stages
 from pretrace.cli.verdicts import TextAccess, finished, named, opened, opened_for_access
 from pretrace.corpora import open_corpus
@@ -31,8 +31,6 @@ from pretrace.types import Backend, Corpus
 from pretrace.verdicts.planting import check_plantable
 from pretrace.verdicts.reading import draws_of
 from pretrace.verdicts.settings import TEST, ModelsBeside, TestSettings, input_option
-
-_PLANTING = Only(("level", "power_epochs", "power_method"), essential=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +64,7 @@ def mark(
     source: Source,
     settings: marking.MarkSettings,
     outputs: _MarkOutputs,
-    planting: Annotated[TestSettings, _PLANTING],
+    planting: Annotated[TestSettings, "level", "power_epochs", "power_method"],
 ) -> Reply:
     """Mark texts before you publish them: a random draw decides which of several variants of each text you publish. The
     variants and the draw are sealed in a file, whose hash is your commitment. Later, `pretrace mark check` says exactly
@@ -90,7 +88,7 @@ def mark(
 
 
 def order(
-    source: Source, settings: marking.OrderSettings, outputs: Annotated[_MarkOutputs, Only(("out", "sealed"))]
+    source: Source, settings: marking.OrderSettings, outputs: Annotated[_MarkOutputs, "out", "sealed"]
 ) -> Reply:
     """Put the rows of a set, or the answer options of its items, in a random order before you publish it. The order and
     the others that the draw could have given are sealed in a file, whose hash is your commitment. Later, `pretrace mark
@@ -106,12 +104,11 @@ def order(
 def _made(
     corpus: Corpus, settings: marking.MarkSettings, outputs: _MarkOutputs, model: Backend | None
 ) -> marking.VariantCandidates:
-    names = ("dtype", "device", "trust_remote_code", "allow_pickle")
-    how = {name: getattr(outputs.opening, name) for name in names}
+    how = outputs.opening.for_another()
     if settings.rewriter is not None:
-        rewriter = open_instructed(settings.rewriter, ModelSettings(**how), cache=settings.cache)
+        rewriter = open_instructed(settings.rewriter, how, cache=settings.cache)
         return marking.model_candidates(corpus, settings, rewriter=rewriter)
-    own = {} if settings.words == "causal" else how
+    own = {} if settings.words == "causal" else asdict(how)
     proposer = open_proposer(str(settings.words), model, cache=settings.cache, **own)
     return marking.model_candidates(corpus, settings, proposer=proposer)
 

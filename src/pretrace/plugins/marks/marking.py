@@ -36,7 +36,7 @@ from pretrace.results.atomic import atomic_bytes, check_writable, new_folder, wr
 from pretrace.results.output_checks import NEW
 from pretrace.results.rounding import listed
 from pretrace.results.serialization import from_json, from_plain, to_json, to_plain
-from pretrace.settings import TEXTS, Option, cache_field, check_ranges, option, seed_option
+from pretrace.settings import TEXTS, Option, check_ranges, is_kept, option, seed_option
 from pretrace.types import Corpus, Instructed, Proposer, Sampling, Text
 from pretrace.verdicts.settings import input_option
 from pretrace.verdicts.wording import say, sentences_of
@@ -601,16 +601,15 @@ class MarkSettings:
         essential=True,
     )
     choices: int = option(8, "Words to draw from, for --canary.", panel=VARIANTS, least=2, most=MOST_CHOICES)
-    variants: int = option(1, "Variants beside the original.", name="number", of=MADE, least=1, most=50)
-    share: float = option(0.1, "Share of the tokens that --words may change.", of=MADE)
-    original: bool = option(
+    variants: int = MADE.key(1, "Variants beside the original.", name="number", least=1, most=50)
+    share: float = MADE.key(0.1, "Share of the tokens that --words may change.")
+    original: bool = MADE.key(
         True,
         "false never publishes the original: all variants are then made by one model. Whether that shows training "
         "better was not measured.",
-        of=MADE,
     )
     seed: int = seed_option()
-    cache: bool = cache_field()
+    cache: bool = field(default_factory=is_kept)
 
     def __post_init__(self) -> None:
         check_ranges(self)

@@ -87,15 +87,14 @@ class ScanSettings:
         panel=SEARCH,
         essential=True,
     )
-    corpus_column: str | None = option(
+    corpus_column: str | None = CORPUS.key(
         None,
         "The one column of the corpus that is read; all columns with text unless named.",
         name="column",
-        of=CORPUS,
         essential=True,
     )
-    corpus_encoding: str | None = option(
-        None, "Encoding of its files that are not UTF-8, as in cp1252.", name="encoding", of=CORPUS
+    corpus_encoding: str | None = CORPUS.key(
+        None, "Encoding of its files that are not UTF-8, as in cp1252.", name="encoding"
     )
     workers: int = option(
         0,

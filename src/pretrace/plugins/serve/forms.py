@@ -148,13 +148,8 @@ def forms() -> dict[str, CommandForm]:
             if left_out or not (own.essential or name in ALWAYS):
                 continue
             least, most = LEVEL if leaf.name == "level" and own.least is None else (own.least, own.most)
-            plain = (
-                ""
-                if leaf.default in (MISSING, None) or isinstance(leaf.default, bool | tuple)
-                else leaf.default
-            )
             fields.append(Field(
-                name, _kind(leaf), own.help, own.written or str(plain), leaf.default is MISSING,
+                name, _kind(leaf), own.help, leaf.shown, leaf.default is MISSING,
                 tuple(get_args(leaf.hint)) if get_origin(leaf.hint) is Literal else (), least, most,
             ))  # fmt: skip
         fields.sort(key=lambda field: not field.required)

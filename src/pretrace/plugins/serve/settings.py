@@ -69,30 +69,25 @@ class ServeSettings:
         essential=True,
     )
     browser: bool = option(True, "Do not open the browser.", name="no-browser", essential=True)
-    most_upload: int = option(
-        200, "The largest upload, in MB.", name="upload", of=LIMITS, least=1, most=100_000
-    )
-    most_kept: int = option(
+    most_upload: int = LIMITS.key(200, "The largest upload, in MB.", name="upload", least=1, most=100_000)
+    most_kept: int = LIMITS.key(
         20_000,
         "The size of the workspace, in MB, from which on nothing more is taken in or started.",
         name="workspace",
-        of=LIMITS,
         least=1,
         most=100_000_000,
     )
-    job_memory: int = option(
+    job_memory: int = LIMITS.key(
         16_000,
         "The memory that a test may take, in MB, files that it only reads left out. One that takes more is ended.",
         name="job_memory",
-        of=LIMITS,
         least=1,
         most=100_000_000,
     )
-    job_hours: float = option(
+    job_hours: float = LIMITS.key(
         24.0,
         "Hours that a test may run. One that runs longer is ended; what it has read is kept.",
         name="job_hours",
-        of=LIMITS,
         least=0.0,
     )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pretrace.baselines.classifiers import classifiers
 from pretrace.cache.store import Draw
 from pretrace.registry import require
-from pretrace.settings import Option, cache_field, check_ranges, option
+from pretrace.settings import Option, check_ranges, is_kept, option
 from pretrace.tuning.plan import methods
 from pretrace.tuning.planting import FULL_RATE, LORA_RATE, PlantMethod, PlantSettings
 from pretrace.types import COMPARED, GENERATING, Sampling, TextClassifier
@@ -66,16 +66,11 @@ class SnippetSettings:
     their share of all where there are fewer; `learnt` bounds those a generator learns from.
     """
 
-    tokens: int = option(64, "Tokens of a snippet; half is prefix, half is judged.", of=SNIPPETS, least=8)
-    most: int | None = option(
-        None,
-        "Snippets taken of a document; the median over documents unless given.",
-        of=SNIPPETS,
-        least=1,
+    tokens: int = SNIPPETS.key(64, "Tokens of a snippet; half is prefix, half is judged.", least=8)
+    most: int | None = SNIPPETS.key(
+        None, "Snippets taken of a document; the median over documents unless given.", least=1
     )
-    pairs: int = option(
-        2000, "Most snippets that are judged; never more than half of all.", of=SNIPPETS, least=1
-    )
+    pairs: int = SNIPPETS.key(2000, "Most snippets that are judged; never more than half of all.", least=1)
     share: float = 0.5
     learnt: int | None = None
 
@@ -114,10 +109,9 @@ class AuditSettings:
     level: float = option(0.05, "The level of the test.", panel=AUDIT, essential=True)
     snippets: SnippetSettings = field(default_factory=SnippetSettings)
     sampling: Sampling = field(default_factory=Sampling)
-    method: str = option(
+    method: str = GENERATING.key(
         GENERATOR,
         'How the generator is tuned, as for `tune`, "paper" for the paper\'s 100 epochs, or "none".',
-        of=GENERATING,
         read=lambda written: {"lora": GENERATOR, "paper": PAPER_GENERATOR}.get(written, written),
         written="lora",
     )
@@ -131,7 +125,7 @@ class AuditSettings:
     )
     power: tuple[PlantSettings, ...] = ()
     statements: Mapping[str, str] = field(default_factory=dict)
-    cache: bool = cache_field()
+    cache: bool = field(default_factory=is_kept)
     learners: Mapping[str, TextClassifier] = field(init=False, repr=False, compare=False)
     """The classifiers themselves, by name."""
 

@@ -21,7 +21,7 @@ from pretrace.registry import require
 from pretrace.scoring.parts import in_order
 from pretrace.scoring.plan import ScorePlan
 from pretrace.scoring.provenance import content_of, record_texts
-from pretrace.settings import CONTROLS, cache_field, check_ranges, like, option
+from pretrace.settings import CONTROLS, check_ranges, is_kept, like, option
 from pretrace.statistics.conformal import METHODS, Method, Resolution, resolution
 from pretrace.statistics.documents import Numbers, linked_numbers
 from pretrace.types import Corpus, Text
@@ -165,7 +165,7 @@ class FlagSettings:
     )
     power_epochs: int = like(TestSettings, "power_epochs")
     power_method: Literal["full", "lora"] = like(TestSettings, "power_method")
-    cache: bool = cache_field()
+    cache: bool = field(default_factory=is_kept)
     plan: ScorePlan = field(init=False, repr=False, compare=False)
     """The score, parsed."""
 
