@@ -85,25 +85,3 @@ def test_standard_input_and_columns(ask, tmp_path, model_folder, monkeypatch):
     how = ("--model", model_folder, "--text-column", "body", "--scores", "loss", "--out", tmp_path / "RUN")
     ask("score", "-", *how)
     assert pq.read_table(tmp_path / "RUN" / "scores.parquet").column("id").to_pylist() == ["0", "1", "2"]
-
-
-def test_the_same_command_twice_gives_the_same_bytes(ask, tmp_path, sentences, model_folder):
-    texts = write(tmp_path / "texts.jsonl", sentences)
-    how = ("--model", model_folder, "--scores", "loss,min_k_plus_plus", "--no-cache", "--resamples", 100)
-    for name in ("a", "b"):
-        ask("evaluate", texts, *how, "--out", tmp_path / name)
-    for file in ("scores.parquet", "scores.csv", "metrics.json", "run.json", "report.html"):
-        assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes(), file
-
-
-def test_two_runs_at_once(command, tmp_path, sentences, model_folder):
-    """The same command three times at once, into the same folder and the same cache."""
-    texts = write(tmp_path / "texts.jsonl", sentences, 200)
-    arguments = ["score", texts, "--model", model_folder, "--scores", "loss,min_k_plus_plus"]
-    arguments += ["--token-budget", 256, "--out", tmp_path / "RUN"]
-    environment = {"PRETRACE_CACHE": str(tmp_path / "cache")}
-    started = [command(*arguments, environment=environment) for _ in range(3)]
-    for process in started:
-        assert process.wait() == 0, process.said.read_text(encoding="utf-8")
-    assert pq.read_table(tmp_path / "RUN" / "scores.parquet").num_rows == 202
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["RUN", "cache", "texts.jsonl"]
