@@ -60,6 +60,22 @@ def test_the_list_of_commands_imports_no_command(words):
     }  # fmt: skip
 
 
+NAMED = """
+from pretrace.baselines.blind import gap
+from pretrace.baselines.classifiers import classifiers
+from pretrace.corpora import known_corpora
+from pretrace.tuning.plan import methods
+from pretrace.types import Run, Verdict
+list(known_corpora()), methods.make("lora"), Run.to_arrow, Verdict._repr_html_
+[classifiers.make(name) for name in ("gpt2(epochs=1)", "pretrained", "embeddings")]
+"""
+
+
+def test_naming_corpora_methods_and_classifiers_loads_only_small_libraries():
+    found = {name.partition(".")[0] for name in imported_by(NAMED)}
+    assert found & HEAVY <= {"numpy", "regex", "selectolax", "tokenizers"}
+
+
 def test_a_name_is_taken_from_where_type_checkers_see_it():
     source = ast.parse(Path(pretrace.__file__).read_text(encoding="utf-8"))
     [typed] = [one for one in source.body if isinstance(one, ast.If) and len(one.body) > 5]

@@ -48,19 +48,6 @@ def test_the_last_is_what_the_output_layer_reads(family, sentences):
     np.testing.assert_allclose(one.states[Hidden()][-1][: len(read[0])], read[0], atol=1e-5)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_company_does_not_change_a_hidden_state(family, sentences):
-    texts = [*sentences, sentences[0] * 6, "a b"]
-    model = make_model(family)
-    alone = [traces(opened(model, token_budget=1), [text], Hidden())[0] for text in texts]
-    generator = np.random.default_rng(3)
-    for budget in (1, 64, 4096):
-        order = generator.permutation(len(texts))
-        together = traces(opened(model, token_budget=budget), [texts[i] for i in order], Hidden())
-        for i, one in zip(order, together, strict=True):
-            np.testing.assert_allclose(alone[i].states[Hidden()], one.states[Hidden()], atol=2e-5)
-
-
 def test_one_layer_alone_is_padded_as_among_all(sentences):
     backend = opened(make_model("opt"))
     [alone], [among] = (traces(backend, sentences[:1], *states) for states in ([Hidden(2)], [Hidden()]))

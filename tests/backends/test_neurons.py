@@ -82,21 +82,6 @@ def test_the_gate_makes_a_difference_only_where_there_is_one(sentences):
         assert any((t.states[plain] != t.states[gated]).any() for t in found) == differ
 
 
-@pytest.mark.parametrize("family", PATHS)
-def test_company_does_not_change_what_fires(family, sentences):
-    rules = [Firing(), Firing("mean", 0.1), Firing("count", 0.3)]
-    texts = [*sentences, sentences[0] * 6, "a b", sentences[0]]
-    model = make_model(family)
-    alone = [traces(opened(model, token_budget=1), [text], *rules)[0] for text in texts]
-    generator = np.random.default_rng(3)
-    for budget in (1, 64, 4096):
-        order = generator.permutation(len(texts))
-        together = traces(opened(model, token_budget=budget), [texts[i] for i in order], *rules)
-        for i, one in zip(order, together, strict=True):
-            for rule in rules:
-                np.testing.assert_array_equal(alone[i].states[rule], one.states[rule])
-
-
 def test_states_do_not_change_the_log_probabilities(sentences):
     backend = opened(make_model("llama"))
     for a, b in zip(traces(backend, sentences), traces(backend, sentences, *RULES), strict=True):

@@ -1,7 +1,5 @@
 """Every classifier learns a planted difference, gives probabilities, and is named by an expression."""
 
-import subprocess
-import sys
 from importlib.util import find_spec
 
 import numpy as np
@@ -142,14 +140,3 @@ def test_a_folder_that_holds_no_embedder_is_an_error(tmp_path):
     classifier = classifiers.make(f"embeddings(model={str(tmp_path)!r})")
     with pytest.raises(ModelError, match="could not be opened as a sentence-transformers model"):
         classifier.fit(*two_kinds(np.random.default_rng(0)), seed=0)
-
-
-def test_nothing_heavy_is_imported_before_something_is_fitted():
-    code = (
-        "import sys; from pretrace.baselines.blind import gap\n"
-        "from pretrace.baselines.classifiers import classifiers\n"
-        "classifiers.make('gpt2(epochs=1)'), classifiers.make('pretrained'), classifiers.make('embeddings')\n"
-        "print([name for name in ('torch', 'transformers', 'sklearn', 'scipy') if name in sys.modules])"
-    )
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert out.stdout.strip() == "[]"

@@ -87,16 +87,6 @@ def test_standard_input_and_columns(ask, tmp_path, model_folder, monkeypatch):
     assert pq.read_table(tmp_path / "RUN" / "scores.parquet").column("id").to_pylist() == ["0", "1", "2"]
 
 
-def test_the_same_command_twice_gives_the_same_bytes(ask, tmp_path, sentences, model_folder, monkeypatch):
-    monkeypatch.setenv("PRETRACE_CACHE", "off")
-    texts = write(tmp_path / "texts.jsonl", sentences)
-    how = ("--model", model_folder, "--scores", "loss,min_k_plus_plus", "--measuring=resamples=100")
-    for name in ("a", "b"):
-        ask("evaluate", texts, *how, "--out", tmp_path / name)
-    for file in ("scores.parquet", "scores.csv", "metrics.json", "run.json", "report.html"):
-        assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes(), file
-
-
 def test_two_runs_at_once(command, tmp_path, sentences, model_folder):
     """The same command three times at once, into the same folder and the same cache."""
     texts = write(tmp_path / "texts.jsonl", sentences, 200)

@@ -245,13 +245,3 @@ class TestGiven:
         assert [(text.text, text.document) for text in found.texts] == [("A", "one.txt")]
         assert not found.notes
         assert len(open_corpus("stdlib", Columns(text="body").of_another)) > 0
-
-
-def test_naming_a_corpus_is_cheap():
-    """Help pages list the corpora: that may not load what only reading needs."""
-    program = (
-        "import sys; from pretrace.corpora import known_corpora; list(known_corpora());"
-        "print([m for m in ('torch', 'pyarrow', 'datasets', 'transformers') if m in sys.modules])"
-    )
-    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
-    assert answer.stdout.strip() == b"[]"

@@ -36,10 +36,6 @@ def test_killed_and_started_again_and_by_two_workers(command, call, lines, model
     assert not (tmp_path / "RUN").exists()
 
     assert call(*asked, "--shard", "1/2")[0] == 0
-    code, _, said = call("runs", "merge", tmp_path / "RUN")
-    assert code == 2
-    assert "shards have no part in" in said
-    assert said.count("\n") == 1
     assert call(*asked, "--shard", "2/2")[0] == 0
     assert {name: (parts / name).stat().st_mtime_ns for name in kept} == kept
     assert call("runs", "merge", tmp_path / "RUN")[0] == 0

@@ -74,7 +74,7 @@ def texts(tmp_path):
     return written(tmp_path / "texts.jsonl", rows)
 
 
-def job_of(stream, worker, options, evaluation=None):
+def job_of(stream, worker, options):
     found = shards.survey(stream, SIZE)
     return Job(
         fingerprint=fingerprint(worker.models, worker.plan, options, ""),
@@ -84,7 +84,6 @@ def job_of(stream, worker, options, evaluation=None):
         outlines=tuple(worker.outlines),
         settings=recorded(worker.models, options, {"notes": list(found.notes)}, {}),
         source={},
-        evaluation=evaluation,
     )
 
 

@@ -3,7 +3,6 @@ run."""
 
 import html
 import re
-import subprocess
 import sys
 from dataclasses import replace
 
@@ -77,10 +76,3 @@ def test_without_pandas_one_line_says_what_to_install(labelled, monkeypatch):
         MissingPackageError, match=r"to_pandas\(\) needs the package pandas.*pip install pandas$"
     ):
         labelled(("loss",), 4).to_pandas()
-
-
-def test_the_ground_alone_offers_it():
-    code = "from pretrace.types import Run, Verdict; print(Run.to_arrow, Verdict._repr_html_); import sys; print(" \
-        "[name for name in ('matplotlib', 'jinja2', 'pyarrow', 'pandas') if name in sys.modules])"  # fmt: skip
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "[]"

@@ -56,20 +56,16 @@ def test_hostile_names_are_text_in_a_notebook(hostile):
         assert "<img" not in shown
 
 
-@pytest.mark.parametrize(
-    ("module", "file", "make"), [("verdict", audits.__file__, "controls"), ("run", "conftest.py", "labelled")]
-)
-def test_another_process_gives_the_same_bytes(module, file, make, labelled):
-    own = verdict.render(audits.controls()) if module == "verdict" else run.render(labelled())
+def test_another_process_gives_the_same_bytes(labelled):
+    own = verdict.render(audits.controls()), run.render(labelled())
     script = (
         "import hashlib, runpy, sys\n"
-        f"from pretrace.report.{module} import render\n"
-        f"made = runpy.run_path(sys.argv[1])[{make!r}]()\n"
-        "print(hashlib.sha256(render(made).encode()).hexdigest(), 'matplotlib.pyplot' in sys.modules)\n"
+        "from pretrace.report import run, verdict\n"
+        "for name, render, file in zip(('controls', 'labelled'), (verdict.render, run.render), sys.argv[1:]):\n"
+        "    print(hashlib.sha256(render(runpy.run_path(file)[name]()).encode()).hexdigest())\n"
+        "print('matplotlib.pyplot' in sys.modules)\n"
     )
     environment = {**os.environ, "PYTHONHASHSEED": "77", "TZ": "Asia/Tokyo", "LC_ALL": "C.UTF-8"}
-    place = str(Path(__file__).with_name(Path(file).name))
-    done = subprocess.run(
-        [sys.executable, "-c", script, place], capture_output=True, text=True, env=environment, check=True
-    )
-    assert done.stdout.split() == [hashlib.sha256(own.encode()).hexdigest(), "False"]
+    asked = [sys.executable, "-c", script, audits.__file__, str(Path(__file__).with_name("conftest.py"))]
+    done = subprocess.run(asked, capture_output=True, text=True, env=environment, check=True)
+    assert done.stdout.split() == [*(hashlib.sha256(one.encode()).hexdigest() for one in own), "False"]

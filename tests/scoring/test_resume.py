@@ -40,23 +40,6 @@ def begun(started, cache):
     return started
 
 
-def test_control_c_says_that_nothing_is_lost(tmp_path, model_folder, sentences, program, monkeypatch):
-    texts = texts_of(tmp_path, sentences)
-    monkeypatch.setenv("PRETRACE_CACHE", str(tmp_path / "cache"))
-    # Control-C reaches it even where the tests run with it ignored, as jobs that a shell starts in the background do:
-    # a child takes over which signals are ignored.
-    code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
-    code += "from pretrace.cli import main; main()"
-    started = program(code, *score(texts, model_folder, tmp_path / "RUN"))
-    begun(started, tmp_path / "cache")
-    os.kill(started.pid, signal.SIGINT)
-    _, said = started.communicate()
-    assert started.returncode == 130
-    assert said.count("\n") == 1
-    assert "goes on from there" in said
-    assert not (tmp_path / "RUN").exists()
-
-
 def test_kill_and_resume(command, call, tmp_path, model_folder, sentences, monkeypatch):
     texts = texts_of(tmp_path, sentences)
     monkeypatch.setenv("PRETRACE_CACHE", str(tmp_path / "cache"))

@@ -1,8 +1,5 @@
 """Tuning methods as call expressions: FSD's defaults, ranges, and a way back from the method to its name."""
 
-import subprocess
-import sys
-
 import pytest
 import torch
 from tiny import SENTENCES, make_model, opened
@@ -57,15 +54,6 @@ def test_trainings_that_differ_in_the_adapter_alone_are_told_apart():
 def test_adalora_begins_half_as_wide_again():
     assert [AdaLora(rank=rank).first_rank for rank in (1, 2, 16)] == [2, 3, 24]
     assert AdaLora(rank=8, initial_rank=9).first_rank == 9
-
-
-def test_naming_a_method_loads_no_model_library():
-    script = (
-        "import sys; from pretrace.tuning.plan import methods; methods.make('lora');"
-        "print([m for m in ('torch', 'peft', 'transformers') if m in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
-    assert done.stdout.strip() == "[]"
 
 
 TEXTS = [f"the cat number {i} sat on the mat and looked at the dog" for i in range(20)]

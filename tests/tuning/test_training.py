@@ -1,10 +1,7 @@
 """The training loop: exact repetition, nothing learned from padding, going on after a kill."""
 
 import math
-import signal
-import textwrap
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -170,42 +167,22 @@ def stop_at(step):
 
 
 @pytest.mark.parametrize("step", [1, 6, 11])
-def test_an_interrupted_training_ends_with_the_same_weights(step, tmp_path):
-    place = tmp_path / "training"
+def test_an_interrupted_or_killed_training_ends_with_the_same_weights(step, tmp_path):
+    place, there = tmp_path / "training", []
     expected, whole = trained(dropout=0.2)
+
+    def stop(progress):
+        there[:] = [place.read_bytes()]  # what kill -9 would leave now
+        stop_at(step)(progress)
+
     with pytest.raises(KeyboardInterrupt):
-        trained(dropout=0.2, on_step=stop_at(step), checkpoint=place)
+        trained(dropout=0.2, on_step=stop, checkpoint=place)
+    assert there == [place.read_bytes()]
     seen = []
     resumed, history = trained(dropout=0.2, on_step=seen.append, checkpoint=place)
     assert seen[0].step == step + 1
     assert torch.equal(resumed, expected)
     assert (history.losses, history.tokens) == (whole.losses, whole.tokens)
-
-
-def test_a_killed_training_goes_on(tmp_path, program):
-    """kill -9 in another process, which leaves no time to tidy up."""
-    place = tmp_path / "training"
-    script = f"""
-        import os, signal, sys
-        from pathlib import Path
-        sys.path.insert(0, {str(Path(__file__).parent)!r})
-        from test_training import PLAN, made_up, tiny_model
-        from pretrace.tuning.training import train
-
-        def kill(progress):
-            if progress.step == 8:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-        train(tiny_model(dropout=0.2), made_up(), PLAN, on_step=kill, checkpoint=Path({str(place)!r}))
-    """
-    killed = program(textwrap.dedent(script))
-    _, complaints = killed.communicate()
-    assert killed.returncode == -signal.SIGKILL, complaints
-    expected, _ = trained(dropout=0.2)
-    seen = []
-    resumed, _ = trained(dropout=0.2, checkpoint=place, on_step=seen.append)
-    assert seen[0].step == 9
-    assert torch.equal(resumed, expected)
 
 
 @pytest.mark.parametrize("other", ["sequences", "plan", "weights", "damage", "short", "empty"])

@@ -3,6 +3,7 @@
 import functools
 import hashlib
 import json
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -53,9 +54,17 @@ def made(kind):
     return MADE[kind]()
 
 
-def written(kind, folder):
-    save(made(kind), folder)
-    return folder
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """Gives a folder of a kind, which is saved once."""
+
+    @functools.cache
+    def saved(kind):
+        folder = tmp_path_factory.mktemp("saved") / "RESULT"
+        save(made(kind), folder)
+        return folder
+
+    return lambda kind, folder: shutil.copytree(saved(kind), folder)
 
 
 def rewrite(folder, change):
@@ -135,7 +144,7 @@ FORGED = [
 
 
 @pytest.mark.parametrize("kind", MADE)
-def test_the_tables_of_a_folder_as_it_was_written_give_its_numbers(kind, tmp_path):
+def test_the_tables_of_a_folder_as_it_was_written_give_its_numbers(kind, written, tmp_path):
     found = verify_folder(written(kind, tmp_path / "RESULT"))
     states = {one.name: one.state for one in found.checks}
     assert states == dict.fromkeys(("files", "seal", "report", "numbers"), "yes")
@@ -146,7 +155,7 @@ def test_the_tables_of_a_folder_as_it_was_written_give_its_numbers(kind, tmp_pat
 @pytest.mark.parametrize(
     ("kind", "change"), FORGED, ids=[f"{kind}, {change.__name__}" for kind, change in FORGED]
 )
-def test_a_folder_that_was_rewritten_and_sealed_anew_is_found(kind, change, tmp_path):
+def test_a_folder_that_was_rewritten_and_sealed_anew_is_found(kind, change, written, tmp_path):
     folder = written(kind, tmp_path / "RESULT")
     rewrite(folder, change)
     states = {one.name: one.state for one in verify_folder(folder).checks}

@@ -85,11 +85,16 @@ def rows(path, items):
     return path
 
 
+def sides(folder):
+    """The texts, and a corpus of others."""
+    texts = ({"id": str(i), "text": "\n".join(text)} for i, text in enumerate(TEXTS))
+    others = ({"text": "\n".join(lines(100 + i))} for i in range(20))
+    return rows(folder / "mine.jsonl", texts), rows(folder / "other.jsonl", others)
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_a_form_is_found_or_inconclusive(tmp_path, call, form):
-    texts = ({"id": str(i), "text": "\n".join(text)} for i, text in enumerate(TEXTS))
-    mine = rows(tmp_path / "mine.jsonl", texts)
-    other = rows(tmp_path / "other.jsonl", ({"text": "\n".join(lines(100 + i))} for i in range(20)))
+    mine, other = sides(tmp_path)
     for kind in FILES:
         made = list(FORMS[form]())
         if kind == "txt" and (
@@ -101,6 +106,10 @@ def test_a_form_is_found_or_inconclusive(tmp_path, call, form):
         assert code == (4 if form in BROKEN else 3), (kind, said)
         found = load(tmp_path / kind).table("texts").columns["found"]
         assert "no" not in found, (kind, found)
+
+
+def test_what_is_in_no_form_there_is_not_found(tmp_path, call):
+    mine, other = sides(tmp_path)
     code, said = call(mine, "--corpus", other, "--out", tmp_path / "NONE")
     assert (code, "Not found" in said) == (0, True), said
 
