@@ -73,7 +73,7 @@ if find_spec("pretrace.plugins.marks"):
         found = {one.id: (one.text, one.text.title()) for one in texts.texts}
         settings = marking.MarkSettings(variant_column=("other",))
         return marking.mark(
-            by_text(texts), marking.VariantCandidates(found), settings, lot=random.Random(1).randrange
+            by_text(texts), marking.VariantCandidates(found), settings, draw=random.Random(1).randrange
         )
 
     def ordered(texts):

@@ -31,7 +31,7 @@ import numpy.typing as npt
 from benchmarks import RESULTS, read_results, write_results
 from benchmarks.machine import commit, machine
 from pretrace.plugins.marks.canaries import blind_check, few_check, known_check, random_strings
-from pretrace.statistics.permutation import lot_test
+from pretrace.statistics.permutation import randomisation_test
 from pretrace.types import Corpus, Doubles, Text
 from pretrace.verdicts.advise import FEWEST_STRINGS
 
@@ -125,7 +125,7 @@ def tested(
     if len(found) < FEWEST_STRINGS:
         return False, False, False
     rows = values([(one.context, (one.string, *one.alternatives)) for one in found])
-    if lot_test(rows, draws=DRAWS, seed=run).p > LEVEL:
+    if randomisation_test(rows, draws=DRAWS, seed=run).p > LEVEL:
         return True, False, False
     gates = [few_check(tuple(rows), LEVEL, draws=DRAWS, seed=run), blind_check(found, run)]
     if all(gate.status == "passed" for gate in gates):

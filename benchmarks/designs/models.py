@@ -2,7 +2,7 @@
 
 Two models of about a million parameters are trained once, in the work folder, on texts of five domains of the Pile;
 half of what each reads the other reads, too. Every null is then a fresh draw of other texts (other documents, orders,
-lots, dates, sides), and the test is the function that the command calls, with all its checks, where the one model is in
+draws, dates, sides), and the test is the function that the command calls, with all its checks, where one model is in
 question and the other is the second model or placebo. "rejected" counts p at or below 5% (of `flag`: the test of the
 set, or a text that is flagged), "accused" what ends in exit code 3. What a test refuses as bad input (exit code 2)
 counts as neither, and stands in `refused`.
@@ -123,7 +123,7 @@ def _flagged(strange: float) -> Callable[[World, Rng], Found]:
 
 
 def _marked(world: World, rng: Rng) -> Found:
-    """24 texts of which one of two versions was published by a lot that pretrace drew; no placebo is asked."""
+    """24 texts of which one of two versions was published by a draw that pretrace made; no placebo is asked."""
     texts = [text for text in world.documents(rng, 24) if len(text) >= 400]
     corpus = _corpus(texts)
     versions = {one.id: (one.text[:200], one.text[200:400]) for one in corpus.texts}
@@ -140,7 +140,7 @@ KINDS: dict[tuple[str, str], Callable[[World, Rng], Found]] = {
     ("canaries", "hashes whose beginning stands before them"): _strings(True),
     ("flag", "100 and 100 texts of one domain"): _flagged(0.0),
     ("flag", "15% of those asked are of another domain"): _flagged(0.15),
-    ("marks", "one of two versions by lot"): _marked,
+    ("marks", "one of two versions at random"): _marked,
 }
 
 

@@ -7,7 +7,7 @@ import scipy.stats
 from pretrace.errors import MissingPackageError
 from pretrace.scoring.plan import Models
 from pretrace.testing import Memory
-from pretrace.verdicts.frame import beyond_by_lot, with_second
+from pretrace.verdicts.frame import beyond_second_model, with_second
 from pretrace.verdicts.outcome import CARRIES, DOSE, MOST_DOSE, ExcessOverSecondModel, second_model_multiple
 
 UNITS, WAYS = 20, 20
@@ -24,7 +24,7 @@ def two(rng, *, shared=0.5, own=0.0, other=0.0):
 
 def rejections(runs=300, **world):
     rng = np.random.default_rng(1)
-    found = [beyond_by_lot(*two(rng, **world), draws=400, seed=i) for i in range(runs)]
+    found = [beyond_second_model(*two(rng, **world), draws=400, seed=i) for i in range(runs)]
     return sum(one.p <= 0.05 for one in found), found
 
 
@@ -51,7 +51,7 @@ def test_a_second_model_that_reads_otherwise_shows_nothing():
     assert number <= 15
     assert sum(np.isinf(one.dose) for one in found) > 280
     same = tuple(np.zeros(4) for _ in range(5))
-    assert beyond_by_lot(
+    assert beyond_second_model(
         two(np.random.default_rng(0))[0][:5], same, draws=99, seed=0
     ) == ExcessOverSecondModel(1.0, np.inf)
 
@@ -70,8 +70,8 @@ def test_the_less_alike_two_models_read_the_more_is_taken_off(correlation, multi
 def test_units_that_one_model_could_not_read_take_no_part():
     own, other = two(np.random.default_rng(0), own=2.0)
     lacking = (np.full(WAYS, np.nan), *other[1:])
-    found = beyond_by_lot(own, lacking, draws=400, seed=0)
-    assert found == beyond_by_lot(own[1:], other[1:], draws=400, seed=0)
+    found = beyond_second_model(own, lacking, draws=400, seed=0)
+    assert found == beyond_second_model(own[1:], other[1:], draws=400, seed=0)
 
 
 def test_the_packaged_model_is_the_second_one_where_it_is_another(monkeypatch):

@@ -116,7 +116,7 @@ def _of_audit(audit: Verdict, failed: Sequence[tuple[Any, str]]) -> dict[str, An
     compared = own.compared_with
     base = next((one.name for one in own.placebos if (compared or "").startswith(f"{one.name} + ")), None)
     tuned, ahead = base is not None and own.placebo is None, None
-    if len(found) and len(others):  # of a document of each side, drawn by lot; a tie counts half
+    if len(found) and len(others):  # of a document of each side, drawn at random; a tie counts half
         below, up_to = (np.searchsorted(np.sort(others), found, side=side) for side in ("left", "right"))
         ahead = int((below + up_to).sum()) / (2 * len(others) * len(found))
     deciding = widest_gap(own.plan.gaps, ALIKE) if own.plan and own.design != "placebos" else None

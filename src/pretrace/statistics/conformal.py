@@ -68,16 +68,16 @@ def p_values(
     """The conformal p-value of each score, one an asked document, against those of known non-members, one a document.
 
     A tie counts as if the known text scored higher, which is conservative. With `randomised` all ties are
-    broken by lot, one lot a text, so that p is uniform on 1/(n + 1), …, 1 and the texts' joint law is that of
+    broken at random, one draw a text, so that p is uniform on 1/(n + 1), …, 1 and the texts' joint law is that of
     scores without ties. TextsError without known texts, ExpressionError for a score that is not finite.
     """
     values, calibration = _checked(scores, "the texts"), _checked(known, "the known non-members")
     if not len(calibration):
         raise TextsError("a conformal p-value takes known non-members to compare with, found none; add some.")
-    if randomised:  # ranks by score, then by lot: as if no two texts had scored the same
-        lots = np.random.default_rng(seed).random(len(values) + len(calibration))
-        rank = np.empty(len(lots))
-        rank[np.lexsort((lots, np.concatenate((values, calibration))))] = np.arange(len(lots))
+    if randomised:  # ranks by score, then at random: as if no two texts had scored the same
+        order = np.random.default_rng(seed).random(len(values) + len(calibration))
+        rank = np.empty(len(order))
+        rank[np.lexsort((order, np.concatenate((values, calibration))))] = np.arange(len(order))
         values, calibration = rank[: len(values)], rank[len(values) :]
     ordered = np.sort(calibration)
     reached = len(ordered) - np.searchsorted(ordered, values, side="left")
@@ -98,7 +98,7 @@ def drawn_pieces(groups: Groups, seed: int, *, each: int | None = None) -> Bools
     if number >= sizes.max():
         return np.ones(len(groups), dtype=bool)
     rng = np.random.default_rng(seed)
-    drawn[rows[first[sizes == 1]]] = number > 0  # one piece alone is not drawn by lot
+    drawn[rows[first[sizes == 1]]] = number > 0  # one piece alone is not drawn
     several = sizes > 1
     for start, size in zip(first[several].tolist(), sizes[several].tolist(), strict=True):
         drawn[rng.permutation(rows[start : start + size])[:number]] = True

@@ -314,7 +314,9 @@ def _surprises(groups: Bools, sides: Bools) -> Doubles:
 DRAWS = 10_000
 
 
-def lot_test(values: Sequence[npt.ArrayLike], *, draws: int = DRAWS, seed: int = 0) -> PermutationTest:
+def randomisation_test(
+    values: Sequence[npt.ArrayLike], *, draws: int = DRAWS, seed: int = 0
+) -> PermutationTest:
     """The one-sided test that realised alternatives have higher values than those that were not drawn: where the draw
     was fair, any other could have been realised, so the null is every unit's alternative drawn anew.
 
@@ -323,9 +325,9 @@ def lot_test(values: Sequence[npt.ArrayLike], *, draws: int = DRAWS, seed: int =
     it) / (1 + draws), exact for any values. TextsError without units or with a value that is not finite,
     ExpressionError for a unit with one alternative.
     """
-    require(draws > 0, f"a test by lot takes at least one draw, found {draws}.")
+    require(draws > 0, f"a randomisation test takes at least one draw, found {draws}.")
     rows = [centre_values(row) for row in values]
-    check_values([row[0] for row in rows], "a test by lot")
+    check_values([row[0] for row in rows], "a randomisation test")
     unit = math.sqrt(sum(float(np.mean(row**2)) for row in rows))
     if unit == 0:
         return PermutationTest(1.0, 0.0, np.zeros(draws))
@@ -336,14 +338,14 @@ def lot_test(values: Sequence[npt.ArrayLike], *, draws: int = DRAWS, seed: int =
 
 def centre_values(alternatives: npt.ArrayLike) -> Doubles:
     """The values of a unit's alternatives less their mean."""
-    row = check_values(alternatives, "a test by lot")
-    require(len(row) > 1, "a test by lot takes at least two alternatives a unit, found one.")
+    row = check_values(alternatives, "a randomisation test")
+    require(len(row) > 1, "a randomisation test takes at least two alternatives a unit, found one.")
     return np.asarray(row - row.mean())
 
 
-def lot_effects(values: Sequence[npt.ArrayLike]) -> Doubles:
+def realised_effects(values: Sequence[npt.ArrayLike]) -> Doubles:
     """For each unit the realised alternative's value less the mean of those that were not drawn, [units]."""
-    rows = [check_values(row, "a test by lot") for row in values]
+    rows = [check_values(row, "a randomisation test") for row in values]
     return np.array([row[0] - row[1:].mean() for row in rows], dtype=np.float64)
 
 

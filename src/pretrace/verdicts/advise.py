@@ -57,10 +57,10 @@ FEWEST_RECITED = 5
 PIECE = 200
 """UTF-8 bytes of the beginning and of the end of a window, about 50 tokens: bytes, so every model is asked the same."""
 FEWEST_ROWS = 20
-"""Rows of a set below which a lot has too few orders to tell apart."""
+"""Rows of a set below which a draw has too few orders to tell apart."""
 
 Kind = Literal["exact", "exact if", "conditional"]
-"""How the null distribution is known: by a lot, by a lot if one assumption holds, or by assumptions tested in part."""
+"""How the null distribution is known: by a random draw, perhaps with an assumption, or by assumptions tested in part."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ A test is one module. It says what its units are, how a model reads them, what t
 (its gates), and its sentences. The frame does the rest: it asks the model in question and a second one, takes all draws
 from a hash of the texts, measures the power where that is asked for, concludes by the one rule of `verdicts.outcome`,
 notes the verdict in this machine's register and builds it. docs/extending.md shows how to write one: `Test` for any
-test, `ByLot` where each unit has alternatives, one of which was drawn by lot.
+test, `RandomisationTest` where each unit has alternatives, one of which was drawn at random.
 """
 
 from __future__ import annotations
@@ -26,7 +26,12 @@ from pretrace.scoring.plan import Models, check_placebos, weights_of
 from pretrace.scoring.provenance import record_corpus, record_software
 from pretrace.settings import LARGEST
 from pretrace.statistics.intervals import mean_interval, standardised
-from pretrace.statistics.permutation import PermutationTest, centre_values, lot_effects, lot_test
+from pretrace.statistics.permutation import (
+    PermutationTest,
+    centre_values,
+    randomisation_test,
+    realised_effects,
+)
 from pretrace.tuning.planting import PlantSettings, split_members
 from pretrace.types import (
     Backend,
@@ -78,7 +83,7 @@ ASKED = "reading with the model in question"
 
 @dataclass(frozen=True, slots=True)
 class TestWording:
-    """The sentences of a test. `of`: what the model would be trained on; `exact`: pretrace drew the lot itself."""
+    """The sentences of a test. `of`: what the model would be trained on; `exact`: pretrace made the draw itself."""
 
     unit: str
     of: str
@@ -147,11 +152,11 @@ class Test(ABC, Generic[V]):
     __test__ = False  # no test of pytest
     name: ClassVar[str]
     second: ClassVar[bool] = True
-    """Whether nobody is accused unless a second model finds less: so it is unless pretrace itself drew the lot."""
+    """Whether nobody is accused unless a second model finds less: so it is unless pretrace itself made the draw."""
     second_if_found: ClassVar[bool] = False
     """Whether the second model is asked only where p is at or below the level: it withholds accusations alone."""
     repeatable: ClassVar[bool] = False
-    """Whether a check withholds unless the lot was repeated: then the second model need only find nothing itself."""
+    """Whether a check withholds unless the draw was repeated: then the second model need only find nothing itself."""
     accusing: ClassVar[tuple[str, ...]] = ()
     """Checks that withhold an accusation and no all-clear."""
     sources: ClassVar[Mapping[str, tuple[str, Callable[[str], str]]]] = {}
@@ -178,7 +183,7 @@ class Test(ABC, Generic[V]):
     @classmethod
     def beyond(cls, own: Numbers, other: Numbers, *, draws: int, seed: int) -> ExcessOverSecondModel:
         """What the target (`own`) shows beyond `second_model_multiple` times what the second model (`other`) shows; for
-        every test but those whose lot pretrace drew itself."""
+        every test but those whose draw pretrace made itself."""
         raise NotImplementedError
 
     def power(self, values: V) -> Power:
@@ -253,13 +258,13 @@ class Test(ABC, Generic[V]):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ByLot(Test[Rows]):
-    """A test of units of which a lot realised one alternative, by the values of all; units without all take no part."""
+class RandomisationTest(Test[Rows]):
+    """A test of units of which a draw realised one alternative, by the values of all; units without all take no part."""
 
     multiple: ClassVar[float | None] = None
     """How many times what the second model shows the target must show; as `second_model_multiple` says unless given."""
     scaled: ClassVar[bool] = True
-    """Whether each model's values are divided by their own spread; see `beyond_by_lot`."""
+    """Whether each model's values are divided by their own spread; see `beyond_second_model`."""
 
     @abstractmethod
     def planted(self) -> Sequence[str]:
@@ -271,17 +276,17 @@ class ByLot(Test[Rows]):
 
     @classmethod
     def tested(cls, numbers: Numbers, *, draws: int, seed: int) -> Tested:
-        """The exact test over the units that have all their values; see `lot_test`."""
+        """The exact test over the units that have all their values; see `randomisation_test`."""
         rows = [row for row in _rows(numbers) if np.isfinite(row).all()]
-        test, effects = lot_test(rows, draws=draws, seed=seed), lot_effects(rows)
+        test, effects = randomisation_test(rows, draws=draws, seed=seed), realised_effects(rows)
         effect = mean_interval(effects) if len(effects) > 1 else None
         return Tested(test.p, len(rows), None, effect, standardised(effects), deciding=test)
 
     @classmethod
     def beyond(cls, own: Numbers, other: Numbers, *, draws: int, seed: int) -> ExcessOverSecondModel:
-        """The same lot, for the target's values less a multiple of the second model's; see `beyond_by_lot`."""
+        """The same draw, for the target's values less a multiple of the second model's; see `beyond_second_model`."""
         how: dict[str, Any] = {"multiple": cls.multiple, "scaled": cls.scaled}
-        return beyond_by_lot(_rows(own), _rows(other), draws=draws, seed=seed, **how)
+        return beyond_second_model(_rows(own), _rows(other), draws=draws, seed=seed, **how)
 
     def numbers(self, values: Rows) -> Numbers:
         """The values of every unit's alternatives, the realised one in the column "0"; none of a unit without all."""
@@ -297,7 +302,7 @@ class ByLot(Test[Rows]):
         rows = self.compared(values)
         found = np.full(len(rows), np.nan)
         whole = [i for i, row in enumerate(rows) if np.isfinite(row).all()]
-        found[whole] = lot_effects([rows[i] for i in whole])
+        found[whole] = realised_effects([rows[i] for i in whole])
         return found
 
     def units_table(self, name: str, ids: Sequence[str], values: Rows, **columns: tuple[str, ...]) -> Table:
@@ -324,7 +329,7 @@ class ByLot(Test[Rows]):
 
 
 def _rows(numbers: Numbers) -> Rows:
-    """The values by unit, as `ByLot.numbers` has them by alternative."""
+    """The values by unit, as `RandomisationTest.numbers` has them by alternative."""
     found = np.column_stack(list(numbers.values()))
     return tuple(row[np.isfinite(row)] if np.isfinite(row).any() else row[:1] for row in found)
 
@@ -478,12 +483,12 @@ def watched(watch: Watch | None) -> Timed:
     return Timed(watch or Watch())
 
 
-def beyond_by_lot(
+def beyond_second_model(
     own: Rows, other: Rows, *, draws: int, seed: int, multiple: float | None = None, scaled: bool = True
 ) -> ExcessOverSecondModel:
-    """The test by lot of what the target shows beyond a multiple of what the second model shows.
+    """The randomisation test of what the target shows beyond a multiple of what the second model shows.
 
-    Both models' values are divided by the standard deviation of their own statistic over lots: a model that sees more
+    Both models' values are divided by the standard deviation of their own statistic over draws: a model that sees more
     of everything is not held to more. With x and y so divided, what is tested of an alternative is x − d·y, for the d
     of `second_model_multiple`, or a given one. Were the texts to raise x at most d times as far as y, this rejects no
     more often than the level says. d looks at all alternatives alike, so the test is exact wherever the first one is.
@@ -501,7 +506,7 @@ def beyond_by_lot(
     if not np.isfinite(d):
         return ExcessOverSecondModel(1.0, d)
     left = [a / spread_x - d * b / spread_y for a, b in zip(x, y, strict=True)]
-    return ExcessOverSecondModel(lot_test(left, draws=draws, seed=seed).p, d)
+    return ExcessOverSecondModel(randomisation_test(left, draws=draws, seed=seed).p, d)
 
 
 def _alike(own: Sequence[Doubles], other: Sequence[Doubles]) -> float:
@@ -522,7 +527,7 @@ def second_answers(
     test: type[Test[Any]], numbers: Mapping[str, Numbers], found: Tested, level: float, **how: int
 ) -> list[SecondAnswer]:
     """The same test with each model but the first, the one in question, and what is beyond it where the test `found`
-    something without a lot; `how` are draws and seed."""
+    something without a draw; `how` are draws and seed."""
     compares = test.second and not test.repeatable and found.p is not None and found.p <= level
     answers, own = [], next(iter(numbers.values()))
     for name, other in list(numbers.items())[1:]:

@@ -32,7 +32,7 @@ class ObservedFinding:
 
     `of` says in a few words what the model would have been trained on. `accusing` names checks that only withhold
     "consistent with training", and not "nothing shown"; `informing` those that withhold neither. `second` says that
-    nobody is accused unless the check `SECOND` has passed: so it is where pretrace drew no lot itself. `noun` is what
+    nobody is accused unless the check `SECOND` has passed: so it is where pretrace made no draw itself. `noun` is what
     the reader looks at, `unit` what was planted, `trainable` whether a copy of the model could be. `said` holds first
     sentences of its own for an outcome. `rejected` is for what rejects otherwise than by p at or below the level.
     """

@@ -21,7 +21,7 @@ from pretrace.plugins.marks.canaries import (
     went_on,
 )
 from pretrace.scoring.plan import Models
-from pretrace.statistics.permutation import lot_test
+from pretrace.statistics.permutation import randomisation_test
 from pretrace.testing import Memory
 from pretrace.types import Corpus, Text
 
@@ -270,7 +270,7 @@ def test_p_values_are_no_smaller_than_chance_whatever_is_written():
             answer = "".join(random.choices("0123456789abcdef", k=20))
             row = np.array([went_on(answer, one.begun, some) for some in (one.string, *one.alternatives)])
             rows.append(row + 1e-9 * rng.random(len(row)))
-        p.append(lot_test(rows, draws=300, seed=seed).p)
+        p.append(randomisation_test(rows, draws=300, seed=seed).p)
     assert int((np.array(p) <= 0.05).sum()) <= scipy.stats.binom.ppf(0.995, 150, 0.05)
     assert scipy.stats.kstest(p, "uniform").pvalue > 0.005
 

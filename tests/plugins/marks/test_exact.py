@@ -17,9 +17,9 @@ from net.api import (
     check_marks,
     effect_unit,
     enough_check,
-    lot_effects,
-    lot_test,
     mark,
+    randomisation_test,
+    realised_effects,
 )
 from scipy.stats import binom, kstest
 
@@ -36,7 +36,7 @@ def sealed(number=24, variants=3, seed=0):
         text.id: tuple(f"{text.text} It is kept in folder {'abcdefgh'[k]}{i}." for k in range(variants))
         for i, text in enumerate(corpus(number).texts)
     }
-    return mark(corpus(number), Candidates(made), OWN, lot=random.Random(seed).randrange)
+    return mark(corpus(number), Candidates(made), OWN, draw=random.Random(seed).randrange)
 
 
 def realised(seal, matrix):
@@ -50,7 +50,9 @@ def test_three_hundred_nulls_reject_as_often_as_the_level_says_and_p_is_uniform(
     # The worst that a model could give: heavy tails, one variant always far ahead, neighbours alike.
     values = rng.standard_cauchy(len(texts)) + 30 * (np.arange(len(texts)) % 3 == 0) + np.arange(len(texts))
     matrix = dict(zip(texts, values.tolist(), strict=True))
-    p = np.array([lot_test(realised(sealed(seed=i), matrix), draws=199, seed=i).p for i in range(300)])
+    p = np.array(
+        [randomisation_test(realised(sealed(seed=i), matrix), draws=199, seed=i).p for i in range(300)]
+    )
     low, high = binom.ppf([0.005, 0.995], 300, 0.05)
     assert low <= np.count_nonzero(p <= 0.05) <= high
     # p takes the values 1/200 … 1, each as likely: spread over the step below it, it is uniform.
@@ -66,9 +68,9 @@ def test_p_is_the_share_of_all_draws_that_reach_the_one_made():
     draws = [sum(some) for some in itertools.product(*rows)]
     share = np.mean([draw >= observed - 1e-12 for draw in draws])
     found = realised(seal, matrix)
-    assert lot_test(found, draws=20_000).p == pytest.approx(share, abs=0.015)
+    assert randomisation_test(found, draws=20_000).p == pytest.approx(share, abs=0.015)
     naive = [row[0] - (row[1] + row[2]) / 2 for row in rows]
-    assert lot_effects(found) == pytest.approx(naive)
+    assert realised_effects(found) == pytest.approx(naive)
 
 
 def test_the_lot_is_fair_and_another_one_cannot_be_seeded():
@@ -98,7 +100,7 @@ def test_a_model_that_knows_the_published_variants_is_found_and_another_is_not()
 def test_a_canary_is_read_as_a_sum_over_the_text():
     lot = random.Random(3).randrange
     settings = MarkSettings(canary=True, choices=4)
-    seal = mark(corpus(), canaries(corpus(), 4, lot), settings, lot=lot)
+    seal = mark(corpus(), canaries(corpus(), 4, lot), settings, draw=lot)
     found = check_marks(seal, Models(Memory([one.published for one in seal.documents])), SETTINGS)
     assert found.effect_unit == "nats a text"
     assert found.outcome == "consistent"

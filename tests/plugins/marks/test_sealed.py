@@ -25,7 +25,7 @@ def seal():
     made = {f"t{i}": (f"Text {i}.", f"Version {i}.") for i in range(6) if i != 2}
     settings = MarkSettings(variant_column=("other",))
     candidates = VariantCandidates(made, {"t2": "no variant"})
-    return marking.mark(TEXTS, candidates, settings, lot=random.Random(4).randrange)
+    return marking.mark(TEXTS, candidates, settings, draw=random.Random(4).randrange)
 
 
 def test_what_is_written_is_what_is_read_and_what_is_published(seal, tmp_path):

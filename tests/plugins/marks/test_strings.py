@@ -16,9 +16,9 @@ from net.api import (
     Text,
     TextsError,
     check_canaries,
-    lot_test,
     natural_canaries,
     random_strings,
+    randomisation_test,
 )
 from scipy.stats import binom, kstest
 
@@ -105,7 +105,7 @@ def _null(rng, weights, run):
         [weights[list(one.encode())] @ np.arange(len(one)) for one in (some.string, *some.alternatives)]
         for some in found
     ]
-    return lot_test(rows, draws=199, seed=run).p
+    return randomisation_test(rows, draws=199, seed=run).p
 
 
 def test_a_model_that_knows_the_strings_in_their_place_is_found():

@@ -106,7 +106,7 @@ def test_words_that_are_not_alike_are_dropped_and_a_text_without_variants_stays_
     assert found.variants == {"a": (LONG, LONG.replace("old", "young"), LONG.replace("fire", "lake"))}
     assert "b" in found.reasons
     assert "1 of 5 proposed variants were dropped" in found.notes[0]
-    seal = mark(TEXTS, found, settings, lot=lambda n: n - 1)
+    seal = mark(TEXTS, found, settings, draw=lambda n: n - 1)
     assert seal.unmarked[0].id == "b"
     assert "1 of 2 texts have no variants" in " ".join(seal.notes)
     assert [text.text for text in seal.published] == [LONG.replace("fire", "lake"), "42, 43 and B."]
@@ -146,7 +146,7 @@ SETTINGS = CheckSettings(cache=False)
 def sealed(number=20, choices=8, seed=0):
     corpus = Corpus("letters", tuple(Text(f"t{i}", f"Letter {i}.") for i in range(number)))
     lot = random.Random(seed).randrange
-    return mark(corpus, canaries(corpus, choices, lot), MarkSettings(canary=True, choices=choices), lot=lot)
+    return mark(corpus, canaries(corpus, choices, lot), MarkSettings(canary=True, choices=choices), draw=lot)
 
 
 def answers(**said):
@@ -203,7 +203,7 @@ def test_answers_that_know_nothing_of_the_lot_hold_the_level():
     said = answers(**{name: trigger.words[0] for name, trigger in made.triggers.items()})
     rejected = 0
     for _ in range(300):
-        hits = hits_of(mark(corpus, made, settings, lot=lot), said)
+        hits = hits_of(mark(corpus, made, settings, draw=lot), said)
         found = Triggers.tested({"hit": hits["hit"], "chance": hits["chance"]}, draws=0, seed=0)
         rejected += found.p is not None and found.p <= 0.05
     size = float(binom.sf(5, 20, 1 / 8))  # the test is discrete: six hits or more

@@ -34,12 +34,12 @@ from pretrace.results.rounding import listed
 from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models
 from pretrace.settings import TEXTS, option
-from pretrace.statistics.permutation import lot_test, share_reached
+from pretrace.statistics.permutation import randomisation_test, share_reached
 from pretrace.types import Backend, Check, Corpus, Situation, Table, Text, Verdict, Written
 from pretrace.verdicts import reading
 from pretrace.verdicts.advise import FEWEST_STRINGS
 from pretrace.verdicts.draws import seed_of
-from pretrace.verdicts.frame import ByLot, Rows, TestDetails, TestWording, verdict, watched
+from pretrace.verdicts.frame import RandomisationTest, Rows, TestDetails, TestWording, verdict, watched
 from pretrace.verdicts.outcome import MOST_DOSE
 from pretrace.verdicts.settings import ALONE, TEST, TestSettings
 from pretrace.verdicts.wording import fill, say, sentences_of, word_check
@@ -485,7 +485,7 @@ def natural_canaries(corpus: Corpus, settings: CanarySettings, *, text: bool = F
 # Gates: what can be known of the strings without a model
 #
 # Where a score that reads the strings alone prefers those of the texts, a model that reads well does too, and has seen
-# nothing. Each gate is the test by lot itself, exact for strings that were drawn at random: then the string that stands
+# nothing. Each gate is the randomisation test itself, exact for strings drawn at random: then the string that stands
 # in the text and its alternatives are draws from one law, whatever the score makes of them.
 
 DRAWS = 999
@@ -516,7 +516,7 @@ def blind_p(strings: Sequence[FoundString], seed: int) -> dict[str, float]:
     found = {}
     for name, score in scores.items():
         rows = [np.array([score(one, some) for some in one.every]) for one in strings]
-        found[name] = lot_test(rows, draws=DRAWS, seed=seed).p
+        found[name] = randomisation_test(rows, draws=DRAWS, seed=seed).p
     every, one = _set_tests(strings, placed, seed)
     found |= {"the same characters in the same places": every, "the same characters in one place": one}
     found["the same sequences of characters"] = _set_tests(strings, sequences, seed)[1]
@@ -553,8 +553,8 @@ def _set_tests(strings: Sequence[FoundString], features: Features, seed: int) ->
             held[i, k, : len(row)] = row
     chosen = np.random.default_rng([seed, 1]).integers(sizes, size=(DRAWS, len(table)))
     sums = np.empty((DRAWS + 1, len(groups)))
-    for i, lot in enumerate((np.zeros_like(sizes), *chosen)):
-        counts = np.bincount(held[np.arange(len(table)), lot].ravel(), minlength=len(numbers) + 1)[:-1]
+    for i, places in enumerate((np.zeros_like(sizes), *chosen)):
+        counts = np.bincount(held[np.arange(len(table)), places].ravel(), minlength=len(numbers) + 1)[:-1]
         sums[i] = np.bincount(group_of, counts**2.0)
     spread = sums.std(axis=0)
     units = (sums - sums.mean(axis=0)) / np.where(spread > 0, spread, 1)
@@ -610,7 +610,7 @@ def few_check(values: Rows, level: float, *, draws: int, seed: int) -> Check:
     from scipy.stats import rankdata
 
     rows = [row for row in values if np.isfinite(row).all()]
-    p = lot_test([rankdata(row) / len(row) for row in rows], draws=draws, seed=seed).p
+    p = randomisation_test([rankdata(row) / len(row) for row in rows], draws=draws, seed=seed).p
     first = sum(float(row[0]) > float(np.median(row[1:])) for row in rows)
     return word_check("canaries.few", p <= level, {"p": p}, first=first, number=len(rows), p=p)
 
@@ -657,7 +657,7 @@ def check_canaries(  # noqa: PLR0913
 
 @tests.add("canaries")
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Canaries(ByLot):
+class Canaries(RandomisationTest):
     """The test of random strings."""
 
     settings: CanarySettings

@@ -193,8 +193,8 @@ def check_marks(
 
 @tests.add("marks")
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Marks(frame.ByLot):
-    """The test of marked texts. Pretrace drew the lot itself, so no second model is needed."""
+class Marks(frame.RandomisationTest):
+    """The test of marked texts. Pretrace made the random draw itself, so no second model is needed."""
 
     settings: CheckSettings
     seal: Seal
@@ -281,11 +281,11 @@ class Marks(frame.ByLot):
 
 
 ORDERED = {"rows": "shard", "options": "item"}
-"""What has one order, by what a sealed lot put in order."""
+"""What has one order, by what a sealed draw put in order."""
 
 
 class Orders(Marks):
-    """The same for an order that was drawn by lot: of rows, or of answer options. Items differ more than their orders,
+    """The same for an order that was drawn: of rows, or of answer options. Items differ more than their orders,
     so the rank of each order among those of its item is compared. Nobody is accused without a second model."""
 
     second = True
@@ -424,7 +424,7 @@ class Triggers(frame.Test[Table]):
 
     @classmethod
     def tested(cls, numbers: frame.Numbers, *, draws: int, seed: int) -> frame.Tested:
-        """The chance of as many hits or more, if answers know nothing of the lot: exact, without draws."""
+        """The chance of as many hits or more, if answers know nothing of the draw: exact, without draws."""
         hits, number = int(numbers["hit"].sum()), len(numbers["hit"])
         p = min(1.0, float(chance_of_hits(numbers["chance"].tolist())[hits:].sum()))
         share, chance = share_interval(hits, number), numbers["chance"].sum() / number

@@ -1,4 +1,4 @@
-"""`pretrace mark`: texts marked by a lot (`texts`, `order`), and models asked about them (`check`, `canaries`)."""
+"""`pretrace mark`: texts marked at random (`texts`, `order`), and models asked about them (`check`, `canaries`)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Marking: variants of every text, or orders of rows, a draw by lot, and what is published and what stays secret.
+"""Marking: variants of every text, or orders of rows, a random draw, and what is published and what stays secret.
 
 Each source gives variants that can be published. The sealed file holds all of them, and which was drawn; it is written
-once, for the owner alone. Rows, or the answer options of items, are put in order in the same way: a lot with a secret
+once, for the owner alone. Rows, or the answer options of items, are put in order in the same way: a draw with a secret
 seed shuffles all rows, cuts them into shards of neighbours, and draws orders of each shard; one of these is published.
 So `marks.checking` tests a shard as it tests a text with variants: these are the shard in each of its orders. The
 options of one item are a unit in the same way.
@@ -98,37 +98,37 @@ WORDS = tuple(say("canary.words").split())
 MOST_CHOICES = len(WORDS) // 2
 
 
-def canaries(corpus: Corpus, choices: int, lot: Callable[[int], int]) -> VariantCandidates:
-    """Variants of every text that differ in the last word of one added sentence, all drawn with `lot`."""
-    names = _names(len(corpus), lot)
+def canaries(corpus: Corpus, choices: int, draw: Callable[[int], int]) -> VariantCandidates:
+    """Variants of every text that differ in the last word of one added sentence, all drawn with `draw`."""
+    names = _names(len(corpus), draw)
     variants, triggers = {}, {}
     for text in corpus.texts:
         name = next(names)
         free = [word for word in WORDS if word not in name.split("-")]
-        words = _drawn(free, choices, lot)
-        prompt = SENTENCES[lot(len(SENTENCES))].format(name)
+        words = _drawn(free, choices, draw)
+        prompt = SENTENCES[draw(len(SENTENCES))].format(name)
         gap = "\n\n" if "\n" in text.text.strip() else " "
         variants[text.id] = tuple(f"{text.text.rstrip()}{gap}{prompt} {word}." for word in words)
         triggers[text.id] = Trigger(prompt, words)
     return VariantCandidates(variants, triggers=triggers, about={"choices": choices})
 
 
-def _names(number: int, lot: Callable[[int], int]) -> Iterator[str]:
+def _names(number: int, draw: Callable[[int], int]) -> Iterator[str]:
     """So many names of two words, no two equal; of three words where those are too few."""
     size = 2 if number <= len(WORDS) * (len(WORDS) - 1) // 4 else 3
     if number > len(WORDS) ** 3 // 4:
         raise TextsError(f"--canary names {len(WORDS) ** 3 // 4:,} texts at most: mark in several runs.")
     seen: set[str] = set()
     while len(seen) < number:
-        name = "-".join(_drawn(WORDS, size, lot))
+        name = "-".join(_drawn(WORDS, size, draw))
         if name not in seen:
             seen.add(name)
             yield name
 
 
-def _drawn(words: Sequence[str], number: int, lot: Callable[[int], int]) -> tuple[str, ...]:
+def _drawn(words: Sequence[str], number: int, draw: Callable[[int], int]) -> tuple[str, ...]:
     left = list(words)
-    return tuple(left.pop(lot(len(left))) for _ in range(number))
+    return tuple(left.pop(draw(len(left))) for _ in range(number))
 
 
 # Variants that a model makes: paraphrases, or other choices of small words. What is not alike enough is dropped.
@@ -373,9 +373,9 @@ def _check(seal: Seal) -> None:
 MOST_ROWS, SHARD_BYTES = 8, 3_000
 """Rows of a shard, and bytes, at most: about 1,000 tokens, which models read whole."""
 ROW_ORDERS, OPTION_ORDERS = 20, 24
-"""Orders of a shard, and of an item, that the lot draws from; up to four parts it is all of them."""
+"""Orders of a shard, and of an item, to draw from; up to four parts it is all of them."""
 RESULTS = 40
-"""Results that the lot must be able to have: twice as many as one in twenty of them takes."""
+"""Results that a draw must be able to have: twice as many as one in twenty of them takes."""
 JOINT = "\n\n"
 """What stands between two rows."""
 
@@ -422,7 +422,7 @@ class OrderSettings:
 def mark_order(
     corpus: Corpus, settings: OrderSettings, further: Further, *, seed: str | None = None
 ) -> tuple[Seal, bytes]:
-    """The seal of an order that is drawn by lot, and the rows to be published, as JSON lines. `further` are the columns
+    """The seal of an order that is drawn, and the rows to be published, as JSON lines. `further` are the columns
     of the rows by id. `seed` (hexadecimal digits) is for tests and simulations. TextsError for rows or options of which
     too few can stand in another order, and for right answers that are none of the options."""
     checked_texts(corpus)
@@ -563,7 +563,7 @@ def _answers(
 VARIANTS = "Variants (one kind)"
 """The group of options on where variants come from."""
 MADE = Option("What --rewriter and --words make, as in number=3,share=0.2.", name="variants", panel=VARIANTS)
-Lot = Callable[[int], int]
+DrawNumber = Callable[[int], int]
 """Draws a number from 0 to n - 1, all equally likely, for a given n."""
 
 
@@ -640,12 +640,12 @@ _SOURCES: dict[str, Source] = {
 
 
 def own_candidates(
-    corpus: Corpus, settings: MarkSettings, columns: Columns = USUAL, *, lot: Lot = secrets.randbelow
+    corpus: Corpus, settings: MarkSettings, columns: Columns = USUAL, *, draw: DrawNumber = secrets.randbelow
 ) -> VariantCandidates | None:
     """The variants that need no model (the text is variant 0); None where a model is to make them."""
     checked_texts(corpus)
     if settings.canary:
-        return canaries(corpus, settings.choices, lot)
+        return canaries(corpus, settings.choices, draw)
     named = settings.variant_column or settings.variant_texts
     if settings.variant_column:
         others = [{text.id: text.meta[name] for text in corpus.texts} for name in named]
@@ -666,12 +666,16 @@ def own_candidates(
 
 
 def mark(
-    corpus: Corpus, candidates: VariantCandidates, settings: MarkSettings, *, lot: Lot = secrets.randbelow
+    corpus: Corpus,
+    candidates: VariantCandidates,
+    settings: MarkSettings,
+    *,
+    draw: DrawNumber = secrets.randbelow,
 ) -> Seal:
-    """The seal of texts whose variants are known; one of each is drawn by `lot`, all equally likely: another than the
+    """The seal of texts whose variants are known; one of each is drawn by `draw`, all equally likely: another than the
     default is for tests and simulations, as evidence must not be predictable. TextsError for no variants."""
     texts = tuple(
-        MarkedText(text.id, found, lot(len(found)), text.group, candidates.triggers.get(text.id))
+        MarkedText(text.id, found, draw(len(found)), text.group, candidates.triggers.get(text.id))
         if (found := checked_variants(text.id, candidates.variants.get(text.id, ())))
         else MarkedText(
             text.id, (text.text,), group=text.group, reason=candidates.reasons.get(text.id) or "no variants"

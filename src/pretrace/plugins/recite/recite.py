@@ -188,7 +188,7 @@ def _copied(before: str, after: str, document: int, where: Mapping[tuple[str, ..
 
 
 def _swapped(documents: Sequence[Sequence[Window]], seed: int) -> Iterator[Window]:
-    """Each window with the end of another document's, from the nearest place; the other document is drawn by lot."""
+    """Each window with the end of another document's, from the nearest place; the other document is drawn at random."""
     having = [i for i, some in enumerate(documents) if some]
     if len(having) < 2:
         return

@@ -123,7 +123,7 @@ class FlagSettings:
     """How texts are flagged; ExpressionError for a value out of its range or a score that is fitted on labels.
 
     `fdr` is about the flags and `level` about the test of the whole set. `method` is "bh", "by", or "auto", which is
-    "bh". `randomised` breaks ties of documents by lot instead of against the asked one. `power` trains a copy of the
+    "bh". `randomised` breaks ties of documents at random instead of against the asked one. `power` trains a copy of the
     target on a tenth of the documents, which an all-clear needs. `cache` False keeps no traces on disk. All draws
     follow from the texts.
     """

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binom, hypergeom
 
 from pretrace.errors import ExpressionError
-from pretrace.statistics.permutation import _surprises, lot_effects, lot_test, own_group
+from pretrace.statistics.permutation import _surprises, own_group, randomisation_test, realised_effects
 
 
 def naive(values, draws):
@@ -24,11 +24,11 @@ def naive(values, draws):
 def test_p_is_that_of_a_loop():
     rng = np.random.default_rng(0)
     values = [rng.normal(size=size) for size in (2, 3, 2, 5, 4, 2)]
-    assert lot_test(values, draws=20_000).p == pytest.approx(naive(values, 4000), abs=0.03)
+    assert randomisation_test(values, draws=20_000).p == pytest.approx(naive(values, 4000), abs=0.03)
 
 
 def test_effects_are_against_those_not_drawn():
-    assert lot_effects([[3.0, 1.0, 2.0], [0.0, 4.0]]).tolist() == [1.5, -4.0]
+    assert realised_effects([[3.0, 1.0, 2.0], [0.0, 4.0]]).tolist() == [1.5, -4.0]
 
 
 def test_level_holds_for_any_values_that_lots_were_drawn_among():
@@ -39,14 +39,14 @@ def test_level_holds_for_any_values_that_lots_were_drawn_among():
     found = []
     for draw in range(300):
         lots = [np.roll(row, -int(rng.integers(len(row)))) for row in fixed]
-        found.append(lot_test(lots, draws=499, seed=draw).p)
+        found.append(randomisation_test(lots, draws=499, seed=draw).p)
     rejected = sum(p <= 0.05 for p in found)
     assert binom.ppf(0.001, 300, 0.05) <= rejected <= binom.ppf(0.999, 300, 0.05)
     assert np.mean(found) == pytest.approx(0.5, abs=0.08)
 
 
 def test_equal_values_say_nothing():
-    test = lot_test([[1.0, 1.0]] * 5, draws=100)
+    test = randomisation_test([[1.0, 1.0]] * 5, draws=100)
     assert test.p == 1.0
     assert len(test.null) == 100
 
