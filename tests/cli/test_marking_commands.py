@@ -42,7 +42,7 @@ def marked(trained, model_folder):
         settings = MarkSettings(variant_column=("other",))
         corpus = open_corpus(str(texts), Columns(more=("other",)))
         candidates = marking.own_candidates(corpus, settings)
-        seal = marking.mark(corpus, candidates, settings, lot=random.Random(6).randrange)
+        seal = marking.mark(corpus, candidates, settings, draw=random.Random(6).randrange)
         marking.publish(seal, folder / "PUB", folder / "sealed.json")
         planting = PlantSettings(epochs=6, share=0.9, learning_rate=3e-3, batch=4)
         published = open_corpus(str(folder / "PUB" / "published.jsonl"))

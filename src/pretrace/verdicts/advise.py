@@ -60,7 +60,7 @@ FEWEST_ROWS = 20
 """Rows of a set below which a draw has too few orders to tell apart."""
 
 Kind = Literal["exact", "exact if", "conditional"]
-"""How the null distribution is known: by a random draw, perhaps with an assumption, or by assumptions tested in part."""
+"""How the null distribution is known: by a random draw, by one with an assumption, or by assumptions tested in part."""
 
 
 @dataclass(frozen=True, slots=True)
