@@ -259,7 +259,7 @@ class Test(ABC, Generic[V]):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RandomisationTest(Test[Rows]):
-    """A test of units of which a draw realised one alternative, by the values of all; those that lack any take no part."""
+    """A test of units of which a draw realised one alternative, by the values of all; units that lack one are out."""
 
     multiple: ClassVar[float | None] = None
     """How many times what the second model shows the target must show; as `second_model_multiple` says unless given."""
