@@ -76,7 +76,7 @@ def test_a_weight_is_a_repeated_text(rows, fpr):
 
 def test_values_are_the_figures_of_the_texts_themselves():
     rng = np.random.default_rng(2)
-    scores, members, groups = documents(rng, docs=15, pieces=3, shift=1.0, shared=0.3)
+    scores, members, groups = documents(rng, docs=1500, pieces=3, shift=1.0, shared=0.3)
     scores = np.column_stack((scores, np.round(scores), -scores))
     tested = rng.random(len(members)) < 0.7
     thresholds = np.array([0.2, 1.0, 0.0])

@@ -176,7 +176,7 @@ def _drawn(order: Numbers, sizes: Numbers, share: float) -> Numbers:
         return order[:0]
     sums = np.cumsum(sizes)
     picked = np.abs(sums - target) < np.abs(sums - sizes - target)
-    first = len(order) if picked.all() else int(np.argmin(picked))  # up to here all are taken
+    first = int(np.argmin(picked))  # up to here all are taken
     picked[first:] = False
     took = int(sums[first - 1]) if first else 0
     for place, size in enumerate(sizes[first:], start=first):

@@ -56,7 +56,7 @@ class Comparing:
 
     def __post_init__(self) -> None:
         require(self.most >= 4, f"at least 4 texts of a side are compared, found {self.most}.")
-        require(self.resamples >= 100, f"--resamples must be at least 100, found {self.resamples}.")
+        require(self.resamples >= 100, f"at least 100 resamples are drawn, found {self.resamples}.")
         require(self.halves >= 1, f"at least one split into halves is wanted, found {self.halves}.")
         check_ranges(self)
 
