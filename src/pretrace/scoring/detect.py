@@ -370,12 +370,11 @@ def check_labels(corpus: Corpus) -> None:
     check_label_counts(corpus.name, labels.count(True), labels.count(False), len(corpus), unlabelled)
 
 
-def check_label_counts(name: str, members: int, nonmembers: int, texts: int, unlabelled: str) -> None:
+def check_label_counts(name: str, members: int, nonmembers: int, texts: int, unlabelled: str = "") -> None:
     """The same by the numbers of texts of each class and of all, and the id of the first text without a label."""
-    unknown = texts - members - nonmembers
-    if unknown:
-        told = {"number": unknown, "texts": texts, "name": name, "first": repr(unlabelled)}
-        raise TextsError(say("scoring.unlabelled", **told))
+    if unknown := texts - members - nonmembers:
+        first = f" (such as {unlabelled!r})" if unlabelled else ""
+        raise TextsError(say("scoring.unlabelled", number=unknown, texts=texts, name=name, first=first))
     if not (members and nonmembers):
         kind = "members" if members else "non-members"
         raise TextsError(say("scoring.one_class", texts=texts, name=name, side=kind))
