@@ -1,7 +1,6 @@
 """Runs side by side: their figures, their places in the table, and what forbids a comparison."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -91,16 +90,6 @@ def test_revisions_are_told_apart_by_their_whole_names():
     assert compared(*steps).models == ("m (step10000)", "m (step100000)")
     same = [made(), made(target={"revision": "main"})]
     assert compared(*same).models == ("m",)
-
-
-def test_other_parameters_are_another_score():
-    plain = made(evaluated=False)
-    first, second = (replace(plain, scores=("loss", f"min_k(k={k}, x=1)")) for k in (0.1, 0.2))
-    (found,) = compared(first, second).differences
-    assert (found.setting, found.compares) == ("parameters of min_k", False)
-    assert found.values == (("min_k(k=0.1, x=1)", (1,)), ("min_k(k=0.2, x=1)", (2,)))
-    both = replace(first, scores=("min_k(k=0.2, x=1)", "min_k(k=0.1, x=1)"))
-    assert apart(both, second)["parameters of min_k"]
 
 
 def test_it_comes_back_from_disk_as_it_was(tmp_path):
