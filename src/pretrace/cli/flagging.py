@@ -35,7 +35,7 @@ from pretrace.results.wording import say
 from pretrace.scoring import parts as shards
 from pretrace.scoring.detect import Options
 from pretrace.scoring.holdout import CorpusParts
-from pretrace.scoring.outlook import REPORT, SET_TEST, Watch
+from pretrace.scoring.outlook import REPORT, SET_TEST, Watch, workload
 from pretrace.scoring.parts import UNREADABLE, ScoredRows
 from pretrace.scoring.plan import Models, with_texts
 from pretrace.scoring.settings import Companions, ModelsSettings, Target
@@ -184,7 +184,9 @@ def flag(
     if inputs.dry_run:
         size, limits = float(models.target.facts.get("parameters") or 0), planned.prospect
         has = Situation(documents=limits.asked, unseen=limits.known, parameters=size)
-        return foretold(texts.foreseen(models, settings.plan, cache=settings.cache), *foresee("flag", has))
+        return foretold(
+            workload(texts.mine, models, settings.plan, cache=settings.cache), *foresee("flag", has)
+        )
     models = with_texts(models, wanted)
     if settings.power:
         check_power(models)

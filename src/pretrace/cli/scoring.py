@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from operator import add
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -45,7 +44,7 @@ from pretrace.scoring.detect import (
 )
 from pretrace.scoring.evaluation import measure
 from pretrace.scoring.holdout import CorpusParts, set_aside
-from pretrace.scoring.outlook import EVALUATION, REPORT, Workload, workload
+from pretrace.scoring.outlook import EVALUATION, REPORT, workload
 from pretrace.scoring.parts import UNREADABLE, ScoredRows, Survey, check_parts, run_of, survey
 from pretrace.scoring.plan import Models, ScorePlan, check_use, with_texts
 from pretrace.scoring.provenance import record_corpus, record_texts
@@ -104,16 +103,6 @@ class TextsToScore:
         for shard in shards.shards(self.stream, self.size):
             if self.how.turn.takes(shard.index):
                 yield Corpus(self.stream.name, shard.texts)
-
-    def foreseen(
-        self, models: Models, plan: ScorePlan, *, labelled: Corpus | None = None, cache: bool = True
-    ) -> tuple[Workload, ...]:
-        """The work of this worker's shards, whether or not they have parts already."""
-        found: tuple[Workload, ...] = ()
-        for corpus in self.mine:
-            some = workload(corpus, models, plan, labelled=None if found else labelled, cache=cache)
-            found = tuple(map(add, found, some)) if found else some
-        return found
 
     def score(self, models: Models, plan: ScorePlan, options: Options, after: float) -> ScoredRows | Reply:
         """Score the texts, or the shards of this worker, with models that are open; `after` are the seconds of other
@@ -344,7 +333,7 @@ class _ScoreCommand:
         if corpus is not None:
             texts = replace(texts, corpus=parts.test, stream=GivenStream(parts.test))
         if settings.dry_run:
-            return foretold(texts.foreseen(models, plan, labelled=parts.reference, cache=cache))
+            return foretold(workload(texts.mine, models, plan, labelled=parts.reference, cache=cache))
         with trained() as on_step:
             models = with_texts(models, self._wanted, parts, method, seed=settings.seed, on_step=on_step)
         after = REPORT + (EVALUATION if labelled else 0.0)

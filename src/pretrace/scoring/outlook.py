@@ -7,10 +7,10 @@ A job has one `TimeEstimate`, whatever shows it: a terminal, a line, the page. T
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import astuple, dataclass, field
-from operator import add
+from dataclasses import dataclass, field
+from itertools import chain
 from typing import Literal, TypeVar
 
 import numpy as np
@@ -29,7 +29,7 @@ from pretrace.scoring.evidence import (
 )
 from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.tuning.plan import OnStep
-from pretrace.types import AuditPlan, Backend, Corpus, Needs, Rewrite, Trace
+from pretrace.types import Backend, Corpus, Needs, Rewrite, Trace
 
 T = TypeVar("T")
 Clock = Callable[[], float]
@@ -189,9 +189,6 @@ class Watch:
     may be entered again.
     """
 
-    def planned(self, plan: AuditPlan, /) -> None:
-        """What the audit can answer, before anything is done."""
-
     def plan(self, stages: Sequence[Stage], after: float, /) -> None:
         """All stages that lie ahead, in their order, and the seconds that are computed outside of them; told again, it
         replaces those not begun."""
@@ -212,9 +209,6 @@ class Timed(Watch):
     watch: Watch = field(default_factory=Watch)
     clock: Clock = time.perf_counter
     seconds: dict[str, float] = field(default_factory=dict)
-
-    def planned(self, plan: AuditPlan, /) -> None:
-        self.watch.planned(plan)
 
     def plan(self, stages: Sequence[Stage], after: float, /) -> None:
         self.watch.plan(stages, after)
@@ -246,11 +240,6 @@ class Workload:
     passes: int
     known: int
 
-    def __add__(self, other: Workload) -> Workload:
-        """The work of both, for the same model."""
-        (_, *mine), (_, *theirs) = astuple(self), astuple(other)
-        return Workload(self.model, *map(add, mine, theirs))
-
     @property
     def line(self) -> str:
         """The workload as a sentence."""
@@ -261,58 +250,58 @@ class Workload:
 
 
 def workload(
-    corpus: Corpus, models: Models, plan: ScorePlan, *, labelled: Corpus | None = None, cache: bool = True
+    corpora: Iterable[Corpus],
+    models: Models,
+    plan: ScorePlan,
+    *,
+    labelled: Corpus | None = None,
+    cache: bool = True,
 ) -> tuple[Workload, ...]:
-    """The work of each model for these scores: the target's, its companions' and the placebo's.
+    """The work of each model for these scores of all corpora: the target's, its companions' and the placebo's.
 
     Texts go through no model. A rewrite whose words a model proposes is counted with the length of the text itself.
     What a model tuned later is asked counts for the target.
     """
-    found: list[Workload] = []
+    asked: list[tuple[Backend, Container[str]]] = []
     for some in (models, models.placebo):
         named = some.named() if some is not None else {}
         for name, backend in named.items():
             tuned_later = {view.model for view in (plan.needs | plan.reference).views} - named.keys()
-            mine = {name, *tuned_later} if name == "target" else {name}
-            parts = [(corpus, plan.needs)] + ([(labelled, plan.reference)] if labelled else [])
-            found.append(_work(backend, plan, parts, mine, cache))
-    return tuple(found)
+            asked.append((backend, {name, *tuned_later} if name == "target" else {name}))
+    work = np.zeros((len(asked), 4), np.int64)
+    parts = chain(
+        ((corpus, plan.needs) for corpus in corpora), [(labelled, plan.reference)] if labelled else []
+    )
+    for corpus, needs in parts:
+        work += [_work(backend, plan, corpus, needs, mine, cache) for backend, mine in asked]
+    return tuple(Workload(backend.name, *row) for (backend, _), row in zip(asked, work.tolist(), strict=True))
 
 
 def _work(
-    backend: Backend,
-    plan: ScorePlan,
-    parts: Sequence[tuple[Corpus, Needs]],
-    mine: Container[str],
-    cache: bool,
-) -> Workload:
+    backend: Backend, plan: ScorePlan, corpus: Corpus, needs: Needs, mine: Container[str], cache: bool
+) -> tuple[int, int, int, int]:
     requests = tokens = passes = known = 0
     nothing = np.zeros(0, dtype=np.float32)
     later = Trace(nothing.astype(np.int32), nothing)  # what this run itself will have answered by then
     seen: set[bytes] = set()
+    views = [one for one in needs.views.items() if one[1] and one[0].model in mine]
     with open_store(backend.fingerprint if cache else None) as store:
-        for corpus, needs in parts:
-            views = [one for one in needs.views.items() if one[1] and one[0].model in mine]
-            for view, quantity in sorted(
-                views, key=lambda one: one[0].rewrite != "plain"
-            ):  # as they are read
-                form = plan.rewrites[view.rewrite]
-                for texts in _forms(corpus, form):
-                    encoded = encoded_for(backend, texts, Want(quantity))
-                    # what will stand before the texts follows from fitting; it is read once
-                    keys = [text_key(text, form.name if isinstance(form, After) else "") for text in texts]
-                    there = store.get(keys, quantity)
-                    known += sum(one is not None for one in there)
-                    there = [
-                        later if one is None and key in seen else one
-                        for key, one in zip(keys, there, strict=True)
-                    ]
-                    left = remaining_batches(backend, encoded, there)
-                    seen |= set(keys) if cache else set()
-                    requests += len(left)
-                    tokens += sum(encoded[i].length for batch in left for i in batch)
-                    passes += sum(map(len, left))
-    return Workload(backend.name, requests, tokens, passes, known)
+        for view, quantity in sorted(views, key=lambda one: one[0].rewrite != "plain"):  # as they are read
+            form = plan.rewrites[view.rewrite]
+            for texts in _forms(corpus, form):
+                encoded = encoded_for(backend, texts, Want(quantity))
+                # what will stand before the texts follows from fitting; it is read once
+                keys = [text_key(text, form.name if isinstance(form, After) else "") for text in texts]
+                there = store.get(keys, quantity)
+                known += sum(one is not None for one in there)
+                answers = zip(keys, there, strict=True)
+                there = [later if one is None and key in seen else one for key, one in answers]
+                left = remaining_batches(backend, encoded, there)
+                seen |= set(keys) if cache else set()
+                requests += len(left)
+                tokens += sum(encoded[i].length for batch in left for i in batch)
+                passes += sum(map(len, left))
+    return requests, tokens, passes, known
 
 
 def _forms(corpus: Corpus, form: Rewrite) -> Iterator[list[str]]:
