@@ -169,7 +169,7 @@ def flag(
     if sets is None:
         texts = in_shards(texts, engine)
     planned = FlagPlan.of(both, settings)
-    settings.plan.check_texts(texts.first)
+    settings.plan.check_texts(next(texts.corpora()))
     for note in planned.prospect.notes:  # before a model is opened, while it costs nothing
         say_note(note)
     settings.plan.check_servers(wanted.roles)
@@ -185,7 +185,8 @@ def flag(
         size, limits = float(models.target.facts.get("parameters") or 0), planned.prospect
         has = Situation(documents=limits.asked, unseen=limits.known, parameters=size)
         return foretold(
-            workload(texts.mine, models, settings.plan, cache=settings.cache), *foresee("flag", has)
+            workload(texts.corpora(job.turn), models, settings.plan, cache=settings.cache),
+            *foresee("flag", has),
         )
     models = with_texts(models, wanted)
     if settings.power:

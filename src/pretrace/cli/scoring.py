@@ -17,7 +17,7 @@ from pretrace.corpora import TextStream, open_corpus, windows
 from pretrace.corpora.opening import GivenStream, Source
 from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError
-from pretrace.jobs.settings import EngineSettings, JobSettings, divided_by
+from pretrace.jobs.settings import EngineSettings, JobSettings, Turn, divided_by
 from pretrace.jobs.worker import (
     OpenedScoring,
     ShardJob,
@@ -87,21 +87,13 @@ class TextsToScore:
         """Where the parts lie."""
         return self.how.parts or parts_folder(self.out)
 
-    @property
-    def first(self) -> Corpus:
-        """The texts of the first shard, on which what concerns a corpus as a whole is checked."""
-        if self.corpus is not None:
-            return self.corpus
-        return Corpus(self.stream.name, next(shards.shards(self.stream, self.size)).texts)
-
-    @property
-    def mine(self) -> Iterator[Corpus]:
-        """The texts of each shard that is this worker's."""
+    def corpora(self, turn: Turn | None = None) -> Iterator[Corpus]:
+        """The texts of each shard, or of each that is a worker's."""
         if self.corpus is not None:
             yield self.corpus
             return
         for shard in shards.shards(self.stream, self.size):
-            if self.how.turn.takes(shard.index):
+            if turn is None or turn.takes(shard.index):
                 yield Corpus(self.stream.name, shard.texts)
 
     def score(self, models: Models, plan: ScorePlan, options: Options, after: float) -> ScoredRows | Reply:
@@ -142,10 +134,9 @@ class TextsToScore:
 
     def _refuse(self, found: Sequence[LeakCheck]) -> None:
         """LeakError where a text of the source is one that the models were tuned or fitted on."""
-        if found:
-            for shard in shards.shards(self.stream, self.size):
-                for leak in found:
-                    leak(Corpus(self.stream.name, shard.texts))
+        for corpus in self.corpora() if found else ():
+            for leak in found:
+                leak(corpus)
 
     def _begin(self, opened: OpenedScoring, plan: ScorePlan) -> ShardJob:
         """Write the file of the job, and what could not be read, to the folder of parts."""
@@ -183,7 +174,7 @@ def in_shards(texts: TextsToScore, engine: EngineSettings, *, labelled: bool = F
     check_parts(texts.folder)
     check_writable(texts.folder / UNREADABLE, OWN)
     with doing("checking all texts before the first is scored", spinner=True):
-        found = survey(stream, size, unread.append)
+        found = survey(stream, size, unread)
     if labelled:
         check_label_counts(stream.name, found.members, found.nonmembers, found.texts, found.unlabelled)
     return replace(texts, found=found, unread=unread, size=size)
@@ -317,9 +308,10 @@ class _ScoreCommand:
             texts = in_shards(texts, self.engine, labelled=labelled)
         elif labelled:
             check_labels(corpus)
-        plan.check_texts(texts.first)  # here as well: tuning takes long
+        first = next(texts.corpora())  # on which what concerns a corpus as a whole is checked
+        plan.check_texts(first)  # here as well: tuning takes long
         given = self._reference()
-        parts = CorpusParts(None, given, texts.first)
+        parts = CorpusParts(None, given, first)
         if self.engine.on_ray and not settings.dry_run:
             fitted = replace(parts, test=Corpus(stream.name, ()))
             task = self._wanted, settings.scores, fitted, method, self._options(parts)
@@ -333,7 +325,9 @@ class _ScoreCommand:
         if corpus is not None:
             texts = replace(texts, corpus=parts.test, stream=GivenStream(parts.test))
         if settings.dry_run:
-            return foretold(workload(texts.mine, models, plan, labelled=parts.reference, cache=cache))
+            return foretold(
+                workload(texts.corpora(self.job.turn), models, plan, labelled=parts.reference, cache=cache)
+            )
         with trained() as on_step:
             models = with_texts(models, self._wanted, parts, method, seed=settings.seed, on_step=on_step)
         after = REPORT + (EVALUATION if labelled else 0.0)

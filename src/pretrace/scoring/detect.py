@@ -81,19 +81,21 @@ class NamedScore(NamedTuple):
         return bool(empty and empty & self.views) or (self.fewest > 0 and len(evidence.plain) < self.fewest)
 
     def checked(self, values: Any, texts: Sequence[Text], shape: tuple[int, ...] = ()) -> Any:
-        """The values of texts, an array of a shape; PretraceError where one is no number."""
+        """The values of texts, an array of a shape; PretraceError where one is no finite number."""
         try:
             found = np.asarray(values)
         except ValueError:  # lists of different lengths
             found = np.asarray(None)
         if found.dtype.kind not in "biuf" or found.shape != shape:
-            told = {"score": self.name, "values": shown(repr(values))[:100], "text": repr(texts[0].id)}
-            raise PretraceError(say("scoring.no_number", **told))
-        if not (good := np.isfinite(found)).all():
-            wrong = int(np.flatnonzero(~good)[0])
-            value, text = float(np.ravel(found)[wrong]), repr(texts[wrong].id)
-            raise PretraceError(say("scoring.infinite", score=self.name, value=value, text=text))
-        return values
+            wrong, value = 0, shown(repr(values))[:100]
+        elif np.isfinite(found).all():
+            return values
+        else:
+            wrong = int(np.flatnonzero(~np.isfinite(found))[0])
+            value = str(float(np.ravel(found)[wrong]))
+        raise PretraceError(
+            say("scoring.no_number", score=self.name, value=value, text=repr(texts[wrong].id))
+        )
 
 
 def _stacked(traces: Sequence[Trace]) -> Iterator[tuple[npt.NDArray[np.int64], Stack]]:

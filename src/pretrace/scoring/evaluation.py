@@ -230,7 +230,7 @@ def measure(
     """
     require(0 <= validation < 1, f"the validation share lies between 0 and 1, found {validation}.")
     run, counted, groups = all_rows(rows)
-    members = _checked(run, counted["label"])
+    members = _checked(rows, run, counted["label"])
     linked, withheld = 0, ""
     if stream and unlearned is not None:  # before a classifier judges: no near copies on both of its sides
         ids = rows.ids()
@@ -361,7 +361,7 @@ def placebo_name(settings: Mapping[str, Any]) -> str:
     return path.name if path.is_absolute() else str(name or "")
 
 
-def _checked(run: Run, labels: Ints) -> Bools:
+def _checked(rows: ScoredRows, run: Run, labels: Ints) -> Bools:
     """Who is a member, by the `labels` of `all_rows`, once all that an evaluation rests on is seen to be there."""
     members: Bools = labels == 1
     check_label_counts(run.corpus, int(members.sum()), int((labels == 0).sum()), len(labels))
@@ -369,7 +369,8 @@ def _checked(run: Run, labels: Ints) -> Bools:
     wrong = np.argwhere(~(np.isfinite(run.matrix) | known))
     if len(wrong):
         row, column = wrong[0]
-        found = {"score": run.scores[column], "value": run.matrix[row, column], "text": repr(run.ids[row])}
+        (name,) = rows.ids(np.arange(len(labels)) == row)
+        found = {"score": run.scores[column], "value": run.matrix[row, column], "text": repr(name)}
         raise ExpressionError(say("measured.infinite", number=len(wrong), **found))
     check_controls(run)
     return members
