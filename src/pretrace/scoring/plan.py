@@ -203,7 +203,7 @@ class ScorePlan:
         """Raise what asking these models for these scores would run into, without asking any of them:
         ModelError, TableError or TextsError for what is missing or does not fit together."""
         self.require(models.given)
-        counts, target, named = models.counts, models.target, models.named()
+        counts, target = models.counts, models.target
         if counts is not None and counts.tokenizer_hash != target.tokenizer_hash:
             mine, theirs = target.tokenizer_hash[:12], counts.tokenizer_hash[:12]
             raise TableError(say("plan.tokenizer", target=target.name, mine=mine, theirs=theirs))
@@ -211,33 +211,24 @@ class ScorePlan:
         if self.needs.paired and reference is not None and reference.tokenizer_hash != mine:
             asking = ", ".join(name for name, score in self.scores.items() if score.needs.paired)
             raise ModelError(say("plan.tokens", scores=asking, reference=reference.name, target=target.name))
-        for view, quantity in (self.needs | self.reference).views.items():
-            missing = quantity & ~named[view.model].offers
-            if missing:
-                raise self._not_offered(named[view.model].name, view.model, missing)
+        self._check_offers({role: (one.name, one.offers) for role, one in models.named().items()})
 
     def check_servers(self, named: Mapping[str, str]) -> None:
         """ModelError where a score needs more of a model on a server than log-probabilities; `named` is what each is
         opened from. For use before anything is sent."""
-        for view, quantity in (self.needs | self.reference).views.items():
-            model = named.get(view.model, "")
-            if served_kind(model) and (missing := quantity & ~Quantity.LOGP):
-                raise self._not_offered(model, view.model, missing)
+        served = {role: (model, Quantity.LOGP) for role, model in named.items() if served_kind(model)}
+        self._check_offers(served)
 
-    def _not_offered(self, name: str, model: str, missing: Quantity) -> ModelError:
-        without = [
-            name
-            for name, score in self.scores.items()
-            for needs in [score.needs | score.reference if isinstance(score, Recipe) else score.needs]
-            if not any(view.model == model and quantity & missing for view, quantity in needs.views.items())
-        ]
-        lacking = ", ".join(one for one in self.scores if one not in without)
-        rest = say(f"plan.offers.{'others' if without else 'simple'}", scores=",".join(without))
-        words = " and ".join(say(f"plan.offers.{one.name}") for one in Quantity if one in missing)
-        neurons = missing == Quantity.NEURONS and served_kind(name) is None
-        cure = say(f"plan.offers.{'with_neurons' if neurons else 'local'}")
-        parts = {"model": name, "missing": missing.name, "words": words, "lacking": lacking}
-        return ModelError(say("plan.offers.lacks", cure=cure, rest=rest, **parts))
+    def _check_offers(self, offered: Mapping[str, tuple[str, Quantity]]) -> None:
+        """ModelError where a score needs more than a model of this name, by its role, offers."""
+        for name, score in self.scores.items():
+            needs = score.needs | score.reference if isinstance(score, Recipe) else score.needs
+            for view, quantity in needs.views.items():
+                model, offers = offered.get(view.model, ("", quantity))
+                if missing := quantity & ~offers:
+                    words = " and ".join(say(f"plan.offers.{one.name}") for one in Quantity if one in missing)
+                    parts = {"model": model, "missing": missing.name, "words": words}
+                    raise ModelError(say("plan.offers.lacks", score=name, **parts))
 
     def fit(
         self,
