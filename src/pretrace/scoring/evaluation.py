@@ -65,6 +65,7 @@ from pretrace.types import (
     Comparison,
     Corpus,
     Doubles,
+    Estimate,
     Evaluation,
     Ints,
     Measured,
@@ -107,9 +108,12 @@ class MeasuredPart:
         if key[1] != PLACEBO:
             return row
         target = (key[0], "score")
-        lead = paired_difference(bootstrap.auc, self.keys.index(target), k).estimate
-        row = replace(row, lead=lead)
+        row = replace(row, lead=self.lead(target, key))
         return replace(row, survives=survives(self.row(target), row))
+
+    def lead(self, *keys: _Key) -> Estimate:
+        """How far the AUC of the first of two columns exceeds that of the second."""
+        return paired_difference(self.bootstrap.auc, *map(self.keys.index, keys)).estimate
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,24 +135,14 @@ class MeasuredParts:
         """The fewest resamples that were made of any part; 0 without one."""
         return min((part.bootstrap.resamples for part in self._found.values()), default=0)
 
-    def has(self, key: _Key) -> bool:
-        """Whether a column could be measured."""
-        return self._texts(key).tobytes() in self._found
+    def part(self, *keys: _Key) -> MeasuredPart | None:
+        """The part with the texts that have all these columns; None where it could not be measured."""
+        return self._found.get(self._texts(*keys).tobytes())
 
-    def row(self, key: _Key) -> Measured:
-        """The figures of a column on the texts that it has."""
-        return self._found[self._texts(key).tobytes()].row(key)
-
-    def beside(self, first: _Key, second: _Key) -> tuple[MeasuredPart | None, tuple[int, int]]:
-        """The part with the texts that both columns have, and where the two stand in it; None where it could
-        not be measured."""
-        part = self._found.get((self._texts(first) & self._texts(second)).tobytes())
-        return part, (part.keys.index(first), part.keys.index(second)) if part else (0, 0)
-
-    def _texts(self, key: _Key) -> Bools:
-        name, kind = key
-        texts = np.isfinite(self.columns[key])
-        return texts & np.isfinite(self.columns[name, "score"]) if kind == PLACEBO else texts
+    def _texts(self, *keys: _Key) -> Bools:
+        wanted = {*keys, *((name, "score") for name, kind in keys if kind == PLACEBO)}
+        texts: Bools = np.logical_and.reduce([np.isfinite(self.columns[key]) for key in wanted])
+        return texts
 
     def measure(self, scores: Sequence[str]) -> None:
         """Measure every column on its texts, together with what it is compared with: the score of a placebo,
@@ -159,12 +153,12 @@ class MeasuredParts:
         for key in self.columns:
             beside = {PLACEBO: [(key[0], "score")], "score": [*blind, *first]}.get(key[1], [])
             for other in (key, *beside):
-                texts = self._texts(key) & self._texts(other)
+                texts = self._texts(key, other)
                 wanted.setdefault(texts.tobytes(), (texts, set()))[1].update((key, other))
         for name, (texts, keys) in wanted.items():
             if len(np.unique(self.members[texts])) == 2:
                 self._found[name] = self._part([key for key in self.columns if key in keys], texts)
-        if scores and not any(self.has((name, "score")) for name in scores):
+        if scores and not any(self.part((name, "score")) for name in scores):
             raise TextsError(say("measured.nothing"))
 
     def _part(self, keys: Sequence[_Key], texts: Bools) -> MeasuredPart:
@@ -249,11 +243,11 @@ def measure(
     parts = MeasuredParts(columns, members, groups, division, seed, resamples)
     parts.measure(run.scores)
     grouping = Grouping.of(groups, members)
-    measured = tuple(parts.row(key) for key in columns if parts.has(key))
+    measured = tuple(part.row(key) for key in columns if (part := parts.part(key)))
     best, blind, lead = best_of(measured), blind_of(measured), None
     if best is not None and blind is not None:
-        part, places = parts.beside((best.name, best.kind), (blind.name, blind.kind))
-        lead = paired_difference(part.bootstrap.auc, *places).estimate if part else None
+        both = (best.name, best.kind), (blind.name, blind.kind)
+        lead = part.lead(*both) if (part := parts.part(*both)) else None
     named = placebo_name(run.settings)
     readings, said = (
         ((), ()) if unlearned is None else _forgotten(measured, unlearned, named, linked, withheld)
@@ -302,12 +296,12 @@ def _comparisons(scores: Sequence[str], parts: MeasuredParts) -> tuple[Compariso
     if len(scores) < 2:
         return ()
     first = usual_baseline(scores)
-    pairs = ((name, parts.beside((name, "score"), (first, "score"))) for name in scores if name != first)
-    found = [
-        ScorePair.of(name, part.bootstrap.auc, columns, part.documents)
-        for name, (part, columns) in pairs
-        if part
-    ]
+    found = []
+    for name in scores:
+        both = (name, "score"), (first, "score")
+        if name != first and (part := parts.part(*both)):
+            i, j = map(part.keys.index, both)
+            found.append(ScorePair.of(name, part.bootstrap.auc, (i, j), part.documents))
     return adjusted(found, first, measure="auc")
 
 
