@@ -11,12 +11,12 @@ from made import written
 
 from pretrace.corpora import open_stream
 from pretrace.errors import TextsError
-from pretrace.jobs.worker import ShardJob, fingerprint, work
+from pretrace.jobs.worker import OpenedScoring, work
 from pretrace.report import verdict_plots as report
 from pretrace.runs import load_verdict, render, save_verdict, scan
 from pretrace.scoring import evidence
 from pretrace.scoring import parts as shards
-from pretrace.scoring.detect import Options, Scorer, recorded
+from pretrace.scoring.detect import Options, Scorer
 from pretrace.scoring.plan import Models
 from pretrace.testing import Memory
 from pretrace.verdicts.flag import FlagPlan, FlagSettings, flag
@@ -72,15 +72,7 @@ def in_shards(mine, known, models, settings, out):
     options, folder = Options(cache=False), out.with_name("parts")
     folder.mkdir(exist_ok=True)
     with Scorer(models, settings.plan, options) as worker:
-        job = ShardJob(
-            fingerprint=fingerprint(models, settings.plan, options, ""),
-            survey=survey,
-            corpus=made.both.name,
-            scores=tuple(settings.plan.scores),
-            outlines=tuple(worker.outlines),
-            settings=recorded(models, options, {}, {}),
-            source={},
-        )
+        job = OpenedScoring.of(worker, options).job(made.both, survey)
         work(job, made.both, worker, job.parts(folder), size=SIZE)
     scored = job.rows(job.parts(folder))
     found, tables = flag_rows(scored, made, models.target.name)

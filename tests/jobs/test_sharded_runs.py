@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 from made import written
 from net.api import (
-    Job,
     Memory,
     Models,
+    OpenedScoring,
     Options,
     OutputError,
     ScorePlan,
@@ -23,13 +23,10 @@ from net.api import (
     detect,
     evaluate_corpus,
     evidence,
-    fingerprint,
     load_run,
     measure,
     merging,
-    missing_shards,
     open_stream,
-    recorded,
     run_of,
     save_run,
     scan,
@@ -75,16 +72,7 @@ def texts(tmp_path):
 
 
 def job_of(stream, worker, options):
-    found = shards.survey(stream, SIZE)
-    return Job(
-        fingerprint=fingerprint(worker.models, worker.plan, options, ""),
-        survey=found,
-        corpus=stream.name,
-        scores=tuple(worker.plan.scores),
-        outlines=tuple(worker.outlines),
-        settings=recorded(worker.models, options, {"notes": list(found.notes)}, {}),
-        source={},
-    )
+    return OpenedScoring.of(worker, options).job(stream, shards.survey(stream, SIZE))
 
 
 def run_job(path, folder, *turns, models=None):
@@ -201,7 +189,7 @@ def test_several_workers_even_on_the_same_shards(texts, tmp_path):
 
 def test_a_missing_part_is_named(texts, tmp_path):
     job, _ = run_job(texts, tmp_path / "parts", Turn(1, 2))
-    assert missing_shards(job, job.parts(tmp_path / "parts")) == [1, 3]
+    assert job.missing(job.parts(tmp_path / "parts")) == [1, 3]
     with pytest.raises(OutputError, match=r"2 of 5 shards have no part in .*: 2, 4\."):
         job.rows(job.parts(tmp_path / "parts"))
 

@@ -22,7 +22,6 @@ from pretrace.jobs.worker import (
     OpenedScoring,
     ShardJob,
     WholeJobProgress,
-    missing_shards,
     parts_folder,
     work,
 )
@@ -47,7 +46,7 @@ from pretrace.scoring.holdout import CorpusParts, set_aside
 from pretrace.scoring.outlook import EVALUATION, REPORT, workload
 from pretrace.scoring.parts import UNREADABLE, ScoredRows, Survey, check_parts, run_of, survey
 from pretrace.scoring.plan import Models, ScorePlan, check_use, with_texts
-from pretrace.scoring.provenance import record_corpus, record_texts
+from pretrace.scoring.provenance import record_corpus
 from pretrace.scoring.settings import EvaluationSettings, ModelsSettings, ScoreSettings, Target
 from pretrace.settings import Option
 from pretrace.tuning.plan import methods
@@ -107,28 +106,28 @@ class TextsToScore:
             ahead = WholeJobProgress(progress, self.survey.texts * passes)
             options = replace(options, progress=ahead)
             with Scorer(models, plan, options) as scorer:
-                job = self._begin(OpenedScoring.of(scorer, options), plan)
+                job = self._begin(OpenedScoring.of(scorer, options))
                 parts, turn = job.parts(self.folder), self.how.turn
                 made = work(job, self.stream, scorer, parts, turn=turn, size=self.size)
         if turn.of == 1:
             return job.rows(parts)
-        lacking = len(missing_shards(job, parts))
+        lacking = len(job.missing(parts))
         rest = f"{lacking:,} of all shards have no part yet" if lacking else "all shards have a part"
         first = f"Worker {turn.number} of {turn.of} scored {made:,} shards; {rest}."
         said = lines(first, f"When all workers are done: pretrace runs merge {self.out}")
         return Reply(say=said, outcome="part", statement=first, own={"made": made, "lacking": lacking})
 
-    def score_on_ray(self, engine: EngineSettings, plan: ScorePlan, *task: Any) -> ShardJob:
+    def score_on_ray(self, engine: EngineSettings, *task: Any) -> ShardJob:
         """The same by workers on a cluster, of which each does a `task` (`plugins.ray.scoring.Scoring`): the job, of
         which all is scored. No model is opened here."""
         cluster = engine.find("scoring")
         with cluster.opened_pool(engine, cluster.Scoring(*task)) as pool:
             found: OpenedScoring = pool.told
             self._refuse(found.leaks)
-            job = self._begin(found, plan)
+            job = self._begin(found)
             parts = job.parts(self.folder)
             with watched("reading") as progress:
-                progress.begin(sum(job.survey.shards[index][1] for index in missing_shards(job, parts)))
+                progress.begin(sum(job.survey.shards[index][1] for index in job.missing(parts)))
                 cluster.work_on(pool, job, self.stream, parts, size=self.size, progress=progress)
         return job
 
@@ -138,26 +137,15 @@ class TextsToScore:
             for leak in found:
                 leak(corpus)
 
-    def _begin(self, opened: OpenedScoring, plan: ScorePlan) -> ShardJob:
+    def _begin(self, opened: OpenedScoring) -> ShardJob:
         """Write the file of the job, and what could not be read, to the folder of parts."""
-        stream, found = self.stream, self.survey
-        texts = record_texts(stream, found.texts, found.documents, found.sha256)
-        job = ShardJob(
-            fingerprint=opened.fingerprint,
-            survey=found,
-            corpus=stream.name,
-            scores=tuple(plan.scores),
-            outlines=opened.outlines,
-            settings={**opened.settings, "texts": texts},
-            source={
-                "texts": lasting(self.source.texts),
-                "columns": self.source.columns.recorded,
-                "skip_unreadable": self.how.skip_unreadable,
-                **self.kept,
-            },
-            evaluation=self.evaluation,
-            target=opened.target,
-        )
+        source = {
+            "texts": lasting(self.source.texts),
+            "columns": self.source.columns.recorded,
+            "skip_unreadable": self.how.skip_unreadable,
+            **self.kept,
+        }
+        job = opened.job(self.stream, self.survey, source, self.evaluation)
         with explained(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
         job.save(self.folder)  # first: by it the folder is known as one of parts
@@ -315,7 +303,7 @@ class _ScoreCommand:
         if self.engine.on_ray and not settings.dry_run:
             fitted = replace(parts, test=Corpus(stream.name, ()))
             task = self._wanted, settings.scores, fitted, method, self._options(parts)
-            job = texts.score_on_ray(self.engine, plan, *task)
+            job = texts.score_on_ray(self.engine, *task)
             return self._finish(job.rows(job.parts(texts.folder)), texts)
         if corpus is not None and not settings.windows:
             parts = _divided(corpus, settings, self.evaluation, given)
