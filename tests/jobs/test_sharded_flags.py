@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from made import written
+from made import Uneven, written
 
 from pretrace.corpora import open_stream
 from pretrace.errors import TextsError
@@ -18,7 +18,6 @@ from pretrace.scoring import evidence
 from pretrace.scoring import parts as shards
 from pretrace.scoring.detect import Options, Scorer
 from pretrace.scoring.plan import Models
-from pretrace.testing import Memory
 from pretrace.verdicts.flag import FlagPlan, FlagSettings, flag
 from pretrace.verdicts.flag.flag import flag_rows, unscored
 from pretrace.verdicts.flag.planning import BothSets
@@ -27,14 +26,6 @@ SIZE = 32
 flagging = sys.modules["pretrace.verdicts.flag.flag"]  # the function hides its module
 PLAIN = "the cat sat on a mat one two railway nothing so again and left"
 WORDS = [*re.findall(r"\w+", PLAIN), "ü漢", chr(0xD800)]
-
-
-class Uneven(Memory):
-    """A back end whose numbers depend on the batch, as those of real ones do."""
-
-    def run(self, batch, want, states=frozenset(), /):
-        shift = np.float32(max(len(one.tokens) for one in batch) * 1e-6)
-        return [replace(one, logp=one.logp - shift) for one in super().run(batch, want, states)]
 
 
 @pytest.fixture(autouse=True)
