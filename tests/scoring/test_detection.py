@@ -92,6 +92,9 @@ def test_heat_maps_are_the_ends_of_the_first_score(number):
     ends = [*order[:3], *order[-3:]] if number > 6 else order
     assert [h.id for h in run.heat] == [run.ids[i] for i in ends]
     by_id = {t.id: t.text for t in corpus(30).texts}
+    ranks = [order.tolist().index(run.ids.index(heat.id)) + 1 for heat in run.heat]
+    notes = [heat.note.partition(" by")[0] for heat in run.heat]
+    assert notes == [f"rank {rank} of {number}" for rank in ranks]
     for heat in run.heat:
         assert "".join(heat.pieces) == by_id[heat.id]
         assert heat.logp[0] is None
