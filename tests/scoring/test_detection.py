@@ -47,14 +47,6 @@ def test_one_pass_a_view_whatever_the_number_of_scores():
     assert sum(n for n, want in model.asked if want == Quantity.LOGP | Quantity.MOMENTS) == 30
 
 
-def test_a_second_run_asks_nothing():
-    first = detect(corpus(), Memory(), "loss,lowercase,min_k_plus_plus")
-    model = Counting()
-    again = detect(corpus(), model, "loss,lowercase,min_k_plus_plus")
-    assert model.asked == []
-    np.testing.assert_array_equal(first.matrix, again.matrix)
-
-
 def test_columns_are_the_expressions_as_written():
     expressions = ["min_k( k = 0.1 )", "loss", "zlib(level=1)"]
     run = detect(corpus(), Memory(), expressions)
