@@ -380,11 +380,6 @@ class Estimate:
     low: float
     high: float
 
-    @property
-    def excludes(self) -> float:
-        """Distance of the interval from 0.5: positive where it excludes chance for an AUC."""
-        return max(self.low - 0.5, 0.5 - self.high)
-
 
 @dataclass(frozen=True, slots=True)
 class Curve:
@@ -392,6 +387,10 @@ class Curve:
 
     fpr: tuple[float, ...]
     tpr: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.fpr) != len(self.tpr):
+            raise ValueError(f"a curve has {len(self.fpr)} and {len(self.tpr)} rates")
 
 
 @dataclass(frozen=True, slots=True)
@@ -403,8 +402,7 @@ class Measured:
     whose labels were shuffled: its AUC is the median of the repeats, from the lowest to the highest).
     `tpr_low` is the true positive rate at 0.1% false positives, None below 10,000 non-members. `lead`, of a
     placebo's row, is how far the score's AUC on the target exceeds this one, from the same resamples, and
-    `survives` whether the score keeps that lead; both are None on other rows, and `survives` also in an
-    evaluation from before it was recorded.
+    `survives` whether the score keeps that lead; both are None on other rows. `texts` have the score.
     """
 
     name: str
@@ -418,8 +416,6 @@ class Measured:
     lead: Estimate | None = None
     survives: Survival | None = None
     texts: int | None = None
-    """Texts that the figures rest on, those that have the score; None in an evaluation from before it was
-    recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -505,8 +501,7 @@ class Evaluation:
     findings: tuple[str, ...] = ()
     """Plain sentences a report prints first."""
     comparisons: tuple[Comparison, ...] = ()
-    """AUC of each score against the baseline, from the resamples of the intervals; empty for fewer than two
-    scores, and in an evaluation from before comparisons were recorded."""
+    """AUC of each score against the baseline, from the resamples of the intervals; empty for fewer than two scores."""
     by_copies: tuple[ByCopies, ...] = ()
     """AUC by the number of copies of the members, where a scan counted them (`evaluate --labels`)."""
     unlearned: tuple[Unlearned, ...] = ()
@@ -540,6 +535,12 @@ class Heat:
     pieces: tuple[str, ...]
     logp: tuple[float | None, ...]
     note: str = ""
+
+    def __post_init__(self) -> None:
+        if len(self.pieces) != len(self.logp):
+            raise ValueError(
+                f"{self.id!r} has {len(self.pieces)} pieces and {len(self.logp)} log-probabilities"
+            )
 
     @property
     def predicted(self) -> tuple[tuple[str, float], ...]:

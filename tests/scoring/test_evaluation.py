@@ -52,7 +52,7 @@ def test_rows_are_the_scores_and_then_the_blind_baseline():
         assert row.tpr.value == pytest.approx(tpr_at_fpr(scores, members, 0.05))
         assert row.tpr_low is None
         assert row.auc.low < row.auc.value < row.auc.high
-    assert found.rows[0].auc.excludes < 0 < found.rows[1].auc.excludes
+    assert found.rows[0].auc.low < 0.5 < found.rows[1].auc.low
 
 
 def test_accuracy_is_measured_where_the_threshold_was_not_chosen():
