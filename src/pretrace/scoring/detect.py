@@ -294,7 +294,7 @@ class Scorer:
         self.models, self.plan = models, plan
         self._how: dict[str, Any] = {"cache": options.cache, "progress": options.progress}
         self.scores = plan.fit(models, seed=options.seed, shuffles=options.shuffles, **self._how)
-        self._reader = models.reader(self.scores.needs, plan=plan, **self._how)
+        self._reader = models.reader(self.scores.needs, **self._how)
         self.placebo = plan.fit(models.placebo, seed=options.seed, **self._how) if models.placebo else None
 
     def __enter__(self) -> Self:
@@ -318,7 +318,7 @@ class Scorer:
         found = ModelScores(self.scores, self.plan).read(self._reader.read(shard.texts))
         names, matrix = list(self.scores.ready), found.matrix
         if self.placebo and self.models.placebo:
-            with self.models.placebo.reader(self.placebo.needs, plan=self.plan, **self._how) as reader:
+            with self.models.placebo.reader(self.placebo.needs, **self._how) as reader:
                 other = ModelScores(self.placebo, self.plan).read(reader.read(shard.texts))
             matrix = np.hstack([matrix[:, : len(names)], found.under(other), matrix[:, len(names) :]])
         names += [name for one in self.outlines for name in control_columns(**one)]

@@ -29,7 +29,6 @@ from pretrace.types import (
     Peak,
     Proposer,
     Quantity,
-    Rewrite,
     State,
     States,
     Streaming,
@@ -178,11 +177,8 @@ class Want:
 
 
 class EvidenceReader:
-    """Reads texts with all models: each (model, rewrite) is passed over once, whatever the scores.
-
-    `forms` are the rewrites of the views by expression, where they were parsed before. A context manager, which
-    closes the stores of traces.
-    """
+    """Reads texts with all models: each (model, rewrite) is passed over once, whatever the scores. A context manager,
+    which closes the stores of traces."""
 
     def __init__(
         self,
@@ -192,7 +188,6 @@ class EvidenceReader:
         proposer: Proposer | None = None,
         cache: bool = True,
         progress: Progress | None = None,
-        forms: Mapping[str, Rewrite] | None = None,
     ) -> None:
         self.models = models
         # plain before its rewrites: a text that a rewrite leaves alone is then already in the store
@@ -200,16 +195,12 @@ class EvidenceReader:
         self.views = [
             (view, Want(quantity, needs.states.get(view, frozenset()))) for view, quantity in ordered
         ]
-        known = forms or {}
-        asked_for = {view.rewrite for view in needs.views}  # of fitted scores some that no plan could know
-        self.forms = {name: known.get(name) or rewrites.make(name) for name in asked_for}
+        self.forms = {name: rewrites.make(name) for name in {view.rewrite for view in needs.views}}
         self.proposer = proposer
         self.progress = progress or Silent()
-        asked = {view.model for view in needs.views}
-        self.stores: dict[str, Traces] = {
-            name: open_store(backend.fingerprint if cache else None)
-            for name, backend in models.items()
-            if name in asked
+        self.stores = {
+            name: open_store(models[name].fingerprint if cache else None)
+            for name in {view.model for view in needs.views}
         }
 
     def __enter__(self) -> EvidenceReader:

@@ -98,19 +98,10 @@ class Models:
         parts = {"counts": self.counts, "neighbors": self.proposer, "labelled": self.labelled}
         return frozenset({*self.named(), *(name for name, part in parts.items() if part is not None)})
 
-    def reader(
-        self,
-        needs: Needs,
-        *,
-        plan: ScorePlan | None = None,
-        cache: bool = True,
-        progress: Progress | None = None,
-    ) -> EvidenceReader:
-        """What reads texts with these models; with the plan of the scores its rewrites are not parsed again."""
-        forms = plan.rewrites if plan else None
+    def reader(self, needs: Needs, *, cache: bool = True, progress: Progress | None = None) -> EvidenceReader:
+        """What reads texts with these models."""
         named = {name: self.read_by(backend) for name, backend in self.named().items()}
-        how: dict[str, Any] = {"cache": cache, "progress": progress, "forms": forms}
-        return EvidenceReader(named, needs, proposer=self.proposer, **how)
+        return EvidenceReader(named, needs, proposer=self.proposer, cache=cache, progress=progress)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +234,7 @@ class ScorePlan:
         self.check(models)
         evidence: tuple[Evidence, ...] = ()
         if self.reference and models.labelled is not None:
-            with models.reader(self.reference, plan=self, cache=cache, progress=progress) as reader:
+            with models.reader(self.reference, cache=cache, progress=progress) as reader:
                 evidence = tuple(one for one in reader.read(models.labelled.texts) if not one.empty)
         reference = Reference(models.counts, models.target.vocabulary, evidence, seed)
         ready = {
@@ -308,28 +299,24 @@ def check_use(plan: ScorePlan, settings: ScoreSettings, evaluation: EvaluationSe
     Nothing is opened for it.
     """
     beside = settings.companions
-    given = {
-        "reference": beside.reference_model,
-        "tuned": beside.tuned or evaluation.tune_share,
-        "neighbors": beside.neighbors,
-        "counts": beside.counts,
-        "labelled": settings.reference or evaluation.reference_share,
-    }
-    plan.require([name for name, value in given.items() if value])
+    uses = (
+        ("--set-aside tuning", evaluation.tune_share, "tuned", "fsd(ppl)"),
+        ("--tuned", beside.tuned, "tuned", "fsd(ppl)"),
+        ("--neighbors", beside.neighbors, "neighbors", "neighbor"),
+        ("--reference", settings.reference, "labelled", "na_pdd or probe"),
+        ("--set-aside reference", evaluation.reference_share, "labelled", "na_pdd or probe"),
+        ("--reference-model", beside.reference_model, "reference", ""),
+        ("--counts", beside.counts, "counts", ""),
+    )
+    plan.require([use for _, value, use, _ in uses if value])
     if beside.tuned and evaluation.tune_share:
         raise ExpressionError(say("plan.use.tuned"))
     if settings.reference and evaluation.reference_share:
         raise ExpressionError(say("plan.use.reference"))
     if evaluation.unlearned is not None and not evaluation.placebo:
         raise ExpressionError(RETRAINED)
-    for name, value, use, kind in (
-        ("--set-aside tuning", evaluation.tune_share, "tuned", "fsd(ppl)"),
-        ("--tuned", beside.tuned, "tuned", "fsd(ppl)"),
-        ("--neighbors", beside.neighbors, "neighbors", "neighbor"),
-        ("--reference", settings.reference, "labelled", "na_pdd or probe"),
-        ("--set-aside reference", evaluation.reference_share, "labelled", "na_pdd or probe"),
-    ):
-        if value and use not in plan.uses:
+    for name, value, use, kind in uses:
+        if value and kind and use not in plan.uses:
             raise ExpressionError(say("plan.use.none", option=name, score=kind))
 
 
