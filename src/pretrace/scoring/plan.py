@@ -212,14 +212,18 @@ class ScorePlan:
 
     def _check_offers(self, offered: Mapping[str, tuple[str, Quantity]]) -> None:
         """ModelError where a score needs more than a model of this name, by its role, offers."""
+        lacking: dict[str, tuple[str, Quantity]] = {}
         for name, score in self.scores.items():
             needs = score.needs | score.reference if isinstance(score, Recipe) else score.needs
             for view, quantity in needs.views.items():
                 model, offers = offered.get(view.model, ("", quantity))
                 if missing := quantity & ~offers:
-                    words = " and ".join(say(f"plan.offers.{one.name}") for one in Quantity if one in missing)
-                    parts = {"model": model, "missing": missing.name, "words": words}
-                    raise ModelError(say("plan.offers.lacks", score=name, **parts))
+                    lacking[name] = model, missing
+        for name, (model, missing) in lacking.items():
+            words = " and ".join(say(f"plan.offers.{one.name}") for one in Quantity if one in missing)
+            others = ",".join(one for one in self.scores if one not in lacking) or "loss"
+            parts = {"missing": missing.name, "words": words, "others": others}
+            raise ModelError(say("plan.offers.lacks", model=model, score=name, **parts))
 
     def fit(
         self,
