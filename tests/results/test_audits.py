@@ -18,7 +18,7 @@ from report.test_flagging_report import made as flagged
 
 from pretrace import runs
 from pretrace.errors import OutputError
-from pretrace.results.verdicts import save_verdict
+from pretrace.results.verdicts import save_verdict, truth
 from pretrace.runs import load_verdict
 from pretrace.types import Answer, Check, Estimate, Null, Pair, Power, SetTest, Skipped, Table, Verdict
 from pretrace.verification import verify_folder
@@ -110,6 +110,11 @@ def test_flags_that_do_not_belong_together_are_not_written(tmp_path):
     for tables, message in (((texts, short), "known differ in length"), ((texts, texts), "same name")):
         with pytest.raises(ValueError, match=message):
             save_verdict(dataclasses.replace(one, tables=tables), tmp_path / "out")
+
+
+def test_a_yes_or_no_that_is_not_known_is_masked():
+    assert truth([True, None, False]).tolist() == [True, None, False]
+    assert truth([True, False]).dtype == bool
 
 
 TEXT = st.text(st.characters(codec=None, exclude_categories=("Cs",)), max_size=8) | st.sampled_from(ODD)

@@ -195,6 +195,7 @@ def test_the_tables_for_people(tmp_path):
     save_run(run, tmp_path)
     with (tmp_path / "scores.csv").open(newline="", encoding="utf-8") as file:
         head, *rows = csv.reader(file)
+    assert '" 空 "' in (tmp_path / "scores.csv").read_text(encoding="utf-8")
     assert head == ["id", "label", "group", "n_tokens", *run.scores]
     assert [row[0] for row in rows] == [id.replace("\ud800", "\\ud800") for id in run.ids]
     assert [row[1] for row in rows][:3] == ["1", "0", ""]
