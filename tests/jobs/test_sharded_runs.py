@@ -1,6 +1,5 @@
 """A run in shards is the run in one piece: bit by bit, after a kill, by several workers, and what it refuses."""
 
-import csv
 import json
 
 import numpy as np
@@ -108,12 +107,13 @@ def test_shards_give_the_table_of_one_piece(texts, tmp_path, models):
     assert counted == json.loads((tmp_path / "WHOLE" / "run.json").read_bytes())["counts"]
 
 
-def test_a_sample_is_drawn_and_said(texts, tmp_path, monkeypatch):
+def test_a_sample_is_drawn_and_said_and_does_not_depend_on_the_shards(texts, tmp_path, monkeypatch):
     monkeypatch.setattr(merging, "SAMPLE", 40)
-    job, _ = run_job(texts, tmp_path / "parts")
-    merge(job, tmp_path / "parts", tmp_path / "RUN")
+    (job, _), (other, _) = (run_job(texts, tmp_path / f"parts-{size}", size=size) for size in (32, 48))
+    merge(job, tmp_path / "parts-32", tmp_path / "RUN")
     run = load_run(tmp_path / "RUN")
     assert (run.whole.sampled, len(set(run.ids))) == (40, len(run.ids))
+    assert set(run_of(other.rows(other.parts(tmp_path / "parts-48"))).ids[:40]) == set(run.ids[:40])
     everything = scan(tmp_path / "RUN").to_table().to_pydict()
     for score in run.scores:
         known = [value for value in everything[score] if value is not None]
@@ -122,16 +122,6 @@ def test_a_sample_is_drawn_and_said(texts, tmp_path, monkeypatch):
     said = " ".join((tmp_path / "RUN" / "report.html").read_text(encoding="utf-8").split())
     assert "those of 40 texts drawn at random from all" in said
     assert f"lowest of {run.whole.texts} texts" in said
-
-
-def test_a_sample_does_not_depend_on_the_shards(texts, tmp_path, monkeypatch):
-    monkeypatch.setattr(merging, "SAMPLE", 40)
-    drawn = []
-    for size in (32, 48):
-        job, _ = run_job(texts, tmp_path / f"parts-{size}", size=size)
-        drawn.append(set(run_of(job.rows(job.parts(tmp_path / f"parts-{size}"))).ids[:40]))
-    assert len(drawn[0]) == 40
-    assert drawn[0] == drawn[1]
 
 
 def test_several_workers_even_on_the_same_shards(texts, tmp_path):
@@ -217,20 +207,8 @@ def test_an_evaluation_rests_on_all_rows(texts, tmp_path, unlearned):
     assert bool(parts.unlearned) == (unlearned is not None)
 
 
-def test_what_cannot_be_read_is_told_of(tmp_path):
-    path = tmp_path / "texts.jsonl"
-    good = '{"id": "%d", "text": "a text to read"}\n'
-    odd = ("{not json\n", '[1]\n{"text": 3}\n{"text": "x", "label": "happy"}\n')
-    path.write_text(good % 0 + odd[0] + good % 1 + odd[1] + good % 2, encoding="utf-8")
-    with pytest.raises(TextsError, match="line 2 is not JSON"):
-        open_stream(path).whole(100)
-    told = []
-    corpus = open_stream(path, skip_unreadable=True).whole(100, told.append)
-    assert [text.id for text in corpus.texts] == ["0", "1", "2"]
-    assert [(one.row, one.line) for one in told] == [(1, 2), (3, 4), (4, 5), (5, 6)]
-    assert "4 records could not be read" in " ".join(corpus.notes)
-    table_path = tmp_path / "texts.csv"
-    with table_path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([["id", "text"], ["1", "one"], ["2", "two", "three"], ["3", "four"]])
-    found = shards.survey(open_stream(table_path, skip_unreadable=True), SIZE)
-    assert (found.texts, found.unreadable) == (2, 1)
+def test_the_survey_counts_what_cannot_be_read(tmp_path):
+    path = tmp_path / "texts.csv"
+    path.write_text("id,text\n1,one\n2,two,three\n3,four\n", encoding="utf-8")
+    found = shards.survey(open_stream(path, skip_unreadable=True), SIZE, unread := [])
+    assert (found.texts, found.unreadable, [one.row for one in unread]) == (2, 1, [1])
