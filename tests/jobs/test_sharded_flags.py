@@ -65,7 +65,7 @@ def in_shards(mine, known, models, settings, out):
     with Scorer(models, settings.plan, options) as worker:
         job = OpenedScoring.of(worker, options).job(made.both, survey)
         work(job, made.both, worker, job.parts(folder), size=SIZE)
-    scored = job.rows(job.parts(folder))
+    scored = job.rows(folder)
     found, tables = flag_rows(scored, made, models.target.name)
     assert [one.id for one in found.skipped] == [one.id for one in unscored(scored)]
     save_verdict(found, out, beside=tables.writers())

@@ -74,7 +74,7 @@ def run_job(path, folder, *turns, models=None, size=SIZE):
 
 
 def merge(job, folder, out):
-    rows = job.rows(job.parts(folder))
+    rows = job.rows(folder)
     run = run_of(rows)
     save_run(run, out, beside=lambda place: rows.write(place, run))
 
@@ -113,7 +113,7 @@ def test_a_sample_is_drawn_and_said_and_does_not_depend_on_the_shards(texts, tmp
     merge(job, tmp_path / "parts-32", tmp_path / "RUN")
     run = load_run(tmp_path / "RUN")
     assert (run.whole.sampled, len(set(run.ids))) == (40, len(run.ids))
-    assert set(run_of(other.rows(other.parts(tmp_path / "parts-48"))).ids[:40]) == set(run.ids[:40])
+    assert set(run_of(other.rows(tmp_path / "parts-48")).ids[:40]) == set(run.ids[:40])
     everything = scan(tmp_path / "RUN").to_table().to_pydict()
     for score in run.scores:
         known = [value for value in everything[score] if value is not None]
@@ -139,9 +139,9 @@ def test_several_workers_even_on_the_same_shards(texts, tmp_path):
 
 def test_a_missing_part_is_named(texts, tmp_path):
     job, _ = run_job(texts, tmp_path / "parts", Turn(1, 2))
-    assert job.missing(job.parts(tmp_path / "parts")) == [1, 3]
+    assert job.missing(tmp_path / "parts") == [1, 3]
     with pytest.raises(OutputError, match=r"2 of 5 shards have no part in .*: 2, 4\."):
-        job.rows(job.parts(tmp_path / "parts"))
+        job.rows(tmp_path / "parts")
 
 
 def test_a_damaged_part_is_noticed(texts, tmp_path):
@@ -200,7 +200,7 @@ def test_an_evaluation_rests_on_all_rows(texts, tmp_path, unlearned):
     run = detect(corpus, PLACEBO, SCORES, OPTIONS)
     whole = evaluate_corpus(run, corpus, unlearned=unlearned, **how).evaluation
     job, _ = run_job(texts, tmp_path / "parts", models=PLACEBO)
-    rows = job.rows(job.parts(tmp_path / "parts"))
+    rows = job.rows(tmp_path / "parts")
     parts = measure(rows, open_stream(texts), unlearned=unlearned, **how)
     assert (parts.rows, parts.members) == (whole.rows, whole.members)
     assert parts.unlearned == whole.unlearned

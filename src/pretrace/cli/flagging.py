@@ -178,7 +178,7 @@ def flag(
     if engine.on_ray and not inputs.dry_run:
         none = CorpusParts(None, None, Corpus(both.name, ()))
         made = texts.score_on_ray(engine, wanted, settings.score, none, None, options)
-        rows = made.rows(made.parts(texts.folder))
+        rows = made.rows(texts.folder)
         return finish(rows, model=made.target, unreadable=texts.unreadable)
     models = opened(wanted)
     if inputs.dry_run:
@@ -264,12 +264,12 @@ def merge(
     jobs = [ShardJob.load(path) for path in sorted(folder.glob("job-*.json"))]
     if not jobs:
         raise OutputError(f"{folder} holds no parts of a run: give the --out that its workers were given.")
-    jobs.sort(key=lambda one: len(one.missing(one.parts(folder))))
-    whole = [job for job in jobs if not job.missing(job.parts(folder))]
+    jobs.sort(key=lambda one: len(one.missing(folder)))
+    whole = [job for job in jobs if not job.missing(folder)]
     if len(whole) > 1:
         raise OutputError(say("scoring.several_jobs", folder=folder, number=len(whole)))
     job, flagged = jobs[0], None
-    rows, unreadable = job.rows(job.parts(folder)), job.survey.unreadable
+    rows, unreadable = job.rows(folder), job.survey.unreadable
     columns, skip = Columns(**job.source["columns"]), bool(job.source["skip_unreadable"])
     if job.evaluation is not None and KEY in job.evaluation:
         sides = (("texts", columns), ("nonmembers", columns.of_another))

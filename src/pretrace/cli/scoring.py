@@ -110,8 +110,8 @@ class TextsToScore:
                 parts, turn = job.parts(self.folder), self.how.turn
                 made = work(job, self.stream, scorer, parts, turn=turn, size=self.size)
         if turn.of == 1:
-            return job.rows(parts)
-        lacking = len(job.missing(parts))
+            return job.rows(self.folder)
+        lacking = len(job.missing(self.folder))
         rest = f"{lacking:,} of all shards have no part yet" if lacking else "all shards have a part"
         first = f"Worker {turn.number} of {turn.of} scored {made:,} shards; {rest}."
         said = lines(first, f"When all workers are done: pretrace runs merge {self.out}")
@@ -127,7 +127,7 @@ class TextsToScore:
             job = self._begin(found)
             parts = job.parts(self.folder)
             with watched("reading") as progress:
-                progress.begin(sum(job.survey.shards[index][1] for index in job.missing(parts)))
+                progress.begin(sum(job.survey.shards[index][1] for index in job.missing(self.folder)))
                 cluster.work_on(pool, job, self.stream, parts, size=self.size, progress=progress)
         return job
 
@@ -304,7 +304,7 @@ class _ScoreCommand:
             fitted = replace(parts, test=Corpus(stream.name, ()))
             task = self._wanted, settings.scores, fitted, method, self._options(parts)
             job = texts.score_on_ray(self.engine, *task)
-            return self._finish(job.rows(job.parts(texts.folder)), texts)
+            return self._finish(job.rows(texts.folder), texts)
         if corpus is not None and not settings.windows:
             parts = _divided(corpus, settings, self.evaluation, given)
         models = opened(self._wanted)

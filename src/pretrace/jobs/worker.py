@@ -59,18 +59,20 @@ class ShardJob:
         """The job's parts in a folder."""
         return PartsFolder(folder, self.key)
 
-    def missing(self, parts: PartsFolder) -> list[int]:
-        """The indices of the shards that have no part."""
+    def missing(self, folder: Path) -> list[int]:
+        """The indices of the shards that have no part in a folder."""
+        parts = self.parts(folder)
         return [i for i, (key, _) in enumerate(self.survey.shards) if parts.manifest(key) is None]
 
-    def rows(self, parts: PartsFolder) -> ScoredRows:
-        """The scored rows; OutputError, naming the shards, where parts are missing."""
+    def rows(self, folder: Path) -> ScoredRows:
+        """The scored rows in a folder; OutputError, naming the shards, where parts are missing."""
+        parts = self.parts(folder)
         found = tuple(one for key, _ in self.survey.shards if (one := parts.manifest(key)) is not None)
         if len(found) < len(self.survey.shards):
-            lacking = [str(index + 1) for index in self.missing(parts)]
+            lacking = [str(index + 1) for index in self.missing(folder)]
             named = ", ".join([*lacking[:10], *(["…"] if len(lacking) > 10 else [])])
             numbers = {"lacking": len(lacking), "shards": len(self.survey.shards), "named": named}
-            raise OutputError(say("scoring.lacking", folder=parts.folder, **numbers))
+            raise OutputError(say("scoring.lacking", folder=folder, **numbers))
         return ScoredRows(self.corpus, self.scores, self.outlines, self.settings, found, parts)
 
     def save(self, folder: Path) -> None:
