@@ -64,7 +64,7 @@ def in_shards(mine, known, models, settings, out):
     folder.mkdir(exist_ok=True)
     with Scorer(models, settings.plan, options) as worker:
         job = OpenedScoring.of(worker, options).job(made.both, survey)
-        work(job, made.both, worker, job.parts(folder), size=SIZE)
+        work(job, made.both, folder, worker.each, size=SIZE)
     scored = job.rows(folder)
     found, tables = flag_rows(scored, made, models.target.name)
     assert [one.id for one in found.skipped] == [one.id for one in unscored(scored)]

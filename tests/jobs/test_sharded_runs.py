@@ -69,7 +69,7 @@ def run_job(path, folder, *turns, models=None, size=SIZE):
         stream = open_stream(path)
         with opened(models) as worker:
             job = job_of(stream, worker, size)
-            made += work(job, stream, worker, job.parts(folder), turn=turn, size=size)
+            made += work(job, stream, folder, worker.each, turn=turn, size=size)
     return job, made
 
 
@@ -167,7 +167,7 @@ def test_changed_texts_are_noticed(texts, tmp_path):
         job = job_of(stream, worker)
         texts.write_text(texts.read_text("utf-8").replace("number 40 ", "number 41 "), "utf-8")
         with pytest.raises(TextsError, match=r"was changed while it was read \(at text 32 or after"):
-            work(job, stream, worker, job.parts(tmp_path / "parts"), size=SIZE)
+            work(job, stream, tmp_path / "parts", worker.each, size=SIZE)
     assert len(list((tmp_path / "parts").glob("*.parquet"))) == 1
 
 

@@ -107,8 +107,8 @@ class TextsToScore:
             options = replace(options, progress=ahead)
             with Scorer(models, plan, options) as scorer:
                 job = self._begin(OpenedScoring.of(scorer, options))
-                parts, turn = job.parts(self.folder), self.how.turn
-                made = work(job, self.stream, scorer, parts, turn=turn, size=self.size)
+                turn = self.how.turn
+                made = work(job, self.stream, self.folder, scorer.each, turn=turn, size=self.size)
         if turn.of == 1:
             return job.rows(self.folder)
         lacking = len(job.missing(self.folder))
@@ -125,10 +125,9 @@ class TextsToScore:
             found: OpenedScoring = pool.told
             self._refuse(found.leaks)
             job = self._begin(found)
-            parts = job.parts(self.folder)
             with watched("reading") as progress:
                 progress.begin(sum(job.survey.shards[index][1] for index in job.missing(self.folder)))
-                cluster.work_on(pool, job, self.stream, parts, size=self.size, progress=progress)
+                work(job, self.stream, self.folder, cluster.spread_over(pool, job, progress), size=self.size)
         return job
 
     def _refuse(self, found: Sequence[LeakCheck]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -155,38 +155,35 @@ class OpenedScoring:
         )
 
 
+Executor = Callable[[Iterable[Shard]], Iterable[tuple[str, Any, Mapping[str, Any]]]]
+"""Scores shards, in whatever order: the key of each, its table, and what its manifest says besides."""
+
+
 def work(
     job: ShardJob,
     stream: TextStream,
-    worker: Scorer,
-    parts: PartsFolder,
+    folder: Path,
+    scored: Executor,
     *,
     turn: Turn | None = None,
     size: int,
 ) -> int:
-    """Score the shards of a turn that have no part yet; the number of them.
+    """Score the shards of a turn that have no part yet, which are written here; the number of them. TextsError where
+    the source is not what it was when it was surveyed."""
+    made, parts = 0, job.parts(folder)
 
-    TextsError where the source is not what it was when it was surveyed.
-    """
-    made = 0
-    for shard in shards_to_do(job, stream, parts, turn=turn, size=size):
-        parts.write(shard.key, *worker.part(shard))
+    def to_do() -> Iterator[Shard]:
+        for shard in shards(stream, size):
+            expected = job.survey.shards[shard.index] if shard.index < len(job.survey.shards) else None
+            if expected != (shard.key, len(shard.texts)):
+                raise TextsError(say("scoring.changed", source=stream.source, place=shard.index * size))
+            if (turn is None or turn.takes(shard.index)) and parts.manifest(shard.key) is None:
+                yield shard
+
+    for key, table, facts in scored(to_do()):
+        parts.write(key, table, facts)
         made += 1
     return made
-
-
-def shards_to_do(
-    job: ShardJob, stream: TextStream, parts: PartsFolder, *, turn: Turn | None = None, size: int
-) -> Iterator[Shard]:
-    """The shards of a turn that have no part yet, in order; TextsError where the source is not what it was when it was
-    surveyed."""
-    turn = turn or Turn()
-    for shard in shards(stream, size):
-        expected = job.survey.shards[shard.index] if shard.index < len(job.survey.shards) else None
-        if expected != (shard.key, len(shard.texts)):
-            raise TextsError(say("scoring.changed", source=stream.source, place=shard.index * size))
-        if turn.takes(shard.index) and parts.manifest(shard.key) is None:
-            yield shard
 
 
 class WholeJobProgress(Progress):

@@ -312,6 +312,11 @@ class Scorer:
             {"kind": kind, "score": name, "repeats": repeats} for name, kind, repeats in (*placebo, *shuffled)
         ]
 
+    def each(self, some: Iterable[Shard]) -> Iterator[tuple[str, Any, dict[str, Any]]]:
+        """The key of each shard with its part."""
+        for shard in some:
+            yield shard.key, *self.part(shard)
+
     def part(self, shard: Shard) -> tuple[Any, dict[str, Any]]:
         """The part of a shard, a pyarrow table (`COLUMNS`, a column a score, a column a repeat of each control; null
         where nothing is known), and what its manifest says besides."""
