@@ -67,34 +67,30 @@ class TimeEstimate:
     """
 
     def __init__(self, clock: Clock = time.monotonic) -> None:
-        self.clock = clock
+        self.clock, self.after, self.share = clock, REPORT, 0.0
         self.stages: list[Stage] = []
-        self.after = REPORT
-        self.current: int | None = None
-        self.share = 0.0
+        self.begun = 0
+        """How many stages have begun, the one under way among them."""
         self._born = self._began = clock()
         self._guessed = self._measured = self._last = self._shown = 0.0
         self._running = False
 
     def plan(self, stages: Sequence[Stage], after: float | None = None) -> None:
         """Set the stages ahead, and the seconds `after` them; those already begun stay in front of them."""
-        begun = 0 if self.current is None else self.current + 1
-        self.stages[begun:] = stages
-        if after is not None:
-            self.after = after
+        self.stages[self.begun :] = stages
+        self.after = self.after if after is None else after
 
     def begin(self, name: str) -> None:
         """Begin a stage: the next of this name, or an earlier one that is entered again, or a new one.
 
         Stages between the last and this one were skipped; their seconds are no longer ahead.
         """
-        begun = 0 if self.current is None else self.current + 1
         names = [stage.name for stage in self.stages]
-        if name in names[begun:]:
-            self.current = names.index(name, begun)
-        elif name not in names[:begun]:
-            self.stages.insert(begun, Stage(name, 0.0))
-            self.current = begun
+        if name in names[self.begun :]:
+            self.begun = names.index(name, self.begun) + 1
+        elif name not in names[: self.begun]:
+            self.stages.insert(self.begun, Stage(name, 0.0))
+            self.begun += 1
         self.share, self._running, self._began, self._last = 0.0, True, self.clock(), 0.0
 
     def waited(self) -> None:
@@ -111,7 +107,7 @@ class TimeEstimate:
 
     def end(self) -> None:
         """End the stage under way; its time corrects the guesses of those ahead."""
-        now, guessed = self.clock(), self._stage().seconds
+        now, guessed = self.clock(), self.stages[self.begun - 1].seconds
         if guessed > 0:
             self._guessed += guessed
             self._measured += now - self._began
@@ -120,40 +116,37 @@ class TimeEstimate:
     @property
     def step(self) -> tuple[int, int]:
         """Which stage is under way, counted from 1, and of how many."""
-        return (0 if self.current is None else self.current + 1), len(self.stages)
+        return self.begun, len(self.stages)
 
     @property
     def done(self) -> float:
         """The share of the whole that is done, from 0 to 1, by the seconds; it never goes back. Where the seconds left
         are not known, that of the stage under way."""
         left, gone = self.left(), self.clock() - self._born
-        if left is None or self.current is None:
+        if left is None or not self.begun:
             return self._shown or (self.share if self._running else 0.0)
         self._shown = max(self._shown, gone / max(gone + left, 1e-9))
         return self._shown
 
     def left(self) -> float | None:
         """Seconds left of the whole; None as long as nothing is known of a stage under way or ahead."""
-        if self.current is None and not self.stages:
-            return None
-        ahead = [stage.seconds for stage in self.stages[0 if self.current is None else self.current + 1 :]]
-        rest = self._rest()
-        idle = 0.0 if self._running or self.current is None else self.clock() - self._began
-        if rest is None or 0 in ahead:
+        ahead, rest = [stage.seconds for stage in self.stages[self.begun :]], self._rest()
+        if not self.stages or rest is None or 0 in ahead:
             return None
         # seconds measured over seconds guessed, of finished stages and of what is done of the one under way
         guessed, measured = self._guessed, self._measured
-        if self._running and self.share >= _TRUSTED and self._stage().seconds:
-            guessed += self.share * self._stage().seconds
+        if self._running and self.share >= _TRUSTED and (own := self.stages[self.begun - 1].seconds):
+            guessed += self.share * own
             measured += self._last
         pace = measured / guessed if guessed > 0 else 1.0
+        idle = self.clock() - self._began if self.begun and not self._running else 0.0
         return rest + pace * sum(ahead) + _still(self.after, idle)
 
     def _rest(self) -> float | None:
         """Seconds left of the stage under way: by its pace, and as long as there is little of it by the guess."""
         if not self._running or self.share >= 1:
             return 0.0
-        gone, guessed = self.clock() - self._began, self._stage().seconds
+        gone, guessed = self.clock() - self._began, self.stages[self.begun - 1].seconds
         factor = self._measured / self._guessed if self._guessed > 0 else 1.0
         guess = _still(factor * guessed, gone) if guessed else None
         if self.share <= 0:
@@ -161,10 +154,6 @@ class TimeEstimate:
         own = _still(self._last / self.share * (1 - self.share), gone - self._last)
         weight = 1.0 if guess is None else min(1.0, self.share / _TRUSTED)
         return weight * own + (1 - weight) * (guess or 0.0)
-
-    def _stage(self) -> Stage:
-        assert self.current is not None, "no stage has begun"
-        return self.stages[self.current]
 
 
 def _still(whole: float, gone: float) -> float:
