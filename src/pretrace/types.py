@@ -663,10 +663,7 @@ class Run(ShownAsHtml, Tabular):
         return np.asarray(self.matrix[:, self.scores.index(score)])
 
     def quartiles(self, score: str) -> tuple[float, ...]:
-        """Lowest value, lower quartile, median, upper quartile and highest value of one score; ValueError
-        for a run without texts."""
-        if not self.ids:
-            raise ValueError("a run without texts has no quartiles")
+        """Lowest value, lower quartile, median, upper quartile and highest value of one score; for a run with texts."""
         return tuple(float(value) for value in np.nanpercentile(self.column(score), [0, 25, 50, 75, 100]))
 
     def median(self, score: str, member: bool | None) -> float | None:
@@ -683,19 +680,10 @@ class Run(ShownAsHtml, Tabular):
         return bool(self.members) and all(member is not None for member in self.members)
 
     def __repr__(self) -> str:
-        """Corpus, model, texts and scores on one or two lines, with the AUC of each where it was measured."""
-        models = self.settings.get("models")
-        target = models.get("target") if isinstance(models, Mapping) else None
-        name = target.get("name") if isinstance(target, Mapping) else None
-        model = f"model {name!r}, " if name else ""
+        """Corpus, texts and scores on a line."""
         texts = self.whole.texts if self.whole else len(self.ids)
-        head = f"Run({self.corpus!r}, {model}{texts:,} texts, {len(self.scores):,} scores:"
-        rows = self.evaluation.rows if self.evaluation else ()
-        auc = {row.name: f" {row.auc.value:.3f}" for row in rows if row.kind == "score"}
-        named = [f"{score}{auc.get(score, '')}" for score in self.scores[:_NAMED]]
-        more = len(self.scores) - _NAMED
-        listed = ", ".join([*named, *([f"{more:,} more"] if more > 0 else [])])
-        return f"{head}\n    {'AUC ' if auc else ''}{listed or 'none'})"
+        listed = ", ".join([*self.scores[:_NAMED], *(["…"] if len(self.scores) > _NAMED else [])])
+        return f"Run({self.corpus!r}, {texts:,} texts, scores: {listed or 'none'})"
 
 
 @dataclass(frozen=True, slots=True)

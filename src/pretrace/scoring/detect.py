@@ -190,19 +190,27 @@ class ModelScores:
     def _record_missing(self, evidence: Evidence, values: list[float], empty: frozenset[View]) -> bool:
         """Record what the text lacks; False where it has no row."""
         lost = [one for one, value in zip(self._ready, values, strict=False) if math.isnan(value)]
-        reasons = {one.name: self._why(one, evidence, empty & one.views) for one in lost}
         if _PLAIN in empty or len(lost) == len(self._ready):
             tokens = max((len(traces[0]) for traces in evidence.views.values() if traces), default=0)
-            why = self._why(lost[0], evidence, empty) if lost else _reason(evidence, empty, self.plan)
+            why = self._why(evidence, empty, *lost[:1])
             self.skipped.append(Skipped(evidence.text.id, why, tokens))
             return False
-        self.missing.extend(Missing(evidence.text.id, name, reason) for name, reason in reasons.items())
+        name = evidence.text.id
+        self.missing += [Missing(name, one.name, self._why(evidence, empty & one.views, one)) for one in lost]
         return True
 
-    def _why(self, one: NamedScore, evidence: Evidence, empty: frozenset[View]) -> str:
-        if empty:
-            return _reason(evidence, empty, self.plan)
-        return say("scoring.short", tokens=len(evidence.plain), score=one.name, fewest=one.fewest)
+    def _why(self, evidence: Evidence, empty: frozenset[View], *scores: NamedScore) -> str:
+        """Why a text has no score, or none of a score: `empty` are the views that lack a prediction."""
+        for one in scores if not empty else ():
+            return say("scoring.short", tokens=len(evidence.plain), score=one.name, fewest=one.fewest)
+        if not evidence.text.text.strip():
+            return "the text is empty"
+        if len(evidence.empty) == len(evidence.views):
+            return say("scoring.single_token")
+        lacking = [view for view in evidence.views if view in empty]
+        formless = (self.plan.rewrites[view.rewrite] for view in lacking if not evidence.views[view])
+        reasons = dict.fromkeys(made.formless for made in formless if isinstance(made, Lower))
+        return "; ".join(reasons) or say("scoring.no_form", view=lacking[0])
 
     def under(self, placebo: ModelScores) -> Doubles:
         """The scores of the same rows under the placebo, float64 [texts, scores]; a cell that the placebo lacks is NaN
@@ -223,18 +231,6 @@ class ModelScores:
 def _outer(ordered: list[T]) -> list[T]:
     """What of some that are in order can be shown, however many others come."""
     return ordered if len(ordered) <= 3 * SHOWN else [*ordered[: 2 * SHOWN], *ordered[-SHOWN:]]
-
-
-def _reason(evidence: Evidence, empty: frozenset[View], plan: ScorePlan) -> str:
-    """Why a text has no score, or none of some scores: `empty` are the views that lack a prediction."""
-    if not evidence.text.text.strip():
-        return "the text is empty"
-    if len(evidence.empty) == len(evidence.views):
-        return say("scoring.single_token")
-    lacking = [view for view in evidence.views if view in empty]
-    formless = (plan.rewrites[view.rewrite] for view in lacking if not evidence.views[view])
-    reasons = dict.fromkeys(made.formless for made in formless if isinstance(made, Lower))
-    return "; ".join(reasons) or say("scoring.no_form", view=lacking[0])
 
 
 @dataclass(frozen=True, slots=True)
