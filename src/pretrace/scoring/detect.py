@@ -192,16 +192,16 @@ class ModelScores:
         lost = [one for one, value in zip(self._ready, values, strict=False) if math.isnan(value)]
         if _PLAIN in empty or len(lost) == len(self._ready):
             tokens = max((len(traces[0]) for traces in evidence.views.values() if traces), default=0)
-            why = self._why(evidence, empty, *lost[:1])
+            why = self._why(evidence, empty, lost[0] if lost else None)
             self.skipped.append(Skipped(evidence.text.id, why, tokens))
             return False
         name = evidence.text.id
         self.missing += [Missing(name, one.name, self._why(evidence, empty & one.views, one)) for one in lost]
         return True
 
-    def _why(self, evidence: Evidence, empty: frozenset[View], *scores: NamedScore) -> str:
-        """Why a text has no score, or none of a score: `empty` are the views that lack a prediction."""
-        for one in scores if not empty else ():
+    def _why(self, evidence: Evidence, empty: frozenset[View], one: NamedScore | None) -> str:
+        """Why a text has no score, or not this one: `empty` are the views that lack a prediction."""
+        if one is not None and not empty:
             return say("scoring.short", tokens=len(evidence.plain), score=one.name, fewest=one.fewest)
         if not evidence.text.text.strip():
             return "the text is empty"
