@@ -119,6 +119,16 @@ class FittedScores:
         return _united([*self.ready.values(), *(score for some in self.shuffled.values() for score in some)])
 
 
+_LACKING = {
+    "labelled": TextsError,
+    "counts": TableError,
+    "neighbors": ModelError,
+    "reference": ModelError,
+    "tuned": ModelError,
+}
+"""The error where scores use something that is not there."""
+
+
 @dataclass(frozen=True, slots=True)
 class ScorePlan:
     """Parsed scores by expression, and all that they need.
@@ -156,29 +166,23 @@ class ScorePlan:
     def uses(self) -> frozenset[str]:
         """What the scores use besides the target: any of "reference", "tuned", "neighbors", "counts" and
         "labelled"."""
-        used = {view.model for view in self.needs.views} - {"target"}
-        if any(isinstance(made, Neighbors) for made in self.rewrites.values()):
-            used.add("neighbors")
-        if self.needs.counts:
-            used.add("counts")
-        if self.reference:
-            used.add("labelled")
-        return frozenset(used)
+        return frozenset().union(*map(self._used_by, self.scores.values()))
+
+    def _used_by(self, score: Score | Recipe) -> set[str]:
+        fitted_on = score.reference if isinstance(score, Recipe) else Needs()
+        forms = [self.rewrites[view.rewrite] for view in (score.needs | fitted_on).views]
+        proposed = any(isinstance(form, Neighbors) for form in forms)
+        more = {"neighbors": proposed, "counts": score.needs.counts, "labelled": fitted_on}
+        used = {view.model for view in score.needs.views} - {"target"}
+        return used | {name for name, wanted in more.items() if wanted}
 
     def require(self, given: Collection[str]) -> None:
         """Raise a PretraceError for the first thing that the scores use and that is not among `given`, with its
         cure. For use before any model is opened."""
-        lacking = self.uses - set(given)
-        if "labelled" in lacking:
-            fitted = (n for n, score in self.scores.items() if isinstance(score, Recipe) and score.reference)
-            raise TextsError(say("plan.labelled", score=next(fitted)))
-        if "counts" in lacking:
-            raise TableError(NO_COUNTS)
-        for name in ("neighbors", "reference", "tuned"):
-            if name in lacking:
-                views = {one: score.needs.views for one, score in self.scores.items()}
-                asking = [one for one, seen in views.items() if any(view.model == name for view in seen)]
-                raise ModelError(say(f"plan.{name}", score=", ".join(asking[:1])))
+        for name, error in _LACKING.items():
+            asking = [one for one, score in self.scores.items() if name in self._used_by(score)]
+            if asking and name not in given:
+                raise error(NO_COUNTS if name == "counts" else say(f"plan.{name}", score=asking[0]))
 
     def check_texts(self, corpus: Corpus) -> None:
         """TextsError where what a score compares the texts with would be the texts themselves."""
