@@ -5,6 +5,7 @@ import io
 import json
 import random
 from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from pretrace.cli.options import command_of, with_launcher
 from pretrace.corpora.opening import GivenStream
 from pretrace.scoring.evaluation import measure
 from pretrace.scoring.parts import ScoredRows
+from pretrace.testing import Memory
 from pretrace.types import Corpus, Curve, Estimate, Measured, Run, Text
 
 
@@ -104,6 +106,14 @@ def run_of(matrix, members, **parts):
         "matrix": values,
     }
     return Run(**{**own, **parts})
+
+
+class Uneven(Memory):
+    """A back end whose numbers depend on the batch, as those of real ones do."""
+
+    def run(self, batch, want, states=frozenset(), /):
+        shift = np.float32(max(len(one.tokens) for one in batch) * 1e-6)
+        return [replace(one, logp=one.logp - shift) for one in super().run(batch, want, states)]
 
 
 EMPTY = run_of(np.zeros((0, 0)), ())

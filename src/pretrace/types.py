@@ -380,11 +380,6 @@ class Estimate:
     low: float
     high: float
 
-    @property
-    def excludes(self) -> float:
-        """Distance of the interval from 0.5: positive where it excludes chance for an AUC."""
-        return max(self.low - 0.5, 0.5 - self.high)
-
 
 @dataclass(frozen=True, slots=True)
 class Curve:
@@ -392,6 +387,10 @@ class Curve:
 
     fpr: tuple[float, ...]
     tpr: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.fpr) != len(self.tpr):
+            raise ValueError(f"a curve has {len(self.fpr)} and {len(self.tpr)} rates")
 
 
 @dataclass(frozen=True, slots=True)
@@ -403,8 +402,7 @@ class Measured:
     whose labels were shuffled: its AUC is the median of the repeats, from the lowest to the highest).
     `tpr_low` is the true positive rate at 0.1% false positives, None below 10,000 non-members. `lead`, of a
     placebo's row, is how far the score's AUC on the target exceeds this one, from the same resamples, and
-    `survives` whether the score keeps that lead; both are None on other rows, and `survives` also in an
-    evaluation from before it was recorded.
+    `survives` whether the score keeps that lead; both are None on other rows. `texts` have the score.
     """
 
     name: str
@@ -418,8 +416,6 @@ class Measured:
     lead: Estimate | None = None
     survives: Survival | None = None
     texts: int | None = None
-    """Texts that the figures rest on, those that have the score; None in an evaluation from before it was
-    recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -505,8 +501,7 @@ class Evaluation:
     findings: tuple[str, ...] = ()
     """Plain sentences a report prints first."""
     comparisons: tuple[Comparison, ...] = ()
-    """AUC of each score against the baseline, from the resamples of the intervals; empty for fewer than two
-    scores, and in an evaluation from before comparisons were recorded."""
+    """AUC of each score against the baseline, from the resamples of the intervals; empty for fewer than two scores."""
     by_copies: tuple[ByCopies, ...] = ()
     """AUC by the number of copies of the members, where a scan counted them (`evaluate --labels`)."""
     unlearned: tuple[Unlearned, ...] = ()
@@ -540,6 +535,12 @@ class Heat:
     pieces: tuple[str, ...]
     logp: tuple[float | None, ...]
     note: str = ""
+
+    def __post_init__(self) -> None:
+        if len(self.pieces) != len(self.logp):
+            raise ValueError(
+                f"{self.id!r} has {len(self.pieces)} pieces and {len(self.logp)} log-probabilities"
+            )
 
     @property
     def predicted(self) -> tuple[tuple[str, float], ...]:
@@ -662,10 +663,7 @@ class Run(ShownAsHtml, Tabular):
         return np.asarray(self.matrix[:, self.scores.index(score)])
 
     def quartiles(self, score: str) -> tuple[float, ...]:
-        """Lowest value, lower quartile, median, upper quartile and highest value of one score; ValueError
-        for a run without texts."""
-        if not self.ids:
-            raise ValueError("a run without texts has no quartiles")
+        """Lowest value, lower quartile, median, upper quartile and highest value of one score; for a run with texts."""
         return tuple(float(value) for value in np.nanpercentile(self.column(score), [0, 25, 50, 75, 100]))
 
     def median(self, score: str, member: bool | None) -> float | None:
@@ -682,19 +680,10 @@ class Run(ShownAsHtml, Tabular):
         return bool(self.members) and all(member is not None for member in self.members)
 
     def __repr__(self) -> str:
-        """Corpus, model, texts and scores on one or two lines, with the AUC of each where it was measured."""
-        models = self.settings.get("models")
-        target = models.get("target") if isinstance(models, Mapping) else None
-        name = target.get("name") if isinstance(target, Mapping) else None
-        model = f"model {name!r}, " if name else ""
+        """Corpus, texts and scores on a line."""
         texts = self.whole.texts if self.whole else len(self.ids)
-        head = f"Run({self.corpus!r}, {model}{texts:,} texts, {len(self.scores):,} scores:"
-        rows = self.evaluation.rows if self.evaluation else ()
-        auc = {row.name: f" {row.auc.value:.3f}" for row in rows if row.kind == "score"}
-        named = [f"{score}{auc.get(score, '')}" for score in self.scores[:_NAMED]]
-        more = len(self.scores) - _NAMED
-        listed = ", ".join([*named, *([f"{more:,} more"] if more > 0 else [])])
-        return f"{head}\n    {'AUC ' if auc else ''}{listed or 'none'})"
+        listed = ", ".join([*self.scores[:_NAMED], *(["…"] if len(self.scores) > _NAMED else [])])
+        return f"Run({self.corpus!r}, {texts:,} texts, scores: {listed or 'none'})"
 
 
 @dataclass(frozen=True, slots=True)

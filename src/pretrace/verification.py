@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -107,50 +107,51 @@ def verify(folder: str | Path, texts: Given | None = None, *, columns: Columns |
     `columns` replace the recorded names of columns, each where it is not None. OutputError where the folder holds no
     result; ExpressionError for a role that it does not have; TextsError where texts that are named cannot be read.
     """
-    place, named = Path(folder), texts or {}
-    kind = runs.kind_of(place)
-    opened, settings = _opened(kind, place)
+    named, (_, opened, settings) = texts or {}, _opened(Path(folder))
     sides = recorded_sides(opened.content, settings, columns or Columns())
     roles = [one.role for one in sides]
     for role in named:
         if role not in roles:
-            raise ExpressionError(f"{place} has no {role}; its texts are: {', '.join(roles) or 'none'}.")
-    return Verification(
-        str(place),
-        kind.name,
-        (*_own(kind, place, opened, settings), *(_texts(one, named.get(one.role)) for one in sides)),
-    )
+            raise ExpressionError(f"{folder} has no {role}; its texts are: {', '.join(roles) or 'none'}.")
+    own = verify_folder(folder)
+    return replace(own, checks=(*own.checks, *(_texts(one, named.get(one.role)) for one in sides)))
 
 
 def verify_folder(folder: str | Path) -> Verification:
     """The same of the folder alone: its files, its seal and its report; its texts are not looked for."""
     place = Path(folder)
+    kind, opened, settings = _opened(place)
+    return Verification(
+        str(place),
+        kind.name,
+        (_files(opened), _seal(kind, opened), _report(place, settings), _numbers(place)),
+    )
+
+
+def _opened(place: Path) -> tuple[FolderKind, OpenFolder, Facts]:
     kind = runs.kind_of(place)
-    return Verification(str(place), kind.name, _own(kind, place, *_opened(kind, place)))
-
-
-def _opened(kind: FolderKind, place: Path) -> tuple[OpenFolder, Mapping[str, Any]]:
     opened = OpenFolder(kind, place, believe=True)
-    return opened, opened.explained(kind.marker, lambda: expect(opened.content.get("settings", {}), dict))
+    settings = opened.explained(kind.marker, lambda: expect(opened.content.get("settings", {}), dict))
+    return kind, opened, settings
 
 
-def _own(
-    kind: FolderKind, place: Path, opened: OpenFolder, settings: Mapping[str, Any]
-) -> tuple[VerifiedPart, ...]:
+def _files(opened: OpenFolder) -> VerifiedPart:
     hashed, changed, gone = opened.integrity(apart=runs.REPORT)
-    wrong = [f"{name} is gone" for name in gone] + [f"{name} was changed" for name in changed]
-    words = f"all {hashed} files with a recorded hash are as they were written"
-    files = VerifiedPart("files", "no" if wrong else "yes", _first(wrong, ", ") if wrong else words)
-    seal = VerifiedPart("seal", "not recorded", f"{kind.marker} holds no hash of itself")
-    if opened.seal_holds is not None:
-        words = (
-            f"{kind.marker} is as it was sealed, with the SHA-256 {opened.seal}: compare it with one that you received "
-            "elsewhere. The hash reveals damage but not forgery: whoever rewrites the folder can also write a new hash"
-        )
-        seal = VerifiedPart("seal", "yes", words)
-        if not opened.seal_holds:
-            seal = VerifiedPart("seal", "no", f"{kind.marker} was changed")
-    return files, seal, _report(place, settings), _numbers(place)
+    if wrong := [f"{name} is gone" for name in gone] + [f"{name} was changed" for name in changed]:
+        return VerifiedPart("files", "no", _first(wrong, ", "))
+    return VerifiedPart("files", "yes", f"all {hashed} files with a recorded hash are as they were written")
+
+
+def _seal(kind: FolderKind, opened: OpenFolder) -> VerifiedPart:
+    if opened.seal_holds is None:
+        return VerifiedPart("seal", "not recorded", f"{kind.marker} holds no hash of itself")
+    if not opened.seal_holds:
+        return VerifiedPart("seal", "no", f"{kind.marker} was changed")
+    words = (
+        f"{kind.marker} is as it was sealed, with the SHA-256 {opened.seal}: compare it with one that you received "
+        "elsewhere. The hash reveals damage but not forgery: whoever rewrites the folder can also write a new hash"
+    )
+    return VerifiedPart("seal", "yes", words)
 
 
 def _numbers(place: Path) -> VerifiedPart:
@@ -189,8 +190,8 @@ def _report(place: Path, settings: Mapping[str, Any]) -> VerifiedPart:
     written = {name: page.encode("utf-8", "backslashreplace") for name, page in made.items()}
     other = [name for name, page in written.items() if (place / name).read_bytes() != page]
     if not other:
-        words = f"{' and '.join(made)} {'are' if len(made) > 1 else 'is'} what the tables give"
-        return VerifiedPart("report", "yes", words)
+        are = "are" if len(made) > 1 else "is"
+        return VerifiedPart("report", "yes", f"{' and '.join(made)} {are} what the tables give")
     version = _mapping(settings.get("software")).get("pretrace")
     by = f" (pretrace {version} made the result, this is {__version__})" if version != __version__ else ""
     return VerifiedPart("report", "no", f"{other[0]} is not what the tables give{by}")
@@ -199,19 +200,15 @@ def _report(place: Path, settings: Mapping[str, Any]) -> VerifiedPart:
 def _texts(side: RecordedTexts, given: str | Path | None) -> VerifiedPart:
     if not side.sha256:
         return VerifiedPart(side.role, "not recorded", "no hash of them was recorded")
-    if given is not None:
-        return _compared(side, str(given))
-    if not side.place or not Path(side.place).exists():
-        named = f"{side.place} is not here" if side.place else "their place is not recorded"
+    place = side.place if given is None else str(given)
+    if given is None and not (place and Path(place).exists()):
+        named = f"{place} is not here" if place else "their place is not recorded"
         return VerifiedPart(side.role, "not given", f"{named}; say where they are with --{side.role}")
     try:
-        return _compared(side, side.place)
+        same = side.measure(place) == side.sha256
     except PretraceError as error:
-        return VerifiedPart(side.role, "no", f"{side.place} cannot be read as it was: {error}")
-
-
-def _compared(side: RecordedTexts, place: str) -> VerifiedPart:
-    if side.measure(place) == side.sha256:
-        return VerifiedPart(side.role, "yes", f"{place}: the hash that was recorded")
-    words = f"{place}: not the texts of this result (ids, texts, labels or order differ)"
-    return VerifiedPart(side.role, "no", words)
+        if given is not None:
+            raise
+        return VerifiedPart(side.role, "no", f"{place} cannot be read as it was: {error}")
+    words = "the hash that was recorded" if same else "other texts (ids, texts, labels or order differ)"
+    return VerifiedPart(side.role, "yes" if same else "no", f"{place}: {words}")

@@ -7,18 +7,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from made import written
+from made import Uneven, written
 
 from pretrace.corpora import open_stream
 from pretrace.errors import TextsError
-from pretrace.jobs.worker import ShardJob, fingerprint, work
+from pretrace.jobs.worker import OpenedScoring, work
 from pretrace.report import verdict_plots as report
 from pretrace.runs import load_verdict, render, save_verdict, scan
 from pretrace.scoring import evidence
 from pretrace.scoring import parts as shards
-from pretrace.scoring.detect import Options, Scorer, recorded
+from pretrace.scoring.detect import Options, Scorer
 from pretrace.scoring.plan import Models
-from pretrace.testing import Memory
 from pretrace.verdicts.flag import FlagPlan, FlagSettings, flag
 from pretrace.verdicts.flag.flag import flag_rows, unscored
 from pretrace.verdicts.flag.planning import BothSets
@@ -27,14 +26,6 @@ SIZE = 32
 flagging = sys.modules["pretrace.verdicts.flag.flag"]  # the function hides its module
 PLAIN = "the cat sat on a mat one two railway nothing so again and left"
 WORDS = [*re.findall(r"\w+", PLAIN), "ü漢", chr(0xD800)]
-
-
-class Uneven(Memory):
-    """A back end whose numbers depend on the batch, as those of real ones do."""
-
-    def run(self, batch, want, states=frozenset(), /):
-        shift = np.float32(max(len(one.tokens) for one in batch) * 1e-6)
-        return [replace(one, logp=one.logp - shift) for one in super().run(batch, want, states)]
 
 
 @pytest.fixture(autouse=True)
@@ -72,17 +63,9 @@ def in_shards(mine, known, models, settings, out):
     options, folder = Options(cache=False), out.with_name("parts")
     folder.mkdir(exist_ok=True)
     with Scorer(models, settings.plan, options) as worker:
-        job = ShardJob(
-            fingerprint=fingerprint(models, settings.plan, options, ""),
-            survey=survey,
-            corpus=made.both.name,
-            scores=tuple(settings.plan.scores),
-            outlines=tuple(worker.outlines),
-            settings=recorded(models, options, {}, {}),
-            source={},
-        )
-        work(job, made.both, worker, job.parts(folder), size=SIZE)
-    scored = job.rows(job.parts(folder))
+        job = OpenedScoring.of(worker, options).job(made.both, survey)
+        work(job, made.both, folder, worker.each, size=SIZE)
+    scored = job.rows(folder)
     found, tables = flag_rows(scored, made, models.target.name)
     assert [one.id for one in found.skipped] == [one.id for one in unscored(scored)]
     save_verdict(found, out, beside=tables.writers())

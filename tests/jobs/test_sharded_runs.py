@@ -1,18 +1,15 @@
 """A run in shards is the run in one piece: bit by bit, after a kill, by several workers, and what it refuses."""
 
-import csv
 import json
-from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from made import written
+from made import Uneven, written
 from net.api import (
-    Job,
-    Memory,
     Models,
+    OpenedScoring,
     Options,
     OutputError,
     ScorePlan,
@@ -23,13 +20,10 @@ from net.api import (
     detect,
     evaluate_corpus,
     evidence,
-    fingerprint,
     load_run,
     measure,
     merging,
-    missing_shards,
     open_stream,
-    recorded,
     run_of,
     save_run,
     scan,
@@ -40,20 +34,7 @@ from net.api import worker as shards
 
 SIZE = 32
 SCORES = "loss,zlib,lowercase,min_k_plus_plus"
-
-
-class Counting(Memory):
-    """A back end that counts the texts it runs and whose numbers depend on the batch, as those of real ones do."""
-
-    texts = 0
-    most = 10**9
-
-    def run(self, batch, want, states=frozenset(), /):
-        if Counting.texts + len(batch) > Counting.most:
-            raise KeyboardInterrupt
-        Counting.texts += len(batch)
-        shift = np.float32(max(len(one.tokens) for one in batch) * 1e-6)
-        return [replace(one, logp=one.logp - shift) for one in super().run(batch, want, states)]
+OPTIONS = Options(cache=False)
 
 
 @pytest.fixture(autouse=True)
@@ -61,8 +42,6 @@ def _small(monkeypatch):
     """Shards of 32 texts, batches planned over 16, samples of 40 rows."""
     monkeypatch.setattr(evidence, "CHUNK", 16)
     monkeypatch.setattr(shards, "SHARD", SIZE)
-    monkeypatch.setattr(Counting, "texts", 0)
-    monkeypatch.setattr(Counting, "most", 10**9)
 
 
 @pytest.fixture
@@ -74,34 +53,28 @@ def texts(tmp_path):
     return written(tmp_path / "texts.jsonl", rows)
 
 
-def job_of(stream, worker, options):
-    found = shards.survey(stream, SIZE)
-    return Job(
-        fingerprint=fingerprint(worker.models, worker.plan, options, ""),
-        survey=found,
-        corpus=stream.name,
-        scores=tuple(worker.plan.scores),
-        outlines=tuple(worker.outlines),
-        settings=recorded(worker.models, options, {"notes": list(found.notes)}, {}),
-        source={},
-    )
+def job_of(stream, worker, size=SIZE):
+    return OpenedScoring.of(worker, OPTIONS).job(stream, shards.survey(stream, size))
 
 
-def run_job(path, folder, *turns, models=None):
+def opened(models=None):
+    return Worker(models or Models(Uneven()), ScorePlan.parse(SCORES), OPTIONS)
+
+
+def run_job(path, folder, *turns, models=None, size=SIZE):
     """The job done by one worker a turn; the shards that were scored."""
-    options = Options(cache=False)
     made = 0
     folder.mkdir(exist_ok=True)
     for turn in turns or (Turn(),):
         stream = open_stream(path)
-        with Worker(models or Models(Counting()), ScorePlan.parse(SCORES), options) as worker:
-            job = job_of(stream, worker, options)
-            made += work(job, stream, worker, job.parts(folder), turn=turn, size=SIZE)
+        with opened(models) as worker:
+            job = job_of(stream, worker, size)
+            made += work(job, stream, folder, worker.each, turn=turn, size=size)
     return job, made
 
 
 def merge(job, folder, out):
-    rows = job.rows(job.parts(folder))
+    rows = job.rows(folder)
     run = run_of(rows)
     save_run(run, out, beside=lambda place: rows.write(place, run))
 
@@ -111,12 +84,12 @@ def table(out, names):
     return {n: [np.float64(v).tobytes() if isinstance(v, float) else v for v in found[n]] for n in names}
 
 
-PLACEBO = Models(Counting(), placebo=Models(Counting(name="placebo")))
+PLACEBO = Models(Uneven(), placebo=Models(Uneven(name="placebo")))
 
 
-@pytest.mark.parametrize("models", [Models(Counting()), PLACEBO], ids=["target", "placebo"])
+@pytest.mark.parametrize("models", [Models(Uneven()), PLACEBO], ids=["target", "placebo"])
 def test_shards_give_the_table_of_one_piece(texts, tmp_path, models):
-    whole = detect(open_stream(texts).whole(10**6), models, SCORES, Options(cache=False))
+    whole = detect(open_stream(texts).whole(10**6), models, SCORES, OPTIONS)
     save_run(whole, tmp_path / "WHOLE")
     job, made = run_job(texts, tmp_path / "parts", models=models)
     assert made == 5
@@ -134,12 +107,13 @@ def test_shards_give_the_table_of_one_piece(texts, tmp_path, models):
     assert counted == json.loads((tmp_path / "WHOLE" / "run.json").read_bytes())["counts"]
 
 
-def test_a_sample_is_drawn_and_said(texts, tmp_path, monkeypatch):
+def test_a_sample_is_drawn_and_said_and_does_not_depend_on_the_shards(texts, tmp_path, monkeypatch):
     monkeypatch.setattr(merging, "SAMPLE", 40)
-    job, _ = run_job(texts, tmp_path / "parts")
-    merge(job, tmp_path / "parts", tmp_path / "RUN")
+    (job, _), (other, _) = (run_job(texts, tmp_path / f"parts-{size}", size=size) for size in (32, 48))
+    merge(job, tmp_path / "parts-32", tmp_path / "RUN")
     run = load_run(tmp_path / "RUN")
     assert (run.whole.sampled, len(set(run.ids))) == (40, len(run.ids))
+    assert set(run_of(other.rows(tmp_path / "parts-48")).ids[:40]) == set(run.ids[:40])
     everything = scan(tmp_path / "RUN").to_table().to_pydict()
     for score in run.scores:
         known = [value for value in everything[score] if value is not None]
@@ -150,49 +124,13 @@ def test_a_sample_is_drawn_and_said(texts, tmp_path, monkeypatch):
     assert f"lowest of {run.whole.texts} texts" in said
 
 
-def test_a_sample_does_not_depend_on_the_shards(texts, tmp_path, monkeypatch):
-    monkeypatch.setattr(merging, "SAMPLE", 40)
-    drawn = []
-    for size in (32, 48):
-        folder = tmp_path / f"parts-{size}"
-        folder.mkdir()
-        stream, options = open_stream(texts), Options(cache=False)
-        with Worker(Models(Counting()), ScorePlan.parse(SCORES), options) as worker:
-            job = replace(job_of(stream, worker, options), survey=shards.survey(stream, size))
-            work(job, stream, worker, job.parts(folder), size=size)
-        drawn.append(set(run_of(job.rows(job.parts(folder))).ids[:40]))
-    assert len(drawn[0]) == 40
-    assert drawn[0] == drawn[1]
-
-
-def test_killed_and_started_again_reads_no_shard_twice(texts, tmp_path, monkeypatch):
-    run_job(texts, tmp_path / "straight")
-    all_of_them = Counting.texts
-    monkeypatch.setattr(Counting, "texts", 0)
-    monkeypatch.setattr(Counting, "most", all_of_them // 2)
-    with pytest.raises(KeyboardInterrupt):
-        run_job(texts, tmp_path / "parts")
-    monkeypatch.setattr(Counting, "most", 10**9)
-    kept = len(list((tmp_path / "parts").glob("*.parquet")))
-    assert 0 < kept < 5
-    done_before = Counting.texts
-    job, made = run_job(texts, tmp_path / "parts")
-    assert made == 5 - kept
-    assert Counting.texts - done_before < all_of_them
-    straight, _ = run_job(texts, tmp_path / "straight")
-    merge(job, tmp_path / "parts", tmp_path / "A")
-    merge(straight, tmp_path / "straight", tmp_path / "B")
-    names = ["id", *SCORES.split(",")]
-    assert table(tmp_path / "A", names) == table(tmp_path / "B", names)
-
-
 def test_several_workers_even_on_the_same_shards(texts, tmp_path):
     job, made = run_job(texts, tmp_path / "parts", Turn(1, 2), Turn(2, 2))
     assert made == 5
     parts = job.parts(tmp_path / "parts")
     before = [parts.manifest(key) for key, _ in job.survey.shards]
-    stream, options = open_stream(texts), Options(cache=False)
-    with Worker(Models(Counting()), ScorePlan.parse(SCORES), options) as worker:
+    stream = open_stream(texts)
+    with opened() as worker:
         for shard in shards.shards(stream, SIZE):  # as a second worker would that did not see the parts
             parts.write(shard.key, *worker.part(shard))
     assert [parts.manifest(key) for key, _ in job.survey.shards] == before
@@ -201,9 +139,9 @@ def test_several_workers_even_on_the_same_shards(texts, tmp_path):
 
 def test_a_missing_part_is_named(texts, tmp_path):
     job, _ = run_job(texts, tmp_path / "parts", Turn(1, 2))
-    assert missing_shards(job, job.parts(tmp_path / "parts")) == [1, 3]
+    assert job.missing(tmp_path / "parts") == [1, 3]
     with pytest.raises(OutputError, match=r"2 of 5 shards have no part in .*: 2, 4\."):
-        job.rows(job.parts(tmp_path / "parts"))
+        job.rows(tmp_path / "parts")
 
 
 def test_a_damaged_part_is_noticed(texts, tmp_path):
@@ -223,20 +161,20 @@ def test_a_damaged_part_is_noticed(texts, tmp_path):
 
 
 def test_changed_texts_are_noticed(texts, tmp_path):
-    stream, options = open_stream(texts), Options(cache=False)
+    stream = open_stream(texts)
     (tmp_path / "parts").mkdir()
-    with Worker(Models(Counting()), ScorePlan.parse(SCORES), options) as worker:
-        job = job_of(stream, worker, options)
+    with opened() as worker:
+        job = job_of(stream, worker)
         texts.write_text(texts.read_text("utf-8").replace("number 40 ", "number 41 "), "utf-8")
         with pytest.raises(TextsError, match=r"was changed while it was read \(at text 32 or after"):
-            work(job, stream, worker, job.parts(tmp_path / "parts"), size=SIZE)
+            work(job, stream, tmp_path / "parts", worker.each, size=SIZE)
     assert len(list((tmp_path / "parts").glob("*.parquet"))) == 1
 
 
 def test_another_model_or_score_is_another_job(texts, tmp_path):
     _, made = run_job(texts, tmp_path / "parts")
     _, again = run_job(texts, tmp_path / "parts")
-    _, other = run_job(texts, tmp_path / "parts", models=Models(Counting(name="other")))
+    _, other = run_job(texts, tmp_path / "parts", models=Models(Uneven(name="other")))
     assert (made, again, other) == (5, 0, 5)
 
 
@@ -257,33 +195,20 @@ def test_the_survey_counts_and_refuses(texts, tmp_path):
 
 @pytest.mark.parametrize("unlearned", [None, 0.2])
 def test_an_evaluation_rests_on_all_rows(texts, tmp_path, unlearned):
-    options, how = Options(cache=False), {"seed": 0, "resamples": 200, "validation": 0.2}
+    how = {"seed": 0, "resamples": 200, "validation": 0.2}
     corpus = open_stream(texts).whole(10**6)
-    assert corpus is not None
-    run = detect(corpus, PLACEBO, SCORES, options)
+    run = detect(corpus, PLACEBO, SCORES, OPTIONS)
     whole = evaluate_corpus(run, corpus, unlearned=unlearned, **how).evaluation
     job, _ = run_job(texts, tmp_path / "parts", models=PLACEBO)
-    rows = job.rows(job.parts(tmp_path / "parts"))
+    rows = job.rows(tmp_path / "parts")
     parts = measure(rows, open_stream(texts), unlearned=unlearned, **how)
     assert (parts.rows, parts.members) == (whole.rows, whole.members)
     assert parts.unlearned == whole.unlearned
     assert bool(parts.unlearned) == (unlearned is not None)
 
 
-def test_what_cannot_be_read_is_told_of(tmp_path):
-    path = tmp_path / "texts.jsonl"
-    good = '{"id": "%d", "text": "a text to read"}\n'
-    odd = ("{not json\n", '[1]\n{"text": 3}\n{"text": "x", "label": "happy"}\n')
-    path.write_text(good % 0 + odd[0] + good % 1 + odd[1] + good % 2, encoding="utf-8")
-    with pytest.raises(TextsError, match="line 2 is not JSON"):
-        open_stream(path).whole(100)
-    told = []
-    corpus = open_stream(path, skip_unreadable=True).whole(100, told.append)
-    assert [text.id for text in corpus.texts] == ["0", "1", "2"]
-    assert [(one.row, one.line) for one in told] == [(1, 2), (3, 4), (4, 5), (5, 6)]
-    assert "4 records could not be read" in " ".join(corpus.notes)
-    table_path = tmp_path / "texts.csv"
-    with table_path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([["id", "text"], ["1", "one"], ["2", "two", "three"], ["3", "four"]])
-    found = shards.survey(open_stream(table_path, skip_unreadable=True), SIZE)
-    assert (found.texts, found.unreadable) == (2, 1)
+def test_the_survey_counts_what_cannot_be_read(tmp_path):
+    path = tmp_path / "texts.csv"
+    path.write_text("id,text\n1,one\n2,two,three\n3,four\n", encoding="utf-8")
+    found = shards.survey(open_stream(path, skip_unreadable=True), SIZE, unread := [])
+    assert (found.texts, found.unreadable, [one.row for one in unread]) == (2, 1, [1])

@@ -47,8 +47,11 @@ def begin(start):
     return lambda code, *arguments: start(WRITER + code, *arguments)
 
 
-def test_files_are_written_and_replaced(tmp_path):
+def test_files_are_written_and_replaced_and_a_check_leaves_nothing(tmp_path):
     path = tmp_path / "new" / "folders" / "file.json"
+    check_writable(path, OWN)
+    check_writable(path.parent, RUN)
+    assert names(tmp_path) == []
     atomic_text(path, "one\n")
     assert path.read_bytes() == b"one\n"
     atomic_bytes(path, b"\x00two")
@@ -59,6 +62,7 @@ def test_files_are_written_and_replaced(tmp_path):
         atomic_text(path, "é\ud800")
         assert reader.read() == ".json True"  # who reads an old file reads it to the end
     assert path.read_bytes() == "é\\ud800".encode()
+    check_writable(path, OWN)
     assert names(path.parent) == ["file.json"]
 
 
@@ -126,8 +130,7 @@ def test_a_folder_is_there_when_it_is_complete_and_a_failure_leaves_it_as_it_was
 
 
 def test_an_earlier_run_is_put_back_when_the_new_one_is_lost(tmp_path):
-    (tmp_path / "run").mkdir()
-    fill(tmp_path / "run", "old")
+    write(tmp_path / "run", "old")
     with pytest.raises(OutputError, match="cannot be written"), new_folder(tmp_path / "run", RUN) as folder:
         folder.rmdir()
     assert names(tmp_path) == ["run"]
@@ -153,17 +156,15 @@ while True:
 
 def test_an_earlier_run_is_replaced_with_all_its_files(tmp_path):
     run = tmp_path / "run"
-    run.mkdir()
-    for word in ("one", "two"):
-        with new_folder(run, RUN) as folder:
-            fill(folder, word)
-            (folder / f"{word}.csv").write_text(word)
-            files = dict.fromkeys([*names(folder), "sub/deep.txt"], "")
-            facts = {"pretrace_run": 1, "files": files, "word": word}
-            (folder / "run.json").write_text(json.dumps(facts))
-        (run / ".DS_Store").write_text("litter")
+    write(run, "one")
+    (run / "one.csv").write_text("one")
+    facts = json.loads((run / "run.json").read_text())
+    facts["files"]["one.csv"] = ""
+    (run / "run.json").write_text(json.dumps(facts))
+    (run / ".DS_Store").write_text("litter")
+    write(run, "two")
     assert words(run) == {"two"}
-    assert not (run / "one.csv").exists()
+    assert names(run) == ["0.txt", "1.txt", "2.txt", "run.json", "sub"]
     assert names(tmp_path) == ["run"]
 
 
@@ -194,15 +195,11 @@ def test_a_folder_with_anything_else_is_left_alone(tmp_path, content, shown):
 
 def test_files_that_turn_up_while_working_are_left_alone(tmp_path):
     run = tmp_path / "run"
-
-    def write_slowly():
-        with new_folder(run, RUN) as folder:
-            fill(folder, "word")
-            run.mkdir()
-            (run / "thesis.tex").write_text("years")
-
-    with pytest.raises(OutputError, match="that pretrace did not write"):
-        write_slowly()
+    message = "that pretrace did not write"
+    with pytest.raises(OutputError, match=message), new_folder(run, RUN) as folder:  # noqa: PT012
+        fill(folder, "word")
+        run.mkdir()
+        (run / "thesis.tex").write_text("years")
     assert names(tmp_path) == ["run"]
     assert names(run) == ["thesis.tex"]
 
@@ -227,14 +224,6 @@ def test_places_that_cannot_be_replaced(tmp_path, monkeypatch):
             with pytest.raises(OutputError, match="cannot be written"):
                 use(path)
     assert names(tmp_path) == ["file", "here"]
-
-
-def test_a_check_leaves_nothing_behind(tmp_path):
-    (tmp_path / "file").write_text("old")
-    check_writable(tmp_path / "new" / "folders" / "run", RUN)
-    check_writable(tmp_path / "new" / "file", OWN)
-    check_writable(tmp_path / "file", OWN)
-    assert names(tmp_path) == ["file"]
 
 
 def test_long_names(tmp_path):

@@ -2,14 +2,17 @@
 
 import hashlib
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 from made import row, run_of
+from results.test_audits import changed
 
 from pretrace import runs
 from pretrace.errors import OutputError
+from pretrace.results.serialization import to_json
 from pretrace.types import Comparison, Control, Curve, Estimate, Evaluation, Heat, Run
 
 HALF = Estimate(0.5, 0.4, 0.6)
@@ -39,9 +42,9 @@ CASES = [
 
 
 def damage(folder, name, place, value):
-    plain = json.loads((folder / name).read_bytes())
-    plain.pop("sha256", None)  # the hash of run.json itself would be noticed first
-    at = plain
+    """Change a file so that only its content is in question: hashes of it are right, or are not there."""
+    plain = at = json.loads((folder / name).read_bytes())
+    plain.pop("sha256", None)
     for step in place[:-1]:
         at = at[step]
     if value is GONE:
@@ -50,7 +53,9 @@ def damage(folder, name, place, value):
         at[place[-1]] = value
     text = json.dumps(plain).replace(f'"{NAN}"', "NaN").replace(f'"{HUGE_FLOAT}"', "1e999")
     (folder / name).write_text(text)
-    if name != "run.json":
+    if name == "result.json":
+        (folder / name).write_bytes(to_json({**plain, "sha256": hashlib.sha256(to_json(plain)).hexdigest()}))
+    elif name != "run.json":
         facts = json.loads((folder / "run.json").read_bytes())
         del facts["sha256"]
         facts["files"][name] = hashlib.sha256(text.encode()).hexdigest()
@@ -59,31 +64,31 @@ def damage(folder, name, place, value):
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("damage") / "run"
-    runs.save(RUN, folder)
-    return folder
+    """A folder with a run and one with an audit, by their JSON parts."""
+    folders = {name: tmp_path_factory.mktemp("damage") / name for name in ("run.json", "result.json")}
+    for folder, result in zip(folders.values(), (RUN, changed()), strict=True):
+        runs.save(result, folder)
+    return folders
 
 
 @pytest.mark.parametrize(
     ("name", "place", "value"), CASES, ids=lambda part: str(part)[:30] if part is not GONE else "gone"
 )
 def test_a_damaged_figure_is_named(saved, tmp_path, name, place, value):
-    folder = tmp_path / "run"
-    folder.mkdir()
-    for path in saved.iterdir():
-        (folder / path.name).write_bytes(path.read_bytes())
+    folder = shutil.copytree(saved.get(name, saved["run.json"]), tmp_path / "result")
     damage(folder, name, place, value)
-    beside = r"metrics\.json|(controls|scores)\.parquet" if name == "run.json" else "$^"
+    beside = r"metrics\.json|(controls|scores)\.parquet" if name == "run.json" else "newer pretrace"
     with pytest.raises(OutputError, match=rf"{name}|{beside}") as caught:
         runs.render(folder)
     assert "\n" not in str(caught.value)
 
 
 def test_every_kind_is_loaded_and_rendered_by_one_name(saved, tmp_path):
-    report = (saved / "report.html").read_bytes()
-    (saved / "report.html").unlink()
-    assert runs.render(saved).read_bytes() == report
-    found = runs.load(saved)
+    folder = shutil.copytree(saved["run.json"], tmp_path / "run")
+    report = (folder / "report.html").read_bytes()
+    (folder / "report.html").unlink()
+    assert runs.render(folder).read_bytes() == report
+    found = runs.load(folder)
     assert isinstance(found, Run)
     assert found.evaluation == RUN.evaluation
     for folder in (tmp_path, tmp_path / "missing"):

@@ -13,17 +13,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from made import run_of
 from net.api import (
     Comparison,
     Control,
+    Corpus,
     Curve,
     Estimate,
     Evaluation,
     Heat,
     Measured,
+    Memory,
+    Models,
+    Options,
     OutputError,
     Run,
     Skipped,
+    Text,
+    detect,
 )
 from net.api import run_load_run as load_run
 from net.api import run_save_run as save_run
@@ -118,27 +125,38 @@ def test_a_run_comes_back(tmp_path, run):
     assert_equal(load_run(tmp_path / "run"), run)
 
 
+def facts_of(folder, name="run.json"):
+    return json.loads((folder / name).read_bytes())
+
+
+def types_in(path):
+    table = pq.read_table(path)
+    return table, {field.name: str(field.type) for field in table.schema}
+
+
 def test_the_files_of_a_bare_run(tmp_path):
-    save_run(RUNS["bare"], tmp_path / "run")
-    names = {path.name for path in (tmp_path / "run").iterdir()}
-    assert names == {"cut.csv", "run.json", "scores.csv", "scores.parquet", "skipped.csv"}
-    assert (tmp_path / "run" / "skipped.csv").read_text() == "id,reason,n_tokens\n"
-    assert (tmp_path / "run" / "scores.csv").read_text().startswith("id,group,n_tokens,loss,")
+    save_run(RUNS["bare"], tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "cut.csv", "run.json", "scores.csv", "scores.parquet", "skipped.csv",
+    }  # fmt: skip
+    assert (tmp_path / "skipped.csv").read_text() == "id,reason,n_tokens\n"
+    assert (tmp_path / "scores.csv").read_text().startswith("id,group,n_tokens,loss,")
+    assert "controls" not in facts_of(tmp_path)
 
 
-def test_controls_are_a_plain_table_and_leave_no_trace_without(tmp_path):
-    save_run(controlled(ids=tuple("abcdefghij")), tmp_path / "run")
-    table = pq.read_table(tmp_path / "run" / "controls.parquet")
+def test_parquet_tables_are_plain(tmp_path):
+    run = controlled(ids=tuple("abcdefghij"), groups=("",) * 10)
+    save_run(run, tmp_path)
+    table, kinds = types_in(tmp_path / "scores.parquet")
+    plain = {"id": "string", "label": "int8", "group": "string", "n_tokens": "int32"}
+    assert kinds == {**plain, **dict.fromkeys(run.scores, "double")}
+    assert table["label"].to_pylist()[:3] == [1, 0, None]
+    table, kinds = types_in(tmp_path / "controls.parquet")
     shuffles = [f"shuffled {i}: fsd(zlib)" for i in (1, 2, 3)]
     columns = ["placebo: loss", "placebo: neighbor(m=3, by='a.b')", *shuffles]
-    kinds = {field.name: str(field.type) for field in table.schema}
     assert kinds == {"id": "string", **dict.fromkeys(columns, "double")}
-    assert table[shuffles[1]].to_pylist() == controlled().controls[2].values[:, 1].tolist()
-    facts = json.loads((tmp_path / "run" / "run.json").read_bytes())
-    assert facts["controls"][2] == {"kind": "shuffled", "score": "fsd(zlib)", "repeats": 3}
-    save_run(example(), tmp_path / "run")
-    assert not (tmp_path / "run" / "controls.parquet").exists()
-    assert "controls" not in json.loads((tmp_path / "run" / "run.json").read_bytes())
+    assert table[shuffles[1]].to_pylist() == run.controls[2].values[:, 1].tolist()
+    assert facts_of(tmp_path)["controls"][2] == {"kind": "shuffled", "score": "fsd(zlib)", "repeats": 3}
 
 
 # A surrogate pair as two characters has no JSON of its own: JSON reads it as the one character it spells.
@@ -174,114 +192,73 @@ def test_any_run_comes_back(data, count, facts):
 
 def test_the_tables_for_people(tmp_path):
     run = example()
-    save_run(run, tmp_path / "run")
-    with (tmp_path / "run" / "scores.csv").open(newline="", encoding="utf-8") as file:
+    save_run(run, tmp_path)
+    with (tmp_path / "scores.csv").open(newline="", encoding="utf-8") as file:
         head, *rows = csv.reader(file)
+    assert '" 空 "' in (tmp_path / "scores.csv").read_text(encoding="utf-8")
     assert head == ["id", "label", "group", "n_tokens", *run.scores]
     assert [row[0] for row in rows] == [id.replace("\ud800", "\\ud800") for id in run.ids]
     assert [row[1] for row in rows][:3] == ["1", "0", ""]
     assert [int(row[3]) for row in rows] == run.tokens.tolist()
     assert np.array_equal(np.array([row[4:] for row in rows], float), run.matrix)
-    with (tmp_path / "run" / "skipped.csv").open(newline="", encoding="utf-8") as file:
+    with (tmp_path / "skipped.csv").open(newline="", encoding="utf-8") as file:
         assert list(csv.reader(file)) == [
             ["id", "reason", "n_tokens"], ["\\ud800,", 'no "text"\n', "0"], ["", "too short", "1"],
         ]  # fmt: skip
 
 
-def test_the_parquet_table_is_plain(tmp_path):
-    run = example(ids=tuple("abcdefghij"), groups=("",) * 10)
-    save_run(run, tmp_path / "run")
-    table = pq.read_table(tmp_path / "run" / "scores.parquet")
-    kinds = {"id": "string", "label": "int8", "group": "string", "n_tokens": "int32"}
-    assert {f.name: str(f.type) for f in table.schema} == {**kinds, **dict.fromkeys(run.scores, "double")}
-    assert table["label"].to_pylist()[:3] == [1, 0, None]
-
-
-def test_what_run_json_says(tmp_path):
-    save_run(example(), tmp_path / "run", extra=lambda folder: (folder / "report.html").write_text("<p>"))
-    facts = json.loads((tmp_path / "run" / "run.json").read_bytes())
-    assert facts["pretrace_run"] == 1
-    assert facts["corpus"] == "news"
-    assert facts["scores"] == list(example().scores)
+def test_what_the_json_files_say(tmp_path):
+    save_run(example(), tmp_path, extra=lambda folder: (folder / "report.html").write_text("<p>"))
+    facts, metrics = facts_of(tmp_path), facts_of(tmp_path, "metrics.json")
+    assert (facts["pretrace_run"], facts["corpus"], facts["scores"]) == (1, "news", list(example().scores))
     assert facts["counts"] == {
         "texts": 10, "members": 4, "nonmembers": 3, "unlabelled": 3, "groups": 9, "skipped": 2,
         "tokens": 45, "cut_texts": 6, "cut_tokens": 8,
     }  # fmt: skip
-    assert "report.html" in facts["files"]
-    assert "run.json" not in facts["files"]
-    metrics = json.loads((tmp_path / "run" / "metrics.json").read_bytes())
-    assert metrics["rows"][0]["auc"] == {"value": 0.1 + 0.2, "low": -0.0, "high": 1 / 3}
-    assert metrics["rows"][0]["threshold"] == "-inf"
-    assert metrics["findings"] == ["Fine."]
-    assert metrics["comparisons"][0]["difference"] == {"value": 0.1 + 0.2, "low": -0.0, "high": 1 / 3}
-    assert "é".encode() in (tmp_path / "run" / "run.json").read_bytes()
+    assert ("report.html" in facts["files"], "run.json" in facts["files"]) == (True, False)
+    assert "é".encode() in (tmp_path / "run.json").read_bytes()
+    estimate = {"value": 0.1 + 0.2, "low": -0.0, "high": 1 / 3}
+    assert (metrics["rows"][0]["auc"], metrics["rows"][0]["threshold"]) == (estimate, "-inf")
+    assert (metrics["findings"], metrics["comparisons"][0]["difference"]) == (["Fine."], estimate)
 
 
-def test_a_second_run_takes_the_place_of_the_first(tmp_path):
-    def report(folder):
-        (folder / "plots").mkdir()
-        (folder / "plots" / "roc.svg").write_text("<svg/>")
-
-    save_run(example(), tmp_path / "run", extra=report)
-    save_run(example(evaluation=None, corpus="other"), tmp_path / "run")
-    assert load_run(tmp_path / "run").corpus == "other"
-    assert not (tmp_path / "run" / "metrics.json").exists()
-    assert not (tmp_path / "run" / "plots").exists()
+def wrong_settings(value):
+    return {"settings": {"a": value}}
 
 
-def test_a_failing_report_leaves_the_first_run(tmp_path):
-    def fail(folder):
-        (folder / "report.html").write_text("half")
-        raise RuntimeError
-
-    save_run(example(), tmp_path / "run")
-    with pytest.raises(RuntimeError):
-        save_run(example(corpus="other"), tmp_path / "run", extra=fail)
-    assert_equal(load_run(tmp_path / "run"), example())
-    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+def wrong_control(values, number=1):
+    return {"controls": (Control("loss", "placebo", values),) * number}
 
 
-@pytest.mark.parametrize(
-    ("value", "error", "where"),
-    [
-        ({"a": {1, 2}}, TypeError, r"settings\.a is of type set"),
-        ({"a": [{"b": (1, 2)}]}, TypeError, r"settings\.a\[0\]\.b is of type tuple"),
-        ({"a": np.float32(1)}, TypeError, "float32"),
-        ({"a": Path("x")}, TypeError, "Path"),
-        ({"a": {1: 2}}, TypeError, r"settings\.a: the key 1 is not a string"),
-        ({"a": [math.nan]}, ValueError, r"settings\.a\[0\] is NaN"),
-        ({"a": math.inf}, ValueError, r"settings\.a is inf"),
-    ],
-)
-def test_settings_that_cannot_be_written(tmp_path, value, error, where):
-    with pytest.raises(error, match=where):
-        save_run(example(settings=value), tmp_path / "run")
-    assert not list(tmp_path.iterdir())
+N = len(ODD)
+UNBOUND = Evaluation((dataclasses.replace(measured(), threshold=math.nan),), 1, 1, 1, 1, 1)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        (wrong_settings({1, 2}), r"settings\.a is of type set"),
+        (wrong_settings([{"b": (1, 2)}]), r"settings\.a\[0\]\.b is of type tuple"),
+        (wrong_settings(np.float32(1)), "float32"),
+        (wrong_settings(Path("x")), "Path"),
+        (wrong_settings({1: 2}), r"settings\.a: the key 1 is not a string"),
+        (wrong_settings([math.nan]), r"settings\.a\[0\] is NaN"),
+        (wrong_settings(math.inf), r"settings\.a is inf"),
         ({"ids": ODD[1:]}, "differ in number"),
-        ({"matrix": np.zeros((len(ODD), 3))}, "differ in number"),
+        ({"matrix": np.zeros((N, 3))}, "differ in number"),
         ({"scores": ("loss", "loss", "a", "b")}, "share a name"),
         ({"scores": ("loss", "id", "a", "b")}, "share a name, or are called"),
-        ({"matrix": np.full((len(ODD), 4), np.nan)}, "NaN"),
-        ({"controls": (Control("loss", "placebo", np.zeros((3, 1))),)}, "another number of rows"),
-        ({"controls": (Control("loss", "placebo", np.zeros(len(ODD))),)}, "another number of rows"),
-        (
-            {"controls": (Control("loss", "placebo", np.full((len(ODD), 1), np.inf)),)},
-            "control of a run is NaN",
-        ),
-        ({"controls": (Control("loss", "placebo", np.zeros((len(ODD), 1))),) * 2}, "controls of a run share"),
-        (
-            {"evaluation": Evaluation((dataclasses.replace(measured(), threshold=math.nan),), 1, 1, 1, 1, 1)},
-            "NaN",
-        ),
+        ({"matrix": np.full((N, 4), np.nan)}, "NaN"),
+        ({"matrix": np.full((N, 4), np.inf)}, "NaN or infinite"),
+        (wrong_control(np.zeros((3, 1))), "another number of rows"),
+        (wrong_control(np.zeros(N)), "another number of rows"),
+        (wrong_control(np.full((N, 1), np.inf)), "control of a run is NaN"),
+        (wrong_control(np.zeros((N, 1)), 2), "controls of a run share"),
+        ({"evaluation": UNBOUND}, "NaN"),
     ],
 )
-def test_a_run_that_makes_no_sense(tmp_path, change, message):
-    with pytest.raises(ValueError, match=message):
+def test_a_run_that_makes_no_sense_is_not_written(tmp_path, change, message):
+    with pytest.raises((TypeError, ValueError), match=message):
         save_run(example(**change), tmp_path / "run")
     assert not list(tmp_path.iterdir())
 
@@ -302,3 +279,48 @@ def test_a_damaged_file_is_named(tmp_path, name, how):
     sound = name == "run.json" and how == "other run's"
     with pytest.raises(OutputError, match="scores.parquet" if sound else name):
         load_run(tmp_path / "run")
+
+
+@pytest.fixture
+def lacking():
+    """A run in which a text lacks a score: it has no lower-cased form."""
+    texts = ("The Railway reached the Valley.", "铁路到达山谷，一切都变了。", "In 1869 Nothing was the Same.")
+    corpus = Corpus("both", tuple(Text(f"t{i}", text) for i, text in enumerate(texts)))
+    models = Models(Memory(), placebo=Models(Memory(name="other")))
+    return detect(corpus, models, "loss,lowercase", Options(cache=False))
+
+
+def test_a_missing_cell_is_empty_and_its_reason_stands_beside_it(lacking, tmp_path):
+    save_run(lacking, tmp_path)
+    rows = list(csv.DictReader((tmp_path / "scores.csv").open(encoding="utf-8")))
+    assert [(row["lowercase"] == "", row["loss"] == "") for row in rows] == [
+        (i == 1, False) for i in range(3)
+    ]
+    assert types_in(tmp_path / "scores.parquet")[0].column("lowercase").null_count == 1
+    (lost,) = csv.DictReader((tmp_path / "missing.csv").open(encoding="utf-8"))
+    assert (lost["id"], lost["score"]) == ("t1", "lowercase")
+    assert facts_of(tmp_path)["missing"] == [lost]
+    again = load_run(tmp_path)
+    np.testing.assert_array_equal(again.matrix, lacking.matrix)
+    np.testing.assert_array_equal(again.controls[1].values, lacking.controls[1].values)
+    assert again.missing == lacking.missing
+    whole = lacking.rows(np.isfinite(lacking.matrix).all(axis=1))
+    save_run(dataclasses.replace(whole, missing=()), tmp_path)
+    assert not (tmp_path / "missing.csv").exists()
+    assert "missing" not in facts_of(tmp_path)
+
+
+MATRIX = [[5.0, 1], [1.0, 1], [3.0, 1], [4.0, 1], [2.0, 1]]
+FIVE = run_of(MATRIX, (True, True, False, None, True), scores=("loss", "zlib"))
+
+
+def test_the_middle_of_a_score():
+    assert FIVE.quartiles("loss") == (1.0, 2.0, 3.0, 4.0, 5.0)
+    assert [FIVE.median("loss", label) for label in (True, False, None)] == [2.0, 3.0, 4.0]
+    assert dataclasses.replace(FIVE, members=(True,) * 5).median("loss", False) is None
+
+
+def test_the_mean_log_probability_leaves_out_what_was_not_predicted():
+    heat = Heat("a", ("x", "y", "z"), (None, -1.0, -2.5))
+    assert (heat.predicted, heat.mean_logp) == ((("y", -1.0), ("z", -2.5)), -1.75)
+    assert Heat("a", ("x",), (None,)).mean_logp is None

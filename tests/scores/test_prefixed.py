@@ -98,5 +98,5 @@ def test_texts_that_are_put_before_others_are_not_read_by_themselves():
 def test_the_second_pass_is_counted_beforehand():
     models = Models(Memory(), labelled=labelled(20))
     plan = ScorePlan.parse("loss,recall")
-    (found,) = workload(TWO, models, plan, labelled=models.labelled, cache=False)
+    (found,) = workload([TWO], models, plan, labelled=models.labelled, cache=False)
     assert found.passes == 2 * 2

@@ -47,14 +47,6 @@ def test_one_pass_a_view_whatever_the_number_of_scores():
     assert sum(n for n, want in model.asked if want == Quantity.LOGP | Quantity.MOMENTS) == 30
 
 
-def test_a_second_run_asks_nothing():
-    first = detect(corpus(), Memory(), "loss,lowercase,min_k_plus_plus")
-    model = Counting()
-    again = detect(corpus(), model, "loss,lowercase,min_k_plus_plus")
-    assert model.asked == []
-    np.testing.assert_array_equal(first.matrix, again.matrix)
-
-
 def test_columns_are_the_expressions_as_written():
     expressions = ["min_k( k = 0.1 )", "loss", "zlib(level=1)"]
     run = detect(corpus(), Memory(), expressions)
@@ -92,6 +84,9 @@ def test_heat_maps_are_the_ends_of_the_first_score(number):
     ends = [*order[:3], *order[-3:]] if number > 6 else order
     assert [h.id for h in run.heat] == [run.ids[i] for i in ends]
     by_id = {t.id: t.text for t in corpus(30).texts}
+    ranks = [order.tolist().index(run.ids.index(heat.id)) + 1 for heat in run.heat]
+    notes = [heat.note.partition(" by")[0] for heat in run.heat]
+    assert notes == [f"rank {rank} of {number}" for rank in ranks]
     for heat in run.heat:
         assert "".join(heat.pieces) == by_id[heat.id]
         assert heat.logp[0] is None

@@ -5,12 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pretrace.errors import LeakError, TableError, TextsError
+from pretrace.cache.location import text_key
+from pretrace.errors import LeakError, ModelError, TableError, TextsError
 from pretrace.scoring.detect import Options, detect
 from pretrace.scoring.evaluation import evaluate
-from pretrace.scoring.plan import Models, ScorePlan
-from pretrace.testing import Memory
-from pretrace.types import Corpus, Quantity, Text, Tuned
+from pretrace.scoring.plan import Models, ScorePlan, _shuffled
+from pretrace.testing import Memory, make_evidence
+from pretrace.types import Corpus, Quantity, Reference, Text, Tuned
 
 WORDS = ["alpha", "Beta", "gamma", "Delta", "epsilon", "zeta"]
 
@@ -70,10 +71,6 @@ def test_a_second_run_asks_nothing_inside_the_model_either():
 
 
 def test_shuffles_keep_the_labels_of_a_document_together():
-    from pretrace.scoring.plan import _shuffled
-    from pretrace.testing import make_evidence
-    from pretrace.types import Reference
-
     grouped = [Text(f"{i}", f"text {i}", i % 4 < 2, f"d{i % 4}") for i in range(24)]
     evidence = tuple(replace(make_evidence(logp=[-1.0, -2.0]), text=text) for text in grouped)
     seen = set()
@@ -90,33 +87,44 @@ def test_what_was_fitted_or_tuned_on_is_not_scored():
     leaking = Corpus("leaking", (*CORPUS.texts, replace(LABELLED.texts[3], id="copy")))
     with pytest.raises(LeakError, match=r"'copy'.*reference texts.*--set-aside reference"):
         detect(leaking, Models(Memory(), labelled=LABELLED), "na_pdd")
-    from pretrace.cache.location import text_key
-
     tuned = Tuned(Memory(name="tuned"), frozenset({text_key(CORPUS.texts[7].text)}), {})
     with pytest.raises(LeakError, match=r"'t7'.*tuned on.*--set-aside tuning"):
         detect(CORPUS, Models(Memory(), tuned=tuned), "fsd(loss)")
 
 
-def test_a_placebo_that_will_not_do_is_refused_before_the_target_is_asked():
-    class Unasked(Memory):
-        def run(self, *arguments):
-            raise AssertionError("asked")
+class Unasked(Memory):
+    def __init__(self, **parts):
+        super().__init__(name="other" if parts else "m")
+        self.__dict__.update(parts)
 
-    class Other(Memory):
-        tokenizer_hash = "another"
+    def run(self, *arguments):
+        raise AssertionError("asked")
 
-    class Counts:
-        tokenizer_hash = "characters"
 
-        def log_frequency(self, vocabulary):
-            return np.zeros(vocabulary)
+class Counts:
+    tokenizer_hash = "characters"
 
-    models = Models(Unasked(), counts=Counts(), placebo=Models(Other(name="other"), counts=Counts()))
-    with pytest.raises(TableError, match=r"another tokenizer.*other"):
-        detect(CORPUS, models, "dc_pdd")
-    models = Models(Unasked(), labelled=LABELLED, placebo=Models(Other()))
-    with pytest.raises(TextsError, match="--reference"):
-        detect(CORPUS, models, "na_pdd")
+    def log_frequency(self, vocabulary):
+        return np.zeros(vocabulary)
+
+
+OTHER, CLOSED = Unasked(tokenizer_hash="another"), Unasked(offers=Quantity.LOGP)
+MEMBERS = Corpus("members", tuple(text for text in LABELLED.texts if text.member))
+COUNTED, PLACEBO = Models(Unasked(), counts=Counts()), Models(OTHER, counts=Counts())
+
+
+@pytest.mark.parametrize(
+    ("models", "score", "error", "message"),
+    [
+        (replace(COUNTED, placebo=PLACEBO), "dc_pdd", TableError, r"another tokenizer.*other"),
+        (Models(Unasked(), labelled=LABELLED, placebo=Models(OTHER)), "na_pdd", TextsError, "--reference"),
+        (Models(Memory(), labelled=MEMBERS), "na_pdd", TextsError, "non-members"),
+        (Models(CLOSED, labelled=LABELLED), "na_pdd", ModelError, "cannot give NEURONS .*na_pdd needs"),
+    ],
+)
+def test_what_will_not_do_is_refused_before_a_model_is_asked(models, score, error, message):
+    with pytest.raises(error, match=message):
+        detect(CORPUS, models, score)
 
 
 @pytest.mark.parametrize(
@@ -130,12 +138,6 @@ def test_a_placebo_that_will_not_do_is_refused_before_the_target_is_asked():
 )
 def test_what_scores_use_is_known_beforehand(expressions, used):
     assert ScorePlan.parse(expressions).uses == used
-
-
-def test_labelled_texts_of_one_side_are_refused():
-    members = Corpus("members", tuple(text for text in LABELLED.texts if text.member))
-    with pytest.raises(TextsError, match="non-members"):
-        detect(CORPUS, Models(Memory(), labelled=members), "na_pdd")
 
 
 def test_a_text_that_only_the_placebo_cannot_read_keeps_its_score():
@@ -155,14 +157,3 @@ def test_a_text_that_only_the_placebo_cannot_read_keeps_its_score():
     [gone] = run.missing
     assert (gone.id, gone.score, gone.reason.split(":")[0]) == ("two", "loss", "under the placebo model")
     assert not run.skipped
-
-
-def test_a_model_that_shows_nothing_of_its_inside_is_refused_before_it_is_asked():
-    class Closed(Memory):
-        offers = Quantity.LOGP
-
-        def run(self, *arguments):
-            raise AssertionError("asked")
-
-    with pytest.raises(Exception, match="cannot give NEURONS"):
-        detect(CORPUS, Models(Closed(), labelled=LABELLED), "na_pdd")

@@ -28,110 +28,52 @@ def clock():
     return Hands()
 
 
-def planned(clock, after=0.0):
+STORIES = {
+    "before anything ran the guesses count": """
+        left 60, step 0/3, begin training, at 4, left 56, step 1/3,
+        at 20, left 55""",  # longer than guessed, and nothing said about it: a quarter more, at least
+    "a finished stage corrects the guesses of the others": """
+        begin training, at 30, end, left 150, begin writing, at 60, end, left 60, begin reading, end, left 0""",
+    "a stage under way is judged by its pace, and those ahead": """
+        begin training, at 50, share 0.5, left 550, at 60, left 540""",
+    "a pace that is hardly known counts in part": "begin training, at 2, share 0.05, left 73",
+    "stages are skipped and entered again": """
+        begin training, end, begin reading, end, step 3/3, left 0, begin reading, step 3/3""",
+    "a stage may be added, of which nothing is known": """
+        begin training, end, begin reading, end, begin a surprise, step 4/4, left None, plan planting:40,
+        end, step 4/5, left 0""",
+    "tests and the report come after the stages and between them": """
+        after 10, left 70, begin training, at 10, end, at 14, left 56, begin writing, at 34, end, begin reading,
+        at 64, end, left 10, at 78, left 3.5, done 0.9571, at 82, done 0.9571""",  # longer than foretold; never back
+    "a stage ahead that nobody knows makes the whole unknown": """
+        plan training:0 reading:0, done 0, begin training, at 5, share 0.5, left None, done 0.5, end, begin reading,
+        left None, at 8, waited, at 10, share 0.25, left 6""",  # texts were tokenised: no part of the pace
+}
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_the_time_left(story, clock):
     outlook = TimeEstimate(clock)
-    outlook.plan([Stage("training", 10), Stage("writing", 20), Stage("reading", 30)], after)
-    return outlook
-
-
-def test_before_anything_ran_the_guesses_count(clock):
-    outlook = planned(clock)
-    assert outlook.left() == 60
-    assert outlook.step == (0, 3)
-    outlook.begin("training")
-    clock.now = 4
-    assert outlook.left() == 6 + 50
-    assert outlook.step == (1, 3)
-    clock.now = 20
-    # longer than guessed, and nothing said about it: a quarter more, at least
-    assert outlook.left() == 5 + 50
-
-
-def test_a_finished_stage_corrects_the_guesses_of_the_others(clock):
-    outlook = planned(clock)
-    outlook.begin("training")
-    clock.now = 30
-    outlook.end()
-    assert outlook.left() == 3 * 50
-    outlook.begin("writing")
-    clock.now += 30
-    outlook.end()
-    assert outlook.left() == 2 * 30  # 60 seconds for what was guessed at 30
-    outlook.begin("reading")
-    outlook.end()
-    assert outlook.left() == 0
-
-
-def test_a_stage_under_way_is_judged_by_its_pace(clock):
-    outlook = planned(clock)
-    outlook.begin("training")
-    clock.now = 50
-    outlook.advance(0.5)
-    assert outlook.left() == pytest.approx(50 + 10 * 50)  # ten times the guess, and so for the stages ahead
-    clock.now = 60
-    assert outlook.left() == pytest.approx(40 + 10 * 50)  # the next batch is under way
-    outlook.end()
-
-
-def test_stages_are_skipped_added_and_entered_again(clock):
-    outlook = planned(clock)
-    outlook.begin("training")
-    outlook.end()
-    outlook.begin("reading")  # the writing came from the cache
-    outlook.end()
-    assert outlook.step == (3, 3)
-    assert outlook.left() == 0
-    outlook.begin("reading")
-    assert outlook.step == (3, 3)
-    outlook.begin("a surprise")
-    assert outlook.step == (4, 4)
-    assert outlook.left() is None  # nothing is known of it
-    outlook.plan([Stage("planting", 40)])
-    outlook.end()
-    assert outlook.step == (4, 5)
-    assert outlook.left() == 0  # so far no time has passed at all, and that is all that is known
-
-
-def test_tests_and_the_report_come_after_the_stages_and_between_them(clock):
-    outlook = planned(clock, after=10)
-    assert outlook.left() == 70
-    outlook.begin("training")
-    clock.now = 10
-    outlook.end()
-    clock.now = 14
-    assert outlook.left() == 50 + 6
-    outlook.begin("writing")
-    clock.now = 34
-    outlook.end()
-    outlook.begin("reading")
-    clock.now = 64
-    outlook.end()
-    assert outlook.left() == 10
-    clock.now = 78
-    assert outlook.left() == 0.25 * 14  # longer than foretold
-    assert outlook.done == pytest.approx(78 / 81.5)
-    clock.now = 82
-    assert outlook.done == pytest.approx(78 / 81.5)  # never back
-
-
-def test_a_stage_ahead_that_nobody_knows_makes_the_whole_unknown(clock):
-    outlook = TimeEstimate(clock)
-    assert outlook.left() is None
-    assert outlook.done == 0
-    outlook.plan([Stage("training", 0), Stage("reading", 0)], 0)
-    outlook.begin("training")
-    clock.now = 5
-    outlook.advance(0.5)
-    assert outlook.left() is None
-    assert outlook.done == 0.5  # of the stage under way
-    outlook.end()
-    outlook.begin("reading")
-    assert outlook.left() is None
-    clock.now = 8
-    outlook.waited()  # texts were tokenised: no part of the pace
-    clock.now = 10
-    outlook.advance(0.25)
-    assert outlook.left() == 6
+    assert (outlook.left(), outlook.done) == (None, 0)
+    outlook.plan([Stage("training", 10), Stage("writing", 20), Stage("reading", 30)], 0.0)
+    for event in STORIES[story].split(","):
+        word, _, value = event.strip().partition(" ")
+        if word == "at":
+            clock.now = float(value)
+        elif word == "plan":
+            named = (one.split(":") for one in value.split())
+            outlook.plan([Stage(name, float(seconds)) for name, seconds in named])
+        elif word == "after":
+            outlook.after = float(value)
+        elif word in ("begin", "end", "waited"):
+            getattr(outlook, word)(*([value] if value else []))
+        elif word == "share":
+            outlook.advance(float(value))
+        elif word == "step":
+            assert "{}/{}".format(*outlook.step) == value
+        else:
+            found = outlook.left() if word == "left" else outlook.done
+            assert found == (None if value == "None" else pytest.approx(float(value), abs=1e-4)), event
 
 
 def test_a_model_is_timed_where_its_weights_are_here(model_folder):

@@ -1,7 +1,6 @@
 """Runs side by side: their figures, their places in the table, and what forbids a comparison."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -57,50 +56,48 @@ def test_models_are_rows_and_corpora_columns():
     assert found.differences == ()
 
 
+SAME = {
+    "windows": False,
+    "counts": {"source": "y", "tokens": 7},
+    "adapter": {"method": {"expression": "lora"}},
+}
+
+
 @pytest.mark.parametrize(
-    "changed",
+    ("changed", "setting", "compares"),
     [
-        {"target": {"prefix": []}},
-        {"windows": True},
-        {"counts": {"source": "x", "tokens": 7}},
-        {"adapter": {"method": {"expression": "ia3"}}},
+        ({}, None, True),
+        ({"target": {"prefix": []}}, "start token", False),
+        ({"windows": True}, "windows", False),
+        ({"counts": {"source": "x", "tokens": 7}}, "token counts", False),
+        ({"counts": {"source": "y", "tokens": 8}}, "number of counted tokens", False),
+        ({"adapter": {"method": {"expression": "ia3"}}}, "tuning", False),
+        ({"seed": 5}, None, True),  # which the other did not record
     ],
 )
-def test_what_forbids_a_comparison(changed):
-    same = {"windows": False, "counts": {"source": "y", "tokens": 7}}
-    same["adapter"] = {"method": {"expression": "lora"}}
-    assert list(apart(made(**same), made("n", **{**same, **changed})).values()) == [False]
-    assert apart(made(**same), made("n", **same)) == {}
+def test_what_forbids_a_comparison(changed, setting, compares):
+    assert apart(made(**SAME), made("n", **{**SAME, **changed})) == ({setting: compares} if setting else {})
 
 
-def test_different_texts_under_one_name_stand_in_columns_of_their_own():
-    runs = made(), made("n", texts={"sha256": "d" * 64})
+@pytest.mark.parametrize(
+    ("changes", "models", "corpora", "different"),
+    [
+        (({}, {"texts": {"sha256": "d" * 64}}), "m", "c (cccccccc),c (dddddddd)", {"texts of c": False}),
+        (({}, {"target": {"weights": "b" * 64}}), "m (aaaaaaaa),m (bbbbbbbb)", "c", {"weights of m": True}),
+        (({}, {"target": {"revision": "main"}}), "m", "c", {}),
+        (
+            [{"target": {"weights": None, "revision": name}} for name in ("step10000", "step100000")],
+            "m (step10000),m (step100000)",
+            "c",
+            {"revision of m": True},
+        ),
+    ],
+)
+def test_what_bears_one_name_stands_apart(changes, models, corpora, different):
+    runs = [made(**one) for one in changes]
     found = compared(*runs)
-    assert found.corpora == ("c (cccccccc)", "c (dddddddd)")
-    assert apart(*runs) == {"texts of c": False}
-
-
-def test_different_weights_under_one_name_stand_in_rows_of_their_own():
-    runs = made(), made(target={"weights": "b" * 64})
-    assert compared(*runs).models == ("m (aaaaaaaa)", "m (bbbbbbbb)")
-    assert apart(*runs) == {"weights of m": True}
-
-
-def test_revisions_are_told_apart_by_their_whole_names():
-    steps = [made(target={"weights": None, "revision": name}) for name in ("step10000", "step100000")]
-    assert compared(*steps).models == ("m (step10000)", "m (step100000)")
-    same = [made(), made(target={"revision": "main"})]
-    assert compared(*same).models == ("m",)
-
-
-def test_other_parameters_are_another_score():
-    plain = made(evaluated=False)
-    first, second = (replace(plain, scores=("loss", f"min_k(k={k}, x=1)")) for k in (0.1, 0.2))
-    (found,) = compared(first, second).differences
-    assert (found.setting, found.compares) == ("parameters of min_k", False)
-    assert found.values == (("min_k(k=0.1, x=1)", (1,)), ("min_k(k=0.2, x=1)", (2,)))
-    both = replace(first, scores=("min_k(k=0.2, x=1)", "min_k(k=0.1, x=1)"))
-    assert apart(both, second)["parameters of min_k"]
+    assert (",".join(found.models), ",".join(found.corpora)) == (models, corpora)
+    assert apart(*runs) == different
 
 
 def test_it_comes_back_from_disk_as_it_was(tmp_path):

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -19,32 +20,41 @@ def texts_of(number, word="cat"):
     return [{"key": f"k{i}", "body": said.format(i), "label": i % 2} for i in range(number)]
 
 
-def called(*arguments):
-    return answer_to(*arguments).exit_code
-
-
 @pytest.fixture(scope="module")
 def made(tmp_path_factory, model_folder):
     """A folder with texts, and a run of them whose columns have names of their own."""
     desk = tmp_path_factory.mktemp("verify")
     texts = written(desk / "texts.jsonl", texts_of(12))
-    where = ("--model", model_folder, "--scores", "loss", "--columns=text=body,id=key")
-    assert called("score", texts, *where, "--out", desk / "RUN") == 0
-    assert (
-        called("score", texts, *where, "--windows", "--model-args=max_tokens=8", "--out", desk / "CUT") == 0
+    where = (
+        "score",
+        texts,
+        "--model",
+        model_folder,
+        "--scores",
+        "loss",
+        "--columns=text=body,id=key",
+        "--out",
     )
+    assert answer_to(*where, desk / "RUN").exit_code == 0
+    assert answer_to(*where, desk / "CUT", "--windows", "--model-args=max_tokens=8").exit_code == 0
     return desk
 
 
 @pytest.fixture
 def desk(made, tmp_path):
     """The same in a folder where it may be changed; the recorded place of the texts is still the first one."""
-    for path in made.rglob("*"):
-        if path.is_file():
-            place = tmp_path / path.relative_to(made)
-            place.parent.mkdir(exist_ok=True)
-            place.write_bytes(path.read_bytes())
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     return tmp_path
+
+
+def facts_of(folder, **changed):
+    """What run.json says, once written anew with these changes; None takes an entry out."""
+    facts = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    facts |= changed
+    if changed:
+        kept = {name: value for name, value in facts.items() if value is not None}
+        (folder / "run.json").write_text(json.dumps(kept), encoding="utf-8")
+    return facts
 
 
 def states(folder, **named):
@@ -57,21 +67,19 @@ def test_all_that_was_recorded_holds_of_a_run_as_it_was_written(desk, run):
     found = verify(desk / run)
     whole = dict.fromkeys(("files", "seal", "report", "texts"), "yes")
     assert {one.name: one.state for one in found.checks} == {**whole, **NONE}
-    assert found.holds
-    assert found.kind == "run"
+    assert (found.holds, found.kind) == (True, "run")
     assert states(desk / run, texts=desk / "texts.jsonl")["texts"] == "yes"
 
 
 def test_a_report_shows_the_hash_of_its_result_at_its_end_and_on_each_printed_page(desk):
-    facts = json.loads((desk / "RUN" / "run.json").read_text(encoding="utf-8"))
+    seal = facts_of(desk / "RUN")["sha256"]
     page = (desk / "RUN" / "report.html").read_text(encoding="utf-8")
-    assert f'@page {{ @bottom-left {{ content: "pretrace · SHA-256 {facts["sha256"]}"' in page
-    assert page.count(facts["sha256"]) == 2
-    del facts["sha256"]
-    (desk / "RUN" / "run.json").write_text(json.dumps(facts), encoding="utf-8")
+    assert f'@page {{ @bottom-left {{ content: "pretrace · SHA-256 {seal}"' in page
+    assert page.count(seal) == 2
+    facts_of(desk / "RUN", sha256=None)
     page = render(desk / "RUN").read_text(encoding="utf-8")
-    assert "bottom-left" not in page
-    assert "<footer" not in page
+    assert ("bottom-left" in page, "<footer" in page) == (False, False)
+    assert states(desk / "RUN")["seal"] == "not recorded"
 
 
 def edited(name):
@@ -79,9 +87,7 @@ def edited(name):
 
 
 def resettled(folder):
-    facts = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-    facts["settings"]["seed"] = 5
-    (folder / "run.json").write_text(json.dumps(facts), encoding="utf-8")
+    facts_of(folder, settings={**facts_of(folder)["settings"], "seed": 5})
 
 
 NONE = {"numbers": "not recorded"}
@@ -119,27 +125,14 @@ def test_other_texts_are_not_those_of_the_run(desk):
 
 
 def test_texts_that_are_not_here_are_asked_for(desk):
-    facts = json.loads((desk / "RUN" / "run.json").read_text(encoding="utf-8"))
-    named = facts["settings"]["given"]["texts"]
+    named = facts_of(desk / "RUN")["settings"]["given"]["texts"]
     Path(named).rename(f"{named}.away")
     try:
         found = verify(desk / "RUN")
     finally:
         Path(f"{named}.away").rename(named)
     [texts] = [one for one in found.checks if one.name == "texts"]
-    assert texts.state == "not given"
-    assert "--texts" in texts.words
-    assert found.holds
-
-
-def test_a_run_without_a_hash_of_itself_says_so(desk):
-    """Without a hash of run.json itself."""
-    place = desk / "CUT" / "run.json"
-    facts = json.loads(place.read_text(encoding="utf-8"))
-    facts.pop("sha256")
-    place.write_text(json.dumps(facts), encoding="utf-8")
-    found = states(desk / "CUT")
-    assert found["seal"] == "not recorded"
+    assert (texts.state, "--texts" in texts.words, found.holds) == ("not given", True, True)
 
 
 def test_what_is_no_result_and_a_role_it_does_not_have_are_one_line(desk):
@@ -152,8 +145,7 @@ def test_what_is_no_result_and_a_role_it_does_not_have_are_one_line(desk):
 def test_the_command_prints_a_short_list_and_leaves_with_0_or_2(desk):
     code, said, *_ = answer_to("runs", "verify", desk / "RUN")
     assert code == 0
-    for name in ("files", "seal", "report", "texts"):
-        assert re.search(rf"^{name} +yes", said, re.MULTILINE), said
+    assert re.findall(r"^(\w+) +yes", said, re.MULTILINE) == ["files", "seal", "report", "texts"]
     edited("scores.csv")(desk / "RUN")
     code, said, *_ = answer_to("runs", "verify", desk / "RUN", "--json")
     found = json.loads(said)

@@ -24,7 +24,7 @@ from pretrace.corpora.opening import GivenStream, Source
 from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError, OutputError
 from pretrace.jobs.settings import EngineSettings, JobSettings, divided_by
-from pretrace.jobs.worker import ShardJob, missing_shards, parts_folder, said_missing
+from pretrace.jobs.worker import ShardJob, parts_folder
 from pretrace.report.wording import first_of
 from pretrace.results.atomic import check_writable
 from pretrace.results.folder import Write, write_csv, write_lines
@@ -35,7 +35,7 @@ from pretrace.results.wording import say
 from pretrace.scoring import parts as shards
 from pretrace.scoring.detect import Options
 from pretrace.scoring.holdout import CorpusParts
-from pretrace.scoring.outlook import REPORT, SET_TEST, Watch
+from pretrace.scoring.outlook import REPORT, SET_TEST, Watch, workload
 from pretrace.scoring.parts import UNREADABLE, ScoredRows
 from pretrace.scoring.plan import Models, with_texts
 from pretrace.scoring.settings import Companions, ModelsSettings, Target
@@ -169,7 +169,7 @@ def flag(
     if sets is None:
         texts = in_shards(texts, engine)
     planned = FlagPlan.of(both, settings)
-    settings.plan.check_texts(texts.first)
+    settings.plan.check_texts(next(texts.corpora()))
     for note in planned.prospect.notes:  # before a model is opened, while it costs nothing
         say_note(note)
     settings.plan.check_servers(wanted.roles)
@@ -177,14 +177,17 @@ def flag(
     options = Options(cache=settings.cache)
     if engine.on_ray and not inputs.dry_run:
         none = CorpusParts(None, None, Corpus(both.name, ()))
-        made = texts.score_on_ray(engine, settings.plan, wanted, settings.score, none, None, options)
-        rows = made.rows(made.parts(texts.folder))
+        made = texts.score_on_ray(engine, wanted, settings.score, none, None, options)
+        rows = made.rows(texts.folder)
         return finish(rows, model=made.target, unreadable=texts.unreadable)
     models = opened(wanted)
     if inputs.dry_run:
         size, limits = float(models.target.facts.get("parameters") or 0), planned.prospect
         has = Situation(documents=limits.asked, unseen=limits.known, parameters=size)
-        return foretold(texts.foreseen(models, settings.plan, cache=settings.cache), *foresee("flag", has))
+        return foretold(
+            workload(texts.corpora(job.turn), models, settings.plan, cache=settings.cache),
+            *foresee("flag", has),
+        )
     models = with_texts(models, wanted)
     if settings.power:
         check_power(models)
@@ -261,20 +264,18 @@ def merge(
     jobs = [ShardJob.load(path) for path in sorted(folder.glob("job-*.json"))]
     if not jobs:
         raise OutputError(f"{folder} holds no parts of a run: give the --out that its workers were given.")
-    whole = [job for job in jobs if not missing_shards(job, job.parts(folder))]
-    if not whole:
-        job = min(jobs, key=lambda one: len(missing_shards(one, one.parts(folder))))
-        raise OutputError(said_missing(job, job.parts(folder)))
+    jobs.sort(key=lambda one: len(one.missing(folder)))
+    whole = [job for job in jobs if not job.missing(folder)]
     if len(whole) > 1:
         raise OutputError(say("scoring.several_jobs", folder=folder, number=len(whole)))
-    job, flagged = whole[0], None
+    job, flagged = jobs[0], None
+    rows, unreadable = job.rows(folder), job.survey.unreadable
     columns, skip = Columns(**job.source["columns"]), bool(job.source["skip_unreadable"])
     if job.evaluation is not None and KEY in job.evaluation:
         sides = (("texts", columns), ("nonmembers", columns.of_another))
         both = (open_stream(job.source[name], read, skip_unreadable=skip) for name, read in sides)
         flagged = FlagPlan.of(BothSets(*both), FlagSettings(**job.evaluation[KEY]["settings"]))
     check_writable(out, FLAGGING_FOLDER if flagged else RUN)
-    rows, unreadable = job.rows(job.parts(folder)), job.survey.unreadable
     if flagged:
         about = job.source["command"], job.source.get("found")
         return _finish(rows, flagged, out, job.target, *about, unreadable=unreadable)

@@ -280,7 +280,7 @@ def _write_share() -> None:
         return
     outlook = _jobs[-1]
     # every command that takes long begins with its texts, and ends with its result
-    otherwise = "reading the texts" if outlook.current is None else ""
+    otherwise = "reading the texts" if not outlook.begun else ""
     note_share(outlook.done, outlook.left(), _doing[-1].words() if len(_doing) > 1 else otherwise)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from operator import add
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,12 +17,11 @@ from pretrace.corpora import TextStream, open_corpus, windows
 from pretrace.corpora.opening import GivenStream, Source
 from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError
-from pretrace.jobs.settings import EngineSettings, JobSettings, divided_by
+from pretrace.jobs.settings import EngineSettings, JobSettings, Turn, divided_by
 from pretrace.jobs.worker import (
     OpenedScoring,
     ShardJob,
     WholeJobProgress,
-    missing_shards,
     parts_folder,
     work,
 )
@@ -45,10 +43,10 @@ from pretrace.scoring.detect import (
 )
 from pretrace.scoring.evaluation import measure
 from pretrace.scoring.holdout import CorpusParts, set_aside
-from pretrace.scoring.outlook import EVALUATION, REPORT, Workload, workload
+from pretrace.scoring.outlook import EVALUATION, REPORT, workload
 from pretrace.scoring.parts import UNREADABLE, ScoredRows, Survey, check_parts, run_of, survey
 from pretrace.scoring.plan import Models, ScorePlan, check_use, with_texts
-from pretrace.scoring.provenance import record_corpus, record_texts
+from pretrace.scoring.provenance import record_corpus
 from pretrace.scoring.settings import EvaluationSettings, ModelsSettings, ScoreSettings, Target
 from pretrace.settings import Option
 from pretrace.tuning.plan import methods
@@ -88,32 +86,14 @@ class TextsToScore:
         """Where the parts lie."""
         return self.how.parts or parts_folder(self.out)
 
-    @property
-    def first(self) -> Corpus:
-        """The texts of the first shard, on which what concerns a corpus as a whole is checked."""
-        if self.corpus is not None:
-            return self.corpus
-        return Corpus(self.stream.name, next(shards.shards(self.stream, self.size)).texts)
-
-    @property
-    def mine(self) -> Iterator[Corpus]:
-        """The texts of each shard that is this worker's."""
+    def corpora(self, turn: Turn | None = None) -> Iterator[Corpus]:
+        """The texts of each shard, or of each that is a worker's."""
         if self.corpus is not None:
             yield self.corpus
             return
         for shard in shards.shards(self.stream, self.size):
-            if self.how.turn.takes(shard.index):
+            if turn is None or turn.takes(shard.index):
                 yield Corpus(self.stream.name, shard.texts)
-
-    def foreseen(
-        self, models: Models, plan: ScorePlan, *, labelled: Corpus | None = None, cache: bool = True
-    ) -> tuple[Workload, ...]:
-        """The work of this worker's shards, whether or not they have parts already."""
-        found: tuple[Workload, ...] = ()
-        for corpus in self.mine:
-            some = workload(corpus, models, plan, labelled=None if found else labelled, cache=cache)
-            found = tuple(map(add, found, some)) if found else some
-        return found
 
     def score(self, models: Models, plan: ScorePlan, options: Options, after: float) -> ScoredRows | Reply:
         """Score the texts, or the shards of this worker, with models that are open; `after` are the seconds of other
@@ -126,58 +106,45 @@ class TextsToScore:
             ahead = WholeJobProgress(progress, self.survey.texts * passes)
             options = replace(options, progress=ahead)
             with Scorer(models, plan, options) as scorer:
-                job = self._begin(OpenedScoring.of(scorer, options), plan)
-                parts, turn = job.parts(self.folder), self.how.turn
-                made = work(job, self.stream, scorer, parts, turn=turn, size=self.size)
+                job = self._begin(OpenedScoring.of(scorer, options))
+                turn = self.how.turn
+                made = work(job, self.stream, self.folder, scorer.each, turn=turn, size=self.size)
         if turn.of == 1:
-            return job.rows(parts)
-        lacking = len(missing_shards(job, parts))
+            return job.rows(self.folder)
+        lacking = len(job.missing(self.folder))
         rest = f"{lacking:,} of all shards have no part yet" if lacking else "all shards have a part"
         first = f"Worker {turn.number} of {turn.of} scored {made:,} shards; {rest}."
         said = lines(first, f"When all workers are done: pretrace runs merge {self.out}")
         return Reply(say=said, outcome="part", statement=first, own={"made": made, "lacking": lacking})
 
-    def score_on_ray(self, engine: EngineSettings, plan: ScorePlan, *task: Any) -> ShardJob:
+    def score_on_ray(self, engine: EngineSettings, *task: Any) -> ShardJob:
         """The same by workers on a cluster, of which each does a `task` (`plugins.ray.scoring.Scoring`): the job, of
         which all is scored. No model is opened here."""
         cluster = engine.find("scoring")
         with cluster.opened_pool(engine, cluster.Scoring(*task)) as pool:
             found: OpenedScoring = pool.told
             self._refuse(found.leaks)
-            job = self._begin(found, plan)
-            parts = job.parts(self.folder)
+            job = self._begin(found)
             with watched("reading") as progress:
-                progress.begin(sum(job.survey.shards[index][1] for index in missing_shards(job, parts)))
-                cluster.work_on(pool, job, self.stream, parts, size=self.size, progress=progress)
+                progress.begin(sum(job.survey.shards[index][1] for index in job.missing(self.folder)))
+                work(job, self.stream, self.folder, cluster.spread_over(pool, job, progress), size=self.size)
         return job
 
     def _refuse(self, found: Sequence[LeakCheck]) -> None:
         """LeakError where a text of the source is one that the models were tuned or fitted on."""
-        if found:
-            for shard in shards.shards(self.stream, self.size):
-                for leak in found:
-                    leak(Corpus(self.stream.name, shard.texts))
+        for corpus in self.corpora() if found else ():
+            for leak in found:
+                leak(corpus)
 
-    def _begin(self, opened: OpenedScoring, plan: ScorePlan) -> ShardJob:
+    def _begin(self, opened: OpenedScoring) -> ShardJob:
         """Write the file of the job, and what could not be read, to the folder of parts."""
-        stream, found = self.stream, self.survey
-        texts = record_texts(stream, found.texts, found.documents, found.sha256)
-        job = ShardJob(
-            fingerprint=opened.fingerprint,
-            survey=found,
-            corpus=stream.name,
-            scores=tuple(plan.scores),
-            outlines=opened.outlines,
-            settings={**opened.settings, "texts": texts},
-            source={
-                "texts": lasting(self.source.texts),
-                "columns": self.source.columns.recorded,
-                "skip_unreadable": self.how.skip_unreadable,
-                **self.kept,
-            },
-            evaluation=self.evaluation,
-            target=opened.target,
-        )
+        source = {
+            "texts": lasting(self.source.texts),
+            "columns": self.source.columns.recorded,
+            "skip_unreadable": self.how.skip_unreadable,
+            **self.kept,
+        }
+        job = opened.job(self.stream, self.survey, source, self.evaluation)
         with explained(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
         job.save(self.folder)  # first: by it the folder is known as one of parts
@@ -194,7 +161,7 @@ def in_shards(texts: TextsToScore, engine: EngineSettings, *, labelled: bool = F
     check_parts(texts.folder)
     check_writable(texts.folder / UNREADABLE, OWN)
     with doing("checking all texts before the first is scored", spinner=True):
-        found = survey(stream, size, unread.append)
+        found = survey(stream, size, unread)
     if labelled:
         check_label_counts(stream.name, found.members, found.nonmembers, found.texts, found.unlabelled)
     return replace(texts, found=found, unread=unread, size=size)
@@ -328,14 +295,15 @@ class _ScoreCommand:
             texts = in_shards(texts, self.engine, labelled=labelled)
         elif labelled:
             check_labels(corpus)
-        plan.check_texts(texts.first)  # here as well: tuning takes long
+        first = next(texts.corpora())  # on which what concerns a corpus as a whole is checked
+        plan.check_texts(first)  # here as well: tuning takes long
         given = self._reference()
-        parts = CorpusParts(None, given, texts.first)
+        parts = CorpusParts(None, given, first)
         if self.engine.on_ray and not settings.dry_run:
             fitted = replace(parts, test=Corpus(stream.name, ()))
             task = self._wanted, settings.scores, fitted, method, self._options(parts)
-            job = texts.score_on_ray(self.engine, plan, *task)
-            return self._finish(job.rows(job.parts(texts.folder)), texts)
+            job = texts.score_on_ray(self.engine, *task)
+            return self._finish(job.rows(texts.folder), texts)
         if corpus is not None and not settings.windows:
             parts = _divided(corpus, settings, self.evaluation, given)
         models = opened(self._wanted)
@@ -344,7 +312,9 @@ class _ScoreCommand:
         if corpus is not None:
             texts = replace(texts, corpus=parts.test, stream=GivenStream(parts.test))
         if settings.dry_run:
-            return foretold(texts.foreseen(models, plan, labelled=parts.reference, cache=cache))
+            return foretold(
+                workload(texts.corpora(self.job.turn), models, plan, labelled=parts.reference, cache=cache)
+            )
         with trained() as on_step:
             models = with_texts(models, self._wanted, parts, method, seed=settings.seed, on_step=on_step)
         after = REPORT + (EVALUATION if labelled else 0.0)

@@ -26,13 +26,11 @@ class Turn:
     @classmethod
     def parse(cls, written: str) -> Turn:
         """The turn that "3/64" names; ExpressionError for anything else."""
-        number, slash, of = written.partition("/")
-        if not (slash and number.strip().isdecimal() and of.strip().isdecimal()):
-            raise ExpressionError(f"--shard is written I/N, as in 3/64, found {written!r}.")
-        turn = cls(int(number), int(of))
-        if not 1 <= turn.number <= turn.of:
-            raise ExpressionError(f"--shard {written}: the first number goes from 1 to the second.")
-        return turn
+        number, _, of = written.partition("/")
+        numbers = [int(one) for one in (number, of) if one.strip().isdecimal()]
+        if len(numbers) < 2 or not 1 <= numbers[0] <= numbers[1]:
+            raise ExpressionError(f"--shard is written I/N, as in 3/64, with I from 1 to N; found {written!r}.")
+        return cls(*numbers)
 
     def takes(self, index: int) -> bool:
         """Whether the shard `index`, from 0, is this worker's."""
@@ -60,8 +58,7 @@ class JobSettings:
     )
 
     def __post_init__(self) -> None:
-        if self.shard is not None:
-            Turn.parse(self.shard)
+        _ = self.turn  # which refuses what is none
 
     @property
     def turn(self) -> Turn:

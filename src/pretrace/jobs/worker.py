@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +17,8 @@ from pretrace.results.serialization import expect, from_json, from_plain, to_jso
 from pretrace.results.wording import say
 from pretrace.scoring.detect import LeakCheck, Options, Scorer, leaks, recorded
 from pretrace.scoring.parts import DAMAGED, PartsFolder, ScoredRows, Shard, Survey, shards
-from pretrace.scoring.plan import Models, ScorePlan
-from pretrace.scoring.provenance import record_corpus, record_counts, record_software
+from pretrace.scoring.plan import Models
+from pretrace.scoring.provenance import record_corpus, record_counts, record_software, record_texts
 from pretrace.types import Backend, Progress
 
 _FORMAT = 1
@@ -60,11 +59,20 @@ class ShardJob:
         """The job's parts in a folder."""
         return PartsFolder(folder, self.key)
 
-    def rows(self, parts: PartsFolder) -> ScoredRows:
-        """The scored rows; OutputError, naming the shards, where parts are missing."""
+    def missing(self, folder: Path) -> list[int]:
+        """The indices of the shards that have no part in a folder."""
+        parts = self.parts(folder)
+        return [i for i, (key, _) in enumerate(self.survey.shards) if parts.manifest(key) is None]
+
+    def rows(self, folder: Path) -> ScoredRows:
+        """The scored rows in a folder; OutputError, naming the shards, where parts are missing."""
+        parts = self.parts(folder)
         found = tuple(one for key, _ in self.survey.shards if (one := parts.manifest(key)) is not None)
         if len(found) < len(self.survey.shards):
-            raise OutputError(said_missing(self, parts))
+            lacking = [str(index + 1) for index in self.missing(folder)]
+            named = ", ".join([*lacking[:10], *(["…"] if len(lacking) > 10 else [])])
+            numbers = {"lacking": len(lacking), "shards": len(self.survey.shards), "named": named}
+            raise OutputError(say("scoring.lacking", folder=folder, **numbers))
         return ScoredRows(self.corpus, self.scores, self.outlines, self.settings, found, parts)
 
     def save(self, folder: Path) -> None:
@@ -84,36 +92,12 @@ class ShardJob:
             raise OutputError(f"{path} is damaged ({error}): run one of the workers again.") from error
 
 
-def fingerprint(models: Models, plan: ScorePlan, options: Options, reference: str) -> dict[str, Any]:
-    """What the numbers of a text depend on besides the text; `reference` is the hash of the texts that scores are
-    fitted on."""
-    versions = record_software()
-    tuned = models.tuned
-    return {
-        "scores": list(plan.scores),
-        "models": {name: _print_of(backend) for name, backend in models.named().items()},
-        "placebo": {name: _print_of(one) for name, one in models.placebo.named().items()}
-        if models.placebo
-        else None,
-        "adapter": dict(tuned.card).get("sha256", _print_of(tuned.backend)) if tuned else None,
-        "neighbors": dict(models.proposer.facts) if models.proposer else None,
-        "counts": record_counts(models.counts),
-        "reference": reference,
-        "seed": options.seed,
-        "shuffles": options.shuffles,
-        "versions": {name: versions.get(name) for name in _PACKAGES},
-    }
-
-
-def _print_of(backend: Backend) -> str:
-    return hashlib.sha256(backend.fingerprint.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-
-
 @dataclass(frozen=True, slots=True)
 class OpenedScoring:
-    """What a job records of the models and scores of a worker: the name of the target, what the numbers depend on, the
-    controls, and the settings without what is said of the texts; and the texts that must not be scored. Two are equal
-    that give the same numbers: other facts, such as the device, are not needed for it."""
+    """What a job records of the models and scores of a worker: the name of the target, what the numbers of a text
+    depend on besides the text, the controls, and the settings without what is said of the texts; and the texts that
+    must not be scored. Two are equal that give the same numbers: other facts, such as the device, are not needed for
+    it."""
 
     target: str = field(compare=False)
     fingerprint: dict[str, Any]
@@ -124,66 +108,82 @@ class OpenedScoring:
     @classmethod
     def of(cls, worker: Scorer, options: Options) -> OpenedScoring:
         """That of a worker whose scores are fitted."""
-        models = worker.models
-        reference = record_corpus(models.labelled)["sha256"] if models.labelled else ""
-        return cls(
-            target=models.target.name,
-            fingerprint=fingerprint(models, worker.plan, options, reference),
-            outlines=tuple(worker.outlines),
-            settings=recorded(models, options, {}, worker.scores.facts),
-            leaks=leaks(models, worker.plan),
+
+        def hashed(backend: Backend) -> str:
+            return hashlib.sha256(backend.fingerprint.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+        def of_each(some: Models) -> dict[str, str]:
+            return {name: hashed(one) for name, one in some.named().items()}
+
+        models, versions = worker.models, record_software()
+        tuned = models.tuned
+        fingerprint = {
+            "scores": list(worker.plan.scores),
+            "models": of_each(models),
+            "placebo": of_each(models.placebo) if models.placebo else None,
+            "adapter": dict(tuned.card).get("sha256", hashed(tuned.backend)) if tuned else None,
+            "neighbors": dict(models.proposer.facts) if models.proposer else None,
+            "counts": record_counts(models.counts),
+            "reference": record_corpus(models.labelled)["sha256"] if models.labelled else "",
+            "seed": options.seed,
+            "shuffles": options.shuffles,
+            "versions": {name: versions.get(name) for name in _PACKAGES},
+        }
+        outlines = tuple(worker.outlines)
+        settings = recorded(models, options, {}, worker.scores.facts)
+        return cls(models.target.name, fingerprint, outlines, settings, leaks(models, worker.plan))
+
+    def job(
+        self,
+        stream: TextStream,
+        survey: Survey,
+        source: Mapping[str, Any] | None = None,
+        evaluation: Mapping[str, Any] | None = None,
+    ) -> ShardJob:
+        """The job of scoring a source that was surveyed; the other arguments as in `ShardJob`."""
+        texts = record_texts(stream, survey.texts, survey.documents, survey.sha256)
+        return ShardJob(
+            fingerprint=self.fingerprint,
+            survey=survey,
+            corpus=stream.name,
+            scores=tuple(self.fingerprint["scores"]),
+            outlines=self.outlines,
+            settings={**self.settings, "texts": texts},
+            source=dict(source or {}),
+            evaluation=dict(evaluation) if evaluation is not None else None,
+            target=self.target,
         )
+
+
+Executor = Callable[[Iterable[Shard]], Iterable[tuple[str, Any, Mapping[str, Any]]]]
+"""Scores shards, in whatever order: the key of each, its table, and what its manifest says besides."""
 
 
 def work(
     job: ShardJob,
     stream: TextStream,
-    worker: Scorer,
-    parts: PartsFolder,
+    folder: Path,
+    scored: Executor,
     *,
     turn: Turn | None = None,
     size: int,
 ) -> int:
-    """Score the shards of a turn that have no part yet; the number of them.
+    """Score the shards of a turn that have no part yet, which are written here; the number of them. TextsError where
+    the source is not what it was when it was surveyed."""
+    made, parts = 0, job.parts(folder)
 
-    TextsError where the source is not what it was when it was surveyed.
-    """
-    made = 0
-    for shard in shards_to_do(job, stream, parts, turn=turn, size=size):
-        parts.write(shard.key, *worker.part(shard))
+    def to_do() -> Iterator[Shard]:
+        for shard in shards(stream, size):
+            expected = job.survey.shards[shard.index] if shard.index < len(job.survey.shards) else None
+            if expected != (shard.key, len(shard.texts)):
+                raise TextsError(say("scoring.changed", source=stream.source, place=shard.index * size))
+            if (turn is None or turn.takes(shard.index)) and parts.manifest(shard.key) is None:
+                yield shard
+
+    for key, table, facts in scored(to_do()):
+        parts.write(key, table, facts)
         made += 1
     return made
-
-
-def shards_to_do(
-    job: ShardJob, stream: TextStream, parts: PartsFolder, *, turn: Turn | None = None, size: int
-) -> Iterator[Shard]:
-    """The shards of a turn that have no part yet, in order; TextsError where the source is not what it was when it was
-    surveyed."""
-    turn = turn or Turn()
-    for shard in shards(stream, size):
-        expected = job.survey.shards[shard.index] if shard.index < len(job.survey.shards) else None
-        if expected != (shard.key, len(shard.texts)):
-            raise TextsError(say("scoring.changed", source=stream.source, place=shard.index * size))
-        if turn.takes(shard.index) and parts.manifest(shard.key) is None:
-            yield shard
-
-
-def missing_shards(job: ShardJob, parts: PartsFolder) -> list[int]:
-    """The indices of the shards that have no part."""
-    return [i for i, (key, _) in enumerate(job.survey.shards) if parts.manifest(key) is None]
-
-
-def said_missing(job: ShardJob, parts: PartsFolder) -> str:
-    """Which shards have no part, in a sentence."""
-    lacking = [index + 1 for index in missing_shards(job, parts)]
-    runs = []
-    for _, some in groupby(enumerate(lacking), lambda pair: pair[1] - pair[0]):
-        found = [number for _, number in some]
-        runs.append(f"{found[0]} to {found[-1]}" if len(found) > 1 else f"{found[0]}")
-    named = ", ".join(runs[:10]) + (", …" if len(runs) > 10 else "")
-    shards = {"lacking": len(lacking), "shards": len(job.survey.shards)}
-    return say("scoring.lacking", folder=parts.folder, named=named, **shards)
 
 
 class WholeJobProgress(Progress):

@@ -92,7 +92,7 @@ def forest(rows: Sequence[Measured]) -> Figure:
             axes.axvline(max(controls), color=CONTROL, linewidth=0.9, dashes=(4, 2.2))
         for place, row in zip(places, rows, strict=True):
             marker, colour = ("o", TARGET) if row.kind == "score" else ("D", CONTROL)
-            _mark(axes, place, row.auc, marker, colour, filled=row.auc.excludes > 0)
+            _mark(axes, place, row.auc, marker, colour, filled=not row.auc.low <= 0.5 <= row.auc.high)
     return figure
 
 

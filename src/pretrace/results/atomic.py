@@ -22,7 +22,6 @@ from pretrace.errors import OutputError, PretraceError
 from pretrace.results.output_checks import NEW, OWN, FolderKind, OutputFile, check_file, check_replaceable
 
 _HOST = hashlib.sha256(platform.node().encode()).hexdigest()[:8]
-_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EACCES)
 # Names this process is working under; its id may be that of a killed one (in a container it often is 1).
 _under_way: set[str] = set()
 
@@ -48,22 +47,12 @@ def write_atomically(path: Path, write: Callable[[Path], object], output: Output
 def _link(partial: Path, place: Path) -> None:
     """Give a finished file its name, unless that was taken meanwhile: a link, unlike a renaming, then fails."""
     try:
-        try:
-            os.link(partial, place)
-        except OSError as error:
-            if error.errno not in _NO_LINKS:
-                raise
-            with place.open("xb") as file:
-                try:
-                    place.chmod(partial.stat().st_mode)
-                    file.write(partial.read_bytes())
-                except OSError:
-                    place.unlink()
-                    raise
-            _flush(place)
-    except FileExistsError:
+        os.link(partial, place)
+    except OSError as error:
         check_file(place, NEW)
-        raise
+        if isinstance(error, FileExistsError):
+            raise
+        partial.replace(place)  # a file system without links
 
 
 def atomic_bytes(path: Path, content: bytes, output: OutputFile = OWN) -> None:

@@ -53,7 +53,7 @@ def write_folder(
             extra(partial)
         hashes: dict[str, str | None] = dict(file_hashes(partial))
         if kind.sealed:
-            hashes = {name: hashes[name] for name in parts} | {n: None for n in hashes if n not in parts}
+            hashes = {name: hashes[name] for name in parts}
         hashes |= dict.fromkeys(rendered or ())
         full = {kind.key: kind.format, **content, FILES_KEY: hashes}
         full[_SEAL] = seal = _seal(full)

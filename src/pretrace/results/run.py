@@ -214,10 +214,14 @@ def _load(opened: OpenFolder) -> Run:
         for one in outlines:
             _, _, repeats = expect(one["kind"], str), expect(one["score"], str), expect(one["repeats"], int)
             if not 0 <= repeats < table.num_columns:
-                raise ValueError(
-                    f"{repeats} repeats of a control do not fit into {table.num_columns} columns"
-                )
+                raise ValueError(f"{repeats} repeats of a control do not fit into its table")
         return run_controls(table, outlines)
+
+    def evaluation(content: bytes) -> Evaluation:
+        return from_plain(Evaluation, from_json(content), "evaluation")
+
+    def heat(content: bytes) -> tuple[Heat, ...]:
+        return from_plain(tuple[Heat, ...], from_json(content)["texts"], "texts")
 
     run = Run(
         **opened.part(SCORES, rows),
@@ -226,8 +230,8 @@ def _load(opened: OpenFolder) -> Run:
             Skipped(expect(one["id"], str), expect(one["reason"], str), expect(one["n_tokens"], int))
             for one in expect(facts["skipped"], list)
         ),
-        heat=opened.part(HEAT, _heat) if HEAT in opened else (),
-        evaluation=opened.part(METRICS, _evaluation) if METRICS in opened else None,
+        heat=opened.part(HEAT, heat) if HEAT in opened else (),
+        evaluation=opened.part(METRICS, evaluation) if METRICS in opened else None,
         controls=opened.part(CONTROLS, controls) if "controls" in facts else (),
         missing=from_plain(tuple[Missing, ...], facts.get("missing", []), "missing"),
         settings=expect(facts["settings"], dict),
@@ -264,24 +268,6 @@ def run_controls(table: Any, outlines: Sequence[Mapping[str, Any]]) -> tuple[Con
     return tuple(
         Control(one["score"], one["kind"], _matrix(table, control_columns(**one))) for one in outlines
     )
-
-
-def _evaluation(content: bytes) -> Evaluation:
-    found = from_plain(Evaluation, from_json(content), "evaluation")
-    for name, curve in ((row.name, row.curve) for row in found.rows):
-        if len(curve.fpr) != len(curve.tpr):
-            rates = f"{len(curve.fpr)} false positive rates and {len(curve.tpr)} true positive rates"
-            raise ValueError(f"the curve of {name!r} has {rates}")
-    return found
-
-
-def _heat(content: bytes) -> tuple[Heat, ...]:
-    found = from_plain(tuple[Heat, ...], from_json(content)["texts"], "texts")
-    for text in found:
-        if len(text.pieces) != len(text.logp):
-            both = f"{len(text.pieces)} pieces and {len(text.logp)} log-probabilities"
-            raise ValueError(f"{text.id!r} has {both}")
-    return found
 
 
 LARGEST = 1e100

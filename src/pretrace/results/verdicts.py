@@ -46,12 +46,11 @@ def save_verdict(
     folder: Path,
     *,
     beside: Mapping[str, Write] | None = None,
-    extra: Write | None = None,
     rendered: Rendered | None = None,
 ) -> dict[str, Any]:
     """Write a verdict to `folder`, in place of an earlier one there, and return its JSON part. `beside` writes further
-    tables by name; `extra` may add files, `rendered` is what is made from it. TypeError or ValueError for what cannot
-    be written, OutputError where `folder` cannot be; then nothing has changed."""
+    tables by name, `rendered` what is made from it. TypeError or ValueError for what cannot be written, OutputError
+    where `folder` cannot be; then nothing has changed."""
     parts: dict[str, Write] = {f"{table.name}.csv": partial(_write, table=table) for table in verdict.tables}
     if len(parts) < len(verdict.tables):
         raise ValueError("two tables of a verdict have the same name")
@@ -74,8 +73,7 @@ def save_verdict(
         "settings": to_plain(verdict.settings, "settings"),
     }
     parts |= beside or {}
-    kind = kind_of_test(verdict.test)
-    return write_folder(kind, folder, content, parts=parts, extra=extra, rendered=rendered)
+    return write_folder(kind_of_test(verdict.test), folder, content, parts=parts, rendered=rendered)
 
 
 def kind_of_test(test: str) -> FolderKind:

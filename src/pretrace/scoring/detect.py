@@ -81,19 +81,21 @@ class NamedScore(NamedTuple):
         return bool(empty and empty & self.views) or (self.fewest > 0 and len(evidence.plain) < self.fewest)
 
     def checked(self, values: Any, texts: Sequence[Text], shape: tuple[int, ...] = ()) -> Any:
-        """The values of texts, an array of a shape; PretraceError where one is no number."""
+        """The values of texts, an array of a shape; PretraceError where one is no finite number."""
         try:
             found = np.asarray(values)
         except ValueError:  # lists of different lengths
             found = np.asarray(None)
         if found.dtype.kind not in "biuf" or found.shape != shape:
-            told = {"score": self.name, "values": shown(repr(values))[:100], "text": repr(texts[0].id)}
-            raise PretraceError(say("scoring.no_number", **told))
-        if not (good := np.isfinite(found)).all():
-            wrong = int(np.flatnonzero(~good)[0])
-            value, text = float(np.ravel(found)[wrong]), repr(texts[wrong].id)
-            raise PretraceError(say("scoring.infinite", score=self.name, value=value, text=text))
-        return values
+            wrong, value = 0, shown(repr(values))[:100]
+        elif np.isfinite(found).all():
+            return values
+        else:
+            wrong = int(np.flatnonzero(~np.isfinite(found))[0])
+            value = str(float(np.ravel(found)[wrong]))
+        raise PretraceError(
+            say("scoring.no_number", score=self.name, value=value, text=repr(texts[wrong].id))
+        )
 
 
 def _stacked(traces: Sequence[Trace]) -> Iterator[tuple[npt.NDArray[np.int64], Stack]]:
@@ -188,19 +190,27 @@ class ModelScores:
     def _record_missing(self, evidence: Evidence, values: list[float], empty: frozenset[View]) -> bool:
         """Record what the text lacks; False where it has no row."""
         lost = [one for one, value in zip(self._ready, values, strict=False) if math.isnan(value)]
-        reasons = {one.name: self._why(one, evidence, empty & one.views) for one in lost}
         if _PLAIN in empty or len(lost) == len(self._ready):
             tokens = max((len(traces[0]) for traces in evidence.views.values() if traces), default=0)
-            why = self._why(lost[0], evidence, empty) if lost else _reason(evidence, empty, self.plan)
+            why = self._why(evidence, empty, lost[0] if lost else None)
             self.skipped.append(Skipped(evidence.text.id, why, tokens))
             return False
-        self.missing.extend(Missing(evidence.text.id, name, reason) for name, reason in reasons.items())
+        name = evidence.text.id
+        self.missing += [Missing(name, one.name, self._why(evidence, empty & one.views, one)) for one in lost]
         return True
 
-    def _why(self, one: NamedScore, evidence: Evidence, empty: frozenset[View]) -> str:
-        if empty:
-            return _reason(evidence, empty, self.plan)
-        return say("scoring.short", tokens=len(evidence.plain), score=one.name, fewest=one.fewest)
+    def _why(self, evidence: Evidence, empty: frozenset[View], one: NamedScore | None) -> str:
+        """Why a text has no score, or not this one: `empty` are the views that lack a prediction."""
+        if one is not None and not empty:
+            return say("scoring.short", tokens=len(evidence.plain), score=one.name, fewest=one.fewest)
+        if not evidence.text.text.strip():
+            return "the text is empty"
+        if len(evidence.empty) == len(evidence.views):
+            return say("scoring.single_token")
+        lacking = [view for view in evidence.views if view in empty]
+        formless = (self.plan.rewrites[view.rewrite] for view in lacking if not evidence.views[view])
+        reasons = dict.fromkeys(made.formless for made in formless if isinstance(made, Lower))
+        return "; ".join(reasons) or say("scoring.no_form", view=lacking[0])
 
     def under(self, placebo: ModelScores) -> Doubles:
         """The scores of the same rows under the placebo, float64 [texts, scores]; a cell that the placebo lacks is NaN
@@ -221,18 +231,6 @@ class ModelScores:
 def _outer(ordered: list[T]) -> list[T]:
     """What of some that are in order can be shown, however many others come."""
     return ordered if len(ordered) <= 3 * SHOWN else [*ordered[: 2 * SHOWN], *ordered[-SHOWN:]]
-
-
-def _reason(evidence: Evidence, empty: frozenset[View], plan: ScorePlan) -> str:
-    """Why a text has no score, or none of some scores: `empty` are the views that lack a prediction."""
-    if not evidence.text.text.strip():
-        return "the text is empty"
-    if len(evidence.empty) == len(evidence.views):
-        return say("scoring.single_token")
-    lacking = [view for view in evidence.views if view in empty]
-    formless = (plan.rewrites[view.rewrite] for view in lacking if not evidence.views[view])
-    reasons = dict.fromkeys(made.formless for made in formless if isinstance(made, Lower))
-    return "; ".join(reasons) or say("scoring.no_form", view=lacking[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +290,7 @@ class Scorer:
         self.models, self.plan = models, plan
         self._how: dict[str, Any] = {"cache": options.cache, "progress": options.progress}
         self.scores = plan.fit(models, seed=options.seed, shuffles=options.shuffles, **self._how)
-        self._reader = models.reader(self.scores.needs, plan=plan, **self._how)
+        self._reader = models.reader(self.scores.needs, **self._how)
         self.placebo = plan.fit(models.placebo, seed=options.seed, **self._how) if models.placebo else None
 
     def __enter__(self) -> Self:
@@ -310,13 +308,18 @@ class Scorer:
             {"kind": kind, "score": name, "repeats": repeats} for name, kind, repeats in (*placebo, *shuffled)
         ]
 
+    def each(self, some: Iterable[Shard]) -> Iterator[tuple[str, Any, dict[str, Any]]]:
+        """The key of each shard with its part."""
+        for shard in some:
+            yield shard.key, *self.part(shard)
+
     def part(self, shard: Shard) -> tuple[Any, dict[str, Any]]:
         """The part of a shard, a pyarrow table (`COLUMNS`, a column a score, a column a repeat of each control; null
         where nothing is known), and what its manifest says besides."""
         found = ModelScores(self.scores, self.plan).read(self._reader.read(shard.texts))
         names, matrix = list(self.scores.ready), found.matrix
         if self.placebo and self.models.placebo:
-            with self.models.placebo.reader(self.placebo.needs, plan=self.plan, **self._how) as reader:
+            with self.models.placebo.reader(self.placebo.needs, **self._how) as reader:
                 other = ModelScores(self.placebo, self.plan).read(reader.read(shard.texts))
             matrix = np.hstack([matrix[:, : len(names)], found.under(other), matrix[:, len(names) :]])
         names += [name for one in self.outlines for name in control_columns(**one)]
@@ -370,12 +373,11 @@ def check_labels(corpus: Corpus) -> None:
     check_label_counts(corpus.name, labels.count(True), labels.count(False), len(corpus), unlabelled)
 
 
-def check_label_counts(name: str, members: int, nonmembers: int, texts: int, unlabelled: str) -> None:
+def check_label_counts(name: str, members: int, nonmembers: int, texts: int, unlabelled: str = "") -> None:
     """The same by the numbers of texts of each class and of all, and the id of the first text without a label."""
-    unknown = texts - members - nonmembers
-    if unknown:
-        told = {"number": unknown, "texts": texts, "name": name, "first": repr(unlabelled)}
-        raise TextsError(say("scoring.unlabelled", **told))
+    if unknown := texts - members - nonmembers:
+        first = f" (such as {unlabelled!r})" if unlabelled else ""
+        raise TextsError(say("scoring.unlabelled", number=unknown, texts=texts, name=name, first=first))
     if not (members and nonmembers):
         kind = "members" if members else "non-members"
         raise TextsError(say("scoring.one_class", texts=texts, name=name, side=kind))

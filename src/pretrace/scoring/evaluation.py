@@ -27,7 +27,7 @@ from pretrace.corpora.opening import GivenStream
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.registry import require
 from pretrace.results.wording import say
-from pretrace.scoring.detect import check_labels
+from pretrace.scoring.detect import check_label_counts, check_labels
 from pretrace.scoring.findings import (
     BLIND,
     LENGTH,
@@ -35,10 +35,8 @@ from pretrace.scoring.findings import (
     best_of,
     blind_of,
     listed,
-    others,
     sentences,
     shown,
-    survival,
 )
 from pretrace.scoring.holdout import drawn_documents
 from pretrace.scoring.parts import ScoredRows, all_rows
@@ -67,6 +65,7 @@ from pretrace.types import (
     Comparison,
     Corpus,
     Doubles,
+    Estimate,
     Evaluation,
     Ints,
     Measured,
@@ -109,9 +108,12 @@ class MeasuredPart:
         if key[1] != PLACEBO:
             return row
         target = (key[0], "score")
-        lead = paired_difference(bootstrap.auc, self.keys.index(target), k).estimate
-        row = replace(row, lead=lead)
+        row = replace(row, lead=self.lead(target, key))
         return replace(row, survives=survives(self.row(target), row))
+
+    def lead(self, *keys: _Key) -> Estimate:
+        """How far the AUC of the first of two columns exceeds that of the second."""
+        return paired_difference(self.bootstrap.auc, *map(self.keys.index, keys)).estimate
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,24 +135,14 @@ class MeasuredParts:
         """The fewest resamples that were made of any part; 0 without one."""
         return min((part.bootstrap.resamples for part in self._found.values()), default=0)
 
-    def has(self, key: _Key) -> bool:
-        """Whether a column could be measured."""
-        return self._texts(key).tobytes() in self._found
+    def part(self, *keys: _Key) -> MeasuredPart | None:
+        """The part with the texts that have all these columns; None where it could not be measured."""
+        return self._found.get(self._texts(*keys).tobytes())
 
-    def row(self, key: _Key) -> Measured:
-        """The figures of a column on the texts that it has."""
-        return self._found[self._texts(key).tobytes()].row(key)
-
-    def beside(self, first: _Key, second: _Key) -> tuple[MeasuredPart | None, tuple[int, int]]:
-        """The part with the texts that both columns have, and where the two stand in it; None where it could
-        not be measured."""
-        part = self._found.get((self._texts(first) & self._texts(second)).tobytes())
-        return part, (part.keys.index(first), part.keys.index(second)) if part else (0, 0)
-
-    def _texts(self, key: _Key) -> Bools:
-        name, kind = key
-        texts = np.isfinite(self.columns[key])
-        return texts & np.isfinite(self.columns[name, "score"]) if kind == PLACEBO else texts
+    def _texts(self, *keys: _Key) -> Bools:
+        wanted = {*keys, *((name, "score") for name, kind in keys if kind == PLACEBO)}
+        texts: Bools = np.logical_and.reduce([np.isfinite(self.columns[key]) for key in wanted])
+        return texts
 
     def measure(self, scores: Sequence[str]) -> None:
         """Measure every column on its texts, together with what it is compared with: the score of a placebo,
@@ -161,12 +153,12 @@ class MeasuredParts:
         for key in self.columns:
             beside = {PLACEBO: [(key[0], "score")], "score": [*blind, *first]}.get(key[1], [])
             for other in (key, *beside):
-                texts = self._texts(key) & self._texts(other)
+                texts = self._texts(key, other)
                 wanted.setdefault(texts.tobytes(), (texts, set()))[1].update((key, other))
         for name, (texts, keys) in wanted.items():
             if len(np.unique(self.members[texts])) == 2:
                 self._found[name] = self._part([key for key in self.columns if key in keys], texts)
-        if scores and not any(self.has((name, "score")) for name in scores):
+        if scores and not any(self.part((name, "score")) for name in scores):
             raise TextsError(say("measured.nothing"))
 
     def _part(self, keys: Sequence[_Key], texts: Bools) -> MeasuredPart:
@@ -232,7 +224,7 @@ def measure(
     """
     require(0 <= validation < 1, f"the validation share lies between 0 and 1, found {validation}.")
     run, counted, groups = all_rows(rows)
-    members = _checked(run, counted["label"])
+    members = _checked(rows, run, counted["label"])
     linked, withheld = 0, ""
     if stream and unlearned is not None:  # before a classifier judges: no near copies on both of its sides
         ids = rows.ids()
@@ -242,20 +234,24 @@ def measure(
     columns = {(name, "score"): run.matrix[:, k] for k, name in enumerate(run.scores)}  # resampled together
     note = say("measured.blind_left_out")
     if judged is not None:
+        note = say("measured.no_blind", note=judged.note)
         if judged.scores is not None:
-            columns[BLIND, "blind"] = judged.scores
+            columns[BLIND, "blind"], note = judged.scores, judged.note
         columns[LENGTH, "blind"] = counted["n_chars"].astype(np.float64)
-        note = judged.note if judged.scores is not None else say("measured.no_blind", note=judged.note)
     columns |= {(name, PLACEBO): values for name, values in placebos(run).items()}
     division = _divided(members, groups, share=validation, seed=seed)
     parts = MeasuredParts(columns, members, groups, division, seed, resamples)
     parts.measure(run.scores)
     grouping = Grouping.of(groups, members)
-    measured = tuple(parts.row(key) for key in columns if parts.has(key))
+    measured = tuple(part.row(key) for key in columns if (part := parts.part(key)))
     best, blind, lead = best_of(measured), blind_of(measured), None
     if best is not None and blind is not None:
-        part, places = parts.beside((best.name, best.kind), (blind.name, blind.kind))
-        lead = paired_difference(part.bootstrap.auc, *places) if part else None
+        both = (best.name, best.kind), (blind.name, blind.kind)
+        lead = part.lead(*both) if (part := parts.part(*both)) else None
+    named = placebo_name(run.settings)
+    readings, said = (
+        ((), ()) if unlearned is None else _forgotten(measured, unlearned, named, linked, withheld)
+    )
     evaluation = Evaluation(
         rows=(*measured, *shuffled_rows(run, members, division)),
         members=int(np.count_nonzero(members)),
@@ -265,6 +261,7 @@ def measure(
         validation=division.held_out,
         comparisons=_comparisons(run.scores, parts),
         by_copies=_by_copies(run, members, groups, seed=seed, resamples=resamples),
+        unlearned=readings,
     )
     circumstances = Circumstances(
         lead=lead,
@@ -272,16 +269,12 @@ def measure(
         nonmember_groups=grouping.holding(NONMEMBERS),
         asked=resamples,
         blind_note=note,
-        placebo=placebo_name(run.settings),
+        placebo=named,
         shuffles=shuffles(run),
-        partial=_partial(run, parts),
+        partial=_partial(run),
+        forgetting=unlearned is not None,
     )
-    found = replace(evaluation, findings=sentences(evaluation, circumstances))
-    return (
-        found
-        if unlearned is None
-        else read_unlearned(found, unlearned, circumstances.placebo, linked, withheld)
-    )
+    return replace(evaluation, findings=(*said, *sentences(evaluation, circumstances)))
 
 
 def _judged(
@@ -303,12 +296,12 @@ def _comparisons(scores: Sequence[str], parts: MeasuredParts) -> tuple[Compariso
     if len(scores) < 2:
         return ()
     first = usual_baseline(scores)
-    pairs = ((name, parts.beside((name, "score"), (first, "score"))) for name in scores if name != first)
-    found = [
-        ScorePair.of(name, part.bootstrap.auc, columns, part.documents)
-        for name, (part, columns) in pairs
-        if part
-    ]
+    found = []
+    for name in scores:
+        both = (name, "score"), (first, "score")
+        if name != first and (part := parts.part(*both)):
+            i, j = map(part.keys.index, both)
+            found.append(ScorePair.of(name, part.bootstrap.auc, (i, j), part.documents))
     return adjusted(found, first, measure="auc")
 
 
@@ -341,17 +334,15 @@ def _by_copies(
     return tuple(sorted(found, key=lambda one: (run.scores.index(one.score), one.least)))
 
 
-def _partial(run: Run, parts: MeasuredParts) -> tuple[str, ...]:
+def _partial(run: Run) -> tuple[str, ...]:
     """Which scores lack values for some texts, why, and what their figures rest on; one sentence a score."""
     said = []
     for name in run.scores:
         lost = {one.id: one.reason for one in run.missing if one.score == name}
         if lost:
             first, reason = next(iter(lost.items()))
-            more = f" and {len(lost) - 1:,} more" if len(lost) > 1 else ""
-            which = "partial" if parts.has((name, "score")) else "unmeasured"
-            numbers = {"first": repr(first), "reason": reason, "more": more, "left": len(run.ids) - len(lost)}
-            said.append(say(f"measured.{which}", score=name, **numbers))
+            numbers = {"number": len(lost), "first": repr(first), "left": len(run.ids) - len(lost)}
+            said.append(say("measured.partial", score=name, reason=reason, **numbers))
     return tuple(said)
 
 
@@ -364,20 +355,16 @@ def placebo_name(settings: Mapping[str, Any]) -> str:
     return path.name if path.is_absolute() else str(name or "")
 
 
-def _checked(run: Run, labels: Ints) -> Bools:
+def _checked(rows: ScoredRows, run: Run, labels: Ints) -> Bools:
     """Who is a member, by the `labels` of `all_rows`, once all that an evaluation rests on is seen to be there."""
-    unknown = int(np.count_nonzero(labels == 2))
-    if unknown:
-        raise TextsError(say("measured.unlabelled", unknown=unknown, texts=len(labels)))
     members: Bools = labels == 1
-    if members.all() or not members.any():
-        has, lacks = ("members", "non-members") if members.any() else ("non-members", "members")
-        raise TextsError(say("measured.one_class", texts=len(members), has=has, lacks=lacks))
+    check_label_counts(run.corpus, int(members.sum()), int((labels == 0).sum()), len(labels))
     known = np.column_stack([run.lacks(name) for name in run.scores]) if run.scores else False
     wrong = np.argwhere(~(np.isfinite(run.matrix) | known))
     if len(wrong):
         row, column = wrong[0]
-        found = {"score": run.scores[column], "value": run.matrix[row, column], "text": repr(run.ids[row])}
+        (name,) = rows.ids(np.arange(len(labels)) == row)
+        found = {"score": run.scores[column], "value": run.matrix[row, column], "text": repr(name)}
         raise ExpressionError(say("measured.infinite", number=len(wrong), **found))
     check_controls(run)
     return members
@@ -454,48 +441,34 @@ def unlike(
         widest = length
     elif widest.auc.low <= 0.5:
         return ""
-    sees = say(f"unlearned.sees_{'length' if widest is length else 'texts'}", classifier=widest.classifier)
-    return say("unlearned.apart", sees=sees, auc="{} [{}, {}]".format(*shown(widest.auc, edges=(0.5,))))
+    auc = "{} [{}, {}]".format(*shown(widest.auc, edges=(0.5,)))
+    return say("unlearned.apart", classifier=widest.classifier, auc=auc)
 
 
-def read_unlearned(
-    evaluation: Evaluation, margin: float, retrained: str, copies: int, withheld: str = ""
-) -> Evaluation:
-    """The evaluation of a model that was to forget the members, with the reading of each score, whose placebo is the
-    model `retrained` without them. `margin` is the difference of AUC within which the two count as the same; `copies`
-    are the documents that count with near copies of them as one (`copies_linked`); `withheld` says why nothing can be
-    read (`unlike`).
-
-    Sentences on scores that point the wrong way, or survive a placebo, give way to what is said of forgetting.
-    ExpressionError for a margin out of range, TextsError without a placebo.
+def _forgotten(
+    rows: Sequence[Measured], margin: float, retrained: str, copies: int, withheld: str
+) -> tuple[tuple[Unlearned, ...], Sequence[str]]:
+    """The reading of each score of a model that was to forget the members, whose placebo is the model `retrained`
+    without them, and what is said of it. `margin` is the difference of AUC within which the two count as the same;
+    `copies` are the documents that count with near copies of them as one (`copies_linked`); `withheld` says why nothing
+    can be read (`unlike`). ExpressionError for a margin out of range, TextsError without a placebo.
     """
     require(0 < margin <= 0.5, f"the margin of --unlearned lies above 0 and is at most 0.5, found {margin}.")
-    found = tuple(
-        Unlearned(row.name, margin, row.lead, withheld)
-        for row in evaluation.rows
-        if row.kind == PLACEBO and row.lead is not None
-    )
+    found = tuple(Unlearned(row.name, margin, row.lead, withheld) for row in rows if row.lead is not None)
     if not found:
         raise TextsError(RETRAINED)
-    scores = [row for row in evaluation.rows if row.kind == "score"]
-    gone = {*others(scores), *survival(evaluation.rows, retrained)}
-    kept = (sentence for sentence in evaluation.findings if sentence not in gone)
-    first, *more = found
+    first, *more = found  # by the score that was named first, and what the others say beside it
     value, low, high = shown(first.difference, edges=(0.0,))
     numbers = {
         "score": first.score,
-        "than": say("unlearned.than", retrained=retrained or "the placebo"),
-        "by": say("unlearned.by", value=value, low=low, high=high),
-        "margin": say("unlearned.margin", margin=first.margin),
+        "retrained": retrained or "the placebo",
+        "margin": margin,
+        "why": withheld,
     }
-    # whether the members were forgotten: by the score that was named first, and what the others say beside it
-    if first.withheld:
-        told = [say("unlearned.withheld", why=first.withheld, **numbers)]
-    else:
-        told = [say(f"unlearned.{first.reading}", **numbers)]
-        if more:
-            readings = listed([f"{one.score}: {one.reading}" for one in more])
-            told.append(say("unlearned.beside", readings=readings))
+    kind = "withheld" if withheld else first.reading
+    said = [say(f"unlearned.{kind}", value=value, low=low, high=high, **numbers)]
+    if more and not withheld:
+        said.append(say("unlearned.beside", readings=listed([f"{one.score}: {one.reading}" for one in more])))
     if copies:
-        told.append(say("unlearned.copies", copies=copies))
-    return replace(evaluation, unlearned=found, findings=(*told, *kept))
+        said.append(say("unlearned.copies", copies=copies))
+    return found, said

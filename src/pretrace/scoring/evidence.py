@@ -29,7 +29,6 @@ from pretrace.types import (
     Peak,
     Proposer,
     Quantity,
-    Rewrite,
     State,
     States,
     Streaming,
@@ -55,13 +54,9 @@ _TRACE = ""  # its label; that of a state is the state's name
 
 
 class Traces(Entries):
-    """The traces of one back end, whose fingerprint names weights, dtype, tokenizer, start rule and length limit.
-
-    It can be pickled: the copy opens the same file by itself.
-    """
+    """The traces of one back end, whose fingerprint names weights, dtype, tokenizer, start rule and length limit."""
 
     def __init__(self, fingerprint: str | None, folder: Path | None = None) -> None:
-        self._arguments = fingerprint, folder
         super().__init__(_KIND, fingerprint, folder)
 
     def get(self, keys: Sequence[bytes], want: Quantity, states: States = frozenset()) -> list[Trace | None]:
@@ -112,9 +107,6 @@ class Traces(Entries):
         finally:
             if held:
                 self.put(*zip(*held, strict=True))
-
-    def __reduce__(self) -> tuple[type[Traces], tuple[str | None, Path | None]]:
-        return Traces, self._arguments
 
 
 open_store = Traces
@@ -185,11 +177,8 @@ class Want:
 
 
 class EvidenceReader:
-    """Reads texts with all models: each (model, rewrite) is passed over once, whatever the scores.
-
-    `forms` are the rewrites of the views by expression, where they were parsed before. A context manager, which
-    closes the stores of traces.
-    """
+    """Reads texts with all models: each (model, rewrite) is passed over once, whatever the scores. A context manager,
+    which closes the stores of traces."""
 
     def __init__(
         self,
@@ -199,7 +188,6 @@ class EvidenceReader:
         proposer: Proposer | None = None,
         cache: bool = True,
         progress: Progress | None = None,
-        forms: Mapping[str, Rewrite] | None = None,
     ) -> None:
         self.models = models
         # plain before its rewrites: a text that a rewrite leaves alone is then already in the store
@@ -207,16 +195,12 @@ class EvidenceReader:
         self.views = [
             (view, Want(quantity, needs.states.get(view, frozenset()))) for view, quantity in ordered
         ]
-        known = forms or {}
-        asked_for = {view.rewrite for view in needs.views}  # of fitted scores some that no plan could know
-        self.forms = {name: known.get(name) or rewrites.make(name) for name in asked_for}
+        self.forms = {name: rewrites.make(name) for name in {view.rewrite for view in needs.views}}
         self.proposer = proposer
         self.progress = progress or Silent()
-        asked = {view.model for view in needs.views}
-        self.stores: dict[str, Traces] = {
-            name: open_store(backend.fingerprint if cache else None)
-            for name, backend in models.items()
-            if name in asked
+        self.stores = {
+            name: open_store(models[name].fingerprint if cache else None)
+            for name in {view.model for view in needs.views}
         }
 
     def __enter__(self) -> EvidenceReader:

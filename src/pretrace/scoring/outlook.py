@@ -7,10 +7,10 @@ A job has one `TimeEstimate`, whatever shows it: a terminal, a line, the page. T
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import astuple, dataclass, field
-from operator import add
+from dataclasses import dataclass, field
+from itertools import chain
 from typing import Literal, TypeVar
 
 import numpy as np
@@ -29,7 +29,7 @@ from pretrace.scoring.evidence import (
 )
 from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.tuning.plan import OnStep
-from pretrace.types import AuditPlan, Backend, Corpus, Needs, Rewrite, Trace
+from pretrace.types import Backend, Corpus, Needs, Rewrite, Trace
 
 T = TypeVar("T")
 Clock = Callable[[], float]
@@ -67,34 +67,30 @@ class TimeEstimate:
     """
 
     def __init__(self, clock: Clock = time.monotonic) -> None:
-        self.clock = clock
+        self.clock, self.after, self.share = clock, REPORT, 0.0
         self.stages: list[Stage] = []
-        self.after = REPORT
-        self.current: int | None = None
-        self.share = 0.0
+        self.begun = 0
+        """How many stages have begun, the one under way among them."""
         self._born = self._began = clock()
         self._guessed = self._measured = self._last = self._shown = 0.0
         self._running = False
 
     def plan(self, stages: Sequence[Stage], after: float | None = None) -> None:
         """Set the stages ahead, and the seconds `after` them; those already begun stay in front of them."""
-        begun = 0 if self.current is None else self.current + 1
-        self.stages[begun:] = stages
-        if after is not None:
-            self.after = after
+        self.stages[self.begun :] = stages
+        self.after = self.after if after is None else after
 
     def begin(self, name: str) -> None:
         """Begin a stage: the next of this name, or an earlier one that is entered again, or a new one.
 
         Stages between the last and this one were skipped; their seconds are no longer ahead.
         """
-        begun = 0 if self.current is None else self.current + 1
         names = [stage.name for stage in self.stages]
-        if name in names[begun:]:
-            self.current = names.index(name, begun)
-        elif name not in names[:begun]:
-            self.stages.insert(begun, Stage(name, 0.0))
-            self.current = begun
+        if name in names[self.begun :]:
+            self.begun = names.index(name, self.begun) + 1
+        elif name not in names[: self.begun]:
+            self.stages.insert(self.begun, Stage(name, 0.0))
+            self.begun += 1
         self.share, self._running, self._began, self._last = 0.0, True, self.clock(), 0.0
 
     def waited(self) -> None:
@@ -111,7 +107,7 @@ class TimeEstimate:
 
     def end(self) -> None:
         """End the stage under way; its time corrects the guesses of those ahead."""
-        now, guessed = self.clock(), self._stage().seconds
+        now, guessed = self.clock(), self.stages[self.begun - 1].seconds
         if guessed > 0:
             self._guessed += guessed
             self._measured += now - self._began
@@ -120,40 +116,37 @@ class TimeEstimate:
     @property
     def step(self) -> tuple[int, int]:
         """Which stage is under way, counted from 1, and of how many."""
-        return (0 if self.current is None else self.current + 1), len(self.stages)
+        return self.begun, len(self.stages)
 
     @property
     def done(self) -> float:
         """The share of the whole that is done, from 0 to 1, by the seconds; it never goes back. Where the seconds left
         are not known, that of the stage under way."""
         left, gone = self.left(), self.clock() - self._born
-        if left is None or self.current is None:
+        if left is None or not self.begun:
             return self._shown or (self.share if self._running else 0.0)
         self._shown = max(self._shown, gone / max(gone + left, 1e-9))
         return self._shown
 
     def left(self) -> float | None:
         """Seconds left of the whole; None as long as nothing is known of a stage under way or ahead."""
-        if self.current is None and not self.stages:
-            return None
-        ahead = [stage.seconds for stage in self.stages[0 if self.current is None else self.current + 1 :]]
-        rest = self._rest()
-        idle = 0.0 if self._running or self.current is None else self.clock() - self._began
-        if rest is None or 0 in ahead:
+        ahead, rest = [stage.seconds for stage in self.stages[self.begun :]], self._rest()
+        if not self.stages or rest is None or 0 in ahead:
             return None
         # seconds measured over seconds guessed, of finished stages and of what is done of the one under way
         guessed, measured = self._guessed, self._measured
-        if self._running and self.share >= _TRUSTED and self._stage().seconds:
-            guessed += self.share * self._stage().seconds
+        if self._running and self.share >= _TRUSTED and (own := self.stages[self.begun - 1].seconds):
+            guessed += self.share * own
             measured += self._last
         pace = measured / guessed if guessed > 0 else 1.0
+        idle = self.clock() - self._began if self.begun and not self._running else 0.0
         return rest + pace * sum(ahead) + _still(self.after, idle)
 
     def _rest(self) -> float | None:
         """Seconds left of the stage under way: by its pace, and as long as there is little of it by the guess."""
         if not self._running or self.share >= 1:
             return 0.0
-        gone, guessed = self.clock() - self._began, self._stage().seconds
+        gone, guessed = self.clock() - self._began, self.stages[self.begun - 1].seconds
         factor = self._measured / self._guessed if self._guessed > 0 else 1.0
         guess = _still(factor * guessed, gone) if guessed else None
         if self.share <= 0:
@@ -161,10 +154,6 @@ class TimeEstimate:
         own = _still(self._last / self.share * (1 - self.share), gone - self._last)
         weight = 1.0 if guess is None else min(1.0, self.share / _TRUSTED)
         return weight * own + (1 - weight) * (guess or 0.0)
-
-    def _stage(self) -> Stage:
-        assert self.current is not None, "no stage has begun"
-        return self.stages[self.current]
 
 
 def _still(whole: float, gone: float) -> float:
@@ -189,9 +178,6 @@ class Watch:
     may be entered again.
     """
 
-    def planned(self, plan: AuditPlan, /) -> None:
-        """What the audit can answer, before anything is done."""
-
     def plan(self, stages: Sequence[Stage], after: float, /) -> None:
         """All stages that lie ahead, in their order, and the seconds that are computed outside of them; told again, it
         replaces those not begun."""
@@ -212,9 +198,6 @@ class Timed(Watch):
     watch: Watch = field(default_factory=Watch)
     clock: Clock = time.perf_counter
     seconds: dict[str, float] = field(default_factory=dict)
-
-    def planned(self, plan: AuditPlan, /) -> None:
-        self.watch.planned(plan)
 
     def plan(self, stages: Sequence[Stage], after: float, /) -> None:
         self.watch.plan(stages, after)
@@ -246,11 +229,6 @@ class Workload:
     passes: int
     known: int
 
-    def __add__(self, other: Workload) -> Workload:
-        """The work of both, for the same model."""
-        (_, *mine), (_, *theirs) = astuple(self), astuple(other)
-        return Workload(self.model, *map(add, mine, theirs))
-
     @property
     def line(self) -> str:
         """The workload as a sentence."""
@@ -261,58 +239,58 @@ class Workload:
 
 
 def workload(
-    corpus: Corpus, models: Models, plan: ScorePlan, *, labelled: Corpus | None = None, cache: bool = True
+    corpora: Iterable[Corpus],
+    models: Models,
+    plan: ScorePlan,
+    *,
+    labelled: Corpus | None = None,
+    cache: bool = True,
 ) -> tuple[Workload, ...]:
-    """The work of each model for these scores: the target's, its companions' and the placebo's.
+    """The work of each model for these scores of all corpora: the target's, its companions' and the placebo's.
 
     Texts go through no model. A rewrite whose words a model proposes is counted with the length of the text itself.
     What a model tuned later is asked counts for the target.
     """
-    found: list[Workload] = []
+    asked: list[tuple[Backend, Container[str]]] = []
     for some in (models, models.placebo):
         named = some.named() if some is not None else {}
         for name, backend in named.items():
             tuned_later = {view.model for view in (plan.needs | plan.reference).views} - named.keys()
-            mine = {name, *tuned_later} if name == "target" else {name}
-            parts = [(corpus, plan.needs)] + ([(labelled, plan.reference)] if labelled else [])
-            found.append(_work(backend, plan, parts, mine, cache))
-    return tuple(found)
+            asked.append((backend, {name, *tuned_later} if name == "target" else {name}))
+    work = np.zeros((len(asked), 4), np.int64)
+    parts = chain(
+        ((corpus, plan.needs) for corpus in corpora), [(labelled, plan.reference)] if labelled else []
+    )
+    for corpus, needs in parts:
+        work += [_work(backend, plan, corpus, needs, mine, cache) for backend, mine in asked]
+    return tuple(Workload(backend.name, *row) for (backend, _), row in zip(asked, work.tolist(), strict=True))
 
 
 def _work(
-    backend: Backend,
-    plan: ScorePlan,
-    parts: Sequence[tuple[Corpus, Needs]],
-    mine: Container[str],
-    cache: bool,
-) -> Workload:
+    backend: Backend, plan: ScorePlan, corpus: Corpus, needs: Needs, mine: Container[str], cache: bool
+) -> tuple[int, int, int, int]:
     requests = tokens = passes = known = 0
     nothing = np.zeros(0, dtype=np.float32)
     later = Trace(nothing.astype(np.int32), nothing)  # what this run itself will have answered by then
     seen: set[bytes] = set()
+    views = [one for one in needs.views.items() if one[1] and one[0].model in mine]
     with open_store(backend.fingerprint if cache else None) as store:
-        for corpus, needs in parts:
-            views = [one for one in needs.views.items() if one[1] and one[0].model in mine]
-            for view, quantity in sorted(
-                views, key=lambda one: one[0].rewrite != "plain"
-            ):  # as they are read
-                form = plan.rewrites[view.rewrite]
-                for texts in _forms(corpus, form):
-                    encoded = encoded_for(backend, texts, Want(quantity))
-                    # what will stand before the texts follows from fitting; it is read once
-                    keys = [text_key(text, form.name if isinstance(form, After) else "") for text in texts]
-                    there = store.get(keys, quantity)
-                    known += sum(one is not None for one in there)
-                    there = [
-                        later if one is None and key in seen else one
-                        for key, one in zip(keys, there, strict=True)
-                    ]
-                    left = remaining_batches(backend, encoded, there)
-                    seen |= set(keys) if cache else set()
-                    requests += len(left)
-                    tokens += sum(encoded[i].length for batch in left for i in batch)
-                    passes += sum(map(len, left))
-    return Workload(backend.name, requests, tokens, passes, known)
+        for view, quantity in sorted(views, key=lambda one: one[0].rewrite != "plain"):  # as they are read
+            form = plan.rewrites[view.rewrite]
+            for texts in _forms(corpus, form):
+                encoded = encoded_for(backend, texts, Want(quantity))
+                # what will stand before the texts follows from fitting; it is read once
+                keys = [text_key(text, form.name if isinstance(form, After) else "") for text in texts]
+                there = store.get(keys, quantity)
+                known += sum(one is not None for one in there)
+                answers = zip(keys, there, strict=True)
+                there = [later if one is None and key in seen else one for key, one in answers]
+                left = remaining_batches(backend, encoded, there)
+                seen |= set(keys) if cache else set()
+                requests += len(left)
+                tokens += sum(encoded[i].length for batch in left for i in batch)
+                passes += sum(map(len, left))
+    return requests, tokens, passes, known
 
 
 def _forms(corpus: Corpus, form: Rewrite) -> Iterator[list[str]]:

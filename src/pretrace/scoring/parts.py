@@ -25,6 +25,7 @@ from pretrace.corpora.reading import Unreadable, refuse_repeated_ids
 from pretrace.errors import OutputError, TextsError
 from pretrace.results.atomic import atomic_bytes
 from pretrace.results.folder import Column, arrow_table, texts_of, write_csv
+from pretrace.results.rounding import listed
 from pretrace.results.run import (
     CUT_COLUMNS,
     MISSING_COLUMNS,
@@ -116,26 +117,14 @@ def shards(
         yield Shard(index, key, some)
 
 
-def survey(
-    stream: TextStream, size: int = SHARD, tell: Callable[[Unreadable], object] | None = None
-) -> Survey:
-    """What a source holds, from one reading of it in constant memory, save for 16 bytes a text; `tell` is given what
+def survey(stream: TextStream, size: int = SHARD, unread: list[Unreadable] | None = None) -> Survey:
+    """What a source holds, from one reading of it in constant memory, save for 16 bytes a text; `unread` gets what
     cannot be read. TextsError for repeated ids, and for a record that cannot be read unless those are left out."""
-    ids, documents, digest = (
-        array("q"),
-        array("q"),
-        hashlib.sha256(),
-    )  # Python's hashes of names, 8 bytes each
+    unread = [] if unread is None else unread
+    ids, documents = array("q"), array("q")  # Python's hashes of names, 8 bytes each
+    digest, labels, unlabelled = hashlib.sha256(), Counter[bool | None](), ""
     found: list[tuple[str, int]] = []
-    labels, unlabelled, unreadable = Counter[bool | None](), "", 0
-
-    def told(record: Unreadable) -> None:
-        nonlocal unreadable
-        unreadable += 1
-        if tell is not None:
-            tell(record)
-
-    for shard in shards(stream, size, told, digest):
+    for shard in shards(stream, size, unread.append, digest):
         some = shard.texts
         found.append((shard.key, len(some)))
         ids.extend([hash(text.id) for text in some])
@@ -149,18 +138,18 @@ def survey(
         refuse_repeated_ids(names, stream.source)
     return Survey(
         texts=len(ids),
-        documents=_different(documents),
+        documents=_count_different(documents),
         members=labels[True],
         nonmembers=labels[False],
         unlabelled=unlabelled,
         sha256=digest.hexdigest(),
         notes=stream.notes,
         shards=tuple(found),
-        unreadable=unreadable,
+        unreadable=len(unread),
     )
 
 
-def _different(hashes: array[int]) -> int:
+def _count_different(hashes: array[int]) -> int:
     return len(np.unique(np.frombuffer(hashes, np.int64)))
 
 
@@ -224,15 +213,11 @@ _UNDER_WAY = re.compile(r"\..+\.(partial|old)-\d+-.+")
 
 def check_parts(folder: Path) -> None:
     """OutputError where a folder of parts holds anything that no job wrote."""
-    if not folder.is_dir():
-        return
-    names = sorted(entry.name for entry in folder.iterdir() if not _UNDER_WAY.fullmatch(entry.name))
-    strange = [name for name in names if not _OURS.fullmatch(name)]
-    if not strange and not any(name.startswith("job-") for name in names):
-        strange = names
-    if strange:
-        shown = ", ".join(strange[:3]) + (", …" if len(strange) > 3 else "")
-        raise OutputError(say("scoring.no_parts", folder=folder, names=shown))
+    there = folder.iterdir() if folder.is_dir() else ()
+    names = sorted(entry.name for entry in there if not _UNDER_WAY.fullmatch(entry.name))
+    ours = any(name.startswith("job-") for name in names)
+    if strange := [name for name in names if not (ours and _OURS.fullmatch(name))]:
+        raise OutputError(say("scoring.no_parts", folder=folder, names=listed(strange)))
 
 
 class PartsFolder:
@@ -297,8 +282,7 @@ class PartsFolder:
 
     def damaged(self, manifest: Manifest, reason: str) -> OutputError:
         """The error for a part that cannot be used."""
-        path = self.path(manifest)
-        return OutputError(say("scoring.damaged", path=path, reason=reason))
+        return OutputError(say("scoring.damaged", path=self.path(manifest), reason=reason))
 
     def _place(self, key: str) -> Path:
         return self.folder / f"{key}-{self.job[:16]}.json"
@@ -406,6 +390,8 @@ class ScoredRows:
     def write(self, folder: Path, run: Run) -> None:
         """Add the tables of all rows on disk to the folder of their run: the parts, linked where they can be, and
         skipped.csv, missing.csv, cut.csv and unreadable.jsonl as streams."""
+        import pyarrow.compute as pc
+
         whole = run.whole
         assert whole is not None
         (folder / "scores").mkdir()
@@ -416,21 +402,20 @@ class ScoredRows:
             except OSError:  # a file system that has no such links
                 shutil.copyfile(self.place.path(part), folder / file.name)
         lost = ((t.id, t.reason, t.tokens) for part in self.parts for t in part.skipped)
+        dropped = (self.table(part, ["id", "n_cut"]).filter(pc.field("n_cut") > 0) for part in self.parts)
+        cut = (
+            row
+            for some in dropped
+            for row in zip(texts_of(some, "id"), some["n_cut"].to_pylist(), strict=True)
+        )
         write_csv(folder / "skipped.csv", SKIPPED_COLUMNS, lost)
-        write_csv(folder / "cut.csv", CUT_COLUMNS, self._cut())
+        write_csv(folder / "cut.csv", CUT_COLUMNS, cut)
         if whole.missing:
             cells = ((t.id, t.score, t.reason) for part in self.parts for t in part.missing)
             write_csv(folder / "missing.csv", MISSING_COLUMNS, cells)
         unreadable = self.place.folder / UNREADABLE
         if whole.unreadable and unreadable.exists():
             shutil.copyfile(unreadable, folder / UNREADABLE)
-
-    def _cut(self) -> Iterator[tuple[object, ...]]:
-        for part in self.parts:
-            table = self.table(part, ["id", "n_cut"])
-            dropped = table.column("n_cut").to_numpy()
-            ids = texts_of(table, "id")
-            yield from ((ids[i], int(dropped[i])) for i in np.flatnonzero(dropped).tolist())
 
 
 def run_of(rows: ScoredRows, *, seed: int = 0, unreadable: int = 0) -> Run:
@@ -459,7 +444,7 @@ def run_of(rows: ScoredRows, *, seed: int = 0, unreadable: int = 0) -> Run:
         table = rows.take([*drawn, *sorted(ends - set(drawn))])
         whole = Whole(
             texts=sum(labels.values()),
-            documents=_different(documents),
+            documents=_count_different(documents),
             members=labels[1],
             nonmembers=labels[0],
             tokens=cut.of_tokens - cut.tokens,
@@ -554,8 +539,8 @@ def in_order(blocks: Sequence[Any]) -> tuple[Any, npt.NDArray[np.int32]]:
 
 def all_rows(scored: ScoredRows) -> tuple[Run, Mapping[str, Ints], Numbers]:
     """Read a run with all rows of the parts, the label (1 member, 0 non-member, 2 unknown) and characters of each, and
-    its document, by number. The run has nothing else of its texts, save on disk the ids of those that lack a value. One
-    part is read at a time."""
+    its document, by number. The run has nothing else of its texts, save the ids of those that lack a value. One part is
+    read at a time."""
     import pyarrow as pa
 
     ids, blocks, counts = list[str](), list[Any](), ["label", "n_chars"]
@@ -568,11 +553,8 @@ def all_rows(scored: ScoredRows) -> tuple[Run, Mapping[str, Ints], Numbers]:
     for part in scored.parts:
         begin, lacking = len(ids), {one.id for one in part.missing}
         table = scored.table(part, ["id", "group", *counts, *itertools.chain(*columns)])
-        if lacking or not scored.on_disk:
-            named = texts_of(table, "id")
-            ids += [name if name in lacking else "" for name in named] if scored.on_disk else named
-        else:
-            ids += [""] * table.num_rows
+        named = texts_of(table, "id") if lacking else ()
+        ids += [name if name in lacking else "" for name in named] if lacking else [""] * table.num_rows
         blocks += table.column("group").cast(pa.large_binary()).dictionary_encode().chunks
         for name, some in found.items():
             some.append(table.column(name).fill_null(2).to_numpy())

@@ -98,19 +98,10 @@ class Models:
         parts = {"counts": self.counts, "neighbors": self.proposer, "labelled": self.labelled}
         return frozenset({*self.named(), *(name for name, part in parts.items() if part is not None)})
 
-    def reader(
-        self,
-        needs: Needs,
-        *,
-        plan: ScorePlan | None = None,
-        cache: bool = True,
-        progress: Progress | None = None,
-    ) -> EvidenceReader:
-        """What reads texts with these models; with the plan of the scores its rewrites are not parsed again."""
-        forms = plan.rewrites if plan else None
+    def reader(self, needs: Needs, *, cache: bool = True, progress: Progress | None = None) -> EvidenceReader:
+        """What reads texts with these models."""
         named = {name: self.read_by(backend) for name, backend in self.named().items()}
-        how: dict[str, Any] = {"cache": cache, "progress": progress, "forms": forms}
-        return EvidenceReader(named, needs, proposer=self.proposer, **how)
+        return EvidenceReader(named, needs, proposer=self.proposer, cache=cache, progress=progress)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +117,16 @@ class FittedScores:
     def needs(self) -> Needs:
         """All that will be asked of a text, its own log-probabilities always among it."""
         return _united([*self.ready.values(), *(score for some in self.shuffled.values() for score in some)])
+
+
+_LACKING = {
+    "labelled": TextsError,
+    "counts": TableError,
+    "neighbors": ModelError,
+    "reference": ModelError,
+    "tuned": ModelError,
+}
+"""The error where scores use something that is not there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,29 +166,23 @@ class ScorePlan:
     def uses(self) -> frozenset[str]:
         """What the scores use besides the target: any of "reference", "tuned", "neighbors", "counts" and
         "labelled"."""
-        used = {view.model for view in self.needs.views} - {"target"}
-        if any(isinstance(made, Neighbors) for made in self.rewrites.values()):
-            used.add("neighbors")
-        if self.needs.counts:
-            used.add("counts")
-        if self.reference:
-            used.add("labelled")
-        return frozenset(used)
+        return frozenset().union(*map(self._used_by, self.scores.values()))
+
+    def _used_by(self, score: Score | Recipe) -> set[str]:
+        fitted_on = score.reference if isinstance(score, Recipe) else Needs()
+        forms = [self.rewrites[view.rewrite] for view in (score.needs | fitted_on).views]
+        proposed = any(isinstance(form, Neighbors) for form in forms)
+        more = {"neighbors": proposed, "counts": score.needs.counts, "labelled": fitted_on}
+        used = {view.model for view in score.needs.views} - {"target"}
+        return used | {name for name, wanted in more.items() if wanted}
 
     def require(self, given: Collection[str]) -> None:
         """Raise a PretraceError for the first thing that the scores use and that is not among `given`, with its
         cure. For use before any model is opened."""
-        lacking = self.uses - set(given)
-        if "labelled" in lacking:
-            fitted = (n for n, score in self.scores.items() if isinstance(score, Recipe) and score.reference)
-            raise TextsError(say("plan.labelled", score=next(fitted)))
-        if "counts" in lacking:
-            raise TableError(NO_COUNTS)
-        for name in ("neighbors", "reference", "tuned"):
-            if name in lacking:
-                views = {one: score.needs.views for one, score in self.scores.items()}
-                asking = [one for one, seen in views.items() if any(view.model == name for view in seen)]
-                raise ModelError(say(f"plan.{name}", score=", ".join(asking[:1])))
+        for name, error in _LACKING.items():
+            asking = [one for one, score in self.scores.items() if name in self._used_by(score)]
+            if asking and name not in given:
+                raise error(NO_COUNTS if name == "counts" else say(f"plan.{name}", score=asking[0]))
 
     def check_texts(self, corpus: Corpus) -> None:
         """TextsError where what a score compares the texts with would be the texts themselves."""
@@ -203,7 +198,7 @@ class ScorePlan:
         """Raise what asking these models for these scores would run into, without asking any of them:
         ModelError, TableError or TextsError for what is missing or does not fit together."""
         self.require(models.given)
-        counts, target, named = models.counts, models.target, models.named()
+        counts, target = models.counts, models.target
         if counts is not None and counts.tokenizer_hash != target.tokenizer_hash:
             mine, theirs = target.tokenizer_hash[:12], counts.tokenizer_hash[:12]
             raise TableError(say("plan.tokenizer", target=target.name, mine=mine, theirs=theirs))
@@ -211,33 +206,28 @@ class ScorePlan:
         if self.needs.paired and reference is not None and reference.tokenizer_hash != mine:
             asking = ", ".join(name for name, score in self.scores.items() if score.needs.paired)
             raise ModelError(say("plan.tokens", scores=asking, reference=reference.name, target=target.name))
-        for view, quantity in (self.needs | self.reference).views.items():
-            missing = quantity & ~named[view.model].offers
-            if missing:
-                raise self._not_offered(named[view.model].name, view.model, missing)
+        self._check_offers({role: (one.name, one.offers) for role, one in models.named().items()})
 
     def check_servers(self, named: Mapping[str, str]) -> None:
         """ModelError where a score needs more of a model on a server than log-probabilities; `named` is what each is
         opened from. For use before anything is sent."""
-        for view, quantity in (self.needs | self.reference).views.items():
-            model = named.get(view.model, "")
-            if served_kind(model) and (missing := quantity & ~Quantity.LOGP):
-                raise self._not_offered(model, view.model, missing)
+        served = {role: (model, Quantity.LOGP) for role, model in named.items() if served_kind(model)}
+        self._check_offers(served)
 
-    def _not_offered(self, name: str, model: str, missing: Quantity) -> ModelError:
-        without = [
-            name
-            for name, score in self.scores.items()
-            for needs in [score.needs | score.reference if isinstance(score, Recipe) else score.needs]
-            if not any(view.model == model and quantity & missing for view, quantity in needs.views.items())
-        ]
-        lacking = ", ".join(one for one in self.scores if one not in without)
-        rest = say(f"plan.offers.{'others' if without else 'simple'}", scores=",".join(without))
-        words = " and ".join(say(f"plan.offers.{one.name}") for one in Quantity if one in missing)
-        neurons = missing == Quantity.NEURONS and served_kind(name) is None
-        cure = say(f"plan.offers.{'with_neurons' if neurons else 'local'}")
-        parts = {"model": name, "missing": missing.name, "words": words, "lacking": lacking}
-        return ModelError(say("plan.offers.lacks", cure=cure, rest=rest, **parts))
+    def _check_offers(self, offered: Mapping[str, tuple[str, Quantity]]) -> None:
+        """ModelError where a score needs more than a model of this name, by its role, offers."""
+        lacking: dict[str, tuple[str, Quantity]] = {}
+        for name, score in self.scores.items():
+            needs = score.needs | score.reference if isinstance(score, Recipe) else score.needs
+            for view, quantity in needs.views.items():
+                model, offers = offered.get(view.model, ("", quantity))
+                if missing := quantity & ~offers:
+                    lacking[name] = model, missing
+        for name, (model, missing) in lacking.items():
+            words = " and ".join(say(f"plan.offers.{one.name}") for one in Quantity if one in missing)
+            others = ",".join(one for one in self.scores if one not in lacking) or "loss"
+            parts = {"missing": missing.name, "words": words, "others": others}
+            raise ModelError(say("plan.offers.lacks", model=model, score=name, **parts))
 
     def fit(
         self,
@@ -252,7 +242,7 @@ class ScorePlan:
         self.check(models)
         evidence: tuple[Evidence, ...] = ()
         if self.reference and models.labelled is not None:
-            with models.reader(self.reference, plan=self, cache=cache, progress=progress) as reader:
+            with models.reader(self.reference, cache=cache, progress=progress) as reader:
                 evidence = tuple(one for one in reader.read(models.labelled.texts) if not one.empty)
         reference = Reference(models.counts, models.target.vocabulary, evidence, seed)
         ready = {
@@ -317,28 +307,24 @@ def check_use(plan: ScorePlan, settings: ScoreSettings, evaluation: EvaluationSe
     Nothing is opened for it.
     """
     beside = settings.companions
-    given = {
-        "reference": beside.reference_model,
-        "tuned": beside.tuned or evaluation.tune_share,
-        "neighbors": beside.neighbors,
-        "counts": beside.counts,
-        "labelled": settings.reference or evaluation.reference_share,
-    }
-    plan.require([name for name, value in given.items() if value])
+    uses = (
+        ("--set-aside tuning", evaluation.tune_share, "tuned", "fsd(ppl)"),
+        ("--tuned", beside.tuned, "tuned", "fsd(ppl)"),
+        ("--neighbors", beside.neighbors, "neighbors", "neighbor"),
+        ("--reference", settings.reference, "labelled", "na_pdd or probe"),
+        ("--set-aside reference", evaluation.reference_share, "labelled", "na_pdd or probe"),
+        ("--reference-model", beside.reference_model, "reference", ""),
+        ("--counts", beside.counts, "counts", ""),
+    )
+    plan.require([use for _, value, use, _ in uses if value])
     if beside.tuned and evaluation.tune_share:
         raise ExpressionError(say("plan.use.tuned"))
     if settings.reference and evaluation.reference_share:
         raise ExpressionError(say("plan.use.reference"))
     if evaluation.unlearned is not None and not evaluation.placebo:
         raise ExpressionError(RETRAINED)
-    for name, value, use, kind in (
-        ("--set-aside tuning", evaluation.tune_share, "tuned", "fsd(ppl)"),
-        ("--tuned", beside.tuned, "tuned", "fsd(ppl)"),
-        ("--neighbors", beside.neighbors, "neighbors", "neighbor"),
-        ("--reference", settings.reference, "labelled", "na_pdd or probe"),
-        ("--set-aside reference", evaluation.reference_share, "labelled", "na_pdd or probe"),
-    ):
-        if value and use not in plan.uses:
+    for name, value, use, kind in uses:
+        if value and kind and use not in plan.uses:
             raise ExpressionError(say("plan.use.none", option=name, score=kind))
 
 

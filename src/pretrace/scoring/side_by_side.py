@@ -12,13 +12,16 @@ from pretrace.results.run import counts
 from pretrace.results.wording import sentences_of
 from pretrace.types import ComparedRun, Run, RunScore, SettingDifference, SideBySide
 
+_SHORT, _HASH = 8, 32
+"""Characters of a hash that tell two of a name apart, and those from which on a mark is a hash."""
 
-def facts_of(run: Run, *path: str) -> Mapping[str, Any]:
-    """What the run recorded under these keys; nothing where that is no mapping."""
+
+def recorded(run: Run, path: str) -> Any:
+    """What the run recorded at a path, such as "models.target.name"; None where there is nothing."""
     found: Any = run.settings
-    for key in path:
+    for key in path.split("."):
         found = found.get(key) if isinstance(found, Mapping) else None
-    return found if isinstance(found, Mapping) else {}
+    return found
 
 
 def differences(runs: Sequence[Run]) -> tuple[SettingDifference, ...]:
@@ -27,95 +30,41 @@ def differences(runs: Sequence[Run]) -> tuple[SettingDifference, ...]:
     for name, setting in sentences_of("compared").items():
         scopes: dict[tuple[str, ...], dict[str, list[int]]] = {}
         for number, run in enumerate(runs, 1):
-            model, texts = str(facts_of(run, "models", "target").get("name") or "the model"), _texts(run)
+            texts = str(recorded(run, "texts.sha256"))
+            model = str(recorded(run, "models.target.name") or "the model")
             within = {"all": (), "model": (model,), "corpus": (run.corpus,), "texts": (run.corpus, texts)}
-            if value := _READ[name](run) if name in _READ else _recorded(run, setting):
+            if value := _READ[name](run) if name in _READ else _value(run, setting):
                 scopes.setdefault(within[setting["within"]], {}).setdefault(value, []).append(number)
-        compares, words = setting["compares"], setting["words"]
         found += [
-            SettingDifference(f"{name} of {scope[0]}" if scope else name, _numbered(values), compares, words)
+            SettingDifference(
+                f"{name} of {scope[0]}" if scope else name,
+                tuple((value, tuple(numbers)) for value, numbers in values.items()),
+                setting["compares"],
+                setting["words"],
+            )
             for scope, values in scopes.items()
             if len(values) > 1
         ]
-    return tuple(sorted([*found, *_parameters(runs)], key=lambda one: one.compares))
+    return tuple(sorted(found, key=lambda one: one.compares))
 
 
-def _recorded(run: Run, setting: Mapping[str, Any]) -> str:
+def _value(run: Run, setting: Mapping[str, Any]) -> str:
     """The plain value at the path of a setting, "" where there is none; a hash by its beginning alone."""
-    *path, last = setting["path"].split(".")
-    found = facts_of(run, *path).get(last)
+    found = recorded(run, setting["path"])
     return "" if found is None else str(found)[: setting.get("first")]
 
 
-def _parameters(runs: Sequence[Run]) -> list[SettingDifference]:
-    """Scores of one name with different parameters: they are different scores."""
-    families: dict[str, dict[tuple[str, ...], list[int]]] = {}
-    for number, run in enumerate(runs, 1):
-        written: dict[str, list[str]] = {}
-        for score in run.scores:
-            written.setdefault(score.partition("(")[0], []).append(score)
-        for family, own in written.items():
-            families.setdefault(family, {}).setdefault(tuple(sorted(own)), []).append(number)
-    words = "Other parameters make another score: only what is written alike stands in one table."
-    return [
-        SettingDifference(
-            f"parameters of {family}",
-            _numbered({", ".join(own): numbers for own, numbers in values.items()}),
-            bool(set.intersection(*map(set, values))),
-            words,
-        )
-        for family, values in families.items()
-        if len(values) > 1
-    ]
-
-
-def _numbered(values: Mapping[str, Sequence[int]]) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    return tuple((value, tuple(numbers)) for value, numbers in values.items())
-
-
-def _texts(run: Run) -> str:
-    return str(facts_of(run, "texts").get("sha256") or "")
-
-
 def _start(run: Run) -> str:
-    prefix = facts_of(run, "models", "target").get("prefix")
-    words = "a start token before each text" if prefix else "no start token"
-    return words if isinstance(prefix, list | tuple) else ""
-
-
-def _cut(run: Run) -> str:
-    longest = facts_of(run, "models", "target").get("max_tokens")
-    if not counts(run)["cut_texts"]:
-        return "no text was cut"
-    return f"some were cut to {longest:,} tokens" if isinstance(longest, int) else "some were cut"
-
-
-def _reference(run: Run) -> str:
-    found = facts_of(run, "models", "reference")
-    return " ".join(str(found[key])[:60] for key in ("name", "revision") if found.get(key))
-
-
-def _counts(run: Run) -> str:
-    found = facts_of(run, "counts")
-    return f"{found.get('source')}, {found.get('tokens'):,} tokens" if found.get("tokens") else ""
+    prefix = recorded(run, "models.target.prefix")
+    return "" if prefix is None else "a start token before each text" if prefix else "no start token"
 
 
 _READ: Mapping[str, Callable[[Run], str]] = {
-    "texts": lambda run: _texts(run)[:12],
     "start token": _start,
-    "windows": lambda run: {None: "", False: "one row a text"}.get(
-        run.settings.get("windows"), "windows of long texts"
-    ),
-    "reference model": _reference,
-    "token counts": _counts,
     "number of texts": lambda run: f"{counts(run)['texts']:,}",
-    "cut texts": _cut,
+    "cut texts": lambda run: "some were cut" if counts(run)["cut_texts"] else "no text was cut",
 }
 """What reads a setting that is more than a recorded value."""
-
-
-_SHORT, _HASH = 8, 32
-"""Characters of a hash that tell two of a name apart, and those from which on a mark is a hash."""
 
 
 def side_by_side(runs: Sequence[tuple[str, Run]], scores: Sequence[str] = ()) -> SideBySide:
@@ -132,10 +81,13 @@ def side_by_side(runs: Sequence[tuple[str, Run]], scores: Sequence[str] = ()) ->
     shown = tuple(dict.fromkeys(scores)) or there
     models, corpora = [], []  # name, what tells it from others of that name, and how that is written
     for _, run in runs:
-        facts, texts = facts_of(run, "models", "target"), _texts(run)
-        marks = [str(facts.get(key) or "") for key in ("revision", "weights")]
-        written = ", ".join(_shortened(one) for one in marks if one)
-        models.append((str(facts.get("name") or "a model without a name"), marks[1] or marks[0], written))
+        texts = str(recorded(run, "texts.sha256") or "")
+        name = str(recorded(run, "models.target.name") or "a model without a name")
+        revision, weights = (
+            str(recorded(run, f"models.target.{one}") or "") for one in ("revision", "weights")
+        )
+        written = ", ".join(_shortened(one) for one in (revision, weights) if one)
+        models.append((name, weights or revision, written))
         corpora.append((run.corpus, texts, _shortened(texts)))
     places = zip(_told_apart(models), _told_apart(corpora), strict=True)
     found = []

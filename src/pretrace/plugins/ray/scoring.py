@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -13,14 +13,14 @@ from pretrace.backends.huggingface import HuggingFace
 from pretrace.corpora import TextStream
 from pretrace.errors import EngineError, ExpressionError
 from pretrace.jobs.settings import EngineSettings
-from pretrace.jobs.worker import OpenedScoring, ShardJob, shards_to_do
+from pretrace.jobs.worker import Executor, OpenedScoring, ShardJob
 from pretrace.plugins.ray.cluster import Piece, Pool, opened_pool
 from pretrace.results.wording import say
 from pretrace.scoring import parts as shards
 from pretrace.scoring.detect import Options, Scorer
 from pretrace.scoring.evidence import CHUNK, Progress
 from pretrace.scoring.holdout import CorpusParts
-from pretrace.scoring.parts import PartsFolder
+from pretrace.scoring.parts import Shard
 from pretrace.scoring.plan import Models, ScorePlan, open_models, with_texts
 from pretrace.scoring.settings import ModelsSettings
 from pretrace.tuning.plan import TuningMethod
@@ -69,26 +69,20 @@ def shard_size_of(stream: TextStream) -> int:
     return shard_size(sum(1 for _ in islice(stream.texts(), MANY * shards.SHARD)))
 
 
-def work_on(
-    pool: Pool, job: ShardJob, stream: TextStream, parts: PartsFolder, *, size: int, progress: Progress
-) -> int:
-    """Score the shards that have no part yet; the number of them. Parts are written here, by one process.
+def spread_over(pool: Pool, job: ShardJob, progress: Progress) -> Executor:
+    """Have workers score the shards of a job. `progress` is told of the texts of every shard, each with as many passes
+    as the job has."""
 
-    `progress` is told of the texts of every shard, each with as many passes as the job has. TextsError where the
-    source is not what it was when it was surveyed.
-    """
-    made = 0
-    pieces = (
-        Piece(shard.key, f"shard {shard.index + 1} of {len(job.survey.shards)} of {stream.source}", shard)
-        for shard in shards_to_do(job, stream, parts, size=size)
-    )
-    for piece, answer in pool.each(pieces):
-        table, facts = answer.value
-        parts.write(piece.tag, table, facts)
-        tokens = int(table.column("n_tokens").to_numpy().sum())
-        progress.advance(facts["texts"], tokens, answer.seconds / pool.room.workers, True)
-        made += 1
-    return made
+    def scored(some: Iterable[Shard]) -> Iterator[tuple[str, Any, dict[str, Any]]]:
+        named = f"of {len(job.survey.shards)} of {job.corpus}"
+        pieces = (Piece(shard.key, f"shard {shard.index + 1} {named}", shard) for shard in some)
+        for piece, answer in pool.each(pieces):
+            table, facts = answer.value
+            tokens = int(table.column("n_tokens").to_numpy().sum())
+            progress.advance(facts["texts"], tokens, answer.seconds / pool.room.workers, True)
+            yield piece.tag, table, facts
+
+    return scored
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,7 +127,6 @@ class Audit:
         plan, clock = self.plan, watched(watch)
         if plan.design is None and PRETRACE in (self.settings.procedure, *self.settings.also):
             raise DesignError(plan, self._refused())
-        clock.planned(plan)
         clock.plan(self.stages, self._after)
         return self._assess(self._prepared(clock, models or self.models), clock)
 

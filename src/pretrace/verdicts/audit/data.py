@@ -176,7 +176,7 @@ def features(
     plan.check_texts(Corpus("the pieces of the audit", numbered))
     scores = plan.fit(models, cache=cache, progress=progress)
     ready = list(scores.ready.values())
-    with models.reader(scores.needs, plan=plan, cache=cache, progress=progress) as reader:
+    with models.reader(scores.needs, cache=cache, progress=progress) as reader:
         read = reader.read(numbered)
         matrix = np.array([[np.nan if one.empty else score(one) for score in ready] for one in read])
     n = len(samples.suspect)
