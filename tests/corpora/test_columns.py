@@ -50,11 +50,6 @@ def test_what_is_joined_keeps_its_white_space(tmp_path):
         read(tmp_path, alpaca)  # `input` is a part at most, and often empty
 
 
-def test_a_column_whose_name_has_a_comma(tmp_path):
-    (tmp_path / "a.csv").write_text('"title, body",id\nwhole,1\n')
-    assert open_corpus(tmp_path / "a.csv", Columns(text="title, body")).texts[0].text == "whole"
-
-
 @pytest.mark.parametrize(
     "value",
     [

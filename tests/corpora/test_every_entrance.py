@@ -39,12 +39,12 @@ def as_lines(rows):
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
 
 
-def as_table(rows, delimiter, head=""):
+def as_table(rows, delimiter):
     out = io.StringIO(newline="")
     writer = csv.writer(out, delimiter=delimiter)
     writer.writerow(["id", "text", "a column, with a comma"])
     writer.writerows([row["id"], row["text"], "x"] for row in rows)
-    return (head + out.getvalue()).encode()
+    return out.getvalue().encode()
 
 
 def as_parquet(rows):
@@ -92,7 +92,6 @@ FORMATS = {
     ".json (a list)": lambda rows: json.dumps(rows, indent=1).encode(),
     ".csv": lambda rows: as_table(rows, ","),
     ".csv (semicolons)": lambda rows: as_table(rows, ";"),
-    ".csv (sep=)": lambda rows: as_table(rows, "|", "sep=|\r\n"),
     ".tsv": lambda rows: as_table(rows, "\t"),
     ".parquet": as_parquet,
     ".arrow (a file)": lambda rows: as_arrow(rows, ipc.new_file),

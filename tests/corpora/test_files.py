@@ -210,24 +210,17 @@ def test_invalid_bytes_are_refused_and_their_encoding_is_named(write, name, cont
         assert "line 2" in told[0].reason
 
 
-RUSSIAN = "Хранительница маяка считала корабли по их колоколам."
-JAPANESE = "灯台守は鐘の音で船を数え、番号を帳簿に二度書いた。"
-ENGLISH = "The keeper of the lamp counted ships by their bells."
-
-
 @pytest.mark.parametrize(
-    ("encoding", "said"),
+    ("encoding", "said", "guess"),
     [
-        ("cp1251", RUSSIAN), ("koi8-r", RUSSIAN), ("cp932", JAPANESE), ("euc-jp", JAPANESE),
-        ("gb18030", "灯塔看守人按钟声数船，把每个号码在账本上写两次。"),
-        ("big5", "燈塔看守人按鐘聲數船，把每個號碼在帳本上寫兩次。"),
-        ("cp1250", "Zażółć gęślą jaźń, latarniczka liczyła statki według dzwonów."),
-        ("utf-16-le", ENGLISH), ("utf-16-be", ENGLISH),
+        ("cp1252", SAID, "cp1252"), ("cp1251", "Хранительница маяка считала корабли.", "NAME"),
+        ("gb18030", "灯塔看守人按钟声数船，把每个号码在账本上写两次。", "NAME"),
+        ("utf-16-le", SAID, "utf-16-le"), ("utf-16-be", SAID, "utf-16-be"),
     ],
 )  # fmt: skip
-def test_encodings_are_recognised(write, encoding, said):
+def test_encodings_that_are_recognised_and_others(write, encoding, said, guess):
     path = write("a.txt", f"{said}\n".encode(encoding))
-    assert f"--reading encoding={encoding}" in refusal(path)
+    assert refusal(path).endswith(f"--reading encoding={guess}.")
     assert texts_of(path, Columns(encoding=encoding)) == [said]
 
 

@@ -120,9 +120,6 @@ def test_a_pointer_of_git_lfs_is_called_that_everywhere(tmp_path, name):
         open_corpus(str(path.parent if "/" in name else path))
     with pytest.raises(Unread, match=said):
         read_corpus(path)
-    path.write_bytes(b"/annex/objects/MD5E-s3--aa")
-    with pytest.raises(TextsError, match="git annex get"):
-        open_corpus(str(path))
 
 
 def test_a_text_on_pointers_is_a_text(tmp_path):

@@ -141,10 +141,8 @@ def _sorted_out(found: Walk, reading: TextReading) -> tuple[dict[str, Path], dic
     documents: dict[str, str] = {}
     for name, path in found.files.items():
         kind = _kind(name, path, reading.columns.files)
-        if not (kind and (path.is_file() or path.is_fifo())):
+        if not kind:
             reading.left_out.append(shown(name))
-        elif not path.is_file():
-            raise TextsError(say("texts.pipe", source=reading.source, file=shown(name)))
         elif kind in TABLES:
             tables[name] = path
         else:

@@ -68,7 +68,7 @@ class TextReading:
                 continue
             if first is None:
                 first = tuple(row.fields)
-                unseen = self.columns.required(first)
+                unseen = self.columns.required
                 self.chosen = self.columns.pick_texts(first, self.source)
                 self._found = replace(self.columns, **self.columns.others(first))
             if unseen:

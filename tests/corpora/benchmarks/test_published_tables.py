@@ -11,7 +11,7 @@ from pretrace.corpora import open_corpus
 from pretrace.corpora.benchmarks.loaders import Schema, bookmia, find_tables, one_table, read_published
 from pretrace.errors import TextsError
 
-SCHEMA = Schema("Bench", text="passage", group="book", meta=("page",))
+SCHEMA = Schema("Bench", ("passage", "label", "book"), "passage", group="book", meta=("page",))
 ROWS = [
     {"passage": "a😀", "label": 1, "book": "B1", "page": 3, "more": [1]},
     {"passage": "", "label": 0, "book": "B2", "page": None, "more": [2]},
@@ -95,8 +95,9 @@ def test_the_data_files_of_a_folder(tmp_path):
         (tmp_path / name).write_text("")
     found = [file.relative_to(tmp_path).as_posix() for file in find_tables(tmp_path)]
     assert found == ["a.csv.gz", "b/train.jsonl"]
-    with pytest.raises(TextsError, match=r"holds 2 data files, 'a.csv.gz', 'b/train.jsonl': name the one"):
-        one_table(tmp_path)
+    said = r"holds 0 files whose names begin with 'c'.*it has 'a.csv.gz', 'b/train.jsonl': name the one"
+    with pytest.raises(TextsError, match=said):
+        one_table(tmp_path, "c")
     assert one_table(tmp_path, "a").name == "a.csv.gz"
 
 
