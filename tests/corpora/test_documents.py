@@ -90,7 +90,7 @@ def test_a_folder_of_txt_is_read_as_ever(folder):
     (folder / ".hidden.md").write_text("no", encoding="utf-8")
     corpus = open_corpus(folder)
     assert [(t.id, t.group) for t in corpus.texts] == [("a.txt", "")]
-    assert corpus.notes == ("2 files in the folder left out: .hidden.md, README.md.",)
+    assert corpus.notes == ("2 files in the folder left out: '.hidden.md', 'README.md'.",)
 
 
 def test_what_is_left_out(folder):
@@ -99,7 +99,7 @@ def test_what_is_left_out(folder):
     (folder / "sub" / "readme.md").write_text("one of many", encoding="utf-8")
     corpus = open_corpus(folder)
     assert "sub/readme.md" in {text.id for text in corpus.texts}
-    assert "3 files in the folder left out: old.doc, readme.html, ~$d.docx." in corpus.notes
+    assert "3 files in the folder left out: 'old.doc', 'readme.html', '~$d.docx'." in corpus.notes
 
 
 def test_one_that_cannot_be_read(folder, tmp_path):

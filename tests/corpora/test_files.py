@@ -277,7 +277,7 @@ def test_a_folder_of_texts_in_order_with_their_paths(write, tmp_path):
     corpus = open_corpus(tmp_path / "c")
     read = [("a/z.txt.gz", "first"), ("b.txt", "second\r\n"), ("empty.txt", ""), ("x.TXT", " \n")]
     assert [(t.id, t.text) for t in corpus.texts] == read
-    assert (corpus.name, corpus.notes) == ("c", ("1 file in the folder left out: readme.md.",))
+    assert (corpus.name, corpus.notes) == ("c", ("1 file in the folder left out: 'readme.md'.",))
     assert list(streamed(tmp_path / "c")) == [text for _, text in read]
     assert "'text', 'id'" in refusal(tmp_path / "c", Columns(label="member"))  # it has no labels to name
     write("d/readme.md", "no")

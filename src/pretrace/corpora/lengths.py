@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pretrace.corpora.reading import counted, refuse_repeated_ids
+from pretrace.corpora.reading import refuse_repeated_ids
 from pretrace.errors import TextsError
 from pretrace.registry import require
+from pretrace.results.rounding import plural
 from pretrace.results.wording import say
 from pretrace.types import Backend, Corpus, Encoded, Text
 
@@ -42,8 +43,8 @@ def windows(corpus: Corpus, backend: Backend, max_tokens: int | None = None) -> 
     if not cut:
         return corpus
     refuse_repeated_ids([text.id for text in texts], f"{corpus.name} cut into windows")
-    notes = [f"{counted(cut, 'text')} of more than {limit} tokens cut into {made} windows."]
-    notes += [f"{counted(poor, 'window')} of only white space or fewer than 2 tokens kept."] if poor else []
+    notes = [f"{plural(cut, 'text')} of more than {limit} tokens cut into {made} windows."]
+    notes += [f"{plural(poor, 'window')} of only white space or fewer than 2 tokens kept."] if poor else []
     return replace(corpus, texts=tuple(texts), notes=(*corpus.notes, *notes))
 
 

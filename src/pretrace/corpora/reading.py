@@ -10,10 +10,9 @@ from typing import NamedTuple
 from pretrace.corpora.columns import Columns, cell_of, kind_of, listed, membership, mended, name_of
 from pretrace.corpora.packing import not_utf8
 from pretrace.errors import TextsError
+from pretrace.results.rounding import plural
 from pretrace.results.wording import say
 from pretrace.types import Text
-
-_NAMED = 5  # files that a note names
 
 
 class SourceRow(NamedTuple):
@@ -83,7 +82,7 @@ class TextReading:
             self._taken += 1
             yield made
         if not self._taken:
-            unread = f", and {counted(self.unread, 'record')} that cannot be read" if self.unread else ""
+            unread = f", and {plural(self.unread, 'record')} that cannot be read" if self.unread else ""
             raise TextsError(f"{self.source} holds no texts{unread}: give a source with at least one.")
         if unseen:
             has = f"its first row has {listed(first or ())}"
@@ -157,25 +156,25 @@ class TextReading:
     def notes(self) -> tuple[str, ...]:
         """What was mended, skipped and left out so far, in sentences."""
         kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(self.kinds.items()))
-        text, named_texts = self.chosen[0] if self.chosen else None, self.columns.named_texts
-        gave_way = self.columns.give_way and self.columns.text and text not in named_texts and not self.kinds
-        facts = {
-            **{"source": self.source, "kinds": kinds, "column": self.columns.text, "text": text},
-            **{"surrogates": counted(self._surrogates, "text"), "blank": counted(self.blank, "blank line")},
-            **{"files": counted(len(self.left_out), "file"), "left_out": named(self.left_out)},
-            **{"unread": counted(self.unread, "record"), "unnamed": counted(self._unnamed, "row")},
-        }
+        text, named = self.chosen[0] if self.chosen else None, self.columns.named_texts
+        gave_way = self.columns.give_way and self.columns.text and text not in named and not self.kinds
+        files, left_out = plural(len(self.left_out), "file"), listed(self.left_out)
+        # where all rows took their number there simply are no ids
+        unnamed = self._unnamed if self._unnamed < self._taken else 0
 
-        def told(**so: object) -> list[str]:
-            return [say(f"texts.notes.{name}", **facts) for name, is_so in so.items() if is_so]
+        def told(is_so: object, name: str, **facts: object) -> list[str]:
+            return [say(f"texts.notes.{name}", **facts)] if is_so else []
 
         return (
             *self.said,
-            *told(kinds=len(self.kinds) > 1, gave_way=gave_way),
-            *(f"{counted(number, 'text')}: {remark}." for remark, number in self.remarks.items() if number),
-            *told(surrogates=self._surrogates, blank=self.blank, left_out=self.left_out, unread=self.unread),
-            # where all rows took their number there simply are no ids
-            *told(unnamed=0 < self._unnamed < self._taken),
+            *told(len(self.kinds) > 1, "kinds", kinds=kinds),
+            *told(gave_way, "gave_way", source=self.source, column=self.columns.text, text=text),
+            *(f"{plural(number, 'text')}: {remark}." for remark, number in self.remarks.items() if number),
+            *told(self._surrogates, "surrogates", surrogates=plural(self._surrogates, "text")),
+            *told(self.blank, "blank", blank=plural(self.blank, "blank line")),
+            *told(self.left_out, "left_out", files=files, left_out=left_out),
+            *told(self.unread, "unread", unread=plural(self.unread, "record")),
+            *told(unnamed, "unnamed", unnamed=plural(unnamed, "row")),
         )
 
 
@@ -196,16 +195,6 @@ def refuse_repeated_ids(ids: Sequence[str], source: str) -> None:
     raise TextsError(
         f"{source}: every text needs an id of its own, found {shown}{more}; mend the ids, or name another id column."
     )
-
-
-def counted(count: int, noun: str) -> str:
-    """A count with its noun, for notes: "1 text", "3 texts"."""
-    return f"{count} {noun}" + ("" if count == 1 else "s")
-
-
-def named(files: Sequence[str]) -> str:
-    """The names of the first files, and how many more there are."""
-    return ", ".join(files[:_NAMED]) + (f" and {len(files) - _NAMED} more" if len(files) > _NAMED else "")
 
 
 def _short(value: object) -> str:

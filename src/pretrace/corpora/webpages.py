@@ -15,8 +15,9 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from pretrace.corpora.columns import kind_of, mended
 from pretrace.corpora.dates import days
 from pretrace.corpora.packing import HEAD, decode_text, encoding_of, is_utf8
-from pretrace.corpora.reading import SourceRow, TextReading, counted
+from pretrace.corpora.reading import SourceRow, TextReading
 from pretrace.errors import TextsError
+from pretrace.results.rounding import plural
 from pretrace.results.wording import say
 
 DEEPEST = 2_000
@@ -141,7 +142,7 @@ def feed_rows(stream: IO[bytes], reading: TextReading, source: str) -> Iterator[
     root = _parsed(stream.read(), source)
     kind = _local(root)
     if kind in ("urlset", "sitemapindex"):
-        what = counted(
+        what = plural(
             sum(_local(one) == "loc" for one in root.iter()), "page" if kind == "urlset" else "sitemap"
         )
         raise TextsError(say(f"texts.{kind}", source=source, what=what))

@@ -28,13 +28,14 @@ from pretrace.backends.proposals import MaskedGuesser, Proposals, open_proposer
 from pretrace.backends.settings import ModelSettings
 from pretrace.corpora import Columns, open_corpus, open_stream
 from pretrace.corpora.dates import days
-from pretrace.corpora.reading import counted, refuse_repeated_ids
+from pretrace.corpora.reading import refuse_repeated_ids
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.plugins.build import writing
 from pretrace.plugins.build.segmenting import cut_pieces, split_sentences
 from pretrace.plugins.build.set_similarity import shared_words
 from pretrace.plugins.build.translating import open_translator
 from pretrace.registry import require
+from pretrace.results.rounding import plural
 from pretrace.results.wording import say
 from pretrace.scoring.evidence import Progress, Silent
 from pretrace.scoring.provenance import record_corpus, record_software
@@ -219,7 +220,7 @@ def read_side(source: str, columns: Columns, *, date_column: str | None = None, 
             say("build.refused.unmarked_year", source=source, date_column=date_column, year=year)
         )
     refuse_repeated_ids([text.id for text in kept], source)
-    note = f"{counted(len(every) - len(kept), 'text')} left out: not published in {year}, or without a date."
+    note = f"{plural(len(every) - len(kept), 'text')} left out: not published in {year}, or without a date."
     return Corpus(source, tuple(kept), source, (*stream.notes, note))
 
 
