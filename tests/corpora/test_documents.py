@@ -144,7 +144,7 @@ def zipped():
         ("a.md", b"---\na: 1\n---\n", "holds no text"),
         ("a.html", b"<nav>x</nav>", "holds no text"),
         ("a.pdf", pdf("secret", password="word"), "encrypted"),
-        *(("a.pdf", pdf("whole")[:size], r"a\.pdf: the PDF ") for size in (5, 300)),
+        *(("a.pdf", pdf("whole")[:size], r"a\.pdf: the (PDF|\.pdf file) is ") for size in (5, 300)),
         ("a.docx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"x" * 600, "encrypted, or an older"),
         ("a.docx", zipped(), "damaged"),
     ],

@@ -212,10 +212,6 @@ def messages_of(value: object) -> list[dict[str, str]] | None:
     [{'role': 'user', 'content': 'Is it?'}, {'role': 'assistant', 'content': 'Yes.'}]
     """
     for role, content in (("role", "content"), ("from", "value")):
-        if isinstance(value, Mapping) and {role, content} <= value.keys():  # a list of objects by columns
-            columns = (value[role], value[content])
-            if all(isinstance(one, list) for one in columns) and len(columns[0]) == len(columns[1]):
-                value = [dict(zip((role, content), pair, strict=True)) for pair in zip(*columns, strict=True)]
         if not (isinstance(value, list) and value and isinstance(value[0], Mapping)):
             return None
         if all(isinstance(one, Mapping) and {role, content} <= one.keys() for one in value):

@@ -129,7 +129,6 @@ def _walked(root: LexborNode) -> Iterator[tuple[LexborNode, bool]]:
 
 FEEDS = (".xml", ".rss", ".atom")
 ONLY_SUMMARY = "a description alone was there, which is often only the beginning of the text"
-_DEEPEST_FEED = 200  # elements within each other; writing XHTML out again is recursive
 
 _CONTENT = "{http://purl.org/rss/1.0/modules/content/}encoded"
 _DUBLIN = "{http://purl.org/dc/elements/1.1/}"
@@ -150,7 +149,10 @@ def feed_rows(stream: IO[bytes], reading: TextReading, source: str) -> Iterator[
         raise TextsError(say("texts.no_feed", source=source, root=kind))
     name = "entry" if kind == "feed" else "item"
     for number, entry in enumerate(one for one in root.iter() if _local(one) == name):
-        cells, whole = _atom(entry) if name == "entry" else _rss(entry)
+        try:
+            cells, whole = _atom(entry) if name == "entry" else _rss(entry)
+        except RecursionError:  # writing XHTML out again is recursive
+            raise TextsError(f"{source} has elements nested too deeply: this is no feed.") from None
         fields = dict(zip(("text", "id", "date", "title", "author", "link"), cells, strict=True))
         if not fields["text"].strip():
             yield reading.fault(
@@ -173,17 +175,9 @@ def _parsed(raw: bytes, source: str) -> ElementTree.Element:
             raise TextsError(say("texts.doctype", source=source))
 
     try:
-        root = ElementTree.XML(raw, ElementTree.XMLParser(target=FeedTree()))
+        return ElementTree.XML(raw, ElementTree.XMLParser(target=FeedTree()))
     except (ElementTree.ParseError, ValueError, LookupError) as error:
         raise TextsError(f"{source} is not XML that can be read: {error}; save the feed again.") from None
-    depth, level = 0, [root]
-    while level := [below for one in level for below in one]:
-        depth += 1
-        if depth >= _DEEPEST_FEED:
-            raise TextsError(
-                f"{source} has more than {_DEEPEST_FEED} elements within each other: this is no feed."
-            )
-    return root
 
 
 def _rss(item: ElementTree.Element) -> tuple[tuple[str, ...], bool]:
