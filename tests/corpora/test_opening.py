@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-import types
 from dataclasses import replace
 
 import numpy as np
@@ -185,11 +184,7 @@ class TestGiven:
             (b"a", r"bytes was given where texts were wanted"),
             (3, r"a number was given where texts were wanted"),
             (None, r"nothing was given where texts were wanted"),
-            ({"a"}, r"has no order: give a list"),
-            (
-                types.SimpleNamespace(columns=["text"]),
-                r"SimpleNamespace was given where texts were wanted: give its rows",
-            ),
+            ({"a"}, r"set was given where texts were wanted: give a path, or a list"),
         ],
     )
     def test_what_is_no_list_of_texts(self, source, said):

@@ -279,12 +279,8 @@ def membership(value: object) -> bool | None:
     >>> [membership(value) for value in (1, "0", "Member", 0.0, "", None, float("nan"))]
     [True, False, True, False, None, None, None]
     """
-    if isinstance(value, int | float) and value in (0, 1):
-        return bool(value)
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return None
-    key = value.strip().lower() if isinstance(value, str) else None
-    if key is None or key not in _LABELS:
+    key = str(value).strip().lower()
+    if key not in _LABELS or not isinstance(value, str | int | float | None):
         raise ValueError("neither member nor non-member")
     return _LABELS[key]
 

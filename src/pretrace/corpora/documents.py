@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
 from urllib.parse import unquote
-from xml.etree import ElementTree
 
 from pretrace.corpora.packing import decode_text
-from pretrace.corpora.webpages import decode_page, read_html, read_xhtml
+from pretrace.corpora.webpages import decode_page, parse_xml, read_html, read_xhtml
 from pretrace.errors import MissingPackageError, PretraceError, TextsError
 from pretrace.results.wording import say
 
@@ -120,9 +119,9 @@ def _epub(raw: bytes, encoding: str | None) -> Document:
     with zipfile.ZipFile(io.BytesIO(raw)) as book:
         _refuse_large(book, "book")
         locked = book.read(_LOCKS).decode("utf-8", "replace") if _LOCKS in book.namelist() else ""
-        container = _parsed(book.read("META-INF/container.xml"))
+        container = parse_xml(book.read("META-INF/container.xml"), "the book")
         place = next(one.attrib["full-path"] for one in container.iter(f"{_CONTAINER}rootfile"))
-        table, above = _parsed(book.read(place)), place.rpartition("/")[0]
+        table, above = parse_xml(book.read(place), "the book"), place.rpartition("/")[0]
         items = {one.get("id"): one for one in table.iter(f"{_EPUB_TABLE}item")}
         for one in [items[one.get("idref")] for one in table.iter(f"{_EPUB_TABLE}itemref")]:
             if "nav" in one.get("properties", "").split():
@@ -135,13 +134,6 @@ def _epub(raw: bytes, encoding: str | None) -> Document:
 
 
 _LOCKS = "META-INF/encryption.xml"
-
-
-def _parsed(raw: bytes) -> ElementTree.Element:
-    """The root of an XML file of a book. TextsError for one that declares a document type with entities."""
-    if b"<!ENTITY" in raw:
-        raise TextsError("the book declares XML entities, which can expand without end: leave it out.")
-    return ElementTree.fromstring(raw)
 
 
 SOURCE = ".source"

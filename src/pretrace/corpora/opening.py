@@ -156,20 +156,13 @@ def known_corpora() -> Registry[Corpus]:
 def _given(items: object) -> Iterator[SourceRow]:
     """The rows of texts or rows that are given as Python objects; an empty cell of a table is None."""
     table: Any = items
-    if hasattr(table, "columns"):  # the rows of datasets.Dataset come one at a time, as dicts
-        if hasattr(table, "to_pylist"):  # pyarrow
-            items = table.to_pylist()
-        elif hasattr(table, "to_dicts"):  # polars
-            items = table.to_dicts()
-        elif hasattr(table, "notna"):  # pandas, whose empty cells are NaN
-            items = table.astype(object).where(table.notna(), None).to_dict("records")
-        else:
-            raise TextsError(
-                f"{kind_of(items)} was given where texts were wanted: give its rows, as a list of dicts."
-            )
-    if isinstance(items, set | frozenset):
-        raise TextsError("a set was given, which has no order: give a list, such as sorted(texts).")
-    if isinstance(items, Mapping | bytes) or not isinstance(items, Iterable):
+    if hasattr(table, "to_pylist"):  # pyarrow
+        items = table.to_pylist()
+    elif hasattr(table, "to_dicts"):  # polars
+        items = table.to_dicts()
+    elif hasattr(table, "columns") and hasattr(table, "notna"):  # pandas, whose empty cells are NaN
+        items = table.astype(object).where(table.notna(), None).to_dict("records")
+    if isinstance(items, Mapping | bytes | set | frozenset) or not isinstance(items, Iterable):
         raise TextsError(say("texts.no_items", what=kind_of(items)))
     for number, item in enumerate(items):
         if isinstance(item, str | bytes):

@@ -138,7 +138,10 @@ _MARKUP = re.compile(r"</?[a-z][^<>]*>", re.IGNORECASE)
 def feed_rows(stream: IO[bytes], reading: TextReading, source: str) -> Iterator[SourceRow]:
     """A row for each entry, with the columns text, id, date (as in 2023-03-01), title, author and link, "" where the
     feed has none. TextsError for what is neither RSS nor Atom."""
-    root = _parsed(stream.read(), source)
+    raw = stream.read()
+    if not raw.strip():
+        raise TextsError(f"{source} is empty: give a feed with at least one entry.")
+    root = parse_xml(raw, source)
     kind = _local(root)
     if kind in ("urlset", "sitemapindex"):
         what = plural(
@@ -165,10 +168,8 @@ def feed_rows(stream: IO[bytes], reading: TextReading, source: str) -> Iterator[
         yield SourceRow(fields)
 
 
-def _parsed(raw: bytes, source: str) -> ElementTree.Element:
+def parse_xml(raw: bytes, source: str) -> ElementTree.Element:
     """The root of a document without a document type, which could declare entities that expand without end."""
-    if not raw.strip():
-        raise TextsError(f"{source} is empty: give a feed with at least one entry.")
 
     class FeedTree(ElementTree.TreeBuilder):
         def doctype(self, *_: object) -> None:
@@ -177,7 +178,7 @@ def _parsed(raw: bytes, source: str) -> ElementTree.Element:
     try:
         return ElementTree.XML(raw, ElementTree.XMLParser(target=FeedTree()))
     except (ElementTree.ParseError, ValueError, LookupError) as error:
-        raise TextsError(f"{source} is not XML that can be read: {error}; save the feed again.") from None
+        raise TextsError(f"{source} is not XML that can be read: {error}; save it again.") from None
 
 
 def _rss(item: ElementTree.Element) -> tuple[tuple[str, ...], bool]:

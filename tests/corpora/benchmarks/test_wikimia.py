@@ -101,7 +101,7 @@ def test_a_single_file_without_a_length_in_its_name(folder):
 
 def test_a_length_that_is_not_there_is_named(folder):
     (folder / "WikiMIA_length64.jsonl").unlink()
-    with pytest.raises(TextsError, match=r"no file with length64 in its name, found WikiMIA_length128"):
+    with pytest.raises(TextsError, match=r"no file with length64 in its name, found 'WikiMIA_length128"):
         wikimia(length=64, path=str(folder))
     with pytest.raises(TextsError, match="length64"):
         wikimia(length=64, path=str(folder / "WikiMIA_length32.jsonl"))
@@ -127,7 +127,7 @@ def test_no_part_of_a_length_is_passed_over(folder):
     (folder / "WikiMIA_length64.jsonl").rename(folder / "WikiMIA_length64-00000-of-00002.jsonl")
     assert len(wikimia(length=64, path=str(folder))) == 2
     (folder / "WikiMIA_length64-00001-of-00002.jsonl").write_text('{"input": "a b", "label": 1}\n')
-    with pytest.raises(TextsError, match="more than one file with length64 in its name"):
+    with pytest.raises(TextsError, match="more than one file of a length"):
         wikimia(length=64, path=str(folder))
 
 

@@ -16,7 +16,7 @@ from pretrace.corpora.benchmarks.loaders import (
     read_published,
     schema_of,
 )
-from pretrace.corpora.columns import shown
+from pretrace.corpora.columns import listed, shown
 from pretrace.corpora.packing import stem_of
 from pretrace.errors import TextsError
 from pretrace.registry import corpora, require
@@ -161,32 +161,26 @@ def wikimia(
 def _files(path: Path, lengths: Sequence[int]) -> dict[str, Corpus]:
     """The tables of the lengths asked for, by length; a single file that names no length is taken for all."""
     files = find_tables(path)
-    by_length: dict[int, Path] = {}
-    for file in files:
-        named = re.search(r"length_?(\d+)", stem_of(file.name), re.IGNORECASE)
-        if named and by_length.setdefault(length := int(named[1]), file) != file:
-            raise TextsError(
-                f"{shown(path)} holds more than one file with length{length} in its name, "
-                f"{shown(by_length[length].relative_to(path))} and {shown(file.relative_to(path))}: put them into one."
-            )
+    named = [(re.search(r"length_?(\d+)", stem_of(file.name), re.IGNORECASE), file) for file in files]
+    by_length = {int(length[1]): file for length, file in named if length}
+    if len(by_length) < sum(length is not None for length, _ in named):
+        raise TextsError(f"{shown(path)} holds more than one file of a length: put them into one.")
+    schema = schema_of("wikimia")
     if len(files) == 1 and not by_length:
-        corpus = read_published(files[0], schema_of("wikimia"))
+        corpus = read_published(files[0], schema)
         if len(lengths) > 1:
             return {"": corpus}
         (words,) = lengths
-        return {
-            str(words): keep_texts(
-                corpus, lambda text: len(text.text.split()) == words, f"with {words} words"
-            )
-        }
-    found_here = {str(n): by_length[n] for n in lengths if n in by_length}
-    if not found_here or (len(lengths) == 1 and len(found_here) < len(lengths)):
+        some = keep_texts(corpus, lambda text: len(text.text.split()) == words, f"with {words} words")
+        return {str(words): some}
+    found = {str(n): read_published(by_length[n], schema) for n in lengths if n in by_length}
+    if not found:
         wanted = " or ".join(f"length{n}" for n in lengths)
-        names = ", ".join(shown(Path(file.name)) for file in files[:8])
+        names = listed([shown(file.name) for file in files])
         raise TextsError(
             f"{shown(path)} holds no file with {wanted} in its name, found {names}: rename or add it."
         )
-    return {n: read_published(file, schema_of("wikimia")) for n, file in found_here.items()}
+    return found
 
 
 def _grouped(corpus: Corpus) -> Corpus:
