@@ -125,11 +125,6 @@ def test_a_file_is_one_text(folder, name):
     assert open_corpus(path).name == path.stem
 
 
-def test_a_txt_file_stays_a_text_a_line(folder):
-    (folder / "a.txt").write_text("one\ntwo\n", encoding="utf-8")
-    assert [text.text for text in open_corpus(folder / "a.txt").texts] == ["one", "two"]
-
-
 def zipped():
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w") as packed:

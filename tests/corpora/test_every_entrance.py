@@ -41,9 +41,10 @@ def as_lines(rows):
 
 def as_table(rows, delimiter):
     out = io.StringIO(newline="")
-    writer = csv.writer(out, delimiter=delimiter)
-    writer.writerow(["id", "text", "a column, with a comma"])
-    writer.writerows([row["id"], row["text"], "x"] for row in rows)
+    names = [*rows[0], "a column, with a comma"]
+    writer = csv.DictWriter(out, names, delimiter=delimiter, restval="x")
+    writer.writeheader()
+    writer.writerows(rows)
     return out.getvalue().encode()
 
 

@@ -5,7 +5,6 @@ import importlib
 import io
 import json
 import os
-import subprocess
 import sys
 from dataclasses import replace
 
@@ -39,22 +38,13 @@ class TestStandardInput:
         feed(raw)
         assert [t.text for t in open_corpus("-").texts] == raw.decode().strip().split("\n")
 
-    def test_a_later_line_that_is_no_json(self, feed):
-        feed(b'\n{"text": "a"}\nplain\n')
-        with pytest.raises(TextsError, match="standard input, line 3"):
+    @pytest.mark.parametrize(
+        ("raw", "said"), [(b'\n{"text": "a"}\nplain\n', "standard input, line 3"), (b" \n", "holds no texts")]
+    )
+    def test_what_is_refused(self, feed, raw, said):
+        feed(raw)
+        with pytest.raises(TextsError, match=said):
             open_corpus("-")
-
-    def test_nothing(self, feed):
-        feed(b" \n")
-        with pytest.raises(TextsError, match="holds no texts"):
-            open_corpus("-")
-
-    def test_a_real_pipe(self):
-        program = "from pretrace.corpora import open_corpus; print([t.text for t in open_corpus('-').texts])"
-        answer = subprocess.run(
-            [sys.executable, "-c", program], input="café\n".encode(), capture_output=True, check=True
-        )
-        assert answer.stdout.decode().strip() == "['café']"
 
 
 class TestPaths:
