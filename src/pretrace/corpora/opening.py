@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import io
 import itertools
 import os
 import re
@@ -15,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, TypeGuard, cast
+from typing import Any, TypeGuard, cast
 
 import numpy as np
 
@@ -79,9 +78,7 @@ def open_corpus(source: Texts, columns: Columns = USUAL) -> Corpus:
     the rules of JSON lines: `[{"text": "…", "label": 1, "id": "a", "group": "book 1"}]`. Raises TextsError where there
     is no such source or an item is neither text nor row, ExpressionError where a parameter of a built corpus is
     wrong."""
-    if _names_corpus(source):
-        return _built(source, columns)
-    stream = TextStream(*resolve_source(source, columns), columns=columns)
+    stream = open_stream(source, columns)
     return stream.corpus_of(tuple(stream.texts()))
 
 
@@ -98,7 +95,7 @@ def resolve_source(source: Texts, columns: Columns = USUAL) -> tuple[str, str, R
         name, table = open_table(source.removeprefix("hub:"), columns.split)
         return name, f"hub:{name}", partial(table_rows, table)
     if source == "-":
-        return "standard input", "standard input", lambda reading: _stream_rows(standard_input(), reading)
+        return "standard input", "standard input", _rows_of_standard_input()
     path = Path(source)
     if isinstance(source, str) and "://" in source and not path_exists(path):
         return _name_of_path(Path(source.partition("?")[0])), source, partial(file_rows, source)
@@ -126,14 +123,19 @@ def _path_rows(path: Path, reading: TextReading) -> Iterator[SourceRow]:
         yield from file_rows(path, reading, SOURCE if chosen and ending_of(path.name) not in ENDINGS else "")
 
 
-def _stream_rows(stream: BinaryIO, reading: TextReading) -> Iterator[SourceRow]:
-    """The rows of an open stream without a name, which stays open."""
-    buffered = io.BufferedReader(cast(Any, stream))
-    try:
-        with unreadable_explained(reading.source):
-            yield from sniffed_rows(unpack_stream(buffered, reading.source), reading)
-    finally:
-        buffered.detach()  # or it would close standard input when it goes
+def _rows_of_standard_input() -> Rows:
+    """The rows of what can be read only once: from a copy on disk (TMPDIR) that goes with the process."""
+    copy = tempfile.TemporaryFile()  # noqa: SIM115 - it is read until the rows themselves go
+    with unreadable_explained("standard input"):
+        shutil.copyfileobj(standard_input(), copy, 1 << 20)
+        copy.flush()
+
+    def rows(reading: TextReading) -> Iterator[SourceRow]:
+        with os.fdopen(os.dup(copy.fileno()), "rb") as again, unreadable_explained(reading.source):
+            again.seek(0)
+            yield from sniffed_rows(unpack_stream(again, reading.source), reading)
+
+    return rows
 
 
 def _names_corpus(source: Texts) -> TypeGuard[str]:
@@ -272,32 +274,26 @@ def _name_of_path(path: Path) -> str:
     return name.removesuffix(Path(name).suffix) if ending_of(name) in ENDINGS else name
 
 
+@dataclass(eq=False)
 class TextStream:
     """The texts of one source, with `name`, `source` and `card` of its `Corpus`, read one at a time, as often as
-    wanted. Standard input, which can be read only once, is copied to a temporary file (TMPDIR) first. With
-    `skip_unreadable` a record that cannot be read is left out, and `texts` tells of it."""
+    wanted. With `skip_unreadable` a record that cannot be read is left out, and `texts` tells of it."""
 
-    def __init__(
-        self,
-        name: str,
-        source: str,
-        rows: Rows = lambda reading: iter(()),
-        *,
-        columns: Columns = USUAL,
-        skip_unreadable: bool = False,
-    ) -> None:
-        self.name, self.source = name, source
-        self.card: Card | None = None
-        self.notes: tuple[str, ...] = ()
-        """What was mended and left out; whole once `texts` was read to its end."""
-        self._columns, self._rows = columns, rows
-        self._skip = skip_unreadable
+    name: str
+    source: str
+    rows: Rows = lambda reading: iter(())
+    columns: Columns = USUAL
+    skip_unreadable: bool = False
+    card: Card | None = None
+    notes: tuple[str, ...] = ()
+    """What was mended and left out; whole once `texts` was read to its end."""
 
     def texts(self, tell: OnUnreadable | None = None) -> Iterator[Text]:
         """The texts in order, from the first one again at each call; ids may repeat. TextsError for the first record
         that cannot be read, unless such are left out: then `tell` is given each."""
-        reading = TextReading(self._columns, self.source, (tell or _silent) if self._skip else None)
-        yield from reading.stream(self._rows(reading))
+        skip = (tell or _silent) if self.skip_unreadable else None
+        reading = TextReading(self.columns, self.source, skip)
+        yield from reading.stream(self.rows(reading))
         self.notes = reading.notes
 
     def corpus_of(self, texts: tuple[Text, ...]) -> Corpus:
@@ -330,23 +326,11 @@ class GivenStream(TextStream):
         return self.corpus
 
 
-def open_stream(source: str | Path, columns: Columns = USUAL, *, skip_unreadable: bool = False) -> TextStream:
+def open_stream(source: Texts, columns: Columns = USUAL, *, skip_unreadable: bool = False) -> TextStream:
     """The stream of what a source names, as `open_corpus` reads it; errors of a record come when it is reached."""
     if _names_corpus(source):
         return GivenStream(_built(source, columns))
-    name, called, rows = resolve_source(source, columns)
-    if source == "-":  # which can be read only once: from a copy on disk that goes with the process
-        copy = tempfile.TemporaryFile()  # noqa: SIM115 - it is read until the stream itself goes
-        with unreadable_explained(called):
-            shutil.copyfileobj(standard_input(), copy, 1 << 20)
-            copy.flush()
-
-        def rows(reading: TextReading) -> Iterator[SourceRow]:
-            with os.fdopen(os.dup(copy.fileno()), "rb") as again:
-                again.seek(0)
-                yield from _stream_rows(again, reading)
-
-    return TextStream(name, called, rows, columns=columns, skip_unreadable=skip_unreadable)
+    return TextStream(*resolve_source(source, columns), columns, skip_unreadable)
 
 
 def _silent(unreadable: Unreadable) -> None:

@@ -132,8 +132,8 @@ def test_traps_by_length_and_copies(tmp_path):
     assert facts(copyright_traps(25, 10, str(tmp_path)))[0] == ("hidden 25", True, 10)
     with pytest.raises(TextsError, match="holds 0 files whose names begin with 'seq_len_50_n_rep_100'"):
         copyright_traps(50, 100, str(tmp_path))
-    with pytest.raises(ExpressionError, match="length must be 25, 50 or 100, found 30"):
-        copyright_traps(30, path=str(tmp_path))
+    with pytest.raises(ExpressionError, match="length must be one of 25, 50, 100, found 30"):
+        open_corpus("copyright_traps(30)")
 
 
 def test_what_stands_before_a_checkpoint_and_after_it(tmp_path):

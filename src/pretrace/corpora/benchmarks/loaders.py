@@ -162,11 +162,11 @@ def keep_texts(corpus: Corpus, wanted: Callable[[Text], bool], what: str) -> Cor
     return replace(corpus, texts=texts, notes=(*corpus.notes, note))
 
 
-def keep_where(corpus: Corpus, column: str, value: object, what: str = "") -> Corpus:
+def keep_where(corpus: Corpus, column: str, value: object) -> Corpus:
     """The texts with a value in a column, whatever its case; all of them for None."""
     if value is None:
         return corpus
-    wanted, what = str(value).casefold(), what or f"with {column} {value}"
+    wanted, what = str(value).casefold(), f"with {column} {value}"
     return keep_texts(corpus, lambda text: text.meta[column].strip().casefold() == wanted, what)
 
 
@@ -474,28 +474,20 @@ def toaa(condition: str, path: str | None = None, tokenizer: str = "allenai/OLMo
         if member not in ("0", "1"):
             raise ValueError(f"membership should hold 1 or 0 and holds {member[:40]!r}")
         copies = _whole(cells["duplication"], "duplication", 1) if member == "1" else 0
-        found = decode(ids)
         name = f"{cells['condition']}/{member}/{cells['example_idx']}"
-        return {"decoded": found or "", "copies": copies, "name": name, "round": str(int(found is not None))}
+        return {"decoded": decode(ids), "copies": copies, "name": name}
 
     corpus = read_table(schema_of("toaa", derive, f"Train Once, Answer All, {condition}"), path)
     conditions = sorted({text.meta["condition"] for text in corpus.texts})
-    require(
-        condition in conditions,
-        f"toaa: condition must be one of {', '.join(conditions)}; found {condition!r}.",
-    )
+    known = ", ".join(conditions)
+    require(condition in conditions, f"toaa: condition must be one of {known}; found {condition!r}.")
     corpus = keep_where(corpus, "condition", condition)
-    corpus = keep_where(corpus, "round", 1, "with the same tokens when read again as text")
-    refuse_one_sided(corpus)
-    texts = tuple(
-        replace(text, meta={name: text.meta[name] for name in ("condition", "copies")})
-        for text in corpus.texts
-    )
-    return replace(corpus, texts=texts)
+    what = "with the same tokens when read again as text"
+    return refuse_one_sided(keep_texts(corpus, lambda text: bool(text.text), what))
 
 
-def _decoder(name: str) -> Callable[[list[int]], str | None]:
-    """From token ids to text, without start and end tokens; None where the text is not cut into the same tokens."""
+def _decoder(name: str) -> Callable[[list[int]], str]:
+    """From token ids to text, without start and end tokens; "" where the text is not cut into the same tokens."""
     from tokenizers import Tokenizer
 
     place = Path(name) / "tokenizer.json" if Path(name).is_dir() else Path(name)
@@ -508,23 +500,23 @@ def _decoder(name: str) -> Callable[[list[int]], str | None]:
         ) from None
     special = {number for number, token in made.get_added_tokens_decoder().items() if token.special}
 
-    def decode(ids: list[int]) -> str | None:
+    def decode(ids: list[int]) -> str:
         own = [one for one in ids if one not in special]
         text: str = made.decode(own, skip_special_tokens=False)
-        return text if text and made.encode(text, add_special_tokens=False).ids == own else None
+        return text if made.encode(text, add_special_tokens=False).ids == own else ""
 
     return decode
 
 
 @corpora.add("copyright_traps")
-def copyright_traps(length: int = 100, copies: int = 1000, path: str | None = None) -> Corpus:
+def copyright_traps(
+    length: Literal[25, 50, 100] = 100, copies: Literal[10, 100, 1000] = 1000, path: str | None = None
+) -> Corpus:
     """Sentences hidden in CroissantLLM's training 10 to 1,000 times, and others (Meeus et al. 2024).
 
     `length` is 25, 50 or 100 tokens. `path` is a folder of files whose names begin with seq_len_100_n_rep_1000 and the
     like, or one such file; the `perplexity_bucket` goes to the results.
     """
-    require(length in (25, 50, 100), f"copyright_traps: length must be 25, 50 or 100, found {length}.")
-    require(copies in (10, 100, 1000), f"copyright_traps: copies must be 10, 100 or 1000, found {copies}.")
     split = f"seq_len_{length}_n_rep_{copies}"
     schema = schema_of(
         "copyright_traps",
