@@ -73,8 +73,8 @@ def test_an_entry_without_text(tmp_path):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("<urlset><url><loc>https://a.example/1</loc></url></urlset>", "is a sitemap: it names 1 page and"),
-        ("<sitemapindex><sitemap><loc>x</loc></sitemap></sitemapindex>", "index of 1 sitemap and"),
+        ("<urlset><url><loc>https://a.example/1</loc></url></urlset>", "is a sitemap and holds no texts"),
+        ("<sitemapindex><sitemap><loc>x</loc></sitemap></sitemapindex>", "is a sitemap and holds no texts"),
         ("<html><p>x</p></html>", "neither RSS nor Atom"),
         ("<rss><channel>", "not XML"),
         (" ", "is empty"),

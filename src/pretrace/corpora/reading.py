@@ -157,25 +157,24 @@ class TextReading:
         """What was mended, skipped and left out so far, in sentences."""
         kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(self.kinds.items()))
         text, named = self.chosen[0] if self.chosen else None, self.columns.named_texts
-        gave_way = self.columns.give_way and self.columns.text and text not in named and not self.kinds
-        files, left_out = plural(len(self.left_out), "file"), listed(self.left_out)
+        made = [*self.said]
+        if len(self.kinds) > 1:
+            made.append(say("texts.several_kinds", kinds=kinds))
+        if self.columns.give_way and self.columns.text and text not in named and not self.kinds:
+            made.append(
+                f"{self.source} has no column {self.columns.text!r}: its texts are those of {text!r}."
+            )
+        made += [f"{plural(number, 'text')}: {remark}." for remark, number in self.remarks.items() if number]
         # where all rows took their number there simply are no ids
         unnamed = self._unnamed if self._unnamed < self._taken else 0
-
-        def told(is_so: object, name: str, **facts: object) -> list[str]:
-            return [say(f"texts.notes.{name}", **facts)] if is_so else []
-
-        return (
-            *self.said,
-            *told(len(self.kinds) > 1, "kinds", kinds=kinds),
-            *told(gave_way, "gave_way", source=self.source, column=self.columns.text, text=text),
-            *(f"{plural(number, 'text')}: {remark}." for remark, number in self.remarks.items() if number),
-            *told(self._surrogates, "surrogates", surrogates=plural(self._surrogates, "text")),
-            *told(self.blank, "blank", blank=plural(self.blank, "blank line")),
-            *told(self.left_out, "left_out", files=files, left_out=left_out),
-            *told(self.unread, "unread", unread=plural(self.unread, "record")),
-            *told(unnamed, "unnamed", unnamed=plural(unnamed, "row")),
+        counts = (
+            (self._surrogates, "text", "held half a surrogate pair; it was replaced by U+FFFD"),
+            (self.blank, "blank line", "skipped"),
+            (len(self.left_out), "file", f"in the folder left out: {listed(self.left_out)}"),
+            (self.unread, "record", "could not be read: they are in unreadable.jsonl"),
+            (unnamed, "row", "without an id took the row number"),
         )
+        return (*made, *(f"{plural(number, noun)} {said}." for number, noun, said in counts if number))
 
 
 class EveryColumn(TextReading):

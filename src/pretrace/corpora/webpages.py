@@ -17,7 +17,6 @@ from pretrace.corpora.dates import days
 from pretrace.corpora.packing import HEAD, decode_text, encoding_of, is_utf8
 from pretrace.corpora.reading import SourceRow, TextReading
 from pretrace.errors import TextsError
-from pretrace.results.rounding import plural
 from pretrace.results.wording import say
 
 DEEPEST = 2_000
@@ -144,10 +143,7 @@ def feed_rows(stream: IO[bytes], reading: TextReading, source: str) -> Iterator[
     root = parse_xml(raw, source)
     kind = _local(root)
     if kind in ("urlset", "sitemapindex"):
-        what = plural(
-            sum(_local(one) == "loc" for one in root.iter()), "page" if kind == "urlset" else "sitemap"
-        )
-        raise TextsError(say(f"texts.{kind}", source=source, what=what))
+        raise TextsError(say("texts.sitemap", source=source))
     if kind not in ("rss", "RDF", "feed"):
         raise TextsError(say("texts.no_feed", source=source, root=kind))
     name = "entry" if kind == "feed" else "item"
