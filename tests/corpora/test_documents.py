@@ -83,16 +83,6 @@ def test_one_of_each(folder):
     assert stream.notes == corpus.notes
 
 
-def test_a_folder_of_txt_is_read_as_ever(folder):
-    for name in ("b.md", "d.docx", "e.pdf", "sub/c.html"):
-        (folder / name).unlink()
-    (folder / "README.md").write_text("About these texts.", encoding="utf-8")
-    (folder / ".hidden.md").write_text("no", encoding="utf-8")
-    corpus = open_corpus(folder)
-    assert [(t.id, t.group) for t in corpus.texts] == [("a.txt", "")]
-    assert corpus.notes == ("2 files in the folder left out: '.hidden.md', 'README.md'.",)
-
-
 def test_what_is_left_out(folder):
     for name in ("readme.html", "~$d.docx", "old.doc"):
         (folder / name).write_bytes(b"no")

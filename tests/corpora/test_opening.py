@@ -140,21 +140,6 @@ class TestGiven:
         assert given.notes == read.notes
         assert len(given.notes) == 2
 
-    @pytest.mark.parametrize(
-        ("row", "columns", "said"),
-        [
-            ({"text": "a"}, Columns(label="truth"), "texts given has no column 'truth'"),
-            (
-                {"words": "a"},
-                Columns(text="body").of_another,
-                r"no column 'body' or 'text' or 'input'.*it has 'words'",
-            ),
-        ],
-    )
-    def test_a_column_that_is_nowhere(self, row, columns, said):
-        with pytest.raises(TextsError, match=said):
-            open_corpus([row], columns)
-
     def test_cells_of_numpy(self):
         labels = np.array([1, 0])
         rows = [{"text": t, "label": label} for t, label in zip(np.array(["a", "b"]), labels, strict=True)]
@@ -170,16 +155,23 @@ class TestGiven:
             ([{"body": "a"}], r"has no column 'text' or 'input'.*it has 'body'"),
             ([{"text": "a", "label": "good"}], r"row 0 has the label 'good'; a label is 1 or member"),
             ([{"text": "a", "id": 1}, {"text": "b", "id": "1"}], r"every text needs an id of its own"),
-            ({"text": "a"}, r"an object was given where texts were wanted: give a path, or a list"),
-            (b"a", r"bytes was given where texts were wanted"),
-            (3, r"a number was given where texts were wanted"),
-            (None, r"nothing was given where texts were wanted"),
-            ({"a"}, r"set was given where texts were wanted: give a path, or a list"),
+            *(
+                (one, rf"{kind} was given where texts were wanted: give a path, or a list")
+                for one, kind in (
+                    ({"text": "a"}, "an object"), (b"a", "bytes"), (3, "a number"), (None, "nothing"), ({"a"}, "set"),
+                )
+            ),
         ],
-    )
+    )  # fmt: skip
     def test_what_is_no_list_of_texts(self, source, said):
         with pytest.raises(TextsError, match=said):
             open_corpus(source)
+
+    def test_a_column_that_is_nowhere(self):
+        with pytest.raises(TextsError, match="texts given has no column 'truth'"):
+            open_corpus([{"text": "a"}], Columns(label="truth"))
+        with pytest.raises(TextsError, match=r"no column 'body' or 'text' or 'input'.*it has 'words'"):
+            open_corpus([{"words": "a"}], Columns(text="body").of_another)
 
     @pytest.mark.parametrize("kind", ["pandas", "pyarrow", "datasets", "polars"])
     def test_a_table_is_its_rows_and_a_column_its_texts(self, kind):

@@ -59,19 +59,20 @@ def without_timestamps(text: str) -> str:
     return _closed(made, text[end:]) if end else text
 
 
-def with_year(text: str, year: int = _ADDED_YEAR) -> str:
-    """The text with the year of every time stamp replaced, two-digit ends of ranges and decades likewise.
+def with_year(text: str) -> str:
+    """The text with the year of every time stamp replaced by 2023, two-digit ends of ranges and decades likewise.
 
     >>> with_year("From 4 July 2015 to 2016, in the 2014-15 season of the 1990s, 1,999 people paid US$2015.")
     'From 4 July 2023 to 2023, in the 2023-23 season of the 2020s, 1,999 people paid US$2015.'
     """
 
     def moved(found: re.Match[str]) -> str:
-        stamp, decade = found[0], str(year - year % 10)
+        stamp, decade = found[0], str(_ADDED_YEAR // 10 * 10)
         if _TENS.search(stamp):
             return _TENS.sub(lambda tens: decade[-len(tens[0]) :], stamp)
-        ends = _SHORT_END.sub(rf"\g<1>{year % 100:02d}", stamp) if _WHOLE_RANGE.fullmatch(stamp) else stamp
-        return _YEAR.sub(str(year), ends)
+        short = rf"\g<1>{_ADDED_YEAR % 100:02d}"
+        ends = _SHORT_END.sub(short, stamp) if _WHOLE_RANGE.fullmatch(stamp) else stamp
+        return _YEAR.sub(str(_ADDED_YEAR), ends)
 
     return _STAMP.sub(moved, text)
 
