@@ -160,6 +160,10 @@ def test_what_is_refused(write, name, content, words):
     assert "'x'" not in message
 
 
+def test_a_value_at_the_end_of_what_was_read_is_no_mistake(write):
+    assert "row 0 is a number" in refusal(write("a.json", "[" + " " * (2**20 - 5) + "-Infinity, 1]"))
+
+
 @pytest.mark.parametrize("role", ["text", "label", "id", "group"])
 @pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet", "json"])
 def test_a_named_column_must_be_there(write, role, ending):
