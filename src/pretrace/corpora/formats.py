@@ -146,7 +146,7 @@ def _json_rows(
     if not is_json_list(stream, lists=lists):
         yield from _line_rows(stream, _object_in, reading, source)
         return
-    for number, item in enumerate(_JsonList(stream, source)):
+    for number, item in enumerate(_items_of_list(stream, source)):
         if isinstance(item, dict):
             yield SourceRow(item)
         else:
@@ -180,10 +180,12 @@ def _text_in(reading: TextReading, line: str) -> dict[str, object] | None:
 
 
 def _object_in(line: str) -> dict[str, object] | None:
-    if not line.strip():
+    if not (line := line.strip()):
         return None
     try:
-        item = _decoder.decode(line)
+        item, end = _decoder.raw_decode(line)
+        if end != len(line):
+            raise json.JSONDecodeError("Extra data", line, end)
     except json.JSONDecodeError as error:
         raise ValueError(
             f"is not JSON: {error.msg}, at column {error.colno}; mend it or take it out."
@@ -200,72 +202,49 @@ def is_json_list(stream: io.BufferedReader, *, lists: bool) -> bool:
     return bool((_LIST if lists else _LIST_OF_OBJECTS).match(stream.peek(HEAD)))
 
 
-class _JsonList:
-    """The values of a JSON list, decoded as the bytes come. TextsError where it is cut off or no JSON."""
-
-    def __init__(self, stream: IO[bytes], source: str) -> None:
-        self._stream, self._source = stream, source
-        self._bytes = codecs.getincrementaldecoder("utf-8")()
-        self._text, self._at, self._row = "", 0, 0
-
-    def __iter__(self) -> Iterator[object]:
-        self._sign()
-        self._at += 1
-        goes_on = self._sign() != "]"
-        while goes_on:
-            yield self._value()
-            self._row += 1
-            goes_on = self._sign() == ","
-            self._at += goes_on
-        if (sign := self._sign()) != "]":
-            raise self._wrong("is not JSON" if sign else _CUT)
-        self._at += 1
-        if self._sign():
-            raise self._wrong("is not JSON: more stands behind its list")
-
-    def _value(self) -> object:
-        sign = self._sign()
-        while True:
-            try:
-                value, end = _decoder.raw_decode(self._text, self._at)
-            except json.JSONDecodeError as error:  # or what was read ends within the value
-                if error.pos + _LONGEST_SIGN < len(self._text) and not error.msg.startswith("Unterminated"):
-                    raise self._wrong(f"is not JSON: {error.msg}") from None
-                end = len(self._text)
-            except (ValueError, RecursionError) as error:
-                raise self._wrong(f"is JSON that cannot be read ({error})") from None
-            if end < len(self._text):
-                self._at = end
-                return value
-            if not self._grow():
-                raise self._wrong(_CUT if sign in '{["' else "is not JSON")
-
-    def _sign(self) -> str:
-        """The next sign that is no white space, "" at the end."""
-        while True:
-            while self._text[self._at : self._at + 1].isspace():
-                self._at += 1
-            if self._at < len(self._text) or not self._grow():
-                return self._text[self._at : self._at + 1]
-
-    def _grow(self) -> bool:
-        some = self._stream.read(max(_READ_AHEAD, len(self._text) - self._at))
-        try:
-            more = self._bytes.decode(some, final=not some)
-        except UnicodeDecodeError:
-            raise TextsError(not_utf8(some, self._source)) from None
-        self._text, self._at = self._text[self._at :] + more, 0
-        return bool(some)
-
-    def _wrong(self, what: str) -> TextsError:
-        return TextsError(
-            f"{self._source}, row {self._row} of its list: it {what}; mend it or fetch it again."
-        )
-
-
-_CUT = "ends before its list does: it was cut off"
+_FIRST, _NEXT = re.compile(r"\s*\[\s*(\])?"), re.compile(r"\s*(?:,\s*|(\]))")
+"""What stands before the first value of a list and before any other; the group is the end of the list."""
 _LONGEST_SIGN = 8
 """Characters of the longest value without quotes, -Infinity: at the end of what was read it may be cut."""
+
+
+def _items_of_list(stream: io.BufferedReader, source: str) -> Iterator[object]:
+    """The values of a JSON list, decoded as the bytes come. TextsError where it is cut off or no JSON."""
+    characters = io.TextIOWrapper(stream, encoding="utf-8", newline="")
+    text, at, row, between = "", 0, 0, _FIRST
+    try:
+        while not ((sign := between.match(text, at)) and sign[1]):
+            value, end = _value_at(text, sign.end()) if sign else (None, -1)
+            if end >= 0:
+                yield value
+                at, row, between = end, row + 1, _NEXT
+                continue
+            if not sign and text[at:].strip():
+                raise ValueError("is not JSON")
+            if not (some := characters.read(max(_READ_AHEAD, len(text) - at))):
+                raise ValueError("ends before its list does: it was cut off")
+            text, at = text[at:] + some, 0
+        if text[sign.end() :].strip() or any(map(str.strip, characters)):
+            raise ValueError("is not JSON: more stands behind its list")
+    except UnicodeDecodeError as error:
+        raise TextsError(not_utf8(error.object, source)) from None
+    except ValueError as error:
+        raise TextsError(f"{source}, row {row} of its list: it {error}; mend it or fetch it again.") from None
+    finally:
+        characters.detach()
+
+
+def _value_at(text: str, at: int) -> tuple[object, int]:
+    """The value that begins there, and its end, -1 where the text may end within it; ValueError for no JSON."""
+    try:
+        value, end = _decoder.raw_decode(text, at)
+    except json.JSONDecodeError as error:
+        if error.pos + _LONGEST_SIGN < len(text) and not error.msg.startswith("Unterminated"):
+            raise ValueError(f"is not JSON: {error.msg}") from None
+        return None, -1
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"is JSON that cannot be read ({error})") from None
+    return value, end if end < len(text) else -1
 
 
 def _csv_rows(
