@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from pretrace.corpora import Columns, corpus_of, known_corpora, open_corpus, open_stream
-from pretrace.errors import ExpressionError, TextsError
+from pretrace.errors import TextsError
 
 
 @pytest.fixture
@@ -75,28 +75,12 @@ class TestPaths:
         assert "stdlib" in str(caught.value)
         assert len(str(caught.value)) < 600
 
-    @pytest.mark.parametrize("source", ["stdlb", "stdlibs(min_chars=3)", "stdlib_"])
-    def test_a_name_that_is_near(self, source):
-        with pytest.raises(TextsError, match="Did you mean stdlib"):
-            open_corpus(source)
-
 
 class TestBuilt:
     def test_the_expression_is_the_name(self):
         corpus = open_corpus(" stdlib(min_chars=3000) ")
         assert corpus.name == "stdlib(min_chars=3000)"
         assert min(len(text.text) for text in corpus.texts) >= 3000
-
-    @pytest.mark.parametrize(
-        "source", ["stdlib(min=3)", "stdlib(min_chars='a')", "stdlib(min_chars=0)", "stdlib(9, 8)"]
-    )
-    def test_wrong_parameters(self, source):
-        with pytest.raises(ExpressionError):
-            open_corpus(source)
-
-    def test_has_no_columns(self):
-        with pytest.raises(TextsError, match="'body'"):
-            open_corpus("stdlib", Columns(text="body"))
 
     def test_a_new_corpus_is_one_new_file(self, tmp_path, monkeypatch):
         (tmp_path / "three_words.py").write_text(
@@ -144,34 +128,6 @@ class TestGiven:
         labels = np.array([1, 0])
         rows = [{"text": t, "label": label} for t, label in zip(np.array(["a", "b"]), labels, strict=True)]
         assert [(t.text, t.member) for t in open_corpus(rows).texts] == [("a", True), ("b", False)]
-
-    @pytest.mark.parametrize(
-        ("source", "said"),
-        [
-            ([], "texts given holds no texts: give a source with at least one"),
-            (["a", 3], r"row 1 is a number; give a string, or a dict"),
-            ([["a"]], r"row 0 is a list; give a string"),
-            ([{"text": 3}], r"row 0 has no text: the column 'text' should hold a string and holds a number"),
-            ([{"body": "a"}], r"has no column 'text' or 'input'.*it has 'body'"),
-            ([{"text": "a", "label": "good"}], r"row 0 has the label 'good'; a label is 1 or member"),
-            ([{"text": "a", "id": 1}, {"text": "b", "id": "1"}], r"every text needs an id of its own"),
-            *(
-                (one, rf"{kind} was given where texts were wanted: give a path, or a list")
-                for one, kind in (
-                    ({"text": "a"}, "an object"), (b"a", "bytes"), (3, "a number"), (None, "nothing"), ({"a"}, "set"),
-                )
-            ),
-        ],
-    )  # fmt: skip
-    def test_what_is_no_list_of_texts(self, source, said):
-        with pytest.raises(TextsError, match=said):
-            open_corpus(source)
-
-    def test_a_column_that_is_nowhere(self):
-        with pytest.raises(TextsError, match="texts given has no column 'truth'"):
-            open_corpus([{"text": "a"}], Columns(label="truth"))
-        with pytest.raises(TextsError, match=r"no column 'body' or 'text' or 'input'.*it has 'words'"):
-            open_corpus([{"words": "a"}], Columns(text="body").of_another)
 
     @pytest.mark.parametrize("kind", ["pandas", "pyarrow", "datasets", "polars"])
     def test_a_table_is_its_rows_and_a_column_its_texts(self, kind):

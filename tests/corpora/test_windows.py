@@ -116,21 +116,14 @@ def test_white_space_stays_and_is_counted():
     assert made.notes[-1] == f"{blank} windows of only white space or fewer than 2 tokens kept."
 
 
-def test_a_character_longer_than_the_limit():
+def test_what_is_refused():
     with pytest.raises(TextsError, match=r"'t0'.*more than 3 tokens"):
         windows(corpus_of("😀😀"), Asked(3))
-
-
-@pytest.mark.parametrize("limit", [1, 0, -5])
-def test_limits_that_make_no_sense(limit):
-    with pytest.raises(ExpressionError, match="max_tokens of at least 2"):
-        windows(corpus_of("a"), Asked(20), limit)
-
-
-def test_an_id_that_is_taken():
-    corpus = Corpus("c", (Text("a", PROSE * 9), Text("a#1", "b")))
-    with pytest.raises(TextsError, match="'a#1' \\(2 times\\)"):
-        windows(corpus, Asked(20))
+    for limit in (1, 0, -5):
+        with pytest.raises(ExpressionError, match="max_tokens of at least 2"):
+            windows(corpus_of("a"), Asked(20), limit)
+    with pytest.raises(TextsError, match=r"'a#1' \(2 times\)"):
+        windows(Corpus("c", (Text("a", PROSE * 9), Text("a#1", "b"))), Asked(20))
 
 
 @pytest.mark.parametrize("part", [PROSE, "漢字仮名", "a" * 80 + " "])

@@ -141,9 +141,7 @@ class Columns:
         for name in names:
             if name not in fields:
                 raise ValueError(f"it has no column {name!r}")
-        if (
-            self.template is None
-        ):  # as they stand where white space parts them already, else on lines of their own
+        if self.template is None:  # parts that white space does not part stand on lines of their own
             made = ""
             for part in filter(None, (self._part(fields[name]) for name in names)):
                 made += part if not made or made[-1].isspace() or part[0].isspace() else f"\n{part}"

@@ -361,12 +361,11 @@ def open_table(address: str, split: str | None = None) -> tuple[str, Any]:
         config, named = "", config
     if not (split := named or split):
         splits: list[str] = _ask_hub(name, datasets.get_dataset_split_names, name, config or None)
-        where = f"hub:{name}:{config}"
-        if not splits:
-            raise TextsError(f"hub:{name} does not list its splits: name one, as in {where}:test.")
-        if len(splits) > 1:
-            said = ", ".join(splits)
-            raise TextsError(f"hub:{name} has the splits {said}: name one, as in {where}:{splits[0]}.")
+        if len(splits) != 1:
+            said = f"has the splits {', '.join(splits)}" if splits else "does not list its splits"
+            raise TextsError(
+                f"hub:{name} {said}: name one, as in hub:{name}:{config}:{[*splits, 'test'][0]}."
+            )
         (split,) = splits
     table = _ask_hub(name, datasets.load_dataset, name, config or None, split=split)
     return f"{name}:{config}:{split}", table
