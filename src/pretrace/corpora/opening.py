@@ -210,7 +210,8 @@ def choose_text(source: str, columns: Columns) -> tuple[Columns, str]:
             return columns, ""
         for name, cell in fields.items():
             words = " ".join(one["content"] for one in messages_of(cell) or ()) or cell
-            lengths[name] += len(words) if isinstance(words, str) else 0
+            # a comma parts the names of columns
+            lengths[name] += len(words) if isinstance(words, str) and "," not in name else 0
     longest, letters = max(lengths.items(), key=lambda one: one[1], default=("", 0))
     if not longest or letters < _LEAST_LETTERS * rows:
         return columns, ""
