@@ -35,7 +35,6 @@ from pretrace.plugins.build.segmenting import cut_pieces, split_sentences
 from pretrace.plugins.build.set_similarity import shared_words
 from pretrace.plugins.build.translating import open_translator
 from pretrace.registry import require
-from pretrace.results.rounding import plural
 from pretrace.results.wording import say
 from pretrace.scoring.evidence import Progress, Silent
 from pretrace.scoring.provenance import record_corpus, record_software
@@ -220,7 +219,7 @@ def read_side(source: str, columns: Columns, *, date_column: str | None = None, 
             say("build.refused.unmarked_year", source=source, date_column=date_column, year=year)
         )
     refuse_repeated_ids([text.id for text in kept], source)
-    note = f"{plural(len(every) - len(kept), 'text')} left out: not published in {year}, or without a date."
+    note = f"Texts left out, not published in {year} or without a date: {len(every) - len(kept):,}."
     return Corpus(source, tuple(kept), source, (*stream.notes, note))
 
 
