@@ -229,6 +229,7 @@ def test_an_encoding_that_is_not_known_or_wrong(write):
     with pytest.raises(ExpressionError, match="--reading encoding: 'klingon' is not known"):
         Columns(encoding="klingon")
     assert "is not ascii" in refusal(write("a.txt", "é"), Columns(encoding="ascii"))
+    assert texts_of(write("a.txt", "écrit"), Columns(encoding="utf-8-sig")) == ["écrit"]  # without a mark
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-32", "utf-8-sig"])
@@ -269,28 +270,6 @@ def test_parquet_reads_only_what_it_needs(tmp_path):
     reading = Reading(Columns(label="", id="", group=""), "a.parquet")
     assert [one.text for one in reading.stream(parquet_rows(spy, reading, "a.parquet"))] == texts
     assert path.stat().st_size > 10_000_000 > 3_000_000 > spy.largest
-
-
-def test_a_folder_of_texts_in_order_with_their_paths(write, tmp_path):
-    files = {
-        "b.txt": "second\r\n",
-        "a/z.txt.gz": "first",
-        "empty.txt": "",
-        "x.TXT": " \n",
-        "readme.md": "no",
-        ".h.md": "no",
-    }
-    for name, content in files.items():
-        write(f"c/{name}", content)
-    corpus = open_corpus(tmp_path / "c")
-    read = [("a/z.txt.gz", "first"), ("b.txt", "second\r\n"), ("empty.txt", ""), ("x.TXT", " \n")]
-    assert [(t.id, t.text) for t in corpus.texts] == read
-    assert {text.group for text in corpus.texts} == {""}
-    assert (corpus.name, corpus.notes) == ("c", ("2 files in the folder left out: '.h.md', 'readme.md'.",))
-    assert list(streamed(tmp_path / "c")) == [text for _, text in read]
-    assert "'text', 'id'" in refusal(tmp_path / "c", Columns(label="member"))  # it has no labels to name
-    write("d/readme.md", "no")
-    assert "holds no .txt file" in refusal(tmp_path / "d")
 
 
 def test_a_file_name_that_is_not_utf8(tmp_path):

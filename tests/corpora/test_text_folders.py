@@ -30,6 +30,21 @@ def texts(place, **how):
     return [one.text for one in open_corpus(place, Columns(**how)).texts]
 
 
+def test_texts_in_order_with_their_paths(tmp_path):
+    files = {"b__txt": "second\r\n", "a_I_z__txt": "first", "empty__txt": "", "x__TXT": " \n"}
+    place = put(tmp_path / "c", **files, readme__md="no", __h__md="no")
+    corpus = open_corpus(place)
+    read = [("a/z.txt", "first"), ("b.txt", "second\r\n"), ("empty.txt", ""), ("x.TXT", " \n")]
+    assert [(t.id, t.text, t.group) for t in corpus.texts] == [(*one, "") for one in read]
+    assert (corpus.name, corpus.notes) == ("c", ("2 files in the folder left out: '.h.md', 'readme.md'.",))
+    for wrong, columns, said in (
+        (place, Columns(label="member"), "'text', 'id'"),  # it has no labels to name
+        (put(tmp_path / "d", readme__md="no"), Columns(), r"holds no \.txt file"),
+    ):
+        with pytest.raises(TextsError, match=said):
+            open_corpus(wrong, columns)
+
+
 def test_what_datasets_saves_is_read(tmp_path):
     """Its own files, with its own end marks."""
     data = datasets.Dataset.from_dict({"text": [f"text {i}" for i in range(10)], "label": [1, 0] * 5})
