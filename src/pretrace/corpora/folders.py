@@ -211,6 +211,4 @@ def _chosen(splits: Sequence[str], reading: TextReading) -> str:
         return str(named)
     if not splits:
         raise TextsError(f"{reading.source} has no splits: leave out --reading split.")
-    raise TextsError(
-        f"{reading.source} has the splits {listed(splits)}: name one, as in --reading split={splits[0]}."
-    )
+    raise TextsError(f"{reading.source} has the splits {listed(splits)}: name one with --reading split=NAME.")

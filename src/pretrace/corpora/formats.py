@@ -273,10 +273,8 @@ def _csv_rows(
                 continue
             try:
                 if len(cells) != len(header):
-                    names = len(header)
-                    raise TextsError(
-                        f"{source}, line {line}: {len(cells)} fields, and the header names {names}."
-                    )
+                    counts = f"{len(cells)} fields, and the header names {len(header)}"
+                    raise TextsError(f"{source}, line {line}: {counts}.")
                 wanted = _refuse_odd_bytes([cells[place] for place in places.values()], source, line)
                 yield SourceRow(dict(zip(places, wanted, strict=True)), line)
             except TextsError as error:
@@ -313,9 +311,8 @@ def _refuse_odd_bytes(cells: list[str], source: str, line: int) -> list[str]:
     """The cells. TextsError where one holds bytes that are not UTF-8, which were kept apart."""
     for cell in cells:
         if mended(cell)[1]:
-            raise TextsError(
-                not_utf8(cell.encode("utf-8", "surrogateescape"), f"{source}, line {line},")
-            ) from None
+            raw = cell.encode("utf-8", "surrogateescape")
+            raise TextsError(not_utf8(raw, f"{source}, line {line},"))
     return cells
 
 

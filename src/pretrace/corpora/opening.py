@@ -185,9 +185,7 @@ def _built(source: str, columns: Columns) -> Corpus:
         cure = f".{near}" if near else say("texts.no_corpus", corpora=", ".join(corpora))
         raise TextsError(f"there is no file, folder or corpus {source[:200]!r}{cure}")
     if named := columns.required:
-        raise TextsError(
-            f"{name} is a built corpus and has no columns to choose from, found {min(named)!r}: leave it out."
-        )
+        raise TextsError(f"{name} is built and has no columns to choose, found {min(named)!r}: leave it out.")
     return replace(corpora.make(source), name=source.strip())
 
 
@@ -364,9 +362,7 @@ def open_table(address: str, split: str | None = None) -> tuple[str, Any]:
         splits: list[str] = _ask_hub(name, datasets.get_dataset_split_names, name, config or None)
         if len(splits) != 1:
             said = f"has the splits {', '.join(splits)}" if splits else "does not list its splits"
-            raise TextsError(
-                f"hub:{name} {said}: name one, as in hub:{name}:{config}:{[*splits, 'test'][0]}."
-            )
+            raise TextsError(f"hub:{name} {said}: name one, as in hub:{name}:{config}:test.")
         (split,) = splits
     table = _ask_hub(name, datasets.load_dataset, name, config or None, split=split)
     return f"{name}:{config}:{split}", table

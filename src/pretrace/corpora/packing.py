@@ -88,9 +88,7 @@ def unpack_stream(stream: io.BufferedReader, source: str) -> io.BufferedReader:
     """The unpacked bytes of a stream that is at its beginning. TextsError for a pointer of Git LFS."""
     head = stream.peek(HEAD)[:HEAD]
     if len(head) < _LONGEST_POINTER and _POINTER.match(head):
-        raise TextsError(
-            f"{source} is a Git LFS pointer, not the file: run `git lfs pull` in its repository."
-        )
+        raise TextsError(f"{source} is a Git LFS pointer, not the file: run `git lfs pull` there.")
     packing = packing_of(head)
     return _MadeStream.buffered(stream, _unpacked(stream, packing)) if packing else stream
 
@@ -214,9 +212,8 @@ def as_utf8(stream: io.BufferedReader, source: str, named: str | None = None) ->
             for made in codecs.iterdecode(iter(partial(stream.read, _PIECE), b""), encoding):
                 yield made.encode("utf-8", "surrogatepass")
         except UnicodeDecodeError as error:
-            raise TextsError(
-                f"{source} is not {encoding} ({error.reason}): name its encoding with --reading encoding."
-            ) from None
+            said = f"{source} is not {encoding} ({error.reason}): name another with --reading encoding."
+            raise TextsError(said) from None
 
     return _MadeStream.buffered(stream, encoded_anew())
 

@@ -155,9 +155,7 @@ def keep_texts(corpus: Corpus, wanted: Callable[[Text], bool], what: str) -> Cor
     """The texts that are wanted, with a note on how many; `what` they are in half a sentence. TextsError for none."""
     texts = tuple(text for text in corpus.texts if wanted(text))
     if not texts:
-        raise TextsError(
-            f"{corpus.source} holds no text {what}: ask for another part, or give one that has it."
-        )
+        raise TextsError(f"{corpus.source} holds no text {what}: ask for another part.")
     note = f"{len(texts)} of {len(corpus)} texts taken: those {what}."
     return replace(corpus, texts=texts, notes=(*corpus.notes, note))
 
@@ -182,9 +180,7 @@ def find_tables(folder: Path) -> list[Path]:
         if ending_of(name) in TABLES and not (holds_facts(name) or is_hidden(name))
     ]
     if not files:
-        raise TextsError(
-            f"{shown(folder)} holds no data file: it should hold one that ends in {', '.join(TABLES)}."
-        )
+        raise TextsError(f"{shown(folder)} holds no data file, which ends in {', '.join(TABLES)}: add one.")
     return files
 
 

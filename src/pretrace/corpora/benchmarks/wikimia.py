@@ -178,9 +178,7 @@ def _files(path: Path, lengths: Sequence[int]) -> dict[str, Corpus]:
     if not found:
         wanted = " or ".join(f"length{n}" for n in lengths)
         names = listed([shown(file.name) for file in files])
-        raise TextsError(
-            f"{shown(path)} holds no file with {wanted} in its name, found {names}: rename or add it."
-        )
+        raise TextsError(f"{shown(path)} has no file with {wanted} in its name, found {names}: add it.")
     return found
 
 
