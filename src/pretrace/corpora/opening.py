@@ -388,8 +388,10 @@ def _ask_hub(name: str, ask: Callable[..., Any], *what: Any, **how: Any) -> Any:
     try:
         if not (constants.HF_HUB_OFFLINE or Path(name).exists()):
             HfApi().dataset_info(name, timeout=_SECONDS_TO_REACH)  # `datasets` itself tries for 20 s
+    except (HfHubHTTPError, ValueError):
+        pass  # it answers, and `datasets` says what is wrong
     except failures as error:
-        unreachable = "" if isinstance(error, HfHubHTTPError) else f"the hub cannot be reached ({error})"
+        unreachable = f"the hub cannot be reached ({error})"
     if unreachable:  # `datasets` then takes what lies in its cache, or fails at once
         datasets.config.HF_HUB_OFFLINE = constants.HF_HUB_OFFLINE = True
     try:
