@@ -8,7 +8,6 @@ import io
 import json
 import lzma
 import zipfile
-from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,7 +17,6 @@ from corpora.test_documents import pdf, word
 from pyarrow import ipc
 
 from pretrace.corpora import open_corpus, open_stream
-from pretrace.corpora.columns import USUAL
 from pretrace.errors import PretraceError
 from pretrace.plugins.scan import scan as room
 from pretrace.plugins.scan.corpus import files_of
@@ -39,12 +37,13 @@ def as_lines(rows):
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
 
 
-def as_table(rows, delimiter, head=""):
+def as_table(rows, delimiter):
     out = io.StringIO(newline="")
-    writer = csv.writer(out, delimiter=delimiter)
-    writer.writerow(["id", "text", "a column, with a comma"])
-    writer.writerows([row["id"], row["text"], "x"] for row in rows)
-    return (head + out.getvalue()).encode()
+    names = [*rows[0], "a column, with a comma"]
+    writer = csv.DictWriter(out, names, delimiter=delimiter, restval="x")
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue().encode()
 
 
 def as_parquet(rows):
@@ -92,7 +91,6 @@ FORMATS = {
     ".json (a list)": lambda rows: json.dumps(rows, indent=1).encode(),
     ".csv": lambda rows: as_table(rows, ","),
     ".csv (semicolons)": lambda rows: as_table(rows, ";"),
-    ".csv (sep=)": lambda rows: as_table(rows, "|", "sep=|\r\n"),
     ".tsv": lambda rows: as_table(rows, "\t"),
     ".parquet": as_parquet,
     ".arrow (a file)": lambda rows: as_arrow(rows, ipc.new_file),
@@ -175,15 +173,14 @@ def by_page(path, tmp):
     return list(facts.first)
 
 
-ENTRANCES = {
-    "`score`, `flag`": lambda path, _: [text.text for text in open_stream(path).texts()],
-    "`audit`": lambda path, _: [text.text for text in open_corpus(str(path)).texts],
-    "`scan --corpus`": by_scan,
-    "`build`": lambda path, _: [
-        text.text for text in open_stream(str(path), replace(USUAL, label="")).texts()
-    ],
-    "page": by_page,
-}
+def by_reader(path, _):
+    """The texts as `score`, `flag`, `audit` and `build` read them, one at a time and all at once."""
+    found = tuple(open_stream(path).texts())
+    assert found == open_corpus(str(path)).texts
+    return [text.text for text in found]
+
+
+ENTRANCES = {"`score`, `audit`, `build`": by_reader, "`scan --corpus`": by_scan, "page": by_page}
 
 
 def texts_read(entrance, path, folder):

@@ -27,6 +27,7 @@ RDF = """<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns=
  xmlns:dc="http://purl.org/dc/elements/1.1/"><channel rdf:about="c"><title>S</title></channel>
 <item rdf:about="https://a.example/1"><title>One</title><description>text</description><dc:date>2010-05</dc:date></item>
 </rdf:RDF>"""
+DEEP = "<a>" * 5000 + "</a>" * 5000
 MORE = Columns(more=("date", "title", "author", "link"))
 
 
@@ -72,15 +73,15 @@ def test_an_entry_without_text(tmp_path):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("<urlset><url><loc>https://a.example/1</loc></url></urlset>", "is a sitemap: it names 1 page and"),
-        ("<sitemapindex><sitemap><loc>x</loc></sitemap></sitemapindex>", "index of 1 sitemap and"),
+        ("<urlset><url><loc>https://a.example/1</loc></url></urlset>", "is a sitemap and holds no texts"),
+        ("<sitemapindex><sitemap><loc>x</loc></sitemap></sitemapindex>", "is a sitemap and holds no texts"),
         ("<html><p>x</p></html>", "neither RSS nor Atom"),
         ("<rss><channel>", "not XML"),
         (" ", "is empty"),
         ("<rss><channel/></rss>", "holds no texts"),
         ('<!DOCTYPE rss [<!ENTITY a "aa">]><rss><channel/></rss>', "document type"),
         ('<!DOCTYPE rss SYSTEM "file:///etc/passwd"><rss><channel/></rss>', "document type"),
-        ("<rss>" + "<a>" * 300 + "</a>" * 300 + "</rss>", "within each other"),
+        (f"<feed><entry><content type='xhtml'>{DEEP}</content></entry></feed>", "nested too deeply"),
     ],
 )
 def test_what_is_refused(tmp_path, content, words):

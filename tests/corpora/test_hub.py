@@ -50,12 +50,6 @@ def test_configuration_and_split(folder):
         open_corpus(f"hub:{folder}:long")
 
 
-def test_a_broken_file(folder):
-    (folder / "short" / "train.jsonl").write_text('{"text": "a"}\n{"text": broken\n')
-    with pytest.raises(TextsError, match="JSON parse error"):
-        open_corpus(f"hub:{folder}:short:train")
-
-
 def test_a_second_part_may_be_a_split(folder):
     (folder / "README.md").unlink()
     for name in ("long", "short"):
@@ -65,18 +59,19 @@ def test_a_second_part_may_be_a_split(folder):
     assert open_corpus(f"hub:{folder}::test").texts[0].text == "c"
 
 
-@pytest.mark.parametrize("rest", [":long:nowhere", ":nowhere:train", ":nowhere", ""])
-def test_unknown_parts(folder, rest):
-    with pytest.raises(TextsError, match="cannot be had") as caught:
-        open_corpus(f"hub:{folder}{rest}")
+@pytest.mark.parametrize(
+    ("rest", "said"),
+    [
+        *((rest, "cannot be had") for rest in (":long:nowhere", ":nowhere:train", ":nowhere", "")),
+        (":short:train", "JSON parse error"),
+        (":long:train", "no column 'text'"),
+    ],
+)
+def test_what_cannot_be_had(folder, rest, said):
+    (folder / "short" / "train.jsonl").write_text('{"text": "a"}\n{"text": broken\n')
+    with pytest.raises(TextsError, match=said) as caught:
+        open_corpus(f"hub:{folder}{rest}", Columns(text="text"))
     assert "\n" not in str(caught.value)
-
-
-def test_the_same_rules_for_columns(folder):
-    with pytest.raises(TextsError, match="'input', 'label', 'year'"):
-        open_corpus(f"hub:{folder}:long:train", Columns(group="author"))
-    with pytest.raises(TextsError, match="row 0 has the label 2"):
-        open_corpus(f"hub:{folder}:long:train", Columns(label="year"))
 
 
 def test_offline_says_what_to_do(monkeypatch):

@@ -5,17 +5,14 @@ import importlib
 import io
 import json
 import os
-import subprocess
 import sys
-import threading
-import types
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from pretrace.corpora import Columns, corpus_of, known_corpora, open_corpus, open_stream
-from pretrace.errors import ExpressionError, TextsError
+from pretrace.errors import TextsError
 
 
 @pytest.fixture
@@ -41,22 +38,13 @@ class TestStandardInput:
         feed(raw)
         assert [t.text for t in open_corpus("-").texts] == raw.decode().strip().split("\n")
 
-    def test_a_later_line_that_is_no_json(self, feed):
-        feed(b'\n{"text": "a"}\nplain\n')
-        with pytest.raises(TextsError, match="standard input, line 3"):
+    @pytest.mark.parametrize(
+        ("raw", "said"), [(b'\n{"text": "a"}\nplain\n', "standard input, line 3"), (b" \n", "holds no texts")]
+    )
+    def test_what_is_refused(self, feed, raw, said):
+        feed(raw)
+        with pytest.raises(TextsError, match=said):
             open_corpus("-")
-
-    def test_nothing(self, feed):
-        feed(b" \n")
-        with pytest.raises(TextsError, match="holds no texts"):
-            open_corpus("-")
-
-    def test_a_real_pipe(self):
-        program = "from pretrace.corpora import open_corpus; print([t.text for t in open_corpus('-').texts])"
-        answer = subprocess.run(
-            [sys.executable, "-c", program], input="café\n".encode(), capture_output=True, check=True
-        )
-        assert answer.stdout.decode().strip() == "['café']"
 
 
 class TestPaths:
@@ -73,13 +61,10 @@ class TestPaths:
         assert open_corpus("stdlib").texts[0].text == "mine"
         assert len(open_corpus("stdlib()")) > 100
 
-    def test_a_named_pipe(self, tmp_path):
-        pipe = tmp_path / "pipe"
-        os.mkfifo(pipe)
-        writer = threading.Thread(target=pipe.write_bytes, args=(b'{"text": "a"}\n',))
-        writer.start()
-        assert open_corpus(pipe).texts[0].text == "a"
-        writer.join()
+    def test_a_pipe_is_read_as_standard_input_alone(self, tmp_path):
+        os.mkfifo(tmp_path / "pipe")
+        with pytest.raises(TextsError, match="lead its texts to - with"):
+            open_corpus(tmp_path / "pipe")
 
     @pytest.mark.parametrize(
         "source", ["", " ", "nowhere.jsonl", "a/b", "a\0b", "x" * 5000, "nothing(3", "__import__('os')"]
@@ -90,28 +75,12 @@ class TestPaths:
         assert "stdlib" in str(caught.value)
         assert len(str(caught.value)) < 600
 
-    @pytest.mark.parametrize("source", ["stdlb", "stdlibs(min_chars=3)", "stdlib_"])
-    def test_a_name_that_is_near(self, source):
-        with pytest.raises(TextsError, match="Did you mean stdlib"):
-            open_corpus(source)
-
 
 class TestBuilt:
     def test_the_expression_is_the_name(self):
         corpus = open_corpus(" stdlib(min_chars=3000) ")
         assert corpus.name == "stdlib(min_chars=3000)"
         assert min(len(text.text) for text in corpus.texts) >= 3000
-
-    @pytest.mark.parametrize(
-        "source", ["stdlib(min=3)", "stdlib(min_chars='a')", "stdlib(min_chars=0)", "stdlib(9, 8)"]
-    )
-    def test_wrong_parameters(self, source):
-        with pytest.raises(ExpressionError):
-            open_corpus(source)
-
-    def test_has_no_columns(self):
-        with pytest.raises(TextsError, match="'body'"):
-            open_corpus("stdlib", Columns(text="body"))
 
     def test_a_new_corpus_is_one_new_file(self, tmp_path, monkeypatch):
         (tmp_path / "three_words.py").write_text(
@@ -155,50 +124,10 @@ class TestGiven:
         assert given.notes == read.notes
         assert len(given.notes) == 2
 
-    @pytest.mark.parametrize(
-        ("row", "columns", "said"),
-        [
-            ({"text": "a"}, Columns(label="truth"), "texts given has no column 'truth'"),
-            (
-                {"words": "a"},
-                Columns(text="body").of_another,
-                r"no column 'body' or 'text' or 'input'.*it has 'words'",
-            ),
-        ],
-    )
-    def test_a_column_that_is_nowhere(self, row, columns, said):
-        with pytest.raises(TextsError, match=said):
-            open_corpus([row], columns)
-
     def test_cells_of_numpy(self):
         labels = np.array([1, 0])
         rows = [{"text": t, "label": label} for t, label in zip(np.array(["a", "b"]), labels, strict=True)]
         assert [(t.text, t.member) for t in open_corpus(rows).texts] == [("a", True), ("b", False)]
-
-    @pytest.mark.parametrize(
-        ("source", "said"),
-        [
-            ([], "texts given holds no texts: give a source with at least one"),
-            (["a", 3], r"row 1 is a number; give a string, or a dict"),
-            ([["a"]], r"row 0 is a list; give a string"),
-            ([{"text": 3}], r"row 0 has no text: the column 'text' should hold a string and holds a number"),
-            ([{"body": "a"}], r"has no column 'text' or 'input'.*it has 'body'"),
-            ([{"text": "a", "label": "good"}], r"row 0 has the label 'good'; a label is 1 or member"),
-            ([{"text": "a", "id": 1}, {"text": "b", "id": "1"}], r"every text needs an id of its own"),
-            ({"text": "a"}, r"an object was given where texts were wanted: give a path, or a list"),
-            (b"a", r"bytes was given where texts were wanted"),
-            (3, r"a number was given where texts were wanted"),
-            (None, r"nothing was given where texts were wanted"),
-            ({"a"}, r"has no order: give a list"),
-            (
-                types.SimpleNamespace(columns=["text"]),
-                r"SimpleNamespace was given where texts were wanted: give its rows",
-            ),
-        ],
-    )
-    def test_what_is_no_list_of_texts(self, source, said):
-        with pytest.raises(TextsError, match=said):
-            open_corpus(source)
 
     @pytest.mark.parametrize("kind", ["pandas", "pyarrow", "datasets", "polars"])
     def test_a_table_is_its_rows_and_a_column_its_texts(self, kind):

@@ -30,6 +30,21 @@ def texts(place, **how):
     return [one.text for one in open_corpus(place, Columns(**how)).texts]
 
 
+def test_texts_in_order_with_their_paths(tmp_path):
+    files = {"b__txt": "second\r\n", "a_I_z__txt": "first", "empty__txt": "", "x__TXT": " \n"}
+    place = put(tmp_path / "c", **files, readme__md="no", __h__md="no")
+    corpus = open_corpus(place)
+    read = [("a/z.txt", "first"), ("b.txt", "second\r\n"), ("empty.txt", ""), ("x.TXT", " \n")]
+    assert [(t.id, t.text, t.group) for t in corpus.texts] == [(*one, "") for one in read]
+    assert (corpus.name, corpus.notes) == ("c", ("2 files in the folder left out: '.h.md', 'readme.md'.",))
+    for wrong, columns, said in (
+        (place, Columns(label="member"), "'text', 'id'"),  # it has no labels to name
+        (put(tmp_path / "d", readme__md="no"), Columns(), r"holds no \.txt file"),
+    ):
+        with pytest.raises(TextsError, match=said):
+            open_corpus(wrong, columns)
+
+
 def test_what_datasets_saves_is_read(tmp_path):
     """Its own files, with its own end marks."""
     data = datasets.Dataset.from_dict({"text": [f"text {i}" for i in range(10)], "label": [1, 0] * 5})
@@ -37,15 +52,17 @@ def test_what_datasets_saves_is_read(tmp_path):
     assert texts(tmp_path / "one") == data["text"][:]
     datasets.DatasetDict({"train": data, "test": data.select([3])}).save_to_disk(tmp_path / "two")
     assert texts(tmp_path / "two", split="test") == ["text 3"]
-    with pytest.raises(
-        TextsError, match="has the splits 'train', 'test': name one, as in --reading split=train"
-    ):
-        texts(tmp_path / "two")
-    with pytest.raises(TextsError, match="has no split 'dev'"):
-        texts(tmp_path / "two", split="dev")
+    for split in (None, "dev"):
+        with pytest.raises(TextsError, match="has the splits 'test', 'train': name one with --reading split="):
+            texts(tmp_path / "two", split=split)
+    (tmp_path / "one" / "cache-0123456789abcdef.arrow").write_bytes(b"what a later step left there")
+    assert texts(tmp_path / "one") == data["text"][:]
+    datasets.DatasetDict({"de": data, "fr": data}).save_to_disk(tmp_path / "three")
+    with pytest.raises(TextsError, match="has the splits 'de', 'fr'"):
+        texts(tmp_path / "three")
     gone = sorted((tmp_path / "one").glob("*.arrow"))[1]
     gone.unlink()
-    with pytest.raises(TextsError, match=f"lacks {gone.name}, which its state.json names"):
+    with pytest.raises(TextsError, match="holds 2 of the 3 parts of data"):
         texts(tmp_path / "one")
 
 
@@ -62,11 +79,8 @@ def test_splits_by_the_names_of_files_and_folders(tmp_path):
         texts(parts)
     with pytest.raises(TextsError, match="has no splits: leave out --reading split"):
         texts(put(tmp_path / "d", mine__jsonl=lines("a")), split="test")
-
-
-def test_control_documents_need_not_have_the_split(tmp_path):
-    place = put(tmp_path, a__jsonl=lines("a"))
-    assert len(open_corpus(place, Columns(split="test").of_another)) == 1
+    # control documents need not have the split
+    assert len(open_corpus(tmp_path / "d", Columns(split="test").of_another)) == 1
 
 
 def test_a_row_of_a_shard_names_its_file(tmp_path):
@@ -83,12 +97,12 @@ def test_shards_without_endings_and_json_that_is_no_table(tmp_path):
     place = put(tmp_path, **parts, _SUCCESS="", package__json='{\n "a": 1\n}')
     corpus = open_corpus(place)
     assert [text.text for text in corpus.texts] == ["a", "b"]
-    assert corpus.notes == ("2 files in the folder left out: _SUCCESS, package.json.",)
+    assert corpus.notes == ("2 files in the folder left out: '_SUCCESS', 'package.json'.",)
 
 
 def test_tables_beside_documents_are_not_passed_over(tmp_path):
     place = put(tmp_path, a__md="A text.", b__csv="text\nanother\n", LICENSE__txt="no")
-    with pytest.raises(TextsError, match=r"holds tables \(b\.csv\) and documents \(a\.md\): say which"):
+    with pytest.raises(TextsError, match=r"holds tables \('b\.csv'\) and documents \('a\.md'\): say which"):
         texts(place)
     assert texts(place, files="*.csv") == ["another"]
     assert texts(place, files="*.md,*.txt") == ["no", "A text."]
@@ -99,7 +113,7 @@ def test_source_code_is_read_where_it_is_named(tmp_path):
     corpus = open_corpus(place, Columns(files="*.py, *.rs"))
     found = {one.id: one.text for one in corpus.texts}
     assert found == {"a.py": "x = 1\n", "c.rs": "fn main() {}\n", "in/b.py": ""}
-    assert "1 file in the folder left out: d.md." in corpus.notes
+    assert "1 file in the folder left out: 'd.md'." in corpus.notes
     assert [one.text for one in open_corpus(place / "a.py", Columns(files="*.py")).texts] == ["x = 1\n"]
     with pytest.raises(TextsError, match="--reading files"):
         open_corpus(place / "a.py")

@@ -78,7 +78,7 @@ class Columns:
                 ) from None
         if self.template is not None:
             require(
-                bool(self._named_texts(())),
+                bool(self.named_texts),
                 '--template names columns in braces, as in "{question} {answer}"; write {{ and }} for braces.',
             )
 
@@ -89,13 +89,19 @@ class Columns:
 
     @property
     def named_texts(self) -> tuple[str, ...]:
-        """The columns that were named for the text."""
-        return tuple(filter(None, (self.text, *self._named_texts(()))))
+        """The columns that were named for the text, in order. ExpressionError for a template that cannot be read."""
+        if self.template is None:
+            return tuple(filter(None, map(str.strip, (self.text or "").split(","))))
+        try:
+            names = [name for _, name, _, _ in string.Formatter().parse(self.template) if name is not None]
+        except ValueError as error:
+            raise ExpressionError(f"--template cannot be read: {error}.") from None
+        return tuple(dict.fromkeys(name.partition("[")[0] for name in names))
 
-    def required(self, found: Collection[str]) -> set[str]:
-        """The columns that must be among those found (() where that is not known yet): the ones that were named."""
-        others = (self.label, self.id, self.group)
-        given = () if self.give_way else (*self._named_texts(found), *others)
+    @property
+    def required(self) -> set[str]:
+        """The columns that must be there: the ones that were named."""
+        given = () if self.give_way else (*self.named_texts, self.label, self.id, self.group)
         return {name for name in (*given, *self.more) if name}
 
     @property
@@ -107,7 +113,7 @@ class Columns:
 
     def pick(self, found: Sequence[str], source: str) -> tuple[str, ...]:
         """The columns to read of those found; TextsError for a given name that is not there, or one there twice."""
-        for name in sorted(self.required(found)):
+        for name in sorted(self.required):
             if name not in found:
                 raise TextsError(f"{source} has no column {name!r}; it has {listed(found)}.")
         others = (name for name in self.others(found).values() if name in found)
@@ -115,7 +121,7 @@ class Columns:
 
     def pick_texts(self, found: Collection[str], source: str) -> tuple[str, ...]:
         """The columns that a text is made of, in order. TextsError where they are not there."""
-        named = self._named_texts(found)
+        named = self.named_texts
         if named and all(name in found for name in named):
             return named
         if not named or self.give_way:
@@ -135,9 +141,7 @@ class Columns:
         for name in names:
             if name not in fields:
                 raise ValueError(f"it has no column {name!r}")
-        if (
-            self.template is None
-        ):  # as they stand where white space parts them already, else on lines of their own
+        if self.template is None:  # parts that white space does not part stand on lines of their own
             made = ""
             for part in filter(None, (self._part(fields[name]) for name in names)):
                 made += part if not made or made[-1].isspace() or part[0].isspace() else f"\n{part}"
@@ -160,17 +164,6 @@ class Columns:
         if isinstance(value, list | tuple) and all(isinstance(one, str) for one in value):
             return "\n".join(value)
         return value if isinstance(value, str) else cell_of(value)
-
-    def _named_texts(self, found: Collection[str]) -> tuple[str, ...]:
-        if self.template is None:
-            text = self.text or ""
-            parts = [text] if text in found else map(str.strip, text.split(","))
-            return tuple(filter(None, parts))
-        try:
-            names = [name for _, name, _, _ in string.Formatter().parse(self.template) if name is not None]
-        except ValueError as error:
-            raise ExpressionError(f"--template cannot be read: {error}.") from None
-        return tuple(dict.fromkeys(name.partition("[")[0] for name in names))
 
     def others(self, found: Collection[str]) -> dict[str, Any]:
         """The names of the columns beside the text, the usual ones where none are given or one gives way."""
@@ -217,10 +210,6 @@ def messages_of(value: object) -> list[dict[str, str]] | None:
     [{'role': 'user', 'content': 'Is it?'}, {'role': 'assistant', 'content': 'Yes.'}]
     """
     for role, content in (("role", "content"), ("from", "value")):
-        if isinstance(value, Mapping) and {role, content} <= value.keys():  # a list of objects by columns
-            columns = (value[role], value[content])
-            if all(isinstance(one, list) for one in columns) and len(columns[0]) == len(columns[1]):
-                value = [dict(zip((role, content), pair, strict=True)) for pair in zip(*columns, strict=True)]
         if not (isinstance(value, list) and value and isinstance(value[0], Mapping)):
             return None
         if all(isinstance(one, Mapping) and {role, content} <= one.keys() for one in value):
@@ -288,12 +277,8 @@ def membership(value: object) -> bool | None:
     >>> [membership(value) for value in (1, "0", "Member", 0.0, "", None, float("nan"))]
     [True, False, True, False, None, None, None]
     """
-    if isinstance(value, int | float) and value in (0, 1):
-        return bool(value)
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return None
-    key = value.strip().lower() if isinstance(value, str) else None
-    if key is None or key not in _LABELS:
+    key = str(value).strip().lower()
+    if key not in _LABELS or not isinstance(value, str | int | float | None):
         raise ValueError("neither member nor non-member")
     return _LABELS[key]
 

@@ -6,19 +6,16 @@ import io
 import logging
 import posixpath
 import re
-import struct
 import sys
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
 from urllib.parse import unquote
-from xml.etree import ElementTree
 
 from pretrace.corpora.packing import decode_text
-from pretrace.corpora.webpages import decode_page, read_html, read_xhtml
-from pretrace.errors import MissingPackageError, TextsError
+from pretrace.corpora.webpages import decode_page, parse_xml, read_html, read_xhtml
+from pretrace.errors import MissingPackageError, PretraceError, TextsError
 from pretrace.results.wording import say
 
 _UNPACKED = 1 << 29  # most bytes that the parts of a `.docx` or `.epub` file may have unpacked
@@ -26,11 +23,6 @@ _TAIL = 4096  # bytes at the end of a PDF among which its end mark is looked for
 EMPTY_PAGES = "pages without a text layer (pictures, scans, or empty) are missing"
 CHANGES = "tracked changes are read as accepted"
 
-_DAMAGED = (
-    *(OSError, EOFError, ValueError, LookupError, TypeError, AttributeError, AssertionError, ArithmeticError),
-    *(RecursionError, NotImplementedError, struct.error, zlib.error, zipfile.BadZipFile),
-)
-"""What readers of files raise for those they cannot make sense of, besides their own errors."""
 _OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _PARAGRAPH, _RUN = f"{_WORD}p", f"{_WORD}r"
@@ -44,10 +36,10 @@ Document = tuple[str, tuple[str, ...]]
 
 
 def _pdf(raw: bytes, encoding: str | None) -> Document:
-    """The text layer of a PDF, page after page; TextsError for a scan, one with a password and one that is damaged."""
+    """The text layer of a PDF, page after page; TextsError for a scan, one with a password and one that is cut."""
     try:
         import pypdf
-        from pypdf.errors import DependencyError, FileNotDecryptedError, PyPdfError
+        from pypdf.errors import DependencyError, FileNotDecryptedError
     except ImportError:
         raise MissingPackageError("pypdf", "a .pdf file", "documents") from None
     logger = logging.getLogger("pypdf")
@@ -57,8 +49,6 @@ def _pdf(raw: bytes, encoding: str | None) -> Document:
         pages = [page.extract_text().strip() for page in pypdf.PdfReader(io.BytesIO(raw)).pages]
     except (FileNotDecryptedError, DependencyError):
         raise TextsError("the PDF is encrypted: save a copy without a password.") from None
-    except (PyPdfError, *_DAMAGED) as error:
-        raise TextsError(f"the PDF is damaged ({_reason(error)}): save it again, or leave it out.") from None
     finally:
         logger.setLevel(before)
     if b"%%EOF" not in raw[-_TAIL:]:
@@ -73,44 +63,31 @@ def _docx(raw: bytes, encoding: str | None) -> Document:
     """The paragraphs of a Word document, a line each, also in tables and text boxes; no headers, footers and notes."""
     try:
         import docx
-        from docx.opc.exceptions import OpcError
-        from lxml.etree import LxmlError
     except ImportError:
         raise MissingPackageError("python-docx", "a .docx file", "documents") from None
     if raw.startswith(_OLD_OFFICE):
         raise TextsError("the file is encrypted, or an older .doc: save it as .docx without a password.")
-    try:
-        with zipfile.ZipFile(io.BytesIO(raw)) as packed:
-            _refuse_large(packed, "document")
-        body = docx.Document(io.BytesIO(raw)).element.body
-        # Without text boxes in a paragraph. python-docx itself passes over inserted text and content controls.
-        lines = [
-            "".join(
-                _PIECES.get(one.tag) or one.text or ""
-                for one in paragraph.iter(f"{_WORD}t", *_PIECES)
-                if next(one.iterancestors(_PARAGRAPH, *_LEFT_OUT)) is paragraph
-                and one.getparent().tag == _RUN  # tab stops are called tab, too
-            )
-            for paragraph in body.iter(_PARAGRAPH)
-            if next(paragraph.iterancestors(*_LEFT_OUT), None) is None
-        ]
-        changed = next(body.iter(f"{_WORD}ins", f"{_WORD}del", f"{_WORD}moveTo"), None) is not None
-    except (OpcError, LxmlError, *_DAMAGED) as error:
-        raise TextsError(
-            f"the .docx file is damaged ({_reason(error)}): save it again in a word processor, or leave it out."
-        ) from None
+    with zipfile.ZipFile(io.BytesIO(raw)) as packed:
+        _refuse_large(packed, "document")
+    body = docx.Document(io.BytesIO(raw)).element.body
+    # Without text boxes in a paragraph. python-docx itself passes over inserted text and content controls.
+    lines = [
+        "".join(
+            _PIECES.get(one.tag) or one.text or ""
+            for one in paragraph.iter(f"{_WORD}t", *_PIECES)
+            if next(one.iterancestors(_PARAGRAPH, *_LEFT_OUT)) is paragraph
+            and one.getparent().tag == _RUN  # tab stops are called tab, too
+        )
+        for paragraph in body.iter(_PARAGRAPH)
+        if next(paragraph.iterancestors(*_LEFT_OUT), None) is None
+    ]
+    changed = next(body.iter(f"{_WORD}ins", f"{_WORD}del", f"{_WORD}moveTo"), None) is not None
     return "\n".join(line for line in lines if line.strip()), (CHANGES,) if changed else ()
 
 
 def _refuse_large(packed: zipfile.ZipFile, what: str) -> None:
     if sum(part.file_size for part in packed.infolist()) > _UNPACKED:
         raise TextsError(f"the {what} unpacks to more than {_UNPACKED >> 20} MB: leave it out.")
-
-
-def _reason(error: BaseException) -> str:
-    """The first line of an error, or its kind."""
-    said = re.sub(r"\s+", " ", str(error)).strip()
-    return (said[:100] or type(error).__name__).rstrip(".:")
 
 
 FRONT_MATTER = "front matter (title, date, tags between --- or +++) was taken off"
@@ -138,39 +115,25 @@ _CONTAINER = "{urn:oasis:names:tc:opendocument:xmlns:container}"
 
 def _epub(raw: bytes, encoding: str | None) -> Document:
     """The chapters of a book in the order in which they are read, without its table of contents."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(raw)) as book:
-            _refuse_large(book, "book")
-            names = set(book.namelist())
-            locked = book.read(_LOCKS).decode("utf-8", "replace") if _LOCKS in names else ""
-            container = _parsed(book.read("META-INF/container.xml"))
-            place = next(one.attrib["full-path"] for one in container.iter(f"{_CONTAINER}rootfile"))
-            table, above = _parsed(book.read(place)), place.rpartition("/")[0]
-            items = {one.get("id"): one for one in table.iter(f"{_EPUB_TABLE}item")}
-            chapters = [items[one.get("idref")] for one in table.iter(f"{_EPUB_TABLE}itemref")]
-            texts = []
-            for one in chapters:
-                if "nav" in one.get("properties", "").split():
-                    continue
-                name = posixpath.normpath(posixpath.join(above, unquote(one.attrib["href"])))
-                if f'URI="{name}"' in locked:
-                    raise TextsError("the book is protected against reading (DRM): give one that is not.")
-                texts.append(read_xhtml(decode_page(book.read(name), None)))
-    except (ElementTree.ParseError, StopIteration, *_DAMAGED) as error:
-        raise TextsError(
-            f"the .epub file is damaged ({_reason(error)}): fetch it again, or leave it out."
-        ) from None
+    texts = []
+    with zipfile.ZipFile(io.BytesIO(raw)) as book:
+        _refuse_large(book, "book")
+        locked = book.read(_LOCKS).decode("utf-8", "replace") if _LOCKS in book.namelist() else ""
+        container = parse_xml(book.read("META-INF/container.xml"), "the book")
+        place = next(one.attrib["full-path"] for one in container.iter(f"{_CONTAINER}rootfile"))
+        table, above = parse_xml(book.read(place), "the book"), place.rpartition("/")[0]
+        items = {one.get("id"): one for one in table.iter(f"{_EPUB_TABLE}item")}
+        for one in [items[one.get("idref")] for one in table.iter(f"{_EPUB_TABLE}itemref")]:
+            if "nav" in one.get("properties", "").split():
+                continue
+            name = posixpath.normpath(posixpath.join(above, unquote(one.attrib["href"])))
+            if f'URI="{name}"' in locked:
+                raise TextsError("the book is protected against reading (DRM): give one that is not.")
+            texts.append(read_xhtml(decode_page(book.read(name), None)))
     return "\n".join(text for text in texts if text), ()
 
 
 _LOCKS = "META-INF/encryption.xml"
-
-
-def _parsed(raw: bytes) -> ElementTree.Element:
-    """The root of an XML file of a book. TextsError for one that declares a document type with entities."""
-    if b"<!ENTITY" in raw:
-        raise TextsError("the book declares XML entities, which can expand without end: leave it out.")
-    return ElementTree.fromstring(raw)
 
 
 SOURCE = ".source"
@@ -190,7 +153,14 @@ def read_document(raw: bytes, ending: str, encoding: str | None) -> Document:
         return decode_text(raw, "the file", encoding), ()
     if not raw:
         raise TextsError("the file is empty: leave it out.")
-    document = DOCUMENTS[ending](raw, encoding)
+    try:
+        document = DOCUMENTS[ending](raw, encoding)
+    except (PretraceError, MemoryError):
+        raise
+    except Exception as error:  # noqa: BLE001 - the readers of others raise anything for a file that is none
+        reason = " ".join(str(error).split())[:100].rstrip(".:") or type(error).__name__
+        said = f"the {ending} file is damaged ({reason}): fetch it or save it again, or leave it out."
+        raise TextsError(said) from None
     if not document[0].strip():
         raise TextsError("the file holds no text: leave it out.")
     return document

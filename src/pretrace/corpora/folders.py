@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import NamedTuple
@@ -14,16 +14,18 @@ from pretrace.corpora.columns import listed, shown
 from pretrace.corpora.documents import DOCUMENTS, SOURCE
 from pretrace.corpora.formats import FORMATS, LINES, TABLES, file_rows, looks_like_rows, recognise_format
 from pretrace.corpora.packing import HEAD, ending_of, open_unpacked, stem_of
-from pretrace.corpora.reading import SourceRow, TextReading, named
+from pretrace.corpora.reading import SourceRow, TextReading
 from pretrace.errors import TextsError
 from pretrace.results.output_checks import json_object
 from pretrace.results.wording import say
 
 _OF_TOOLS = frozenset((".git", ".hg", ".svn", ".cache", "__MACOSX", "__pycache__", ".ipynb_checkpoints"))
 """Folders that tools keep for themselves."""
-_OF_BROWSERS = frozenset((".ds_store", "thumbs.db", "desktop.ini"))
+_OF_PROGRAMS = re.compile(r"\.ds_store|thumbs\.db|desktop\.ini|cache-[0-9a-f]+\.arrow", re.IGNORECASE)
+"""Files that they keep beside the texts; the last is what `datasets` made of a data set that it had saved."""
 _FACTS = frozenset(("card", "dataset_info", "dataset_infos", "dataset_dict", "state"))
 """Names of JSON files that the hub's tools and our builders lay beside the data."""
+_README = re.compile(r"readme\b[^/]*", re.IGNORECASE)
 _ABOUT = re.compile(r"(readme|licen[cs]e|notice|citation|changelog|contributing|authors)\b.*", re.IGNORECASE)
 """Files that tell of a collection, at the top of its folder."""
 _PART = re.compile(r"(.+?)[-.](\d{5})-of-(\d{5})(?:-[0-9a-f]+)?")
@@ -40,45 +42,50 @@ class Walk(NamedTuple):
 def walk(folder: Path) -> Walk:
     """All files below a folder in order, links followed, each once; OSError where the folder cannot be read."""
     faults: dict[str, str] = {}
-    files, links = dict[tuple[int, int], list[Path]](), []
-    seen: set[tuple[int, int]] = set()
-    waiting, linked = [folder], list[Path]()
-    while waiting or linked:
-        here = waiting.pop() if waiting else linked.pop(0)
-        for path, known in _inside(here, folder, faults, seen):
-            if stat.S_ISDIR(known.st_mode):
-                if path.name not in _OF_TOOLS:
-                    (linked if path.is_symlink() else waiting).append(path)
-            elif path.is_symlink():
-                links.append((known, path))
-            elif path.name.lower() not in _OF_BROWSERS:
-                files.setdefault((known.st_dev, known.st_ino), []).append(path)
-    for known, path in links:
-        files.setdefault((known.st_dev, known.st_ino), [path])
-    every = {path.relative_to(folder).as_posix(): path for paths in files.values() for path in paths}
-    return Walk(dict(sorted(every.items())), faults)
+    files: list[tuple[Path, _Inode]] = []
+    seen: set[_Inode] = set()
+    waiting = [folder]  # and then the folders that links lead to
+    while waiting:
+        for here, inside, names in os.walk(
+            waiting.pop(0), onerror=lambda error: _told(error, folder, faults)
+        ):
+            inode = _reached(Path(here), folder, faults)
+            if inode is None or inode in seen:
+                inside.clear()
+                continue
+            seen.add(inode)
+            inside[:] = sorted({*inside} - _OF_TOOLS)
+            waiting += [path for path in (Path(here, name) for name in inside) if path.is_symlink()]
+            paths = [Path(here, name) for name in sorted(names) if not _OF_PROGRAMS.fullmatch(name)]
+            files += [(path, one) for path in paths if (one := _reached(path, folder, faults)) is not None]
+    found: dict[str, Path] = {}
+    for path, inode in sorted(files, key=lambda one: one[0].is_symlink()):
+        if not (path.is_symlink() and inode in seen):
+            seen.add(inode)
+            found[path.relative_to(folder).as_posix()] = path
+    return Walk(dict(sorted(found.items())), faults)
 
 
-def _inside(
-    here: Path, top: Path, faults: dict[str, str], seen: set[tuple[int, int]]
-) -> Iterator[tuple[Path, os.stat_result]]:
-    """What lies in a folder, links followed, the first time that it is come to; what cannot be reached is told."""
+_Inode = tuple[int, int]
+
+
+def _reached(path: Path, top: Path, faults: dict[str, str]) -> _Inode | None:
+    """The device and number of what a path leads to; None where it leads nowhere, which is told."""
     try:
-        known = here.stat()
-        inside = [] if (known.st_dev, known.st_ino) in seen else sorted(here.iterdir())
-        seen.add((known.st_dev, known.st_ino))
+        known = path.stat()
     except OSError as error:
-        if here == top:
-            raise
-        inside = []
-        faults[here.relative_to(top).as_posix()] = error.strerror or str(error)
-    for path in inside:
-        try:
-            yield path, path.stat()
-        except OSError as error:
-            missing = path.is_symlink() and isinstance(error, FileNotFoundError)
-            why = "it is a link to nothing" if missing else str(error.strerror)
-            faults[path.relative_to(top).as_posix()] = why
+        _told(error, top, faults)
+        return None
+    return known.st_dev, known.st_ino
+
+
+def _told(error: OSError, top: Path, faults: dict[str, str]) -> None:
+    path = Path(error.filename)
+    if path == top:
+        raise error
+    is_missing = path.is_symlink() and isinstance(error, FileNotFoundError)
+    why = "it is a link to nothing" if is_missing else error.strerror or str(error)
+    faults[path.relative_to(top).as_posix()] = why
 
 
 def is_about(name: str) -> bool:
@@ -107,14 +114,10 @@ def matches(name: str, patterns: str) -> bool:
 def folder_rows(folder: Path, reading: TextReading) -> Iterator[SourceRow]:
     """The rows of a folder: of its tables one after the other, or of its documents, a text each with its path as id.
     TextsError where it holds both, several splits, or nothing that can be read."""
-    saved = _saved(folder, reading)
-    if saved is not None:
-        yield from _table_rows(saved, reading)
-        return
     found = walk(folder)
     tables, documents = _sorted_out(found, reading)
     if tables and documents:
-        sides = {"tables": named([*tables]), "documents": named([*documents])}
+        sides = {"tables": listed([*tables]), "documents": listed([*documents])}
         ending = ending_of(next(iter(tables)))
         raise TextsError(say("texts.both_kinds", source=reading.source, **sides, ending=ending))
     for name, why in found.faults.items():
@@ -122,10 +125,10 @@ def folder_rows(folder: Path, reading: TextReading) -> Iterator[SourceRow]:
             reading.left_out.append(name)
         else:
             yield reading.fault(f"{shown(folder / name)} cannot be read: {why}.", None)
-    if tables:
-        yield from _table_rows(_of_split(tables, reading), reading)
-        return
-    if not documents:
+    for name in _of_split(folder, tables, reading):
+        for row in file_rows(tables[name], reading):
+            yield row._replace(file=name)
+    if not tables and not documents:
         endings = ", ".join(sorted(DOCUMENTS))
         raise TextsError(say("texts.no_texts", source=reading.source, endings=endings))
     plain = set(documents.values()) == {".txt"}
@@ -137,79 +140,54 @@ def folder_rows(folder: Path, reading: TextReading) -> Iterator[SourceRow]:
 
 def _sorted_out(found: Walk, reading: TextReading) -> tuple[dict[str, Path], dict[str, str]]:
     """The tables of a folder, and the documents with their kinds; what is neither is left out."""
-    tables: dict[str, Path] = {}
-    documents: dict[str, str] = {}
-    for name, path in found.files.items():
-        kind = _kind(name, path, reading.columns.files)
-        if not (kind and (path.is_file() or path.is_fifo())):
-            reading.left_out.append(shown(name))
-        elif not path.is_file():
-            raise TextsError(say("texts.pipe", source=reading.source, file=shown(name)))
-        elif kind in TABLES:
-            tables[name] = path
-        else:
-            documents[name] = kind
+    kinds = {name: _kind(name, path, reading.columns.files) for name, path in found.files.items()}
+    tables = {name: found.files[name] for name, kind in kinds.items() if kind in TABLES}
+    documents = {name: kind for name, kind in kinds.items() if kind and kind not in TABLES}
     if tables and reading.columns.files is None:
-        beside = [name for name in documents if is_about(name)]
-        reading.left_out += beside
-        documents = {name: kind for name, kind in documents.items() if name not in beside}
+        documents = {name: kind for name, kind in documents.items() if not is_about(name)}
+    reading.left_out += [shown(name) for name in kinds if name not in tables and name not in documents]
     return tables, documents
 
 
 def _kind(name: str, path: Path, patterns: str | None) -> str:
-    """The ending a file is read by, or SOURCE; "" for one left out. With patterns all that they name is read."""
+    """The ending a file is read by, or SOURCE; "" for one left out. With patterns all that they name is read. JSON is a
+    table where it is a list of objects or an object a line."""
     ending = ending_of(name)
     if patterns is not None:
-        chosen = matches(name, patterns) and (ending in FORMATS or ending in DOCUMENTS)
-        return ending if chosen else SOURCE if matches(name, patterns) else ""
+        known = ending if ending in FORMATS or ending in DOCUMENTS else SOURCE
+        return known if matches(name, patterns) else ""
     if ending == ".txt":
         return ending
-    if is_hidden(name) or holds_facts(name):
+    if is_hidden(name) or holds_facts(name) or (ending in DOCUMENTS and _README.fullmatch(name)):
         return ""
-    if ending in DOCUMENTS:
-        return "" if is_about(name) and name.lower().startswith("readme") else ending
-    if ending in FORMATS and ending not in LINES:
+    if ending in DOCUMENTS or (ending in FORMATS and ending not in LINES):
         return ending
-    kind = kind_in(path)
-    return kind if kind in (*FORMATS, *DOCUMENTS) else ""
-
-
-def kind_in(path: Path) -> str:
-    """What a file is by its first bytes: JSON is a table where it is a list of objects or an object a line."""
-    if not path.is_file():
-        return ending_of(path.name)
-    try:
+    kind, is_table = recognise_format(name, b""), True
+    with suppress(OSError, EOFError, TextsError):  # who reads it says what is wrong
         with open_unpacked(path) as stream:
             head = stream.peek(HEAD)[:HEAD]
-            kind = recognise_format(path.name, head)
-            if kind == ".json" and not looks_like_rows(head):
-                return ""
-            return kind
-    except (OSError, EOFError, TextsError):  # who reads it says what is wrong
-        return recognise_format(path.name, b"")
+        kind = recognise_format(name, head)
+        is_table = kind != ".json" or looks_like_rows(head)
+    return kind if kind in (*FORMATS, *DOCUMENTS) and is_table else ""
 
 
-def _table_rows(tables: Mapping[str, Path], reading: TextReading) -> Iterator[SourceRow]:
-    for name, path in tables.items():
-        for row in file_rows(path, reading):
-            yield row._replace(file=name)
-
-
-def _of_split(tables: Mapping[str, Path], reading: TextReading) -> dict[str, Path]:
+def _of_split(folder: Path, tables: Mapping[str, Path], reading: TextReading) -> Sequence[str]:
     """The tables of one split; TextsError where none of several is chosen, and where a part is missing."""
-    splits: dict[str, dict[str, Path]] = {}
-    for name, path in tables.items():
+    saved = (json_object(folder / "dataset_dict.json") or {}).get("splits")  # by `datasets`
+    known = _SPLITS.union(map(str, saved) if isinstance(saved, list) else ())
+    splits: dict[str, list[str]] = {}
+    for name in tables:
         part = _PART.fullmatch(stem_of(name))
         words = re.split(r"[-_.]", (part[1] if part else stem_of(name)).lower())
         # by the name of the file, or of its folder
-        above = Path(name.lower()).parent.parts[::-1]
+        above = Path(name).parent.parts[::-1]
         is_plain = part or len(words) == 1
         told = [*words, *above] if is_plain else [one for one in above if one not in words]
-        split = next((one for one in told if one in _SPLITS), "")
-        splits.setdefault(split, {})[name] = path
+        split = next((one for one in told if one in known), "")
+        splits.setdefault(split, []).append(name)
     several = [name for name in splits if name]
-    named = reading.columns.split is not None and not reading.columns.give_way
-    chosen = splits[_chosen(several, reading)] if len(several) > 1 or named else tables
+    is_named = reading.columns.split is not None and not reading.columns.give_way
+    chosen = splits[_chosen(several, reading)] if tables and (len(several) > 1 or is_named) else [*tables]
     parts: dict[tuple[str, int], set[int]] = {}
     for name in chosen:
         if part := _PART.fullmatch(stem_of(name)):
@@ -218,42 +196,19 @@ def _of_split(tables: Mapping[str, Path], reading: TextReading) -> dict[str, Pat
         if len(there) < number:
             facts = {"source": reading.source, "there": len(there), "number": number, "name": name}
             raise TextsError(say("texts.parts", **facts))
-    return dict(chosen)
+    return chosen
 
 
 def _chosen(splits: Sequence[str], reading: TextReading) -> str:
     """The split to read, which is told. TextsError where it is not there, or none of several was named."""
     named, columns = reading.columns.split, reading.columns
-    if named in splits or (len(splits) == 1 and (named is None or columns.give_way)):
-        chosen = named if named in splits and named else splits[0]
-        others = [one for one in splits if one != chosen]
-        reading.said.append(
-            f"The split {chosen!r} of the folder was read{f', and not {listed(others)}' if others else ''}."
-        )
-        return chosen
+    if named not in splits and len(splits) == 1 and (named is None or columns.give_way):
+        named = splits[0]
+    if named in splits:
+        others = [one for one in splits if one != named]
+        but = f", and not {listed(others)}" if others else ""
+        reading.said.append(f"The split {named!r} of the folder was read{but}.")
+        return str(named)
     if not splits:
         raise TextsError(f"{reading.source} has no splits: leave out --reading split.")
-    wrong = f"no split {named!r}; it has" if named is not None and not columns.give_way else "the splits"
-    raise TextsError(
-        f"{reading.source} has {wrong} {listed(splits)}: name one, as in --reading split={splits[0]}."
-    )
-
-
-def _saved(folder: Path, reading: TextReading) -> dict[str, Path] | None:
-    """The arrow files of a data set that `datasets` saved, None for another folder; TextsError if one is missing."""
-    splits = (json_object(folder / "dataset_dict.json") or {}).get("splits")
-    if isinstance(splits, list) and splits:
-        folder = folder / _chosen([str(one) for one in splits], reading)
-    listed_files = (json_object(folder / "state.json") or {}).get("_data_files")
-    if not isinstance(listed_files, list):
-        return None
-    try:
-        files = {str(one["filename"]): folder / str(one["filename"]) for one in listed_files}
-    except (TypeError, KeyError):
-        return None
-    missing = [name for name, path in files.items() if not path.is_file()]
-    if missing:
-        raise TextsError(
-            f"{reading.source} lacks {named(missing)}, which its state.json names: fetch it again."
-        )
-    return files
+    raise TextsError(f"{reading.source} has the splits {listed(splits)}: name one with --reading split=NAME.")

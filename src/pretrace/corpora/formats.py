@@ -14,13 +14,13 @@ import json
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
-from pretrace.corpora.columns import distinct, kind_of, shown
+from pretrace.corpora.columns import distinct, kind_of, mended, shown
 from pretrace.corpora.documents import DOCUMENTS, SOURCE, read_document, unreadable_explained
 from pretrace.corpora.packing import HEAD, PACKED, as_utf8, ending_of, not_utf8, open_unpacked
 from pretrace.corpora.reading import SourceRow, TextReading
@@ -119,22 +119,23 @@ def looks_like_rows(head: bytes) -> bool:
 def sniffed_rows(stream: io.BufferedReader, reading: TextReading) -> Iterator[SourceRow]:
     """Rows of an unpacked stream without a name: a table, JSON lines by its first full line, else a text a line."""
     kind, source = recognise_format("", stream.peek(HEAD)[:HEAD]), reading.source
-    if kind in (".parquet", ".arrow", ".pdf", ".epub", ".docx"):
+    if kind not in ("", ".jsonl"):
         yield from rows_in(stream, kind, source, source, reading)
         return
-    lines = _lines(as_utf8(stream, source, reading.columns.encoding), source)
-    head: list[_Line] = []
-    for line in lines:
+    stream, head = as_utf8(stream, source, reading.columns.encoding), [b""]
+    while not head[-1].strip() and (line := stream.readline()):
         head.append(line)
-        if line[1].strip():
-            break
-    every = itertools.chain(head, lines)
-    is_json = head and _is_object(head[-1][1])
-    yield from _json_of(every, reading, source) if is_json else _text_of(every, reading)
+    parse = _object_in if _is_object(head[-1]) else partial(_text_in, reading)
+    yield from _line_rows(itertools.chain(head[1:], stream), parse, reading, source)
 
 
 _FAMILY = {".markdown": ".md", ".htm": ".html", ".xhtml": ".html"}
 """What counts as the same kind of file in the notes."""
+
+
+def _text_rows(stream: io.BufferedReader, reading: TextReading, source: str) -> Iterator[SourceRow]:
+    stream = as_utf8(stream, source, reading.columns.encoding)
+    return _line_rows(stream, partial(_text_in, reading), reading, source)
 
 
 def _json_rows(
@@ -143,13 +144,57 @@ def _json_rows(
     """A JSON object a line, or the objects of a list; `lists` says that a list may hold anything."""
     stream = as_utf8(stream, source, reading.columns.encoding)
     if not is_json_list(stream, lists=lists):
-        yield from _json_of(_lines(stream, source), reading, source)
+        yield from _line_rows(stream, _object_in, reading, source)
         return
-    for number, item in enumerate(_JsonList(stream, source)):
+    for number, item in enumerate(_items_of_list(stream, source)):
         if isinstance(item, dict):
             yield SourceRow(item)
         else:
             yield reading.fault(f"{source}: row {number} is {kind_of(item)}{_NO_OBJECT}", None)
+
+
+def _line_rows(
+    lines: Iterable[bytes],
+    parse: Callable[[str], dict[str, object] | None],
+    reading: TextReading,
+    source: str,
+) -> Iterator[SourceRow]:
+    """What is parsed of each line, None for a blank one; ValueError, half a sentence, where it cannot be."""
+    for number, raw in enumerate(lines, start=1):
+        line = raw.removesuffix(b"\n").removesuffix(b"\r")
+        try:
+            fields = parse(line.decode())
+        except UnicodeDecodeError:
+            yield reading.fault(not_utf8(line, f"{source}, line {number},", whole=line == raw), number)
+        except ValueError as error:
+            yield reading.fault(f"{source}, line {number} {error}", number)
+        else:
+            if fields is not None:
+                yield SourceRow(fields, number)
+
+
+def _text_in(reading: TextReading, line: str) -> dict[str, object] | None:
+    is_blank = not line.strip()
+    reading.blank += is_blank
+    return None if is_blank else {"text": line}
+
+
+def _object_in(line: str) -> dict[str, object] | None:
+    if not (line := line.strip()):
+        return None
+    try:
+        item, end = _decoder.raw_decode(line)
+        if end != len(line):
+            raise json.JSONDecodeError("Extra data", line, end)
+    except json.JSONDecodeError as error:
+        raise ValueError(
+            f"is not JSON: {error.msg}, at column {error.colno}; mend it or take it out."
+        ) from None
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"is JSON that cannot be read ({error}): mend it or take it out.") from None
+    if not isinstance(item, dict):
+        raise ValueError(f"is {kind_of(item)}{_NO_OBJECT}")
+    return item
 
 
 def is_json_list(stream: io.BufferedReader, *, lists: bool) -> bool:
@@ -157,90 +202,61 @@ def is_json_list(stream: io.BufferedReader, *, lists: bool) -> bool:
     return bool((_LIST if lists else _LIST_OF_OBJECTS).match(stream.peek(HEAD)))
 
 
-class _JsonList:
-    """The values of a JSON list, decoded as the bytes come."""
-
-    def __init__(self, stream: IO[bytes], source: str) -> None:
-        self._stream, self._source = stream, source
-        self._decoder = codecs.getincrementaldecoder("utf-8")()
-        self._text, self._at, self._row = "", 0, 0
-
-    def __iter__(self) -> Iterator[object]:
-        self._sign()
-        self._at += 1
-        goes_on = self._sign() != "]"
-        while goes_on:
-            yield self._value()
-            self._row += 1
-            goes_on = self._sign() == ","
-            self._at += goes_on
-        if (sign := self._sign()) != "]":
-            raise self._wrong("is not JSON" if sign else _CUT)
-        self._at += 1
-        if self._sign():
-            raise self._wrong("is not JSON: more stands behind its list")
-
-    def _value(self) -> object:
-        sign = self._sign()
-        while True:
-            try:
-                value, end = _scan(self._text, self._at)
-            except StopIteration:  # nothing that begins a value, or no end of one
-                end = -1
-            except json.JSONDecodeError as error:
-                if error.pos + _LONGEST_SIGN < len(self._text) and not error.msg.startswith("Unterminated"):
-                    raise self._wrong(f"is not JSON: {error.msg}") from None
-                end = -1
-            except (ValueError, RecursionError) as error:
-                raise self._wrong(f"is JSON that cannot be read ({error})") from None
-            if 0 <= end < len(self._text):
-                self._at = end
-                return value
-            if not self._grow():
-                raise self._wrong(_CUT if sign in '{["' else "is not JSON")
-
-    def _sign(self) -> str:
-        """The next sign that is no white space, "" at the end."""
-        while True:
-            while self._text[self._at : self._at + 1].isspace():
-                self._at += 1
-            if self._at < len(self._text) or not self._grow():
-                return self._text[self._at : self._at + 1]
-
-    def _grow(self) -> bool:
-        some = self._stream.read(max(_READ_AHEAD, len(self._text) - self._at))
-        try:
-            more = self._decoder.decode(some, final=not some)
-        except UnicodeDecodeError:
-            raise TextsError(not_utf8(some, self._source)) from None
-        self._text, self._at = self._text[self._at :] + more, 0
-        return bool(some)
-
-    def _wrong(self, what: str) -> TextsError:
-        return TextsError(
-            f"{self._source}, row {self._row} of its list: it {what}; mend it or fetch it again."
-        )
-
-
-_CUT = "ends before its list does: it was cut off"
+_FIRST, _NEXT = re.compile(r"\s*\[\s*(\])?"), re.compile(r"\s*(?:,\s*|(\]))")
+"""What stands before the first value of a list and before any other; the group is the end of the list."""
 _LONGEST_SIGN = 8
 """Characters of the longest value without quotes, -Infinity: at the end of what was read it may be cut."""
+
+
+def _items_of_list(stream: io.BufferedReader, source: str) -> Iterator[object]:
+    """The values of a JSON list, decoded as the bytes come. TextsError where it is cut off or no JSON."""
+    characters = io.TextIOWrapper(stream, encoding="utf-8", newline="")
+    text, at, row, between = "", 0, 0, _FIRST
+    try:
+        while not ((sign := between.match(text, at)) and sign[1]):
+            value, end = _value_at(text, sign.end()) if sign else (None, -1)
+            if end >= 0:
+                yield value
+                at, row, between = end, row + 1, _NEXT
+                continue
+            if not sign and text[at:].strip():
+                raise ValueError("is not JSON")
+            if not (some := characters.read(max(_READ_AHEAD, len(text) - at))):
+                raise ValueError("ends before its list does: it was cut off")
+            text, at = text[at:] + some, 0
+        if text[sign.end() :].strip() or any(map(str.strip, characters)):
+            raise ValueError("is not JSON: more stands behind its list")
+    except UnicodeDecodeError as error:
+        raise TextsError(not_utf8(error.object, source)) from None
+    except ValueError as error:
+        raise TextsError(f"{source}, row {row} of its list: it {error}; mend it or fetch it again.") from None
+    finally:
+        characters.detach()
+
+
+def _value_at(text: str, at: int) -> tuple[object, int]:
+    """The value that begins there, and its end, -1 where the text may end within it; ValueError for no JSON."""
+    try:
+        value, end = _decoder.raw_decode(text, at)
+    except json.JSONDecodeError as error:
+        if error.pos + _LONGEST_SIGN < len(text) and not error.msg.startswith("Unterminated"):
+            raise ValueError(f"is not JSON: {error.msg}") from None
+        return None, -1
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"is JSON that cannot be read ({error})") from None
+    return value, end if end < len(text) else -1
 
 
 def _csv_rows(
     stream: io.BufferedReader, reading: TextReading, source: str, *, delimiter: str = ","
 ) -> Iterator[SourceRow]:
-    """The rows of a table with a header; the delimiter is that of a line `sep=`, or that the first rows tell."""
+    """The rows of a table with a header; the delimiter is the one that the first rows tell."""
     raw = as_utf8(stream, source, reading.columns.encoding)
     # surrogateescape keeps the bytes that are not UTF-8 apart, so that the row that holds them can be named
-    lines = io.TextIOWrapper(raw, encoding="utf-8-sig", errors="surrogateescape", newline="")
+    lines = io.TextIOWrapper(raw, encoding="utf-8", errors="surrogateescape", newline="")
     csv.field_size_limit(max(csv.field_size_limit(), _FIELD_LIMIT))
     head = list(itertools.islice(lines, _SNIFFED))
-    start = next((number for number, line in enumerate(head) if line.strip()), len(head))
-    if stated := _SEPARATOR.fullmatch(head[start].strip() if start < len(head) else ""):
-        delimiter, head[start] = stated[1], "\n"
-    else:
-        delimiter = _delimiter(head[start:], delimiter, reading)
+    delimiter = _delimiter(head, delimiter, reading)
     table = csv.reader(itertools.chain(head, lines), delimiter=delimiter, strict=True)
     header: list[str] = []
     places: dict[str, int] = {}
@@ -251,18 +267,16 @@ def _csv_rows(
             if not cells or (not header and not any(map(str.strip, cells))):
                 continue
             if not header:
-                header = [_utf8(cell, source, line) for cell in cells]
+                header = _refuse_odd_bytes(cells, source, line)
                 found = {name: place for place, name in reversed(list(enumerate(header)))}
                 places = {name: found[name] for name in reading.pick(header, source)}
                 continue
-            if len(cells) != len(header):
-                yield reading.fault(
-                    f"{source}, line {line}: {len(cells)} fields, and the header names {len(header)}.", line
-                )
-                continue
             try:
-                fields = {name: _utf8(cells[place], source, line) for name, place in places.items()}
-                yield SourceRow(fields, line)
+                if len(cells) != len(header):
+                    counts = f"{len(cells)} fields, and the header names {len(header)}"
+                    raise TextsError(f"{source}, line {line}: {counts}.")
+                wanted = _refuse_odd_bytes([cells[place] for place in places.values()], source, line)
+                yield SourceRow(dict(zip(places, wanted, strict=True)), line)
             except TextsError as error:
                 yield reading.fault(str(error), line)
     except csv.Error as error:
@@ -274,7 +288,6 @@ def _csv_rows(
 
 
 _SNIFFED = 50
-_SEPARATOR = re.compile(r"sep=(.)", re.IGNORECASE)
 _DELIMITERS = (",", ";", "\t", "|")
 
 
@@ -283,28 +296,24 @@ def _delimiter(lines: Sequence[str], usual: str, reading: TextReading) -> str:
     able: list[tuple[bool, bool, int, str]] = []
     for sign in dict.fromkeys((usual, *_DELIMITERS)):
         try:
-            rows = [row for row in csv.reader(lines, delimiter=sign) if row]
+            rows = [row for row in csv.reader(lines, delimiter=sign) if any(map(str.strip, row))]
         except csv.Error:
             continue
         fields = len(rows[0]) if rows else 0
         rest = rows[1:-1] if len(lines) == _SNIFFED else rows[1:]  # the last one may go on
         if fields > 1 and all(len(row) == fields for row in rest):
-            wanted = bool({"text", "input", *reading.columns.required(())} & {*rows[0]})
+            wanted = bool({"text", "input", *reading.columns.required} & {*rows[0]})
             able.append((wanted, sign == usual, fields, sign))
     return max(able)[3] if able else usual
 
 
-def _utf8(cell: str, source: str, line: int) -> str:
-    """A cell as it was read with its odd bytes kept apart. TextsError where it has some."""
-    if cell.isascii():
-        return cell
-    try:
-        cell.encode()
-    except UnicodeEncodeError:
-        raise TextsError(
-            not_utf8(cell.encode("utf-8", "surrogateescape"), f"{source}, line {line},")
-        ) from None
-    return cell
+def _refuse_odd_bytes(cells: list[str], source: str, line: int) -> list[str]:
+    """The cells. TextsError where one holds bytes that are not UTF-8, which were kept apart."""
+    for cell in cells:
+        if mended(cell)[1]:
+            raw = cell.encode("utf-8", "surrogateescape")
+            raise TextsError(not_utf8(raw, f"{source}, line {line},"))
+    return cells
 
 
 def parquet_rows(stream: IO[bytes], reading: TextReading, source: str) -> Iterator[SourceRow]:
@@ -384,10 +393,7 @@ def _whole_file(stream: IO[bytes], source: str, kind: str) -> Iterator[IO[bytes]
 
 
 _decoder = json.JSONDecoder(strict=False)
-_decode = _decoder.decode
-_scan: Callable[[str, int], tuple[Any, int]] = _decoder.scan_once  # type: ignore[attr-defined]
-"""`json.loads` makes a decoder anew for each line, which takes longer than the line; `scan_once` is `decode` without
-looking for white space on both sides, which takes as long as a short line."""
+"""`json.loads` makes a decoder anew for each line, which takes longer than the line."""
 _Format = Callable[[io.BufferedReader, TextReading, str], Iterator[SourceRow]]
 
 FORMATS: dict[str, _Format] = {
@@ -399,9 +405,7 @@ FORMATS: dict[str, _Format] = {
     ".parquet": parquet_rows,
     ".arrow": _arrow_rows,
     ".feather": _arrow_rows,
-    ".txt": lambda stream, reading, source: _text_of(
-        _lines(as_utf8(stream, source, reading.columns.encoding), source), reading
-    ),
+    ".txt": _text_rows,
 }
 """Tables, and text a line. Files that are one text and feeds have dictionaries of their own: published benchmarks are
 never of those kinds, and a README beside them is not to be taken for one."""
@@ -411,61 +415,8 @@ ENDINGS = (*FORMATS, *DOCUMENTS, *FEEDS)
 """Endings of all files that are read."""
 
 
-_Line = tuple[int, str, str]
-"""The number of a line (from 1), its text without its end, and why it cannot be read."""
-
-
-def _lines(stream: io.BufferedReader, source: str) -> Iterator[_Line]:
-    for number, raw in enumerate(stream, start=1):
-        line = raw.removesuffix(b"\n").removesuffix(b"\r")
-        if line.isascii():  # nearly always, and a call less
-            yield number, line.decode("ascii"), ""
-            continue
-        try:
-            yield number, line.decode(), ""
-        except UnicodeDecodeError:
-            more = stream.peek(HEAD)  # more of it tells better how it is written
-            whole = not more and line == raw
-            yield number, "", not_utf8(raw + more, f"{source}, line {number},", whole=whole)
-
-
-def _text_of(lines: Iterator[_Line], reading: TextReading) -> Iterator[SourceRow]:
-    """A text a line; blank lines are skipped and counted."""
-    for number, line, fault in lines:
-        if fault:
-            yield reading.fault(fault, number)
-        elif line.strip():
-            yield SourceRow({"text": line}, number)
-        else:
-            reading.blank += 1
-
-
-def _json_of(lines: Iterator[_Line], reading: TextReading, source: str) -> Iterator[SourceRow]:
-    for number, line, fault in lines:
-        if fault:
-            yield reading.fault(fault, number)
-            continue
-        if not line or line.isspace():
-            continue
-        try:
-            item, end = _scan(line, 0)
-        except (StopIteration, ValueError, RecursionError):
-            end = -1
-        wrong = ""
-        try:
-            if end != len(line):  # white space around it, or not JSON
-                item = _decode(line)
-            if not isinstance(item, dict):
-                wrong = f"is {kind_of(item)}{_NO_OBJECT}"
-        except json.JSONDecodeError as error:
-            wrong = f"is not JSON: {error.msg}, at column {error.colno}; mend it or take it out."
-        except (ValueError, RecursionError) as error:
-            wrong = f"is JSON that cannot be read ({error}): mend it or take it out."
-        yield reading.fault(f"{source}, line {number} {wrong}", number) if wrong else SourceRow(item, number)
-
-
-def _is_object(line: str | bytes) -> bool:
+def _is_object(line: bytes) -> bool:
     try:
-        return isinstance(_decode(line if isinstance(line, str) else line.decode("utf-8-sig")), dict)
+        return isinstance(_decoder.decode(line.decode("utf-8-sig")), dict)
     except (ValueError, RecursionError):
         return False

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from pretrace.corpora.reading import counted, refuse_repeated_ids
+from pretrace.corpora.reading import refuse_repeated_ids
 from pretrace.errors import TextsError
 from pretrace.registry import require
+from pretrace.results.rounding import plural
 from pretrace.results.wording import say
 from pretrace.types import Backend, Corpus, Encoded, Text
 
@@ -32,7 +33,7 @@ def windows(corpus: Corpus, backend: Backend, max_tokens: int | None = None) -> 
             if _fits(encoded, limit):
                 texts.append(text)
                 continue
-            pieces = _Cutter(backend, limit, text).pieces()
+            pieces = _Cutter(backend, limit, text, int(limit * _FIRST_CHARACTERS_PER_TOKEN)).pieces()
             texts += [
                 replace(text, id=f"{text.id}#{place}", text=piece, group=text.document)
                 for place, piece in enumerate(pieces)
@@ -42,19 +43,20 @@ def windows(corpus: Corpus, backend: Backend, max_tokens: int | None = None) -> 
     if not cut:
         return corpus
     refuse_repeated_ids([text.id for text in texts], f"{corpus.name} cut into windows")
-    notes = [f"{counted(cut, 'text')} of more than {limit} tokens cut into {made} windows."]
-    notes += [f"{counted(poor, 'window')} of only white space or fewer than 2 tokens kept."] if poor else []
+    notes = [f"{plural(cut, 'text')} of more than {limit} tokens cut into {made} windows."]
+    notes += [f"{plural(poor, 'window')} of only white space or fewer than 2 tokens kept."] if poor else []
     return replace(corpus, texts=tuple(texts), notes=(*corpus.notes, *notes))
 
 
+@dataclass
 class _Cutter:
-    """Cuts one text, whose rest is encoded a little further than a window: work grows with the text, not its square."""
+    """Cuts one text, whose rest is encoded `reach` characters at a time, a little further than a window: work grows
+    with the text, not its square."""
 
-    def __init__(self, backend: Backend, limit: int, text: Text) -> None:
-        self.backend = backend
-        self.limit = limit
-        self.text = text
-        self.reach = max(1, int(limit * _FIRST_CHARACTERS_PER_TOKEN))
+    backend: Backend
+    limit: int
+    text: Text
+    reach: int
 
     def pieces(self) -> list[str]:
         """The windows of the text, in order, none of them empty."""
@@ -63,9 +65,8 @@ class _Cutter:
         while rest < len(self.text.text):
             pieces.append(self.text.text[rest : rest + self._window(rest)])
             rest += len(pieces[-1])
-        if len(pieces) > 1 and _poor(
-            pieces[-1], self.backend
-        ):  # two of about as many tokens each, if that is better
+        if len(pieces) > 1 and _poor(pieces[-1], self.backend):
+            # two of about as many tokens each, if that is better
             both = pieces[-2] + pieces[-1]
             spans = self.backend.spans(both)
             middle = len(spans) // 2

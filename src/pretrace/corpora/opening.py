@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import io
 import itertools
 import os
 import re
@@ -11,12 +10,11 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, TypeGuard, cast
-from urllib.parse import urlsplit
+from typing import Any, TypeGuard, cast
 
 import numpy as np
 
@@ -80,9 +78,7 @@ def open_corpus(source: Texts, columns: Columns = USUAL) -> Corpus:
     the rules of JSON lines: `[{"text": "…", "label": 1, "id": "a", "group": "book 1"}]`. Raises TextsError where there
     is no such source or an item is neither text nor row, ExpressionError where a parameter of a built corpus is
     wrong."""
-    if _names_corpus(source):
-        return _built(source, columns)
-    stream = TextStream(*resolve_source(source, columns), columns=columns)
+    stream = open_stream(source, columns)
     return stream.corpus_of(tuple(stream.texts()))
 
 
@@ -91,15 +87,15 @@ OnUnreadable = Callable[[Unreadable], object]
 
 
 def resolve_source(source: Texts, columns: Columns = USUAL) -> tuple[str, str, Rows]:
-    """What a corpus is named, what messages call its source, and its rows: of a file, a folder, a pipe, an address that
-    fsspec opens, `-` (standard input), a data set of the hub, which is opened, or of Python objects."""
+    """What a corpus is named, what messages call its source, and its rows: of a file, a folder, an address that fsspec
+    opens, `-` (standard input), a data set of the hub, which is opened, or of Python objects."""
     if not isinstance(source, str | Path):
         return GIVEN, GIVEN, lambda reading: _given(source)
     if isinstance(source, str) and source.startswith("hub:"):
         name, table = open_table(source.removeprefix("hub:"), columns.split)
         return name, f"hub:{name}", partial(table_rows, table)
     if source == "-":
-        return "standard input", "standard input", lambda reading: _stream_rows(standard_input(), reading)
+        return "standard input", "standard input", _rows_of_standard_input()
     path = Path(source)
     if isinstance(source, str) and "://" in source and not path_exists(path):
         return _name_of_path(Path(source.partition("?")[0])), source, partial(file_rows, source)
@@ -110,7 +106,7 @@ def resolve_source(source: Texts, columns: Columns = USUAL) -> tuple[str, str, R
 def every_row(
     source: str | Path, columns: Columns = USUAL, unreadable: OnUnreadable | None = None
 ) -> Iterator[SourceRow]:
-    """The rows of a file, folder, address or pipe with all their columns; errors as of `TextReading`."""
+    """The rows of a file, folder or address with all their columns; errors as of `TextReading`."""
     _, called, rows = resolve_source(source, columns)
     return rows(EveryColumn(columns, called, unreadable))
 
@@ -120,26 +116,26 @@ def _path_rows(path: Path, reading: TextReading) -> Iterator[SourceRow]:
     with unreadable_explained(reading.source):
         if path.is_dir():
             yield from folder_rows(path, reading)
-        elif path.is_fifo():
-            with path.open("rb") as pipe:
-                yield from _stream_rows(pipe, reading)
-        else:
-            if columns.split is not None and not columns.give_way:
-                raise TextsError(f"{reading.source} is a file, and has no splits: leave out --reading split.")
-            chosen = columns.files is not None and matches(path.name, columns.files)
-            yield from file_rows(
-                path, reading, SOURCE if chosen and ending_of(path.name) not in ENDINGS else ""
-            )
+            return
+        if columns.split is not None and not columns.give_way:
+            raise TextsError(f"{reading.source} is a file, and has no splits: leave out --reading split.")
+        chosen = columns.files is not None and matches(path.name, columns.files)
+        yield from file_rows(path, reading, SOURCE if chosen and ending_of(path.name) not in ENDINGS else "")
 
 
-def _stream_rows(stream: BinaryIO, reading: TextReading) -> Iterator[SourceRow]:
-    """The rows of an open stream without a name, which stays open."""
-    buffered = io.BufferedReader(cast(Any, stream))
-    try:
-        with unreadable_explained(reading.source):
-            yield from sniffed_rows(unpack_stream(buffered, reading.source), reading)
-    finally:
-        buffered.detach()  # or it would close standard input when it goes
+def _rows_of_standard_input() -> Rows:
+    """The rows of what can be read only once: from a copy on disk (TMPDIR) that goes with the process."""
+    copy = tempfile.TemporaryFile()  # noqa: SIM115 - it is read until the rows themselves go
+    with unreadable_explained("standard input"):
+        shutil.copyfileobj(standard_input(), copy, 1 << 20)
+        copy.flush()
+
+    def rows(reading: TextReading) -> Iterator[SourceRow]:
+        with os.fdopen(os.dup(copy.fileno()), "rb") as again, unreadable_explained(reading.source):
+            again.seek(0)
+            yield from sniffed_rows(unpack_stream(again, reading.source), reading)
+
+    return rows
 
 
 def _names_corpus(source: Texts) -> TypeGuard[str]:
@@ -162,20 +158,13 @@ def known_corpora() -> Registry[Corpus]:
 def _given(items: object) -> Iterator[SourceRow]:
     """The rows of texts or rows that are given as Python objects; an empty cell of a table is None."""
     table: Any = items
-    if hasattr(table, "columns"):  # the rows of datasets.Dataset come one at a time, as dicts
-        if hasattr(table, "to_pylist"):  # pyarrow
-            items = table.to_pylist()
-        elif hasattr(table, "to_dicts"):  # polars
-            items = table.to_dicts()
-        elif hasattr(table, "notna"):  # pandas, whose empty cells are NaN
-            items = table.astype(object).where(table.notna(), None).to_dict("records")
-        else:
-            raise TextsError(
-                f"{kind_of(items)} was given where texts were wanted: give its rows, as a list of dicts."
-            )
-    if isinstance(items, set | frozenset):
-        raise TextsError("a set was given, which has no order: give a list, such as sorted(texts).")
-    if isinstance(items, Mapping | bytes) or not isinstance(items, Iterable):
+    if hasattr(table, "to_pylist"):  # pyarrow
+        items = table.to_pylist()
+    elif hasattr(table, "to_dicts"):  # polars
+        items = table.to_dicts()
+    elif hasattr(table, "columns") and hasattr(table, "notna"):  # pandas, whose empty cells are NaN
+        items = table.astype(object).where(table.notna(), None).to_dict("records")
+    if isinstance(items, Mapping | bytes | set | frozenset) or not isinstance(items, Iterable):
         raise TextsError(say("texts.no_items", what=kind_of(items)))
     for number, item in enumerate(items):
         if isinstance(item, str | bytes):
@@ -195,10 +184,8 @@ def _built(source: str, columns: Columns) -> Corpus:
         near = suggest(name or source[:200], corpora if name else ())
         cure = f".{near}" if near else say("texts.no_corpus", corpora=", ".join(corpora))
         raise TextsError(f"there is no file, folder or corpus {source[:200]!r}{cure}")
-    if named := columns.required(()):
-        raise TextsError(
-            f"{name} is a built corpus and has no columns to choose from, found {min(named)!r}: leave it out."
-        )
+    if named := columns.required:
+        raise TextsError(f"{name} is built and has no columns to choose, found {min(named)!r}: leave it out.")
     return replace(corpora.make(source), name=source.strip())
 
 
@@ -213,19 +200,18 @@ def choose_text(source: str, columns: Columns) -> tuple[Columns, str]:
     if columns.named_texts or not path_exists(path) or not (path.is_file() or path.is_dir()):
         return columns, ""
     lengths: Counter[str] = Counter()
-    number = 0
-    for row in itertools.islice(every_row(path, columns, _silent), _GUESSED_FROM):
-        if row.fault:
-            continue
-        number += 1
+    rows = 0
+    for fields in itertools.islice(_rows_to_look_at(path, columns), _GUESSED_FROM):
+        rows += 1
         with suppress(TextsError):
-            columns.pick_texts(row.fields.keys(), "")
+            columns.pick_texts(fields.keys(), "")
             return columns, ""
-        for name, cell in row.fields.items():
+        for name, cell in fields.items():
             words = " ".join(one["content"] for one in messages_of(cell) or ()) or cell
-            lengths[name] += len(words) if isinstance(words, str) else 0
+            # a comma parts the names of columns
+            lengths[name] += len(words) if isinstance(words, str) and "," not in name else 0
     longest, letters = max(lengths.items(), key=lambda one: one[1], default=("", 0))
-    if not longest or letters < _LEAST_LETTERS * number:
+    if not longest or letters < _LEAST_LETTERS * rows:
         return columns, ""
     said = f"the texts are taken from the column {longest!r}, which has the longest; --columns text names another."
     return replace(columns, text=longest), said
@@ -237,11 +223,9 @@ def repeated_column(path: Path, fewest: int) -> str:
         return ""
     values: dict[str, Counter[object]] = {}
     rows = 0
-    for row in itertools.islice(every_row(path, unreadable=_silent), _NAMES_FROM):
-        if row.fault:
-            continue
+    for fields in itertools.islice(_rows_to_look_at(path, USUAL), _NAMES_FROM):
         rows += 1
-        for name, cell in row.fields.items():
+        for name, cell in fields.items():
             is_name = isinstance(cell, int | str) and not isinstance(cell, bool)
             if is_name and 0 < len(str(cell)) < _LONGEST_NAME:
                 values.setdefault(name, Counter())[cell] += 1
@@ -249,6 +233,11 @@ def repeated_column(path: Path, fewest: int) -> str:
         name for name, found in values.items() if found.total() == rows and fewest <= len(found) <= rows / 2
     ]
     return max(able, key=lambda name: len(values[name]), default="")
+
+
+def _rows_to_look_at(path: Path, columns: Columns) -> Iterator[Mapping[str, object]]:
+    """The cells of the rows that can be read."""
+    return (row.fields for row in every_row(path, columns, _silent) if not row.fault)
 
 
 def further_columns(source: str, columns: Columns, corpus: Corpus) -> dict[str, dict[str, object]]:
@@ -284,32 +273,26 @@ def _name_of_path(path: Path) -> str:
     return name.removesuffix(Path(name).suffix) if ending_of(name) in ENDINGS else name
 
 
+@dataclass(eq=False)
 class TextStream:
     """The texts of one source, with `name`, `source` and `card` of its `Corpus`, read one at a time, as often as
-    wanted. What can be read only once, standard input and pipes, is copied to a temporary file (TMPDIR) first. With
-    `skip_unreadable` a record that cannot be read is left out, and `texts` tells of it."""
+    wanted. With `skip_unreadable` a record that cannot be read is left out, and `texts` tells of it."""
 
-    def __init__(
-        self,
-        name: str,
-        source: str,
-        rows: Rows = lambda reading: iter(()),
-        *,
-        columns: Columns = USUAL,
-        skip_unreadable: bool = False,
-    ) -> None:
-        self.name, self.source = name, source
-        self.card: Card | None = None
-        self.notes: tuple[str, ...] = ()
-        """What was mended and left out; whole once `texts` was read to its end."""
-        self._columns, self._rows = columns, rows
-        self._skip = skip_unreadable
+    name: str
+    source: str
+    rows: Rows = lambda reading: iter(())
+    columns: Columns = USUAL
+    skip_unreadable: bool = False
+    card: Card | None = None
+    notes: tuple[str, ...] = ()
+    """What was mended and left out; whole once `texts` was read to its end."""
 
     def texts(self, tell: OnUnreadable | None = None) -> Iterator[Text]:
         """The texts in order, from the first one again at each call; ids may repeat. TextsError for the first record
         that cannot be read, unless such are left out: then `tell` is given each."""
-        reading = TextReading(self._columns, self.source, (tell or _silent) if self._skip else None)
-        yield from reading.stream(self._rows(reading))
+        skip = (tell or _silent) if self.skip_unreadable else None
+        reading = TextReading(self.columns, self.source, skip)
+        yield from reading.stream(self.rows(reading))
         self.notes = reading.notes
 
     def corpus_of(self, texts: tuple[Text, ...]) -> Corpus:
@@ -342,25 +325,11 @@ class GivenStream(TextStream):
         return self.corpus
 
 
-def open_stream(source: str | Path, columns: Columns = USUAL, *, skip_unreadable: bool = False) -> TextStream:
+def open_stream(source: Texts, columns: Columns = USUAL, *, skip_unreadable: bool = False) -> TextStream:
     """The stream of what a source names, as `open_corpus` reads it; errors of a record come when it is reached."""
     if _names_corpus(source):
         return GivenStream(_built(source, columns))
-    name, called, rows = resolve_source(source, columns)
-    is_pipe = called == shown(Path(source)) and Path(source).is_fifo()
-    if source == "-" or is_pipe:  # what can be read only once: from a copy on disk that goes with the process
-        copy = tempfile.TemporaryFile()  # noqa: SIM115 - it is read until the stream itself goes
-        with unreadable_explained(called):
-            with Path(source).open("rb") if is_pipe else nullcontext(standard_input()) as stream:
-                shutil.copyfileobj(stream, copy, 1 << 20)
-            copy.flush()
-
-        def rows(reading: TextReading) -> Iterator[SourceRow]:
-            with os.fdopen(os.dup(copy.fileno()), "rb") as again:
-                again.seek(0)
-                yield from _stream_rows(again, reading)
-
-    return TextStream(name, called, rows, columns=columns, skip_unreadable=skip_unreadable)
+    return TextStream(*resolve_source(source, columns), columns, skip_unreadable)
 
 
 def _silent(unreadable: Unreadable) -> None:
@@ -372,7 +341,7 @@ def _silent(unreadable: Unreadable) -> None:
 # offline mode with a full cache.
 
 _SECONDS_TO_REACH = 3.0
-"""How long the hub's host may take to answer before its data sets are looked for in the cache alone."""
+"""How long the hub may take to answer before its data sets are looked for in the cache alone."""
 
 
 def open_table(address: str, split: str | None = None) -> tuple[str, Any]:
@@ -391,12 +360,9 @@ def open_table(address: str, split: str | None = None) -> tuple[str, Any]:
         config, named = "", config
     if not (split := named or split):
         splits: list[str] = _ask_hub(name, datasets.get_dataset_split_names, name, config or None)
-        where = f"hub:{name}:{config}"
-        if not splits:
-            raise TextsError(f"hub:{name} does not list its splits: name one, as in {where}:test.")
-        if len(splits) > 1:
-            said = ", ".join(splits)
-            raise TextsError(f"hub:{name} has the splits {said}: name one, as in {where}:{splits[0]}.")
+        if len(splits) != 1:
+            said = f"has the splits {', '.join(splits)}" if splits else "does not list its splits"
+            raise TextsError(f"hub:{name} {said}: name one, as in hub:{name}:{config}:test.")
         (split,) = splits
     table = _ask_hub(name, datasets.load_dataset, name, config or None, split=split)
     return f"{name}:{config}:{split}", table
@@ -413,14 +379,19 @@ def _ask_hub(name: str, ask: Callable[..., Any], *what: Any, **how: Any) -> Any:
     """The answer of the hub, or a TextsError that says what to do where there is none."""
     import datasets
     from datasets.exceptions import DatasetsError
-    from huggingface_hub import constants
+    from huggingface_hub import HfApi, constants
     from huggingface_hub.errors import HfHubHTTPError
 
     # The hub's client has had three HTTP libraries; its own error descends from the root of the one in use.
-    http = HfHubHTTPError.__bases__
-    failures = (OSError, ValueError, RuntimeError, DatasetsError, *http)
-    unreachable = _unreachable(name)
-    before = datasets.config.HF_HUB_OFFLINE, constants.HF_HUB_OFFLINE
+    failures = (OSError, ValueError, RuntimeError, DatasetsError, *HfHubHTTPError.__bases__)
+    before, unreachable = (datasets.config.HF_HUB_OFFLINE, constants.HF_HUB_OFFLINE), ""
+    try:
+        if not (constants.HF_HUB_OFFLINE or Path(name).exists()):
+            HfApi().dataset_info(name, timeout=_SECONDS_TO_REACH)  # `datasets` itself tries for 20 s
+    except (HfHubHTTPError, ValueError):
+        pass  # it answers, and `datasets` says what is wrong
+    except failures as error:
+        unreachable = f"the hub cannot be reached ({error})"
     if unreachable:  # `datasets` then takes what lies in its cache, or fails at once
         datasets.config.HF_HUB_OFFLINE = constants.HF_HUB_OFFLINE = True
     try:
@@ -431,22 +402,3 @@ def _ask_hub(name: str, ask: Callable[..., Any], *what: Any, **how: Any) -> Any:
         raise TextsError(say("texts.hub", name=name, reason=reason[:300])) from None
     finally:
         datasets.config.HF_HUB_OFFLINE, constants.HF_HUB_OFFLINE = before
-
-
-def _unreachable(name: str) -> str:
-    """Why the hub cannot be reached, by one short knock (`datasets` tries for 20 s); "" where it can, or by a proxy."""
-    import socket
-    import urllib.request
-
-    from huggingface_hub import constants
-
-    is_proxied = urllib.request.getproxies().keys() - {"no"}  # NO_PROXY alone names none
-    if constants.HF_HUB_OFFLINE or Path(name).exists() or is_proxied:
-        return ""
-    address = urlsplit(constants.ENDPOINT)
-    port = address.port or (80 if address.scheme == "http" else 443)
-    try:
-        socket.create_connection((address.hostname or "", port), timeout=_SECONDS_TO_REACH).close()
-    except OSError as error:
-        return f"{address.hostname} cannot be reached ({error.strerror or error})"
-    return ""

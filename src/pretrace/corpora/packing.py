@@ -14,7 +14,7 @@ import lzma
 import re
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import IO, Any, cast
@@ -22,6 +22,7 @@ from typing import IO, Any, cast
 import zstandard
 
 from pretrace.errors import TextsError
+from pretrace.results.wording import say
 
 PACKED = (".gz", ".zst", ".zstd", ".bz2", ".xz")
 """Endings of packed files."""
@@ -30,7 +31,7 @@ HEAD = 4096
 _PIECE = 1 << 17
 _ZST_PIECE = 1 << 16  # smaller, since zstandard unpacks all of a piece at once
 _LONGEST_POINTER = 1024
-_POINTER = re.compile(rb"version https://git-lfs\.github\.com/spec/v\d|/annex/objects/")
+_POINTER = re.compile(rb"version https://git-lfs\.github\.com/spec/v\d")
 _MAGIC = (
     (re.compile(rb"\x1f\x8b"), "gz"),
     (re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18", re.DOTALL), "zst"),
@@ -71,11 +72,10 @@ def open_unpacked(address: str | Path) -> Iterator[io.BufferedReader]:
 def open_raw(address: str | Path) -> Iterator[io.BufferedReader]:
     """The bytes of a file, or of an address that fsspec opens. TextsError for a pipe, which may stay silent."""
     if isinstance(address, Path) or "://" not in address:
-        if Path(address).is_fifo():
-            raise TextsError(
-                f"{address} is a pipe and no file: take it out of the folder, or lead its texts to - with |."
-            )
-        with Path(address).open("rb") as stream:
+        path = Path(address)
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise TextsError(say("texts.pipe", source=address))
+        with path.open("rb") as stream:
             yield stream
         return
     import fsspec
@@ -88,13 +88,9 @@ def unpack_stream(stream: io.BufferedReader, source: str) -> io.BufferedReader:
     """The unpacked bytes of a stream that is at its beginning. TextsError for a pointer of Git LFS."""
     head = stream.peek(HEAD)[:HEAD]
     if len(head) < _LONGEST_POINTER and _POINTER.match(head):
-        raise TextsError(
-            f"{source} is a Git LFS pointer, not the file: run `git lfs pull` in its repository."
-            if head.startswith(b"version")
-            else f"{source} is a git-annex pointer, not the file: run `git annex get` in its repository."
-        )
+        raise TextsError(f"{source} is a Git LFS pointer, not the file: run `git lfs pull` there.")
     packing = packing_of(head)
-    return io.BufferedReader(_MadeStream(stream, _unpacked(stream, packing)), 1 << 20) if packing else stream
+    return _MadeStream.buffered(stream, _unpacked(stream, packing)) if packing else stream
 
 
 def place_of(stream: Any, read: int) -> int:
@@ -111,6 +107,11 @@ class _MadeStream(io.RawIOBase):
 
     def __init__(self, under: IO[bytes], pieces: Iterator[bytes]) -> None:
         self.under, self._pieces, self._output = under, pieces, memoryview(b"")
+
+    @classmethod
+    def buffered(cls, under: IO[bytes], pieces: Iterator[bytes]) -> io.BufferedReader:
+        """Such a stream with a buffer, from which bytes can be peeked at."""
+        return io.BufferedReader(cls(under, pieces), 1 << 20)
 
     def readable(self) -> bool:
         return True
@@ -182,15 +183,6 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
     (codecs.BOM_UTF8, "utf-8-sig"),
 )
-_COMMON = (
-    "cp1252", "latin_1", "cp1250", "cp1251", "koi8_r", "cp1253", "cp1254", "cp1255", "cp1256", "gb18030", "big5",
-    "cp932", "euc_jp", "cp949", "mac_roman", "cp437", "cp850",
-)  # fmt: skip
-_EASTERN = (
-    "cp1251", "koi8_r", "cp1253", "cp1255", "cp1256", "gb18030", "big5", "cp932", "euc_jp", "cp949", "utf_16_le",
-    "utf_16_be",
-)  # fmt: skip
-"""Encodings of other scripts: where one is likeliest, no Western one is meant."""
 
 
 def encoding_of(head: bytes, named: str | None) -> str:
@@ -209,9 +201,9 @@ def as_utf8(stream: io.BufferedReader, source: str, named: str | None = None) ->
     head = stream.peek(HEAD)[:HEAD]
     encoding = encoding_of(head, named)
     if encoding in ("utf-8", "utf-8-sig"):
-        if encoding == "utf-8-sig":
+        if head.startswith(codecs.BOM_UTF8):
             stream.read(len(codecs.BOM_UTF8))
-        elif _looks_like_utf16(head):
+        elif _utf16_without_mark(head):
             raise TextsError(not_utf8(head, source))
         return stream
 
@@ -220,68 +212,45 @@ def as_utf8(stream: io.BufferedReader, source: str, named: str | None = None) ->
             for made in codecs.iterdecode(iter(partial(stream.read, _PIECE), b""), encoding):
                 yield made.encode("utf-8", "surrogatepass")
         except UnicodeDecodeError as error:
-            raise TextsError(_not_in(encoding, source, error)) from None
+            said = f"{source} is not {encoding} ({error.reason}): name another with --reading encoding."
+            raise TextsError(said) from None
 
-    return io.BufferedReader(_MadeStream(stream, encoded_anew()), 1 << 20)
+    return _MadeStream.buffered(stream, encoded_anew())
 
 
 def decode_text(raw: bytes, source: str, named: str | None = None) -> str:
     """The characters of a file. TextsError where it is written in another encoding than it says."""
-    encoding = encoding_of(raw[:HEAD], named)
-    if encoding == "utf-8" and _looks_like_utf16(raw[:HEAD]):
-        raise TextsError(not_utf8(raw, source))
+    whole = as_utf8(io.BufferedReader(io.BytesIO(raw)), source, named).read()
     try:
-        return raw.decode(encoding)
-    except UnicodeDecodeError as error:
-        if encoding == "utf-8":
-            raise TextsError(not_utf8(raw, source, whole=True)) from None
-        raise TextsError(_not_in(encoding, source, error)) from None
+        return whole.decode()
+    except UnicodeDecodeError:
+        raise TextsError(not_utf8(whole, source, whole=True)) from None
 
 
 def not_utf8(raw: bytes, where: str, *, whole: bool = False, option: str = "--reading encoding") -> str:
-    """What to say of bytes that are no UTF-8: their likely encoding, and what helps. `whole`: nothing follows them, so
-    a character that breaks off was cut; `option` names an encoding."""
-    some = raw[: 1 << 16]
-    try:
-        some.decode()
-    except UnicodeDecodeError as error:
-        begun = error.reason == "unexpected end of data" and not raw[: error.start].isascii()
-        if whole and begun and len(raw) == len(some):
-            return f"{where} ends in the middle of a character: it was cut off; fetch it again."
-        some = some[max(0, error.start - HEAD) :]
-    name = likely_encoding(some)
-    how = f"it looks like {name}" if name else "its encoding was not recognised"
-    return (
-        f"{where} is not UTF-8; {how}: convert it, or name its encoding, as in {option}={name or 'cp1252'}."
-    )
-
-
-def likely_encoding(some: bytes) -> str:
-    """The encoding that bytes are likely written in; "" where none is recognised."""
+    """What to say of bytes that are no UTF-8: whether they look Western, and what helps. `whole`: nothing follows them,
+    so a character that breaks off was cut; `option` names an encoding."""
     import charset_normalizer
 
-    if b"\0" in some:
-        return "utf-16-le" if some[1::2].count(0) >= some[::2].count(0) else "utf-16-be"
-    found = charset_normalizer.from_bytes(some, cp_isolation=list(_COMMON))
-    able = [name for match in found for name in match.could_be_from_charset if name in _COMMON]
-    if not able:
+    name = _utf16_without_mark(raw[:HEAD])
+    try:
+        raw.decode()
+    except UnicodeDecodeError as error:
+        if whole and error.reason == "unexpected end of data" and not raw[: error.start].isascii():
+            return f"{where} ends in the middle of a character: it was cut off; fetch it again."
+        near = raw[max(0, error.start - HEAD) : error.start + (1 << 16)]
+        is_western = charset_normalizer.from_bytes(near, cp_isolation=["cp1252"]).best() is not None
+        name = name or ("cp1252" if is_western else "")
+    looks = f"; it looks like {name}" if name else ""
+    return f"{where} is not UTF-8{looks}: convert it, or name its encoding with {option}={name or 'NAME'}."
+
+
+def _utf16_without_mark(head: bytes) -> str:
+    """The encoding of bytes that are UTF-16 without a mark, which are UTF-8 as well: every other one is NUL."""
+    even, odd = head[::2].count(0), head[1::2].count(0)
+    if 5 * max(even, odd) <= 2 * len(head) or 20 * min(even, odd) > max(even, odd):
         return ""
-    for japanese in ("cp932", "euc_jp"):  # kana, which Chinese and Korean bytes seldom make
-        with suppress(UnicodeDecodeError):
-            if sum("\u3040" <= one < "\u30a0" for one in some.decode(japanese)) > len(some) / 16:
-                return japanese.replace("_", "-")
-    name = "cp1252" if "cp1252" in able and able[0] not in _EASTERN else able[0]
-    return name.replace("_", "-")
-
-
-def _not_in(encoding: str, source: str, error: UnicodeDecodeError) -> str:
-    return f"{source} is not {encoding} ({error.reason}): name its encoding with --reading encoding."
-
-
-def _looks_like_utf16(head: bytes) -> bool:
-    """Whether bytes are those of UTF-16 without a mark, which are UTF-8 as well: every other one is NUL."""
-    sides = sorted((head[::2].count(0), head[1::2].count(0)))
-    return 5 * sides[1] > 2 * len(head) and 20 * sides[0] <= sides[1]
+    return "utf-16-le" if odd > even else "utf-16-be"
 
 
 def is_utf8(raw: bytes, *, cut: bool = False) -> bool:

@@ -10,10 +10,9 @@ from typing import NamedTuple
 from pretrace.corpora.columns import Columns, cell_of, kind_of, listed, membership, mended, name_of
 from pretrace.corpora.packing import not_utf8
 from pretrace.errors import TextsError
+from pretrace.results.rounding import plural
 from pretrace.results.wording import say
 from pretrace.types import Text
-
-_NAMED = 5  # files that a note names
 
 
 class SourceRow(NamedTuple):
@@ -68,7 +67,7 @@ class TextReading:
                 continue
             if first is None:
                 first = tuple(row.fields)
-                unseen = self.columns.required(first)
+                unseen = self.columns.required
                 self.chosen = self.columns.pick_texts(first, self.source)
                 self._found = replace(self.columns, **self.columns.others(first))
             if unseen:
@@ -83,7 +82,7 @@ class TextReading:
             self._taken += 1
             yield made
         if not self._taken:
-            unread = f", and {counted(self.unread, 'record')} that cannot be read" if self.unread else ""
+            unread = f", and {plural(self.unread, 'record')} that cannot be read" if self.unread else ""
             raise TextsError(f"{self.source} holds no texts{unread}: give a source with at least one.")
         if unseen:
             has = f"its first row has {listed(first or ())}"
@@ -157,26 +156,25 @@ class TextReading:
     def notes(self) -> tuple[str, ...]:
         """What was mended, skipped and left out so far, in sentences."""
         kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(self.kinds.items()))
-        text, named_texts = self.chosen[0] if self.chosen else None, self.columns.named_texts
-        gave_way = self.columns.give_way and self.columns.text and text not in named_texts and not self.kinds
-        facts = {
-            **{"source": self.source, "kinds": kinds, "column": self.columns.text, "text": text},
-            **{"surrogates": counted(self._surrogates, "text"), "blank": counted(self.blank, "blank line")},
-            **{"files": counted(len(self.left_out), "file"), "left_out": named(self.left_out)},
-            **{"unread": counted(self.unread, "record"), "unnamed": counted(self._unnamed, "row")},
-        }
-
-        def told(**so: object) -> list[str]:
-            return [say(f"texts.notes.{name}", **facts) for name, is_so in so.items() if is_so]
-
-        return (
-            *self.said,
-            *told(kinds=len(self.kinds) > 1, gave_way=gave_way),
-            *(f"{counted(number, 'text')}: {remark}." for remark, number in self.remarks.items() if number),
-            *told(surrogates=self._surrogates, blank=self.blank, left_out=self.left_out, unread=self.unread),
-            # where all rows took their number there simply are no ids
-            *told(unnamed=0 < self._unnamed < self._taken),
+        text, named = self.chosen[0] if self.chosen else None, self.columns.named_texts
+        made = [*self.said]
+        if len(self.kinds) > 1:
+            made.append(say("texts.several_kinds", kinds=kinds))
+        if self.columns.give_way and self.columns.text and text not in named and not self.kinds:
+            made.append(
+                f"{self.source} has no column {self.columns.text!r}: its texts are those of {text!r}."
+            )
+        made += [f"{plural(number, 'text')}: {remark}." for remark, number in self.remarks.items() if number]
+        # where all rows took their number there simply are no ids
+        unnamed = self._unnamed if self._unnamed < self._taken else 0
+        counts = (
+            (self._surrogates, "text", "held half a surrogate pair; it was replaced by U+FFFD"),
+            (self.blank, "blank line", "skipped"),
+            (len(self.left_out), "file", f"in the folder left out: {listed(self.left_out)}"),
+            (self.unread, "record", "could not be read: they are in unreadable.jsonl"),
+            (unnamed, "row", "without an id took the row number"),
         )
+        return (*made, *(f"{plural(number, noun)} {said}." for number, noun, said in counts if number))
 
 
 class EveryColumn(TextReading):
@@ -196,16 +194,6 @@ def refuse_repeated_ids(ids: Sequence[str], source: str) -> None:
     raise TextsError(
         f"{source}: every text needs an id of its own, found {shown}{more}; mend the ids, or name another id column."
     )
-
-
-def counted(count: int, noun: str) -> str:
-    """A count with its noun, for notes: "1 text", "3 texts"."""
-    return f"{count} {noun}" + ("" if count == 1 else "s")
-
-
-def named(files: Sequence[str]) -> str:
-    """The names of the first files, and how many more there are."""
-    return ", ".join(files[:_NAMED]) + (f" and {len(files) - _NAMED} more" if len(files) > _NAMED else "")
 
 
 def _short(value: object) -> str:

@@ -39,22 +39,20 @@ def stdlib(min_chars: int = 300, max_chars: int | None = None) -> Corpus:
             f"stdlib: max_chars must be at least min_chars={min_chars}, found {max_chars}.",
         )
     folder = Path(sysconfig.get_path("stdlib"))
+    every, unread = _all_docstrings(folder)
+    long = [one for one in every if len(one[2]) >= min_chars]
+    fitting = [one for one in long if max_chars is None or len(one[2]) <= max_chars]
     kept: dict[str, Text] = {}
-    left_out: Counter[str] = Counter()
-    docstrings, unread = _all_docstrings(folder)
-    left_out["source files left out for not parsing"] = unread
-    for module, name, docstring in docstrings:
-        if len(docstring) < min_chars:
-            continue
-        if max_chars is not None and len(docstring) > max_chars:
-            left_out[f"docstrings left out for having more than {max_chars} characters"] += 1
-        elif docstring in kept:
-            left_out["docstrings left out for standing elsewhere too, where they were kept"] += 1
-        else:
-            kept[docstring] = Text(id=f"{module}:{name}", text=docstring, group=module)
+    for module, name, docstring in fitting:
+        kept.setdefault(docstring, Text(id=f"{module}:{name}", text=docstring, group=module))
+    left_out = {
+        f"docstrings left out for having more than {max_chars} characters": len(long) - len(fitting),
+        "docstrings left out for standing elsewhere too, where they were kept": len(fitting) - len(kept),
+        "source files left out for not parsing": unread,
+    }
     if not kept:
         raise TextsError(f"no docstring below {folder} has the length asked for: give stdlib other limits.")
-    notes = tuple(f"{what}: {count}." for what, count in sorted(left_out.items()) if count)
+    notes = tuple(f"{what}: {count}." for what, count in left_out.items() if count)
     python = f"{platform.python_implementation()} {platform.python_version()}"
     return Corpus("stdlib", tuple(kept.values()), f"docstrings of the standard library of {python}", notes)
 

@@ -15,7 +15,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from pretrace.corpora.columns import kind_of, mended
 from pretrace.corpora.dates import days
 from pretrace.corpora.packing import HEAD, decode_text, encoding_of, is_utf8
-from pretrace.corpora.reading import SourceRow, TextReading, counted
+from pretrace.corpora.reading import SourceRow, TextReading
 from pretrace.errors import TextsError
 from pretrace.results.wording import say
 
@@ -128,7 +128,6 @@ def _walked(root: LexborNode) -> Iterator[tuple[LexborNode, bool]]:
 
 FEEDS = (".xml", ".rss", ".atom")
 ONLY_SUMMARY = "a description alone was there, which is often only the beginning of the text"
-_DEEPEST_FEED = 200  # elements within each other; writing XHTML out again is recursive
 
 _CONTENT = "{http://purl.org/rss/1.0/modules/content/}encoded"
 _DUBLIN = "{http://purl.org/dc/elements/1.1/}"
@@ -138,18 +137,21 @@ _MARKUP = re.compile(r"</?[a-z][^<>]*>", re.IGNORECASE)
 def feed_rows(stream: IO[bytes], reading: TextReading, source: str) -> Iterator[SourceRow]:
     """A row for each entry, with the columns text, id, date (as in 2023-03-01), title, author and link, "" where the
     feed has none. TextsError for what is neither RSS nor Atom."""
-    root = _parsed(stream.read(), source)
+    raw = stream.read()
+    if not raw.strip():
+        raise TextsError(f"{source} is empty: give a feed with at least one entry.")
+    root = parse_xml(raw, source)
     kind = _local(root)
     if kind in ("urlset", "sitemapindex"):
-        what = counted(
-            sum(_local(one) == "loc" for one in root.iter()), "page" if kind == "urlset" else "sitemap"
-        )
-        raise TextsError(say(f"texts.{kind}", source=source, what=what))
+        raise TextsError(say("texts.sitemap", source=source))
     if kind not in ("rss", "RDF", "feed"):
         raise TextsError(say("texts.no_feed", source=source, root=kind))
     name = "entry" if kind == "feed" else "item"
     for number, entry in enumerate(one for one in root.iter() if _local(one) == name):
-        cells, whole = _atom(entry) if name == "entry" else _rss(entry)
+        try:
+            cells, whole = _atom(entry) if name == "entry" else _rss(entry)
+        except RecursionError:  # writing XHTML out again is recursive
+            raise TextsError(f"{source} has elements nested too deeply: this is no feed.") from None
         fields = dict(zip(("text", "id", "date", "title", "author", "link"), cells, strict=True))
         if not fields["text"].strip():
             yield reading.fault(
@@ -162,27 +164,17 @@ def feed_rows(stream: IO[bytes], reading: TextReading, source: str) -> Iterator[
         yield SourceRow(fields)
 
 
-def _parsed(raw: bytes, source: str) -> ElementTree.Element:
+def parse_xml(raw: bytes, source: str) -> ElementTree.Element:
     """The root of a document without a document type, which could declare entities that expand without end."""
-    if not raw.strip():
-        raise TextsError(f"{source} is empty: give a feed with at least one entry.")
 
     class FeedTree(ElementTree.TreeBuilder):
         def doctype(self, *_: object) -> None:
             raise TextsError(say("texts.doctype", source=source))
 
     try:
-        root = ElementTree.XML(raw, ElementTree.XMLParser(target=FeedTree()))
+        return ElementTree.XML(raw, ElementTree.XMLParser(target=FeedTree()))
     except (ElementTree.ParseError, ValueError, LookupError) as error:
-        raise TextsError(f"{source} is not XML that can be read: {error}; save the feed again.") from None
-    depth, level = 0, [root]
-    while level := [below for one in level for below in one]:
-        depth += 1
-        if depth >= _DEEPEST_FEED:
-            raise TextsError(
-                f"{source} has more than {_DEEPEST_FEED} elements within each other: this is no feed."
-            )
-    return root
+        raise TextsError(f"{source} is not XML that can be read: {error}; save it again.") from None
 
 
 def _rss(item: ElementTree.Element) -> tuple[tuple[str, ...], bool]:

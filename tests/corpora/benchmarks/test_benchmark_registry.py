@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from pretrace.corpora import known_corpora, open_corpus
 from pretrace.corpora.benchmarks.loaders import card_of
 from pretrace.corpora.benchmarks.wikimia import with_year, without_timestamps
-from pretrace.corpora.opening import _unreachable
 from pretrace.errors import TextsError
 from pretrace.types import Card
 
@@ -25,29 +24,18 @@ NAMES = {
 ROOT = Path(__file__).parents[3]
 
 
-def test_every_benchmark_can_be_named_and_says_what_it_is():
-    found = known_corpora()
-    assert set(found) >= NAMES
-    for name in NAMES:
-        assert found.summary(name).endswith("."), name
-        assert len(found.summary(name)) <= 100, name
-
-
 @pytest.mark.parametrize("name", sorted(NAMES))
-def test_cards_are_full_sentences(name):
-    card = card_of(name)
+def test_every_benchmark_says_what_it_is(name):
+    card, summary = card_of(name), known_corpora().summary(name)
+    assert summary.endswith(".")
+    assert len(summary) <= 100
+    assert f"`{name}" in (ROOT / "docs" / "benchmarks.md").read_text()
     for field in fields(Card):
         assert getattr(card, field.name), field.name
     for sentence in (card.what, card.size, card.licence, *card.flaws):
         assert sentence.endswith(".")
         assert "  " not in sentence
     assert " 20" in card.citation
-
-
-def test_the_page_for_users_has_every_benchmark():
-    page = (ROOT / "docs" / "benchmarks.md").read_text()
-    for name in NAMES:
-        assert f"`{name}" in page
 
 
 @pytest.fixture
@@ -70,17 +58,11 @@ def dead_hub(monkeypatch, tmp_path):
 )  # fmt: skip
 def test_without_a_network_the_cure_comes_at_once(dead_hub, expression):
     start = time.perf_counter()
-    with pytest.raises(TextsError, match=r"127.0.0.1 cannot be reached .*give the path of its parquet"):
+    with pytest.raises(TextsError, match=r"the hub cannot be reached .*give the path of its parquet"):
         open_corpus(expression)
     assert time.perf_counter() - start < 8
     assert not constants.HF_HUB_OFFLINE
     assert not datasets.config.HF_HUB_OFFLINE
-
-
-def test_behind_a_proxy_nobody_knocks_beforehand(dead_hub, monkeypatch):
-    assert _unreachable("someone/something")
-    monkeypatch.setenv("https_proxy", "http://127.0.0.1:2")
-    assert _unreachable("someone/something") == ""
 
 
 TABLE = Path(__file__).with_name("timestamps.tsv").read_text(encoding="utf-8").splitlines()
@@ -92,10 +74,6 @@ DATES = [row.replace("\\n", "\n").split("\t") for row in TABLE]
 def test_dates_go_or_move(text, deleted, moved):
     assert without_timestamps(text) == deleted
     assert with_year(text) == moved
-
-
-def test_another_year():
-    assert with_year("May 1999, the 1990s, 1998-99", 2017) == "May 2017, the 2010s, 2017-17"
 
 
 @given(st.text(alphabet=st.sampled_from("0129 -/:.,()MayJul\nin the"), max_size=60))

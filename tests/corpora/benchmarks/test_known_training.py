@@ -55,7 +55,7 @@ def test_hubble_as_one_file(tmp_path):
     rows = [{"text": "a", "duplicates": 0}, {"text": "b", "duplicates": 16}]
     path = write(tmp_path / "all.jsonl.gz", rows)
     assert facts(hubble("testset_piqa", path=str(path))) == [("a", False, 0), ("b", True, 16)]
-    with pytest.raises(TextsError, match="no text with duplicates of 0: give both sides"):
+    with pytest.raises(TextsError, match="holds no nonmembers: give both sides"):
         hubble("testset_piqa", path=str(write(tmp_path / "one.jsonl", rows[1:])))
     for wrong in (-1, 1.5, "many", None, True):
         path = write(tmp_path / "odd.jsonl", [*rows, {"text": "c", "duplicates": wrong}])
@@ -130,10 +130,10 @@ def test_traps_by_length_and_copies(tmp_path):
     assert facts(corpus) == [("hidden 100", True, 1000), ("free 100", False, 0)]
     assert [text.meta["perplexity_bucket"] for text in corpus.texts] == ["3", "4"]
     assert facts(copyright_traps(25, 10, str(tmp_path)))[0] == ("hidden 25", True, 10)
-    with pytest.raises(TextsError, match="holds 0 files whose names begin with seq_len_50_n_rep_100"):
+    with pytest.raises(TextsError, match="holds 0 files whose names begin with 'seq_len_50_n_rep_100'"):
         copyright_traps(50, 100, str(tmp_path))
-    with pytest.raises(ExpressionError, match="length must be 25, 50 or 100, found 30"):
-        copyright_traps(30, path=str(tmp_path))
+    with pytest.raises(ExpressionError, match="length must be one of 25, 50, 100, found 30"):
+        open_corpus("copyright_traps(30)")
 
 
 def test_what_stands_before_a_checkpoint_and_after_it(tmp_path):

@@ -74,10 +74,8 @@ def test_subsets_by_any_of_their_names():
     assert len(PILE_SUBSETS) == 22
     for name, short in PILE_SUBSETS.items():
         assert subset_name(name) == subset_name(short) == subset_name(name.lower()) == name
-    with pytest.raises(ExpressionError, match="no subset 'hackernew'; did you mean 'HackerNews'"):
+    with pytest.raises(ExpressionError, match="no subset 'hackernew'; there are ArXiv, BookCorpus2"):
         pile("hackernew")
-    with pytest.raises(ExpressionError, match="there are ArXiv, BookCorpus2"):
-        pile("???")
 
 
 def test_dolma_and_paloma(tmp_path):

@@ -1,10 +1,8 @@
 """WikiMIA in its published forms: lengths, groups across them, variants."""
 
-import gzip
-import json
-
 import datasets
 import pytest
+from made import written
 
 from pretrace.corpora.benchmarks import wikimia as module
 from pretrace.corpora.benchmarks.loaders import _facts, card_of
@@ -28,10 +26,8 @@ def rows(words, names):
 @pytest.fixture
 def folder(tmp_path):
     for words, names in {32: ("Cup", "Storm", "Vote", "Fire"), 64: ("Vote", "Cup"), 128: ("Cup",)}.items():
-        lines = "".join(json.dumps(row) + "\n" for row in rows(words, names))
-        (tmp_path / f"WikiMIA_length{words}.jsonl").write_text(lines)
-    packed = gzip.compress(json.dumps(rows(256, ("Fire",))[0]).encode())
-    (tmp_path / "WikiMIA_length256.jsonl.gz").write_bytes(packed)
+        written(tmp_path / f"WikiMIA_length{words}.jsonl", rows(words, names))
+    written(tmp_path / "WikiMIA_length256.jsonl.gz", rows(256, ("Fire",)))
     (tmp_path / "README.md").write_text("not data")
     return tmp_path
 
@@ -62,18 +58,18 @@ def test_longer_texts_find_each_other_without_the_shortest(folder):
     assert ["128/0", "64/1"] in map(sorted, groups(wikimia(path=str(folder))).values())
 
 
-def test_a_cut_last_word_does_not_part_an_article(tmp_path):
-    whole = first(ARTICLES["Cup"], 32)
-    lines = [{"input": whole[:-3], "label": 1}, {"input": first(ARTICLES["Cup"], 64), "label": 1}]
-    (tmp_path / "own.jsonl").write_text("".join(json.dumps(row) + "\n" for row in lines))
-    assert len(groups(wikimia(path=str(tmp_path / "own.jsonl")))) == 1
-
-
-def test_short_texts_are_only_grouped_when_they_are_the_same(tmp_path):
-    texts = ["The", "The", "The cup was won by them in the end, at last", "", ""]
-    lines = (json.dumps({"input": text, "label": 1}) + "\n" for text in texts)
-    (tmp_path / "own.jsonl").write_text("".join(lines))
-    assert sorted(map(len, groups(wikimia(path=str(tmp_path / "own.jsonl"))).values())) == [1, 2, 2]
+@pytest.mark.parametrize(
+    ("texts", "sizes"),
+    [
+        # a last word that is cut does not part an article
+        ([first(ARTICLES["Cup"], 32)[:-3], first(ARTICLES["Cup"], 64)], [2]),
+        # short texts are only grouped when they are the same
+        (["The", "The", "The cup was won by them in the end, at last", "", ""], [1, 2, 2]),
+    ],
+)
+def test_what_is_one_article(tmp_path, texts, sizes):
+    path = written(tmp_path / "own.jsonl", [{"input": text, "label": 1} for text in texts])
+    assert sorted(map(len, groups(wikimia(path=str(path))).values())) == sizes
 
 
 def test_variants_change_texts_and_not_groups(folder):
@@ -89,8 +85,7 @@ def test_variants_change_texts_and_not_groups(folder):
 
 
 def test_a_single_file_without_a_length_in_its_name(folder):
-    own = folder / "mine.jsonl"
-    own.write_text("".join(json.dumps(row) + "\n" for row in (*rows(32, ("Cup",)), *rows(64, ("Cup",)))))
+    own = written(folder / "mine.jsonl", [*rows(32, ("Cup",)), *rows(64, ("Cup",))])
     for other in folder.glob("WikiMIA*"):
         other.unlink()
     assert len(wikimia(path=str(own))) == 2
@@ -100,8 +95,10 @@ def test_a_single_file_without_a_length_in_its_name(folder):
 
 
 def test_a_length_that_is_not_there_is_named(folder):
+    assert not wikimia(path=str(folder)).notes
     (folder / "WikiMIA_length64.jsonl").unlink()
-    with pytest.raises(TextsError, match=r"no file with length64 in its name, found WikiMIA_length128"):
+    assert wikimia(path=str(folder)).notes == ("No texts of 64 words: no file here is named so.",)
+    with pytest.raises(TextsError, match=r"no file with length64 in its name, found 'WikiMIA_length128"):
         wikimia(length=64, path=str(folder))
     with pytest.raises(TextsError, match="length64"):
         wikimia(length=64, path=str(folder / "WikiMIA_length32.jsonl"))
@@ -127,11 +124,5 @@ def test_no_part_of_a_length_is_passed_over(folder):
     (folder / "WikiMIA_length64.jsonl").rename(folder / "WikiMIA_length64-00000-of-00002.jsonl")
     assert len(wikimia(length=64, path=str(folder))) == 2
     (folder / "WikiMIA_length64-00001-of-00002.jsonl").write_text('{"input": "a b", "label": 1}\n')
-    with pytest.raises(TextsError, match="more than one file with length64 in its name"):
+    with pytest.raises(TextsError, match="more than one file of a length"):
         wikimia(length=64, path=str(folder))
-
-
-def test_lengths_that_are_not_there_are_told(folder):
-    assert not wikimia(path=str(folder)).notes
-    (folder / "WikiMIA_length32.jsonl").unlink()
-    assert wikimia(path=str(folder)).notes == ("No texts of 32 words: no file here is named so.",)

@@ -180,7 +180,7 @@ def test_only_the_year_that_was_asked_for(tmp_path):
     written(path, [{"text": f"t{i}", "label": "sport", "date": d} for i, d in enumerate(dates)])
     found = read_side(str(path), Columns(), date_column="date")
     assert [(text.id, text.text) for text in found.texts] == [("0", "t0"), ("2", "t2"), ("4", "t4")]
-    assert "3 texts left out: not published in 2017, or without a date." in found.notes
+    assert "Texts left out, not published in 2017 or without a date: 3." in found.notes
     assert len(read_side(str(path), Columns())) == 6
     with pytest.raises(TextsError, match="no column 'day'"):
         read_side(str(path), Columns(), date_column="day")

@@ -108,7 +108,7 @@ OUTSIDE = ("../a.txt", "/etc/a.txt", "x/../../a.txt", "C:\\a.txt")
     [
         ("a.doc", b"PK", {}, "a.doc is of no kind that can be read here: upload a table"),
         ("a.docx", b"PK", {}, "a.docx: the"),
-        ("a.pdf", b"%PDF-1.4 and no more", {}, "the PDF is damaged"),
+        ("a.pdf", b"%PDF-1.4 and no more", {}, "the .pdf file is damaged"),
         ("a.rss", b"<!DOCTYPE x [<!ENTITY a 'b'>]><rss/>", {}, "DOCTYPE"),
         ("noending", b"x", {}, "noending is of no kind"),
         ("a.txt", b"", {}, "a.txt is empty: choose a file that holds texts"),
@@ -121,7 +121,7 @@ OUTSIDE = ("../a.txt", "/etc/a.txt", "x/../../a.txt", "C:\\a.txt")
         ("a.zip", b"PKnot", {}, "a.zip cannot be unpacked"),
         ("a.zip", zipped([]), {}, "a.zip holds no texts: put files that end in .txt"),
         ("a.zip", zipped([("a.exe", "x"), ("b.bin", "x")]), {}, "a.zip holds no texts"),
-        ("a.zip", zipped([("a.pdf", "x")]), {}, "the PDF is damaged"),
+        ("a.zip", zipped([("a.pdf", "x")]), {}, "the .pdf file is damaged"),
         *(("a.zip", zipped([(name, "x")]), {}, "names a place outside of it") for name in OUTSIDE),
         *(
             (

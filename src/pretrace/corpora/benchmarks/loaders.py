@@ -7,24 +7,25 @@ ExpressionError for a part that there is not.
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from pretrace.corpora.columns import Columns, distinct, kind_of, listed, name_of, shown
+from pretrace.corpora.columns import Columns, cell_of, distinct, kind_of, listed, shown
 from pretrace.corpora.folders import holds_facts, is_hidden, walk
 from pretrace.corpora.formats import TABLES
 from pretrace.corpora.opening import refuse_missing, resolve_source
 from pretrace.corpora.packing import ending_of, stem_of
-from pretrace.corpora.reading import SourceRow, TextReading, counted, refuse_repeated_ids
+from pretrace.corpora.reading import SourceRow, TextReading, refuse_repeated_ids
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.registry import corpora, require
+from pretrace.results.rounding import plural
 from pretrace.results.wording import say
 from pretrace.types import Card, Corpus, Text
 
@@ -34,26 +35,23 @@ Cells = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The columns of a published table. `text`, `label`, `id` and `group` name the columns of those roles, "" where the
-    table has none of that kind; all that are named must be there, and those `needed` as well. `meta` ones go to
-    `Text.meta` where present. `derive` adds the columns `derived`, made of the others (`used` ones where present), such
-    as a passage that another column names; it raises ValueError, in words that fit after "row 3: ", for a cell that
-    makes no sense. `hub` is its data set there, and of several tables in a folder the one called `preferred` is it.
-    Where the two sides lie apart, `splits` are theirs on the hub, and files are theirs whose names, or those of folders
-    above them, begin with one of `members` or `nonmembers`; a part of a path that begins with one of `neither` tells
-    nothing. `kinds` names the parts that can be asked for, a mapping where they are called otherwise elsewhere. `name`
-    and `card` are those of the corpus."""
+    """How a benchmark is published: all `columns` must be in its table. `text`, `label`, `id` and `group` name those of
+    these roles ("" for none), and `meta` ones go to `Text.meta` where they are there. `derive` makes further columns of
+    these and of the `used` ones, such as a passage that another column names; it raises ValueError, in words that fit
+    after "row 3: ", for a cell that makes no sense. `hub` is its data set there, and of several tables in a folder the
+    one called `preferred` is it. Where the two sides lie apart, `splits` are theirs on the hub, and files are theirs
+    whose names, or those of folders above them, begin with one of `members` or `nonmembers`; a part of a path that
+    begins with one of `neither` tells nothing. `kinds` are the parts that can be asked for."""
 
     benchmark: str
+    columns: tuple[str, ...]
     text: str
     label: str = "label"
     id: str = ""
     group: str = ""
-    needed: tuple[str, ...] = ()
     meta: tuple[str, ...] = ()
     used: tuple[str, ...] = ()
-    derive: Callable[[Cells], Cells] | None = None
-    derived: tuple[str, ...] = ()
+    derive: Callable[[Cells], Cells] = lambda cells: {}
     hub: str = ""
     preferred: str = ""
     members: tuple[str, ...] = ()
@@ -64,19 +62,13 @@ class Schema:
     name: str = ""
     card: Card | None = None
 
-    @property
-    def wanted(self) -> tuple[str, ...]:
-        """The columns that must be in the table."""
-        roles = (self.text, self.label, self.id, self.group, *self.needed)
-        return tuple(dict.fromkeys(name for name in roles if name and name not in self.derived))
-
     def check(self, columns: Iterable[str], where: str) -> None:
         """Raise TextsError, naming what was wanted and found, unless every wanted column is there."""
         have = list(columns)
-        if missing := [name for name in self.wanted if name not in have]:
+        if missing := [name for name in self.columns if name not in have]:
             raise TextsError(
                 f"{where} lacks {listed(missing)}: {self.benchmark} is published with the columns "
-                f"{listed(self.wanted)}, found {listed(have)}; give a file in that form."
+                f"{listed(self.columns)}, found {listed(have)}; give a file in that form."
             )
 
 
@@ -100,7 +92,7 @@ class _Published(TextReading):
     def pick(self, found: Sequence[str], source: str) -> tuple[str, ...]:
         self.schema.check(found, source)
         more = (name for name in (*self.schema.meta, *self.schema.used) if name in found)
-        return distinct((*self.schema.wanted, *more), found, source)
+        return distinct((*self.schema.columns, *more), found, source)
 
     def derived(self, rows: Iterator[SourceRow]) -> Iterator[SourceRow]:
         """The rows with the columns that are made of others."""
@@ -108,18 +100,12 @@ class _Published(TextReading):
             where = self.where(number, row)
             self.schema.check(row.fields, where)
             try:
-                fields = {**row.fields, **(self.schema.derive(row.fields) if self.schema.derive else {})}
-                for name in self.schema.meta:
-                    if isinstance(value := fields.get(name), list | dict | tuple):
-                        raise ValueError(
-                            f"the column {name!r} should hold a word or a number and holds {kind_of(value)}"
-                        )
+                yield row._replace(fields={**row.fields, **self.schema.derive(row.fields)})
             except ValueError as error:
                 raise TextsError(f"{where}: {error}.") from None
-            yield row._replace(fields=fields)
 
     def meta(self, fields: Cells) -> dict[str, str]:
-        return {name: name_of(fields[name]) for name in self.schema.meta if name in fields}
+        return {name: cell_of(fields[name]) for name in self.schema.meta if name in fields}
 
 
 @cache
@@ -127,8 +113,8 @@ def _facts(file: str) -> dict[str, Any]:
     return tomllib.loads(Path(__file__).with_name(file).read_text(encoding="utf-8"))
 
 
-def schema_of(name: str, derive: Callable[[Cells], Cells] | None = None, title: str = "") -> Schema:
-    """The schema of a benchmark (`schemas.toml`), with what makes its `derived` columns, and its card."""
+def schema_of(name: str, derive: Callable[[Cells], Cells] = lambda cells: {}, title: str = "") -> Schema:
+    """The schema of a benchmark (`schemas.toml`), with what makes further columns, and its card."""
     facts = _facts("schemas.toml")[name]
     plain: dict[str, Any] = {key: tuple(one) if isinstance(one, list) else one for key, one in facts.items()}
     return Schema(**plain, derive=derive, name=name, card=card_of(name, title))
@@ -146,11 +132,12 @@ def read_table(schema: Schema, path: str | None, column: str = "", value: object
     return keep_where(read_published(source, schema), column, value)
 
 
-def refuse_one_sided(corpus: Corpus, members: str, nonmembers: str) -> None:
-    """TextsError unless there are texts of both labels, which the words describe."""
-    for side, words in ((True, members), (False, nonmembers)):
+def refuse_one_sided(corpus: Corpus) -> Corpus:
+    """The corpus; TextsError unless it has texts of both labels."""
+    for side, words in ((True, MEMBERS), (False, NONMEMBERS)):
         if not any(text.member is side for text in corpus.texts):
-            raise TextsError(f"{corpus.source} holds no text with {words}: give both sides, as published.")
+            raise TextsError(f"{corpus.source} holds no {words}: give both sides, as published.")
+    return corpus
 
 
 def join_parts(parts: Mapping[str, Corpus], schema: Schema, source: str) -> Corpus:
@@ -168,18 +155,16 @@ def keep_texts(corpus: Corpus, wanted: Callable[[Text], bool], what: str) -> Cor
     """The texts that are wanted, with a note on how many; `what` they are in half a sentence. TextsError for none."""
     texts = tuple(text for text in corpus.texts if wanted(text))
     if not texts:
-        raise TextsError(
-            f"{corpus.source} holds no text {what}: ask for another part, or give one that has it."
-        )
+        raise TextsError(f"{corpus.source} holds no text {what}: ask for another part.")
     note = f"{len(texts)} of {len(corpus)} texts taken: those {what}."
     return replace(corpus, texts=texts, notes=(*corpus.notes, note))
 
 
-def keep_where(corpus: Corpus, column: str, value: object, what: str = "") -> Corpus:
+def keep_where(corpus: Corpus, column: str, value: object) -> Corpus:
     """The texts with a value in a column, whatever its case; all of them for None."""
-    wanted, what = str(value).casefold(), what or f"with {column} {value}"
     if value is None:
         return corpus
+    wanted, what = str(value).casefold(), f"with {column} {value}"
     return keep_texts(corpus, lambda text: text.meta[column].strip().casefold() == wanted, what)
 
 
@@ -189,29 +174,30 @@ def find_tables(folder: Path) -> list[Path]:
     refuse_missing(folder)
     if not folder.is_dir():
         return [folder]
-    found = walk(folder).files.items()
     files = [
         path
-        for name, path in found
+        for name, path in walk(folder).files.items()
         if ending_of(name) in TABLES and not (holds_facts(name) or is_hidden(name))
     ]
     if not files:
-        raise TextsError(
-            f"{shown(folder)} holds no data file: it should hold one that ends in {', '.join(TABLES)}."
-        )
+        raise TextsError(f"{shown(folder)} holds no data file, which ends in {', '.join(TABLES)}: add one.")
     return files
 
 
-def one_table(path: Path, preferred: str = "") -> Path:
-    """The one data file at a path; of several the one whose name without endings is `preferred`."""
+def one_table(path: Path, called: str, *, alone: bool = True) -> Path:
+    """The data file at a path, or the one in a folder whose name begins with `called`, then a hyphen or its ending. A
+    file that is `alone` there may have any name."""
     files = find_tables(path)
-    named = [file for file in files if stem_of(file.name) == preferred]
-    if len(files) > 1 and len(named) != 1:
-        names = [shown(file.relative_to(path)) for file in files]
+    if not path.is_dir() or (alone and len(files) == 1):
+        return files[0]
+    named = [file for file in files if stem_of(file.name).partition("-")[0] == called]
+    if len(named) != 1:
+        names = listed([shown(file.relative_to(path)) for file in files])
         raise TextsError(
-            f"{shown(path)} holds {len(files)} data files, {listed(names)}: name the one to read."
+            f"{shown(path)} holds {len(named)} files whose names begin with {called!r}, and should hold one; it has "
+            f"{names}: name the one to read."
         )
-    return named[0] if len(files) > 1 else files[0]
+    return named[0]
 
 
 MEMBERS, NONMEMBERS = "members", "nonmembers"
@@ -224,51 +210,45 @@ def read_both_sides(
     folder, the one in it whose name is `inner` where there is one, or a single file with a column `label` (or the one
     that the schema names). Ids are SIDE/FILE/ROW (the file left out where a side has one). A note names the files that
     tell no side. TextsError where a side has no file, or a file tells both."""
-    by_side: dict[str, list[Path | str]] = {MEMBERS: [], NONMEMBERS: [], "": []}
-    folder = Path(path or "")
     if path is None:
         home = f"{schema.hub}{part}"
-        whole = f"hub:{home.rstrip(':')}"
-        for side, split in zip((MEMBERS, NONMEMBERS), schema.splits, strict=True):
-            by_side[side].append(f"{home}:{split}")
-    else:
-        if folder.is_dir():
-            below = (one for one in sorted(folder.iterdir()) if one.is_dir() and inner(one.name))
-            folder = next(below, folder)
-        files, whole = find_tables(folder), shown(folder)
-        for file in files if folder.is_dir() else ():
-            by_side[_side_of(file.relative_to(folder), schema)].append(file)
-        if not folder.is_dir() or (len(files) == 1 and (by_side[""] or schema.label)):
-            return read_published(files[0], replace(schema, label=schema.label or "label"))
-    others = by_side.pop("")
+        splits = {
+            f"{home}:{split}": side for side, split in zip((MEMBERS, NONMEMBERS), schema.splits, strict=True)
+        }
+        return _join_sides(splits, schema, Path(), f"hub:{home.rstrip(':')}")
+    folder = Path(path)
+    if folder.is_dir():
+        folder = next((one for one in sorted(folder.iterdir()) if one.is_dir() and inner(one.name)), folder)
+    files = find_tables(folder)
+    sides = {file: _side_of(file.relative_to(folder), schema) for file in files if file != folder}
+    if not sides or (len(files) == 1 and (schema.label or not sides[files[0]])):
+        labelled = (
+            schema if schema.label else replace(schema, label="label", columns=(*schema.columns, "label"))
+        )
+        return read_published(files[0], labelled)
+    return _join_sides(sides, schema, folder, shown(folder))
+
+
+def _join_sides(sides: Mapping[Any, str], schema: Schema, folder: Path, whole: str) -> Corpus:
+    """The texts of files or splits with their sides; those of none ("") are told and not read."""
+    parts = {}
     for side, wanted in ((MEMBERS, schema.members), (NONMEMBERS, schema.nonmembers)):
-        if not by_side[side]:
+        sources = [source for source, told in sides.items() if told == side]
+        if not sources:
             raise TextsError(
                 f"{whole} holds no file of {side}: their names, or their folders' names, begin with "
                 f"{' or '.join(wanted)}; a single file needs a column 'label'."
             )
-    parts = {
-        name: corpus
-        for side, sources in by_side.items()
-        for name, corpus in _read_side(side, sources, folder, schema)
-    }
+        for source in sources:
+            corpus = read_published(source, schema)
+            texts = tuple(replace(text, member=side == MEMBERS) for text in corpus.texts)
+            name = side if len(sources) == 1 else f"{side}/{source.relative_to(folder).as_posix()}"
+            parts[name] = replace(corpus, texts=texts)
     corpus = join_parts(parts, schema, whole)
-    if not others:
+    if not (others := [shown(file.relative_to(folder)) for file, side in sides.items() if not side]):
         return corpus
-    such = shown(Path(others[0]).relative_to(folder))
-    note = f"{counted(len(others), 'file')} not read, whose names tell no side, such as {such}."
+    note = f"{plural(len(others), 'file')} not read, whose names tell no side, such as {others[0]}."
     return replace(corpus, notes=(*corpus.notes, note))
-
-
-def _read_side(
-    side: str, sources: Sequence[Path | str], folder: Path, schema: Schema
-) -> Iterator[tuple[str, Corpus]]:
-    """The parts of a side with their texts, by name."""
-    for source in sources:
-        corpus = read_published(source, schema)
-        texts = tuple(replace(text, member=side == MEMBERS) for text in corpus.texts)
-        name = side if len(sources) == 1 else f"{side}/{Path(source).relative_to(folder).as_posix()}"
-        yield name, replace(corpus, texts=texts)
 
 
 def _side_of(file: Path, schema: Schema) -> str:
@@ -338,7 +318,7 @@ def ccnewspdd(path: str, kind: Literal["trans", "mask", "prompt", "original"] = 
     kinds, place = schema_of("ccnewspdd").kinds, Path(path)
     schema = schema_of("ccnewspdd", title=f"CCNewsPDD, {kinds[kind]}")
     if kind == "original":  # which each of the files holds
-        schema = replace(schema, text="original")
+        schema = replace(schema, text="original", columns=("original", *schema.columns[1:]))
     wanted = [name for name in kinds if name != "original"] if kind == "original" else [kind]
     files = {stem_of(file.name): file for file in find_tables(place)}
     if not place.is_dir() and (kind == "original" or not files.keys() & kinds.keys()):
@@ -391,22 +371,19 @@ def pile(subset: str, path: str | None = None) -> Corpus:
 
     if not all(map(is_own, corpus.texts)):
         corpus = keep_texts(corpus, is_own, f"of {name}")
-    refuse_one_sided(corpus, f"label 1 of {name}", f"label 0 of {name}")
-    return corpus
+    return refuse_one_sided(corpus)
 
 
 def subset_name(given: str) -> str:
     """The Pile's own name of a subset, given in any case, with or without blanks and signs.
 
-    >>> subset_name("hacker news"), subset_name("cc"), subset_name("Ubuntu")
+    >>> subset_name("hacker news"), subset_name("cc"), subset_name("Ubuntu IRC")
     ('HackerNews', 'Pile-CC', 'Ubuntu IRC')
     """
     known = {_plain(key): name for name, short in PILE_SUBSETS.items() for key in (name, short)}
-    if _plain(given) in known:
-        return known[_plain(given)]
-    near = difflib.get_close_matches(_plain(given), known, n=1)
-    hint = f"did you mean {known[near[0]]!r}?" if near else f"there are {', '.join(PILE_SUBSETS)}."
-    raise ExpressionError(f"pile: the Pile has no subset {given!r}; {hint}")
+    if _plain(given) not in known:
+        raise ExpressionError(f"pile: the Pile has no subset {given!r}; there are {', '.join(PILE_SUBSETS)}.")
+    return known[_plain(given)]
 
 
 def _plain(name: str) -> str:
@@ -435,17 +412,11 @@ def dolma_paloma(subset: Literal["wikipedia", "common_crawl"], path: str | None 
 
 def _whole(value: object, column: str, least: int = 0) -> int:
     """A number of copies; ValueError in words that fit after "row 3: "."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise ValueError(f"{column} should hold a whole number and holds {kind_of(value)}")
-    try:
-        number = float(value)
-    except ValueError:
-        number = -1.0
-    if number != int(number) or number < least:
-        raise ValueError(
-            f"{column} should hold a whole number, {least} or more, and holds {str(value)[:40]!r}"
-        )
-    return int(number)
+    if isinstance(value, int | float | str) and not isinstance(value, bool):
+        with suppress(ValueError, OverflowError):
+            if (number := int(float(value))) == float(value) and number >= least:
+                return number
+    raise ValueError(f"{column} should hold a whole number, {least} or more, and holds {str(value)[:40]!r}")
 
 
 def _hubble(cells: Cells) -> Cells:
@@ -453,10 +424,8 @@ def _hubble(cells: Cells) -> Cells:
     duplicates = _whole(cells["duplicates"], "duplicates")
     meta: Any = cells.get("meta")
     if isinstance(meta, str):
-        try:
+        with suppress(ValueError):
             meta = json.loads(meta)
-        except ValueError:
-            meta = None
     title = meta.get("title") if isinstance(meta, Mapping) else None
     document = title if isinstance(title, str) else ""
     return {"copies": duplicates, "member": "1" if duplicates else "0", "document": document}
@@ -476,7 +445,7 @@ def hubble(kind: str, copies: int | None = None, path: str | None = None) -> Cor
     corpus = read_both_sides(schema, path, f"/{kind}:", lambda inner: inner == kind)
     if odd := [text.id for text in corpus.texts if text.member is not (text.copies != 0)]:
         raise TextsError(say("texts.duplicates", source=corpus.source, text=odd[0]))
-    refuse_one_sided(corpus, "duplicates above 0", "duplicates of 0")
+    refuse_one_sided(corpus)
     if copies is not None:
         have = sorted({text.copies or 0 for text in corpus.texts if text.member})
         require(copies in have, f"hubble: copies must be one of {', '.join(map(str, have))}, found {copies}.")
@@ -501,28 +470,20 @@ def toaa(condition: str, path: str | None = None, tokenizer: str = "allenai/OLMo
         if member not in ("0", "1"):
             raise ValueError(f"membership should hold 1 or 0 and holds {member[:40]!r}")
         copies = _whole(cells["duplication"], "duplication", 1) if member == "1" else 0
-        found = decode(ids)
         name = f"{cells['condition']}/{member}/{cells['example_idx']}"
-        return {"decoded": found or "", "copies": copies, "name": name, "round": str(int(found is not None))}
+        return {"decoded": decode(ids), "copies": copies, "name": name}
 
     corpus = read_table(schema_of("toaa", derive, f"Train Once, Answer All, {condition}"), path)
     conditions = sorted({text.meta["condition"] for text in corpus.texts})
-    require(
-        condition in conditions,
-        f"toaa: condition must be one of {', '.join(conditions)}; found {condition!r}.",
-    )
+    known = ", ".join(conditions)
+    require(condition in conditions, f"toaa: condition must be one of {known}; found {condition!r}.")
     corpus = keep_where(corpus, "condition", condition)
-    corpus = keep_where(corpus, "round", 1, "with the same tokens when read again as text")
-    refuse_one_sided(corpus, "membership 1", "membership 0")
-    texts = tuple(
-        replace(text, meta={name: text.meta[name] for name in ("condition", "copies")})
-        for text in corpus.texts
-    )
-    return replace(corpus, texts=texts)
+    what = "with the same tokens when read again as text"
+    return refuse_one_sided(keep_texts(corpus, lambda text: bool(text.text), what))
 
 
-def _decoder(name: str) -> Callable[[list[int]], str | None]:
-    """From token ids to text, without start and end tokens; None where the text is not cut into the same tokens."""
+def _decoder(name: str) -> Callable[[list[int]], str]:
+    """From token ids to text, without start and end tokens; "" where the text is not cut into the same tokens."""
     from tokenizers import Tokenizer
 
     place = Path(name) / "tokenizer.json" if Path(name).is_dir() else Path(name)
@@ -535,41 +496,31 @@ def _decoder(name: str) -> Callable[[list[int]], str | None]:
         ) from None
     special = {number for number, token in made.get_added_tokens_decoder().items() if token.special}
 
-    def decode(ids: list[int]) -> str | None:
+    def decode(ids: list[int]) -> str:
         own = [one for one in ids if one not in special]
         text: str = made.decode(own, skip_special_tokens=False)
-        return text if text and made.encode(text, add_special_tokens=False).ids == own else None
+        return text if made.encode(text, add_special_tokens=False).ids == own else ""
 
     return decode
 
 
 @corpora.add("copyright_traps")
-def copyright_traps(length: int = 100, copies: int = 1000, path: str | None = None) -> Corpus:
+def copyright_traps(
+    length: Literal[25, 50, 100] = 100, copies: Literal[10, 100, 1000] = 1000, path: str | None = None
+) -> Corpus:
     """Sentences hidden in CroissantLLM's training 10 to 1,000 times, and others (Meeus et al. 2024).
 
     `length` is 25, 50 or 100 tokens. `path` is a folder of files whose names begin with seq_len_100_n_rep_1000 and the
     like, or one such file; the `perplexity_bucket` goes to the results.
     """
-    require(length in (25, 50, 100), f"copyright_traps: length must be 25, 50 or 100, found {length}.")
-    require(copies in (10, 100, 1000), f"copyright_traps: copies must be 10, 100 or 1000, found {copies}.")
     split = f"seq_len_{length}_n_rep_{copies}"
     schema = schema_of(
         "copyright_traps",
         lambda cells: {"copies": copies if str(cells["label"]) == "1" else 0},
         f"Copyright traps of {length} tokens, {copies} copies",
     )
-    source: str | Path = f"{schema.hub}::{split}"
-    if path is not None:
-        files = find_tables(Path(path))
-        named = [file for file in files if stem_of(file.name).partition("-")[0] == split]
-        if Path(path).is_dir() and len(named) != 1:
-            raise TextsError(
-                f"{shown(Path(path))} holds {len(named)} files whose names begin with {split}: wanted one."
-            )
-        source = named[0] if Path(path).is_dir() else files[0]
-    corpus = read_published(source, schema)
-    refuse_one_sided(corpus, "label 1", "label 0")
-    return corpus
+    source = f"{schema.hub}::{split}" if path is None else one_table(Path(path), split, alone=False)
+    return refuse_one_sided(read_published(source, schema))
 
 
 @corpora.add("checkmia")

@@ -16,7 +16,7 @@ from pretrace.corpora.benchmarks.loaders import (
     read_published,
     schema_of,
 )
-from pretrace.corpora.columns import shown
+from pretrace.corpora.columns import listed, shown
 from pretrace.corpora.packing import stem_of
 from pretrace.errors import TextsError
 from pretrace.registry import corpora, require
@@ -59,19 +59,20 @@ def without_timestamps(text: str) -> str:
     return _closed(made, text[end:]) if end else text
 
 
-def with_year(text: str, year: int = _ADDED_YEAR) -> str:
-    """The text with the year of every time stamp replaced, two-digit ends of ranges and decades likewise.
+def with_year(text: str) -> str:
+    """The text with the year of every time stamp replaced by 2023, two-digit ends of ranges and decades likewise.
 
     >>> with_year("From 4 July 2015 to 2016, in the 2014-15 season of the 1990s, 1,999 people paid US$2015.")
     'From 4 July 2023 to 2023, in the 2023-23 season of the 2020s, 1,999 people paid US$2015.'
     """
 
     def moved(found: re.Match[str]) -> str:
-        stamp, decade = found[0], str(year - year % 10)
+        stamp, decade = found[0], str(_ADDED_YEAR // 10 * 10)
         if _TENS.search(stamp):
             return _TENS.sub(lambda tens: decade[-len(tens[0]) :], stamp)
-        ends = _SHORT_END.sub(rf"\g<1>{year % 100:02d}", stamp) if _WHOLE_RANGE.fullmatch(stamp) else stamp
-        return _YEAR.sub(str(year), ends)
+        short = rf"\g<1>{_ADDED_YEAR % 100:02d}"
+        ends = _SHORT_END.sub(short, stamp) if _WHOLE_RANGE.fullmatch(stamp) else stamp
+        return _YEAR.sub(str(_ADDED_YEAR), ends)
 
     return _STAMP.sub(moved, text)
 
@@ -161,32 +162,24 @@ def wikimia(
 def _files(path: Path, lengths: Sequence[int]) -> dict[str, Corpus]:
     """The tables of the lengths asked for, by length; a single file that names no length is taken for all."""
     files = find_tables(path)
-    by_length: dict[int, Path] = {}
-    for file in files:
-        named = re.search(r"length_?(\d+)", stem_of(file.name), re.IGNORECASE)
-        if named and by_length.setdefault(length := int(named[1]), file) != file:
-            raise TextsError(
-                f"{shown(path)} holds more than one file with length{length} in its name, "
-                f"{shown(by_length[length].relative_to(path))} and {shown(file.relative_to(path))}: put them into one."
-            )
+    named = [(re.search(r"length_?(\d+)", stem_of(file.name), re.IGNORECASE), file) for file in files]
+    by_length = {int(length[1]): file for length, file in named if length}
+    if len(by_length) < sum(length is not None for length, _ in named):
+        raise TextsError(f"{shown(path)} holds more than one file of a length: put them into one.")
+    schema = schema_of("wikimia")
     if len(files) == 1 and not by_length:
-        corpus = read_published(files[0], schema_of("wikimia"))
+        corpus = read_published(files[0], schema)
         if len(lengths) > 1:
             return {"": corpus}
         (words,) = lengths
-        return {
-            str(words): keep_texts(
-                corpus, lambda text: len(text.text.split()) == words, f"with {words} words"
-            )
-        }
-    found_here = {str(n): by_length[n] for n in lengths if n in by_length}
-    if not found_here or (len(lengths) == 1 and len(found_here) < len(lengths)):
+        some = keep_texts(corpus, lambda text: len(text.text.split()) == words, f"with {words} words")
+        return {str(words): some}
+    found = {str(n): read_published(by_length[n], schema) for n in lengths if n in by_length}
+    if not found:
         wanted = " or ".join(f"length{n}" for n in lengths)
-        names = ", ".join(shown(Path(file.name)) for file in files[:8])
-        raise TextsError(
-            f"{shown(path)} holds no file with {wanted} in its name, found {names}: rename or add it."
-        )
-    return {n: read_published(file, schema_of("wikimia")) for n, file in found_here.items()}
+        names = listed([shown(file.name) for file in files])
+        raise TextsError(f"{shown(path)} has no file with {wanted} in its name, found {names}: add it.")
+    return found
 
 
 def _grouped(corpus: Corpus) -> Corpus:

@@ -28,7 +28,7 @@ from pretrace.backends.proposals import MaskedGuesser, Proposals, open_proposer
 from pretrace.backends.settings import ModelSettings
 from pretrace.corpora import Columns, open_corpus, open_stream
 from pretrace.corpora.dates import days
-from pretrace.corpora.reading import counted, refuse_repeated_ids
+from pretrace.corpora.reading import refuse_repeated_ids
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.plugins.build import writing
 from pretrace.plugins.build.segmenting import cut_pieces, split_sentences
@@ -219,7 +219,7 @@ def read_side(source: str, columns: Columns, *, date_column: str | None = None, 
             say("build.refused.unmarked_year", source=source, date_column=date_column, year=year)
         )
     refuse_repeated_ids([text.id for text in kept], source)
-    note = f"{counted(len(every) - len(kept), 'text')} left out: not published in {year}, or without a date."
+    note = f"Texts left out, not published in {year} or without a date: {len(every) - len(kept):,}."
     return Corpus(source, tuple(kept), source, (*stream.notes, note))
 
 

@@ -26,12 +26,12 @@ from pretrace.corpora.folders import walk
 from pretrace.corpora.near_copies import Hashes, shingles
 from pretrace.corpora.opening import every_row, refuse_missing
 from pretrace.corpora.packing import ending_of, not_utf8, open_unpacked, without_packing
-from pretrace.corpora.reading import counted
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.plugins.build import writing
 from pretrace.plugins.build.segmenting import ChineseWords, chinese_share
 from pretrace.plugins.build.writing import Row, blind_baseline, exact_key
 from pretrace.registry import require
+from pretrace.results.rounding import plural
 from pretrace.results.wording import say
 from pretrace.settings import COLUMNS, check_ranges, option, seed_option
 
@@ -342,12 +342,12 @@ class Pages:
         """What a card should tell of the reading, in sentences."""
         unused = sorted(set(self.known) - self._used)
         told: dict[str, object] = {
-            f"{counted(self._other_files, 'file')} in the folder left out: neither .html nor .txt.": self._other_files,
-            f"The dates file names {counted(len(unused), 'page')} that are not among the pages, such as "
+            f"{plural(self._other_files, 'file')} in the folder left out: neither .html nor .txt.": self._other_files,
+            f"The dates file names {plural(len(unused), 'page')} that are not among the pages, such as "
             f"{next(iter(unused), '')!r}.": unused,
         }
         told |= {
-            f"{counted(number, 'page')} not in UTF-8 read as {name}.": name != "utf-8"
+            f"{plural(number, 'page')} not in UTF-8 read as {name}.": name != "utf-8"
             for name, number in sorted(self._encodings.items())
         }
         return [note for note, count in told.items() if count]
