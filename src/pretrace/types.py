@@ -921,19 +921,6 @@ class Check:
     cure: str = ""
     figures: Mapping[str, Any] = field(default_factory=dict)
 
-    @classmethod
-    def of(
-        cls,
-        name: str,
-        title: str,
-        good: bool,
-        words: str,
-        cure: str = "",
-        figures: Mapping[str, Any] | None = None,
-    ) -> Check:
-        """A check that was made; the cure is kept where it failed."""
-        return cls(name, title, "passed" if good else "failed", words, "" if good else cure, figures or {})
-
 
 @dataclass(frozen=True, slots=True)
 class Placebo:

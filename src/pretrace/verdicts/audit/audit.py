@@ -51,7 +51,7 @@ from pretrace.verdicts.audit import checks, snippets
 from pretrace.verdicts.audit.built import ACCUSING, INFORMING, DocumentValues, null_of, shown_of, words_of
 from pretrace.verdicts.audit.data import AuditData, expressions
 from pretrace.verdicts.audit.settings import ALONE, PRETRACE, RELEASE, AuditSettings
-from pretrace.verdicts.audit.snippets import NO_TUNING, SCORING, Samples, SnippetCut, reading
+from pretrace.verdicts.audit.snippets import NO_TUNING, SCORING, Sample, SnippetCut, reading
 from pretrace.verdicts.draws import TextsSketch, seed_of, texts_hash
 from pretrace.verdicts.frame import Tested, build_verdict, record, watched, with_second
 from pretrace.verdicts.outcome import ENOUGH, exposure, second_check
@@ -208,7 +208,6 @@ class Audit:
             chosen,
             snippets=len(cuts[0].snippets),
             placebos=grades,
-            gaps=gaps,
             parameters=float(target.facts.get("parameters") or 0),
             notes=tuple(
                 dict.fromkeys(note for one in cuts for note in one.notes if " on both sides " in note)
@@ -358,11 +357,10 @@ class Audit:
         asked = [snippet.prefix for judged, _ in divided for snippet in judged]
         with clock.passes(snippets.WRITING) as progress:
             made = snippets.complete(writer, asked, settings.draw(seed), cache=cache, progress=progress)
-        written, sides, lost = iter(made), list[Samples](), sum(not one for one in made)
+        written, parts, lost = iter(made), list[tuple[Sample, ...]](), sum(not one for one in made)
         for judged, _ in divided:
-            both = [(one, text) for one in judged if (text := next(written))]
-            others = tuple(one._replace(text=text) for one, text in both)
-            sides.append(Samples(tuple(one for one, _ in both), others, paired=True))
+            both = [(one, one._replace(text=text)) for one in judged if (text := next(written))]
+            parts += [tuple(one for one, _ in both), tuple(other for _, other in both)]
         first = next(filter(plantable, used), None) if learnt else None
         if design in ("differences", "placebos") and first is not None:
             same = self.generator.facts.get("weights") == first.facts.get("weights")
@@ -372,11 +370,11 @@ class Audit:
             used = (other.backend,) if design == "differences" else (*used, other.backend)
         leant = [one.value for one in checks.leans()] if design == "placebos" else []
         return AuditData(
-            sides[0],
+            tuple(parts if all(parts[2:]) else parts[:2]),
             models,
             settings,
             clock,
-            controls=sides[1] if len(sides) > 1 and sides[1].suspect else None,
+            paired=True,
             placebos=used,
             margin=max(leant, default=0.0),
             generator=writer,
@@ -391,7 +389,7 @@ class Audit:
         level, seed, own = settings.level, self.seed, settings.procedure == PRETRACE
         answer, values, design = data.answer(settings.procedure), data.values, data.design
         rejected, controls = answer.p <= level, None if values.paired else values.heldout_values
-        sides = data.samples.pairs, data.controls.pairs if data.controls else ()
+        sides = data.pairs
         reads = {one.name: one for one in reversed(data.placebos)}
         placebos = tuple(
             replace(one, closeness=data.closeness(reads[one.name])) if one.name in reads else one
@@ -456,7 +454,7 @@ class Audit:
             "heldout": self._control_hash if self.heldout is not None else None,
             "placebos": [weights_of(one) for one in data.placebos],
             "snippets": asdict(settings.snippets),
-            "generator": weights_of(self.generator) if self.generator and data.controls else None,
+            "generator": weights_of(self.generator) if self.generator and design == "differences" else None,
         }
         texts = TextsSketch.of(text.text for text in self.corpus.texts)
         return build_verdict(
@@ -498,7 +496,7 @@ class Audit:
                 snippets={
                     **asdict(settings.snippets),
                     "cut": len(cut.snippets),
-                    "judged": len(data.samples.suspect),
+                    "judged": len(data.parts[0]),
                     "generator_learnt_from": len(data.training),
                     "too_short": len(cut.short),
                     "notes": [*cut.notes, *data.notes],
@@ -521,13 +519,7 @@ class Audit:
             settings = replace(one, seed=self.seed)
             labelled = split_members(corpus, settings.share, settings.seed)
             planted = {owner[text.document] for text in labelled.texts if text.member}
-            before = replace(
-                data,
-                samples=data.samples.of_documents(planted),
-                placebos=data.deciding,
-                _logprobs={},
-                _features={},
-            )
+            before = replace(data.of_documents(planted), placebos=data.deciding)
             with planted_copy(
                 data.target, corpus, settings, cache=cache, training=data.watch.training
             ) as copy:
@@ -544,11 +536,10 @@ class Audit:
 
 def kinds(data: AuditData, *, rejected: bool) -> Check:
     """Check that control documents form no group by their words, on at most `GROUPED` random documents a side."""
-    others = data.samples.heldout if data.controls is None else data.controls.suspect
     rng = np.random.default_rng([data.seed, 3])
     texts: list[str] = []
     controls: list[bool] = []
-    for control, side in ((False, data.samples.suspect), (True, others)):
+    for control, side in zip((False, True), data.sides, strict=True):
         made = list(snippets.join_documents(side).values())
         texts += [made[i] for i in rng.permutation(len(made))[: checks.GROUPED].tolist()]
         controls += [control] * (len(texts) - len(controls))

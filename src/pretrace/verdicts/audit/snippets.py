@@ -25,7 +25,7 @@ from pretrace.scoring.evidence import Progress, Silent
 from pretrace.statistics.documents import link_documents
 from pretrace.tuning.adapters import tuned_model
 from pretrace.tuning.plan import OnStep, methods
-from pretrace.types import Backend, Corpus, Generator, Pair, Skipped, Text
+from pretrace.types import Backend, Corpus, Generator, Skipped, Text
 from pretrace.verdicts.audit.settings import AuditSettings, SnippetSettings
 from pretrace.verdicts.draws import texts_hash
 from pretrace.verdicts.wording import say
@@ -63,44 +63,8 @@ class SnippetCut:
         return len({snippet.document for snippet in self.snippets})
 
 
-@dataclass(frozen=True, slots=True)
-class Samples:
-    """Samples of the suspect texts and of held-out ones; with `paired` row i of both is the same place."""
-
-    suspect: tuple[Sample, ...]
-    heldout: tuple[Sample, ...]
-    paired: bool = False
-
-    @classmethod
-    def of_snippets(cls, suspect: Sequence[Sample], heldout: Sequence[Sample]) -> Samples:
-        """Whole snippets of suspect and of held-out documents."""
-        first, second = (
-            tuple(Sample(one.document, one.whole) for one in side) for side in (suspect, heldout)
-        )
-        return cls(first, second)
-
-    @property
-    def pairs(self) -> tuple[Pair, ...]:
-        """The pairs that these are of; none of samples that are not paired."""
-        both = zip(self.suspect, self.heldout, strict=True) if self.paired else ()
-        return tuple(Pair(a.id, a.document, a.prefix, a.text, b.text) for a, b in both)
-
-    def of_documents(self, names: Container[str]) -> Samples:
-        """The samples of these suspect documents, with all held-out ones, or their partners."""
-        rows = [i for i, sample in enumerate(self.suspect) if sample.document in names]
-        heldout = tuple(self.heldout[i] for i in rows) if self.paired else self.heldout
-        return replace(self, suspect=tuple(self.suspect[i] for i in rows), heldout=heldout)
-
-    def corpora(self, *, whole: bool = False) -> tuple[Corpus, Corpus]:
-        """Both sides as corpora, for what compares them without a model; with `whole`, a document is one text."""
-        made = []
-        for name, side in (("suspect", self.suspect), ("heldout", self.heldout)):
-            rows = [(str(i), one.text, one.document) for i, one in enumerate(side)]
-            if whole:
-                rows = [(document, text, document) for document, text in join_documents(side).items()]
-            texts = (Text(f"{name} {own}", text, group=document) for own, text, document in rows)
-            made.append(Corpus(name, tuple(texts)))
-        return made[0], made[1]
+Parts = tuple[tuple[Sample, ...], ...]
+"""Samples of suspect and of control documents; where texts were written, of either side as they are and as written."""
 
 
 def by_name(rows: Iterable[tuple[str, T]]) -> dict[str, list[T]]:
@@ -234,11 +198,15 @@ def divide(
     return tuple(order[:count]), tuple(rest if settings.learnt is None else rest[: settings.learnt])
 
 
-def compared(cuts: Sequence[SnippetCut], settings: AuditSettings, *, seed: int) -> Samples:
+def compared(cuts: Sequence[SnippetCut], settings: AuditSettings, *, seed: int) -> Parts:
     """Snippets of the suspect texts and of control documents, as they are; nothing is generated."""
     whole = replace(settings.snippets, share=1.0)
-    suspect, others = (divide(one.snippets, whole, seed=seed)[0] for one in cuts)
-    return Samples.of_snippets(suspect, others)
+    return tuple(whole_snippets(divide(one.snippets, whole, seed=seed)[0]) for one in cuts)
+
+
+def whole_snippets(snippets: Iterable[Sample]) -> tuple[Sample, ...]:
+    """Snippets of which both halves count."""
+    return tuple(Sample(one.document, one.whole) for one in snippets)
 
 
 def cut_alike(

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
 from typing import Any
@@ -140,8 +140,7 @@ class Outliers:
 class CheckedScores:
     """The rows with all that was seen of them; `withheld`: why the test of the set does not accuse if it rejects.
 
-    Once it is concluded: the outcome, the power or why it was `unmeasured`, and `p`, `q` and `chosen` [documents in
-    question] by name; where the answer is refused p and q are empty and nothing is chosen."""
+    Once it is concluded: the outcome, and the power or why it was `unmeasured`."""
 
     sides: Sides
     limits: DetectionLimits
@@ -149,11 +148,23 @@ class CheckedScores:
     outliers: Outliers
     withheld: str
     outcome: Outcome = "missed"
-    p: Doubles = field(default_factory=lambda: np.zeros(0))
-    q: Doubles = field(default_factory=lambda: np.zeros(0))
-    chosen: Bools = field(default_factory=lambda: np.zeros(0, dtype=bool))
     power: Power | None = None
     unmeasured: str = ""
+
+    @cached_property
+    def p(self) -> Doubles:
+        """The p-values of the documents in question, by name."""
+        return self.sides.p(self.sides.scores)
+
+    @cached_property
+    def q(self) -> Doubles:
+        """The least rate at which each would be flagged."""
+        return conformal.adjusted(self.p, self.limits.method)
+
+    @property
+    def chosen(self) -> Bools:
+        """The documents that are flagged; none where the answer is refused."""
+        return self.outliers.chosen & (self.outcome != "refused")
 
     @property
     def quiet(self) -> bool:
@@ -263,12 +274,7 @@ def concluded(
 ) -> CheckedScores:
     """Conclude by the one rule, with the power and the `share` of documents like the planted ones, if measured."""
     outcome = conclude_outliers(found.outliers, found.checks, power, share)
-    end = replace(found, outcome=outcome, power=power, unmeasured=why)
-    if outcome == "refused":
-        return replace(end, chosen=np.zeros(found.sides.number, dtype=bool))
-    p = found.sides.p(found.sides.scores)
-    q = conformal.adjusted(p, found.limits.method)
-    return replace(end, p=p, q=q, chosen=found.outliers.chosen)
+    return replace(found, outcome=outcome, power=power, unmeasured=why)
 
 
 def conclude_outliers(

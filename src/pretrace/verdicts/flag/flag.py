@@ -297,14 +297,14 @@ class FlagTables:
         """What is told of all texts beside their counts (`verdicts.flag.built`)."""
         sides, end = self.end.sides, self.end
         scores, chosen = sides.scores[self._asked], end.chosen[sides.place]
-        names = list(self.writers())
+        names, told = list(self.writers()), end.outcome != "refused"
         return {
             "sampled": self._chosen[1],
             "known_sampled": len(self._others),
             "scores": score_bars(scores, chosen, sides.scores[~self._asked]),
-            "p": p_bars(end.p, end.chosen) if end.outcome != "refused" else None,
+            "p": p_bars(end.p, end.chosen) if told else None,
             "least": float(scores[chosen].min()) if chosen.any() else None,
-            "low_p": int((end.p <= 0.05).sum()),
+            "low_p": int((end.p <= 0.05).sum()) if told else 0,
             "parts": [name for name in names if name.startswith(f"{FLAGS}/")],
             "known_parts": [name for name in names if name.startswith(f"{KNOWN}/")],
         }

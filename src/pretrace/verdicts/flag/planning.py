@@ -61,10 +61,6 @@ class DetectionLimits:
         words = "flag.limits.never" if found.together is None else "flag.limits.together"
         return (say(words, found=found, known=self.known, **numbers), *self.about)
 
-    def noticed(self, least: int | None) -> int | None:
-        """From how many documents above all known ones something is said, by flags or the test of the set."""
-        return min((one for one in (self.resolution.together, least) if one is not None), default=None)
-
     @property
     def tenth(self) -> int:
         """A tenth of the documents in question, at least one."""
