@@ -94,7 +94,7 @@ NAMES = {
     "pretrace.verdicts.audit.checks": "graded placebo_check",
     "pretrace.verdicts.audit.audit": "power_check",
     "pretrace.verdicts.audit.procedures": (
-        "DualClassifier LinearLayer Normaliser gradient halves loss "
+        "DualClassifier LinearLayer Normaliser gradient halves "
         "original outlier_share paper release scaled_by_suspect"
     ),
     "pretrace.verdicts.audit.settings": "AuditSettings",

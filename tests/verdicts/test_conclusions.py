@@ -51,14 +51,11 @@ def test_what_leads_to_each_outcome(found, checks, wanted):
     assert outcome(found, *checks) == wanted
 
 
-def test_an_all_clear_takes_power():
+def test_an_all_clear_takes_power_and_says_which_training_is_excluded():
     found = conclude(replace(CLEAR, planted=LOW), ())
     assert "could have missed" in found.statement
     assert any("79%" in line and "80%" in line for line in found.reasons)
     assert any("more texts" in line for line in found.advice)
-
-
-def test_an_all_clear_says_which_training_is_excluded():
     how = replace(PLANTED, epochs=4, facts={"units": 40, "how": "all weights, in small steps"})
     said = conclude(replace(FOUND, p=0.5, planted=how, unit="shard"), ()).statement
     assert exposure(how, "shard") in said

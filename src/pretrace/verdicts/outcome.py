@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from pretrace.results.rounding import times
+from pretrace.results.rounding import plural, times
 from pretrace.statistics.permutation import STEEPEST, PermutationTest
 from pretrace.types import Check, Estimate, Null, Outcome, Power
 from pretrace.verdicts.wording import say, word_check
@@ -114,11 +114,9 @@ def conclude(found: ObservedFinding, checks: Sequence[Check]) -> Conclusion:
 
 def exposure(power: Power, unit: str = "text") -> str:
     """The training that was tried, in words: "12 texts of 24 were read once by a copy of the model (all weights)"."""
-    facts = power.facts
-    many = f"{power.planted:,} {unit}s" if power.planted != 1 else f"one {unit}"
-    of = f" of {facts['units']:,}" if facts.get("units") else ""
-    how = str(facts.get("how", ""))
-    return f"{many}{of} were read {times(power.epochs)} by a copy of the model" + (f" ({how})" if how else "")
+    of = f" of {power.facts['units']:,}" if "units" in power.facts else ""
+    how = f" ({power.facts['how']})" if "how" in power.facts else ""
+    return f"{plural(power.planted, unit)}{of} were read {times(power.epochs)} by a copy of the model{how}"
 
 
 def null_of(test: PermutationTest, level: float, statistic: str) -> Null:

@@ -150,11 +150,6 @@ def test_a_check_fails_where_it_should_alone(check, failed, passed):
     assert (check(failed).status, check(passed).status) == ("failed", "passed")
 
 
-def test_a_rejection_without_control_documents_is_never_believed():
-    found = checks.word_check("audit.controls", False)
-    assert (found.status, "--controls" in found.cure) == ("failed", True)
-
-
 @pytest.mark.parametrize(
     ("auc", "low", "design", "status"),
     [

@@ -62,13 +62,6 @@ def test_each_side_is_prepared_by_itself_over_all_rows():
             assert side[:, k] == pytest.approx([(v - centre) / spread for v in wanted])
 
 
-def test_nothing_is_replaced_where_the_share_is_less_than_a_text():
-    features = made(1)
-    sides = scaled_by_suspect(features.suspect, features.heldout, outliers=0.0)
-    centre, spread = features.suspect.mean(axis=0), features.suspect.std(axis=0)
-    assert sides[1] == pytest.approx((features.heldout - centre) / spread)
-
-
 def test_one_seed_of_the_release_equals_its_loop():
     features = made(2, member=0.2)
     rng = np.random.default_rng([7, 0])

@@ -44,14 +44,6 @@ def test_a_snippet_stands_in_its_document_and_has_its_tokens():
         assert sum(b <= start + len(snippet.prefix) for _, b in inside) == 8
 
 
-def test_snippets_of_one_document_do_not_overlap():
-    text = documents(1, 200).texts[0]
-    made = cut(Corpus("one", (text,)), TOKENS.spans, SnippetSettings(tokens=16, most=1000))
-    joined = "".join(snippet.whole for snippet in made.snippets)
-    assert text.text.startswith(joined)
-    assert len(text.text) - len(joined) < 16 * 12
-
-
 def test_the_draw_depends_on_names_and_seed_and_not_on_order():
     corpus = documents(8, 120)
     turned = Corpus("made", corpus.texts[::-1])

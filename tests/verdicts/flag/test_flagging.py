@@ -36,6 +36,10 @@ def corpus(name, number, *, seed, words=WORDS, length=30, pieces=1):
     return Corpus(name, tuple(texts))
 
 
+def edited(corpus, change):
+    return replace(corpus, texts=tuple(replace(text, text=change(text.text)) for text in corpus.texts))
+
+
 MINE, KNOWN = corpus("mine", 40, seed=1), corpus("known", 100, seed=2)
 SEEN = [text.text for text in MINE.texts[:12]]
 
@@ -96,16 +100,19 @@ def test_nothing_where_nothing_was_seen_and_the_same_again():
 @pytest.mark.parametrize(
     ("other", "failing"),
     [
-        (corpus("mine", 40, seed=1, words=["quite", "other", *WORDS[:9]]), "words"),
-        (corpus("mine", 40, seed=1, length=60), "length"),
+        (corpus("mine", 40, seed=1, words=["quite", "other", *WORDS[:9]]), ["words", "length"]),
+        (corpus("mine", 40, seed=1, length=60), ["form", "length"]),
+        # Issue 21: the words of two editors' texts are the same, and a model finds one form likelier
+        (edited(corpus("other", 60, seed=7), lambda text: text.replace(" ", "\u00a0", 3)), ["form"]),
     ],
+    ids=["words", "length", "form"],
 )
 def test_sets_that_differ_as_texts_are_refused(other, failing):
     found = flag(other, KNOWN, target([text.text for text in other.texts[:12]]), LOSS)
     assert found.outcome == "refused"
     assert flagged_ids(found) == []
     assert all(np.isnan(found.tables[0][name]).all() for name in ("p", "q"))
-    assert failing in [check.name for check in found.checks if check.status == "failed"]
+    assert [check.name for check in found.checks if check.status == "failed"] == failing
     assert any("same source, kind and time" in words for words in found.advice)
 
 
@@ -152,12 +159,6 @@ def test_what_can_be_flagged_is_said_before_a_model_is_asked():
     assert "at least 199 known non-members are needed, 7,999 for one text alone" in note
 
 
-def test_few_texts_are_flagged_and_the_missing_check_is_told():
-    found = flag(Corpus("few", MINE.texts[:3]), KNOWN, target(), LOSS)
-    assert len(flagged_ids(found)) == 3
-    assert "too few to see whether the two sets differ" in " ".join(found.reasons)
-
-
 def test_ids_alike_in_both_sets_are_no_overlap_and_odd_texts_are_counted():
     said = {"empty": "", "one": "a", "long": "x y z " * 17_000, "nul": "NUL \x00 and 🙂"}
     odd = (Text(name, text) for name, text in said.items())
@@ -195,16 +196,6 @@ def test_alike_sets_are_rarely_refused(seed):
     assert failed <= 1
 
 
-def test_texts_of_another_editor_are_refused_though_their_words_are_alike():
-    """Issue 21: the words of two editors' texts are the same, and a model finds one form likelier."""
-    other = corpus("other", 60, seed=7)
-    texts = tuple(replace(t, text=t.text.replace(" ", "\u00a0", 3)) for t in other.texts)
-    spaced = replace(other, texts=texts)
-    found = flag(spaced, corpus("known", 60, seed=2), target(), LOSS)
-    assert found.outcome == "refused"
-    assert [check.status for check in found.checks if check.name in ("words", "form")] == ["passed", "failed"]
-
-
 @pytest.mark.parametrize(("texts", "pieces"), [(1, 1), (2, 1), (3, 1), (2, 8), (4, 8)])
 def test_few_documents_are_no_reason_to_refuse_by_chance(texts, pieces):
     """Where every document is drawn from one law; an interval of so few alone would refuse up to every third time."""
@@ -229,6 +220,9 @@ def test_few_documents_that_all_stand_out_are_refused_and_fewer_are_left_on_trus
     settings = replace(LOSS, fdr=0.3)
     found = flag(Corpus("five books", tuple(other)), known, target(), settings)
     assert [check.name for check in found.checks if check.status == "failed"] == ["form", "length"]
+    few = flag(Corpus("few", MINE.texts[:3]), KNOWN, target(), LOSS)
+    assert len(flagged_ids(few)) == 3
+    assert "too few to see whether the two sets differ" in " ".join(few.reasons)
     one = tuple(replace(text, group="one") for text in other)
     alone = flag(Corpus("one book", one), known, target(), replace(settings, method="bh"))
     assert alone.outcome != "refused"
@@ -249,7 +243,7 @@ def test_what_can_be_flagged_is_reckoned_anew_where_texts_could_not_be_scored():
 
 def test_why_too_few_could_be_scored_is_told():
     chinese = Corpus("patents", tuple(Text(f"c{i}", "检测水质的装置" * (i + 2)) for i in range(20)))
-    english = Corpus("known", tuple(replace(text, text=text.text.title()) for text in KNOWN.texts))
+    english = edited(KNOWN, str.title)
     with pytest.raises(TextsError, match=r"^0 texts and 100 known .*: no letter of it has an upper"):
         flag(chinese, english, target(), replace(LOSS, score="lowercase"))
 

@@ -28,7 +28,6 @@ from pretrace.scoring.plan import Models, ScorePlan, check_placebos, weights_of
 from pretrace.statistics.documents import FEW_DOCUMENTS, link_documents
 from pretrace.statistics.sensitivity import controls_left_out, sensitivity
 from pretrace.tuning.plan import methods
-from pretrace.tuning.planting import split_members
 from pretrace.types import (
     AuditFigures,
     AuditPlan,
@@ -513,18 +512,15 @@ class Audit:
         training raised it beyond the held-out ones; the spread between documents is that of the audit, around 0.
         ModelError where the target has no weights here."""
         check_plantable(data.target)
-        corpus, cache, noise = self.named[0][0], self.settings.cache, data.values
+        corpus, noise = self.named[0][0], data.values
         found, owner = [], link_documents(corpus.texts)
         for one in self.settings.power:
             settings = replace(one, seed=self.seed)
-            labelled = split_members(corpus, settings.share, settings.seed)
-            planted = {owner[text.document] for text in labelled.texts if text.member}
-            before = replace(data.of_documents(planted), placebos=data.deciding)
-            with planted_copy(
-                data.target, corpus, settings, cache=cache, training=data.watch.training
-            ) as copy:
-                after = before.with_target(copy).values
-            untrained = before.values
+            how: dict[str, Any] = {"cache": self.settings.cache, "training": data.watch.training}
+            with planted_copy(data.target, corpus, settings, **how) as (copy, read):
+                some = data.of_documents({owner[text.document] for text in read})
+                before = replace(some, placebos=data.deciding)
+                after, untrained = before.with_target(copy).values, before.values
             shift = np.asarray(after.values - untrained.values)
             if not noise.paired:
                 shift = shift - (after.heldout_values - untrained.heldout_values).mean()

@@ -57,9 +57,8 @@ PERPLEXITIES: tuple[str, ...] = tuple(
 
 def expressions(reference: bool, release: bool = False) -> tuple[str, ...]:
     """List the scores of every sample; `release` asks for ratios of perplexities, as the releases take them."""
-    if release:
-        return PERPLEXITIES + (("ref(perplexity=True)",) if reference else ())
-    return LOG_PERPLEXITIES + (("ref",) if reference else ())
+    scores, last = (PERPLEXITIES, "ref(perplexity=True)") if release else (LOG_PERPLEXITIES, "ref")
+    return (*scores, last) if reference else scores
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -190,14 +190,8 @@ class DualClassifier:
         return self.combined(_inputs(self.normaliser, features, said)), self.text(said[:, None])
 
 
-def loss(values: Doubles, inputs: Doubles, targets: Doubles) -> float:
-    """Mean binary cross-entropy in nats, for `values` = what the weights are made of, then the bias."""
-    logits = inputs @ sigmoid(values[:-1]) + values[-1]
-    return float((np.logaddexp(0.0, logits) - targets * logits).mean())
-
-
 def gradient(values: Doubles, inputs: Doubles, targets: Doubles) -> Doubles:
-    """The slope of `loss` in each of `values`."""
+    """The slope of the mean cross-entropy in nats, for `values` = what the weights are made of, then the bias."""
     weights = sigmoid(values[:-1])
     wrong = (sigmoid(inputs @ weights + values[-1]) - targets) / len(targets)
     slope = np.append(wrong @ inputs, wrong.sum())

@@ -222,9 +222,7 @@ def cut_alike(
     if both:
         places = sum(side[one] for side in counted for one in both)
         names = listed([one if len(one) <= 60 else one[:59] + "…" for one in sorted(both)])
-        stand, were = ("passage stands", "was") if len(both) == 1 else ("passages stand", "were")
-        numbers = {"number": len(both), "stand": stand, "were": were, "places": places, "listed": names}
-        note = say("snippets.shared", **numbers)
+        note = say("snippets.shared", number=len(both), places=places, listed=names)
     cuts = []
     for texts, some in zip(given, pieces, strict=True):
         made = some.without(both).drawn(settings.snippets, seed=seed)

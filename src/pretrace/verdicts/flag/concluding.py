@@ -269,14 +269,6 @@ def outliers_at(shift: SetShift, sides: Sides, method: Method, unseen: float, sp
     return Outliers(shift, unseen, spread, withstands, plain, chosen)
 
 
-def concluded(
-    found: CheckedScores, power: Power | None, share: Estimate | None, why: str = ""
-) -> CheckedScores:
-    """Conclude by the one rule, with the power and the `share` of documents like the planted ones, if measured."""
-    outcome = conclude_outliers(found.outliers, found.checks, power, share)
-    return replace(found, outcome=outcome, power=power, unmeasured=why)
-
-
 def conclude_outliers(
     outliers: Outliers, checks: Sequence[Check], power: Power | None, share: Estimate | None
 ) -> Outcome:

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from pretrace.corpora import Texts, corpus_of
-from pretrace.errors import ModelError
 from pretrace.results.folder import Write, texts_of, write_parquet
 from pretrace.results.run import p_bars, score_bars
 from pretrace.results.serialization import to_plain
@@ -26,7 +25,7 @@ from pretrace.scoring.plan import Models, check_placebos
 from pretrace.statistics.documents import Numbers
 from pretrace.types import Backend, Bools, Corpus, Doubles, Run, Situation, Skipped, Table, Verdict
 from pretrace.verdicts.flag.built import FLAGS, KNOWN, check_flagging, flag_words, word_flagging
-from pretrace.verdicts.flag.concluding import CheckedScores, Sides, concluded, run_checks
+from pretrace.verdicts.flag.concluding import CheckedScores, Sides, conclude_outliers, run_checks
 from pretrace.verdicts.flag.planning import KNOWN as KNOWN_ID
 from pretrace.verdicts.flag.planning import TEXTS, FlagPlan, FlagSettings, LinkedDocuments, plan
 from pretrace.verdicts.flag.power import measured
@@ -61,20 +60,12 @@ def flag(
     if models.placebo is not None:
         check_placebos(models.target, (models.placebo.target,), models.reference)
     if settings.power:
-        check_power(models)
+        check_plantable(models.target)
     made = plan(corpus, known, settings)
     how = Options(cache=settings.cache, progress=progress or Silent())
     rows = score_rows(made.both.corpus, models, settings.plan, how)
     asking = (models, watch or Watch()) if settings.power else None
     return flag_rows(rows, made, models.target.name, asking=asking)[0]
-
-
-def check_power(models: Models) -> None:
-    """ModelError where no copy of the target can be trained."""
-    try:
-        check_plantable(models.target)
-    except ModelError as error:
-        raise ModelError(f"{error} {say('flag.plan.powerless')}") from error
 
 
 def flag_run(run: Run, made: FlagPlan, model: str) -> Verdict:
@@ -108,7 +99,8 @@ def flag_rows(
         why = say("flag.plan.without") if on_disk else ""
         if asking is not None:
             power, share, why = measured(found, read, *asking)
-    end = concluded(found, power, share, why)
+    outcome = conclude_outliers(found.outliers, found.checks, power, share)
+    end = replace(found, outcome=outcome, power=power, unmeasured=why)
     tables = FlagTables(rows, made.documents, parts, end)
     counts = {**end.counts, "skipped": sum(one.texts for one in rows.parts) - len(sides.asked)}
     figures: dict[str, Any] = {"counts": counts, "nonmembers": made.both.known.name, "score": rows.scores[0]}
