@@ -59,7 +59,7 @@ def test_a_model_that_never_saw_them_flags_nothing(ask, tmp_path, planted, model
     assert "The set as a whole does not stand out" in " ".join(said.split())
     code, said, noted = ask(*sets, "--fdr", 0.0001, "--out", tmp_path / "COARSE")
     assert code == 4
-    assert "no text can be flagged among 40 texts at a rate of 0.01%" in noted
+    assert "flagged at a rate of 0.01%, more than there are must stand above all of them" in noted
     assert "Could have been missed" in said
     placebo = ("--placebo", planted["model"], "--score", "loss")  # the wrong way round: it saw them
     code, said, _ = ask(*sets, *placebo, "--fdr", 0.3, "--out", tmp_path / "PLACEBO")

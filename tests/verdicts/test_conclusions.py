@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from net.api import ENOUGH, SECOND, Check, Estimate, Found, Power, conclude, exposure
 
-FOUND = Found("model", "the letters", 0.05, 0.01, Estimate(0.3, 0.2, 0.4), "nats a token")
+FOUND = Found("model", "the letters", 0.05, 0.01, Estimate(0.3, 0.2, 0.4))
 PLANTED = Power(Estimate(0.9, 0.8, 1.0), 10, 20, 1, Estimate(0.5, 0.45, 0.55))
 FAILED = Check("blind", "The texts are alike", "failed", "They are not.", "Take others.")
 
@@ -71,7 +71,7 @@ def test_nobody_is_accused_without_a_second_model_where_the_test_wants_one():
     for withheld in ([], [replace(asked, status="not run")], [replace(asked, status="failed")]):
         found = conclude(wanted, withheld)
         assert (found.outcome, found.withheld) == ("inconclusive", (SECOND,))
-        assert "model that cannot have seen the texts" in found.statement
+        assert "cannot say" in found.statement
         assert len(found.reasons) == 2
     assert "Name another one." in conclude(wanted, [replace(asked, status="not run")]).advice
     clear = replace(wanted, p=0.5, planted=PLANTED)

@@ -298,10 +298,7 @@ def look(source: str, columns: Columns, corpus: Corpus | None = None) -> Seen:
     if not grouped and (name := repeated_column(Path(source), FEW_DOCUMENTS)):
         said.append(say("ask.repeat", name=name, shown=repr(name)))
     if known := register.known(text.text for text in corpus.texts):
-        made = "1 test of these texts was" if len(known) == 1 else f"{len(known):,} tests of these texts were"
-        number = len(known) + 1
-        numbers = {"number": number, "ordinal": register.ordinal(number), "each": LEVEL / number}
-        said += [say("ask.tested", made=made, level=LEVEL, **numbers), *known]
+        said += [say("ask.tested", so_many=register.words_of(len(known) + 1, LEVEL)), *known]
     windowed = recite.windowed(corpus) if (recite := find_test("recite")) else None
     has = Situation(documents=documents, canaries=canaries, windowed=windowed)
     return Seen(has, Names(columns=as_words(options)), tuple(said), corpus, columns, options)

@@ -428,7 +428,6 @@ def build_verdict(  # noqa: PLR0913 (a verdict is made of many parts)
             level=level,
             p=found.p,
             effect=found.effect,
-            effect_unit=words.effect_unit,
             planted=power,
             noun=words.noun,
             unit=words.read or words.unit,
@@ -442,7 +441,7 @@ def build_verdict(  # noqa: PLR0913 (a verdict is made of many parts)
     if keep:
         before = register.count_earlier_tests(entry, level)
         register.note(entry, found.p, said.outcome)
-        earlier = before.words(found.p), *before.others
+        earlier = before.words, *before.others
     parts = (words, _WORDED), (found, _FOUND), (shown, _SHOWN)
     return Verdict(
         test=entry.test,

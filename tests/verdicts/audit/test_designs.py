@@ -100,7 +100,7 @@ def decided(p, failed="", *, power=POWER, high=0.03):
     checks = [Check(n, f"T {n}", now, f"W {n}.", f"C {n}." * (n == failed)) for n, now in states.items() if n]
     said = {"accusing": ACCUSING, "informing": INFORMING, "second": True, "noun": "audit", "unit": "document"}
     effect = Estimate(0.02, 0.01, high)
-    found = ObservedFinding("the model", "my posts", 0.05, p, effect, "nats a token", power, **said)
+    found = ObservedFinding("the model", "my posts", 0.05, p, effect, power, **said)
     return conclude(found, checks)
 
 
@@ -122,7 +122,7 @@ def test_a_failed_control_withholds_either_verdict_or_an_accusation_alone(names,
         if outcomes[0] == "inconclusive":
             assert f"T {name}: no. W {name}." in found[0].reasons
             assert f"C {name}." in found[0].advice
-            assert name == "second" or "cannot say" in found[0].statement
+            assert "cannot say" in found[0].statement
 
 
 def test_the_check_of_the_power_informs_and_the_rule_itself_asks_for_it():

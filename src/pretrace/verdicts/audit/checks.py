@@ -210,11 +210,10 @@ MIXED = 0.20
 
 def documents_check(found: DocumentValues) -> Check:
     """Check that there are enough documents."""
-    counts = {"suspect": len(found.documents), "heldout": len(found.heldout_documents)}
+    counts: dict[str, Any] = {"suspect": len(found.documents), "heldout": len(found.heldout_documents)}
     fewest = counts["suspect"] if found.paired else min(counts.values())
-    words = "alone" if found.paired else "words"
     good = fewest >= FEW_DOCUMENTS
-    return word_check("audit.documents", good, counts, words=words, fewest=FEW_DOCUMENTS, **counts)
+    return word_check("audit.documents", good, counts, fewest=FEW_DOCUMENTS, **counts)
 
 
 def reverse_check(found: DocumentValues, *, seed: int) -> Check:

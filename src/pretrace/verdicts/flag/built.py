@@ -24,6 +24,7 @@ from pretrace.results.verdicts import figure
 from pretrace.statistics.conformal import needed
 from pretrace.types import Outcome, Power, SetTest, Verdict
 from pretrace.verdicts.flag.concluding import BEYOND, DRIFT, CheckedScores
+from pretrace.verdicts.flag.planning import so_many
 from pretrace.verdicts.frame import TestWording
 from pretrace.verdicts.outcome import ENOUGH, POWER, Conclusion, exposure
 from pretrace.verdicts.wording import say
@@ -34,9 +35,7 @@ _NAMES = {"bh": "Benjamini-Hochberg", "by": "Benjamini-Yekutieli"}
 def word_flagging(end: CheckedScores, **names: str) -> Conclusion:
     """Say the outcome in a sentence, what leads to it, and what would help; `names` are corpus and model."""
     made, power, counts, outcome = end.limits, end.power, end.counts, end.outcome
-    together, least = (
-        f"{one:,}" if one else "more than there are" for one in (made.resolution.together, end.set_test.least)
-    )
+    together, least = map(so_many, (made.resolution.together, end.set_test.least))
     numbers: dict[str, Any] = {
         "unit": made.unit,
         "asked": made.asked,
