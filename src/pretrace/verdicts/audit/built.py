@@ -121,18 +121,13 @@ _PAIR = ("id", "document", "prefix", "true", "generated")
 
 def words_of(figures: AuditFigures, answer: Answer, corpus: str, model: str) -> TestWording:
     """The sentences of an audit; `model` is its name in a sentence."""
-    named, other, design = {"corpus": corpus, "model": model}, figures.compared_with, figures.design
-    beyond = "" if other is not None else say("audit.hypothesis.words")
-    if figures.margin:
-        beyond += say("audit.hypothesis.margin", margin=figures.margin)
-    against = f", compared with {other}," if other is not None else ""
-    assumed = "shared" if design == "placebos" else "unseen"
+    named, design = {"corpus": corpus, "model": model}, figures.design
     return TestWording.of_kind(
         "audit.said",
         **named,
         compared=say(f"audit.compared.{design}", **named),
-        hypothesis=say(f"audit.hypothesis.{design}", **named, against=against, beyond=beyond),
-        assumption=say(f"audit.assumed.{assumed}", model=model),
+        hypothesis=say(f"audit.hypothesis.{design}", **named),
+        assumption=say(f"audit.assumed.{'shared' if design == 'placebos' else 'unseen'}", model=model),
         statistic=answer.statistic,
         effect_unit=answer.unit,
     )

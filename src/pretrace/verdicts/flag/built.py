@@ -107,18 +107,10 @@ def whole(test: SetTest | None, documents: int) -> Iterator[str]:
     if test.p is None:
         yield f"The set as a whole: no answer, because {test.withheld}."
         return
-    yield say(
-        "flag.said.whole",
-        verdict="stands out" if test.rejects else "does not stand out",
-        lie="lies" if test.above == 1 else "lie",
-        level=f"{100 * test.level:g}%",
-        documents=documents,
-        test=test,
-    )
-    if test.explained is not None and test.unseen is not None and test.rejects:
-        yield say(
-            "flag.said.explained", test=test, which="less" if test.explained > test.unseen else "not less"
-        )
+    verdict, level = "stands out" if test.rejects else "does not stand out", f"{100 * test.level:g}%"
+    yield say("flag.said.whole", verdict=verdict, level=level, documents=documents, test=test)
+    if test.explained is not None and test.rejects:
+        yield say("flag.said.explained", test=test)
 
 
 FLAGS, KNOWN = "flags", "known"

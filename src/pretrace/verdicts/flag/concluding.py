@@ -223,30 +223,24 @@ def run_checks(sides: Sides, limits: DetectionLimits, read: Read) -> CheckedScor
         if few
         else word_check("flag.runs", p > STRICT, {"p": p}, p=p, strict=STRICT)
     )
+    # what stands out must do so without the drift and the spread that nobody could have seen
+    left, plain = int(found.chosen.sum()), int(found.plain.sum())
+    figures = {"explained": shift.explained, "not excluded": unseen, "spread": found.spread}
+    numbers: dict[str, Any] = {"left": left, "plain": plain, "unseen": unseen, **figures}
+    numbers["stands"] = "stands" if found.withstands else "does not stand"
     why = ""
     if _refuse(checks):
         why = say("flag.withheld.refused")
     elif shift.p <= level:
         # it sees differences too small to refuse flags for: whatever says that sets differ beyond chance withholds it
         saying = [say(f"flag.{check.name}.differs") for check in checks if check.figures.get(BEYOND)]
-        why = say("flag.withheld.differ", by=" and ".join(saying)) if saying else ""
-        if not why and not found.withstands:
-            which = "drift" if shift.explained <= unseen else "spread"
-            numbers = {"explained": shift.explained, "unseen": unseen, "spread": found.spread}
-            why = say(f"flag.withheld.{which}", **numbers)
-    # what stands out must do so without the drift and the spread that nobody could have seen
-    left, plain = int(found.chosen.sum()), int(found.plain.sum())
-    spread = f", and a spread of {found.spread:.2f}" if found.spread > 1 else ""
-    told = {
-        "taken": say("flag.drift.taken", unseen=unseen, spread=spread),
-        "left": left,
-        "of": f" of {plain:,}" if plain else "",
-        "stands": "stands" if found.withstands else "does not stand",
-    }
+        if saying:
+            why = say("flag.withheld.differ", by=" and ".join(saying))
+        elif not found.withstands:
+            why = say("flag.withheld.drift", **numbers)
     good = (shift.p <= level and not why) or bool(left) if found.rejects else None
-    figures = {"explained": shift.explained, "not excluded": unseen, "spread": found.spread}
     words = "words" if found.rejects else "quiet"
-    checks.append(word_check("flag.drift", good, figures, words=words, **told))
+    checks.append(word_check("flag.drift", good, figures, words=words, **numbers))
     return CheckedScores(sides, limits, tuple(checks), found, why)
 
 
