@@ -443,7 +443,7 @@ class Audit:
             quality=checks.pair_quality(sides[0], data.training) if sides[0] else (),
         )
         seconds = data.seconds if design != "placebos" and own else ()
-        named, names = self.named_values(values), data.models.names(*data.seconds)
+        names = data.models.names(*data.seconds)
         pairs = [
             tuple(replace(one, document=owners[one.document]) for one in side)
             for side, owners in zip(sides, self.names, strict=True)
@@ -469,7 +469,7 @@ class Audit:
             ),
             shown_of(
                 figures,
-                ((named.documents, named.values), (named.heldout_documents, named.heldout_values)),
+                self.named_values(values),
                 (pairs[0], pairs[1]),
                 {names[model.name]: self.named_values(data.alone(model)) for model in seconds},
             ),

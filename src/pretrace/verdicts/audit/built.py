@@ -114,8 +114,6 @@ DOCUMENTS, PAIRS = "documents", "pairs"
 SUSPECT, CONTROL = SIDES = "suspect", "control"
 SECOND = "second: "
 """What the column of a second model begins with, in the table of documents."""
-Side = tuple[tuple[str, ...], Doubles]
-"""Documents of one side, and the value of each."""
 _PAIR = ("id", "document", "prefix", "true", "generated")
 
 
@@ -135,24 +133,26 @@ def words_of(figures: AuditFigures, answer: Answer, corpus: str, model: str) -> 
 
 def shown_of(
     figures: AuditFigures,
-    sides: tuple[Side, Side],
+    found: DocumentValues,
     pairs: tuple[Sequence[Pair], Sequence[Pair]] = ((), ()),
     seconds: Mapping[str, DocumentValues] | None = None,
 ) -> TestDetails:
     """Show the values of both sides, pairs, and second models by name; ValueError where a value is not finite."""
-    plan, (suspect, values), (control, others) = figures.plan, *sides
-    if not (np.isfinite(values).all() and np.isfinite(others).all()):
+    plan, suspect, control = figures.plan, found.documents, found.heldout_documents
+    values = np.concatenate(found.sides).astype(np.float64)
+    if not np.isfinite(values).all():
         raise ValueError("a value of the audit is NaN or infinite")
 
     def both(first: Sequence[Any], second: Sequence[Any]) -> tuple[str, ...]:
         return (SUSPECT,) * len(first) + (CONTROL,) * len(second)
 
     columns: dict[str, Any] = {"document": (*suspect, *control), "side": both(suspect, control)}
-    columns["value"] = np.concatenate([values, others]).astype(np.float64)
+    columns["value"] = values
     for name, one in (seconds or {}).items():
         named = zip((one.documents, one.heldout_documents), one.sides, (suspect, control), strict=True)
-        found = [dict(zip(theirs, some, strict=True))[own] for theirs, some, names in named for own in names]
-        columns[SECOND + name] = np.array(found)
+        columns[SECOND + name] = np.array(
+            [dict(zip(theirs, some, strict=True))[own] for theirs, some, names in named for own in names]
+        )
     tables = [Table(DOCUMENTS, columns)]
     if any(pairs):
         cells = {name: tuple(getattr(one, name) for one in (*pairs[0], *pairs[1])) for name in _PAIR}

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -319,11 +319,9 @@ def tuned_generator(
     """A generator that learnt to write like the texts: the model with an adapter tuned on all of them by `method`, such
     as "lora(rank=32, epochs=3)"; with "none", or without texts, the model as it stands. `cache` keeps the adapter.
     ExpressionError for another method, ModelError where the model has no weights here."""
-    if method.strip() == NO_TUNING:
-        return Completer(model)
-    how = methods.make(method)
-    if not texts:
+    if method.strip() == NO_TUNING or not texts:
         return Completer(model)
     # Without labels, so that whatever side the method names it is given all of them.
     learnt = Corpus("generator-training texts", tuple(Text(str(i), text) for i, text in enumerate(texts)))
-    return Completer(tuned_model(model, learnt, how, seed=seed, cache=cache, on_step=on_step).backend)
+    how: dict[str, Any] = {"seed": seed, "cache": cache, "on_step": on_step}
+    return Completer(tuned_model(model, learnt, methods.make(method), **how).backend)
