@@ -208,9 +208,7 @@ class Audit:
             snippets=len(cuts[0].snippets),
             placebos=grades,
             parameters=float(target.facts.get("parameters") or 0),
-            notes=tuple(
-                dict.fromkeys(note for one in cuts for note in one.notes if " on both sides " in note)
-            ),
+            notes=cuts[0].shared,
         )
 
     @cached_property
@@ -498,7 +496,7 @@ class Audit:
                     "judged": len(data.parts[0]),
                     "generator_learnt_from": len(data.training),
                     "too_short": len(cut.short),
-                    "notes": [*cut.notes, *data.notes],
+                    "notes": [*cut.notes, *cut.shared, *data.notes],
                 },
                 power=[asdict(one) for one in settings.power],
                 seed=seed,

@@ -52,11 +52,13 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SnippetCut:
-    """Snippets in the order of the documents, the documents too short to give one, and what was left out."""
+    """Snippets in the order of the documents, the documents too short to give one, what was left out, and what was left
+    out on both sides."""
 
     snippets: tuple[Sample, ...]
     short: tuple[Skipped, ...] = ()
     notes: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ()
 
     @property
     def documents(self) -> int:
@@ -227,7 +229,7 @@ def cut_alike(
     for texts, some in zip(given, pieces, strict=True):
         made = some.without(both).drawn(settings.snippets, seed=seed)
         check_enough(made, texts, tokens, left_out=note)
-        cuts.append(replace(made, notes=(*made.notes, note)) if note else made)
+        cuts.append(replace(made, shared=(note,) if note else ()))
     return tuple(cuts)
 
 
