@@ -64,8 +64,8 @@ def test_at_a_measured_size_the_measured_figures_stand():
     found = expected(50, 50, parameters=1e9)
     assert [row.copies for row in found.rows] == [1, 4, 16, 64]
     assert (found.rows[0].auc.low, found.rows[0].auc.high) == pytest.approx((0.509, 0.522))
-    said = "would be found in about 9 of 100 cases (7 to 10, by kind of text)."
-    sides = "With 50 documents and 50 controls a single reading by a model of 1 billion parameters"
+    said = "is found in about 9 of 100 cases (7 to 10, by kind of text)."
+    sides = "With 50 documents and 50 controls, one reading by a model of 1 billion parameters"
     assert comparison(found) == f"{sides} {said}"
     assert "No model of" not in found.basis
 
