@@ -214,8 +214,8 @@ def _inputs(normaliser: Normaliser | None, features: Doubles, said: Doubles) -> 
 
 
 def _moments(values: Doubles) -> tuple[Doubles, Doubles]:
-    """Means and standard deviations by column, 1 where all that varies is rounding; perplexities reach 1e304, so nothing
-    is summed before it is made small."""
+    """Means and standard deviations by column, 1 where all that varies is rounding. Perplexities reach 1e304, so
+    nothing is summed before it is made small."""
     largest = np.abs(values).max(axis=0)
     unit = np.where(largest > 0, largest, 1.0)
     spread = (values / unit).std(axis=0)
