@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any, NamedTuple, TypeVar
 
@@ -107,59 +107,48 @@ def rename_documents(corpus: Corpus, beside: Corpus | None = None) -> tuple[Corp
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """All pieces of a corpus by document, each once, the texts too short for one, and how often each stands."""
+    """All pieces of a corpus in their order, and the texts too short for one."""
 
-    documents: Mapping[str, tuple[Sample, ...]]
+    pieces: tuple[Sample, ...]
     short: tuple[Skipped, ...] = ()
-    places: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, corpus: Corpus, spans: Spans, tokens: int) -> Pieces:
-        """The pieces of so many tokens. Documents that share a text count as one, texts of one group are one document,
-        and what stands in several places is taken once, so that what is judged was never learnt from."""
+        """The pieces of so many tokens. Documents that share a text count as one, and texts of one group."""
         document = link_documents(corpus.texts)
-        pieces: dict[str, list[Sample]] = {}
-        short: list[Skipped] = []
-        seen: Counter[str] = Counter()
+        pieces, short = list[Sample](), list[Skipped]()
         for text in corpus.texts:
             found = spans(text.text)
             made = _pieces(text, document[text.document], found, tokens)
             if not made:
                 short.append(Skipped(text.id, f"shorter than a snippet of {tokens} tokens", len(found)))
-            for piece in made:
-                seen[piece.whole] += 1
-                if seen[piece.whole] == 1:
-                    pieces.setdefault(piece.document, []).append(piece)
-        return cls({name: tuple(some) for name, some in pieces.items()}, tuple(short), dict(seen))
+            pieces += made
+        return cls(tuple(pieces), tuple(short))
 
     @property
     def contents(self) -> Mapping[str, int]:
         """The text of each piece with white space as one space, and in how many places it stands."""
-        counted: Counter[str] = Counter()
-        for text, number in self.places.items():
-            counted[_plain(text)] += number
-        return counted
+        return Counter(_plain(piece.whole) for piece in self.pieces)
 
-    def without(self, shared: Container[str]) -> Pieces:
-        """The same without pieces of these `contents`, and without documents that hold no other."""
-        kept = {
-            name: tuple(piece for piece in some if _plain(piece.whole) not in shared)
-            for name, some in self.documents.items()
-        }
-        places = {text: number for text, number in self.places.items() if _plain(text) not in shared}
-        return replace(self, documents={name: some for name, some in kept.items() if some}, places=places)
-
-    def drawn(self, settings: SnippetSettings, *, seed: int) -> SnippetCut:
-        """Draw `most` pieces of every document; by the seed and the documents' names, whatever their order."""
-        pieces, taken = self.documents, list[Sample]()
+    def drawn(self, settings: SnippetSettings, *, seed: int, without: Container[str] = ()) -> SnippetCut:
+        """Draw `most` pieces of every document, `without` these `contents`; by the seed and the documents' names,
+        whatever their order. What stands in several places is taken once, so that what is judged was never learnt
+        from."""
+        kept = [piece for piece in self.pieces if _plain(piece.whole) not in without]
+        once: dict[str, Sample] = {}
+        for piece in kept:
+            once.setdefault(piece.whole, piece)
+        pieces, taken = by_name((piece.document, piece) for piece in once.values()), list[Sample]()
         most = settings.most or max(2, round(median(map(len, pieces.values())))) if pieces else 0
         for name in sorted(pieces):
             some, key = pieces[name], [seed, *name.encode("utf-8", "surrogatepass")]
             order = np.random.default_rng(key).permutation(len(some))
             taken += [some[i] for i in sorted(order[:most].tolist())]
-        found, repeated = sum(map(len, pieces.values())), sum(self.places.values()) - len(self.places)
-        numbers = {"short": len(self.short), "repeated": repeated, "taken": len(taken) * (len(taken) < found)}
-        notes = (say(f"snippets.{name}", **numbers, found=found) for name, some in numbers.items() if some)
+        fewer = len(taken) < len(once)
+        numbers = {"short": len(self.short), "repeated": len(kept) - len(once), "taken": len(taken) * fewer}
+        notes = (
+            say(f"snippets.{name}", **numbers, found=len(once)) for name, some in numbers.items() if some
+        )
         return SnippetCut(tuple(taken), self.short, tuple(notes))
 
 
@@ -227,7 +216,7 @@ def cut_alike(
         note = say("snippets.shared", number=len(both), places=places, listed=names)
     cuts = []
     for texts, some in zip(given, pieces, strict=True):
-        made = some.without(both).drawn(settings.snippets, seed=seed)
+        made = some.drawn(settings.snippets, seed=seed, without=both)
         check_enough(made, texts, tokens, left_out=note)
         cuts.append(replace(made, shared=(note,) if note else ()))
     return tuple(cuts)
