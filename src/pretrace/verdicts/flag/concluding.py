@@ -99,11 +99,7 @@ class Sides:
         mine, others = self.drawn & self.asked, self.drawn & ~self.asked
         return means(values[mine], self.documents[mine]), means(values[others], self.documents[others])
 
-    def p(self, values: Doubles) -> Doubles:
-        """The p-values of the documents in question, by name, from a score of all rows."""
-        return self.p_of(*self.by_document(values))
-
-    def p_of(self, asked: Doubles, known: Doubles) -> Doubles:
+    def p(self, asked: Doubles, known: Doubles) -> Doubles:
         """The p-values of documents in question from values of both sides, one a document."""
         return conformal.p_values(asked, known, randomised=self.settings.randomised, seed=self.seed)
 
@@ -121,12 +117,15 @@ ACCUSING = ("spread", "runs", DRIFT)
 @dataclass(frozen=True, slots=True, eq=False)
 class Outliers:
     """What stands out: the test of the set as it is (`shift`), whether it still rejects without the `unseen` drift and
-    the `spread`, and the documents that are flagged as they are and without these, [documents in question]."""
+    the `spread`, the p-values of documents, the least rates at which they would be flagged (`q`), and those that are
+    flagged as they are and without drift and spread, [documents in question] by name."""
 
     shift: SetShift
     unseen: float
     spread: float
     withstands: bool
+    p: Doubles
+    q: Doubles
     plain: Bools
     chosen: Bools
 
@@ -150,16 +149,6 @@ class CheckedScores:
     outcome: Outcome = "missed"
     power: Power | None = None
     unmeasured: str = ""
-
-    @cached_property
-    def p(self) -> Doubles:
-        """The p-values of the documents in question, by name."""
-        return self.sides.p(self.sides.scores)
-
-    @cached_property
-    def q(self) -> Doubles:
-        """The least rate at which each would be flagged."""
-        return conformal.adjusted(self.p, self.limits.method)
 
     @property
     def chosen(self) -> Bools:
@@ -251,16 +240,17 @@ def _refuse(checks: Iterable[Check]) -> bool:
 def outliers_at(shift: SetShift, sides: Sides, method: Method, unseen: float, spread: float) -> Outliers:
     """What stands out by a test of the set, and what is left of it without a drift and a spread."""
     asked, known, fdr = shift.asked, shift.known, sides.settings.fdr
-    plain = conformal.flagged(conformal.adjusted(sides.p_of(asked, known), method), fdr)
-    chosen = plain
+    p = sides.p(asked, known)
+    q = conformal.adjusted(p, method)
+    chosen = plain = conformal.flagged(q, fdr)
     if plain.any():
         ways = [remove_drift(asked, known, unseen, one) for one in {1.0, spread}]
-        p = np.max([sides.p_of(moved, known) for moved in ways], axis=0)
-        chosen = plain & conformal.flagged(conformal.adjusted(p, method), fdr)
+        left = np.max([sides.p(moved, known) for moved in ways], axis=0)
+        chosen = plain & conformal.flagged(conformal.adjusted(left, method), fdr)
     withstands = shift.p <= shift.level and all(
         shift.p_after(unseen, one) <= shift.level for one in (1.0, spread)
     )
-    return Outliers(shift, unseen, spread, withstands, plain, chosen)
+    return Outliers(shift, unseen, spread, withstands, p, q, plain, chosen)
 
 
 def conclude_outliers(
@@ -283,7 +273,7 @@ def _ask_placebo(sides: Sides, limits: DetectionLimits) -> Check:
     if values is None:
         return word_check("flag.placebo", None, words="none")
     rate = min(settings.fdr, _PLACEBO_RATE)
-    q = conformal.adjusted(sides.p(values), limits.method)
+    q = conformal.adjusted(sides.p(*sides.by_document(values)), limits.method)
     number = int(conformal.flagged(q, rate).sum())
     blank = placebo_check(values, sides.asked, sides.documents, flagged=number, rate=rate, seed=sides.seed)
     if conformal.resolution(sides.known, sides.number, rate, limits.method).together is None:

@@ -279,7 +279,7 @@ class FlagTables:
         if known:
             return Table(KNOWN, {**columns, "drawn": drawn, "document": documents})
         place, told = sides.place[rows], end.outcome != "refused"
-        for name, values in (("p", end.p), ("q", end.q)):
+        for name, values in (("p", end.outliers.p), ("q", end.outliers.q)):
             columns[name] = values[place] if told else np.full(len(rows), np.nan)
         columns["flagged"] = truth(end.chosen[place].tolist() if told else [None] * len(rows))
         return Table(FLAGS, {**columns, "document": documents, "drawn": drawn})
@@ -294,9 +294,9 @@ class FlagTables:
             "sampled": self._chosen[1],
             "known_sampled": len(self._others),
             "scores": score_bars(scores, chosen, sides.scores[~self._asked]),
-            "p": p_bars(end.p, end.chosen) if told else None,
+            "p": p_bars(end.outliers.p, end.chosen) if told else None,
             "least": float(scores[chosen].min()) if chosen.any() else None,
-            "low_p": int((end.p <= 0.05).sum()) if told else 0,
+            "low_p": int((end.outliers.p <= 0.05).sum()) if told else 0,
             "parts": [name for name in names if name.startswith(f"{FLAGS}/")],
             "known_parts": [name for name in names if name.startswith(f"{KNOWN}/")],
         }
