@@ -206,12 +206,10 @@ def run_checks(sides: Sides, limits: DetectionLimits, read: Read) -> CheckedScor
     in_order = known[np.argsort(first, kind="stable")]
     checks.append(spread_check(below, checks, fewest=min(sides.number, sides.known)))
     # known documents side by side in their file must score no more alike than others, as those of few sources do
-    few, p = sides.known < FEW_DOCUMENTS, serial_p(in_order)
-    checks.append(
-        word_check("flag.runs", None, words="few", documents=sides.known)
-        if few
-        else word_check("flag.runs", p > STRICT, {"p": p}, p=p, strict=STRICT)
-    )
+    p, runs = serial_p(in_order), word_check("flag.runs", None, words="few", documents=sides.known)
+    if sides.known >= FEW_DOCUMENTS:
+        runs = word_check("flag.runs", p > STRICT, {"p": p}, p=p, strict=STRICT)
+    checks.append(runs)
     # what stands out must do so without the drift and the spread that nobody could have seen
     left, plain = int(found.chosen.sum()), int(found.plain.sum())
     figures = {"explained": shift.explained, "not excluded": unseen, "spread": found.spread}
@@ -272,15 +270,15 @@ def _ask_placebo(sides: Sides, limits: DetectionLimits) -> Check:
     settings, values = sides.settings, sides.placebo
     if values is None:
         return word_check("flag.placebo", None, words="none")
-    rate = min(settings.fdr, _PLACEBO_RATE)
-    q = conformal.adjusted(sides.p(*sides.by_document(values)), limits.method)
+    rate, both = min(settings.fdr, _PLACEBO_RATE), sides.by_document(values)
+    q = conformal.adjusted(sides.p(*both), limits.method)
     number = int(conformal.flagged(q, rate).sum())
     blank = placebo_check(values, sides.asked, sides.documents, flagged=number, rate=rate, seed=sides.seed)
     if conformal.resolution(sides.known, sides.number, rate, limits.method).together is None:
         blank = replace(blank, words=f"{blank.words} {say('flag.placebo.vain')}")
     if blank.status == "not run":
         return blank
-    p = set_shift(*sides.by_document(values), level=settings.level, seed=sides.seed).p
+    p = set_shift(*both, level=settings.level, seed=sides.seed).p
     beyond = bool(blank.figures[BEYOND]) or p <= settings.level
     words = f"{blank.words} {say('flag.placebo.whole', p=p)}"
     return replace(blank, words=words, figures={**blank.figures, "set p": p, BEYOND: beyond})
@@ -322,11 +320,10 @@ def row_checks(
     kept whole. Classifiers learn from and judge at most as many of a side as `UNITS` says; `read` gives those."""
     grouping = Grouping.of(groups, asked)
     few, fewer = (_too_few(asked, grouping, level) for level in (_WORDS_LEVEL, LEVEL))
-    if fewer:
-        kinds = ("words", "form", "length")
-        return tuple(word_check(f"flag.{one}", None, words="few", few=fewer) for one in kinds)
-    found = _tell_apart(lengths, asked, groups, seed=seed, both=True)
-    length = _with_spread(found.check("length"), np.log1p(lengths), asked, groups)
+    length = word_check("flag.length", None, words="few", few=fewer)
+    if not fewer:
+        found = _tell_apart(lengths, asked, groups, seed=seed, both=True)
+        length = _with_spread(found.check("length"), np.log1p(lengths), asked, groups)
     if few:
         return (*(word_check(f"flag.{one}", None, words="few", few=few) for one in ("words", "form")), length)
     checks = []
@@ -360,9 +357,8 @@ def placebo_check(
     found = _tell_apart(values, asked, groups, seed=seed)
     numbers = {"flagged": flagged, "rate": rate, **found.figures}
     good = not flagged and not found.apart
-    check = word_check(
-        "flag.placebo", good, numbers, share=f"{100 * rate:g}%", flagged=flagged, auc=found.auc
-    )
+    share = f"{100 * rate:g}%"
+    check = word_check("flag.placebo", good, numbers, share=share, flagged=flagged, auc=found.auc)
     if _seldom(Grouping.of(groups, asked), LEVEL):
         check = replace(check, words=f"{check.words} {say('flag.placebo.few')}")
     return _with_spread(check, values, asked, groups)
