@@ -59,6 +59,8 @@ class Remembers:
 
     def __init__(self, base, name, texts=None, *, back=8):
         self.base, self.name, self.back = base, name, back
+        self.offers, self.tokenizer_hash = base.offers, base.tokenizer_hash
+        self.vocabulary, self.max_tokens = base.vocabulary, base.max_tokens
         self.fingerprint = f"{base.fingerprint} {name}"
         self.facts = {**base.facts, "name": name, "weights": name}
         encoded = base.encode([text.text for text in texts.texts] if texts else [])
@@ -68,8 +70,14 @@ class Remembers:
         """Each token with those before it."""
         return [tuple(ids[max(0, i + 1 - self.back) : i + 1]) for i in range(len(ids))]
 
-    def __getattr__(self, name):
-        return getattr(self.base, name)
+    def encode(self, texts, /):
+        return self.base.encode(texts)
+
+    def spans(self, text, /):
+        return self.base.spans(text)
+
+    def pack(self, encoded, /):
+        return self.base.pack(encoded)
 
     def run(self, batch, want, states=frozenset(), /):
         traces = []
