@@ -35,14 +35,14 @@ CHARACTERS = dataclasses.replace(HOW, snippets=SnippetSettings(tokens=64, most=4
 """For models whose tokens are characters."""
 
 
-def made_up(name, number, *, seed, mixed=0.0):
+def made_up(name, number, *, seed, mixed=0.0, length=60):
     """Documents of words drawn one by one, which a model soon writes as well as anybody; a share of them, `mixed`,
     are words that stand nowhere else."""
     rng = np.random.default_rng(seed)
     other = ["Zug", "grün", "Öl"]
     words = np.array([*MORE_WORDS, *other])
     p = np.array([(1 - mixed) / len(MORE_WORDS)] * len(MORE_WORDS) + [mixed / len(other)] * len(other))
-    texts = (Text(f"{name}{i}", " ".join(rng.choice(words, 60, p=p))) for i in range(number))
+    texts = (Text(f"{name}{i}", " ".join(rng.choice(words, length, p=p))) for i in range(number))
     return Corpus(name, tuple(texts))
 
 
