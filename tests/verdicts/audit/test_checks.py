@@ -143,7 +143,7 @@ SHORT = DocumentValues(tuple("abcdefghijklmnopqrstuvwxyz"), np.zeros(26), ("h",)
         (checks.documents_check, values(0, 19), values(0, 20)),
         (checks.documents_check, SHORT, values(0, 20)),
         (partial(checks.reverse_check, seed=0), values(-0.8), values(0.8)),  # a difference the wrong way
-        (checks.copies_check, 0.5, 0.0),
+        (checks.copies_check, 0.21, 0.2),
     ],
 )
 def test_a_check_fails_where_it_should_alone(check, failed, passed):
