@@ -23,7 +23,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
 from statistics import NormalDist
@@ -382,23 +382,17 @@ class _Expected:
 
 
 @cache
-def studies() -> tuple[Study, ...]:
+def studies(name: str = "measured.json") -> tuple[Study, ...]:
     """What others measured, the smallest models first."""
-    return _read("measured.json")
-
-
-@cache
-def own_studies() -> tuple[Study, ...]:
-    """What was measured here, the smallest models first."""
-    return _read("measured_here.json")
-
-
-def _read(name: str) -> tuple[Study, ...]:
     found = (
         Study(**{**one, "auc": {int(copies): tuple(some) for copies, some in one["auc"].items()}})
         for one in _measured(name)
     )
     return tuple(sorted(found, key=lambda one: one.parameters))
+
+
+own_studies = partial(studies, "measured_here.json")
+"""What was measured here, the smallest models first."""
 
 
 def expected(
@@ -448,8 +442,7 @@ def _basis(nearest: Study, size: float, parameters: float | None, tokens: float 
     if nearest.beside:
         least, *_, most = (parameters_words(one.parameters) for one in own_studies())
         numbers = {"name": nearest.name, "least": least, "most": most, "beside": nearest.beside}
-        end = "." if tokens else say("expected.own_end")
-        said = [say("expected.own", tokens=parameters_words(nearest.tokens), end=end, **numbers)]
+        said = [say("expected.own", tokens=parameters_words(nearest.tokens), **numbers)]
     if parameters is None:
         said.append(say("expected.unsized"))
     elif not _LEAST_SIZE <= size / parameters <= _MOST_SIZE:
