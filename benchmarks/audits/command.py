@@ -227,7 +227,7 @@ class Bench:
             "placebo": "own" if placebos else "none",
             "p": float(f"{answer.p:.4g}"),
             "effect": round(answer.standardised or 0.0, 3),
-            "snippets": len(made.suspect),
+            "snippets": len(made[0]),
         }
         if answer.p > LEVEL:
             return row | {"accused": False, "failed": []}

@@ -252,8 +252,8 @@ def concluded(made: Made, seed: int) -> tuple[bool, bool]:
     if not (first.withstands or first.chosen.any()):
         return first.rejects, False
     found = concluding.run_checks(sides, plan, lambda rows: [""] * int(rows.sum()))
-    end = concluding.concluded(found, None, None)
-    return found.outliers.rejects, end.outcome in ("flagged", "set")
+    outcome = concluding.conclude_outliers(found.outliers, found.checks, None, None)
+    return found.outliers.rejects, outcome in ("flagged", "set")
 
 
 def _least(made: Made, sides: Sides) -> float:

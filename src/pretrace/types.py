@@ -783,12 +783,10 @@ Outcome = Literal[
     "flagged", "set", "none", "missed", "refused",
 ]  # fmt: skip
 """Nothing shown, by an audit that would have seen training; consistent with training on the texts; or no answer,
-because a control failed or the audit could have missed it. Of a search in a corpus: texts were found, or none stands in
-all that was read.
-
-Of a flagging: documents are flagged; none is, but the set as a whole stands out; neither, and a tenth of the documents,
-if seen, would have been noticed; neither, but that could have been missed; or no
-answer, because a control says that the two sets differ, or could differ, by more than membership."""
+because a control failed or the audit could have missed it. Of a search: texts were found, or none stands in all that
+was read. Of a flagging: documents are flagged; none is, but the set as a whole stands out; neither, and a tenth of the
+documents, if seen, would have been noticed; neither, but that could have been missed; or no answer, because a control
+says that the two sets differ, or could differ, by more than membership."""
 
 Design = Literal["controls", "differences", "placebos"]
 """What the suspect texts are compared with. "controls": control documents of the same kind, known to be unseen.
@@ -862,10 +860,9 @@ class Pair:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Features:
-    """Membership scores of pieces of text on two sides, for the classifiers of an audit.
-
-    `suspect` is float64 [n, k] and `heldout` [m, k], finite, higher = more member-like; with `paired` row i
-    of both belongs to the same place in the same document, and n = m. Texts and documents go with the rows.
+    """Membership scores of pieces of text on two sides, `suspect` [n, k] and `heldout` [m, k], finite, higher = more
+    member-like, with the texts and documents of the rows; with `paired` row i of both belongs to the same place in the
+    same document, and n = m.
     """
 
     names: tuple[str, ...]
@@ -882,9 +879,9 @@ class Features:
 class Answer:
     """What one procedure answers: a hypothesis test.
 
-    `p` is one-sided: small means the target knows the suspect texts better than it should. `effect` is in the
-    unit `unit` names, with its 95% interval; `standardised` is the effect over its standard deviation between
-    documents. `facts` holds what else was found (AUCs, weights, the p-value of each seed), in plain values.
+    `p` is one-sided: small means the target knows the suspect texts better than it should. `effect` is in `unit`, with
+    its 95% interval; `standardised` is the effect over its standard deviation between documents. `facts` holds what
+    else was found (AUCs, weights, the p-value of each seed), in plain values.
     """
 
     procedure: str
@@ -910,28 +907,13 @@ class Check:
     cure: str = ""
     figures: Mapping[str, Any] = field(default_factory=dict)
 
-    @classmethod
-    def of(
-        cls,
-        name: str,
-        title: str,
-        good: bool,
-        words: str,
-        cure: str = "",
-        figures: Mapping[str, Any] | None = None,
-    ) -> Check:
-        """A check that was made; the cure is kept where it failed."""
-        return cls(name, title, "passed" if good else "failed", words, "" if good else cure, figures or {})
-
 
 @dataclass(frozen=True, slots=True)
 class Placebo:
-    """The model the target is held against, and how good a one it is.
-
-    `grade` is "own" (the target before it could have seen the texts: its base or an earlier checkpoint),
-    "sibling" (same architecture and tokenizer, other weights) or "other" (another family). `closeness` is
-    the correlation of both models' mean log-probabilities on text that neither was trained on, None where it took
-    no part.
+    """The model that the target is compared with. `grade`: "own" (the target before it could have seen the texts: its
+    base or an earlier checkpoint), "sibling" (same architecture and tokens, other weights) or "other" (another family).
+    `closeness` is the correlation of both models' mean log-probabilities on text that neither was trained on, None
+    where it took no part.
     """
 
     name: str
@@ -1019,11 +1001,11 @@ class DesignError(PretraceError):
 
 @dataclass(frozen=True, slots=True)
 class Power:
-    """What the audit could have seen: documents of the suspect were planted in a copy of the target.
+    """What the audit could have seen: `planted` documents were read `epochs` times by a copy of the target.
 
-    `probability` is the share of such audits that reject, at the number of documents of this one;
-    `needed` the documents that 80% would take (None where no number would do). `curve` holds pairs of
-    a number of documents and the probability there. `planted` documents were trained on, `epochs` times.
+    `probability` is the share of such audits that reject, at the number of documents of this one; `needed` the
+    documents that 80% would take (None where no number would do). `curve` holds numbers of documents and the
+    probability there.
     """
 
     probability: Estimate

@@ -47,7 +47,7 @@ def test_control_documents_lead_to_an_audit_and_end_in_its_sentence(
     assert code == 0
     assert not out.exists()
     assert "Test: Control documents. It assumes: " in planned
-    assert "With 24 documents a single reading by a model of 1.3 million parameters" in planned
+    assert "With 24 documents and 24 controls, one reading by a model of 1.3 million parameters" in planned
     assert "Documents needed on each side, for 8 of 10 cases;" in planned
     loaded.clear()
     read.clear()

@@ -88,17 +88,17 @@ NAMES = {
     "pretrace.verdicts.audit": "checks",
     "pretrace.verdicts.audit.built": "ACCUSING DocumentValues answer null_of p_value reversed_p",
     "pretrace.verdicts.audit.data": (
-        "AuditData LOG_PERPLEXITIES Logprobs PERPLEXITIES SampleLogprobs beyond bytewise closeness "
-        "expressions gain_scale logprob_gains logprobs sample_logprobs"
+        "AuditData LOG_PERPLEXITIES Logprobs PERPLEXITIES beyond bytewise closeness "
+        "expressions gain_scale logprob_gains logprobs"
     ),
     "pretrace.verdicts.audit.checks": "graded placebo_check",
     "pretrace.verdicts.audit.audit": "power_check",
     "pretrace.verdicts.audit.procedures": (
-        "DualClassifier LinearLayer Normaliser gradient halves loss "
+        "DualClassifier LinearLayer Normaliser gradient halves "
         "original outlier_share paper release scaled_by_suspect"
     ),
     "pretrace.verdicts.audit.settings": "AuditSettings",
-    "pretrace.verdicts.audit.snippets": "Sample Samples",
+    "pretrace.verdicts.audit.snippets": "Sample",
     "pretrace.plugins.marks.canaries": "CanarySettings check_canaries natural_canaries random_strings",
     "pretrace.verdicts.draws": "LEAST_DRAWS seed_of texts_hash",
     "pretrace.verdicts.flag": "FlagSettings flag plan",

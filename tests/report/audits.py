@@ -62,16 +62,14 @@ def altered(audit, **parts):
     """The audit with other parts, by their names: of the verdict, of its figures and tables, and its answer."""
     own, answer = figures_of(audit), parts.pop("answer", None) or answer_of(audit)
     documents, others = documents_of(audit, SUSPECT), documents_of(audit, CONTROL)
-    sides = (
-        (parts.pop("documents", documents[0]), parts.pop("values", documents[1])),
-        (parts.pop("heldout_documents", others[0]), parts.pop("heldout_values", others[1])),
-    )
+    names = ("documents", "values", "heldout_documents", "heldout_values")
+    values = built.DocumentValues(*map(parts.pop, names, (*documents, *others)))
     pairs = parts.pop("pairs", pairs_of(audit, SUSPECT)), parts.pop("control_pairs", pairs_of(audit, CONTROL))
     facts = {"procedure": answer.procedure, "pieces": answer.pieces, "facts": answer.facts}
     figures = replace(own, **facts, **{name: parts.pop(name) for name in NAMES & parts.keys()})
     audit = replace(audit, **parts)
     words = built.words_of(figures, answer, audit.corpus, called(audit.model))
-    shown = built.shown_of(figures, sides, pairs)
+    shown = built.shown_of(figures, values, pairs)
     return replace(
         audit, p=answer.p, units=answer.documents, effect=answer.effect, standardised=answer.standardised,
         figures=shown.figures, tables=shown.tables, situation=shown.situation,
@@ -129,9 +127,7 @@ def planned(name, documents, **more):
 
 def bare():
     """The least an audit can hold."""
-    shown = built.shown_of(
-        AuditFigures("placebos", "pretrace", 1), ((("d",), np.zeros(1)), ((), np.zeros(0)))
-    )
+    shown = built.shown_of(AuditFigures("placebos", "pretrace", 1), built.DocumentValues(("d",), np.zeros(1)))
     least = Verdict(
         test="audit", corpus="c", model="m", outcome="inconclusive", statement="The audit is inconclusive.",
         level=LEVEL, exact=False, assumption="", hypothesis="", statistic="mean", p=1.0, units=1, unit="",

@@ -67,7 +67,7 @@ def test_the_set_as_a_whole_has_its_sentence_its_figure_and_its_own_rate():
     said = words(verdict.render(made("set", statement="No single text is flagged, but as a whole they do.")))
     assert "The set as a whole stands out No single text is flagged" in said
     assert (
-        "The set as a whole stands out (p = 0.0004, tested at a level of 5%). 9 of its 60 documents lie above"
+        "The set as a whole stands out (p = 0.0004, tested at a level of 5%). Of its documents, 9 of 60 are above"
         in said
     )
     assert "about 3 would be expected there" in said

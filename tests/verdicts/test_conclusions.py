@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from net.api import ENOUGH, SECOND, Check, Estimate, Found, Power, conclude, exposure
 
-FOUND = Found("model", "the letters", 0.05, 0.01, Estimate(0.3, 0.2, 0.4), "nats a token")
+FOUND = Found("model", "the letters", 0.05, 0.01, Estimate(0.3, 0.2, 0.4))
 PLANTED = Power(Estimate(0.9, 0.8, 1.0), 10, 20, 1, Estimate(0.5, 0.45, 0.55))
 FAILED = Check("blind", "The texts are alike", "failed", "They are not.", "Take others.")
 
@@ -51,14 +51,11 @@ def test_what_leads_to_each_outcome(found, checks, wanted):
     assert outcome(found, *checks) == wanted
 
 
-def test_an_all_clear_takes_power():
+def test_an_all_clear_takes_power_and_says_which_training_is_excluded():
     found = conclude(replace(CLEAR, planted=LOW), ())
     assert "could have missed" in found.statement
     assert any("79%" in line and "80%" in line for line in found.reasons)
     assert any("more texts" in line for line in found.advice)
-
-
-def test_an_all_clear_says_which_training_is_excluded():
     how = replace(PLANTED, epochs=4, facts={"units": 40, "how": "all weights, in small steps"})
     said = conclude(replace(FOUND, p=0.5, planted=how, unit="shard"), ()).statement
     assert exposure(how, "shard") in said
@@ -74,7 +71,7 @@ def test_nobody_is_accused_without_a_second_model_where_the_test_wants_one():
     for withheld in ([], [replace(asked, status="not run")], [replace(asked, status="failed")]):
         found = conclude(wanted, withheld)
         assert (found.outcome, found.withheld) == ("inconclusive", (SECOND,))
-        assert "model that cannot have seen the texts" in found.statement
+        assert "cannot say" in found.statement
         assert len(found.reasons) == 2
     assert "Name another one." in conclude(wanted, [replace(asked, status="not run")]).advice
     clear = replace(wanted, p=0.5, planted=PLANTED)

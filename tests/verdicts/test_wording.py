@@ -64,8 +64,9 @@ def test_at_a_measured_size_the_measured_figures_stand():
     found = expected(50, 50, parameters=1e9)
     assert [row.copies for row in found.rows] == [1, 4, 16, 64]
     assert (found.rows[0].auc.low, found.rows[0].auc.high) == pytest.approx((0.509, 0.522))
-    said = "would be found in about 9 of 100 cases (7 to 10, by kind of text)."
-    assert comparison(found) == f"With 50 documents a single reading by a model of this size {said}"
+    said = "is found in about 9 of 100 cases (7 to 10, by kind of text)."
+    sides = "With 50 documents and 50 controls, one reading by a model of 1 billion parameters"
+    assert comparison(found) == f"{sides} {said}"
     assert "No model of" not in found.basis
 
 
@@ -87,7 +88,6 @@ def test_between_two_sizes_the_effect_is_halfway_in_the_logarithm():
 def test_beyond_what_was_measured_it_says_so_and_the_nearest_figures_stand(parameters, said):
     found = expected(50, 50, parameters=parameters)
     assert said in found.basis
-    assert "this size" not in comparison(found)
     assert found.rows == expected(50, 50, parameters=8e9 if parameters == 7e10 else 1e9).rows
 
 

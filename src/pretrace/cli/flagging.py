@@ -43,8 +43,9 @@ from pretrace.settings import CONTROLS, Option, dry_run_option, like, option, re
 from pretrace.types import Corpus, Situation, Verdict
 from pretrace.verdicts.advise import foresee
 from pretrace.verdicts.flag.built import flagged_rows
-from pretrace.verdicts.flag.flag import check_power, flag_rows, unscored
+from pretrace.verdicts.flag.flag import flag_rows, unscored
 from pretrace.verdicts.flag.planning import FLAGGING, BothSets, FlagPlan, FlagSettings
+from pretrace.verdicts.planting import check_plantable
 
 KEY = "flagging"
 """Under which the settings of a flagging stand in those of its job."""
@@ -190,7 +191,7 @@ def flag(
         )
     models = with_texts(models, wanted)
     if settings.power:
-        check_power(models)
+        check_plantable(models.target)
     scored = texts.score(models, settings.plan, options, REPORT + SET_TEST)
     if isinstance(scored, Reply):
         return scored

@@ -8,8 +8,8 @@ cells that were left out (`python -m benchmarks.audits.dilution` writes it). Bet
 is read off a straight line in the logarithm of the parameters; outside of them another size stands, and the words say
 so. From an AUC to the power of the test: `statistics.power.auc_power`.
 
-One function makes the sentence (`chance`) and one the picture (`picture`); plans, `ask`, the page and page one of an
-inconclusive report call them.
+`chance` makes the sentence and `picture` the picture; plans, `ask`, the page and page one of an inconclusive report
+call them.
 
 What each score and each test of a collection reached on models with known training data stands in `methods.json`,
 which `python -m benchmarks.methods` writes; evidence/methods.md shows all.
@@ -23,7 +23,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
 from statistics import NormalDist
@@ -90,7 +90,7 @@ _WINDOWED = f"documents in question with {2 * PIECE} bytes that stand nowhere el
 
 
 def _find_missing(test: str, has: Situation) -> tuple[str, bool]:
-    """What is missing for a test, in words ("" where nothing is), and whether a part of it is there."""
+    """What is missing for a test, in words ("" where nothing is), and whether a part of its material is there."""
     unseen = has.unseen, FEW_DOCUMENTS, "control documents"
     texts = has.unpublished, FEWEST_CHOICES, "texts that are not yet published"
     earlier = int(has.checkpoint), 1, "an earlier checkpoint of the model, or its base"
@@ -105,24 +105,21 @@ def _find_missing(test: str, has: Situation) -> tuple[str, bool]:
         "recite": [(has.unseen, FEWEST_RECITED, "control documents")],
         "placebo": [earlier],
     }[test]
-    suspect: tuple[float, int, str] = (math.inf, 0, "")  # the documents in question, where they were counted
-    if test in _AUDITS or test == "recite":
-        fewest = FEW_DOCUMENTS if test in _AUDITS else FEWEST_RECITED
-        if 0 < has.documents < fewest:
-            suspect = has.documents, fewest, "documents in question"
-        elif test == "recite" and has.windowed is not None and has.windowed < fewest:
-            suspect = has.windowed, fewest, _WINDOWED
-    lacking: list[tuple[float, int, str]] = [one for one in material if one[0] < one[1]]
-    begun = any(some > 0 for some, _, _ in material) or (
-        suspect[1] > 0 < suspect[0] and (test == "recite" or not lacking)
-    )
-    lacking = [suspect, *lacking] if test in _AUDITS else [*lacking, suspect]
+    takes = list(material)
+    if has.documents and test in (*_AUDITS, "recite"):  # the documents in question, where they were counted
+        fewest = FEWEST_RECITED if test == "recite" else FEW_DOCUMENTS
+        few = test == "recite" and has.windowed is not None and has.documents >= fewest
+        takes.append(
+            (has.windowed or 0, fewest, _WINDOWED)
+            if few
+            else (has.documents, fewest, "documents in question")
+        )
     said = (
-        what if fewest == 1 else f"{math.ceil(fewest - some)} {'more ' if some else ''}{what}"
-        for some, fewest, what in lacking
+        what if fewest == 1 else f"{fewest - some} {'more ' if some else ''}{what}"
+        for some, fewest, what in takes
         if some < fewest
     )
-    return " and ".join(said), begun
+    return " and ".join(said), any(some > 0 for some, _, _ in material)
 
 
 @cache
@@ -301,10 +298,7 @@ def look(source: str, columns: Columns, corpus: Corpus | None = None) -> Seen:
     if not grouped and (name := repeated_column(Path(source), FEW_DOCUMENTS)):
         said.append(say("ask.repeat", name=name, shown=repr(name)))
     if known := register.known(text.text for text in corpus.texts):
-        made = "1 test of these texts was" if len(known) == 1 else f"{len(known):,} tests of these texts were"
-        number = len(known) + 1
-        numbers = {"number": number, "ordinal": register.ordinal(number), "each": LEVEL / number}
-        said += [say("ask.tested", made=made, level=LEVEL, **numbers), *known]
+        said += [say("ask.tested", so_many=register.words_of(len(known) + 1, LEVEL)), *known]
     windowed = recite.windowed(corpus) if (recite := find_test("recite")) else None
     has = Situation(documents=documents, canaries=canaries, windowed=windowed)
     return Seen(has, Names(columns=as_words(options)), tuple(said), corpus, columns, options)
@@ -361,14 +355,6 @@ class Study:
     beside: int = 0
     held: tuple[int, int] | None = None
 
-    @property
-    def spread(self) -> str:
-        """What a range says."""
-        if self.held is None:
-            return "by kind of text"
-        inside, cases = self.held
-        return f"a range that held in {inside} of {cases} cases left out"
-
 
 @dataclass(frozen=True, slots=True)
 class ExpectedRow:
@@ -396,23 +382,17 @@ class _Expected:
 
 
 @cache
-def studies() -> tuple[Study, ...]:
+def studies(name: str = "measured.json") -> tuple[Study, ...]:
     """What others measured, the smallest models first."""
-    return _read("measured.json")
-
-
-@cache
-def own_studies() -> tuple[Study, ...]:
-    """What was measured here, the smallest models first."""
-    return _read("measured_here.json")
-
-
-def _read(name: str) -> tuple[Study, ...]:
     found = (
         Study(**{**one, "auc": {int(copies): tuple(some) for copies, some in one["auc"].items()}})
         for one in _measured(name)
     )
     return tuple(sorted(found, key=lambda one: one.parameters))
+
+
+own_studies = partial(studies, "measured_here.json")
+"""What was measured here, the smallest models first."""
 
 
 def expected(
@@ -436,7 +416,10 @@ def expected(
     basis = _basis(nearest, size, parameters, tokens)
     if missing := [copies for copies in COPIES if copies not in {row.copies for row in rows}]:
         basis += f" Texts read {' or '.join(map(str, missing))} times were not measured."
-    return _Expected(nearest.name, documents, controls, parameters, size, tuple(rows), basis, nearest.spread)
+    spread = "by kind of text"
+    if nearest.held:
+        spread = "a range that held in {} of {} cases left out".format(*nearest.held)
+    return _Expected(nearest.name, documents, controls, parameters, size, tuple(rows), basis, spread)
 
 
 def _effects(same: Sequence[Study], size: float, copies: int) -> tuple[float, float, float] | None:
@@ -459,8 +442,7 @@ def _basis(nearest: Study, size: float, parameters: float | None, tokens: float 
     if nearest.beside:
         least, *_, most = (parameters_words(one.parameters) for one in own_studies())
         numbers = {"name": nearest.name, "least": least, "most": most, "beside": nearest.beside}
-        end = "." if tokens else say("expected.own_end")
-        said = [say("expected.own", tokens=parameters_words(nearest.tokens), end=end, **numbers)]
+        said = [say("expected.own", tokens=parameters_words(nearest.tokens), **numbers)]
     if parameters is None:
         said.append(say("expected.unsized"))
     elif not _LEAST_SIZE <= size / parameters <= _MOST_SIZE:
@@ -483,31 +465,22 @@ def parameters_words(number: float) -> str:
     return f"{number:,.0f}"
 
 
-def comparison(found: _Expected, *, noun: str = "") -> str:
+def comparison(found: _Expected, *, most: str = "") -> str:
     """The sentence: what a single reading would be found with."""
-    sides = f"{found.documents:,} documents"
-    if found.controls != found.documents:
-        sides += f" and {found.controls:,} controls"
-    measured = found.own is not None and _LEAST_SIZE <= found.size / found.own <= _MOST_SIZE
-    size = "this size" if measured else f"{parameters_words(found.size)} parameters"
     chance = found.rows[0].chance
     middle, low, high = (_hundredths(one) for one in (chance.value, chance.low, chance.high))
     spread = f" ({low} to {high}, {found.spread})" if low != high else ""
-    numbers = {"sides": sides, "size": size, "most": "at most " if noun == "flag" else ""}
-    return say("expected.comparison", chance=middle, spread=spread, **numbers)
+    numbers = {"documents": found.documents, "controls": found.controls, "size": parameters_words(found.size)}
+    return say("expected.comparison", chance=middle, spread=spread, most=most, **numbers)
 
 
 def chance(test: str, has: Situation, units: int | None = None) -> str:
     """How likely a test of `offered_tests` finds one reading: large models if it compares documents, or small ones."""
-    found = expected_for(test, has)
-    if found is not None:
-        return f"{comparison(found, noun=test)} {found.basis}"
-    one = needed()[test]
-    if one.documents(1) == UNMEASURED:
-        return say("expected.unmeasured")
+    if found := expected_for(test, has):
+        return f"{comparison(found, most='at most ' * (test == 'flag'))} {found.basis}"
+    most = needed()[test].documents(1)
     have = "" if units is None else f" Here there are {units:,}."
-    kind = "unfound" if one.one is None else "found"
-    return say(f"expected.{kind}", most=one.documents(1).removeprefix("more than "), have=have)
+    return say("expected.unmeasured") if most == UNMEASURED else say("expected.found", most=most, have=have)
 
 
 def enough(test: str, has: Situation) -> str:
@@ -537,8 +510,7 @@ def expected_for(test: str, has: Situation) -> _Expected | None:
 
 def foresee(test: str, has: Situation) -> Iterator[str]:
     """How likely a test finds a single reading, and the documents that it takes; nothing where it compares none."""
-    found = expected_for(test, has)
-    if found is not None:
+    if found := expected_for(test, has):
         yield chance(test, has)
         yield from picture(found)
 

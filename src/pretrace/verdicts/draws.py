@@ -19,11 +19,10 @@ _BYTES = 8
 _LOWEST = 64
 
 
-def texts_hash(texts: Iterable[str], *, ordered: bool = False) -> str:
-    """The SHA-256 of texts, in hexadecimal digits: of them as a multiset, or with `ordered` in their order. White space
-    counts as one space and not at the ends: a line end of another system makes no other texts."""
-    hashes = [text_digest(text) for text in texts]
-    return hashlib.sha256(b"".join(hashes if ordered else sorted(hashes))).hexdigest()
+def texts_hash(texts: Iterable[str]) -> str:
+    """The SHA-256 of texts as a multiset, in hexadecimal digits. White space counts as one space and not at the ends:
+    a line end of another system makes no other texts."""
+    return hashlib.sha256(b"".join(sorted(map(text_digest, texts)))).hexdigest()
 
 
 def text_digest(text: str) -> bytes:
@@ -31,10 +30,10 @@ def text_digest(text: str) -> bytes:
     return hashlib.sha256(" ".join(text.split()).encode("utf-8", "surrogatepass")).digest()
 
 
-def seed_of(test: str, texts: Iterable[str], *, ordered: bool = False, **settings: Any) -> int:
+def seed_of(test: str, texts: Iterable[str], **settings: Any) -> int:
     """The seed of a test's draws, from 0 to 2**64 - 1: a hash of its name, the texts (`texts_hash`) and the `settings`
     that change what is tested, such as the score, and not the number of draws, ids or places."""
-    return seed_from(test, texts_hash(texts, ordered=ordered), **settings)
+    return seed_from(test, texts_hash(texts), **settings)
 
 
 def seed_from(test: str, hashed: str, **settings: Any) -> int:

@@ -32,7 +32,7 @@ from pretrace.statistics.permutation import (
     randomisation_test,
     realised_effects,
 )
-from pretrace.tuning.planting import PlantSettings, split_members
+from pretrace.tuning.planting import PlantSettings
 from pretrace.types import (
     Backend,
     Check,
@@ -213,13 +213,10 @@ class Test(ABC, Generic[V]):
             seed=self.seed % (LARGEST + 1),
             method=settings.power_method,
         )
-        members = split_members(corpus, planting.share, planting.seed)
-        units = [int(text.id) for text in members.texts if text.member]
-        training = self.watch.training
-        with planted_copy(
-            self.models.target, corpus, planting, cache=settings.cache, training=training
-        ) as copy:
+        how: dict[str, Any] = {"cache": settings.cache, "training": self.watch.training}
+        with planted_copy(self.models.target, corpus, planting, **how) as (copy, read):
             after = again(self.read(copy, "reading with the trained copy"))
+        units = [int(text.id) for text in read]
         return PlantedShift(np.asarray(after[units] - values[units]), planting, tuple(units))
 
     def checks(self, values: V) -> tuple[Check, ...]:
@@ -431,7 +428,6 @@ def build_verdict(  # noqa: PLR0913 (a verdict is made of many parts)
             level=level,
             p=found.p,
             effect=found.effect,
-            effect_unit=words.effect_unit,
             planted=power,
             noun=words.noun,
             unit=words.read or words.unit,
@@ -445,7 +441,7 @@ def build_verdict(  # noqa: PLR0913 (a verdict is made of many parts)
     if keep:
         before = register.count_earlier_tests(entry, level)
         register.note(entry, found.p, said.outcome)
-        earlier = before.words(found.p), *before.others
+        earlier = before.words, *before.others
     parts = (words, _WORDED), (found, _FOUND), (shown, _SHOWN)
     return Verdict(
         test=entry.test,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from pretrace.results.rounding import times
+from pretrace.results.rounding import plural, times
 from pretrace.statistics.permutation import STEEPEST, PermutationTest
 from pretrace.types import Check, Estimate, Null, Outcome, Power
 from pretrace.verdicts.wording import say, word_check
@@ -28,7 +28,7 @@ POWER = "Measure what the {} would have seen: a copy of the model is trained on 
 
 @dataclass(frozen=True, slots=True)
 class ObservedFinding:
-    """What a test gave: `p` None where it could not be made, and the effect in its unit.
+    """What a test gave: `p` None where it could not be made, and the effect.
 
     `of` says in a few words what the model would have been trained on. `accusing` names checks that only withhold
     "consistent with training", and not "nothing shown"; `informing` those that withhold neither. `second` says that
@@ -42,7 +42,6 @@ class ObservedFinding:
     level: float
     p: float | None
     effect: Estimate | None = None
-    effect_unit: str = ""
     planted: Power | None = None
     accusing: tuple[str, ...] = ()
     informing: tuple[str, ...] = ()
@@ -107,18 +106,14 @@ def conclude(found: ObservedFinding, checks: Sequence[Check]) -> Conclusion:
         reasons.append(_missed(found))
     withheld = (*(check.name for check in failed), *((SECOND,) if unasked else ()))
     advice = _advice(found, checks, failed, outcome)
-    return Conclusion(
-        outcome, _statement(found, outcome, withheld, unasked=unasked), tuple(reasons), advice, withheld
-    )
+    return Conclusion(outcome, _statement(found, outcome, withheld), tuple(reasons), advice, withheld)
 
 
 def exposure(power: Power, unit: str = "text") -> str:
     """The training that was tried, in words: "12 texts of 24 were read once by a copy of the model (all weights)"."""
-    facts = power.facts
-    many = f"{power.planted:,} {unit}s" if power.planted != 1 else f"one {unit}"
-    of = f" of {facts['units']:,}" if facts.get("units") else ""
-    how = str(facts.get("how", ""))
-    return f"{many}{of} were read {times(power.epochs)} by a copy of the model" + (f" ({how})" if how else "")
+    of = f" of {power.facts['units']:,}" if "units" in power.facts else ""
+    how = f" ({power.facts['how']})" if "how" in power.facts else ""
+    return f"{plural(power.planted, unit)}{of} were read {times(power.epochs)} by a copy of the model{how}"
 
 
 def null_of(test: PermutationTest, level: float, statistic: str) -> Null:
@@ -147,15 +142,12 @@ def _advice(
     return tuple(dict.fromkeys(advice))
 
 
-def _statement(found: ObservedFinding, outcome: Outcome, withheld: Sequence[str], *, unasked: bool) -> str:
+def _statement(found: ObservedFinding, outcome: Outcome, withheld: Sequence[str]) -> str:
     numbers = {"model": found.model, "of": found.of, "noun": found.noun, "unit": found.unit}
     kind: str = outcome
     if outcome == "inconclusive":
-        kind = "missed"
-        if tuple(withheld) == (SECOND,):
-            kind = "unasked" if unasked else "same"
-        elif withheld or found.rejects or (found.p is None and found.rejected is None):
-            kind = "withheld"
+        untested = found.p is None and found.rejected is None
+        kind = "withheld" if withheld or found.rejects or untested else "missed"
     said = found.said.get(outcome) or say(f"outcome.statement.{kind}", **numbers)
     power = found.planted
     if outcome != "nothing" or power is None:
@@ -169,8 +161,7 @@ def _missed(found: ObservedFinding) -> str:
     if power is None or found.effect is None:
         return say("outcome.unmeasured", noun=found.noun)
     exposed = exposure(power, found.unit)
-    often = say("outcome.often", exposure=exposed, chance=power.probability, noun=found.noun)
-    often += "." if found.powered else say("outcome.seldom", share=ENOUGH)
+    often = say("outcome.often", exposure=exposed, chance=power.probability, noun=found.noun, share=ENOUGH)
     return f"{often} {say('outcome.bounded' if found.bounded else 'outcome.unbounded')}"
 
 

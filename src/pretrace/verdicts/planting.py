@@ -19,8 +19,8 @@ from pretrace.errors import ModelError
 from pretrace.statistics import power as statistics
 from pretrace.statistics.intervals import mean_interval
 from pretrace.tuning.plan import OnStep
-from pretrace.tuning.planting import PlantSettings, in_words, plant
-from pretrace.types import Backend, Corpus, Doubles, Power
+from pretrace.tuning.planting import PlantSettings, in_words, plant, split_members
+from pretrace.types import Backend, Corpus, Doubles, Power, Text
 from pretrace.verdicts.settings import TestSettings
 
 SIZES = (10, 20, 50, 100, 200, 500, 1000)
@@ -82,7 +82,9 @@ def plantable(target: Backend) -> bool:
 def check_plantable(target: Backend) -> None:
     """Raise ModelError where no copy of the target can be trained."""
     if not plantable(target):
-        raise ModelError(f"--power trains a copy of the target, and {target.name} has no weights here.")
+        raise ModelError(
+            f"--power trains a copy of the target, and {target.name} has no weights here: omit it."
+        )
 
 
 @contextmanager
@@ -93,10 +95,10 @@ def planted_copy(
     *,
     cache: bool,
     training: Callable[[str], AbstractContextManager[OnStep | None]],
-) -> Iterator[Backend]:
-    """A copy of the target, trained on the members that `split_members` draws from the corpus and opened as the target
-    is. Its folder lies in the cache while it is needed, so that a killed training goes on, and is deleted afterwards.
-    ModelError where the target has no weights here. `training` watches the stage of that name."""
+) -> Iterator[tuple[Backend, tuple[Text, ...]]]:
+    """A copy of the target, opened as the target is, and the texts that it was trained on, whole documents drawn at
+    random (`split_members`). Its folder lies in the cache while it is needed, so that a killed training goes on, and is
+    deleted afterwards. ModelError where the target has no weights here. `training` watches the stage of that name."""
     check_plantable(target)
     assert isinstance(target, HuggingFace)
     with ExitStack() as passing:
@@ -112,6 +114,8 @@ def planted_copy(
                 start = (target.model, target.tokenizer)
                 plant(corpus, settings=settings, folder=folder, start=start, on_step=on_step)
         dtype = str(target.facts["dtype"])
-        yield open_huggingface(str(folder), replace(target.settings, revision=None, dtype=dtype))
+        copy = open_huggingface(str(folder), replace(target.settings, revision=None, dtype=dtype))
+        labelled = split_members(corpus, settings.share, settings.seed)
+        yield copy, tuple(text for text in labelled.texts if text.member)
     if cache:
         shutil.rmtree(folder, ignore_errors=True)  # half a gigabyte and more; its traces are kept

@@ -15,7 +15,6 @@ import numpy as np
 from pretrace.backends.serving.address import called
 from pretrace.registry import find_test
 from pretrace.results.verdicts import figure
-from pretrace.statistics import conformal
 from pretrace.statistics.documents import Grouping
 from pretrace.statistics.roc import auc
 from pretrace.statistics.sensitivity import controls_left_out
@@ -157,9 +156,7 @@ def _flag(found: Verdict) -> Iterator[Number]:
         yield Number("p of the set", recorded.p, shift.p)
     refused = found.outcome == "refused"
     if not refused:
-        p = sides.p(scores)
-        q = conformal.adjusted(p, method)
-        for name, values in (("p", p), ("q", q)):
+        for name, values in (("p", stands.p), ("q", stands.q)):
             yield Number(
                 f"{name} of the texts", True, np.allclose(texts[name], values[sides.place], rtol=CLOSE)
             )

@@ -47,24 +47,14 @@ class EarlierTests:
     again: bool = False
 
     @property
-    def each(self) -> float:
-        """The level of each of so many tests, for one false accusation in 1 / level cases over all of them."""
-        return self.level / self.number
+    def words(self) -> str:
+        """The sentences for page one and the terminal."""
+        return say("register.first") if self.number == 1 else words_of(self.number, self.level)
 
-    def words(self, p: float | None = None) -> str:
-        """The sentences for page one and the terminal, with `p` compared with both levels."""
-        if self.number == 1:
-            return say("register.first")
-        numbers: dict[str, Any] = {"number": self.number, "ordinal": ordinal(self.number)}
-        numbers |= {"each": self.each, "level": self.level}
-        said = say(f"register.{'again' if self.again else 'another'}", **numbers)
-        said += say("register.levels", **numbers)
-        if p is None:
-            return said
-        place = "above both" if p > self.level else "at or below both"
-        if self.each < p <= self.level:
-            place = f"at or below the level of one test, and above that of {self.number:,}"
-        return f"{said} {say('register.place', p=p, place=place)}"
+
+def words_of(number: int, level: float) -> str:
+    """How many tests of texts are known, and the level of each for one false accusation in 1 / level cases over all."""
+    return say("register.several", number=number, each=level / number, level=level)
 
 
 def count_earlier_tests(entry: RegisterEntry, level: float, folder: Path | None = None) -> EarlierTests:
@@ -106,12 +96,6 @@ def read_tests(folder: Path | None = None) -> tuple[dict[str, Any], ...]:
         with suppress(ValueError):
             found.append(json.loads(line))
     return tuple(entry for entry in found if isinstance(entry, dict))
-
-
-def ordinal(number: int) -> str:
-    """1st, 2nd, 3rd, 4th, …, 11th, …"""
-    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{number:,}{ending}"
 
 
 def _different(texts: TextsSketch, folder: Path | None) -> dict[str, Mapping[str, Any]]:

@@ -35,14 +35,14 @@ CHARACTERS = dataclasses.replace(HOW, snippets=SnippetSettings(tokens=64, most=4
 """For models whose tokens are characters."""
 
 
-def made_up(name, number, *, seed, mixed=0.0):
+def made_up(name, number, *, seed, mixed=0.0, length=60):
     """Documents of words drawn one by one, which a model soon writes as well as anybody; a share of them, `mixed`,
     are words that stand nowhere else."""
     rng = np.random.default_rng(seed)
     other = ["Zug", "grün", "Öl"]
     words = np.array([*MORE_WORDS, *other])
     p = np.array([(1 - mixed) / len(MORE_WORDS)] * len(MORE_WORDS) + [mixed / len(other)] * len(other))
-    texts = (Text(f"{name}{i}", " ".join(rng.choice(words, 60, p=p))) for i in range(number))
+    texts = (Text(f"{name}{i}", " ".join(rng.choice(words, length, p=p))) for i in range(number))
     return Corpus(name, tuple(texts))
 
 
@@ -332,9 +332,10 @@ def test_boilerplate_on_both_sides_is_left_out_counted_and_named():
     models = Models(culprit, placebos=(NEVER,))
     found = audit(headed(MEMBERS), models, heldout=headed(FRESH), settings=CHARACTERS)
     (note,) = figures_of(found).plan.notes
-    said = r"\d passages stand in suspect texts and in control documents alike and were left out"
-    assert re.match(said, note)
-    assert int(re.findall(r"\((\d+) snippets\)", note)[0]) >= len(MEMBERS) + len(FRESH)
+    assert note.startswith(
+        "Passages that stand in suspect texts and in control documents alike were left out"
+    )
+    assert int(re.findall(r"in (\d+) snippets", note)[0]) >= len(MEMBERS) + len(FRESH)
     assert "if this is your first visit" in note
     assert note in found.settings["snippets"]["notes"]
     assert found.outcome == "consistent", found.reasons
@@ -342,7 +343,7 @@ def test_boilerplate_on_both_sides_is_left_out_counted_and_named():
     few, others = (
         Corpus(n, tuple(Text(f"{n}{i}", t) for i, t in enumerate(some))) for n, some in texts.items()
     )
-    said = r"at least 20 snippets .* few gives 0 .* was left out on both sides"
+    said = r"at least 20 snippets .* few gives 0 .* were left out on both sides"
     with pytest.raises(TextsError, match=said):
         direct(few, heldout=others)
 

@@ -20,8 +20,6 @@ from net.api import (
     Placebo,
     Power,
     Sample,
-    SampleLogprobs,
-    Samples,
     answer,
     beyond,
     check_placebos,
@@ -51,29 +49,29 @@ def two_sided(mean, *, seed=0):
 def known(case, target, placebo):
     """Has it that both models said these log-probabilities, one token each; a list a side."""
     for model, said in ((case.target, target), (case.placebos[0], placebo)):
-        rows = [Logprobs(tuple(np.array([one]) for one in side), np.full(len(side), 4)) for side in said]
-        case._logprobs[id(model)] = tuple(SampleLogprobs(*rows[at : at + 2]) for at in range(0, len(rows), 2))
+        rows = (Logprobs(tuple(np.array([one]) for one in side), np.full(len(side), 4)) for side in said)
+        case._logprobs[id(model)] = tuple(rows)
 
 
 SUSPECT = (Sample("a", "1"), Sample("b", "2"), Sample("a", "3"))
 HELD = (Sample("h", "4"), Sample("i", "5"))
 
 
-def case(sides, controls=None, *, margin=0.0):
+def case(*parts, paired=True, margin=0.0):
     models = Models(Memory(name="target"))
     placebo = Memory(name="placebo")
-    return AuditData(sides, models, AuditSettings(), controls=controls, placebos=(placebo,), margin=margin)
+    return AuditData(parts, models, AuditSettings(), paired=paired, placebos=(placebo,), margin=margin)
 
 
 def test_values_are_averaged_by_document_before_anything_is_tested():
     """The scale is the median lead without its sign, here 1, and no lead counts for more than that."""
-    alone = case(Samples(SUSPECT, SUSPECT, paired=True), margin=0.25)
+    alone = case(SUSPECT, SUSPECT, margin=0.25)
     known(alone, [[0.5, 1.0, 9.0], [-1.0, 1.0, -1.0]], [[0.0] * 3, [0.0] * 3])
     found = alone.compared_with(alone.placebos[0])
     assert (alone.design, found.paired, found.margin) == ("placebos", True, 0.25)
     assert found.documents == ("a", "b")
     assert found.values.tolist() == [(1.5 + 2.0) / 2 - 0.25, 0.0 - 0.25]
-    apart = case(Samples(SUSPECT, HELD))
+    apart = case(SUSPECT, HELD, paired=False)
     known(apart, [[0.5, 1.0, 9.0], [-1.0, 1.0]], [[0.0] * 3, [0.0] * 2])
     found = apart.compared_with(apart.placebos[0])
     assert (apart.design, found.paired, found.margin) == ("controls", False, 0.0)
@@ -82,7 +80,7 @@ def test_values_are_averaged_by_document_before_anything_is_tested():
 
 
 def test_differences_of_control_documents_are_what_differences_are_compared_with():
-    both = case(Samples(SUSPECT, SUSPECT, paired=True), Samples(HELD, HELD, paired=True))
+    both = case(SUSPECT, SUSPECT, HELD, HELD)
     said = [[0.5, 1.0, 9.0], [-1.0, 1.0, -1.0], [1.0, 0.5], [0.5, -1.0]]
     known(both, said, [[0.0] * 3, [0.0] * 3, [0.0] * 2, [0.0] * 2])
     found = both.compared_with(both.placebos[0])
@@ -145,16 +143,11 @@ SHORT = DocumentValues(tuple("abcdefghijklmnopqrstuvwxyz"), np.zeros(26), ("h",)
         (checks.documents_check, values(0, 19), values(0, 20)),
         (checks.documents_check, SHORT, values(0, 20)),
         (partial(checks.reverse_check, seed=0), values(-0.8), values(0.8)),  # a difference the wrong way
-        (checks.copies_check, 0.5, 0.0),
+        (checks.copies_check, 0.21, 0.2),
     ],
 )
 def test_a_check_fails_where_it_should_alone(check, failed, passed):
     assert (check(failed).status, check(passed).status) == ("failed", "passed")
-
-
-def test_a_rejection_without_control_documents_is_never_believed():
-    found = checks.word_check("audit.controls", False)
-    assert (found.status, "--controls" in found.cure) == ("failed", True)
 
 
 @pytest.mark.parametrize(

@@ -90,45 +90,45 @@ def test_the_design_follows_from_what_there_is_and_what_is_missing_is_named(
         assert f"{auc:.2f}" in found.why
 
 
-NAMES = (
-    "documents", "placebo", "gap", "reverse", "copies", "second", "controls", "mixture", "spread", "power",
-)  # fmt: skip
-ONE_SIDED = ("placebo", "second", "controls", "mixture", "spread")
 POWER = Power(Estimate(0.9, 0.8, 0.95), 40, 25, 2, effect=Estimate(0.09, 0.05, 0.13))
 """Planting moved the target by 0.05 at least."""
 
 
 def decided(p, failed="", *, power=POWER, high=0.03):
-    states = {n: ("passed", "failed")[n == failed] for n in NAMES}
-    checks = [Check(n, f"T {n}", now, f"W {n}.", f"C {n}." * (n == failed)) for n, now in states.items()]
+    names = dict.fromkeys((*ACCUSING, *INFORMING, "second", "documents", failed), "passed")
+    states = {**names, failed: "failed"}
+    checks = [Check(n, f"T {n}", now, f"W {n}.", f"C {n}." * (n == failed)) for n, now in states.items() if n]
     said = {"accusing": ACCUSING, "informing": INFORMING, "second": True, "noun": "audit", "unit": "document"}
     effect = Estimate(0.02, 0.01, high)
-    found = ObservedFinding("the model", "my posts", 0.05, p, effect, "nats a token", power, **said)
+    found = ObservedFinding("the model", "my posts", 0.05, p, effect, power, **said)
     return conclude(found, checks)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in (*ONE_SIDED, "power")])
-@pytest.mark.parametrize("p", [0.001, 0.4])
-def test_a_failed_control_withholds_either_verdict(name, p):
-    found = decided(p, name)
-    assert found.outcome == "inconclusive"
-    assert f"T {name}: no. W {name}." in found.reasons
-    assert f"C {name}." in found.advice
-    assert "cannot say" in found.statement
+BOTH, ACCUSATION, NEITHER = ("inconclusive",) * 2, ("inconclusive", "nothing"), ("consistent", "nothing")
 
 
-@pytest.mark.parametrize("name", ONE_SIDED)
-@pytest.mark.parametrize(("p", "outcome"), [(0.001, "inconclusive"), (0.4, "nothing")])
-def test_some_controls_bear_on_a_rejection_alone(name, p, outcome):
-    assert decided(p, name).outcome == outcome
+@pytest.mark.parametrize(
+    ("names", "outcomes"),
+    [
+        (("documents", "gap", "reverse", "copies"), BOTH),
+        (("placebo", "second", "controls", "mixture", "spread", "kinds"), ACCUSATION),
+        (("power", ""), NEITHER),
+    ],
+)
+def test_a_failed_control_withholds_either_verdict_or_an_accusation_alone(names, outcomes):
+    for name in names:
+        found = [decided(p, name) for p in (0.001, 0.4)]
+        assert tuple(one.outcome for one in found) == outcomes, name
+        if outcomes[0] == "inconclusive":
+            assert f"T {name}: no. W {name}." in found[0].reasons
+            assert f"C {name}." in found[0].advice
+            assert "cannot say" in found[0].statement
 
 
 def test_the_check_of_the_power_informs_and_the_rule_itself_asks_for_it():
     weak = Power(Estimate(0.79, 0.7, 0.9), 80, 25, 2, effect=POWER.effect)
-    assert decided(0.001, "power").outcome == "consistent"
     assert decided(0.3, "power", power=weak).outcome == "inconclusive"
     assert decided(0.3, high=0.05).outcome == "inconclusive"  # planting moved it by as much
-    assert decided(0.3).outcome == "nothing"
     assert "25 documents were read twice by a copy of the model" in decided(0.3).statement
     said = " ".join(decided(p, name).statement for p in (0.01, 0.9) for name in ("", "gap"))
     assert "prove" not in said.lower()

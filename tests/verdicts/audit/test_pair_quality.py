@@ -38,17 +38,6 @@ def test_by_hand():
     assert both("empty") == (0, 1 / 2)
 
 
-def test_both_sides_alike_measure_alike():
-    text = " word " * 3 + "and some others of them"
-    found = measured(pairs((text, text), ("one two", "one two ")), (text,))
-    for name, one in found.items():
-        if name not in ("overlap", "identical", "characters"):
-            assert one.true == one.generated, name
-    assert found["overlap"].generated == found["identical"].generated == 1
-    assert found["repetition"].true == 0
-    assert measured(pairs(("x x x x", "a b")))["repetition"].true == pytest.approx(1 / 2)
-
-
 def test_copies_are_runs_of_eight_words():
     eight = "one two three four five six seven eight"
     training = ("nothing", f"zero ONE, {eight[4:]} nine")

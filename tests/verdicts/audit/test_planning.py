@@ -2,9 +2,8 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
-from tiny import MORE_WORDS
+from verdicts.audit.test_audit import made_up
 
 from pretrace.errors import TextsError
 from pretrace.scoring.outlook import Timed, Watch
@@ -39,17 +38,9 @@ TARGET, BASE, SIBLING = Unread("target"), Unread("base"), Unread("sibling")
 ELSEWHERE = Unread("elsewhere", tokens="other")
 
 
-def made_up(name, number, *, seed, mixed=0.0, words=90):
-    """Documents of words drawn one by one, a share of them words that stand nowhere else."""
-    rng = np.random.default_rng(seed)
-    choices = np.array([*MORE_WORDS, "Zug", "grün"])
-    p = np.array([(1 - mixed) / len(MORE_WORDS)] * len(MORE_WORDS) + [mixed / 2] * 2)
-    texts = (" ".join(rng.choice(choices, words, p=p)) for _ in range(number))
-    return Corpus(name, tuple(Text(f"{name}{i}", text) for i, text in enumerate(texts)))
-
-
-MINE = made_up("mine", 40, seed=2)
-ALIKE, APART = made_up("others", 40, seed=3), made_up("German", 40, seed=4, mixed=1.0)
+MINE = made_up("mine", 40, seed=2, length=90)
+ALIKE = made_up("others", 40, seed=3, length=90)
+APART = made_up("German", 40, seed=4, mixed=1.0, length=90)
 
 
 def test_a_plan_says_what_an_audit_would_do_and_reads_nothing():
@@ -157,7 +148,7 @@ def test_the_design_decides_which_placebos_take_part():
 
 def test_one_odd_paragraph_in_half_of_the_documents_is_seen_in_whole_documents():
     """Of single snippets so few are odd that no classifier of them tells the sides apart by much."""
-    foreign = made_up("quoted", 40, seed=9, mixed=1.0, words=14).texts
+    foreign = made_up("quoted", 40, seed=9, mixed=1.0, length=14).texts
     parts = (foreign[i].text if i % 2 else "" for i in range(len(ALIKE.texts)))
     both = zip(ALIKE.texts, parts, strict=True)
     texts = (Text(t.id, f"{t.text[:80]} {part} {t.text[80:]}" if part else t.text) for t, part in both)

@@ -1,7 +1,5 @@
 """The literature's tests against loops, on nulls that hold and nulls that do not, and on planted members."""
 
-import json
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -53,26 +51,15 @@ def unpaired(features, heldout):
     return replace(some, heldout_texts=texts, heldout_documents=others)
 
 
-def naive_t(higher, lower):
-    """Student's t of two independent samples with one variance, from its formula."""
-    means = [sum(side) / len(side) for side in (higher, lower)]
-    squares = [sum((v - m) ** 2 for v in side) for side, m in zip((higher, lower), means, strict=True)]
-    pooled = sum(squares) / (len(higher) + len(lower) - 2)
-    return (means[0] - means[1]) / math.sqrt(pooled * (1 / len(higher) + 1 / len(lower)))
-
-
 @pytest.mark.parametrize("seed", range(6))
 def test_the_t_test_is_students(seed):
-    from scipy.special import stdtr
-
     rng = np.random.default_rng(seed)
     a, b = rng.normal(0.2, 1, 30), rng.normal(0, 2, 30)
-    p, effect = t_test(a, b)
-    assert p == pytest.approx(1 - float(stdtr(58, naive_t(a.tolist(), b.tolist()))))
-    assert p == pytest.approx(ttest_ind(a, b, alternative="greater").pvalue)
-    two_sided = ttest_ind(a, b).confidence_interval(0.95)
-    assert (effect.low, effect.high) == pytest.approx((two_sided.low, two_sided.high))
-    assert t_test(a, b[:20])[0] == pytest.approx(ttest_ind(a, b[:20], alternative="greater").pvalue)
+    for one in (b, b[:20]):
+        p, effect = t_test(a, one)
+        assert p == pytest.approx(ttest_ind(a, one, alternative="greater").pvalue)
+        two_sided = ttest_ind(a, one).confidence_interval(0.95)
+        assert (effect.low, effect.high) == pytest.approx((two_sided.low, two_sided.high))
 
 
 def test_values_without_spread_show_nothing():
@@ -159,15 +146,9 @@ def test_planted_members_are_found(gap):
     assert rejections(lambda s: original(features(s), seed=s), 5) == 1
     answer = original(features(0))
     assert 0 < answer.effect.low < answer.effect.value < answer.effect.high
-    assert answer.documents == 40
-
-
-def test_planted_members_are_found_among_unpaired_texts():
-    features = unpaired(made(0, pairs=200, documents=40, member=0.8), 120)
-    for answer in (paper(features, classifier=ByLength()), original(features)):
-        assert answer.p < 0.01
-        assert answer.documents == 80
-        assert answer.pieces == 200
+    some = unpaired(made(0, pairs=200, documents=40, member=0.8), 120)
+    for answer in (paper(some, classifier=ByLength()), original(some)):
+        assert (answer.p < 0.01, answer.documents, answer.pieces) == (True, 80, 200)
 
 
 def test_the_original_takes_a_gap_between_texts_for_membership():
@@ -178,13 +159,3 @@ def test_the_original_takes_a_gap_between_texts_for_membership():
 
     assert rejections(lambda s: original(features(s), seed=s), 10) == 1
     assert rejections(lambda s: paper(features(s), classifier=ByLength(), seed=s, seeds=1), 10) == 0
-
-
-@pytest.mark.parametrize("pairing", [True, False])
-def test_what_was_found_is_plain(pairing):
-    features = made(8) if pairing else unpaired(made(8), 50)
-    for answer in (paper(features, classifier=ByLength(), seeds=2), original(features, seeds=2)):
-        assert json.loads(json.dumps(answer.facts)) == answer.facts
-        assert 0 <= answer.p <= 1
-        assert answer.statistic
-        assert answer.unit

@@ -1,13 +1,13 @@
 """The releases' way of preparing scores and of testing them, against loops written from their description."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from net.api import (
     LOG_PERPLEXITIES,
     PERPLEXITIES,
-    Features,
     LinearLayer,
     Recipe,
     any_of,
@@ -20,28 +20,13 @@ from net.api import (
     scaled_by_suspect,
 )
 from scipy.stats import ttest_ind
-
-SCORES = 5
-
-
-class FirstNumber:
-    """A text classifier without training: the probability is the sigmoid of the number that the text is."""
-
-    def fit(self, texts, labels, /, *, seed):
-        assert len(texts) == len(labels)
-        return lambda some: 1 / (1 + np.exp(-np.array(some, dtype=np.float64)))
+from verdicts.audit.test_procedures import ByLength, made
 
 
-def made(seed, pairs=80, *, tail=0.8, member=0.0):
+def tailed(seed, *, tail=0.8, member=0.0):
     """Pairs whose scores have a long tail below, as minus a perplexity has."""
-    rng = np.random.default_rng(seed)
-    scores = 0.7 * rng.standard_normal((2, pairs, 1)) + 0.7 * rng.standard_normal((2, pairs, SCORES))
-    scores[0] += member
-    scores = -np.exp(-tail * scores)
-    texts = [tuple(f"{v:.5f}" for v in rng.standard_normal(pairs)) for _ in range(2)]
-    names = tuple(f"d{i}" for i in range(pairs))
-    columns = tuple(f"s{k}" for k in range(SCORES))
-    return Features(columns, *scores[:2], *texts[:2], names, names)
+    found = made(seed, member=member)
+    return replace(found, suspect=-np.exp(-tail * found.suspect), heldout=-np.exp(-tail * found.heldout))
 
 
 def replaced(values, share):
@@ -52,9 +37,9 @@ def replaced(values, share):
 
 
 def test_each_side_is_prepared_by_itself_over_all_rows():
-    features = made(0)
+    features = tailed(0)
     sides = scaled_by_suspect(features.suspect, features.heldout, outliers=0.2)
-    for k in range(SCORES):
+    for k in range(len(features.names)):
         left, right = (replaced(side[:, k].tolist(), 0.2) for side in (features.suspect, features.heldout))
         centre = sum(left) / len(left)
         spread = math.sqrt(sum((v - centre) ** 2 for v in left) / len(left))
@@ -62,23 +47,20 @@ def test_each_side_is_prepared_by_itself_over_all_rows():
             assert side[:, k] == pytest.approx([(v - centre) / spread for v in wanted])
 
 
-def test_nothing_is_replaced_where_the_share_is_less_than_a_text():
-    features = made(1)
-    sides = scaled_by_suspect(features.suspect, features.heldout, outliers=0.0)
-    centre, spread = features.suspect.mean(axis=0), features.suspect.std(axis=0)
-    assert sides[1] == pytest.approx((features.heldout - centre) / spread)
-
-
 def test_one_seed_of_the_release_equals_its_loop():
-    features = made(2, member=0.2)
+    features = tailed(2, member=0.2)
     rng = np.random.default_rng([7, 0])
     learnt, tested = halves(features, rng)
     scaled = scaled_by_suspect(features.suspect, features.heldout, outliers=0.2)
     label = np.array([False] * 40 + [True] * 40)
 
+    def texts(rows):
+        return [features.suspect_texts[i] for i in rows[0]] + [features.heldout_texts[i] for i in rows[1]]
+
+    probability = ByLength().fit(texts(learnt), label, seed=7)
+
     def inputs(rows):
-        texts = [features.suspect_texts[i] for i in rows[0]] + [features.heldout_texts[i] for i in rows[1]]
-        said = 1 / (1 + np.exp(-np.array(texts, dtype=np.float64)))[:, None]
+        said = probability(texts(rows))[:, None]
         return said, np.hstack([said, -np.vstack([scaled[0][rows[0]], scaled[1][rows[1]]])])
 
     apart = []
@@ -86,10 +68,10 @@ def test_one_seed_of_the_release_equals_its_loop():
         start = rng.uniform(-1, 1, train.shape[1] + 1) / math.sqrt(train.shape[1])
         values = LinearLayer.fit(train, label, start=start)(test)
         apart.append(values[40:] - values[:40])
-    answer = release(features, classifier=FirstNumber(), seed=7, seeds=1)
+    answer = release(features, classifier=ByLength(), seed=7, seeds=1)
     assert answer.p == pytest.approx(ttest_ind(apart[1], apart[0], alternative="greater").pvalue)
     assert answer.effect.value == pytest.approx(apart[1].mean() - apart[0].mean())
-    joined = release(features, classifier=FirstNumber(), seed=7)
+    joined = release(features, classifier=ByLength(), seed=7)
     assert joined.p == pytest.approx(any_of(joined.facts["p of each seed"]))
     assert joined.facts["p of each seed"][0] == pytest.approx(answer.p)
     assert all(0 < weight < 1 for weight in joined.facts["weights"].values())
@@ -99,11 +81,11 @@ def test_the_release_reads_the_labels_of_the_test_half_and_the_paper_does_not():
     """Nulls with a long tail: each side's own mean, at a fifth of its values, says which side a value is of."""
     ps = {"release": 0, "paper": 0}
     for seed in range(60):
-        features = made(seed, tail=1.2)
-        ps["release"] += release(features, classifier=FirstNumber(), seed=seed, seeds=1).p <= 0.05
-        ps["paper"] += paper(features, classifier=FirstNumber(), seed=seed, seeds=1).p <= 0.05
-    assert ps["release"] >= 15
-    assert ps["paper"] <= 9
+        features = tailed(seed, tail=1.2)
+        ps["release"] += release(features, classifier=ByLength(), seed=seed, seeds=1).p <= 0.05
+        ps["paper"] += paper(features, classifier=ByLength(), seed=seed, seeds=1).p <= 0.05
+    assert ps["release"] >= 12, ps  # of 60 tests at 5% so many reject in one of 28,000 cases
+    assert ps["paper"] <= 9, ps
 
 
 def test_the_scores_of_the_releases_are_ratios_of_perplexities():

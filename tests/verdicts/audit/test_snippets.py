@@ -15,7 +15,7 @@ from pretrace.errors import TextsError
 from pretrace.scoring.plan import Models
 from pretrace.types import Corpus, Text
 from pretrace.verdicts.audit.data import expressions, features
-from pretrace.verdicts.audit.snippets import Pieces, Sample, Samples, SnippetSettings, check_enough, divide
+from pretrace.verdicts.audit.snippets import Pieces, Sample, SnippetSettings, check_enough, divide
 
 TOKENS = Tokens(make_tokenizer())
 
@@ -42,14 +42,6 @@ def test_a_snippet_stands_in_its_document_and_has_its_tokens():
         inside = [(a, b) for a, b in spans.tolist() if start <= a and b <= start + len(snippet.whole)]
         assert len(inside) == 16
         assert sum(b <= start + len(snippet.prefix) for _, b in inside) == 8
-
-
-def test_snippets_of_one_document_do_not_overlap():
-    text = documents(1, 200).texts[0]
-    made = cut(Corpus("one", (text,)), TOKENS.spans, SnippetSettings(tokens=16, most=1000))
-    joined = "".join(snippet.whole for snippet in made.snippets)
-    assert text.text.startswith(joined)
-    assert len(text.text) - len(joined) < 16 * 12
 
 
 def test_the_draw_depends_on_names_and_seed_and_not_on_order():
@@ -137,8 +129,8 @@ def models():
 
 
 def test_chinese_pieces_and_numbers_have_every_feature(models):
-    sides = Samples(tuple(CHINESE), (*ENGLISH, Sample("n", "12 345 6789, 10")), paired=False)
-    found = features(sides, models, expressions(False), cache=False)
+    sides = tuple(CHINESE), (*ENGLISH, Sample("n", "12 345 6789, 10"))
+    found = features(sides, models, expressions(False), paired=False, cache=False)
     assert found.suspect.shape == (4, 21)
     assert found.heldout.shape == (4, 21)
     assert np.isfinite(found.suspect).all()
@@ -148,9 +140,9 @@ def test_chinese_pieces_and_numbers_have_every_feature(models):
 
 
 def test_lowercase_leaves_caseless_pieces_out_and_refuses_texts_of_them_alone(models):
-    mixed = Samples((*ENGLISH, CHINESE[0]), tuple(ENGLISH), paired=False)
-    found = features(mixed, models, ["loss", "lowercase"], cache=False)
+    mixed = (*ENGLISH, CHINESE[0]), tuple(ENGLISH)
+    found = features(mixed, models, ["loss", "lowercase"], paired=False, cache=False)
     assert found.suspect_documents == ("e0", "e1", "e2")
-    alone = Samples(tuple(CHINESE[:2]), tuple(CHINESE[2:]), paired=False)
+    alone = tuple(CHINESE[:2]), tuple(CHINESE[2:])
     with pytest.raises(TextsError, match=r"no letter of the texts has two cases.*leave lowercase out"):
-        features(alone, models, ["loss", "lowercase"], cache=False)
+        features(alone, models, ["loss", "lowercase"], paired=False, cache=False)

@@ -28,7 +28,6 @@ from pretrace.scoring.plan import Models, ScorePlan, check_placebos, weights_of
 from pretrace.statistics.documents import FEW_DOCUMENTS, link_documents
 from pretrace.statistics.sensitivity import controls_left_out, sensitivity
 from pretrace.tuning.plan import methods
-from pretrace.tuning.planting import split_members
 from pretrace.types import (
     AuditFigures,
     AuditPlan,
@@ -51,7 +50,7 @@ from pretrace.verdicts.audit import checks, snippets
 from pretrace.verdicts.audit.built import ACCUSING, INFORMING, DocumentValues, null_of, shown_of, words_of
 from pretrace.verdicts.audit.data import AuditData, expressions
 from pretrace.verdicts.audit.settings import ALONE, PRETRACE, RELEASE, AuditSettings
-from pretrace.verdicts.audit.snippets import NO_TUNING, SCORING, Samples, SnippetCut, reading
+from pretrace.verdicts.audit.snippets import NO_TUNING, SCORING, Sample, SnippetCut, reading
 from pretrace.verdicts.draws import TextsSketch, seed_of, texts_hash
 from pretrace.verdicts.frame import Tested, build_verdict, record, watched, with_second
 from pretrace.verdicts.outcome import ENOUGH, exposure, second_check
@@ -207,11 +206,8 @@ class Audit:
             chosen,
             snippets=len(cuts[0].snippets),
             placebos=grades,
-            gaps=gaps,
             parameters=float(target.facts.get("parameters") or 0),
-            notes=tuple(
-                dict.fromkeys(note for one in cuts for note in one.notes if " on both sides " in note)
-            ),
+            notes=cuts[0].shared,
         )
 
     @cached_property
@@ -357,11 +353,10 @@ class Audit:
         asked = [snippet.prefix for judged, _ in divided for snippet in judged]
         with clock.passes(snippets.WRITING) as progress:
             made = snippets.complete(writer, asked, settings.draw(seed), cache=cache, progress=progress)
-        written, sides, lost = iter(made), list[Samples](), sum(not one for one in made)
+        written, parts, lost = iter(made), list[tuple[Sample, ...]](), sum(not one for one in made)
         for judged, _ in divided:
-            both = [(one, text) for one in judged if (text := next(written))]
-            others = tuple(one._replace(text=text) for one, text in both)
-            sides.append(Samples(tuple(one for one, _ in both), others, paired=True))
+            both = [(one, one._replace(text=text)) for one in judged if (text := next(written))]
+            parts += [tuple(one for one, _ in both), tuple(other for _, other in both)]
         first = next(filter(plantable, used), None) if learnt else None
         if design in ("differences", "placebos") and first is not None:
             same = self.generator.facts.get("weights") == first.facts.get("weights")
@@ -371,11 +366,11 @@ class Audit:
             used = (other.backend,) if design == "differences" else (*used, other.backend)
         leant = [one.value for one in checks.leans()] if design == "placebos" else []
         return AuditData(
-            sides[0],
+            tuple(parts if all(parts[2:]) else parts[:2]),
             models,
             settings,
             clock,
-            controls=sides[1] if len(sides) > 1 and sides[1].suspect else None,
+            paired=True,
             placebos=used,
             margin=max(leant, default=0.0),
             generator=writer,
@@ -390,7 +385,7 @@ class Audit:
         level, seed, own = settings.level, self.seed, settings.procedure == PRETRACE
         answer, values, design = data.answer(settings.procedure), data.values, data.design
         rejected, controls = answer.p <= level, None if values.paired else values.heldout_values
-        sides = data.samples.pairs, data.controls.pairs if data.controls else ()
+        sides = data.pairs
         reads = {one.name: one for one in reversed(data.placebos)}
         placebos = tuple(
             replace(one, closeness=data.closeness(reads[one.name])) if one.name in reads else one
@@ -445,7 +440,7 @@ class Audit:
             quality=checks.pair_quality(sides[0], data.training) if sides[0] else (),
         )
         seconds = data.seconds if design != "placebos" and own else ()
-        named, names = self.named_values(values), data.models.names(*data.seconds)
+        names = data.models.names(*data.seconds)
         pairs = [
             tuple(replace(one, document=owners[one.document]) for one in side)
             for side, owners in zip(sides, self.names, strict=True)
@@ -455,7 +450,7 @@ class Audit:
             "heldout": self._control_hash if self.heldout is not None else None,
             "placebos": [weights_of(one) for one in data.placebos],
             "snippets": asdict(settings.snippets),
-            "generator": weights_of(self.generator) if self.generator and data.controls else None,
+            "generator": weights_of(self.generator) if self.generator and design == "differences" else None,
         }
         texts = TextsSketch.of(text.text for text in self.corpus.texts)
         return build_verdict(
@@ -471,7 +466,7 @@ class Audit:
             ),
             shown_of(
                 figures,
-                ((named.documents, named.values), (named.heldout_documents, named.heldout_values)),
+                self.named_values(values),
                 (pairs[0], pairs[1]),
                 {names[model.name]: self.named_values(data.alone(model)) for model in seconds},
             ),
@@ -497,10 +492,10 @@ class Audit:
                 snippets={
                     **asdict(settings.snippets),
                     "cut": len(cut.snippets),
-                    "judged": len(data.samples.suspect),
+                    "judged": len(data.parts[0]),
                     "generator_learnt_from": len(data.training),
                     "too_short": len(cut.short),
-                    "notes": [*cut.notes, *data.notes],
+                    "notes": [*cut.notes, *cut.shared, *data.notes],
                 },
                 power=[asdict(one) for one in settings.power],
                 seed=seed,
@@ -514,24 +509,15 @@ class Audit:
         training raised it beyond the held-out ones; the spread between documents is that of the audit, around 0.
         ModelError where the target has no weights here."""
         check_plantable(data.target)
-        corpus, cache, noise = self.named[0][0], self.settings.cache, data.values
+        corpus, noise = self.named[0][0], data.values
         found, owner = [], link_documents(corpus.texts)
         for one in self.settings.power:
             settings = replace(one, seed=self.seed)
-            labelled = split_members(corpus, settings.share, settings.seed)
-            planted = {owner[text.document] for text in labelled.texts if text.member}
-            before = replace(
-                data,
-                samples=data.samples.of_documents(planted),
-                placebos=data.deciding,
-                _logprobs={},
-                _features={},
-            )
-            with planted_copy(
-                data.target, corpus, settings, cache=cache, training=data.watch.training
-            ) as copy:
-                after = before.with_target(copy).values
-            untrained = before.values
+            how: dict[str, Any] = {"cache": self.settings.cache, "training": data.watch.training}
+            with planted_copy(data.target, corpus, settings, **how) as (copy, read):
+                some = data.of_documents({owner[text.document] for text in read})
+                before = replace(some, placebos=data.deciding)
+                after, untrained = before.with_target(copy).values, before.values
             shift = np.asarray(after.values - untrained.values)
             if not noise.paired:
                 shift = shift - (after.heldout_values - untrained.heldout_values).mean()
@@ -543,11 +529,10 @@ class Audit:
 
 def kinds(data: AuditData, *, rejected: bool) -> Check:
     """Check that control documents form no group by their words, on at most `GROUPED` random documents a side."""
-    others = data.samples.heldout if data.controls is None else data.controls.suspect
     rng = np.random.default_rng([data.seed, 3])
     texts: list[str] = []
     controls: list[bool] = []
-    for control, side in ((False, data.samples.suspect), (True, others)):
+    for control, side in zip((False, True), data.sides, strict=True):
         made = list(snippets.join_documents(side).values())
         texts += [made[i] for i in rng.permutation(len(made))[: checks.GROUPED].tolist()]
         controls += [control] * (len(texts) - len(controls))

@@ -114,25 +114,18 @@ DOCUMENTS, PAIRS = "documents", "pairs"
 SUSPECT, CONTROL = SIDES = "suspect", "control"
 SECOND = "second: "
 """What the column of a second model begins with, in the table of documents."""
-Side = tuple[tuple[str, ...], Doubles]
-"""Documents of one side, and the value of each."""
 _PAIR = ("id", "document", "prefix", "true", "generated")
 
 
 def words_of(figures: AuditFigures, answer: Answer, corpus: str, model: str) -> TestWording:
     """The sentences of an audit; `model` is its name in a sentence."""
-    named, other, design = {"corpus": corpus, "model": model}, figures.compared_with, figures.design
-    beyond = "" if other is not None else say("audit.hypothesis.words")
-    if figures.margin:
-        beyond += say("audit.hypothesis.margin", margin=figures.margin)
-    against = f", compared with {other}," if other is not None else ""
-    assumed = "shared" if design == "placebos" else "unseen"
+    named, design = {"corpus": corpus, "model": model}, figures.design
     return TestWording.of_kind(
         "audit.said",
         **named,
         compared=say(f"audit.compared.{design}", **named),
-        hypothesis=say(f"audit.hypothesis.{design}", **named, against=against, beyond=beyond),
-        assumption=say(f"audit.assumed.{assumed}", model=model),
+        hypothesis=say(f"audit.hypothesis.{design}", **named),
+        assumption=say(f"audit.assumed.{'shared' if design == 'placebos' else 'unseen'}", model=model),
         statistic=answer.statistic,
         effect_unit=answer.unit,
     )
@@ -140,24 +133,26 @@ def words_of(figures: AuditFigures, answer: Answer, corpus: str, model: str) -> 
 
 def shown_of(
     figures: AuditFigures,
-    sides: tuple[Side, Side],
+    found: DocumentValues,
     pairs: tuple[Sequence[Pair], Sequence[Pair]] = ((), ()),
     seconds: Mapping[str, DocumentValues] | None = None,
 ) -> TestDetails:
     """Show the values of both sides, pairs, and second models by name; ValueError where a value is not finite."""
-    plan, (suspect, values), (control, others) = figures.plan, *sides
-    if not (np.isfinite(values).all() and np.isfinite(others).all()):
+    plan, suspect, control = figures.plan, found.documents, found.heldout_documents
+    values = np.concatenate(found.sides).astype(np.float64)
+    if not np.isfinite(values).all():
         raise ValueError("a value of the audit is NaN or infinite")
 
     def both(first: Sequence[Any], second: Sequence[Any]) -> tuple[str, ...]:
         return (SUSPECT,) * len(first) + (CONTROL,) * len(second)
 
     columns: dict[str, Any] = {"document": (*suspect, *control), "side": both(suspect, control)}
-    columns["value"] = np.concatenate([values, others]).astype(np.float64)
+    columns["value"] = values
     for name, one in (seconds or {}).items():
         named = zip((one.documents, one.heldout_documents), one.sides, (suspect, control), strict=True)
-        found = [dict(zip(theirs, some, strict=True))[own] for theirs, some, names in named for own in names]
-        columns[SECOND + name] = np.array(found)
+        columns[SECOND + name] = np.array(
+            [dict(zip(theirs, some, strict=True))[own] for theirs, some, names in named for own in names]
+        )
     tables = [Table(DOCUMENTS, columns)]
     if any(pairs):
         cells = {name: tuple(getattr(one, name) for one in (*pairs[0], *pairs[1])) for name in _PAIR}

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -23,10 +23,23 @@ from pretrace.errors import TextsError
 from pretrace.scoring.outlook import guessed_seconds
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.statistics.permutation import own_group, two_sample
-from pretrace.types import AuditPlan, Backend, Bools, Check, Design, Gap, Lean, Pair, Placebo, Quality
+from pretrace.types import (
+    AuditPlan,
+    Backend,
+    Bools,
+    Check,
+    Corpus,
+    Design,
+    Gap,
+    Lean,
+    Pair,
+    Placebo,
+    Quality,
+    Text,
+)
 from pretrace.verdicts.audit.built import DocumentValues, reversed_p
 from pretrace.verdicts.audit.settings import AuditSettings
-from pretrace.verdicts.audit.snippets import Samples, SnippetCut
+from pretrace.verdicts.audit.snippets import SnippetCut, join_documents, whole_snippets
 from pretrace.verdicts.wording import fill, say, sentences_of, word_check
 
 _SAME_ORIGIN = 0.2
@@ -83,16 +96,27 @@ def taking_part(
 def gaps_between(cuts: Sequence[SnippetCut], settings: AuditSettings, seed: int) -> tuple[Gap, ...]:
     """How well classifiers of texts tell suspect snippets from control ones, and whole documents from whole ones:
     what stands in one snippet of a document says little of its others. Nothing where they are too few."""
-    samples = Samples.of_snippets(cuts[0].snippets, cuts[1].snippets)
-    sides, whole = samples.corpora(), samples.corpora(whole=True)
+    (suspect, documents), (heldout, others) = (
+        [_corpus_of(name, cut, whole=whole) for whole in (False, True)]
+        for name, cut in zip(("suspect", "heldout"), cuts, strict=True)
+    )
     try:
-        found = gap(*sides, settings.learners, seed=seed)
-        if [len(side.texts) for side in whole] == [len(side.texts) for side in sides]:
+        found = gap(suspect, heldout, settings.learners, seed=seed)
+        if (len(documents), len(others)) == (len(suspect), len(heldout)):
             return found
-        *more, _ = gap(*whole, settings.learners, seed=seed)
+        *more, _ = gap(documents, others, settings.learners, seed=seed)
     except TextsError:
         return ()
     return (*found[:-1], *(replace(one, classifier=f"{one.classifier}, {WHOLE}") for one in more), found[-1])
+
+
+def _corpus_of(side: str, cut: SnippetCut, *, whole: bool) -> Corpus:
+    """The snippets as texts, for what compares sides without a model; with `whole`, a document is one text."""
+    samples = whole_snippets(cut.snippets)
+    rows = [(str(i), one.text, one.document) for i, one in enumerate(samples)]
+    if whole:
+        rows = [(document, text, document) for document, text in join_documents(samples).items()]
+    return Corpus(side, tuple(Text(f"{side} {own}", text, group=document) for own, text, document in rows))
 
 
 ALIKE = 0.60
@@ -116,45 +140,38 @@ def choose(  # noqa: PLR0913 (numbers of what there is)
     """Choose the design by the texts alone, before any model reads them, from the numbers of what there is; `gaps` are
     those between suspect texts and control documents, empty without, and `judged` documents are left where a generator
     learns from a part of the snippets. Where there is no design the plan says why, and what would help."""
-
-    def plan(design: Design | None, why: str, cures: Sequence[str]) -> AuditPlan:
-        accuses = design in ("controls", "differences")
-        possible = ("consistent",) * accuses, ("nothing",) * (power and design is not None)
-        outcomes: Any = (*possible[0], *possible[1], "inconclusive")
-        return AuditPlan(design, why, outcomes, documents, 0, controls, cures=tuple(cures))
-
-    def refuse(kind: str, closer: str = "") -> AuditPlan:
-        numbers = {"documents": documents, "judged": judged, "fewest": FEW_DOCUMENTS}
-        said = fill(sentences_of(f"designs.{kind}"), closer=closer, **numbers)
-        return plan(None, said["why"], said["cures"])
-
-    def write(design: Design, cures: Sequence[str], **seen: str) -> AuditPlan:
-        """The design, where a generator leaves enough documents to judge."""
-        few = judged < FEW_DOCUMENTS
-        return (
-            refuse("judged", cures[0]) if few else plan(design, say(f"designs.{design}.why", **seen), cures)
-        )
-
+    widest, can_write = widest_gap(gaps, ALIKE), placebos > 0 and generator
+    written = "judged" if judged < FEW_DOCUMENTS else "differences" if controls else "placebos"
     if documents < FEW_DOCUMENTS:
-        return refuse("few")
-    if not controls:
-        bare = not (placebos and generator)
-        return refuse("bare") if bare else write("placebos", [say("cures.controls")])
-    widest = widest_gap(gaps, ALIKE)
-    if widest is None:
-        return refuse("unseen")
-    formed = widest.classifier.startswith("form")
-    closer = [say(f"cures.{one}") for one in (("form", "closer") if formed else ("closer", "later"))]
-    seen = say("designs.seen", name=widest.classifier, auc=widest.auc)
-    if not differ(widest, ALIKE):
-        cures = [] if placebos else [say("cures.placebo")]
-        return plan("controls", say("designs.controls.why", seen=seen), cures)
-    if differ(widest_gap(gaps, COMPARABLE) or widest, COMPARABLE):
-        return plan(None, say("designs.apart.why", seen=seen), closer)
-    if not (placebos and generator):
-        needed = say("designs.generator") if placebos else say("cures.placebo")
-        return plan(None, say("designs.differ.why", seen=seen), [*closer, needed])
-    return write("differences", closer, seen=seen)
+        kind = "few"
+    elif not controls:
+        kind = written if can_write else "bare"
+    elif widest is None:
+        kind = "unseen"
+    elif not differ(widest, ALIKE):
+        kind = "controls"
+    elif differ(widest_gap(gaps, COMPARABLE) or widest, COMPARABLE):
+        kind = "apart"
+    else:
+        kind = written if can_write else "differ"
+    design: Any = kind if kind in get_args(Design) else None
+    numbers: dict[str, object] = {
+        "documents": documents,
+        "judged": judged,
+        "fewest": FEW_DOCUMENTS,
+        "seen": "",
+    }
+    first, second = "controls", "controls"
+    if widest is not None:
+        first, second = ("form", "closer") if widest.classifier.startswith("form") else ("closer", "later")
+        numbers["seen"] = say("designs.seen", name=widest.classifier, auc=widest.auc)
+    missing = "designs.generator" if placebos else "cures.placebo"
+    numbers |= {"first": say(f"cures.{first}"), "second": say(f"cures.{second}"), "missing": say(missing)}
+    said = fill(sentences_of(f"designs.{kind}"), **numbers)
+    cures = () if kind == "controls" and placebos else said["cures"]
+    accuses = ("consistent",) * (design in ("controls", "differences"))
+    outcomes: Any = (*accuses, *("nothing",) * (power and design is not None), "inconclusive")
+    return AuditPlan(design, said["why"], outcomes, documents, 0, controls, gaps=tuple(gaps), cures=cures)
 
 
 def widest_gap(gaps: Sequence[Gap], most: float) -> Gap | None:
@@ -193,11 +210,10 @@ MIXED = 0.20
 
 def documents_check(found: DocumentValues) -> Check:
     """Check that there are enough documents."""
-    counts = {"suspect": len(found.documents), "heldout": len(found.heldout_documents)}
+    counts: dict[str, Any] = {"suspect": len(found.documents), "heldout": len(found.heldout_documents)}
     fewest = counts["suspect"] if found.paired else min(counts.values())
-    words = "alone" if found.paired else "words"
     good = fewest >= FEW_DOCUMENTS
-    return word_check("audit.documents", good, counts, words=words, fewest=FEW_DOCUMENTS, **counts)
+    return word_check("audit.documents", good, counts, fewest=FEW_DOCUMENTS, **counts)
 
 
 def reverse_check(found: DocumentValues, *, seed: int) -> Check:

@@ -3,10 +3,10 @@ log-probabilities, the target's gain over a placebo, and membership scores."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,13 +26,14 @@ from pretrace.types import (
     Doubles,
     Features,
     Generator,
+    Pair,
     Quantity,
     Text,
 )
 from pretrace.verdicts.audit.built import DocumentValues, answer, p_value
 from pretrace.verdicts.audit.procedures import original, outlier_share, paper, release
 from pretrace.verdicts.audit.settings import ALONE, ORIGINAL, PAPER, PRETRACE, RELEASE, AuditSettings
-from pretrace.verdicts.audit.snippets import SCORING, Sample, Samples, reading
+from pretrace.verdicts.audit.snippets import SCORING, Parts, Sample, reading
 from pretrace.verdicts.outcome import MOST_DOSE, ExcessOverSecondModel, SecondAnswer, second_model_multiple
 
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
@@ -56,9 +57,8 @@ PERPLEXITIES: tuple[str, ...] = tuple(
 
 def expressions(reference: bool, release: bool = False) -> tuple[str, ...]:
     """List the scores of every sample; `release` asks for ratios of perplexities, as the releases take them."""
-    if release:
-        return PERPLEXITIES + (("ref(perplexity=True)",) if reference else ())
-    return LOG_PERPLEXITIES + (("ref",) if reference else ())
+    scores, last = (PERPLEXITIES, "ref(perplexity=True)") if release else (LOG_PERPLEXITIES, "ref")
+    return (*scores, last) if reference else scores
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,13 +89,6 @@ class Logprobs:
         return np.asarray(self.total / np.maximum(self.bytes, 1))
 
 
-class SampleLogprobs(NamedTuple):
-    """The log-probabilities that one model gives to suspect and held-out samples."""
-
-    suspect: Logprobs
-    heldout: Logprobs
-
-
 def logprobs(
     backend: Backend, samples: Sequence[Sample], *, cache: bool = True, progress: Progress | None = None
 ) -> Logprobs:
@@ -119,25 +112,14 @@ def logprobs(
     return Logprobs(tuple(logp), np.array([len(one.text.encode("utf-8", "replace")) for one in samples]))
 
 
-def sample_logprobs(
-    backend: Backend, samples: Samples, *, cache: bool = True, progress: Progress | None = None
-) -> SampleLogprobs:
-    """The log-probabilities of suspect and held-out samples, read in one go; errors as in `logprobs`."""
-    both = logprobs(backend, (*samples.suspect, *samples.heldout), cache=cache, progress=progress)
-    parts = slice(len(samples.suspect)), slice(len(samples.suspect), None)
-    return SampleLogprobs(*(Logprobs(both.logp[part], both.bytes[part]) for part in parts))
-
-
 def bytewise(target: Backend, placebo: Backend) -> bool:
     """Whether two models must be compared by the byte, since their tokens differ."""
     return placebo.tokenizer_hash != target.tokenizer_hash
 
 
-def closeness(target: SampleLogprobs, placebo: SampleLogprobs, *, by_byte: bool) -> float:
+def closeness(target: Logprobs, placebo: Logprobs, *, by_byte: bool) -> float:
     """The correlation of both models' mean log-probabilities on text that neither was trained on."""
-    one, other = (
-        found.heldout.per_byte if by_byte else found.heldout.per_token for found in (target, placebo)
-    )
+    one, other = (found.per_byte if by_byte else found.per_token for found in (target, placebo))
     if len(one) < 2 or not one.std() or not other.std():
         return 0.0
     return float(np.corrcoef(one, other)[0, 1])
@@ -161,16 +143,18 @@ def logprob_gains(target: Logprobs, placebo: Logprobs, scale: float, *, by_byte:
 
 
 def features(
-    samples: Samples,
+    parts: Parts,
     models: Models,
     expressions: Sequence[str],
     *,
+    paired: bool,
     cache: bool = True,
     progress: Progress | None = None,
 ) -> Features:
-    """The membership scores of all samples under `models`, each without what stands before it. Samples that give
+    """The membership scores of two parts under `models`, each sample without what stands before it. Those that give
     nothing to predict, or that a score means nothing for, are left out, pairs whole; TextsError where none is left."""
-    every = (*samples.suspect, *samples.heldout)
+    suspect, heldout = parts
+    every = (*suspect, *heldout)
     numbered = tuple(Text(str(i), one.text) for i, one in enumerate(every))
     plan = ScorePlan.parse(expressions)
     plan.check_texts(Corpus("the pieces of the audit", numbered))
@@ -179,9 +163,9 @@ def features(
     with models.reader(scores.needs, cache=cache, progress=progress) as reader:
         read = reader.read(numbered)
         matrix = np.array([[np.nan if one.empty else score(one) for score in ready] for one in read])
-    n = len(samples.suspect)
+    n = len(suspect)
     known: Bools = np.asarray(np.isfinite(matrix).all(axis=1))
-    if samples.paired:
+    if paired:
         known = np.tile(known[:n] & known[n:], 2)
     if not known[:n].any() or not known[n:].any():
         raise TextsError("no piece of the texts gives the model anything to predict: take longer snippets.")
@@ -190,7 +174,7 @@ def features(
         kept = [sample for sample, good in zip(every[rows], known[rows], strict=True) if good]
         sides |= {name: matrix[rows][known[rows]], f"{name}_texts": tuple(one.text for one in kept)}
         sides[f"{name}_documents"] = tuple(one.document for one in kept)
-    return Features(names=tuple(expressions), paired=samples.paired, **sides)
+    return Features(names=tuple(expressions), paired=paired, **sides)
 
 
 def _token_gains(target: Logprobs, placebo: Logprobs, *, by_byte: bool) -> list[Doubles]:
@@ -224,16 +208,16 @@ UNIT = "of a typical token's lead"
 
 @dataclass(eq=False)
 class AuditData:
-    """What an audit tests, computed when first wanted, from suspect `samples` and `controls`, each with what stands in
-    their place: what the `generator` wrote after its `training` texts, with `notes`. `placebos` never saw the texts;
-    `margin` is what one may show without controls. `seconds` cannot have seen them: each is asked the same question.
-    `seed` follows from the texts."""
+    """What an audit tests, computed when first wanted, from the `parts`: where they are `paired`, each second one is
+    what the `generator` wrote after its `training` texts, with `notes`. `placebos` never saw the texts; `margin` is
+    what one may show without controls. `seconds` cannot have seen them: each is asked the same question. `seed` follows
+    from the texts."""
 
-    samples: Samples
+    parts: Parts
     models: Models
     settings: AuditSettings
     watch: Watch = field(default_factory=Watch)
-    controls: Samples | None = None
+    paired: bool = False
     placebos: tuple[Backend, ...] = ()
     margin: float = 0.0
     seconds: tuple[Backend, ...] = ()
@@ -241,29 +225,46 @@ class AuditData:
     generator: Generator | None = None
     training: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    _logprobs: dict[int, tuple[SampleLogprobs, ...]] = field(default_factory=dict)
+    _logprobs: dict[int, tuple[Logprobs, ...]] = field(default_factory=dict)
     _features: dict[tuple[str, ...], Features] = field(default_factory=dict)
 
     @property
     def design(self) -> Design:
         """What the suspect texts are compared with."""
-        if not self.samples.paired:
+        if not self.paired:
             return "controls"
-        return "placebos" if self.controls is None else "differences"
+        return "placebos" if len(self.parts) == 2 else "differences"
+
+    @property
+    def sides(self) -> Parts:
+        """The samples of suspect and of control documents as they are."""
+        return self.parts[::2] if self.paired else self.parts
+
+    @property
+    def pairs(self) -> tuple[tuple[Pair, ...], tuple[Pair, ...]]:
+        """What stands in suspect and in control documents, with what was written in its place; nothing without."""
+        both = zip(self.parts[::2], self.parts[1::2], strict=True) if self.paired else ()
+        made = [
+            tuple(Pair(a.id, a.document, a.prefix, a.text, b.text) for a, b in zip(*one, strict=True))
+            for one in both
+        ]
+        suspect, controls, *_ = (*made, (), ())
+        return suspect, controls
 
     @property
     def target(self) -> Backend:
         return self.models.target
 
-    def logprobs(self, model: Backend) -> tuple[SampleLogprobs, ...]:
-        """What a model gives for the samples, and for the control documents' pairs where there are any."""
+    def logprobs(self, model: Backend) -> tuple[Logprobs, ...]:
+        """What a model gives for each of the parts; two are read in one go."""
         if id(model) not in self._logprobs:
-            asked = [one for one in (self.samples, self.controls) if one is not None]
+            cache, reads, found = self.settings.cache, self.models.read_by(model), list[Logprobs]()
             with self.watch.passes(reading(self.target, model)) as progress:
-                cache, reads = self.settings.cache, self.models.read_by(model)
-                self._logprobs[id(model)] = tuple(
-                    sample_logprobs(reads, one, cache=cache, progress=progress) for one in asked
-                )
+                for first, second in zip(self.parts[::2], self.parts[1::2], strict=True):
+                    both = logprobs(reads, (*first, *second), cache=cache, progress=progress)
+                    for part in (slice(len(first)), slice(len(first), None)):
+                        found.append(Logprobs(both.logp[part], both.bytes[part]))
+            self._logprobs[id(model)] = tuple(found)
         return self._logprobs[id(model)]
 
     def compared_with(self, placebo: Backend | None) -> DocumentValues:
@@ -274,27 +275,20 @@ class AuditData:
             theirs = by_document(found.heldout[:, 0], found.heldout_documents)
             return DocumentValues(*mine, *theirs, unit=unit)
         by_byte = bytewise(self.target, placebo)
-        pairs = list(zip(self.logprobs(self.target), self.logprobs(placebo), strict=True))
-        both = [
-            [(getattr(mine, side), getattr(other, side)) for mine, other in pairs]
-            for side in ("suspect", "heldout")
-        ]
-        scale = gain_scale([*both[0], *both[1]], by_byte=by_byte)
-        suspect, heldout = ([logprob_gains(*one, scale, by_byte=by_byte) for one in side] for side in both)
-        return self._values(suspect, heldout, UNIT)
+        both = list(zip(self.logprobs(self.target), self.logprobs(placebo), strict=True))
+        scale = gain_scale(both, by_byte=by_byte)
+        return self._values([logprob_gains(*one, scale, by_byte=by_byte) for one in both], UNIT)
 
-    def _values(self, suspect: Sequence[Doubles], heldout: Sequence[Doubles], unit: str) -> DocumentValues:
-        """The values by document, from one number for each of the samples (and of the control pairs)."""
-        mine = [sample.document for sample in self.samples.suspect]
-        if self.design == "controls":
-            theirs = [sample.document for sample in self.samples.heldout]
-            return DocumentValues(*by_document(suspect[0], mine), *by_document(heldout[0], theirs), unit=unit)
-        values = suspect[0] - heldout[0]
-        if self.controls is None:
-            return DocumentValues(*by_document(values - self.margin, mine), margin=self.margin, unit=unit)
-        theirs = [sample.document for sample in self.controls.suspect]
-        both = (*by_document(values, mine), *by_document(suspect[1] - heldout[1], theirs))
-        return DocumentValues(*both, unit=unit)
+    def _values(self, numbers: Sequence[Doubles], unit: str) -> DocumentValues:
+        """The values by document, from one number for each sample of all parts."""
+        if self.paired:
+            numbers = [true - written for true, written in zip(numbers[::2], numbers[1::2], strict=True)]
+        sides = [
+            by_document(values - self.margin, [sample.document for sample in side])
+            for values, side in zip(numbers, self.sides, strict=True)
+        ]
+        controls = sides[1] if len(sides) > 1 else ((), np.zeros(0))
+        return DocumentValues(*sides[0], *controls, margin=self.margin, unit=unit)
 
     def ask_second(self, model: Backend, found: Answer) -> SecondAnswer:
         """Ask a model that cannot have seen the texts the same question, and where `found` rejects, for the rest."""
@@ -308,20 +302,18 @@ class AuditData:
 
     def closeness(self, placebo: Backend) -> float:
         """How alike the target and a placebo read held-out text; see `closeness`."""
-        both = [self.logprobs(one)[0] for one in (self.target, placebo)]
+        both = [self.logprobs(one)[1] for one in (self.target, placebo)]
         return closeness(*both, by_byte=bytewise(self.target, placebo))
 
     def alone(self, model: Backend) -> DocumentValues:
         """A model's mean log-probability a token in suspect and in control documents, in nats."""
-        found = self.logprobs(model)
-        suspect, heldout = ([one.per_token for one in side] for side in zip(*found, strict=True))
-        return self._values(suspect, heldout, "nats a token")
+        return self._values([one.per_token for one in self.logprobs(model)], "nats a token")
 
     def _score(self, names: tuple[str, ...]) -> Features:
         if names not in self._features:
             with self.watch.passes(SCORING) as progress:
-                how: dict[str, Any] = {"cache": self.settings.cache, "progress": progress}
-                self._features[names] = features(self.samples, self.models, names, **how)
+                how: dict[str, Any] = {"paired": self.paired, "cache": self.settings.cache}
+                self._features[names] = features(self.parts[:2], self.models, names, progress=progress, **how)
         return self._features[names]
 
     def answer(self, procedure: str) -> Answer:
@@ -341,7 +333,7 @@ class AuditData:
     @cached_property
     def answers(self) -> tuple[Answer, ...]:
         """The default procedure's test, one a placebo that takes part; without any, of the target alone."""
-        how: dict[str, Any] = {"pieces": len(self.samples.suspect), "seed": self.seed}
+        how: dict[str, Any] = {"pieces": len(self.parts[0]), "seed": self.seed}
         return tuple(
             answer(self.compared_with(one), facts={"placebo": one.name if one else None}, **how)
             for one in self.placebos or (None,)
@@ -358,6 +350,13 @@ class AuditData:
     def values(self) -> DocumentValues:
         """One value a document, on which the default procedure tests; those of the literature test pieces."""
         return self.compared_with(*self.deciding or (None,))
+
+    def of_documents(self, names: Container[str]) -> AuditData:
+        """The same of these suspect documents, with all control documents."""
+        rows = [i for i, sample in enumerate(self.parts[0]) if sample.document in names]
+        own = 2 if self.paired else 1
+        some = [tuple(part[i] for i in rows) for part in self.parts[:own]]
+        return replace(self, parts=(*some, *self.parts[own:]), _logprobs={}, _features={})
 
     def with_target(self, target: Backend) -> AuditData:
         """The same samples for another target, compared with the same placebo."""

@@ -16,7 +16,7 @@ fed minus the scores.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -43,8 +43,9 @@ SHARES = ((410e6, 0.2), (1e9, 0.15), (1.4e9, 0.1), (2.8e9, 0.05), (6.9e9, 0.01))
 """Parameters of the target, and the share of outliers that appendix F takes for it."""
 
 
-def check(features: Features) -> None:
+def check(features: Features, seeds: int) -> None:
     """TextsError unless both sides have enough pieces, and as many of each where they are paired."""
+    require(seeds >= 1, f"a procedure takes one of its seeds or more, found {seeds} seeds.")
     n, m = len(features.suspect), len(features.heldout)
     if min(n, m) < FEWEST:
         raise TextsError(
@@ -93,10 +94,9 @@ class Normaliser:
         ranked = np.sort(features, axis=0)
         cut = int(len(ranked) * outliers / 2)
         low, high = ranked[cut], ranked[len(ranked) - 1 - cut]
-        fill = _mean(ranked[cut : len(ranked) - cut])
+        fill, _ = _moments(ranked[cut : len(ranked) - cut])
         tamed = np.where((features < low) | (features > high), fill, features)
-        centre, spread = _mean(tamed), _spread(tamed)
-        return cls(low, high, fill, centre, np.where(spread > 0, spread, 1.0))
+        return cls(low, high, fill, *_moments(tamed))
 
     def __call__(self, features: Doubles) -> Doubles:
         """The features of either half [texts, features], with the thresholds of the training half."""
@@ -115,11 +115,12 @@ def scaled_by_suspect(suspect: Doubles, heldout: Doubles, *, outliers: float) ->
     sides = []
     for side in (suspect, heldout):
         cut, order, tamed = int(len(side) * outliers / 2), np.argsort(side, axis=0), side.copy()
-        np.put_along_axis(tamed, np.vstack([order[:cut], order[len(side) - cut :]]), _mean(side), axis=0)
+        np.put_along_axis(
+            tamed, np.vstack([order[:cut], order[len(side) - cut :]]), _moments(side)[0], axis=0
+        )
         sides.append(tamed)
-    centre, spread = _mean(sides[0]), _spread(sides[0])
-    spread = np.where(spread > 0, spread, 1.0)
-    return _scaled(sides[0], centre, spread), _scaled(sides[1], centre, spread)
+    how = _moments(sides[0])
+    return _scaled(sides[0], *how), _scaled(sides[1], *how)
 
 
 def _scaled(values: Doubles, centre: Doubles, spread: Doubles) -> Doubles:
@@ -190,14 +191,8 @@ class DualClassifier:
         return self.combined(_inputs(self.normaliser, features, said)), self.text(said[:, None])
 
 
-def loss(values: Doubles, inputs: Doubles, targets: Doubles) -> float:
-    """Mean binary cross-entropy in nats, for `values` = what the weights are made of, then the bias."""
-    logits = inputs @ sigmoid(values[:-1]) + values[-1]
-    return float((np.logaddexp(0.0, logits) - targets * logits).mean())
-
-
 def gradient(values: Doubles, inputs: Doubles, targets: Doubles) -> Doubles:
-    """The slope of `loss` in each of `values`."""
+    """The slope of the mean cross-entropy in nats, for `values` = what the weights are made of, then the bias."""
     weights = sigmoid(values[:-1])
     wrong = (sigmoid(inputs @ weights + values[-1]) - targets) / len(targets)
     slope = np.append(wrong @ inputs, wrong.sum())
@@ -218,22 +213,13 @@ def _inputs(normaliser: Normaliser | None, features: Doubles, said: Doubles) -> 
     return np.column_stack([said, -(normaliser(features) if normaliser else features)])
 
 
-def _mean(values: Doubles) -> Doubles:
-    """Means by column; perplexities reach 1e304, so nothing is summed before it is made small."""
-    unit = _unit(values)
-    return np.asarray(unit * (values / unit).mean(axis=0))
-
-
-def _spread(values: Doubles) -> Doubles:
-    """Standard deviations by column, 0 where all that varies is rounding."""
-    unit = _unit(values)
-    spread = (values / unit).std(axis=0)
-    return np.asarray(np.where(spread > _ROUNDING, unit * spread, 0.0))
-
-
-def _unit(values: Doubles) -> Doubles:
+def _moments(values: Doubles) -> tuple[Doubles, Doubles]:
+    """Means and standard deviations by column, 1 where all that varies is rounding. Perplexities reach 1e304, so
+    nothing is summed before it is made small."""
     largest = np.abs(values).max(axis=0)
-    return np.where(largest > 0, largest, 1.0)
+    unit = np.where(largest > 0, largest, 1.0)
+    spread = (values / unit).std(axis=0)
+    return unit * (values / unit).mean(axis=0), np.where(spread > _ROUNDING, unit * spread, 1.0)
 
 
 STATISTIC = (
@@ -273,7 +259,7 @@ def paper(
     tested on the other. Snippets count as independent, which those of one document are not. `released` as in `release`.
     TextsError with too few texts.
     """
-    check(features)
+    check(features, seeds)
     sides, facts = (features.suspect, features.heldout), {"outliers": outliers}
     if released:
         sides = scaled_by_suspect(*sides, outliers=outliers)
@@ -288,19 +274,18 @@ def paper(
             texts.append(some + [features.heldout_texts[i] for i in heldout.tolist()])
             labels.append(np.arange(len(texts[-1])) >= len(suspect))
         probability = classifier.fit(texts[0], labels[0], seed=seed + k)
-        said, says = map(probability, texts)
-        how: dict[str, Any] = {"outliers": None, "rng": rng} if released else {"outliers": outliers}
-        dual = DualClassifier.fit(scores[0], said, labels[0], **how)
-        combined, text = dual.judge(scores[1], says)
-        n = len(says) // 2
+        told, tells = map(probability, texts)
+        layers: dict[str, Any] = {"outliers": None, "rng": rng} if released else {"outliers": outliers}
+        dual = DualClassifier.fit(scores[0], told, labels[0], **layers)
+        combined, text = dual.judge(scores[1], tells)
+        n = len(tells) // 2
         p, effect = t_test(combined[n:] - combined[:n], text[n:] - text[:n])
         aucs = auc(combined, labels[1]), auc(text, labels[1])
         return _Trial(p, effect, aucs[0], dual.combined.weights, aucs[1])
 
-    statistic = STATISTIC.format(how=_BY_SIDE if released else "")
-    return _answer(
-        "release" if released else "paper", features, trial, seeds, statistic=statistic, facts=facts
-    )
+    name, how = ("release", _BY_SIDE) if released else ("paper", "")
+    said = {"procedure": name, "statistic": STATISTIC.format(how=how), "unit": "difference of probabilities"}
+    return _answer(features, [trial(k) for k in range(seeds)], facts, **said)
 
 
 release = partial(paper, released=True)
@@ -308,32 +293,17 @@ release = partial(paper, released=True)
 not kept (docs/procedures.md). Layers start from random weights. TextsError with too few texts."""
 
 
-def _answer(  # noqa: PLR0913 (what all procedures say)
-    procedure: str,
-    features: Features,
-    trial: Callable[[int], _Trial],
-    seeds: int,
-    *,
-    statistic: str,
-    facts: Mapping[str, Any],
-    unit: str = "difference of probabilities",
-) -> Answer:
-    """The answer of so many trials, their p-values joined by 1 − Π(1 − p)."""
-    require(seeds >= 1, f"{procedure}: seeds must be at least 1, found {seeds}.")
-    check(features)
-    trials = [trial(k) for k in range(seeds)]
+def _answer(features: Features, trials: Sequence[_Trial], facts: Mapping[str, Any], **said: Any) -> Answer:
+    """The answer of these trials, their p-values joined by 1 − Π(1 − p); `said` are procedure, statistic and unit."""
     texts = [float(one.auc_text) for one in trials if one.auc_text is not None]
     names = (("text",) if texts else ()) + features.names
     mean = np.mean([one.weights for one in trials], axis=0)
     ps = [one.p for one in trials]
     return Answer(
-        procedure=procedure,
         p=any_of(ps),
-        statistic=statistic,
         documents=len({*features.suspect_documents, *features.heldout_documents}),
         pieces=len(features.suspect),
         effect=averaged([one.effect for one in trials]),
-        unit=unit,
         facts={
             "p of each seed": ps,
             f"auc{' combined' * bool(texts)} of each seed": [float(one.auc) for one in trials],
@@ -341,6 +311,7 @@ def _answer(  # noqa: PLR0913 (what all procedures say)
             **facts,
             **({"auc text of each seed": texts} if texts else {}),
         },
+        **said,
     )
 
 
@@ -353,6 +324,7 @@ REGRESSION = (
 def original(features: Features, *, seed: int = 0, seeds: int = SEEDS, outliers: float = 0.05) -> Answer:
     """Held-out dataset inference, as its paper says: do held-out texts get higher values than suspect ones? It rejects
     as well for a held-out set that differs as text. TextsError with too few texts."""
+    check(features, seeds)
 
     def trial(k: int) -> _Trial:
         learnt, tested = halves(features, np.random.default_rng([seed, k]))
@@ -368,5 +340,5 @@ def original(features: Features, *, seed: int = 0, seeds: int = SEEDS, outliers:
         called = auc(np.append(heldout, suspect), np.arange(len(heldout) + len(suspect)) < len(heldout))
         return _Trial(*t_test(heldout, suspect), float(called), coefficients)
 
-    how: dict[str, Any] = {"statistic": REGRESSION, "unit": "difference of regression values"}
-    return _answer("original", features, trial, seeds, facts={"outliers": outliers}, **how)
+    said = {"procedure": "original", "statistic": REGRESSION, "unit": "difference of regression values"}
+    return _answer(features, [trial(k) for k in range(seeds)], {"outliers": outliers}, **said)

@@ -9,9 +9,9 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from statistics import median
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,7 @@ from pretrace.scoring.evidence import Progress, Silent
 from pretrace.statistics.documents import link_documents
 from pretrace.tuning.adapters import tuned_model
 from pretrace.tuning.plan import OnStep, methods
-from pretrace.types import Backend, Corpus, Generator, Pair, Skipped, Text
+from pretrace.types import Backend, Corpus, Generator, Skipped, Text
 from pretrace.verdicts.audit.settings import AuditSettings, SnippetSettings
 from pretrace.verdicts.draws import texts_hash
 from pretrace.verdicts.wording import say
@@ -52,55 +52,21 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SnippetCut:
-    """Snippets in the order of the documents, the documents too short to give one, and what was left out."""
+    """Snippets in the order of the documents, the documents too short to give one, what was left out, and what was left
+    out on both sides."""
 
     snippets: tuple[Sample, ...]
     short: tuple[Skipped, ...] = ()
     notes: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ()
 
     @property
     def documents(self) -> int:
         return len({snippet.document for snippet in self.snippets})
 
 
-@dataclass(frozen=True, slots=True)
-class Samples:
-    """Samples of the suspect texts and of held-out ones; with `paired` row i of both is the same place."""
-
-    suspect: tuple[Sample, ...]
-    heldout: tuple[Sample, ...]
-    paired: bool = False
-
-    @classmethod
-    def of_snippets(cls, suspect: Sequence[Sample], heldout: Sequence[Sample]) -> Samples:
-        """Whole snippets of suspect and of held-out documents."""
-        first, second = (
-            tuple(Sample(one.document, one.whole) for one in side) for side in (suspect, heldout)
-        )
-        return cls(first, second)
-
-    @property
-    def pairs(self) -> tuple[Pair, ...]:
-        """The pairs that these are of; none of samples that are not paired."""
-        both = zip(self.suspect, self.heldout, strict=True) if self.paired else ()
-        return tuple(Pair(a.id, a.document, a.prefix, a.text, b.text) for a, b in both)
-
-    def of_documents(self, names: Container[str]) -> Samples:
-        """The samples of these suspect documents, with all held-out ones, or their partners."""
-        rows = [i for i, sample in enumerate(self.suspect) if sample.document in names]
-        heldout = tuple(self.heldout[i] for i in rows) if self.paired else self.heldout
-        return replace(self, suspect=tuple(self.suspect[i] for i in rows), heldout=heldout)
-
-    def corpora(self, *, whole: bool = False) -> tuple[Corpus, Corpus]:
-        """Both sides as corpora, for what compares them without a model; with `whole`, a document is one text."""
-        made = []
-        for name, side in (("suspect", self.suspect), ("heldout", self.heldout)):
-            rows = [(str(i), one.text, one.document) for i, one in enumerate(side)]
-            if whole:
-                rows = [(document, text, document) for document, text in join_documents(side).items()]
-            texts = (Text(f"{name} {own}", text, group=document) for own, text, document in rows)
-            made.append(Corpus(name, tuple(texts)))
-        return made[0], made[1]
+Parts = tuple[tuple[Sample, ...], ...]
+"""Samples of suspect and of control documents; where texts were written, of either side as they are and as written."""
 
 
 def by_name(rows: Iterable[tuple[str, T]]) -> dict[str, list[T]]:
@@ -141,59 +107,48 @@ def rename_documents(corpus: Corpus, beside: Corpus | None = None) -> tuple[Corp
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """All pieces of a corpus by document, each once, the texts too short for one, and how often each stands."""
+    """All pieces of a corpus in their order, and the texts too short for one."""
 
-    documents: Mapping[str, tuple[Sample, ...]]
+    pieces: tuple[Sample, ...]
     short: tuple[Skipped, ...] = ()
-    places: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, corpus: Corpus, spans: Spans, tokens: int) -> Pieces:
-        """The pieces of so many tokens. Documents that share a text count as one, texts of one group are one document,
-        and what stands in several places is taken once, so that what is judged was never learnt from."""
+        """The pieces of so many tokens. Documents that share a text count as one, and texts of one group."""
         document = link_documents(corpus.texts)
-        pieces: dict[str, list[Sample]] = {}
-        short: list[Skipped] = []
-        seen: Counter[str] = Counter()
+        pieces, short = list[Sample](), list[Skipped]()
         for text in corpus.texts:
             found = spans(text.text)
             made = _pieces(text, document[text.document], found, tokens)
             if not made:
                 short.append(Skipped(text.id, f"shorter than a snippet of {tokens} tokens", len(found)))
-            for piece in made:
-                seen[piece.whole] += 1
-                if seen[piece.whole] == 1:
-                    pieces.setdefault(piece.document, []).append(piece)
-        return cls({name: tuple(some) for name, some in pieces.items()}, tuple(short), dict(seen))
+            pieces += made
+        return cls(tuple(pieces), tuple(short))
 
     @property
     def contents(self) -> Mapping[str, int]:
         """The text of each piece with white space as one space, and in how many places it stands."""
-        counted: Counter[str] = Counter()
-        for text, number in self.places.items():
-            counted[_plain(text)] += number
-        return counted
+        return Counter(_plain(piece.whole) for piece in self.pieces)
 
-    def without(self, shared: Container[str]) -> Pieces:
-        """The same without pieces of these `contents`, and without documents that hold no other."""
-        kept = {
-            name: tuple(piece for piece in some if _plain(piece.whole) not in shared)
-            for name, some in self.documents.items()
-        }
-        places = {text: number for text, number in self.places.items() if _plain(text) not in shared}
-        return replace(self, documents={name: some for name, some in kept.items() if some}, places=places)
-
-    def drawn(self, settings: SnippetSettings, *, seed: int) -> SnippetCut:
-        """Draw `most` pieces of every document; by the seed and the documents' names, whatever their order."""
-        pieces, taken = self.documents, list[Sample]()
+    def drawn(self, settings: SnippetSettings, *, seed: int, without: Container[str] = ()) -> SnippetCut:
+        """Draw `most` pieces of every document, `without` these `contents`; by the seed and the documents' names,
+        whatever their order. What stands in several places is taken once, so that what is judged was never learnt
+        from."""
+        kept = [piece for piece in self.pieces if _plain(piece.whole) not in without]
+        once: dict[str, Sample] = {}
+        for piece in kept:
+            once.setdefault(piece.whole, piece)
+        pieces, taken = by_name((piece.document, piece) for piece in once.values()), list[Sample]()
         most = settings.most or max(2, round(median(map(len, pieces.values())))) if pieces else 0
         for name in sorted(pieces):
             some, key = pieces[name], [seed, *name.encode("utf-8", "surrogatepass")]
             order = np.random.default_rng(key).permutation(len(some))
             taken += [some[i] for i in sorted(order[:most].tolist())]
-        found, repeated = sum(map(len, pieces.values())), sum(self.places.values()) - len(self.places)
-        numbers = {"short": len(self.short), "repeated": repeated, "taken": len(taken) * (len(taken) < found)}
-        notes = (say(f"snippets.{name}", **numbers, found=found) for name, some in numbers.items() if some)
+        fewer = len(taken) < len(once)
+        numbers = {"short": len(self.short), "repeated": len(kept) - len(once), "taken": len(taken) * fewer}
+        notes = (
+            say(f"snippets.{name}", **numbers, found=len(once)) for name, some in numbers.items() if some
+        )
         return SnippetCut(tuple(taken), self.short, tuple(notes))
 
 
@@ -234,11 +189,15 @@ def divide(
     return tuple(order[:count]), tuple(rest if settings.learnt is None else rest[: settings.learnt])
 
 
-def compared(cuts: Sequence[SnippetCut], settings: AuditSettings, *, seed: int) -> Samples:
+def compared(cuts: Sequence[SnippetCut], settings: AuditSettings, *, seed: int) -> Parts:
     """Snippets of the suspect texts and of control documents, as they are; nothing is generated."""
     whole = replace(settings.snippets, share=1.0)
-    suspect, others = (divide(one.snippets, whole, seed=seed)[0] for one in cuts)
-    return Samples.of_snippets(suspect, others)
+    return tuple(whole_snippets(divide(one.snippets, whole, seed=seed)[0]) for one in cuts)
+
+
+def whole_snippets(snippets: Iterable[Sample]) -> tuple[Sample, ...]:
+    """Snippets of which both halves count."""
+    return tuple(Sample(one.document, one.whole) for one in snippets)
 
 
 def cut_alike(
@@ -254,14 +213,12 @@ def cut_alike(
     if both:
         places = sum(side[one] for side in counted for one in both)
         names = listed([one if len(one) <= 60 else one[:59] + "…" for one in sorted(both)])
-        stand, were = ("passage stands", "was") if len(both) == 1 else ("passages stand", "were")
-        numbers = {"number": len(both), "stand": stand, "were": were, "places": places, "listed": names}
-        note = say("snippets.shared", **numbers)
+        note = say("snippets.shared", number=len(both), places=places, listed=names)
     cuts = []
     for texts, some in zip(given, pieces, strict=True):
-        made = some.without(both).drawn(settings.snippets, seed=seed)
+        made = some.drawn(settings.snippets, seed=seed, without=both)
         check_enough(made, texts, tokens, left_out=note)
-        cuts.append(replace(made, notes=(*made.notes, note)) if note else made)
+        cuts.append(replace(made, shared=(note,) if note else ()))
     return tuple(cuts)
 
 
@@ -353,11 +310,9 @@ def tuned_generator(
     """A generator that learnt to write like the texts: the model with an adapter tuned on all of them by `method`, such
     as "lora(rank=32, epochs=3)"; with "none", or without texts, the model as it stands. `cache` keeps the adapter.
     ExpressionError for another method, ModelError where the model has no weights here."""
-    if method.strip() == NO_TUNING:
-        return Completer(model)
-    how = methods.make(method)
-    if not texts:
+    if method.strip() == NO_TUNING or not texts:
         return Completer(model)
     # Without labels, so that whatever side the method names it is given all of them.
     learnt = Corpus("generator-training texts", tuple(Text(str(i), text) for i, text in enumerate(texts)))
-    return Completer(tuned_model(model, learnt, how, seed=seed, cache=cache, on_step=on_step).backend)
+    how: dict[str, Any] = {"seed": seed, "cache": cache, "on_step": on_step}
+    return Completer(tuned_model(model, learnt, methods.make(method), **how).backend)

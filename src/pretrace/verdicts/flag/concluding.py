@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
 from typing import Any
@@ -99,11 +99,7 @@ class Sides:
         mine, others = self.drawn & self.asked, self.drawn & ~self.asked
         return means(values[mine], self.documents[mine]), means(values[others], self.documents[others])
 
-    def p(self, values: Doubles) -> Doubles:
-        """The p-values of the documents in question, by name, from a score of all rows."""
-        return self.p_of(*self.by_document(values))
-
-    def p_of(self, asked: Doubles, known: Doubles) -> Doubles:
+    def p(self, asked: Doubles, known: Doubles) -> Doubles:
         """The p-values of documents in question from values of both sides, one a document."""
         return conformal.p_values(asked, known, randomised=self.settings.randomised, seed=self.seed)
 
@@ -121,12 +117,15 @@ ACCUSING = ("spread", "runs", DRIFT)
 @dataclass(frozen=True, slots=True, eq=False)
 class Outliers:
     """What stands out: the test of the set as it is (`shift`), whether it still rejects without the `unseen` drift and
-    the `spread`, and the documents that are flagged as they are and without these, [documents in question]."""
+    the `spread`, the p-values of documents, the least rates at which they would be flagged (`q`), and those that are
+    flagged as they are and without drift and spread, [documents in question] by name."""
 
     shift: SetShift
     unseen: float
     spread: float
     withstands: bool
+    p: Doubles
+    q: Doubles
     plain: Bools
     chosen: Bools
 
@@ -140,8 +139,7 @@ class Outliers:
 class CheckedScores:
     """The rows with all that was seen of them; `withheld`: why the test of the set does not accuse if it rejects.
 
-    Once it is concluded: the outcome, the power or why it was `unmeasured`, and `p`, `q` and `chosen` [documents in
-    question] by name; where the answer is refused p and q are empty and nothing is chosen."""
+    Once it is concluded: the outcome, and the power or why it was `unmeasured`."""
 
     sides: Sides
     limits: DetectionLimits
@@ -149,11 +147,13 @@ class CheckedScores:
     outliers: Outliers
     withheld: str
     outcome: Outcome = "missed"
-    p: Doubles = field(default_factory=lambda: np.zeros(0))
-    q: Doubles = field(default_factory=lambda: np.zeros(0))
-    chosen: Bools = field(default_factory=lambda: np.zeros(0, dtype=bool))
     power: Power | None = None
     unmeasured: str = ""
+
+    @property
+    def chosen(self) -> Bools:
+        """The documents that are flagged; none where the answer is refused."""
+        return self.outliers.chosen & (self.outcome != "refused")
 
     @property
     def quiet(self) -> bool:
@@ -206,36 +206,28 @@ def run_checks(sides: Sides, limits: DetectionLimits, read: Read) -> CheckedScor
     in_order = known[np.argsort(first, kind="stable")]
     checks.append(spread_check(below, checks, fewest=min(sides.number, sides.known)))
     # known documents side by side in their file must score no more alike than others, as those of few sources do
-    few, p = sides.known < FEW_DOCUMENTS, serial_p(in_order)
-    checks.append(
-        word_check("flag.runs", None, words="few", documents=sides.known)
-        if few
-        else word_check("flag.runs", p > STRICT, {"p": p}, p=p, strict=STRICT)
-    )
+    p, runs = serial_p(in_order), word_check("flag.runs", None, words="few", documents=sides.known)
+    if sides.known >= FEW_DOCUMENTS:
+        runs = word_check("flag.runs", p > STRICT, {"p": p}, p=p, strict=STRICT)
+    checks.append(runs)
+    # what stands out must do so without the drift and the spread that nobody could have seen
+    left, plain = int(found.chosen.sum()), int(found.plain.sum())
+    figures = {"explained": shift.explained, "not excluded": unseen, "spread": found.spread}
+    numbers: dict[str, Any] = {"left": left, "plain": plain, "unseen": unseen, **figures}
+    numbers["stands"] = "stands" if found.withstands else "does not stand"
     why = ""
     if _refuse(checks):
         why = say("flag.withheld.refused")
     elif shift.p <= level:
         # it sees differences too small to refuse flags for: whatever says that sets differ beyond chance withholds it
         saying = [say(f"flag.{check.name}.differs") for check in checks if check.figures.get(BEYOND)]
-        why = say("flag.withheld.differ", by=" and ".join(saying)) if saying else ""
-        if not why and not found.withstands:
-            which = "drift" if shift.explained <= unseen else "spread"
-            numbers = {"explained": shift.explained, "unseen": unseen, "spread": found.spread}
-            why = say(f"flag.withheld.{which}", **numbers)
-    # what stands out must do so without the drift and the spread that nobody could have seen
-    left, plain = int(found.chosen.sum()), int(found.plain.sum())
-    spread = f", and a spread of {found.spread:.2f}" if found.spread > 1 else ""
-    told = {
-        "taken": say("flag.drift.taken", unseen=unseen, spread=spread),
-        "left": left,
-        "of": f" of {plain:,}" if plain else "",
-        "stands": "stands" if found.withstands else "does not stand",
-    }
+        if saying:
+            why = say("flag.withheld.differ", by=" and ".join(saying))
+        elif not found.withstands:
+            why = say("flag.withheld.drift", **numbers)
     good = (shift.p <= level and not why) or bool(left) if found.rejects else None
-    figures = {"explained": shift.explained, "not excluded": unseen, "spread": found.spread}
     words = "words" if found.rejects else "quiet"
-    checks.append(word_check("flag.drift", good, figures, words=words, **told))
+    checks.append(word_check("flag.drift", good, figures, words=words, **numbers))
     return CheckedScores(sides, limits, tuple(checks), found, why)
 
 
@@ -246,29 +238,17 @@ def _refuse(checks: Iterable[Check]) -> bool:
 def outliers_at(shift: SetShift, sides: Sides, method: Method, unseen: float, spread: float) -> Outliers:
     """What stands out by a test of the set, and what is left of it without a drift and a spread."""
     asked, known, fdr = shift.asked, shift.known, sides.settings.fdr
-    plain = conformal.flagged(conformal.adjusted(sides.p_of(asked, known), method), fdr)
-    chosen = plain
+    p = sides.p(asked, known)
+    q = conformal.adjusted(p, method)
+    chosen = plain = conformal.flagged(q, fdr)
     if plain.any():
         ways = [remove_drift(asked, known, unseen, one) for one in {1.0, spread}]
-        p = np.max([sides.p_of(moved, known) for moved in ways], axis=0)
-        chosen = plain & conformal.flagged(conformal.adjusted(p, method), fdr)
+        left = np.max([sides.p(moved, known) for moved in ways], axis=0)
+        chosen = plain & conformal.flagged(conformal.adjusted(left, method), fdr)
     withstands = shift.p <= shift.level and all(
         shift.p_after(unseen, one) <= shift.level for one in (1.0, spread)
     )
-    return Outliers(shift, unseen, spread, withstands, plain, chosen)
-
-
-def concluded(
-    found: CheckedScores, power: Power | None, share: Estimate | None, why: str = ""
-) -> CheckedScores:
-    """Conclude by the one rule, with the power and the `share` of documents like the planted ones, if measured."""
-    outcome = conclude_outliers(found.outliers, found.checks, power, share)
-    end = replace(found, outcome=outcome, power=power, unmeasured=why)
-    if outcome == "refused":
-        return replace(end, chosen=np.zeros(found.sides.number, dtype=bool))
-    p = found.sides.p(found.sides.scores)
-    q = conformal.adjusted(p, found.limits.method)
-    return replace(end, p=p, q=q, chosen=found.outliers.chosen)
+    return Outliers(shift, unseen, spread, withstands, p, q, plain, chosen)
 
 
 def conclude_outliers(
@@ -290,15 +270,15 @@ def _ask_placebo(sides: Sides, limits: DetectionLimits) -> Check:
     settings, values = sides.settings, sides.placebo
     if values is None:
         return word_check("flag.placebo", None, words="none")
-    rate = min(settings.fdr, _PLACEBO_RATE)
-    q = conformal.adjusted(sides.p(values), limits.method)
+    rate, both = min(settings.fdr, _PLACEBO_RATE), sides.by_document(values)
+    q = conformal.adjusted(sides.p(*both), limits.method)
     number = int(conformal.flagged(q, rate).sum())
     blank = placebo_check(values, sides.asked, sides.documents, flagged=number, rate=rate, seed=sides.seed)
     if conformal.resolution(sides.known, sides.number, rate, limits.method).together is None:
         blank = replace(blank, words=f"{blank.words} {say('flag.placebo.vain')}")
     if blank.status == "not run":
         return blank
-    p = set_shift(*sides.by_document(values), level=settings.level, seed=sides.seed).p
+    p = set_shift(*both, level=settings.level, seed=sides.seed).p
     beyond = bool(blank.figures[BEYOND]) or p <= settings.level
     words = f"{blank.words} {say('flag.placebo.whole', p=p)}"
     return replace(blank, words=words, figures={**blank.figures, "set p": p, BEYOND: beyond})
@@ -340,11 +320,10 @@ def row_checks(
     kept whole. Classifiers learn from and judge at most as many of a side as `UNITS` says; `read` gives those."""
     grouping = Grouping.of(groups, asked)
     few, fewer = (_too_few(asked, grouping, level) for level in (_WORDS_LEVEL, LEVEL))
-    if fewer:
-        kinds = ("words", "form", "length")
-        return tuple(word_check(f"flag.{one}", None, words="few", few=fewer) for one in kinds)
-    found = _tell_apart(lengths, asked, groups, seed=seed, both=True)
-    length = _with_spread(found.check("length"), np.log1p(lengths), asked, groups)
+    length = word_check("flag.length", None, words="few", few=fewer)
+    if not fewer:
+        found = _tell_apart(lengths, asked, groups, seed=seed, both=True)
+        length = _with_spread(found.check("length"), np.log1p(lengths), asked, groups)
     if few:
         return (*(word_check(f"flag.{one}", None, words="few", few=few) for one in ("words", "form")), length)
     checks = []
@@ -378,9 +357,8 @@ def placebo_check(
     found = _tell_apart(values, asked, groups, seed=seed)
     numbers = {"flagged": flagged, "rate": rate, **found.figures}
     good = not flagged and not found.apart
-    check = word_check(
-        "flag.placebo", good, numbers, share=f"{100 * rate:g}%", flagged=flagged, auc=found.auc
-    )
+    share = f"{100 * rate:g}%"
+    check = word_check("flag.placebo", good, numbers, share=share, flagged=flagged, auc=found.auc)
     if _seldom(Grouping.of(groups, asked), LEVEL):
         check = replace(check, words=f"{check.words} {say('flag.placebo.few')}")
     return _with_spread(check, values, asked, groups)

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from pretrace.corpora import Texts, corpus_of
-from pretrace.errors import ModelError
 from pretrace.results.folder import Write, texts_of, write_parquet
 from pretrace.results.run import p_bars, score_bars
 from pretrace.results.serialization import to_plain
@@ -26,7 +25,7 @@ from pretrace.scoring.plan import Models, check_placebos
 from pretrace.statistics.documents import Numbers
 from pretrace.types import Backend, Bools, Corpus, Doubles, Run, Situation, Skipped, Table, Verdict
 from pretrace.verdicts.flag.built import FLAGS, KNOWN, check_flagging, flag_words, word_flagging
-from pretrace.verdicts.flag.concluding import CheckedScores, Sides, concluded, run_checks
+from pretrace.verdicts.flag.concluding import CheckedScores, Sides, conclude_outliers, run_checks
 from pretrace.verdicts.flag.planning import KNOWN as KNOWN_ID
 from pretrace.verdicts.flag.planning import TEXTS, FlagPlan, FlagSettings, LinkedDocuments, plan
 from pretrace.verdicts.flag.power import measured
@@ -61,20 +60,12 @@ def flag(
     if models.placebo is not None:
         check_placebos(models.target, (models.placebo.target,), models.reference)
     if settings.power:
-        check_power(models)
+        check_plantable(models.target)
     made = plan(corpus, known, settings)
     how = Options(cache=settings.cache, progress=progress or Silent())
     rows = score_rows(made.both.corpus, models, settings.plan, how)
     asking = (models, watch or Watch()) if settings.power else None
     return flag_rows(rows, made, models.target.name, asking=asking)[0]
-
-
-def check_power(models: Models) -> None:
-    """ModelError where no copy of the target can be trained."""
-    try:
-        check_plantable(models.target)
-    except ModelError as error:
-        raise ModelError(f"{error} {say('flag.plan.powerless')}") from error
 
 
 def flag_run(run: Run, made: FlagPlan, model: str) -> Verdict:
@@ -108,7 +99,8 @@ def flag_rows(
         why = say("flag.plan.without") if on_disk else ""
         if asking is not None:
             power, share, why = measured(found, read, *asking)
-    end = concluded(found, power, share, why)
+    outcome = conclude_outliers(found.outliers, found.checks, power, share)
+    end = replace(found, outcome=outcome, power=power, unmeasured=why)
     tables = FlagTables(rows, made.documents, parts, end)
     counts = {**end.counts, "skipped": sum(one.texts for one in rows.parts) - len(sides.asked)}
     figures: dict[str, Any] = {"counts": counts, "nonmembers": made.both.known.name, "score": rows.scores[0]}
@@ -287,7 +279,7 @@ class FlagTables:
         if known:
             return Table(KNOWN, {**columns, "drawn": drawn, "document": documents})
         place, told = sides.place[rows], end.outcome != "refused"
-        for name, values in (("p", end.p), ("q", end.q)):
+        for name, values in (("p", end.outliers.p), ("q", end.outliers.q)):
             columns[name] = values[place] if told else np.full(len(rows), np.nan)
         columns["flagged"] = truth(end.chosen[place].tolist() if told else [None] * len(rows))
         return Table(FLAGS, {**columns, "document": documents, "drawn": drawn})
@@ -297,14 +289,14 @@ class FlagTables:
         """What is told of all texts beside their counts (`verdicts.flag.built`)."""
         sides, end = self.end.sides, self.end
         scores, chosen = sides.scores[self._asked], end.chosen[sides.place]
-        names = list(self.writers())
+        names, told = list(self.writers()), end.outcome != "refused"
         return {
             "sampled": self._chosen[1],
             "known_sampled": len(self._others),
             "scores": score_bars(scores, chosen, sides.scores[~self._asked]),
-            "p": p_bars(end.p, end.chosen) if end.outcome != "refused" else None,
+            "p": p_bars(end.outliers.p, end.chosen) if told else None,
             "least": float(scores[chosen].min()) if chosen.any() else None,
-            "low_p": int((end.p <= 0.05).sum()),
+            "low_p": int((end.outliers.p <= 0.05).sum()) if told else 0,
             "parts": [name for name in names if name.startswith(f"{FLAGS}/")],
             "known_parts": [name for name in names if name.startswith(f"{KNOWN}/")],
         }

@@ -57,18 +57,23 @@ class DetectionLimits:
         found = self.resolution
         if found.together == 1:
             return self.about
-        numbers = {"rate": f"{100 * self.fdr:g}%", "unit": self.unit, "asked": self.asked}
-        words = "flag.limits.never" if found.together is None else "flag.limits.together"
-        return (say(words, found=found, known=self.known, **numbers), *self.about)
-
-    def noticed(self, least: int | None) -> int | None:
-        """From how many documents above all known ones something is said, by flags or the test of the set."""
-        return min((one for one in (self.resolution.together, least) if one is not None), default=None)
+        numbers = {
+            "known": self.known,
+            "unit": self.unit,
+            "asked": self.asked,
+            "rate": f"{100 * self.fdr:g}%",
+        }
+        return (say("flag.limits", found=found, together=so_many(found.together), **numbers), *self.about)
 
     @property
     def tenth(self) -> int:
         """A tenth of the documents in question, at least one."""
         return max(1, math.ceil(CLEARING * self.asked))
+
+
+def so_many(documents: int | None) -> str:
+    """How many documents something takes; None where not all would do."""
+    return "more than there are" if documents is None else f"{documents:,}"
 
 
 def prospect(

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from pretrace.scoring.plan import Models
 from pretrace.statistics.documents import means
 from pretrace.statistics.intervals import mean_interval, share_interval
 from pretrace.statistics.shift import SetShift, compare_below, set_shift
-from pretrace.tuning.planting import PlantSettings, split_members
+from pretrace.tuning.planting import PlantSettings
 from pretrace.types import Bools, Corpus, Doubles, Estimate, Power, Text
 from pretrace.verdicts.flag.concluding import FLOOR, WIDE, CheckedScores, Sides, outliers_at
 from pretrace.verdicts.flag.planning import CLEARING
@@ -194,17 +195,15 @@ def _planted(
         method=settings.power_method,
         seed=sides.seed % 2**31,
     )
-    members = split_members(corpus, planting.share, planting.seed)
-    read_rows = [int(text.id) for text in members.texts if text.member]
-    mine = np.isin(documents, documents[read_rows]) & sides.drawn & asked
-    others = sides.drawn & known
-    with planted_copy(models.target, corpus, planting, cache=settings.cache, training=watch.training) as copy:
-        some = np.flatnonzero(mine | others)
-        again, reader = (
-            [texts[i] for i in some.tolist()],
+    how: dict[str, Any] = {"cache": settings.cache, "training": watch.training}
+    with planted_copy(models.target, corpus, planting, **how) as (copy, members):
+        mine = np.isin(documents, documents[[int(text.id) for text in members]]) & sides.drawn & asked
+        others = sides.drawn & known
+        some, after = np.flatnonzero(mine | others), np.full(len(documents), np.nan)
+        reader, again = (
             ScoreReader(models, settings.plan, watch, settings.cache),
+            [texts[i] for i in some.tolist()],
         )
-        after = np.full(len(documents), np.nan)
         after[some] = reader.read(again, under=copy, stage="reading with the copy").values
     gained = after - sides.scores
     mine, others = mine & np.isfinite(gained), others & np.isfinite(gained)
