@@ -29,7 +29,7 @@ from pretrace.backends.huggingface import HuggingFace, open_huggingface
 from pretrace.backends.libraries import torch
 from pretrace.backends.serving.address import parse_text_address, split_url
 from pretrace.backends.serving.backend import REQUESTS, SECONDS
-from pretrace.backends.serving.client import Client, Cures
+from pretrace.backends.serving.client import Client
 from pretrace.backends.serving.continuing import Budget, Continuing
 from pretrace.backends.settings import ModelSettings
 from pretrace.cache.store import Batch, Draw, written_once
@@ -137,13 +137,6 @@ class LocalInstructed:
 
 _RETRIES = 4  # the client waits longer before each: about ten seconds together
 _UNLIMITED = Budget(1 << 62, 1 << 62)
-_CURES = Cures(
-    slow="check that it is not at work on something else, and go on later with the same command",
-    unknown="check the model's name, and that /chat/completions lies below the address, which most often ends in /v1",
-    busy="go on later with the same command",
-    long="",
-    other="give the address under which /chat/completions lies, which most often ends in /v1",
-)
 
 
 def open_server(
@@ -155,7 +148,7 @@ def open_server(
     if split_url(url) is None or not model:
         raise ModelError(say("models.server", source=source[:100]))
     address = parse_text_address(f"chat:{url}#{model}")
-    client = Client(address.url, requests=REQUESTS, seconds=seconds, retries=retries, cures=_CURES)
+    client = Client(address.url, requests=REQUESTS, seconds=seconds, retries=retries)
     return ServerInstructed(
         Continuing(address, client, _UNLIMITED, cache=cache, instruction="{beginning}", reads_refusals=False)
     )

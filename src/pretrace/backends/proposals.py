@@ -40,13 +40,12 @@ import tokenizers
 
 from pretrace.backends.huggingface import HuggingFace, open_huggingface, usual_budget
 from pretrace.backends.libraries import inference, torch, transformers
-from pretrace.backends.loading import Located, context_in, load, locate
+from pretrace.backends.loading import context_in, load
 from pretrace.backends.settings import ModelSettings
 from pretrace.backends.tokens import Tokens, own_specials, pack, padded
 from pretrace.cache.location import text_key
 from pretrace.cache.store import Neighbors, open_neighbors
 from pretrace.errors import ModelError
-from pretrace.results.output_checks import json_object
 from pretrace.results.wording import say
 from pretrace.rewrites import readable
 from pretrace.types import Backend, Doubles, Ints, Proposer
@@ -123,40 +122,11 @@ def open_proposer(
             f"--neighbors must be causal (the target itself), causal:MODEL or masked:MODEL; found {spec!r}."
         )
     chosen = ModelSettings(**settings)
-    _check_kind(kind, model, locate(model, revision=chosen.revision, allow_pickle=chosen.allow_pickle))
     if kind == "causal":
         return Proposals(CausalGuesser(open_huggingface(model, chosen)), cache=cache)
     one, budget = load(model, chosen, kind=transformers.AutoModelForMaskedLM), chosen.token_budget
     guesser = MaskedGuesser(one.model, one.tokenizer, name=one.name, weights=one.weights, budget=budget)
     return Proposals(guesser, cache=cache)
-
-
-def _check_kind(kind: str, model: str, located: Located) -> None:
-    """ModelError where the configuration is of the other kind: transformers opens BERT as a causal model, too."""
-    from transformers.models.auto import modeling_auto as auto
-
-    if located.gguf:
-        if kind == "masked":
-            raise ModelError(
-                f"masked:{model} must be a hub id or a folder; a GGUF file holds a causal model."
-            )
-        return
-    if (config := json_object(located.folder / "config.json")) is None:
-        return  # opening it will say what is wrong with it
-    architectures, family = config.get("architectures") or [], config.get("model_type")
-    mapped = config.get("auto_map") or {}
-    masked = family in auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES or "AutoModelForMaskedLM" in mapped
-    causal = family in auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES or "AutoModelForCausalLM" in mapped
-    if masked and causal:  # BERT and its kin come as either
-        decoder = any(name.endswith(("LMHeadModel", "ForCausalLM")) for name in architectures)
-        causal = decoder or bool(config.get("is_decoder"))
-        masked = not causal
-    what = f"{model} is a {architectures[0] if architectures else family}"
-    if kind == "masked" and not masked:
-        cure = f"use causal:{model}" if causal else "use another model, such as bert-base-uncased"
-        raise ModelError(f"masked:{model} needs a masked language model, and {what}; {cure}.")
-    if kind == "causal" and masked and not causal:
-        raise ModelError(say("models.masked", model=model, what=what))
 
 
 FORMAT = 1  # part of the fingerprints: raised whenever other neighbours would be made

@@ -72,7 +72,7 @@ TROUBLES = {
     "no null": "for the very first token", "moving": "other numbers for the same text",
     "none": "gives no log-probabilities of prompts", "html": "does not answer in JSON",
     "broken json": "does not answer in JSON",
-    "redirect": "redirects to elsewhere.example, and no redirect is followed",
+    "redirect": "redirects elsewhere, and no redirect is followed",
     "500": r"fails \(500\), after 2 more tries", "cut": "cannot be reached", "busy": r"too busy .* \(429\)",
     "500 for good": r"fails \(500\): ",
 }  # fmt: skip
