@@ -3,9 +3,11 @@ demand. What llama-cpp-python answers was taken from a real one (0.3.36), its sh
 
 import functools
 import json
+import random
 import socket
 import struct
 import threading
+import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -25,11 +27,11 @@ class Model:
     """A model and its tokenizer from a folder; what it says of token ids, by a plain pass of transformers. An answer
     is computed once: `said` only reads."""
 
-    def __init__(self, folder=None, *, net=None, tokenizer=None):
+    def __init__(self, folder):
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
-        self.net = net or AutoModelForCausalLM.from_pretrained(str(folder)).eval()
-        self.tokenizer = tokenizer or AutoTokenizer.from_pretrained(str(folder))
+        self.net = AutoModelForCausalLM.from_pretrained(str(folder)).eval()
+        self.tokenizer = AutoTokenizer.from_pretrained(str(folder))
         self.rust = self.tokenizer.backend_tokenizer
         self.lock = threading.Lock()
         self.kept = {}
@@ -78,26 +80,22 @@ class ModelServer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, model, *, name="tiny", port=0):
-        super().__init__(("127.0.0.1", port), _Handler)
+    def __init__(self, model):
+        super().__init__(("127.0.0.1", 0), _Handler)
         self.model = model
-        self.names = [name]
-        self.limit = 256
+        self.names = ["tiny"]
         self.owner = "vllm"
         self.trouble = ""
         self.fail = []
         self.flavour = "vllm"  # of /v1/completions: vllm, llama-cpp-python or together
         self.with_ids = True  # whether answers name the tokens by their ids, where they need not
-        self.most = MOST  # likeliest tokens that may be asked for
-        self.lie = None
+        self.honest = 0  # so many more prompts are answered as the model says, before the trouble begins
         self.words = ""  # that it says where it refuses
         self.answers = None  # what it writes after a prompt, in place of its model
         self.shift = 0.0  # added to every number: another model
         self.key = ""
         self.slow = 0.0
         self.over = threading.Event()
-        self.ends = None  # so many more answers, then none until the end
-        self.held = []
         self.asked = []
         self.keys = set()
         self.active = self.busiest = 0
@@ -114,8 +112,7 @@ class ModelServer(ThreadingHTTPServer):
         """All prompts that were asked, one entry each."""
         found = []
         for _, body in self.asked[since:]:
-            given = body.get("prompt", body.get("input_ids", body.get("text", body.get("inputs"))))
-            found += given if isinstance(given, list) else [given]
+            found += body["prompt"] if isinstance(body["prompt"], list) else [body["prompt"]]
         return found
 
 
@@ -131,7 +128,7 @@ class _Handler(BaseHTTPRequestHandler):
             return None
         if self.path == "/v1/models":
             models = [
-                {"id": name, "object": "model", "owned_by": server.owner, "max_model_len": server.limit}
+                {"id": name, "object": "model", "owned_by": server.owner, "max_model_len": 256}
                 for name in server.names
             ]
             return self._json(200, {"object": "list", "data": models})
@@ -148,8 +145,6 @@ class _Handler(BaseHTTPRequestHandler):
             server.active += 1
             server.busiest = max(server.busiest, server.active)
         try:
-            if self._held(body):
-                server.over.wait()
             if server.slow:
                 server.over.wait(server.slow)
             status, answer = self._answer(body)
@@ -157,17 +152,6 @@ class _Handler(BaseHTTPRequestHandler):
             with server.count:
                 server.active -= 1
         self._json(status, answer)
-
-    def _held(self, body):
-        """Whether no more answers are given; those that wait are written down."""
-        server = self.server
-        with server.count:
-            if server.ends is None:
-                return False
-            server.ends -= 1
-            if server.ends < 0:
-                server.held.append(body)
-            return server.ends < 0
 
     def _hindered(self):
         """Whether something else than an answer was sent."""
@@ -188,7 +172,6 @@ class _Handler(BaseHTTPRequestHandler):
             "500": (500, {"error": {"message": "out of memory"}}),
             "500 for good": (500, {"error": {"message": "out of memory"}}, {"x-should-retry": "false"}),
             "400": (400, {"error": {"message": server.words}}),
-            "redirect away": (307, "", {"Location": "http://[bad"}),
             "redirect": (307, "", {"Location": "http://elsewhere.example/v1?token=abc"}),
             "html": (200, f"<html><body>Welcome to nginx{server.words}</body></html>"),
             "broken json": (200, '{"choices": ['),
@@ -232,16 +215,15 @@ class _Handler(BaseHTTPRequestHandler):
         return _said(form, text, "length")
 
     def _read(self, ids):
-        """What is said of a prompt, as the trouble or the lie has it."""
+        """What is said of a prompt, as the trouble has it."""
         server = self.server
-        if server.lie is not None:
-            return server.lie(server, ids)
-        own_ids = [ids[0], *((one + 1) % 400 for one in ids[1:])] if server.trouble == "other ids" else ids
-        said = dict(server.model.said(own_ids))
-        said["logp"] = [None, *(one + server.shift for one in said["logp"][1:])]
-        said["tops"] = [top and [(id_, one + server.shift) for id_, one in top] for top in said["tops"]]
-        said["written_logp"] += server.shift
-        return troubled(server.trouble, said, len(server.asked))
+        said = {**server.model.said(ids), "asked": len(server.asked)}
+        server.honest -= 1
+        if server.honest < 0 and server.trouble in LIES:
+            said |= LIES[server.trouble](server, said)
+        if server.shift:
+            said["logp"] = [one and one + server.shift for one in said["logp"]]
+        return said
 
     def _token_ids(self, prompt, *, special=False):
         return self.server.model.ids(prompt, special=special) if isinstance(prompt, str) else list(prompt)
@@ -259,9 +241,6 @@ class _Handler(BaseHTTPRequestHandler):
             return 500, {"error": {"message": said}}
         if server.flavour == "llama-cpp-python":
             return self._llama(prompts[0], body)
-        if max(body.get("prompt_logprobs") or 0, body.get("logprobs") or 0) > server.most:
-            said = f"Requested prompt logprobs, which is greater than max allowed: {server.most}"
-            return 400, {"error": {"message": said}}
         choices, read = [], 0
         for i, prompt in enumerate(prompts):
             said = self._read(self._token_ids(prompt, special=textual))
@@ -375,21 +354,75 @@ def _said(form, text, reason):
     return {"id": "c", "model": "tiny", "choices": [{"index": 0, **said, "finish_reason": reason}]}
 
 
-def troubled(trouble, said, asked):
-    """What a server in trouble makes of what the model says."""
-    logp = list(said["logp"])
-    rest = logp[1:]
-    if trouble == "after":  # llama-cpp-python without a start token
-        logp, tops = [None, *said["after"][1:]], [None, *said["after_tops"][1:]]
-        ranks = [1 if a >= top[0][1] else 2 for a, top in zip(logp[1:], tops[1:], strict=True)]
-        return {**said, "logp": logp, "tops": tops, "ranks": [None, *ranks]}
-    others = {
-        "early": [None, *logp[2:], said["written_logp"]], "late": [None, logp[1], *logp[1:-1]],
-        "constant": [None] + [-9999.0] * len(rest), "equal": [None] + [-1.5] * len(rest),
-        "zero": [None] + [0.0] * len(rest), "no null": [-3.0, *rest], "one less": logp[:-1],
-        "moving": [None, *(one - 0.05 * asked for one in rest)], "none": [],
-    }  # fmt: skip
-    return {**said, "logp": others.get(trouble, logp)}
+# Lies: what changes of what the model says of a prompt, by name.
+
+
+def own_numbers(change):
+    """The numbers of the text's own tokens changed, all others left alone."""
+    return lambda server, said: {"logp": [None, *change(said["logp"][1:])]}
+
+
+def one_number(value):
+    def change(numbers):
+        place = _drawn(numbers).randrange(len(numbers))
+        return [value if i == place else one for i, one in enumerate(numbers)]
+
+    return own_numbers(change)
+
+
+def noise(size):
+    source = random.Random(time.perf_counter_ns())  # other noise in every batch
+    return own_numbers(lambda numbers: [min(-1e-6, one + source.uniform(-size, size)) for one in numbers])
+
+
+def _drawn(numbers):
+    """The same draw for the same text."""
+    return random.Random(repr(numbers))
+
+
+def _distribution_after(server, said):
+    """As llama-cpp-python without a start token."""
+    logp, tops = [None, *said["after"][1:]], [None, *said["after_tops"][1:]]
+    ranks = [1 if a >= top[0][1] else 2 for a, top in zip(logp[1:], tops[1:], strict=True)]
+    return {"logp": logp, "tops": tops, "ranks": [None, *ranks]}
+
+
+def _another(server, said):
+    """The answer to the prompt that came before this one."""
+    before, server.before = getattr(server, "before", said), said
+    return {**before, "read": said["read"]}
+
+
+def _first(server, said):
+    """The answer to the first prompt, given to all."""
+    if not hasattr(server, "very_first"):
+        server.very_first = said
+    return {**server.very_first, "read": said["read"]}
+
+
+def _other_ids(server, said):
+    return server.model.said([said["ids"][0], *((one + 1) % 400 for one in said["ids"][1:])])
+
+
+ESCAPES = "\x1b]0;owned\x07\x1b[31m red \x9b1m \u202e back"
+LIES = {
+    "after": _distribution_after, "swapped": _another, "first": _first, "other ids": _other_ids,
+    "early": lambda server, said: {"logp": [None, *said["logp"][2:], said["written_logp"]]},
+    "late": own_numbers(lambda numbers: [numbers[0], *numbers[:-1]]),
+    "constant": own_numbers(lambda numbers: [-9999.0] * len(numbers)),
+    "equal": own_numbers(lambda numbers: [-1.5] * len(numbers)),
+    "zero": own_numbers(lambda numbers: [0.0] * len(numbers)),
+    "no null": lambda server, said: {"logp": [-3.0, *said["logp"][1:]]},
+    "one less": own_numbers(lambda numbers: numbers[:-1]), "none": lambda server, said: {"logp": []},
+    "moving": lambda server, said: {"logp": [one and one - 0.05 * said["asked"] for one in said["logp"]]},
+    "lower": own_numbers(lambda numbers: [one - 0.02 for one in numbers]),
+    "shuffled": own_numbers(lambda numbers: _drawn(numbers).sample(numbers, len(numbers))),
+    "start counted": lambda server, said: server.model.said(said["ids"], before=(0,)),
+    "noise small": noise(0.004), "noise": noise(0.05), "-9997": one_number(-9997.0), "false": one_number(False),
+    "string": one_number("-1.5"), "NaN": one_number(float("nan")), "null": one_number(None),
+    "escapes": one_number(ESCAPES),
+}  # fmt: skip
+"""Each lie, as what it changes."""
 
 
 @contextmanager

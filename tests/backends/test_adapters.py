@@ -229,7 +229,7 @@ def test_what_is_no_adapter_of_ours_or_a_damaged_one_is_refused(base, copy, tmp_
     (tmp_path / "adapter" / WEIGHTS).write_bytes(content)
     refused(tmp_path / "adapter", r"adapter_model\.safetensors is not what was written; tune it again")
     (copy() / WEIGHTS).unlink()
-    refused(tmp_path / "adapter", r"adapter_model\.safetensors is missing")
+    refused(tmp_path / "adapter", "a file that it names is missing")
     refused(copy(**{KEY: 99}), "an adapter of format 99")
     refused(copy(base={}), r"adapter_card\.json is not complete")
     for odd in (
@@ -243,7 +243,7 @@ def test_what_is_no_adapter_of_ours_or_a_damaged_one_is_refused(base, copy, tmp_
         "\ufeff{}",
         '{"name": "x"}',
     ):
-        refused(copy(odd), r"adapter_card\.json (cannot be read|was written by something else)")
+        refused(copy(odd), r"adapter_card\.json cannot be read|an adapter of format None")
 
 
 BENT = {

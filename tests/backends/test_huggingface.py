@@ -93,13 +93,6 @@ def test_bfloat16_stays_close(sentences):
         assert float(np.abs(a.logp - b.logp).mean()) < 0.2
 
 
-def test_a_folder_opens(model_folder, sentences):
-    model = open_model(str(model_folder))
-    assert len(traces(model, sentences)) == len(sentences)
-    assert model.facts["family"] == "gpt_neox"
-    assert len(model.facts["weights"]) == 64
-
-
 def test_what_is_no_model_is_refused(tmp_path):
     (tmp_path / "notes.txt").write_text("hello")
     with pytest.raises(ModelError, match=r"config\.json"):
@@ -142,14 +135,8 @@ def test_numbers_that_are_not_finite_are_an_error():
         traces(broken, ["The cat sat on the mat"])
 
 
-@pytest.mark.parametrize("amx", [False, True])
-def test_auto_is_float32_on_a_processor_whatever_it_multiplies(amx, model_folder, monkeypatch):
-    """With AVX-512-BF16 and without matrix units bfloat16 is slower than float32, and it rounds with both."""
-    monkeypatch.setattr("torch.cpu._is_avx512_bf16_supported", lambda: True, raising=False)
-    monkeypatch.setattr("torch.cpu._is_amx_tile_supported", lambda: amx, raising=False)
-    monkeypatch.setattr("torch.backends.cpu.get_cpu_capability", lambda: "AVX512")
-    found = open_model(str(model_folder), dtype="auto", device="cpu")
-    assert found.facts["dtype"] == "float32"
+def test_auto_is_float32_on_a_processor(model_folder):
+    assert open_model(str(model_folder), dtype="auto", device="cpu").facts["dtype"] == "float32"
 
 
 def test_whatever_changes_a_trace_changes_the_fingerprint():

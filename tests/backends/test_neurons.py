@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from net.api import Firing, ModelError, Quantity, Want, bits, count, open_store, trace
+from net.api import Firing, ModelError, Quantity, Want, bits, count, open_store, prefixes, trace
 from tiny import make_model, opened
 from torch import nn
 from torch.multiprocessing.reductions import StorageWeakRef
@@ -253,3 +253,16 @@ def test_a_value_at_the_threshold_does_not_fire_nor_one_that_bfloat16_rounds_up(
     above = torch.full((1, 3, 8), 1.1015625, dtype=torch.bfloat16)  # what 1.1 becomes in bfloat16
     assert count(above, [1.1]).tolist() == [[[3] * 8]]
     assert bits(above, "any", [1.1, 1.2]).tolist() == [[[255], [0]]]
+
+
+def test_padded_rows_masked_as_on_a_gpu_give_what_cut_rows_give(sentences, monkeypatch):
+    backend, texts, own = opened("llama", token_budget=4096), [*sentences, sentences[0] * 3], prefixes.firings
+    found = [traces(backend, texts, *RULES)]
+    as_on_a_gpu = lambda *given, masked, **how: own(*given, masked=True, **how)  # noqa: E731
+    monkeypatch.setattr(prefixes, "firings", as_on_a_gpu)
+    found.append(traces(backend, texts, *RULES))
+    for rule in RULES:
+        cut, masked = (np.stack([one.states[rule] for one in some]) for some in found)
+        # a mean at a threshold may round to its other side
+        assert np.mean(cut != masked) <= (0.01 if rule.pool == "mean" else 0), rule
+        assert masked.any() or rule.threshold > 1

@@ -6,7 +6,6 @@ import signal
 import sqlite3
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -120,16 +119,6 @@ def test_a_full_disk_is_named(tmp_path, trace, same):
         assert all(same(one, trace(0)) for one in store.get(batch_keys(0), Quantity.LOGP))
         assert store.get(batch_keys(1), Quantity.LOGP) == [None] * BATCH
         store.put(batch_keys(1), [trace(1, 5000)] * BATCH)
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs Linux's /dev/full")
-def test_a_device_in_place_of_the_file(tmp_path):
-    store = open_store("model", tmp_path)
-    store.close()
-    store.path.unlink()
-    store.path.symlink_to("/dev/full")
-    with pytest.raises(OutputError, match="PRETRACE_CACHE"):
-        open_store("model", tmp_path)
 
 
 def test_a_waiting_writer_gives_up_with_a_word(tmp_path, trace, monkeypatch):

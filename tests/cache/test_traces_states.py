@@ -78,18 +78,6 @@ def test_states_add_up_over_runs_and_outlive_a_better_trace(tmp_path, trace, sam
         assert agree(found, inside(0, FIRING, ONE) | inside(9, ALL))
 
 
-def test_a_damaged_state_is_a_miss_and_is_mended(tmp_path, trace, same):
-    states = frozenset({FIRING, ONE})
-    with open_store("model", tmp_path) as store:
-        store.put(KEYS, [replace(trace(seed), states=inside(seed, *states)) for seed in range(3)])
-        edit(store, "UPDATE entries SET body = x'' WHERE key = ? AND label = ?", KEYS[0], state_name(FIRING))
-        assert [found is None for found in store.get(KEYS, BOTH, states)] == [True, False, False]
-        assert same(store.get(KEYS, BOTH)[0], trace(0))
-        assert agree(store.get(KEYS, BOTH, frozenset({ONE}))[0], inside(0, ONE))
-        store.put(KEYS[:1], [replace(trace(0), states=inside(5, *states))])
-        assert agree(store.get(KEYS, BOTH, states)[0], inside(5, FIRING) | inside(0, ONE))
-
-
 @pytest.mark.parametrize(("column", "value"), [("key", text_key("other")), ("label", "hidden 3")])
 def test_a_state_moved_elsewhere_is_a_miss(tmp_path, trace, column, value):
     with open_store("model", tmp_path) as store:
@@ -99,14 +87,6 @@ def test_a_state_moved_elsewhere_is_a_miss(tmp_path, trace, column, value):
         for key in (KEYS[0], text_key("other")):
             for state in (ONE, Hidden(3)):
                 assert store.get([key], LOGP, frozenset({state})) == [None]
-
-
-def test_a_state_that_cannot_be_kept_is_refused_with_its_batch(tmp_path, trace):
-    bad = replace(trace(1), states={ONE: np.array(["text"])})
-    with open_store("model", tmp_path) as store:
-        with pytest.raises(ValueError, match="cannot be stored"):
-            store.put(KEYS[:2], [trace(0), bad])
-        assert store.get(KEYS[:2], LOGP) == [None, None]
 
 
 def test_equal_states_have_one_name_and_others_another():

@@ -14,7 +14,7 @@ from tokenizers import pre_tokenizers as pre
 
 from pretrace.frequencies import encoding
 from pretrace.frequencies.encoding import START, TokenCounter, count_pieces, join_texts, merge_pieces
-from pretrace.frequencies.seams import GPT2, Seams, find_seams, is_understood
+from pretrace.frequencies.seams import GPT2, Seams, find_seams
 
 FRAGMENTS = [
     "the", " return", "Self", "camelCase", "HTTP", "x", "12", "2024", " 7", "it's", "they'LL", "'tis", "ſ", " ",
@@ -156,13 +156,6 @@ def test_a_merge_across_a_space_is_no_seam():
     tokenizer = Tokenizer(models.BPE(vocabulary, [("a", "▁"), ("▁", "b")]))
     tokenizer.pre_tokenizer = pre.Metaspace(split=False)
     assert pieces_of("b a b b a", seams_of(tokenizer)) == ["b", " ", "a b", " b", " ", "a"]
-
-
-def test_patterns_that_are_not_understood():
-    assert is_understood(GPT2)
-    assert not is_understood(GPT2 + r"|\d")
-    assert not is_understood(GPT2.rpartition("|")[0])  # white space is left over in runs
-    assert not is_understood("")
 
 
 def test_blocks_end_at_seams(monkeypatch, built, documents):

@@ -63,13 +63,6 @@ def test_members_are_whole_groups_and_beat_the_others(planted, corpus):
     assert auc > 0.95, (auc, members.mean(), others.mean())
 
 
-def test_the_folder_opens_with_transformers_and_adds_no_token(planted):
-    tokenizer = AutoTokenizer.from_pretrained(planted.folder)
-    assert tokenizer.decode(tokenizer("river stone\n")["input_ids"]) == "river stone\n"
-    assert tokenizer.bos_token == tokenizer.eos_token == "<|endoftext|>"
-    assert AutoModelForCausalLM.from_pretrained(planted.folder).config.max_position_embeddings == 64
-
-
 def test_the_texts_beside_the_model_are_read_with_their_labels(planted):
     read = open_corpus(planted.folder / "texts.jsonl")
     facts = [[(t.id, t.text, t.member, t.group) for t in one.texts] for one in (read, planted.corpus)]
@@ -147,20 +140,15 @@ def test_an_adapter_can_be_planted_and_what_is_saved_is_a_plain_model(planted, c
     assert whole.card["parameters"] == planted.card["parameters"]
 
 
-def test_the_usual_learning_rate_is_that_of_the_kind_of_training_and_is_written_down(
-    planted, corpus, tmp_path
-):
-    usual = replace(SETTINGS, learning_rate=None, epochs=1)
-    for name, settings, start, expected in (
-        ("new", usual, None, 2e-3),
-        ("full", usual, planted.folder, 5e-5),
-        ("lora", replace(usual, method="lora"), planted.folder, 1e-3),
-        ("given", SETTINGS, planted.folder, 3e-3),
-    ):
-        settings = replace(settings, epochs=1)
-        done = plant(corpus, settings=settings, folder=tmp_path / name, start=start)
-        assert done.card["settings"]["learning_rate"] == expected
-        assert done.card["settings"]["method"] == settings.method
+def test_the_usual_learning_rate_is_that_of_the_kind_of_training_and_is_written_down(corpus, tmp_path):
+    full, lora = PlantSettings(), PlantSettings(method="lora")
+    assert (full.rate(existing=False), full.rate(existing=True), lora.rate(existing=True)) == (
+        2e-3,
+        5e-5,
+        1e-3,
+    )
+    done = plant(corpus, settings=replace(SETTINGS, learning_rate=None, epochs=1), folder=tmp_path / "new")
+    assert done.card["settings"]["learning_rate"] == 2e-3
 
 
 def test_in_bfloat16_small_steps_still_add_up(planted, corpus, tmp_path):

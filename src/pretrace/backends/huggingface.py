@@ -234,13 +234,9 @@ class HuggingFace:
         for i, (e, start, row, found, part) in enumerate(
             zip(batch, starts, rows, inside, parts, strict=True)
         ):
-            more: dict[State, npt.NDArray[Any]] = {}
-            if found or over or written:
-                more |= found
-                more |= {state: values[part] for state, values in over.items()}
-                more |= {state: ends[i] for state, ends in written.items()}
-            centre = None if mean is None else mean[part]
-            spread = None if std is None else std[part]
+            more = found | {state: values[part] for state, values in over.items()}
+            more |= {state: ends[i] for state, ends in written.items()}
+            centre, spread = (None if one is None else one[part] for one in (mean, std))
             traces.append(Trace(row[start:], logp[part], centre, spread, e.cut, more))
         return traces
 

@@ -1,7 +1,6 @@
 """Every test of a collection that needs log-probabilities alone, from the command line: a model behind a server gives
 the p-value, effect and checks that its weights give."""
 
-import functools
 import hashlib
 import json
 
@@ -13,17 +12,6 @@ from tiny import MORE_WORDS
 
 def words(random, number):
     return " ".join(random.choice(MORE_WORDS, number))
-
-
-def orders(random, folder, call, options=()):
-    rows = [
-        {"id": f"r{i}", "text": words(random, 3), "choices": [words(random, 3) for _ in range(3)]}
-        for i in range(60)
-    ]
-    published, sealed = folder / "PUB", folder / "sealed.json"
-    path, places = written(folder / "rows.jsonl", rows), ("--out", published, "--sealed", sealed)
-    assert call("mark", "order", path, *options, *places)[0] == 0
-    return ("mark", "check", sealed, "--commitment", published / "commitment.txt")
 
 
 def marks(random, folder, call):
@@ -41,10 +29,7 @@ def random_strings(random, folder, call):
     return ("mark", "canaries", written(folder / "files.jsonl", rows))
 
 
-OPTIONS = functools.partial(orders, options=("--options", "choices"))
-
-
-@pytest.mark.parametrize("design", [orders, OPTIONS, marks, random_strings])
+@pytest.mark.parametrize("design", [marks, random_strings])
 def test_a_server_gives_what_its_weights_give(design, call, server, model_folder, reference_folder, tmp_path):
     beside = ("--reference-model" if design is marks else "--placebo", reference_folder)
     how = (*design(np.random.default_rng(3), tmp_path, call), *beside)
