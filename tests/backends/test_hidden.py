@@ -34,20 +34,6 @@ def test_hidden_states_are_those_of_transformers(family, start, sentences):
         np.testing.assert_array_equal(one.states[Hidden(2)], found[2])
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_the_last_is_what_the_output_layer_reads(family, sentences):
-    model = make_model(family)
-    head, read = model.get_output_embeddings(), []
-    backend = opened(model)
-    [one] = traces(backend, sentences[:1], Hidden())
-    handle = head.register_forward_pre_hook(lambda module, args: read.append(args[0][0, -1].numpy()))
-    [encoded] = backend.encode(sentences[:1])
-    with torch.inference_mode():
-        model(torch.tensor([encoded.tokens.tolist()]))
-    handle.remove()
-    np.testing.assert_allclose(one.states[Hidden()][-1][: len(read[0])], read[0], atol=1e-5)
-
-
 def test_one_layer_alone_is_padded_as_among_all(sentences):
     backend = opened(make_model("opt"))
     [alone], [among] = (traces(backend, sentences[:1], *states) for states in ([Hidden(2)], [Hidden()]))

@@ -5,7 +5,7 @@ import shutil
 import numpy as np
 import pytest
 import torch
-from net.api import STARTS, ModelError, PretraceError, Quantity, _logits, open_model, open_store, trace
+from net.api import STARTS, ModelError, PretraceError, Quantity, open_model, open_store, trace
 from tiny import RECURRENT, make_model, make_tokenizer, opened
 
 ALL = Quantity.LOGP | Quantity.MOMENTS
@@ -53,17 +53,6 @@ def test_a_trace_equals_the_naive_loop(family, start, sentences):
 def test_the_output_layer_is_applied_apart_only_where_that_is_right():
     assert all(opened(family).split for family in FAMILIES)
     assert not any(opened(family).split for family in SCALED)
-
-
-def test_slices_and_blocks_do_not_change_the_numbers(monkeypatch, sentences):
-    whole = traces(opened("llama"), sentences)
-    monkeypatch.setattr(_logits, "_CPU_SLICE", 16)
-    monkeypatch.setattr(_logits, "_CACHE_BYTES", 8 * 416 * 3)  # three rows a block: blocks end ragged
-    small = opened("llama")
-    assert _logits.Sweep(small.vocabulary, small.device, moments=True).slice == 16
-    for a, b in zip(whole, traces(small, sentences), strict=True):
-        np.testing.assert_allclose(a.logp, b.logp, atol=1e-5)
-        np.testing.assert_allclose(a.std, b.std, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", STARTS)

@@ -5,7 +5,7 @@ import torch
 from tiny import SENTENCES, make_model, make_tokenizer
 
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.instructed import LocalInstructed, open_instructed
+from pretrace.backends.instructed import LocalInstructed
 from pretrace.backends.settings import ModelSettings
 from pretrace.errors import ExpressionError, ModelError
 from pretrace.types import Sampling
@@ -88,10 +88,3 @@ def test_room_and_refusals():
     awkward = opened("{{ raise_exception('users must speak second') }}")
     with pytest.raises(ModelError, match="users must speak second"):
         awkward.answers(["a"], tokens=4, sampling=GREEDY, seed=0)
-
-
-def test_opened_from_a_folder(model_folder):
-    model = open_instructed(str(model_folder))
-    assert model.facts["weights"]
-    assert model.name.endswith("tiny-neox")
-    assert len(model.answers(["The cat", "sat"], tokens=5, sampling=GREEDY, seed=0)) == 2

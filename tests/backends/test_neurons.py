@@ -75,13 +75,6 @@ def test_firings_equal_the_naive_loop(family, start, sentences):
                         assert bool(seen[layer, neuron]) == (pooled > rule.threshold)
 
 
-def test_the_gate_makes_a_difference_only_where_there_is_one(sentences):
-    plain, gated = Firing(), Firing(gated=True)
-    for family, differ in (("llama", True), ("gpt_neox", False), ("opt", False)):
-        found = traces(opened(make_model(family)), sentences, plain, gated)
-        assert any((t.states[plain] != t.states[gated]).any() for t in found) == differ
-
-
 def test_states_do_not_change_the_log_probabilities(sentences):
     backend = opened(make_model("llama"))
     for a, b in zip(traces(backend, sentences), traces(backend, sentences, *RULES), strict=True):

@@ -201,20 +201,6 @@ def test_a_masked_model_proposes_from_its_own_distribution():
     assert distance(frequencies(replaced), wrong) > 0.3
 
 
-def test_four_neighbours_share_a_pass_and_their_positions(monkeypatch):
-    asked, rows = masked(), []
-    plain = asked.model.base_model.forward
-
-    def counting(*args, **named):
-        rows.append(len(named["input_ids"]))
-        return plain(*args, **named)
-
-    monkeypatch.setattr(asked.model.base_model, "forward", counting)
-    (neighbors,) = Proposals(asked, cache=False).propose([SENTENCES[4]], number=25, share=0.3, seed=0)
-    assert sum(rows) == 7
-    assert len(set(neighbors)) > 20
-
-
 def test_an_uncased_model_keeps_the_capitals_of_the_text():
     text = "The CAT sat in 1869"
     (neighbors,) = Proposals(masked(lowercase=True), cache=False).propose([text], number=40, share=1, seed=0)

@@ -16,8 +16,7 @@ import hashlib
 import inspect
 import itertools
 import json
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -43,9 +42,41 @@ _WRITTEN = (_CUT, "ï¿½", "<0xEF><0xBF><0xBD>")
 _BYTES = 4  # the most of a character in UTF-8
 
 
+class Writer:
+    """Writes on with a model, up to one of the `ends` where there are any. `budget` bounds rows × tokens of a batch;
+    other special tokens are never drawn, so that all tokens are written."""
+
+    def __init__(self, base: HuggingFace, *, ends: Sequence[int] = (), budget: int | None = None) -> None:
+        self.ends = list(ends)
+        self.budget = budget or (_CPU_BUDGET if base.device.type == "cpu" else _GPU_BUDGET)
+        self.banned = never_drawn(base.tokens.rust, base.vocabulary).to(base.device)
+        self.banned[self.ends] = False
+        self.caches = _keeps_what_it_read(base)
+
+    @inference
+    def write(
+        self, base: HuggingFace, rows: npt.NDArray[np.int64], uniform: Doubles, sampling: Sampling
+    ) -> npt.NDArray[np.int64]:
+        """The new ids [rows, tokens] after the ids [rows, length], by the uniform numbers [rows, tokens]. Fewer where
+        every row has one of the `ends`. ModelError for odd logits."""
+        ids, numbers = (torch.from_numpy(one).to(base.device) for one in (rows, uniform))
+        last = torch.tensor(self.ends, dtype=torch.long, device=ids.device)
+        over = torch.zeros(len(ids), dtype=torch.bool, device=ids.device)
+        kept: Any = None
+        for step in range(uniform.shape[1]):
+            logits, kept = next_logits(base, ids, kept, keep=self.caches)
+            if not logits.amax(dim=-1).isfinite().all():
+                raise ModelError(say("models.infinite_logit", name=base.name))
+            new = draw(distribution(logits, ids, self.banned, sampling), numbers[:, step])
+            ids = torch.cat([ids, new[:, None]], dim=1)
+            over |= torch.isin(new, last)
+            if over.all():
+                break
+        return ids[:, rows.shape[1] :].cpu().numpy()
+
+
 class Completer:
-    """A `Generator` over a model with weights here, with its adapter in place. `budget` bounds rows × tokens of a
-    batch; special tokens are never drawn, so that all tokens are written. ModelError without weights."""
+    """A `Generator` over a model with weights here, with its adapter in place. ModelError without weights."""
 
     def __init__(self, backend: Backend, *, budget: int | None = None) -> None:
         if not isinstance(backend, HuggingFace | Adapted):
@@ -55,11 +86,7 @@ class Completer:
         self.facts: Mapping[str, Any] = backend.facts
         self.fingerprint = json.dumps({"format": FORMAT, "continued by": backend.fingerprint})
         with backend.in_place() as base:
-            self.tokens = base.tokens
-            on_cpu = base.device.type == "cpu"
-            self.budget = budget or (_CPU_BUDGET if on_cpu else _GPU_BUDGET)
-            self._banned = never_drawn(base.tokens.rust, base.vocabulary).to(base.device)
-            self.caches = _keeps_what_it_read(base)
+            self.tokens, self.writer = base.tokens, Writer(base, budget=budget)
 
     def complete(self, prompts: Sequence[str], /, *, tokens: int, sampling: Sampling, seed: int) -> list[str]:
         """`tokens` tokens after each prompt, as text to be set right behind it, without a last part of a character.
@@ -82,42 +109,14 @@ class Completer:
             rows.append(np.concatenate([e.prefix, e.tokens]).astype(np.int64))
         uniform = np.array([uniform_numbers(p, tokens, seed) for p in asked]).reshape(-1, tokens)
         made: dict[str, str] = {}
-        choose = partial(distribution, banned=self._banned, sampling=sampling)
-        with self.backend.in_place() as base, torch.inference_mode():
-            for batch in batches([len(row) for row in rows], tokens=tokens, budget=self.budget):
-                ids = torch.from_numpy(np.stack([rows[i] for i in batch])).to(base.device)
-                drawn = write_on(base, ids, uniform[list(batch)], choose, keep=self.caches)
-                for i, new in zip(batch, drawn.cpu().tolist(), strict=True):
+        with self.backend.in_place() as base:
+            for batch in batches([len(row) for row in rows], tokens=tokens, budget=self.writer.budget):
+                ids = np.stack([rows[i] for i in batch])
+                drawn = self.writer.write(base, ids, uniform[list(batch)], sampling)
+                for i, new in zip(batch, drawn.tolist(), strict=True):
                     old = rows[i][len(self.tokens.prefix) :].tolist()
                     made[asked[i]] = continuation(self.tokens.rust, old, new)
         return [made[prompt] for prompt in prompts]
-
-
-def write_on(
-    base: HuggingFace,
-    ids: torch.Tensor,
-    uniform: Doubles,
-    choose: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
-    *,
-    keep: bool,
-    ends: Sequence[int] = (),
-) -> torch.Tensor:
-    """The new ids [rows, tokens] after the ids [rows, length], by the uniform numbers [rows, tokens]: `choose` gives
-    probabilities from logits and ids. Fewer where every row has one of the `ends`. ModelError for odd logits."""
-    length, numbers = ids.shape[1], torch.from_numpy(uniform).to(ids.device)
-    last = torch.tensor(ends, dtype=torch.long, device=ids.device)
-    over = torch.zeros(len(ids), dtype=torch.bool, device=ids.device)
-    kept: Any = None
-    for step in range(uniform.shape[1]):
-        logits, kept = next_logits(base, ids, kept, keep=keep)
-        if not logits.amax(dim=-1).isfinite().all():
-            raise ModelError(say("models.infinite_logit", name=base.name))
-        new = draw(choose(logits, ids), numbers[:, step])
-        ids = torch.cat([ids, new[:, None]], dim=1)
-        over |= torch.isin(new, last)
-        if over.all():
-            break
-    return ids[:, length:]
 
 
 def batches(lengths: Sequence[int], *, tokens: int, budget: int) -> list[tuple[int, ...]]:
@@ -249,22 +248,19 @@ def ends(base: HuggingFace, rows: Sequence[Ids], starts: Sequence[int], state: C
     some = [i for i, (row, cut) in enumerate(zip(rows, cuts, strict=True)) if cut < len(row)]
     if not some:
         return found
-    banned = never_drawn(base.tokens.rust, base.vocabulary).to(base.device)
-    keep, sampling = _keeps_what_it_read(base), Sampling(temperature=state.temperature)
-    choose = partial(distribution, banned=banned, sampling=sampling)
-    budget = (_CPU_BUDGET if base.device.type == "cpu" else _GPU_BUDGET) // state.samples
+    writer, sampling = Writer(base), Sampling(temperature=state.temperature)
+    budget = writer.budget // state.samples
     longest = max(len(rows[i]) - cuts[i] for i in some)
     for batch in batches([cuts[i] for i in some], tokens=longest, budget=budget):
         here = [some[i] for i in batch]
         tokens = max(len(rows[i]) - cuts[i] for i in here)
         read = [rows[i][: cuts[i]] for i in here for _ in range(state.samples)]
-        ids = torch.from_numpy(np.stack(read).astype(np.int64)).to(base.device)
         digests = [hashlib.sha256(one.astype("<i4").tobytes()).digest() for one in read]
         seeds = [(state.seed, i % state.samples, int.from_bytes(one, "big")) for i, one in enumerate(digests)]
         # Fewer numbers are the first of more.
         drawn = np.stack([np.random.default_rng(seed).random(tokens) for seed in seeds])
-        made = write_on(base, ids, drawn, choose, keep=keep)
-        new = made.cpu().numpy().astype(np.int32).reshape(len(here), state.samples, tokens)
+        made = writer.write(base, np.stack(read).astype(np.int64), drawn, sampling)
+        new = made.astype(np.int32).reshape(len(here), state.samples, tokens)
         for i, written in zip(here, new, strict=True):
             found[i] = np.ascontiguousarray(written[:, : len(rows[i]) - cuts[i]])
     return found

@@ -10,23 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.backends.generation import (
-    Completer,
-    batches,
-    continuation,
-    distribution,
-    never_drawn,
-    uniform_numbers,
-    write_on,
-)
+from pretrace.backends.generation import Writer, batches, continuation, uniform_numbers
 from pretrace.backends.huggingface import HuggingFace, open_huggingface
-from pretrace.backends.libraries import torch
 from pretrace.backends.serving.address import parse_text_address, split_url
 from pretrace.backends.serving.backend import REQUESTS, SECONDS
 from pretrace.backends.serving.client import Client
@@ -49,7 +39,7 @@ def open_instructed(source: str, settings: ModelSettings | None = None, *, cache
     OPENAI_API_KEY. Answers are kept on disk unless `cache` is False. Raises ModelError where there is no such model,
     MissingPackageError for a server without the extra `servers`."""
     if source.startswith(_SERVER):
-        return open_server(source, cache=cache)
+        return ServerInstructed(source, cache=cache)
     return LocalInstructed(open_huggingface(source, settings or ModelSettings()), cache=cache)
 
 
@@ -59,22 +49,19 @@ class LocalInstructed:
     def __init__(self, backend: HuggingFace, *, cache: bool = True, budget: int | None = None) -> None:
         self.backend = backend
         self.name = backend.name
-        completer = Completer(backend, budget=budget)
-        self._caches, self._budget = completer.caches, completer.budget
         # An answer ends at what the model's generation settings and its tokenizer call the end.
         ends: set[int] = set()
         settings = getattr(backend.model, "generation_config", None)
         for named in (getattr(settings, "eos_token_id", None), backend.tokenizer.eos_token_id):
             ends |= set(named if isinstance(named, list | tuple) else [] if named is None else [named])
-        self._ends = sorted(int(token) for token in ends if 0 <= int(token) < backend.vocabulary)
-        self._closed = never_drawn(backend.tokens.rust, backend.vocabulary).to(backend.device)
-        self._closed[self._ends] = False
+        known = sorted(int(token) for token in ends if 0 <= int(token) < backend.vocabulary)
+        self._writer = Writer(backend, ends=known, budget=budget)
         template = getattr(backend.tokenizer, "chat_template", None)
         self._template = template is not None
         written = None if template is None else hashlib.sha256(json.dumps(template).encode()).hexdigest()
         self.facts: Mapping[str, Any] = {**backend.facts, "chat_template": written}
         keyed = {"format": FORMAT, "followed by": backend.fingerprint, "template": written}
-        self.fingerprint = json.dumps({**keyed, "ends": self._ends})
+        self.fingerprint = json.dumps({**keyed, "ends": known})
         self._kept_as = self.fingerprint if cache else None
 
     def answers(
@@ -90,7 +77,7 @@ class LocalInstructed:
 
         def write(known: Mapping[str, Written]) -> Iterator[Batch]:
             # Planned over all that is asked, whatever is known: a killed build goes on with the same batches.
-            for batch in batches([len(row) for row in rows], tokens=tokens, budget=self._budget):
+            for batch in batches([len(row) for row in rows], tokens=tokens, budget=self._writer.budget):
                 if some := [i for i in batch if asked[i] not in known]:
                     texts = [asked[i] for i in some]
                     yield texts, self._written(texts, np.stack([rows[i] for i in some]), how)
@@ -124,13 +111,10 @@ class LocalInstructed:
         base, rust = self.backend, self.backend.tokens.rust
         number = min(how.tokens, base.max_tokens - ids.shape[1])
         uniform = np.stack([uniform_numbers(text, number, how.seed) for text in texts])
-        with torch.inference_mode():
-            choose = partial(distribution, banned=self._closed, sampling=how.sampling)
-            given = torch.from_numpy(ids).to(base.device)
-            drawn = write_on(base, given, uniform, choose, keep=self._caches, ends=self._ends)
         made = []
-        for old, new in zip(ids.tolist(), drawn.cpu().tolist(), strict=True):
-            end = next((at for at, token in enumerate(new) if token in self._ends), None)
+        drawn = self._writer.write(base, ids, uniform, how.sampling)
+        for old, new in zip(ids.tolist(), drawn.tolist(), strict=True):
+            end = next((at for at, token in enumerate(new) if token in self._writer.ends), None)
             made.append(Written(continuation(rust, old, new[:end]).strip(), end is not None))
         return made
 
@@ -139,28 +123,22 @@ _RETRIES = 4  # the client waits longer before each: about ten seconds together
 _UNLIMITED = Budget(1 << 62, 1 << 62)
 
 
-def open_server(
-    source: str, *, cache: bool = True, seconds: float = SECONDS, retries: int = _RETRIES
-) -> ServerInstructed:
-    """The model of `server:http://host:port/v1#model-name`; nothing is asked yet. ModelError for another form. What a
-    server does not answer within `seconds`, or is too busy for, is asked again, `retries` times."""
-    url, _, model = source.removeprefix(_SERVER).partition("#")
-    if split_url(url) is None or not model:
-        raise ModelError(say("models.server", source=source[:100]))
-    address = parse_text_address(f"chat:{url}#{model}")
-    client = Client(address.url, requests=REQUESTS, seconds=seconds, retries=retries)
-    return ServerInstructed(
-        Continuing(address, client, _UNLIMITED, cache=cache, instruction="{beginning}", reads_refusals=False)
-    )
-
-
 class ServerInstructed:
-    """An `Instructed` behind a server of chat completions. Whoever runs it may change the weights under the same name;
-    then what is on disk is what the earlier ones wrote."""
+    """An `Instructed` behind a server of chat completions, `server:http://host:port/v1#model-name`; ModelError for
+    another form. Whoever runs it may change the weights under the same name; then what is on disk is what the earlier
+    ones wrote. What it does not answer within `seconds`, or is too busy for, is asked again, `retries` times."""
 
-    def __init__(self, served: Continuing) -> None:
-        self._served = served
-        self.name = f"{served.address.model} at {served.address.url}"
+    def __init__(
+        self, source: str, *, cache: bool = True, seconds: float = SECONDS, retries: int = _RETRIES
+    ) -> None:
+        url, _, model = source.removeprefix(_SERVER).partition("#")
+        if split_url(url) is None or not model:
+            raise ModelError(say("models.server", source=source[:100]))
+        address = parse_text_address(f"chat:{url}#{model}")
+        client = Client(address.url, requests=REQUESTS, seconds=seconds, retries=retries)
+        how: dict[str, Any] = {"instruction": "{beginning}", "reads_refusals": False}
+        served = self._served = Continuing(address, client, _UNLIMITED, cache=cache, **how)
+        self.name = f"{address.model} at {address.url}"
         self.facts: Mapping[str, Any] = {name: served.facts[name] for name in ("name", "server", "weights")}
         self.fingerprint = served.fingerprint
 

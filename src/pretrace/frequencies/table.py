@@ -59,10 +59,8 @@ def save_arrays(path: Path, kind: str, facts: Mapping[str, Any], arrays: Arrays)
 
 
 def load_arrays(path: Path, kind: str, *, cure: str) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-    """The facts and arrays of a file; TableError where it is missing, damaged or holds something else.
-
-    `cure` ends the message about a damaged file: what to do then.
-    """
+    """The facts and arrays of a file; TableError, with the `cure`, where it is missing, damaged or holds something
+    else."""
     if not path.is_file():
         raise TableError(say("counting.missing", path=path, kind=kind))
     try:

@@ -22,21 +22,20 @@ training holds several copies of them."""
 
 Schedule = Literal["cosine", "linear", "constant"]
 Precision = Literal["float32", "bfloat16"]
+AnyPrecision = Literal["auto", "float32", "bfloat16"]
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingPlan:
     """How a model is trained on sequences of token ids; ExpressionError for a value out of its range.
 
-    `batch` counts sequences a step. `at_once` bounds the padded tokens of one forward pass: a larger
-    batch runs in pieces whose gradients add up, the same step up to rounding in less memory.
-    `warmup` is in steps, or a share of all steps where it is below 1; the rate rises linearly through it
-    and then follows `schedule` to 0. `clip` bounds the norm of the gradient, 0 leaves it alone.
-    `precision` "bfloat16" computes under autocast, the weights stay as they are. `recompute` trades a
-    third more time for the memory of the activations (gradient checkpointing). `save_minutes` is the
-    time between checkpoints, where `train` is given a place for them. With `shuffled` False the sequences are read in
-    the order that they are given in. `subject` tells trainings apart whose
-    weights, texts and plan do not: the settings of an adapter, such as its dropout.
+    `batch` counts sequences a step. `at_once` bounds the padded tokens of one forward pass: a larger batch runs in
+    pieces whose gradients add up. `warmup` is in steps, or a share of all steps where it is below 1; the rate rises
+    linearly through it and then follows `schedule` to 0. `clip` bounds the norm of the gradient, 0 leaves it alone.
+    `precision` "bfloat16" computes under autocast, the weights stay as they are. `recompute` trades a third more time
+    for the memory of the activations. `save_minutes` is the time between checkpoints. With `shuffled` False the
+    sequences are read in the order that they are given in. `subject` tells trainings apart whose weights, texts and
+    plan do not: the settings of an adapter.
     """
 
     epochs: int = 1
@@ -59,9 +58,8 @@ class TrainingPlan:
         least = {"epochs": 1, "batch": 1, "at_once": 2, "warmup": 0, "weight_decay": 0, "clip": 0}
         require_least("training", self, **least, save_minutes=0, seed=0)
         _check(0 < self.learning_rate < 1, "learning_rate", "above 0 and below 1", self.learning_rate)
-        _check(self.schedule in ("cosine", "linear", "constant"), "schedule", _SCHEDULES, self.schedule)
         _check(all(0 <= beta < 1 for beta in self.betas), "betas", "at least 0 and below 1", self.betas)
-        _check(self.precision in ("float32", "bfloat16"), "precision", _PRECISIONS, self.precision)
+        check_choices("training", self, schedule=Schedule, precision=Precision)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +90,15 @@ class History:
     seconds: float
 
 
-_SCHEDULES = "'cosine', 'linear' or 'constant'"
-_PRECISIONS = "'float32' or 'bfloat16'"
-
-
 def _check(good: bool, name: str, wanted: str, found: object, what: str = "training") -> None:
     require(good, f"{what}: {name} must be {wanted}, found {found!r}.")
+
+
+def check_choices(what: str, settings: object, **kinds: Any) -> None:
+    """ExpressionError for a field of settings, called `what`, that is none of the words of its Literal."""
+    for name, kind in kinds.items():
+        found, words = getattr(settings, name), get_args(kind)
+        _check(found in words, name, f"one of {', '.join(map(repr, words))}", found, what)
 
 
 # How a classifier of texts is trained: the small one from scratch, and models that were trained before.
@@ -157,7 +158,7 @@ class TunedClassifier:
     rank: int = 16
 
     def __post_init__(self) -> None:
-        _check(self.method in ("lora", "full"), "method", "'lora' or 'full'", self.method, "pretrained")
+        check_choices("pretrained", self, method=How)
         require_least("pretrained", self, rank=1, max_tokens=8)
         _ = self.plan(0)
 
@@ -203,10 +204,9 @@ _HIGHEST_RANK = 4096
 class TuningMethod:
     """What every method has in common, ExpressionError for a value out of its range: the training, as in
     `TrainingPlan`, with `precision` "auto" for the fastest format of the device, and which texts of a corpus it is
-    given. `on` is the side of a labelled corpus; `limit` draws so many of those, a larger number with the same
-    seed the same texts and more, 0 leaves the adapter as it begins. Texts are cut to `max_tokens`, None: to what
-    the model reads. Defaults are
-    those of FSD (section 4.1 of its paper)."""
+    given. `on` is the side of a labelled corpus; `limit` draws so many of those, a larger number with the same seed
+    the same texts and more, 0 leaves the adapter as it begins. Texts are cut to `max_tokens`, None: to what the model
+    reads. Defaults are those of FSD (section 4.1 of its paper)."""
 
     epochs: int = 3
     batch: int = 8
@@ -214,16 +214,14 @@ class TuningMethod:
     schedule: Schedule = "cosine"
     warmup: float = 10
     weight_decay: float = 5e-4
-    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    precision: AnyPrecision = "auto"
     recompute: bool = False
     on: On = "nonmembers"
     limit: int | None = None
     max_tokens: int | None = None
 
     def __post_init__(self) -> None:
-        for name, choices in (("precision", ("auto", *get_args(Precision))), ("on", get_args(On))):
-            found = getattr(self, name)
-            _check(found in choices, name, f"one of {', '.join(map(repr, choices))}", found, "tuning")
+        check_choices("tuning", self, precision=AnyPrecision, on=On)
         require_least("tuning", self, limit=0, max_tokens=2)
         _ = self.plan(seed=0, precision="float32")  # whose own checks are of the other fields
 

@@ -27,7 +27,7 @@ from pretrace.tuning.adapters import new_adapter
 from pretrace.tuning.architectures import SMALL, Architecture, new_model
 from pretrace.tuning.artifacts import PlantedModel, write_planted
 from pretrace.tuning.batches import split_members, windows
-from pretrace.tuning.plan import AT_ONCE, Lora, OnStep, Precision, TrainingPlan, expression
+from pretrace.tuning.plan import AT_ONCE, Lora, OnStep, Precision, TrainingPlan, check_choices, expression
 from pretrace.tuning.training import so_many_threads, train
 from pretrace.types import Corpus
 
@@ -82,10 +82,7 @@ class PlantSettings:
     def __post_init__(self) -> None:
         require(0 < self.share < 1, f"planting: share must be between 0 and 1, found {self.share}.")
         require(self.threads >= 0, f"planting: threads must be 0 or more, found {self.threads}.")
-        require(
-            self.method in ("full", "lora"),
-            f"planting: method must be 'full' or 'lora', found {self.method!r}.",
-        )
+        check_choices("planting", self, method=PlantMethod)
         check_ranges(self)
         _ = self.plan(existing=False)  # whose own checks are of the other fields
 

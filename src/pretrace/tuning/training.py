@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +32,7 @@ from pretrace.errors import ModelError, TextsError
 from pretrace.results.atomic import write_atomically
 from pretrace.results.wording import say
 from pretrace.tuning.batches import epoch_batches, pieces, rate
-from pretrace.tuning.plan import History, OnStep, Precision, TrainingPlan, TrainingStep
+from pretrace.tuning.plan import AnyPrecision, History, OnStep, Precision, TrainingPlan, TrainingStep
 
 IGNORED = -100
 """The label of a position that is no target: cross_entropy leaves it out."""
@@ -337,7 +337,7 @@ def _recomputing(model: nn.Module, what: str) -> Callable[..., None]:
     return cast(Callable[..., None], method)
 
 
-def settled(wanted: Literal["auto"] | Precision, device: torch.device) -> Precision:
+def settled(wanted: AnyPrecision, device: torch.device) -> Precision:
     """The format a training on this device computes in, `wanted` or the faster one: it forgives rounding that a score
     would not. The format is in the adapter's card and in the name it is kept under."""
     return fastest_format(device.type) if wanted == "auto" else wanted

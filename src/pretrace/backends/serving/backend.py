@@ -96,7 +96,7 @@ class ServedModel:
                 raise ModelError(say(f"servers.{owner}", url=address.url))
         model = choose_name(address.model or settings.served_model or "", client, held)
         said = held.get(model, {})
-        source = settings.tokenizer or str(said.get("root") or said.get("model_id") or model)
+        source = settings.tokenizer or str(said.get("root") or model)
         if not settings.tokenizer and Path(source).is_absolute() and not Path(source).is_dir():
             facts = {"name": shown(model)[:200], "source": shown(source)[:200]}
             raise ModelError(say("servers.tokenizer", **facts))
@@ -104,8 +104,8 @@ class ServedModel:
         limits = [n for n in (settings.max_tokens, _limit(said) or (context and context - 1)) if n]
         self.address, self.client, self.model = address, client, model
         self.name = f"{address.kind}:{address.url}" + (f"#{model}" if model else "")
-        self.tokens = self._whole = Tokens(tokenizer, start=settings.start)
-        rust = self._whole.rust
+        self.tokens = Tokens(tokenizer, start=settings.start)  # without a limit while the sentences are read
+        rust = self.tokens.rust
         # the ways in which servers write a token: decoded, and as the vocabulary has it
         self._pieces = cache(
             lambda id_: (rust.decode([id_], skip_special_tokens=False), rust.id_to_token(id_) or "")
@@ -133,13 +133,8 @@ class ServedModel:
         weights = hashlib.sha256(json.dumps(named).encode()).hexdigest()
         # What the server could have done without being noticed.
         unseen = say("servers.unseen_here" if address.here else "servers.unseen", kind=address.kind)
-        how = "the same to the last bit" if self.identical else f"the same within {_MOVED:g} nats"
-        if self.wobble > _MOVED:
-            unseen += (
-                f" Its numbers moved by up to {self.wobble:.1g} nats when the same text was asked again."
-            )
-        else:
-            unseen += f" Asked again, alone and among others, a text had numbers that were {how}."
+        moved = max(self.wobble, _MOVED)
+        unseen += f" Asked again, alone and among others, a text's numbers moved by at most {moved:.1g} nats."
         self.facts: Mapping[str, Any] = {
             "name": self.name,
             "server": "vLLM in this process" if address.here else address.url,
@@ -248,8 +243,8 @@ class ServedModel:
         )
 
     def _sentence(self, text: str) -> Prompt:
-        ids = self._whole.encode([text])[0]
-        words = tuple(text[a:b] for a, b in self._whole.spans(text))
+        ids = self.tokens.encode([text])[0]
+        words = tuple(text[a:b] for a, b in self.tokens.spans(text))
         return Prompt(tuple(int(one) for one in (*ids.prefix, *ids.tokens)), text, words)
 
     def _characters(self, text: str, encoded: Encoded) -> str:
@@ -343,7 +338,7 @@ class ServedModel:
 
     def _check_tokenizer(self) -> None:
         """ModelError where the server cuts a text of the check into other tokens than the tokenizer here."""
-        start = len(self._whole.prefix)
+        start = len(self.tokens.prefix)
         for prompt in self.prompts[:2] if self.route.asks_ids else ():  # else the check itself sends text
             own = Prompt(prompt.ids[start:], prompt.text, prompt.words)
             try:
@@ -572,10 +567,8 @@ def choose_name(wanted: str, client: Client | Engine, held: Mapping[str, Any] | 
 
 def _limit(said: Mapping[str, Any]) -> int | None:
     """The longest prompt that a server takes beside the one token it writes, None where it does not say."""
-    for field, more in (("max_model_len", 1), ("max_input_tokens", 0), ("max_input_length", 0)):
-        if isinstance(said.get(field), int) and more < said[field] < 1 << 40:
-            return int(said[field]) - more
-    return None
+    found = said.get("max_model_len")
+    return found - 1 if isinstance(found, int) and 1 < found < 1 << 40 else None
 
 
 # How each kind of server is asked, and how its answer is read: pure functions between token ids and JSON. Every prompt

@@ -47,7 +47,27 @@ class NotTakenError(ModelError):
     """The server understood the request and does not take one of this form (400 or 422)."""
 
 
-class Client:
+class _Quoting:
+    """Quotes what a server, or vLLM, said."""
+
+    _key = ""
+
+    def plain(self, message: str) -> str:
+        """What was said, on one line, short, without markup, without the key, and nothing a terminal obeys."""
+        message = message[:_SAID]
+        if self._key:
+            message = message.replace(self._key, "(the key)")
+        return shown(" ".join(_MARKUP.sub(" ", message).split()))[:200]
+
+    def quoted(self, body: Any) -> str:
+        """What an answer in JSON said, as `plain`."""
+        try:
+            return self.plain(json.dumps(body, default=str))
+        except (RecursionError, ValueError):
+            return "nothing that can be shown"
+
+
+class Client(_Quoting):
     """Asks one server, at most `requests` at once, each for `seconds`. `keyless`: no server of models, which gets no
     key. MissingPackageError without the extra `servers`."""
 
@@ -63,7 +83,7 @@ class Client:
         httpx = _import_httpx()
         self.url, self.requests = url, requests
         self._seconds, self._retries = seconds, RETRIES if retries is None else retries
-        self._key = None if keyless else api_key(url)
+        self._key = "" if keyless else api_key(url)
         self._limit = asyncio.Semaphore(requests)
         # A redirect could carry texts and key elsewhere, so none is followed.
         self._http = httpx.AsyncClient(timeout=seconds, limits=httpx.Limits(max_connections=requests))
@@ -90,20 +110,6 @@ class Client:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
             self._loop.close()
-
-    def plain(self, message: str) -> str:
-        """What a server said, on one line, short, without markup, without the key, and nothing a terminal obeys."""
-        message = message[:_SAID]
-        if self._key:
-            message = message.replace(self._key, "(the key)")
-        return shown(" ".join(_MARKUP.sub(" ", message).split()))[:200]
-
-    def quoted(self, body: Any) -> str:
-        """What an answer in JSON said, as `plain`."""
-        try:
-            return self.plain(json.dumps(body))
-        except (RecursionError, ValueError):
-            return "nothing that can be shown"
 
     def _run(self, work: Coroutine[Any, Any, Any]) -> Future[Any]:
         return asyncio.run_coroutine_threadsafe(work, self._loop)
@@ -245,7 +251,7 @@ _OTHERS = ("device", "device_map", "allow_pickle", "served_model", "request_time
 _FAILURES = (ValueError, RuntimeError, OSError, NotImplementedError)  # what vLLM raises
 
 
-class Engine:
+class Engine(_Quoting):
     """A model that vLLM opened here, asked as `Client` asks a server: waiting requests go to vLLM together.
     MissingPackageError without vLLM, ModelError where it cannot open the model or a setting is not its."""
 
@@ -298,14 +304,6 @@ class Engine:
 
     def close(self) -> None:
         self._vllm.llm_engine.engine_core.shutdown()
-
-    def plain(self, message: str) -> str:
-        """What vLLM said, on one line, short, and nothing a terminal obeys."""
-        return shown(" ".join(message.split()))[:200]
-
-    def quoted(self, body: Any) -> str:
-        """An answer, as `plain`."""
-        return self.plain(json.dumps(body, default=str))
 
     def _answers(self, bodies: Sequence[Mapping[str, Any]]) -> list[Any]:
         prompts: list[Any] = []
