@@ -19,9 +19,6 @@ from pretrace.backends.serving.backend import SENTENCES as PROBES
 from pretrace.scoring.evidence import open_store, trace
 from pretrace.types import Quantity
 
-MOST = 20
-"""Likeliest tokens that a server names at most."""
-
 
 class Model:
     """A model and its tokenizer from a folder; what it says of token ids, by a plain pass of transformers. An answer
@@ -38,8 +35,8 @@ class Model:
         self.word = functools.cache(lambda id_: str(self.rust.decode([id_], skip_special_tokens=False)))
 
     def said(self, ids, *, before=()):
-        """Log-probabilities [n - 1], ranks, the likeliest at each place, and the token written after them; of a text
-        that is read behind other tokens."""
+        """Log-probabilities [n - 1], ranks, the likeliest token at each place, and the one written after them; of a
+        text that is read behind other tokens."""
         key = (tuple(ids), before)
         with self.lock:
             if key not in self.kept:
@@ -51,18 +48,14 @@ class Model:
         whole = self.net(torch.tensor([[*before, *ids]])).logits[0].float().log_softmax(-1)
         table, end = whole[len(before) : len(before) + len(ids)], whole[-1]
         own = table[:-1].gather(1, torch.tensor(ids[1:])[:, None])[:, 0]
-        top = table.topk(min(MOST, table.shape[1]))
-        listed = [
-            list(zip(some, values, strict=True))
-            for some, values in zip(top.indices.tolist(), top.values.tolist(), strict=True)
-        ]
+        best = list(zip(table.argmax(1).tolist(), table.amax(1).tolist(), strict=True))
         return {
             "ids": ids,
             "logp": [None, *own.tolist()],
             "ranks": [None, *((table[:-1] > own[:, None]).sum(1) + 1).tolist()],
-            "tops": [None, *listed[:-1]],
+            "best": [None, *best[:-1]],
             "after": table[range(len(ids)), ids].tolist(),  # under the distribution that follows each token
-            "after_tops": listed,
+            "after_best": best,
             "written": int(end.argmax()),
             "written_logp": float(end.max()),
             "read": len(before) + len(ids),
@@ -82,24 +75,17 @@ class ModelServer(ThreadingHTTPServer):
 
     def __init__(self, model):
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.model = model
-        self.names = ["tiny"]
-        self.owner = "vllm"
-        self.trouble = ""
-        self.fail = []
+        self.model, self.names, self.owner = model, ["tiny"], "vllm"
+        self.trouble, self.fail = "", []
         self.flavour = "vllm"  # of /v1/completions: vllm, llama-cpp-python or together
         self.with_ids = True  # whether answers name the tokens by their ids, where they need not
         self.honest = 0  # so many more prompts are answered as the model says, before the trouble begins
         self.words = ""  # that it says where it refuses
         self.answers = None  # what it writes after a prompt, in place of its model
         self.shift = 0.0  # added to every number: another model
-        self.key = ""
-        self.slow = 0.0
-        self.over = threading.Event()
-        self.asked = []
-        self.keys = set()
+        self.key, self.slow, self.asked, self.keys = "", 0.0, [], set()
         self.active = self.busiest = 0
-        self.count = threading.Lock()
+        self.over, self.count = threading.Event(), threading.Lock()
 
     @property
     def root(self):
@@ -127,11 +113,10 @@ class _Handler(BaseHTTPRequestHandler):
         if self._hindered():
             return None
         if self.path == "/v1/models":
-            models = [
-                {"id": name, "object": "model", "owned_by": server.owner, "max_model_len": 256}
-                for name in server.names
-            ]
-            return self._json(200, {"object": "list", "data": models})
+            told = {"object": "model", "owned_by": server.owner, "max_model_len": 256}
+            return self._json(
+                200, {"object": "list", "data": [{"id": name, **told} for name in server.names]}
+            )
         return self._json(404, {"detail": "Not Found"})
 
     def do_POST(self):
@@ -225,9 +210,6 @@ class _Handler(BaseHTTPRequestHandler):
             said["logp"] = [one and one + server.shift for one in said["logp"]]
         return said
 
-    def _token_ids(self, prompt, *, special=False):
-        return self.server.model.ids(prompt, special=special) if isinstance(prompt, str) else list(prompt)
-
     def _completions(self, body):
         server, prompts = self.server, body["prompt"]
         textual = server.flavour in ("llama-cpp-python", "together")
@@ -243,7 +225,8 @@ class _Handler(BaseHTTPRequestHandler):
             return self._llama(prompts[0], body)
         choices, read = [], 0
         for i, prompt in enumerate(prompts):
-            said = self._read(self._token_ids(prompt, special=textual))
+            ids = server.model.ids(prompt, special=textual) if isinstance(prompt, str) else list(prompt)
+            said = self._read(ids)
             read += said["read"]
             make = self._vllm if server.flavour == "vllm" and not body.get("echo") else self._legacy
             choices.append({"index": i, **make(said, body), "finish_reason": "length"})
@@ -259,31 +242,17 @@ class _Handler(BaseHTTPRequestHandler):
         return 200, answer
 
     def _vllm(self, said, body):
-        beside = body.get("prompt_logprobs")
-        entries = [
-            self._entry(*one, beside or 0)
-            for one in zip(said["ids"], said["logp"], said["ranks"], said["tops"], strict=False)
-        ]
-        text = self.server.model.words([said["written"]])[0]
-        with_ids = body.get("return_token_ids") and self.server.with_ids
+        word, entries = self.server.model.word, []
+        for id_, logp, rank in zip(said["ids"], said["logp"], said["ranks"], strict=False):
+            own = {str(id_): {"logprob": logp, "rank": rank, "decoded_token": word(id_)}}
+            entries.append(None if logp is None else own)
+        text, with_ids = word(said["written"]), self.server.with_ids
         return {
             "text": text,
-            "prompt_logprobs": entries if beside is not None and entries else None,
+            "prompt_logprobs": entries if "prompt_logprobs" in body and entries else None,
             "prompt_token_ids": said["ids"] if with_ids else None,
             "token_ids": [said["written"]] if with_ids else None,
             "logprobs": {"tokens": [text], "token_logprobs": [said["written_logp"]]},
-        }
-
-    def _entry(self, id_, logp, rank, top, beside):
-        if logp is None:
-            return None
-        first = enumerate((top or [])[:beside], 1)
-        listed = {one: {"logprob": value, "rank": i} for i, (one, value) in first}
-        listed[id_] = {"logprob": logp, "rank": rank}
-        words = self.server.model.words(list(listed))
-        return {
-            str(one): {**said, "decoded_token": word}
-            for (one, said), word in zip(listed.items(), words, strict=True)
         }
 
     def _legacy(self, said, body):
@@ -291,12 +260,9 @@ class _Handler(BaseHTTPRequestHandler):
         words, written = server.model.words(said["ids"]), server.model.words([said["written"]])
         if server.trouble == "none":
             return {"text": "".join(words + written), "logprobs": None}
-        logprobs = self._echoed(
-            words + written,
-            [*said["logp"], said["written_logp"]],
-            [*said["tops"][: len(said["logp"])], [(said["written"], said["written_logp"])]],
-            body["logprobs"],
-        )
+        last = said["written"], said["written_logp"]
+        logp, best = [*said["logp"], last[1]], [*said["best"][: len(said["logp"])], last]
+        logprobs = self._echoed(words + written, logp, best)
         if server.flavour == "fireworks":
             logprobs["token_ids"] = [*said["ids"], said["written"]]
         found = {"text": "".join(words + written), "logprobs": logprobs}
@@ -304,16 +270,11 @@ class _Handler(BaseHTTPRequestHandler):
             found |= {"prompt_token_ids": said["ids"], "token_ids": [said["written"]]}
         return found
 
-    def _echoed(self, words, logp, tops, beside):
+    def _echoed(self, words, logp, best):
         """The list of an echo: beside each token the likeliest and its own."""
-        listed = []
-        for word, own, top in zip(words, logp, tops, strict=False):
-            if own is None or top is None:
-                listed.append(None)
-                continue
-            some = top[:beside]
-            named = self.server.model.words([id_ for id_, _ in some])
-            listed.append({**dict(zip(named, (value for _, value in some), strict=True)), word: own})
+        word, listed = self.server.model.word, []
+        for name, own, top in zip(words, logp, best, strict=False):
+            listed.append(None if own is None or top is None else {word(top[0]): top[1], name: own})
         offsets = [sum(map(len, words[:i])) for i in range(len(words))]
         return {"tokens": words, "token_logprobs": logp, "top_logprobs": listed, "text_offset": offsets}
 
@@ -321,12 +282,12 @@ class _Handler(BaseHTTPRequestHandler):
         """As llama-cpp-python: entry i has the distribution after the prompt's token i, start token included, and the
         token i of a list that leaves the start token out. So all are shifted where there is none."""
         model = self.server.model
-        ids = self._token_ids(prompt, special=True)
+        ids = model.ids(prompt, special=True)
         said = model.said(ids)
         started = ids[0] == model.tokenizer.bos_token_id
         listed = [*ids[1:], said["written"]] if started else ids
         logp = [*said["logp"][1:], said["written_logp"]] if started else list(said["after"])
-        logprobs = self._echoed(model.words(listed), logp, said["after_tops"], body["logprobs"])
+        logprobs = self._echoed(model.words(listed), logp, said["after_best"])
         logprobs["token_logprobs"][0] = logprobs["top_logprobs"][0] = None
         text = prompt + model.words([said["written"]])[0]
         choice = {"text": text, "index": 0, "logprobs": logprobs, "finish_reason": "length"}
@@ -382,9 +343,9 @@ def _drawn(numbers):
 
 def _distribution_after(server, said):
     """As llama-cpp-python without a start token."""
-    logp, tops = [None, *said["after"][1:]], [None, *said["after_tops"][1:]]
-    ranks = [1 if a >= top[0][1] else 2 for a, top in zip(logp[1:], tops[1:], strict=True)]
-    return {"logp": logp, "tops": tops, "ranks": [None, *ranks]}
+    logp, best = [None, *said["after"][1:]], [None, *said["after_best"][1:]]
+    ranks = [1 if own >= top[1] else 2 for own, top in zip(logp[1:], best[1:], strict=True)]
+    return {"logp": logp, "best": best, "ranks": [None, *ranks]}
 
 
 def _another(server, said):

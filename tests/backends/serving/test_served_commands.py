@@ -44,14 +44,8 @@ def test_score_and_evaluate_give_what_the_weights_give(
 
 def test_a_server_as_placebo_and_as_reference(call, server, model_folder, reference_folder, tmp_path):
     texts, url = texts_of(tmp_path / "t.jsonl", 24), f"vllm:{server.root}"
-    asked = ("evaluate", texts, "--model", reference_folder, "--model-args=dtype=float32")
-    asked = (
-        *asked,
-        f"--model-args=tokenizer={model_folder}",
-        "--measuring=resamples=100",
-        "--out",
-        tmp_path / "RUN",
-    )
+    asked = ("evaluate", texts, "--model", reference_folder, "--measuring=resamples=100")
+    asked = (*asked, f"--model-args=dtype=float32,tokenizer={model_folder}", "--out", tmp_path / "RUN")
     placebo, reference = ("--placebo", url), ("--reference-model", url)
     code, _, said = call(*asked, "--scores=loss", *placebo)
     assert code == 0, said
@@ -66,14 +60,8 @@ def test_a_server_as_placebo_and_as_reference(call, server, model_folder, refere
 
 def test_a_dry_run_sends_no_text_and_counts_what_is_left(call, server, model_folder, tmp_path):
     texts = texts_of(tmp_path / "t.jsonl", 24)
-    how = (
-        "score",
-        texts,
-        *target(server, model_folder),
-        "--scores=loss,lowercase",
-        "--model-args=token_budget=200",
-    )
-    how = (*how, "--out", tmp_path / "RUN")
+    how = ("score", texts, *target(server, model_folder), "--scores=loss,lowercase")
+    how = (*how, "--model-args=token_budget=200", "--out", tmp_path / "RUN")
     code, out, said = call(*how, "--dry-run")
     assert code == 0, said
     checked = len(server.asked)
