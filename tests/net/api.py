@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 NAMES = {
-    "pretrace.backends": "_logits generation open_model",
+    "pretrace.backends": "generation open_model",
     "pretrace.backends._inside": "bits count",
     "pretrace.backends.adapters": "CARD KEY WEIGHTS attach",
     "pretrace.backends.generation": "Completer continuation distribution draw next_logits",
@@ -27,7 +27,6 @@ NAMES = {
     "made": "evaluate",
     "pretrace.jobs.settings": "Turn",
     "pretrace.jobs.worker": "Job=ShardJob fingerprint missing_shards work",
-    "pretrace.results": "output_checks",
     "pretrace.results.rounding": "rounding_p_value=p_value",
     "pretrace.results.run": "run_load_run=load_run run_save_run=save_run",
     "pretrace.runs": "load_run save_run save_verdict scan",
@@ -75,7 +74,7 @@ NAMES = {
     "pretrace.tuning": "training",
     "pretrace.tuning.adapters": "tune tuned_model",
     "pretrace.tuning.artifacts": "read_adapter",
-    "pretrace.tuning.batches": "batches_pieces=pieces epoch_batches rate select windows",
+    "pretrace.tuning.batches": "batches_pieces=pieces epoch_batches rate select split_members windows",
     "pretrace.tuning.plan": "Lora TrainingPlan methods",
     "pretrace.tuning.training": "train",
     "pretrace.types": (

@@ -11,10 +11,11 @@ from safetensors.torch import load_file
 from tiny import SENTENCES, make_model, opened
 
 from pretrace.backends.adapters import WEIGHTS, attach, inserted
-from pretrace.cache.location import text_key
+from pretrace.cache.location import cache_folder, text_key
 from pretrace.corpora import open_corpus
 from pretrace.errors import ModelError, OutputError, TextsError
 from pretrace.tuning import adapters
+from pretrace.tuning import tune as tuned_by
 from pretrace.tuning.adapters import Allocation, new_adapter, peft_settings, tune
 from pretrace.tuning.artifacts import read_adapter
 from pretrace.tuning.plan import AdaLora, Ia3, Lora, methods
@@ -220,3 +221,35 @@ def test_nothing_is_left_when_it_fails(tmp_path, monkeypatch):
         tune(base, LABELLED, METHOD, folder=tmp_path / "adapter", on_step=spoil)
     assert (mean_logp(base) == before).all()
     assert {path.name for path in tmp_path.iterdir()} == {"taken"}
+
+
+PLAIN = Corpus("sentences", tuple(Text(str(i), text, False) for i, text in enumerate(SENTENCES)))
+
+
+def kept():
+    return sorted((cache_folder() / "adapters").glob("*/adapter_model.safetensors"))
+
+
+def test_a_tuning_is_kept_until_something_it_depends_on_changes_and_a_damaged_one_made_anew():
+    steps, fewer = [], Corpus("fewer", PLAIN.texts[:4])
+    more = {"on_step": steps.append}
+    model = opened("llama")
+    first = tuned_by(model, PLAIN, "lora(epochs=1)", **more)
+    [weights] = kept()
+    again = tuned_by(model, PLAIN, "lora(epochs=1)", **more)
+    assert len(steps) == 1
+    assert again.backend.fingerprint == first.backend.fingerprint
+    weights.write_bytes(weights.read_bytes()[:-7])
+    anew = tuned_by(model, PLAIN, "lora(epochs=1)", **more)
+    assert (len(steps), anew.seen) == (2, first.seen)
+    tuned_by(model, PLAIN, "lora(epochs=1, rank=2)", **more)
+    tuned_by(model, PLAIN, "lora(epochs=1)", seed=1, **more)
+    tuned_by(model, fewer, "lora(epochs=1)", **more)
+    assert (len(steps), len(kept())) == (5, 4)
+
+
+def test_into_a_folder_and_not_into_the_cache(tmp_path):
+    tuned = tuned_by(opened("llama"), PLAIN, "lora(epochs=1)", folder=tmp_path / "adapter")
+    assert (tmp_path / "adapter" / "adapter_card.json").is_file()
+    assert len(tuned.seen) == len(SENTENCES)
+    assert kept() == []

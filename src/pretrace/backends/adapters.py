@@ -18,6 +18,7 @@ from typing import Any
 
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.libraries import nn, peft
+from pretrace.backends.loading import first_names
 from pretrace.errors import ModelError, regular
 from pretrace.results.folder import file_hash
 from pretrace.results.output_checks import ADAPTER_CARD as CARD
@@ -165,7 +166,7 @@ def read_card(folder: Path) -> dict[str, Any]:
     try:
         card = from_json(regular(folder / CARD).read_bytes())
     except FileNotFoundError:
-        found = ", ".join(sorted(path.name for path in folder.iterdir())[:5]) or "nothing"
+        found = first_names(folder)
         raise ModelError(say("models.no_adapter", folder=folder, card=CARD, found=found)) from None
     except (OSError, ValueError, TypeError):
         raise _damaged(folder, f"{CARD} cannot be read") from None

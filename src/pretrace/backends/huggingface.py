@@ -98,10 +98,8 @@ class HuggingFace:
         if self.alone:
             company = "a text each: beside others this model reads it differently"
         elif self.turn is not None:
-            company = (
-                f"texts of more than {self.turn:,} tokens apart from shorter ones: positions are computed "
-            )
-            company += "differently"
+            apart = f"texts of more than {self.turn:,} tokens apart from shorter ones"
+            company = f"{apart}: positions are computed differently"
         self.facts: Mapping[str, Any] = {
             "name": name,
             "revision": settings.revision,

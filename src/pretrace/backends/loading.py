@@ -89,6 +89,11 @@ _PATIENCE = 8.0  # seconds until the hub must have answered
 _PICKLES = ["*.bin", "*.pt", "*.pth"]
 
 
+def first_names(folder: Path) -> str:
+    """The first names in a folder, for a message."""
+    return ", ".join(sorted(path.name for path in folder.iterdir())[:5]) or "nothing"
+
+
 @dataclass(frozen=True, slots=True)
 class Located:
     """Where a model's files lie: a folder, or one GGUF file. `label` is what a report calls it."""
@@ -110,8 +115,7 @@ class Located:
             return pickled
         if pickled:
             raise ModelError(say("models.pickle", label=self.label, name=pickled[0].name))
-        found = ", ".join(sorted(path.name for path in self.folder.iterdir())[:5]) or "nothing"
-        raise ModelError(f"{self.label} holds no weights (*.safetensors); found {found}.")
+        raise ModelError(f"{self.label} holds no weights (*.safetensors); found {first_names(self.folder)}.")
 
 
 def locate(
@@ -129,10 +133,7 @@ def locate(
         if not (path / "config.json").is_file():
             if (path / "adapter_config.json").is_file():
                 raise ModelError(say("models.adapter", model=model))
-            found = ", ".join(sorted(p.name for p in path.iterdir())[:5]) or "nothing"
-            raise ModelError(
-                f"{model} is not a model: a model folder holds config.json and *.safetensors; found {found}."
-            )
+            raise ModelError(say("models.no_model", model=model, found=first_names(path)))
         return Located(model, path)
     if path.is_file():
         raise ModelError(f"{model} is a file, not a model: pass a folder, a .gguf file or a hub id.")
@@ -267,8 +268,8 @@ def load(model: str, settings: ModelSettings, *, kind: Any = None, without: str 
     chosen = kind or _reader(located, settings)
     opened, unread = open_weights(chosen, located, files, settings, device, without=without)
     if unread and kind is None:
-        facts = {"unread": unread[0], "more": f" and {len(unread) - 1:,} more" if len(unread) > 1 else ""}
-        warnings.warn(say("models.unused_weights", label=located.label, **facts), stacklevel=2)
+        facts = {"label": located.label, "unread": unread[0], "number": len(unread)}
+        warnings.warn(say("models.unused_weights", **facts), stacklevel=2)
     code = sorted(located.folder.glob("*.py")) if settings.trust_remote_code else []
     tokenizer, run = load_tokenizer(located, settings), weights_hash(code) if code else None
     return LoadedModel(opened, tokenizer, located.label, digest, unread, run)
@@ -349,20 +350,12 @@ def load_tokenizer(located: Located, settings: ModelSettings) -> Any:
     """The tokenizer beside the weights, or in the GGUF file, as transformers'; ModelError where it cannot be opened."""
     what = f"{located.label} could not be opened as a tokenizer"
     versions = f"tokenizers {tokenizers.__version__} and transformers {transformers.__version__}"
-    cure = (
-        f"Take its files again from where it was published; if they are newer than {versions}, upgrade those."
-    )
+    cure = say("models.no_tokenizer", versions=versions)
     with one_error(what, cure), quiet():
         if located.gguf:
             return open_gguf_tokenizer(located.folder / located.gguf, located.label)
         rust = read_file(located.folder)
-    if rust is not None:
-        cure = (
-            "If tokenizer_config.json names a class that does not fit tokenizer.json, write "
-            '"tokenizer_class": "PreTrainedTokenizerFast" there.'
-        )
-    auto = from_pretrained(transformers.AutoTokenizer, located, settings, {}, cure)
-    with one_error(what, cure), quiet():
+        auto = from_pretrained(transformers.AutoTokenizer, located, settings, {}, cure)
         return follow_file(rust, auto, located.folder)
 
 
@@ -397,8 +390,7 @@ def open_weights(
             name for name in missing if id(own.get(name)) not in read
         }  # a tied one whose other is there is not
         if missing:
-            beside = f" and {len(missing) - 1:,} other weights" if len(missing) > 1 else ""
-            facts = {"label": located.label, "first": min(missing), "beside": beside}
+            facts = {"label": located.label, "first": min(missing), "number": len(missing)}
             raise ModelError(say("models.lacks_weight", **facts))
         wrong = sorted(one if isinstance(one, str) else one[0] for one in told.get("mismatched_keys") or ())
         if wrong:
