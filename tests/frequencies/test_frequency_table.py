@@ -82,9 +82,9 @@ def test_nothing_is_ever_unpickled(tmp_path):
     [
         ({"kind": "recipe"}, np.zeros(2, dtype=np.int64), "holds a recipe"),
         ({"kind": "token count table"}, np.zeros(2, dtype=np.int64), "parts missing"),
-        (None, np.zeros(2), "not whole numbers"),
-        (None, np.array([-1]), "not whole numbers"),
-        (None, np.zeros((2, 2), dtype=np.int64), "not whole numbers"),
+        (None, np.zeros(2), "no whole numbers"),
+        (None, np.array([-1]), "no whole numbers"),
+        (None, np.zeros((2, 2), dtype=np.int64), "no whole numbers"),
     ],
 )
 def test_tables_that_are_not_quite_ours(tmp_path, facts, counts, message):

@@ -100,13 +100,10 @@ CountElsewhere = Callable[
 
 @dataclass(frozen=True, slots=True)
 class Counting:
-    """How to count.
-
-    `workers`: threads, 0 for one a core that this process may use. With `checkpoint`, what is counted is
-    kept there after every `checkpoint_bytes` bytes of text, and a run that was killed goes on from it.
-    `whole` encodes every text as it is instead of cutting it into pieces: slow, with the same result. `elsewhere`
-    counts in place of threads.
-    """
+    """How to count. `workers`: threads, 0 for one a core that this process may use. With `checkpoint`, what is counted
+    is kept there after every `checkpoint_bytes` bytes of text, and a run that was killed goes on from it. `whole`
+    encodes every text as it is instead of cutting it into pieces: slow, with the same result. `elsewhere` counts in
+    place of threads."""
 
     workers: int = option(0, "Threads; 0 for one per core.", least=0)
     checkpoint: Path | None = None
@@ -129,12 +126,11 @@ def count(
 ) -> Frequencies:
     """How often each token occurs in the texts, exactly as encoding each of them by itself would count.
 
-    No special tokens are added; those that stand in a text are counted. `source` says what the texts are,
-    and tells one checkpoint from another. `on_progress(texts, bytes)` is called with what is counted so
-    far. Parts of the texts are compared with the tokenizer throughout; should pieces ever differ, all is
-    counted again with every text whole, and the table's `method` says so. Raises TableError for the
-    checkpoint of another run, and for a difference in texts that can be read only once.
-    """
+    No special tokens are added; those that stand in a text are counted. `source` says what the texts are, and tells
+    one checkpoint from another. `on_progress(texts, bytes)` is called with what is counted so far. Parts of the texts
+    are compared with the tokenizer throughout; should pieces ever differ, all is counted again with every text whole,
+    and the table's `method` says so. TableError for the checkpoint of another run, and for a difference in texts that
+    can be read only once."""
     settings = settings or Counting()
     for whole in ("as was asked" if settings.whole else "", "pieces had other tokens"):
         portion = Portion(tokenizer.to_str(), tokenizer.encode_special_tokens, whole)

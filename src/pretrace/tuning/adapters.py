@@ -150,13 +150,12 @@ def tune(
 ) -> Adapter:
     """An adapter of the model trained on the texts of the corpus that `method` wants, saved in `folder`.
 
-    Texts are read as the back end reads them and never packed together. The same model, texts, method and
-    seed give the same weights on one machine with one thread. `model` gives the same traces as before
-    afterwards, whatever happens; the folder is written whole or not at all. A training killed after ten
-    minutes or later goes on from `.FOLDER.training` beside the folder when called again, but for AdaLoRA,
-    whose allocation is not saved. TextsError where the texts cannot be chosen, OutputError where the
-    folder cannot be written, ModelError where no layers are found to adapt or the training diverges.
-    """
+    Texts are read as the back end reads them and never packed together. The same model, texts, method and seed give
+    the same weights on one machine with one thread. `model` gives the same traces as before afterwards, whatever
+    happens; the folder is written whole or not at all. A training killed after ten minutes or later goes on from
+    `.FOLDER.training` beside the folder, but for AdaLoRA, whose allocation is not saved. TextsError where the texts
+    cannot be chosen, OutputError where the folder cannot be written, ModelError where no layers are found to adapt or
+    the training diverges."""
     check_writable(folder, ADAPTER)
     chosen = select(corpus, model, method, seed=seed)
     precision = settled(method.precision, model.device)

@@ -26,7 +26,7 @@ from pretrace.backends.tokens import Tokens, pack, padded
 from pretrace.tuning.adapters import new_adapter
 from pretrace.tuning.architectures import train_vocabulary
 from pretrace.tuning.plan import SUREST, Lora, NewClassifier, TrainingPlan, TunedClassifier, check_kinds
-from pretrace.tuning.training import Training, so_many_threads, trainable
+from pretrace.tuning.training import Training, so_many_threads
 from pretrace.types import Bools, Doubles
 
 Place = Callable[[], AbstractContextManager[Any]]
@@ -52,13 +52,8 @@ class _TextJudge:
         self.parts = nn.ModuleList([body, self.head.to(self.device)])
 
     def learn(self, texts: Sequence[str], labels: Bools) -> None:
-        weights, plan = [weight for _, weight in trainable(self.parts)], self._plan
-        optimiser = torch.optim.AdamW(
-            weights, lr=plan.learning_rate, weight_decay=plan.weight_decay, betas=plan.betas, fused=True
-        )
-        wanted, sequences = torch.from_numpy(labels.astype(np.float32)).to(self.device), self._read(texts)
-        lengths = np.array([len(sequence) for sequence in sequences], dtype=np.int64)
-        Training(self.parts, _LabelLoss(self, sequences, wanted), lengths, plan, optimiser).run()
+        wanted = torch.from_numpy(labels.astype(np.float32)).to(self.device)
+        Training(self.parts, _LabelLoss(self, self._read(texts), wanted), self._plan, all_decay=True).run()
 
     @inference
     def __call__(self, texts: Sequence[str]) -> Doubles:
