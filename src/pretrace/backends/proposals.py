@@ -1,28 +1,20 @@
 """Neighbours: copies of a text in which a model puts other words (Mattern et al. 2023).
 
-Definition. In each neighbour a share of the tokens, at positions drawn at random, is replaced by words that another
-model finds likely there, never by the token that stood there:
+In each neighbour a share of the tokens, at positions drawn at random, is replaced by words that another model finds
+likely there, never by the token that stood there:
 
-- `causal`, `causal:MODEL`: the new word for token i is drawn from a causal model's next-token distribution
-  after the original tokens before i. One pass a text serves all its neighbours.
-- `masked:MODEL`: the drawn positions are masked together and the new words are drawn from a masked
-  model's distributions there, given all that is not masked. Four neighbours at a time share their
-  positions, and so a pass; their words are drawn separately.
+- `causal`, `causal:MODEL`: the new word for token i is drawn from a causal model's next-token distribution after the
+  original tokens before i. One pass a text serves all its neighbours. `causal` lets the target itself propose: what it
+  remembers of a member it also proposes for it. A model that never saw the texts is the cleaner choice.
+- `masked:MODEL`: the drawn positions are masked together and the new words are drawn from a masked model's
+  distributions there. Four neighbours at a time share their positions, and so a pass; their words are drawn separately.
 
 Both draw from the 50 likeliest tokens, in proportion to their probability, among those that are visible text of their
-own (no special token, white space, or part of a character) and begin a word where the replaced token does. Where the
-tokenizer knows no capitals, a word takes over those of the replaced one. Everything else of the text stays character
-for character: white space, special tokens, words a masked model's tokenizer does not know, what lies beyond the model's
-context, and for a causal model without a start token the first token. A text of fewer than two tokens, or without
-anything to replace, is its own neighbour. A new word may be cut into tokens differently by the model that then reads
-the neighbour, so lengths in tokens may differ.
-
-`causal` lets the target itself propose: what it remembers of a member it also proposes for it. A model that never saw
-the texts is the cleaner choice where there is one.
-
-Every draw depends on the text, the share, the seed and the neighbour's number alone, so the first m of 25 neighbours
-are the m neighbours, in any batch and any order (as far as a model's logits do not depend on its batch, which they do
-in their last bits only).
+own and begin a word where the replaced token does. Where the tokenizer knows no capitals, a word takes over those of
+the replaced one. Everything else of the text stays character for character: white space, special tokens, what lies
+beyond the model's context, and for a causal model without a start token the first token. A text of fewer than two
+tokens, or without anything to replace, is its own neighbour. Every draw depends on the text, the share, the seed and
+the neighbour's number alone, so the first m of 25 neighbours are the m neighbours, in any batch and any order.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ def test_an_answer_that_names_no_tokens_is_refused(opened, server):
     server.with_ids = False
     server.model.words, kept = lambda ids: [""] * len(ids), server.model.words
     try:
-        with pytest.raises(ModelError, match=r"without saying of which tokens|cuts a text into other tokens"):
+        with pytest.raises(ModelError, match=r"without saying of which tokens|reads other tokens"):
             opened("completions")
     finally:
         server.model.words = kept

@@ -282,33 +282,31 @@ class ServedModel:
         """ModelError unless the answer has log-probabilities, our tokens, one number each, and none for the first."""
         if not any(one is not None for one in answer.logp):
             raise ModelError(f"{self.name} gives no log-probabilities of prompts: {say(self.route.cure)}.")
-        self._check_cut(prompt, answer)
+        if answer.ids is None and not answer.words:
+            raise ModelError(say("servers.no_tokens", name=self.name))
         if _without_start(prompt, answer):
             raise ModelError(say("servers.left_start", name=self.name))
+        # by ids or keys of its entries, else by words
+        about = (
+            self._same_words(prompt.ids, answer.words or ())
+            if answer.ids is None
+            else answer.ids == prompt.ids
+        )
+        if not about:
+            raise self._other_tokens(prompt, answer)
         if len(answer.logp) != len(prompt.ids):
-            raise ModelError(
-                f"{self.name} gives {len(answer.logp)} numbers for {len(prompt.ids)} tokens: its tokenizer or "
-                "its start token is not the one here. Name its own with --model-args tokenizer, or try start=never or "
-                "start=always there."
-            )
+            counts = {"numbers": len(answer.logp), "tokens": len(prompt.ids)}
+            raise ModelError(say("servers.other_number", name=self.name, **counts))
         if answer.logp[0] is not None:
             raise ModelError(say("servers.first_number", name=self.name))
         if any(one is None or not LOWEST <= one <= 1e-3 for one in answer.logp[1:]):
             raise ModelError(say("servers.no_logprobs", name=self.name))
 
-    def _check_cut(self, prompt: Prompt, answer: PromptAnswer) -> None:
-        """ModelError unless the answer is about the prompt's tokens: by ids or keys of its entries, else by words."""
-        if answer.ids is not None and answer.ids != prompt.ids:
-            raise ModelError(
-                say("servers.other_tokens", name=self.name, theirs=_ids(answer.ids), ours=_ids(prompt.ids))
-            )
-        if answer.ids is not None or not answer.logp:
-            return
-        if not answer.words:
-            raise ModelError(say("servers.no_tokens", name=self.name))
-        # one without its start token is told by name afterwards
-        if not _without_start(prompt, answer) and not self._same_words(prompt.ids, answer.words):
-            raise ModelError(say("servers.other_cut", name=self.name))
+    def _other_tokens(self, prompt: Prompt, answer: PromptAnswer) -> ModelError:
+        theirs = answer.words or () if answer.ids is None else answer.ids
+        ours = prompt.ids if answer.ids is not None else [self._pieces(id_)[0] for id_ in prompt.ids]
+        facts = {"theirs": _first_tokens(theirs), "ours": _first_tokens(ours)}
+        return ModelError(say("servers.other_tokens", name=self.name, **facts))
 
     def _same_words(self, own: Sequence[int], words: Sequence[str]) -> bool:
         """Whether an answer's words are the prompt's tokens: none may be another, and most must be told."""
@@ -355,7 +353,7 @@ class ServedModel:
                 words = answer.words
                 same = not words or any(self._same_words(own.ids, words[skip:]) for skip in range(3))
             if not same:
-                self._check_cut(own, answer)
+                raise self._other_tokens(own, answer)
 
     def _check_numbers(self) -> None:
         """Ask the sentences in every way, and keep the `answers`, their `numbers`, how far they moved (`wobble`, nats),
@@ -512,8 +510,10 @@ def _without_start(prompt: Prompt, answer: PromptAnswer) -> bool:
     return [_bare(one) for one in answer.words[:number]] == [_bare(one) for one in prompt.words]
 
 
-def _ids(ids: Sequence[int]) -> str:
-    return f"{', '.join(map(str, ids[:6]))}{', …' if len(ids) > 6 else ''} ({len(ids)} tokens)"
+def _first_tokens(tokens: Sequence[object]) -> str:
+    return (
+        f"{shown(', '.join(map(str, tokens[:6])))}{', …' if len(tokens) > 6 else ''} ({len(tokens)} tokens)"
+    )
 
 
 def open_served(model: str, settings: ModelSettings) -> ServedModel:
