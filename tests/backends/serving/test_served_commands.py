@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from made import drawn, written
 from model_servers import is_known
-from tiny import MORE_WORDS
 
 from pretrace import load_run
 
@@ -86,29 +85,16 @@ def test_weights_are_wanted(command, call, server, model_folder, tmp_path):
     assert "stands behind a server" in said
 
 
-def words(random, number):
-    return " ".join(random.choice(MORE_WORDS, number))
-
-
-def marks(random, folder, call):
-    texts = [{"id": f"t{i}", "text": words(random, 20), "other": words(random, 20)} for i in range(20)]
-    published, sealed = folder / "PUB", folder / "sealed.json"
-    path, places = written(folder / "texts.jsonl", texts), ("--out", published, "--sealed", sealed)
-    assert call("mark", "texts", path, "--variant-column", "other", *places)[0] == 0
-    told = ("--commitment", published / "commitment.txt", "--texts", published / "published.jsonl")
-    return ("mark", "check", sealed, *told)
-
-
-def random_strings(random, folder, call):
+def random_strings(folder):
+    random = np.random.default_rng(3)
     digests = [hashlib.sha256(random.bytes(8)).hexdigest() for _ in range(8)]
     rows = [{"id": f"f{i}", "text": f"file {i} {digest}"} for i, digest in enumerate(digests)]
     return ("mark", "canaries", written(folder / "files.jsonl", rows))
 
 
-@pytest.mark.parametrize("design", [marks, random_strings])
-def test_a_server_gives_what_its_weights_give(design, call, server, model_folder, reference_folder, tmp_path):
-    beside = ("--reference-model" if design is marks else "--placebo", reference_folder)
-    how = (*design(np.random.default_rng(3), tmp_path, call), *beside)
+def test_a_server_gives_what_its_weights_give(call, server, model_folder, reference_folder, tmp_path):
+    beside = ("--placebo", reference_folder)
+    how = (*random_strings(tmp_path), *beside)
     there = ("--model", f"vllm:{server.root}", f"--model-args=tokenizer={model_folder}")
     found = []
     for name, model in {"here": ("--model", model_folder), "there": there}.items():
@@ -127,9 +113,8 @@ def test_a_server_gives_what_its_weights_give(design, call, server, model_folder
     assert "The model in question answered from behind a server (vllm)" in first
 
 
-@pytest.mark.parametrize("design", [random_strings, marks])
-def test_power_is_refused_before_anything_is_sent(design, call, server, model_folder, tmp_path):
-    how = design(np.random.default_rng(3), tmp_path, call)
+def test_power_is_refused_before_anything_is_sent(call, server, model_folder, tmp_path):
+    how = random_strings(tmp_path)
     there = ("--model", f"vllm:{server.root}", f"--model-args=tokenizer={model_folder}")
     code, _, said = call(*how, *there, "--power", "--out", tmp_path / "power")
     assert code == 2
