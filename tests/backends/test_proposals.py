@@ -352,7 +352,7 @@ def test_the_target_proposes_or_another_model_does(model_folder, bert_folder):
 
 def test_a_wrong_spec_and_models_that_cannot_propose_say_what_to_do(tmp_path, bert_folder, model_folder):
     for spec, words in {
-        "": "must be causal .* found ''",
+        "": "must be causal, .* found ''",
         "masked": "must be causal",
         "masked:": "must be causal",
         "t5:some": "must be causal",

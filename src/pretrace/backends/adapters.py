@@ -37,9 +37,7 @@ def attach(backend: Backend, folder: str | Path) -> Tuned:
     from safetensors import safe_open
 
     if not isinstance(backend, HuggingFace):
-        raise ModelError(
-            f"an adapter wants a model with weights here, and {backend.name} runs on a remote server."
-        )
+        raise ModelError(f"an adapter wants a model with weights here, and {backend.name} has none.")
     folder = Path(folder)
     card = read_card(folder)
     base = card["base"]

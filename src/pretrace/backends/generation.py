@@ -98,13 +98,10 @@ class Completer:
         for prompt, e in zip(asked, self.tokens.encode(asked), strict=True):
             length = e.length + e.cut
             if length == 0:
-                raise TextsError(
-                    f"{self.name} has no start token, so it cannot continue an empty prompt: give at least one token."
-                )
+                raise TextsError(f"{self.name} has no start token: give it a prompt of at least one token.")
             if length + tokens > self.backend.max_tokens:
                 raise ModelError(
-                    f"{self.name} reads at most {self.backend.max_tokens} tokens, and a prompt of {length} with a "
-                    f"continuation of {tokens} was wanted ({prompt[:30]!r}): take shorter ones, or another model."
+                    say("models.too_long", model=self.backend, wanted=length + tokens, text=prompt[:30])
                 )
             rows.append(np.concatenate([e.prefix, e.tokens]).astype(np.int64))
         uniform = np.array([uniform_numbers(p, tokens, seed) for p in asked]).reshape(-1, tokens)

@@ -86,7 +86,7 @@ class LocalInstructed:
 
     def _encoded(self, instruction: str) -> npt.NDArray[np.int64]:
         """The ids of one prompt: the template's own special tokens among them, or the start tokens in front."""
-        tokens, prompt = self.backend.tokens, f"{instruction}\n\n"
+        base, prompt = self.backend, f"{instruction}\n\n"
         if self._template:
             from jinja2 import TemplateError
 
@@ -98,13 +98,10 @@ class LocalInstructed:
             except (TemplateError, ValueError, TypeError) as error:
                 reason = " ".join(str(error).split())[:200]
                 raise ModelError(say("models.no_instruction", name=self.name, reason=reason)) from None
-        ids = tokens.rust.encode(readable(prompt), add_special_tokens=False).ids
-        row = np.array(ids if self._template else [*tokens.prefix.tolist(), *ids], dtype=np.int64)
-        if len(row) >= self.backend.max_tokens:
-            raise ModelError(
-                f"{self.name} reads at most {self.backend.max_tokens} tokens, and an instruction has {len(row)} "
-                f"({instruction[:30]!r}): give shorter ones, or another model."
-            )
+        ids = base.tokens.rust.encode(readable(prompt), add_special_tokens=False).ids
+        row = np.array(ids if self._template else [*base.tokens.prefix.tolist(), *ids], dtype=np.int64)
+        if len(row) >= base.max_tokens:
+            raise ModelError(say("models.too_long", model=base, wanted=len(row) + 1, text=instruction[:30]))
         return row
 
     def _written(self, texts: Sequence[str], ids: npt.NDArray[np.int64], how: Draw) -> list[Written]:

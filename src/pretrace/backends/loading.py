@@ -66,13 +66,9 @@ def check_model(model: str) -> None:
 
 def open_tokenizer(model: str, **settings: Any) -> Tokens:
     """The tokenizer of a model without its weights, for counting; settings as for `open_model`. Raises ModelError."""
-    if served_kind(model):
+    if served_kind(model) or (":" in model and model.partition(":")[0] in backends):
         raise ModelError(
-            f"{model} is a server: to count tokens, name the model's tokenizer here, a hub id or a folder."
-        )
-    if ":" in model and model.partition(":")[0] in backends:
-        raise ModelError(
-            f"{model} is opened by a plug-in and brings no tokenizer of its own: name another model."
+            f"{model} brings no tokenizer: to count tokens, name one here, a hub id or a folder."
         )
     chosen = ModelSettings(**settings)
     located = locate(model, revision=chosen.revision, weights=False)
@@ -394,15 +390,12 @@ def open_weights(
             raise ModelError(say("models.lacks_weight", **facts))
         wrong = sorted(one if isinstance(one, str) else one[0] for one in told.get("mismatched_keys") or ())
         if wrong:
-            raise ModelError(
-                f"{located.label} has the weight {wrong[0]} in another shape than its config.json says, "
-                f"{list(own[wrong[0]].shape)}: they belong to different models. Download both from one place."
-            )
+            facts = {"label": located.label, "first": wrong[0], "shape": list(own[wrong[0]].shape)}
+            raise ModelError(say("models.other_shape", **facts))
         return model if settings.device_map else model.to(device), tuple(sorted(told["unexpected_keys"]))
     except torch.OutOfMemoryError:
-        raise ModelError(
-            f"{located.label} does not fit on {device}; try --model-args dtype=bfloat16."
-        ) from None
+        cure = "try --model-args dtype=bfloat16"
+        raise ModelError(f"{located.label} does not fit on {device}; {cure}.") from None
 
 
 def _reader(located: Located, settings: ModelSettings) -> Any:

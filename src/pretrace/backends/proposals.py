@@ -110,9 +110,7 @@ def open_proposer(
             raise ModelError(say("models.no_target", found=found))
         return Proposals(CausalGuesser(target), cache=cache)
     if kind not in ("causal", "masked") or not model:
-        raise ModelError(
-            f"--neighbors must be causal (the target itself), causal:MODEL or masked:MODEL; found {spec!r}."
-        )
+        raise ModelError(f"--neighbors must be causal, causal:MODEL or masked:MODEL; found {spec!r}.")
     chosen = ModelSettings(**settings)
     if kind == "causal":
         return Proposals(CausalGuesser(open_huggingface(model, chosen)), cache=cache)
@@ -195,9 +193,7 @@ class MaskedGuesser(_Guesser):
         self, model: Any, tokenizer: Any, *, name: str, weights: str, budget: int | None = None
     ) -> None:
         if tokenizer.mask_token_id is None:
-            raise ModelError(
-                f"{name} has no mask token, so it is no masked language model to propose words with."
-            )
+            raise ModelError(f"{name} has no mask token, so it is no masked language model.")
         self.model = model.eval()
         self.mask = int(tokenizer.mask_token_id)
         self.pad = int(tokenizer.pad_token_id or 0)

@@ -28,9 +28,7 @@ def cache_folder() -> Path:
             return shared / "pretrace"
         return Path.home() / ".cache" / "pretrace"
     except RuntimeError as error:
-        raise OutputError(
-            f"no place for the trace cache: {error}; set PRETRACE_CACHE to a folder, or to off."
-        ) from error
+        raise OutputError(f"no place for the cache: {error}; set PRETRACE_CACHE to a folder.") from error
 
 
 def text_key(text: str, after: str = "") -> bytes:

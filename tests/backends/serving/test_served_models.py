@@ -184,7 +184,7 @@ def test_settings_of_the_other_kind(model_folder, opened):
     for more in ({"dtype": "bfloat16"}, {"device": "cpu"}, {"revision": "main"}):
         with pytest.raises(ModelError, match="is for weights that are opened here"):
             opened(**more)
-    with pytest.raises(ModelError, match="name the model's tokenizer here"):
+    with pytest.raises(ModelError, match="brings no tokenizer"):
         open_tokenizer("vllm:http://localhost:1")
 
 

@@ -72,7 +72,6 @@ _TIES = 1  # of the sentences, one may be followed by another token: two may be 
 _MORE = 8  # tokens behind a cut: with so many more, a server cuts the beginning into the same tokens
 _SHAPES = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
 """What reading an answer of another form raises."""
-_AFTER = "each number is that of the distribution after its token"
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,11 +219,9 @@ class ServedModel:
             choices, read = _choices(body, prompts)
             answers = [self.route.answer(*one) for one in zip(choices, prompts, strict=True)]
         except _SHAPES as error:
-            raise ModelError(
-                f"{self.client.url} does not answer as {self.route.title} does "
-                f"({self.client.plain(str(error))[:80] or type(error).__name__}): check the address and the kind of "
-                f"server. It said: {self.client.quoted(body)}"
-            ) from None
+            reason = self.client.plain(str(error))[:80] or type(error).__name__
+            facts = {"url": self.client.url, "title": self.route.title, "reason": reason}
+            raise ModelError(say("servers.odd", said=self.client.quoted(body), **facts)) from None
         sent = sum(len(one.ids) for one in prompts)
         # a server of texts may read a start token that a user said is none of ours
         spare = self.tokens.start == "never" and not self.route.asks_ids
@@ -409,9 +406,7 @@ class ServedModel:
         known = [(best, written) for best, written in known if best and written]
         same = sum(best == written for best, written in known)
         if same > _TIES and same >= len(known) - _TIES:
-            raise self._shifted(
-                f"beside {same} of {len(known)} last tokens stands what it wrote after them; {_AFTER}"
-            )
+            raise self._shifted(f"beside {same} of {len(known)} last tokens stands what it wrote after them")
 
     def _refuse_moved_list(self, first: Sequence[PromptAnswer]) -> None:
         """ModelError unless the first two sentences have equal numbers up to where they part, and others there."""
@@ -442,8 +437,7 @@ class ServedModel:
             warnings.warn(say("servers.unclear", name=self.name), stacklevel=2)
         if sum(wrong) > _TIES:
             raise self._shifted(
-                f"{sum(wrong)} of {len(wrong)} tokens that it wrote as the likeliest are not when it reads them; "
-                f"{_AFTER}"
+                f"{sum(wrong)} of {len(wrong)} likeliest tokens that it wrote are not when read"
             )
 
     def _shifted(self, how: str) -> ModelError:
