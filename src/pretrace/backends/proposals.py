@@ -125,18 +125,21 @@ _NAMED = ("name", "weights", "dtype", "tokenizer")  # what a cache tells models 
 
 
 class _Guesser:
-    """What both share: tokens of a model, what may be proposed from position `first` on, and `batches` of lengths."""
+    """What both share: a model and its tokens, what may be proposed from position `first` on, `batches` of lengths."""
+
+    mask: int | None = None
+    pad = 0
 
     def __init__(
         self,
+        model: Any,
         tokens: Tokens,
-        device: torch.device,
         first: int,
         batches: Callable[[Sequence[int]], list[tuple[int, ...]]],
     ) -> None:
-        self.tokens, self.first, self.batches = tokens, first, batches
+        self.model, self.tokens, self.first, self.batches = model, tokens, first, batches
         self.vocabulary = Vocabulary(tokens.rust)
-        self.ranking = Ranking(self.vocabulary, device, _TOP)
+        self.ranking = Ranking(self.vocabulary, model.device, _TOP)
 
     def read(self, texts: Sequence[str], /) -> list[Draft]:
         """The texts cut into what may be replaced."""
@@ -145,6 +148,23 @@ class _Guesser:
     def pack(self, drafts: Sequence[Draft], /) -> list[tuple[int, ...]]:
         """Batches of similar length within a token budget."""
         return self.batches([len(draft.tokens) if len(draft.open) else 0 for draft in drafts])
+
+    def candidates(self, texts: Sequence[Ints], places: Sequence[Longs]) -> list[WordCandidates]:
+        """One pass over the token ids of the texts, padded on the right: the candidates at places of each, which are
+        masked, or predicted by what stands before them."""
+        rows = [np.concatenate([self.tokens.prefix, text]) for text in texts]
+        ids, attended = map(torch.from_numpy, padded(rows, self.pad))
+        row = torch.from_numpy(np.repeat(np.arange(len(places)), [len(some) for some in places]))
+        column = torch.from_numpy(np.concatenate(places) + len(self.tokens.prefix))
+        own, device, more = ids[row, column], self.model.device, dict[str, Any]()
+        if self.mask is None:
+            column, more = column - 1, {"use_cache": False}
+        else:
+            ids[row, column], more = self.mask, {"attention_mask": attended.to(device)}
+        inputs = {"input_ids": ids.to(device), **more}
+        found = self.ranking(logits_at(self.model, inputs, row.to(device), column.to(device)), own)
+        ends = np.cumsum([len(some) for some in places])
+        return [found.at(np.arange(end - len(some), end)) for end, some in zip(ends, places, strict=True)]
 
 
 class CausalGuesser(_Guesser):
@@ -155,32 +175,20 @@ class CausalGuesser(_Guesser):
     def __init__(self, backend: HuggingFace) -> None:
         self.backend = backend
         batches = partial(backend.batches, budget=usual_budget(backend.device))
-        super().__init__(backend.tokens, backend.device, 0 if len(backend.tokens.prefix) else 1, batches)
+        super().__init__(backend.model, backend.tokens, 0 if len(backend.tokens.prefix) else 1, batches)
         self.fingerprint = json.dumps({"format": FORMAT, "causal": backend.fingerprint, "top": _TOP})
-        self.facts: Mapping[str, Any] = {
-            "kind": "causal",
-            "top": _TOP,
-            **{key: backend.facts[key] for key in _NAMED},
-        }
+        named = {key: backend.facts[key] for key in _NAMED}
+        self.facts: Mapping[str, Any] = {"kind": "causal", "top": _TOP, **named}
 
     def guess(
         self, drafts: Sequence[Draft], positions: Sequence[Sequence[Longs]], /
     ) -> list[list[WordCandidates]]:
-        """One pass over the texts, padded on the right under the causal mask."""
-        prefix = self.tokens.prefix
-        rows = [np.concatenate([prefix, draft.tokens]) for draft in drafts]
-        ids = torch.from_numpy(padded(rows)[0])
+        """The candidates for each set of positions of each text."""
         wanted = [np.unique(np.concatenate(sets)) for sets in positions]
-        row = np.repeat(np.arange(len(drafts)), [len(some) for some in wanted])
-        column = np.concatenate(wanted) + len(prefix)
-        device = self.backend.device
-        inputs = {"input_ids": ids.to(device), "use_cache": False}
-        at = torch.from_numpy(row).to(device), torch.from_numpy(column - 1).to(device)
-        found = self.ranking(logits_at(self.backend.model, inputs, *at), ids[row, column])
-        starts = np.cumsum([0, *map(len, wanted)])
+        found = self.candidates([draft.tokens for draft in drafts], wanted)
         return [
-            [found.at(start + np.searchsorted(some, one)) for one in sets]
-            for start, some, sets in zip(starts, wanted, positions, strict=False)
+            [one.at(np.searchsorted(some, places)) for places in sets]
+            for one, some, sets in zip(found, wanted, positions, strict=True)
         ]
 
 
@@ -194,15 +202,13 @@ class MaskedGuesser(_Guesser):
     ) -> None:
         if tokenizer.mask_token_id is None:
             raise ModelError(f"{name} has no mask token, so it is no masked language model.")
-        self.model = model.eval()
-        self.mask = int(tokenizer.mask_token_id)
-        self.pad = int(tokenizer.pad_token_id or 0)
+        self.mask, self.pad = int(tokenizer.mask_token_id), int(tokenizer.pad_token_id or 0)
         self.suffix = np.array(own_specials(tokenizer)[1], dtype=np.int32)
         ten = torch.arange(1, 11, device=model.device)[None] % model.config.get_text_config().vocab_size
-        context = context_in(model, lambda: model(input_ids=ten)) or 512
+        context = context_in(model.eval(), lambda: model(input_ids=ten)) or 512
         limit = min(context, int(tokenizer.model_max_length)) - len(self.suffix)
         batches = partial(pack, budget=budget or usual_budget(model.device))
-        super().__init__(Tokens(tokenizer, max_tokens=limit, model=model), model.device, 0, batches)
+        super().__init__(model, Tokens(tokenizer, max_tokens=limit, model=model), 0, batches)
         dtype = str(model.dtype).removeprefix("torch.")
         named = dict(zip(_NAMED, (name, weights, dtype, self.tokens.hash), strict=True))
         self.facts: Mapping[str, Any] = {"kind": "masked", "top": _TOP, **named}
@@ -216,21 +222,12 @@ class MaskedGuesser(_Guesser):
         """A row for each set of masks, packed by the token budget."""
         asked = [(i, j) for i, sets in enumerate(positions) for j in range(len(sets))]
         made: list[list[Any]] = [[None] * len(sets) for sets in positions]
-        prefix, device = self.tokens.prefix, self.model.device
         for batch in self.batches([len(drafts[i].tokens) for i, _ in asked]):
             some = [asked[k] for k in batch]
-            masks = [positions[i][j] for i, j in some]
-            rows = [np.concatenate([prefix, drafts[i].tokens, self.suffix]) for i, _ in some]
-            ids, attended = map(torch.from_numpy, padded(rows, self.pad))
-            row = torch.from_numpy(np.repeat(np.arange(len(masks)), [len(mask) for mask in masks]))
-            column = torch.from_numpy(np.concatenate(masks) + len(prefix))
-            own = ids[row, column]
-            ids[row, column] = self.mask
-            inputs = {"input_ids": ids.to(device), "attention_mask": attended.to(device)}
-            found = self.ranking(logits_at(self.model, inputs, row.to(device), column.to(device)), own)
-            ends = np.cumsum([len(mask) for mask in masks])
-            for (i, j), end, mask in zip(some, ends, masks, strict=True):
-                made[i][j] = found.at(np.arange(end - len(mask), end))
+            texts = [np.concatenate([drafts[i].tokens, self.suffix]) for i, _ in some]
+            found = self.candidates(texts, [positions[i][j] for i, j in some])
+            for (i, j), one in zip(some, found, strict=True):
+                made[i][j] = one
         return made
 
 
