@@ -59,13 +59,9 @@ class HuggingFace:
         settings: ModelSettings,
         loaded: LoadedModel | None = None,
     ) -> None:
-        self.name = name
-        self.model = model.eval()
-        self.tokenizer = tokenizer
-        self.settings = settings
-        self.device = next(model.parameters()).device
-        self.dtype = next(model.parameters()).dtype
-        self.head = model.get_output_embeddings()
+        self.name, self.model, self.tokenizer, self.settings = name, model.eval(), tokenizer, settings
+        first = next(model.parameters())
+        self.device, self.dtype, self.head = first.device, first.dtype, model.get_output_embeddings()
         if self.head is None:
             raise ModelError(f"{name} has no output layer over a vocabulary: it is not a language model.")
         size = model.config.get_text_config().vocab_size
@@ -81,8 +77,7 @@ class HuggingFace:
             self.layers, self.no_neurons = find_feed_forward(self.blocks, self._glance)
         self.turn = turning_length(model)
         self.window = getattr(model.config.get_text_config(), "sliding_window", None) or 1 << 30
-        limits = [n for n in (settings.max_tokens, context) if n]
-        limit = min(limits, default=None)
+        limit = min((n for n in (settings.max_tokens, context) if n), default=None)
         self.tokens = Tokens(self.tokenizer, start=settings.start, max_tokens=limit, model=model)
         self.encode, self.spans = self.tokens.encode, self.tokens.spans
         self.tokenizer_hash = self.tokens.hash

@@ -254,15 +254,14 @@ def load(model: str, settings: ModelSettings, *, kind: Any = None, without: str 
     if served_kind(model):
         raise ModelError(say("models.behind_server", model=model))
     settings.refuse(SERVED, f"for models on servers (vllm:URL, completions:URL), and {model} is opened here")
-    device = device_of(settings.device)
-    dtype_of(settings.dtype, device)  # which tells of a wrong one before anything is read
+    dtype_of(settings.dtype, device_of(settings.device))  # which tells of a wrong one before anything is read
     located = locate(model, revision=settings.revision, allow_pickle=settings.allow_pickle)
     files = located.weight_files(allow_pickle=settings.allow_pickle)
     digest = weights_hash(files, cache_folder() / "hashes")
     if located.gguf and files[0].stat().st_size <= _SMALL_GGUF:
         located = _unpacked(located, digest, settings)
     chosen = kind or _reader(located, settings)
-    opened, unread = open_weights(chosen, located, files, settings, device, without=without)
+    opened, unread = open_weights(chosen, located, settings, without=without)
     if unread and kind is None:
         facts = {"label": located.label, "unread": unread[0], "number": len(unread)}
         warnings.warn(say("models.unused_weights", **facts), stacklevel=2)
@@ -356,16 +355,11 @@ def load_tokenizer(located: Located, settings: ModelSettings) -> Any:
 
 
 def open_weights(
-    kind: Any,
-    located: Located,
-    files: Sequence[Path],
-    settings: ModelSettings,
-    device: torch.device,
-    *,
-    without: str = "",
+    kind: Any, located: Located, settings: ModelSettings, *, without: str = ""
 ) -> tuple[Any, tuple[str, ...]]:
-    """The model of the class `kind` with all its weights out of the files, and the names there that it does not use;
+    """The model of the class `kind` with all its weights out of its files, and the names there that it does not use;
     ModelError where one is missing, or has another shape there. Weights whose name begins with `without` may be."""
+    device, files = device_of(settings.device), located.weight_files(allow_pickle=settings.allow_pickle)
     options: dict[str, Any] = {"dtype": dtype_of(settings.dtype, device), "output_loading_info": True}
     options["ignore_mismatched_sizes"] = True
     if settings.device_map:
@@ -426,9 +420,8 @@ def _unpacked(located: Located, digest: str, settings: ModelSettings) -> Located
     except OutputError:
         return located  # no right to keep a copy: the file itself is read every time
     tokenizer = load_tokenizer(located, settings)
-    file = located.folder / str(located.gguf)
-    plain, place = replace(settings, dtype="float32"), torch.device("cpu")
-    model, _ = open_weights(_reader(located, settings), located, [file], plain, place)
+    plain = replace(settings, dtype="float32", device="cpu")
+    model, _ = open_weights(_reader(located, settings), located, plain)
     unquantise(model)
     try:
         with new_folder(folder) as partial, quiet():

@@ -249,7 +249,7 @@ class Lora(TuningMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_matrices("lora", self.rank, self.alpha, self.dropout)
+        _check_matrices("lora", self)
 
 
 @methods.add("adalora")
@@ -270,7 +270,7 @@ class AdaLora(TuningMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_matrices("adalora", self.rank, self.alpha, self.dropout)
+        _check_matrices("adalora", self)
         above = f"above rank={self.rank}"
         _check(self.first_rank > self.rank, "initial_rank", above, self.initial_rank, "adalora")
         require_least("adalora", self, penalty=0)
@@ -301,8 +301,11 @@ def expression(method: TuningMethod) -> str:
     return f"{name_of(method)}({', '.join(settings)})"
 
 
-def _check_matrices(name: str, rank: int, alpha: float, dropout: float) -> None:
-    require(rank >= 1, f"{name}: rank must be at least 1, found {rank}.")
-    require(rank <= _HIGHEST_RANK, f"{name}: rank must be at most {_HIGHEST_RANK:,}, found {rank:,}.")
-    require(alpha > 0, f"{name}: alpha must be above 0, found {alpha}.")
-    require(0 <= dropout < 1, f"{name}: dropout must be at least 0 and below 1, found {dropout}.")
+def _check_matrices(name: str, method: Lora | AdaLora) -> None:
+    require_least(name, method, rank=1)
+    require(
+        method.rank <= _HIGHEST_RANK,
+        f"{name}: rank must be at most {_HIGHEST_RANK:,}, found {method.rank:,}.",
+    )
+    _check(method.alpha > 0, "alpha", "above 0", method.alpha, name)
+    _check(0 <= method.dropout < 1, "dropout", "at least 0 and below 1", method.dropout, name)
