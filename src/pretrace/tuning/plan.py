@@ -110,6 +110,8 @@ How = Literal["lora", "full"]
 
 LORA_RATE, FULL_RATE = 2e-4, 5e-5
 """The learning rates of an adapter and of a whole model."""
+_CLASSIFYING: Any = {"schedule": "linear", "warmup": 0.1, "betas": (0.9, 0.999), "at_once": 4096}
+"""AdamW with torch's own betas, a tenth of the steps to warm up, then down along a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,16 +141,14 @@ class NewClassifier:
 
     def plan(self, seed: int) -> TrainingPlan:
         """The training this asks for."""
-        return _plan(self.epochs, self.batch, self.learning_rate, seed)
+        return shared(TrainingPlan, self, seed=seed, **_CLASSIFYING)
 
 
 @dataclass(frozen=True, slots=True)
 class TunedClassifier:
-    """How a model that was trained before becomes a classifier of texts; ExpressionError for a bad value.
-
-    `method` "lora" trains an adapter of `rank` over its attention, "full" all of its weights; a head is
-    trained in either case. `learning_rate` None is 2e-4 for an adapter and 5e-5 for the whole model.
-    """
+    """How a model that was trained before becomes a classifier of texts; ExpressionError for a bad value. `method`
+    "lora" trains an adapter of `rank` over its attention, "full" all of its weights; a head is trained in either case.
+    `learning_rate` None is 2e-4 for an adapter and 5e-5 for the whole model."""
 
     method: How = "lora"
     epochs: int = 3
@@ -166,7 +166,7 @@ class TunedClassifier:
         """The training this asks for."""
         usual = LORA_RATE if self.method == "lora" else FULL_RATE
         rate = usual if self.learning_rate is None else self.learning_rate
-        return _plan(self.epochs, self.batch, rate, seed)
+        return shared(TrainingPlan, self, seed=seed, learning_rate=rate, **_CLASSIFYING)
 
 
 def check_kinds(texts: Sequence[str], labels: npt.NDArray[np.bool_]) -> None:
@@ -175,12 +175,6 @@ def check_kinds(texts: Sequence[str], labels: npt.NDArray[np.bool_]) -> None:
         raise TextsError(say("tuning.no_labels", texts=len(texts), labels=len(labels)))
     if labels.all() or not labels.any():
         raise TextsError(say("tuning.one_kind", texts=len(texts)))
-
-
-def _plan(epochs: int, batch: int, rate: float, seed: int) -> TrainingPlan:
-    """AdamW with torch's own betas, a tenth of the steps to warm up, then down along a line."""
-    usual: dict[str, Any] = {"schedule": "linear", "warmup": 0.1, "betas": (0.9, 0.999), "at_once": 4096}
-    return TrainingPlan(epochs=epochs, batch=batch, learning_rate=rate, seed=seed, **usual)
 
 
 SMALL = NewClassifier()
