@@ -2,13 +2,15 @@
 
 import json
 import math
+import resource
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file
-from tiny import SENTENCES, make_model, opened
+from tiny import SENTENCES, make_model, make_tokenizer, opened
 
 from pretrace.backends.adapters import WEIGHTS, attach, inserted
 from pretrace.cache.location import cache_folder, text_key
@@ -17,8 +19,9 @@ from pretrace.errors import ModelError, OutputError, TextsError
 from pretrace.tuning import adapters
 from pretrace.tuning import tune as tuned_by
 from pretrace.tuning.adapters import Allocation, new_adapter, peft_settings, tune
-from pretrace.tuning.artifacts import read_adapter
+from pretrace.tuning.artifacts import read_adapter, write_planted
 from pretrace.tuning.plan import AdaLora, Ia3, Lora, methods
+from pretrace.tuning.training import Checkpoint, Position
 from pretrace.types import Corpus, Quantity, Text
 
 PAIRS = [(i, j) for i in range(4) for j in range(4)]
@@ -253,3 +256,46 @@ def test_into_a_folder_and_not_into_the_cache(tmp_path):
     assert (tmp_path / "adapter" / "adapter_card.json").is_file()
     assert len(tuned.seen) == len(SENTENCES)
     assert kept() == []
+
+
+LABELS = Corpus("sentences", tuple(Text(str(i), text, i % 2 == 0) for i, text in enumerate(SENTENCES)))
+
+
+@pytest.fixture
+def little_room():
+    """Files may not grow beyond 3,000 bytes, as on a disk that is nearly full."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (3000, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def adapter(folder):
+    tune(opened("llama"), LABELS, methods.make("lora(epochs=1)"), folder=folder)
+
+
+def planted(folder):
+    write_planted(folder, make_model("llama"), make_tokenizer(), corpus=LABELS, card={})
+
+
+def checkpoint(folder):
+    model = torch.nn.Linear(100, 100)
+    Checkpoint(folder, "a training").save(model, torch.optim.AdamW(model.parameters()), Position())
+
+
+@pytest.mark.parametrize("write", [adapter, planted, checkpoint])
+def test_no_room_for_what_a_library_writes(tmp_path, little_room, write):
+    with pytest.raises(OutputError, match=r"out cannot be written: File too large; choose a place"):
+        write(tmp_path / "out")
+    assert not [path for path in tmp_path.iterdir() if path.name != ".out.training"]
+
+
+def test_a_full_disk_is_named(tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
+
+    monkeypatch.setattr("safetensors.torch.save_file", full)
+    with pytest.raises(OutputError, match=r"out cannot be written: the disk is full") as caught:
+        adapter(tmp_path / "out")
+    assert "\n" not in str(caught.value)
+    assert not list(tmp_path.iterdir())
