@@ -38,8 +38,8 @@ class Tokens:
     def __init__(
         self, tokenizer: Any, *, start: str = "tokenizer", max_tokens: int | None = None, model: Any = None
     ) -> None:
-        backend = tokenizer if isinstance(tokenizer, tokenizers.Tokenizer) else None
-        backend = backend or getattr(tokenizer, "backend_tokenizer", None)
+        is_rust = isinstance(tokenizer, tokenizers.Tokenizer)
+        backend = tokenizer if is_rust else getattr(tokenizer, "backend_tokenizer", None)
         if backend is None:
             raise ModelError(
                 "the model has no fast tokenizer: a tokenizer.json is needed beside the weights."

@@ -306,20 +306,18 @@ class Engine(_Quoting):
         self._vllm.llm_engine.engine_core.shutdown()
 
     def _answers(self, bodies: Sequence[Mapping[str, Any]]) -> list[Any]:
-        prompts: list[Any] = []
-        sampling: list[Any] = []
-        counts: list[int] = []
-        for body in bodies:
-            given = body["prompt"]
-            some = [given] if isinstance(given, str) else [{"prompt_token_ids": one} for one in given]
-            how = {name: body[name] for name in ("max_tokens", "temperature", "logprobs", "prompt_logprobs")}
-            prompts += some
-            sampling += [self._sampling(**how)] * len(some)
-            counts.append(len(some))
+        if not bodies:
+            return []
+        given = [body["prompt"] for body in bodies]
+        sets = [[p] if isinstance(p, str) else [{"prompt_token_ids": ids} for ids in p] for p in given]
+        names = ("max_tokens", "temperature", "logprobs", "prompt_logprobs")
+        sampling = self._sampling(
+            **{name: bodies[0][name] for name in names}
+        )  # which every request has alike
         plain = {"use_tqdm": False, "tokenization_kwargs": {"add_special_tokens": False}}
         with self._explained("vLLM did not answer"):
-            found = iter(self._vllm.generate(prompts, sampling, **plain))
-        return [_answer([next(found) for _ in range(count)]) for count in counts]
+            found = iter(self._vllm.generate([one for some in sets for one in some], sampling, **plain))
+        return [_answer([next(found) for _ in some]) for some in sets]
 
     @contextmanager
     def _explained(self, what: str) -> Iterator[None]:
