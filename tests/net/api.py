@@ -9,11 +9,12 @@ from importlib import import_module
 from typing import Any
 
 NAMES = {
-    "pretrace.backends": "generation open_model",
+    "pretrace.backends": "open_model",
     "pretrace.backends._inside": "bits count",
     "pretrace.backends.adapters": "CARD KEY WEIGHTS attach",
-    "pretrace.backends.generation": "Completer continuation distribution draw next_logits",
+    "pretrace.backends.generation": "continuation distribution draw next_logits",
     "pretrace.backends.huggingface": "HuggingFace likeness prefixes=*",
+    "pretrace.backends.instructed": "Completer",
     "pretrace.backends.proposals": "open_proposer",
     "pretrace.backends.settings": "ModelSettings",
     "pretrace.backends.tokens": "GAIN LEAST STARTS WIDTH alike pack pack_alike padded",

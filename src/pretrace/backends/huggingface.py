@@ -6,7 +6,6 @@ import contextlib
 import copy
 import functools
 import hashlib
-import inspect
 import json
 import math
 import time
@@ -18,6 +17,7 @@ import numpy.typing as npt
 
 from pretrace.backends._inside import Read, find_blocks, find_feed_forward, firings, last_tokens
 from pretrace.backends._logits import Sweep, VocabularyReading, read
+from pretrace.backends.generation import cache_of, ends, going_on
 from pretrace.backends.libraries import inference, torch
 from pretrace.backends.loading import LoadedModel, context_in, load, rope_kinds, turning_length
 from pretrace.backends.settings import ModelSettings
@@ -237,10 +237,6 @@ class HuggingFace:
         self, rows: Sequence[npt.NDArray[np.int32]], starts: Sequence[int], states: States
     ) -> dict[State, list[npt.NDArray[np.int32]]]:
         wanted = [state for state in states if isinstance(state, Continued)]
-        if not wanted:
-            return {}
-        from pretrace.backends.generation import ends
-
         return {state: ends(self, rows, starts, state) for state in wanted}
 
     def _read_alike(
@@ -474,18 +470,6 @@ class Prefixes:
         cache.batch_select_indices(which)
         hidden: torch.Tensor = self._body(input_ids=ids, use_cache=True, **going_on(self._body, cache))[0]
         return hidden
-
-
-def cache_of(output: Any) -> Any:
-    """What a model kept of what it read, None where it kept nothing: `cache` since transformers 5.24."""
-    named = "cache" if "cache" in getattr(output, "__dataclass_fields__", ()) else "past_key_values"
-    return getattr(output, named, None)
-
-
-def going_on(model: Any, cache: Any) -> dict[str, Any]:
-    """The argument of a forward pass that takes a cache up again; older code calls it `past_key_values`."""
-    known = inspect.signature(model.forward).parameters
-    return {"cache" if "cache" in known else "past_key_values": cache}
 
 
 @inference

@@ -1,4 +1,4 @@
-"""Models that follow instructions: weights here, asked in their own chat format, or a server.
+"""Models that write: continuations by weights here, and answers to instructions by these or a server.
 
 With weights here an answer is drawn as a continuation is (see `generation`): with numbers that depend on the
 instruction and the seed alone, in batches of prompts of one length, so it is the same in any batch. Unlike a
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pretrace.backends.adapters import Adapted
 from pretrace.backends.generation import Writer, batches, continuation, uniform_numbers
 from pretrace.backends.huggingface import HuggingFace, open_huggingface
 from pretrace.backends.serving.address import parse_text_address, split_url
@@ -24,12 +25,12 @@ from pretrace.backends.serving.continuing import Budget, Continuing
 from pretrace.backends.settings import ModelSettings
 from pretrace.cache.store import Batch, Draw, written_once
 from pretrace.corpora.columns import mended
-from pretrace.errors import ModelError
+from pretrace.errors import ModelError, TextsError
 from pretrace.results.wording import say
 from pretrace.rewrites import readable
-from pretrace.types import Instructed, Sampling, Silent, Written
+from pretrace.types import Backend, Instructed, Sampling, Silent, Written
 
-FORMAT = 1  # part of the fingerprint: raised whenever other answers would be given
+FORMAT = 1  # part of the fingerprints: raised whenever other texts would be written
 _SERVER = "server:"
 
 
@@ -41,6 +42,47 @@ def open_instructed(source: str, settings: ModelSettings | None = None, *, cache
     if source.startswith(_SERVER):
         return ServerInstructed(source, cache=cache)
     return LocalInstructed(open_huggingface(source, settings or ModelSettings()), cache=cache)
+
+
+class Completer:
+    """A `Generator` over a model with weights here, with its adapter in place. ModelError without weights."""
+
+    def __init__(self, backend: Backend, *, budget: int | None = None) -> None:
+        if not isinstance(backend, HuggingFace | Adapted):
+            raise ModelError(say("models.no_weights", name=backend.name))
+        self.backend = backend
+        self.name, self.spans = backend.name, backend.spans
+        self.facts: Mapping[str, Any] = backend.facts
+        self.fingerprint = json.dumps({"format": FORMAT, "continued by": backend.fingerprint})
+        with backend.in_place() as base:
+            self.tokens, self.writer = base.tokens, Writer(base, budget=budget)
+
+    def complete(self, prompts: Sequence[str], /, *, tokens: int, sampling: Sampling, seed: int) -> list[str]:
+        """`tokens` tokens after each prompt, as text to be set right behind it, without a last part of a character.
+        ExpressionError for a setting out of range, TextsError for an empty prompt without a start token, ModelError
+        where all does not fit into the model or its logits are no numbers."""
+        Draw(tokens, sampling, seed)  # which says what is out of range
+        asked = list(dict.fromkeys(prompts))
+        rows = []
+        for prompt, e in zip(asked, self.tokens.encode(asked), strict=True):
+            length = e.length + e.cut
+            if length == 0:
+                raise TextsError(f"{self.name} has no start token: give it a prompt of at least one token.")
+            if length + tokens > self.backend.max_tokens:
+                raise ModelError(
+                    say("models.too_long", model=self.backend, wanted=length + tokens, text=prompt[:30])
+                )
+            rows.append(np.concatenate([e.prefix, e.tokens]).astype(np.int64))
+        uniform = np.array([uniform_numbers(p, tokens, seed) for p in asked]).reshape(-1, tokens)
+        made: dict[str, str] = {}
+        with self.backend.in_place() as base:
+            for batch in batches([len(row) for row in rows], tokens=tokens, budget=self.writer.budget):
+                ids = np.stack([rows[i] for i in batch])
+                drawn = self.writer.write(base, ids, uniform[list(batch)], sampling)
+                for i, new in zip(batch, drawn.tolist(), strict=True):
+                    old = rows[i][len(self.tokens.prefix) :].tolist()
+                    made[asked[i]] = continuation(self.tokens.rust, old, new)
+        return [made[prompt] for prompt in prompts]
 
 
 class LocalInstructed:
