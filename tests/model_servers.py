@@ -3,9 +3,11 @@ demand. What llama-cpp-python answers was taken from a real one (0.3.36), its sh
 
 import functools
 import json
+import random
 import socket
 import struct
 import threading
+import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -17,27 +19,24 @@ from pretrace.backends.serving.backend import SENTENCES as PROBES
 from pretrace.scoring.evidence import open_store, trace
 from pretrace.types import Quantity
 
-MOST = 20
-"""Likeliest tokens that a server names at most."""
-
 
 class Model:
     """A model and its tokenizer from a folder; what it says of token ids, by a plain pass of transformers. An answer
     is computed once: `said` only reads."""
 
-    def __init__(self, folder=None, *, net=None, tokenizer=None):
+    def __init__(self, folder):
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
-        self.net = net or AutoModelForCausalLM.from_pretrained(str(folder)).eval()
-        self.tokenizer = tokenizer or AutoTokenizer.from_pretrained(str(folder))
+        self.net = AutoModelForCausalLM.from_pretrained(str(folder)).eval()
+        self.tokenizer = AutoTokenizer.from_pretrained(str(folder))
         self.rust = self.tokenizer.backend_tokenizer
         self.lock = threading.Lock()
         self.kept = {}
         self.word = functools.cache(lambda id_: str(self.rust.decode([id_], skip_special_tokens=False)))
 
     def said(self, ids, *, before=()):
-        """Log-probabilities [n - 1], ranks, the likeliest at each place, and the token written after them; of a text
-        that is read behind other tokens."""
+        """Log-probabilities [n - 1], ranks, the likeliest token at each place, and the one written after them; of a
+        text that is read behind other tokens."""
         key = (tuple(ids), before)
         with self.lock:
             if key not in self.kept:
@@ -49,18 +48,14 @@ class Model:
         whole = self.net(torch.tensor([[*before, *ids]])).logits[0].float().log_softmax(-1)
         table, end = whole[len(before) : len(before) + len(ids)], whole[-1]
         own = table[:-1].gather(1, torch.tensor(ids[1:])[:, None])[:, 0]
-        top = table.topk(min(MOST, table.shape[1]))
-        listed = [
-            list(zip(some, values, strict=True))
-            for some, values in zip(top.indices.tolist(), top.values.tolist(), strict=True)
-        ]
+        best = list(zip(table.argmax(1).tolist(), table.amax(1).tolist(), strict=True))
         return {
             "ids": ids,
             "logp": [None, *own.tolist()],
             "ranks": [None, *((table[:-1] > own[:, None]).sum(1) + 1).tolist()],
-            "tops": [None, *listed[:-1]],
+            "best": [None, *best[:-1]],
             "after": table[range(len(ids)), ids].tolist(),  # under the distribution that follows each token
-            "after_tops": listed,
+            "after_best": best,
             "written": int(end.argmax()),
             "written_logp": float(end.max()),
             "read": len(before) + len(ids),
@@ -78,30 +73,19 @@ class ModelServer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, model, *, name="tiny", port=0):
-        super().__init__(("127.0.0.1", port), _Handler)
-        self.model = model
-        self.names = [name]
-        self.limit = 256
-        self.owner = "vllm"
-        self.trouble = ""
-        self.fail = []
+    def __init__(self, model):
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.model, self.names, self.owner = model, ["tiny"], "vllm"
+        self.trouble, self.fail = "", []
         self.flavour = "vllm"  # of /v1/completions: vllm, llama-cpp-python or together
         self.with_ids = True  # whether answers name the tokens by their ids, where they need not
-        self.most = MOST  # likeliest tokens that may be asked for
-        self.lie = None
+        self.honest = 0  # so many more prompts are answered as the model says, before the trouble begins
         self.words = ""  # that it says where it refuses
         self.answers = None  # what it writes after a prompt, in place of its model
         self.shift = 0.0  # added to every number: another model
-        self.key = ""
-        self.slow = 0.0
-        self.over = threading.Event()
-        self.ends = None  # so many more answers, then none until the end
-        self.held = []
-        self.asked = []
-        self.keys = set()
+        self.key, self.slow, self.asked, self.keys = "", 0.0, [], set()
         self.active = self.busiest = 0
-        self.count = threading.Lock()
+        self.over, self.count = threading.Event(), threading.Lock()
 
     @property
     def root(self):
@@ -114,8 +98,7 @@ class ModelServer(ThreadingHTTPServer):
         """All prompts that were asked, one entry each."""
         found = []
         for _, body in self.asked[since:]:
-            given = body.get("prompt", body.get("input_ids", body.get("text", body.get("inputs"))))
-            found += given if isinstance(given, list) else [given]
+            found += body["prompt"] if isinstance(body["prompt"], list) else [body["prompt"]]
         return found
 
 
@@ -130,11 +113,10 @@ class _Handler(BaseHTTPRequestHandler):
         if self._hindered():
             return None
         if self.path == "/v1/models":
-            models = [
-                {"id": name, "object": "model", "owned_by": server.owner, "max_model_len": server.limit}
-                for name in server.names
-            ]
-            return self._json(200, {"object": "list", "data": models})
+            told = {"object": "model", "owned_by": server.owner, "max_model_len": 256}
+            return self._json(
+                200, {"object": "list", "data": [{"id": name, **told} for name in server.names]}
+            )
         return self._json(404, {"detail": "Not Found"})
 
     def do_POST(self):
@@ -148,8 +130,6 @@ class _Handler(BaseHTTPRequestHandler):
             server.active += 1
             server.busiest = max(server.busiest, server.active)
         try:
-            if self._held(body):
-                server.over.wait()
             if server.slow:
                 server.over.wait(server.slow)
             status, answer = self._answer(body)
@@ -157,17 +137,6 @@ class _Handler(BaseHTTPRequestHandler):
             with server.count:
                 server.active -= 1
         self._json(status, answer)
-
-    def _held(self, body):
-        """Whether no more answers are given; those that wait are written down."""
-        server = self.server
-        with server.count:
-            if server.ends is None:
-                return False
-            server.ends -= 1
-            if server.ends < 0:
-                server.held.append(body)
-            return server.ends < 0
 
     def _hindered(self):
         """Whether something else than an answer was sent."""
@@ -188,7 +157,6 @@ class _Handler(BaseHTTPRequestHandler):
             "500": (500, {"error": {"message": "out of memory"}}),
             "500 for good": (500, {"error": {"message": "out of memory"}}, {"x-should-retry": "false"}),
             "400": (400, {"error": {"message": server.words}}),
-            "redirect away": (307, "", {"Location": "http://[bad"}),
             "redirect": (307, "", {"Location": "http://elsewhere.example/v1?token=abc"}),
             "html": (200, f"<html><body>Welcome to nginx{server.words}</body></html>"),
             "broken json": (200, '{"choices": ['),
@@ -232,19 +200,15 @@ class _Handler(BaseHTTPRequestHandler):
         return _said(form, text, "length")
 
     def _read(self, ids):
-        """What is said of a prompt, as the trouble or the lie has it."""
+        """What is said of a prompt, as the trouble has it."""
         server = self.server
-        if server.lie is not None:
-            return server.lie(server, ids)
-        own_ids = [ids[0], *((one + 1) % 400 for one in ids[1:])] if server.trouble == "other ids" else ids
-        said = dict(server.model.said(own_ids))
-        said["logp"] = [None, *(one + server.shift for one in said["logp"][1:])]
-        said["tops"] = [top and [(id_, one + server.shift) for id_, one in top] for top in said["tops"]]
-        said["written_logp"] += server.shift
-        return troubled(server.trouble, said, len(server.asked))
-
-    def _token_ids(self, prompt, *, special=False):
-        return self.server.model.ids(prompt, special=special) if isinstance(prompt, str) else list(prompt)
+        said = {**server.model.said(ids), "asked": len(server.asked)}
+        server.honest -= 1
+        if server.honest < 0 and server.trouble in LIES:
+            said |= LIES[server.trouble](server, said)
+        if server.shift:
+            said["logp"] = [one and one + server.shift for one in said["logp"]]
+        return said
 
     def _completions(self, body):
         server, prompts = self.server, body["prompt"]
@@ -259,12 +223,10 @@ class _Handler(BaseHTTPRequestHandler):
             return 500, {"error": {"message": said}}
         if server.flavour == "llama-cpp-python":
             return self._llama(prompts[0], body)
-        if max(body.get("prompt_logprobs") or 0, body.get("logprobs") or 0) > server.most:
-            said = f"Requested prompt logprobs, which is greater than max allowed: {server.most}"
-            return 400, {"error": {"message": said}}
         choices, read = [], 0
         for i, prompt in enumerate(prompts):
-            said = self._read(self._token_ids(prompt, special=textual))
+            ids = server.model.ids(prompt, special=textual) if isinstance(prompt, str) else list(prompt)
+            said = self._read(ids)
             read += said["read"]
             make = self._vllm if server.flavour == "vllm" and not body.get("echo") else self._legacy
             choices.append({"index": i, **make(said, body), "finish_reason": "length"})
@@ -280,31 +242,17 @@ class _Handler(BaseHTTPRequestHandler):
         return 200, answer
 
     def _vllm(self, said, body):
-        beside = body.get("prompt_logprobs")
-        entries = [
-            self._entry(*one, beside or 0)
-            for one in zip(said["ids"], said["logp"], said["ranks"], said["tops"], strict=False)
-        ]
-        text = self.server.model.words([said["written"]])[0]
-        with_ids = body.get("return_token_ids") and self.server.with_ids
+        word, entries = self.server.model.word, []
+        for id_, logp, rank in zip(said["ids"], said["logp"], said["ranks"], strict=False):
+            own = {str(id_): {"logprob": logp, "rank": rank, "decoded_token": word(id_)}}
+            entries.append(None if logp is None else own)
+        text, with_ids = word(said["written"]), self.server.with_ids
         return {
             "text": text,
-            "prompt_logprobs": entries if beside is not None and entries else None,
+            "prompt_logprobs": entries if "prompt_logprobs" in body and entries else None,
             "prompt_token_ids": said["ids"] if with_ids else None,
             "token_ids": [said["written"]] if with_ids else None,
             "logprobs": {"tokens": [text], "token_logprobs": [said["written_logp"]]},
-        }
-
-    def _entry(self, id_, logp, rank, top, beside):
-        if logp is None:
-            return None
-        first = enumerate((top or [])[:beside], 1)
-        listed = {one: {"logprob": value, "rank": i} for i, (one, value) in first}
-        listed[id_] = {"logprob": logp, "rank": rank}
-        words = self.server.model.words(list(listed))
-        return {
-            str(one): {**said, "decoded_token": word}
-            for (one, said), word in zip(listed.items(), words, strict=True)
         }
 
     def _legacy(self, said, body):
@@ -312,12 +260,9 @@ class _Handler(BaseHTTPRequestHandler):
         words, written = server.model.words(said["ids"]), server.model.words([said["written"]])
         if server.trouble == "none":
             return {"text": "".join(words + written), "logprobs": None}
-        logprobs = self._echoed(
-            words + written,
-            [*said["logp"], said["written_logp"]],
-            [*said["tops"][: len(said["logp"])], [(said["written"], said["written_logp"])]],
-            body["logprobs"],
-        )
+        last = said["written"], said["written_logp"]
+        logp, best = [*said["logp"], last[1]], [*said["best"][: len(said["logp"])], last]
+        logprobs = self._echoed(words + written, logp, best)
         if server.flavour == "fireworks":
             logprobs["token_ids"] = [*said["ids"], said["written"]]
         found = {"text": "".join(words + written), "logprobs": logprobs}
@@ -325,16 +270,11 @@ class _Handler(BaseHTTPRequestHandler):
             found |= {"prompt_token_ids": said["ids"], "token_ids": [said["written"]]}
         return found
 
-    def _echoed(self, words, logp, tops, beside):
+    def _echoed(self, words, logp, best):
         """The list of an echo: beside each token the likeliest and its own."""
-        listed = []
-        for word, own, top in zip(words, logp, tops, strict=False):
-            if own is None or top is None:
-                listed.append(None)
-                continue
-            some = top[:beside]
-            named = self.server.model.words([id_ for id_, _ in some])
-            listed.append({**dict(zip(named, (value for _, value in some), strict=True)), word: own})
+        word, listed = self.server.model.word, []
+        for name, own, top in zip(words, logp, best, strict=False):
+            listed.append(None if own is None or top is None else {word(top[0]): top[1], name: own})
         offsets = [sum(map(len, words[:i])) for i in range(len(words))]
         return {"tokens": words, "token_logprobs": logp, "top_logprobs": listed, "text_offset": offsets}
 
@@ -342,12 +282,12 @@ class _Handler(BaseHTTPRequestHandler):
         """As llama-cpp-python: entry i has the distribution after the prompt's token i, start token included, and the
         token i of a list that leaves the start token out. So all are shifted where there is none."""
         model = self.server.model
-        ids = self._token_ids(prompt, special=True)
+        ids = model.ids(prompt, special=True)
         said = model.said(ids)
         started = ids[0] == model.tokenizer.bos_token_id
         listed = [*ids[1:], said["written"]] if started else ids
         logp = [*said["logp"][1:], said["written_logp"]] if started else list(said["after"])
-        logprobs = self._echoed(model.words(listed), logp, said["after_tops"], body["logprobs"])
+        logprobs = self._echoed(model.words(listed), logp, said["after_best"])
         logprobs["token_logprobs"][0] = logprobs["top_logprobs"][0] = None
         text = prompt + model.words([said["written"]])[0]
         choice = {"text": text, "index": 0, "logprobs": logprobs, "finish_reason": "length"}
@@ -375,21 +315,75 @@ def _said(form, text, reason):
     return {"id": "c", "model": "tiny", "choices": [{"index": 0, **said, "finish_reason": reason}]}
 
 
-def troubled(trouble, said, asked):
-    """What a server in trouble makes of what the model says."""
-    logp = list(said["logp"])
-    rest = logp[1:]
-    if trouble == "after":  # llama-cpp-python without a start token
-        logp, tops = [None, *said["after"][1:]], [None, *said["after_tops"][1:]]
-        ranks = [1 if a >= top[0][1] else 2 for a, top in zip(logp[1:], tops[1:], strict=True)]
-        return {**said, "logp": logp, "tops": tops, "ranks": [None, *ranks]}
-    others = {
-        "early": [None, *logp[2:], said["written_logp"]], "late": [None, logp[1], *logp[1:-1]],
-        "constant": [None] + [-9999.0] * len(rest), "equal": [None] + [-1.5] * len(rest),
-        "zero": [None] + [0.0] * len(rest), "no null": [-3.0, *rest], "one less": logp[:-1],
-        "moving": [None, *(one - 0.05 * asked for one in rest)], "none": [],
-    }  # fmt: skip
-    return {**said, "logp": others.get(trouble, logp)}
+# Lies: what changes of what the model says of a prompt, by name.
+
+
+def own_numbers(change):
+    """The numbers of the text's own tokens changed, all others left alone."""
+    return lambda server, said: {"logp": [None, *change(said["logp"][1:])]}
+
+
+def one_number(value):
+    def change(numbers):
+        place = _drawn(numbers).randrange(len(numbers))
+        return [value if i == place else one for i, one in enumerate(numbers)]
+
+    return own_numbers(change)
+
+
+def noise(size):
+    source = random.Random(time.perf_counter_ns())  # other noise in every batch
+    return own_numbers(lambda numbers: [min(-1e-6, one + source.uniform(-size, size)) for one in numbers])
+
+
+def _drawn(numbers):
+    """The same draw for the same text."""
+    return random.Random(repr(numbers))
+
+
+def _distribution_after(server, said):
+    """As llama-cpp-python without a start token."""
+    logp, best = [None, *said["after"][1:]], [None, *said["after_best"][1:]]
+    ranks = [1 if own >= top[1] else 2 for own, top in zip(logp[1:], best[1:], strict=True)]
+    return {"logp": logp, "best": best, "ranks": [None, *ranks]}
+
+
+def _another(server, said):
+    """The answer to the prompt that came before this one."""
+    before, server.before = getattr(server, "before", said), said
+    return {**before, "read": said["read"]}
+
+
+def _first(server, said):
+    """The answer to the first prompt, given to all."""
+    if not hasattr(server, "very_first"):
+        server.very_first = said
+    return {**server.very_first, "read": said["read"]}
+
+
+def _other_ids(server, said):
+    return server.model.said([said["ids"][0], *((one + 1) % 400 for one in said["ids"][1:])])
+
+
+ESCAPES = "\x1b]0;owned\x07\x1b[31m red \x9b1m \u202e back"
+LIES = {
+    "after": _distribution_after, "swapped": _another, "first": _first, "other ids": _other_ids,
+    "early": lambda server, said: {"logp": [None, *said["logp"][2:], said["written_logp"]]},
+    "late": own_numbers(lambda numbers: [numbers[0], *numbers[:-1]]),
+    "constant": own_numbers(lambda numbers: [-9999.0] * len(numbers)),
+    "equal": own_numbers(lambda numbers: [-1.5] * len(numbers)),
+    "zero": own_numbers(lambda numbers: [0.0] * len(numbers)),
+    "no null": lambda server, said: {"logp": [-3.0, *said["logp"][1:]]},
+    "one less": own_numbers(lambda numbers: numbers[:-1]), "none": lambda server, said: {"logp": []},
+    "moving": lambda server, said: {"logp": [one and one - 0.05 * said["asked"] for one in said["logp"]]},
+    "lower": own_numbers(lambda numbers: [one - 0.02 for one in numbers]),
+    "shuffled": own_numbers(lambda numbers: _drawn(numbers).sample(numbers, len(numbers))),
+    "start counted": lambda server, said: server.model.said(said["ids"], before=(0,)),
+    "noise small": noise(0.004), "noise": noise(0.05), "-9997": one_number(-9997.0), "false": one_number(False),
+    "string": one_number("-1.5"), "NaN": one_number(float("nan")), "null": one_number(None),
+    "escapes": one_number(ESCAPES),
+}  # fmt: skip
+"""Each lie, as what it changes."""
 
 
 @contextmanager

@@ -20,7 +20,6 @@ from net.api import (
     continuation,
     distribution,
     draw,
-    generation,
     methods,
     next_logits,
     tune,
@@ -51,7 +50,7 @@ def generated(model, prompt, *, start, tokens, **settings):
 def test_greedy_is_transformers_own(family, start):
     backend = opened(family, start=start)
     completer = Completer(backend)
-    assert completer.caches
+    assert completer.writer.caches
     prompts = [prompt for prompt in PROMPTS[2:] if prompt][::2]
     made = completer.complete(prompts, tokens=24, sampling=GREEDY, seed=0)  # past the sliding window of 16
     assert made == [generated(backend.model, prompt, start=start, tokens=24) for prompt in prompts]
@@ -95,9 +94,9 @@ def test_a_cache_that_says_something_else_is_not_used(monkeypatch):
 
     monkeypatch.setattr(body, "forward", forgetting)
     completer = Completer(backend)
-    assert not completer.caches
+    assert not completer.writer.caches
     assert completer.complete(SENTENCES, tokens=8, sampling=FREE, seed=0) == right
-    completer.caches = True
+    completer.writer.caches = True
     assert completer.complete(SENTENCES, tokens=8, sampling=FREE, seed=0) != right
 
 
@@ -117,22 +116,6 @@ def test_a_continuation_depends_on_neither_batch_nor_order(family, sampling):
     other = completer.complete(PROMPTS, tokens=12, sampling=sampling, seed=4)
     assert sum(a == b for a, b in zip(other, many, strict=True)) <= 1
     assert completer.complete([], tokens=12, sampling=sampling, seed=3) == []
-
-
-def test_prompts_of_one_length_share_batches(monkeypatch):
-    shapes = []
-    plain = generation.next_logits
-
-    def watched(base, ids, kept, *, keep):
-        shapes.append(tuple(ids.shape))
-        return plain(base, ids, kept, keep=keep)
-
-    completer = Completer(opened(), budget=12)
-    monkeypatch.setattr(generation, "next_logits", watched)
-    prompts = ["a", "aa", "bb", "aaa", "cc", "dd", "ee"]
-    assert [len(completer.spans(text)) for text in prompts] == [1, 2, 2, 3, 2, 2, 2]
-    completer.complete(prompts, tokens=2, sampling=FREE, seed=0)  # rows × (length + tokens) within 12
-    assert shapes == [(1, 3), (1, 4), (3, 2), (3, 3), (2, 2), (2, 3), (1, 1), (1, 2)]
 
 
 @pytest.mark.parametrize("sampling", [FREE, Sampling(0.7), Sampling(1.3, 0.5), Sampling(0.6, 0.9, 1.2)])
@@ -196,7 +179,9 @@ def test_words_come_as_often_as_the_model_says():
 
 def test_special_and_unused_ids_are_never_drawn(monkeypatch):
     drawn = []
-    monkeypatch.setattr(generation, "continuation", lambda rust, old, new: str(drawn.extend(new)))
+    monkeypatch.setattr(
+        "pretrace.backends.instructed.continuation", lambda rust, old, new: str(drawn.extend(new))
+    )
     completer = Completer(opened())
     completer.complete([f"{i}" for i in range(60)], tokens=100, sampling=Sampling(1e6), seed=0)
     assert len(drawn) == 60 * 100
@@ -282,7 +267,7 @@ def test_what_cannot_be_continued():
     assert completer.complete([eight], tokens=room, sampling=FREE, seed=0) != [""]
     with pytest.raises(ModelError, match="reads at most 16 tokens"):
         completer.complete([eight], tokens=room + 1, sampling=FREE, seed=0)
-    with pytest.raises(ModelError, match=r"a prompt of \d\d with"):
+    with pytest.raises(ModelError, match=r"and \d\d were wanted"):
         completer.complete([eight * 3], tokens=1, sampling=FREE, seed=0)
     model = make_model("llama")
     backend = opened(model=model)

@@ -5,7 +5,7 @@ import shutil
 import numpy as np
 import pytest
 import torch
-from net.api import STARTS, ModelError, PretraceError, Quantity, _logits, open_model, open_store, trace
+from net.api import STARTS, ModelError, PretraceError, Quantity, open_model, open_store, trace
 from tiny import RECURRENT, make_model, make_tokenizer, opened
 
 ALL = Quantity.LOGP | Quantity.MOMENTS
@@ -55,17 +55,6 @@ def test_the_output_layer_is_applied_apart_only_where_that_is_right():
     assert not any(opened(family).split for family in SCALED)
 
 
-def test_slices_and_blocks_do_not_change_the_numbers(monkeypatch, sentences):
-    whole = traces(opened("llama"), sentences)
-    monkeypatch.setattr(_logits, "_CPU_SLICE", 16)
-    monkeypatch.setattr(_logits, "_CACHE_BYTES", 8 * 416 * 3)  # three rows a block: blocks end ragged
-    small = opened("llama")
-    assert _logits.Sweep(small.vocabulary, small.device, moments=True).slice == 16
-    for a, b in zip(whole, traces(small, sentences), strict=True):
-        np.testing.assert_allclose(a.logp, b.logp, atol=1e-5)
-        np.testing.assert_allclose(a.std, b.std, atol=1e-5)
-
-
 @pytest.mark.parametrize("kind", STARTS)
 @pytest.mark.parametrize("own", [False, True])
 def test_start_tokens(kind, own):
@@ -91,13 +80,6 @@ def test_bfloat16_stays_close(sentences):
     assert model.split
     for a, b in zip(traces(opened("llama"), sentences), traces(model, sentences), strict=True):
         assert float(np.abs(a.logp - b.logp).mean()) < 0.2
-
-
-def test_a_folder_opens(model_folder, sentences):
-    model = open_model(str(model_folder))
-    assert len(traces(model, sentences)) == len(sentences)
-    assert model.facts["family"] == "gpt_neox"
-    assert len(model.facts["weights"]) == 64
 
 
 def test_what_is_no_model_is_refused(tmp_path):
@@ -142,14 +124,8 @@ def test_numbers_that_are_not_finite_are_an_error():
         traces(broken, ["The cat sat on the mat"])
 
 
-@pytest.mark.parametrize("amx", [False, True])
-def test_auto_is_float32_on_a_processor_whatever_it_multiplies(amx, model_folder, monkeypatch):
-    """With AVX-512-BF16 and without matrix units bfloat16 is slower than float32, and it rounds with both."""
-    monkeypatch.setattr("torch.cpu._is_avx512_bf16_supported", lambda: True, raising=False)
-    monkeypatch.setattr("torch.cpu._is_amx_tile_supported", lambda: amx, raising=False)
-    monkeypatch.setattr("torch.backends.cpu.get_cpu_capability", lambda: "AVX512")
-    found = open_model(str(model_folder), dtype="auto", device="cpu")
-    assert found.facts["dtype"] == "float32"
+def test_auto_is_float32_on_a_processor(model_folder):
+    assert open_model(str(model_folder), dtype="auto", device="cpu").facts["dtype"] == "float32"
 
 
 def test_whatever_changes_a_trace_changes_the_fingerprint():

@@ -5,7 +5,7 @@ import torch
 from tiny import SENTENCES, make_model, make_tokenizer
 
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.instructed import LocalInstructed, open_instructed
+from pretrace.backends.instructed import LocalInstructed
 from pretrace.backends.settings import ModelSettings
 from pretrace.errors import ExpressionError, ModelError
 from pretrace.types import Sampling
@@ -81,17 +81,10 @@ def test_room_and_refusals():
     [answer] = model.answers(["one two"], tokens=500, sampling=GREEDY, seed=0)  # as far as the model reads
     assert answer.text
     assert not answer.ended
-    with pytest.raises(ModelError, match="reads at most 24 tokens, and an instruction has"):
+    with pytest.raises(ModelError, match=r"reads at most 24 tokens, and \d+ were wanted"):
         model.answers(["one two", SENTENCES[0] * 3], tokens=4, sampling=GREEDY, seed=0)
     with pytest.raises(ExpressionError, match="temperature"):
         model.answers(["a"], tokens=4, sampling=Sampling(temperature=-1), seed=0)
     awkward = opened("{{ raise_exception('users must speak second') }}")
     with pytest.raises(ModelError, match="users must speak second"):
         awkward.answers(["a"], tokens=4, sampling=GREEDY, seed=0)
-
-
-def test_opened_from_a_folder(model_folder):
-    model = open_instructed(str(model_folder))
-    assert model.facts["weights"]
-    assert model.name.endswith("tiny-neox")
-    assert len(model.answers(["The cat", "sat"], tokens=5, sampling=GREEDY, seed=0)) == 2

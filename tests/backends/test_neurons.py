@@ -1,9 +1,10 @@
-"""Which neurons a text activates, against naive hooks: one text, whole activations, loops in Python."""
+"""What is inside a model while it reads: neurons against naive hooks (one text, whole activations, loops), hidden
+states at the last token against transformers' own output."""
 
 import numpy as np
 import pytest
 import torch
-from net.api import Firing, ModelError, Quantity, Want, bits, count, open_store, trace
+from net.api import Firing, Hidden, ModelError, Quantity, Want, bits, count, open_store, prefixes, trace
 from tiny import make_model, opened
 from torch import nn
 from torch.multiprocessing.reductions import StorageWeakRef
@@ -73,13 +74,6 @@ def test_firings_equal_the_naive_loop(family, start, sentences):
                     pooled = max(column) if rule.pool == "any" else sum(column) / len(column)
                     if abs(pooled - rule.threshold) > 1e-5:
                         assert bool(seen[layer, neuron]) == (pooled > rule.threshold)
-
-
-def test_the_gate_makes_a_difference_only_where_there_is_one(sentences):
-    plain, gated = Firing(), Firing(gated=True)
-    for family, differ in (("llama", True), ("gpt_neox", False), ("opt", False)):
-        found = traces(opened(make_model(family)), sentences, plain, gated)
-        assert any((t.states[plain] != t.states[gated]).any() for t in found) == differ
 
 
 def test_states_do_not_change_the_log_probabilities(sentences):
@@ -253,3 +247,78 @@ def test_a_value_at_the_threshold_does_not_fire_nor_one_that_bfloat16_rounds_up(
     above = torch.full((1, 3, 8), 1.1015625, dtype=torch.bfloat16)  # what 1.1 becomes in bfloat16
     assert count(above, [1.1]).tolist() == [[[3] * 8]]
     assert bits(above, "any", [1.1, 1.2]).tolist() == [[[255], [0]]]
+
+
+def test_padded_rows_masked_as_on_a_gpu_give_what_cut_rows_give(sentences, monkeypatch):
+    backend, texts, own = opened("llama", token_budget=4096), [*sentences, sentences[0] * 3], prefixes.firings
+    found = [traces(backend, texts, *RULES)]
+    as_on_a_gpu = lambda *given, masked, **how: own(*given, masked=True, **how)  # noqa: E731
+    monkeypatch.setattr(prefixes, "firings", as_on_a_gpu)
+    found.append(traces(backend, texts, *RULES))
+    for rule in RULES:
+        cut, masked = (np.stack([one.states[rule] for one in some]) for some in found)
+        # a mean at a threshold may round to its other side
+        assert np.mean(cut != masked) <= (0.01 if rule.pool == "mean" else 0), rule
+        assert masked.any() or rule.threshold > 1
+
+
+FAMILIES = ["gpt_neox", "llama", "opt", "gemma3_text", "granite", "gemma2"]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("start", [False, True])
+def test_hidden_states_are_those_of_transformers(family, start, sentences):
+    model = make_model(family)
+    backend = opened(model, start=start)
+    assert Quantity.HIDDEN in backend.offers
+    for text, one in zip(sentences, traces(backend, sentences, Hidden(), Hidden(1), Hidden(2)), strict=True):
+        [encoded] = backend.encode([text])
+        ids = torch.tensor([[*encoded.prefix.tolist(), *encoded.tokens.tolist()]])
+        with torch.inference_mode():
+            known = [layer[0, -1].numpy() for layer in model(ids, output_hidden_states=True).hidden_states]
+        found = one.states[Hidden()]
+        assert found.dtype == np.float32
+        assert found.shape == (3, 32)
+        for layer, expected in enumerate(known):
+            np.testing.assert_allclose(found[layer, : len(expected)], expected, atol=1e-5, rtol=1e-5)
+            assert not found[layer, len(expected) :].any()  # OPT's last is narrower: zeros
+        np.testing.assert_array_equal(one.states[Hidden(1)], found[1])
+        np.testing.assert_array_equal(one.states[Hidden(2)], found[2])
+
+
+def test_one_layer_alone_is_padded_as_among_all(sentences):
+    backend = opened(make_model("opt"))
+    [alone], [among] = (traces(backend, sentences[:1], *states) for states in ([Hidden(2)], [Hidden()]))
+    np.testing.assert_array_equal(alone.states[Hidden(2)], among.states[Hidden()][2])
+
+
+def test_hidden_states_and_neurons_come_from_one_pass(sentences):
+    model = make_model("llama")
+    backend = opened(model, token_budget=4096)
+    passes = []
+    handle = model.model.layers[0].register_forward_hook(lambda *_: passes.append(1))
+    found = traces(backend, sentences, Hidden(), Firing(), Firing("count"))
+    handle.remove()
+    assert len(passes) == 1
+    assert all(set(one.states) == {Hidden(), Firing(), Firing("count")} for one in found)
+    assert all(array.base is None for one in found for array in one.states.values())
+
+
+def test_a_layer_the_model_lacks_is_named(sentences):
+    model = make_model("llama")
+    with pytest.raises(ModelError, match="hidden state 3 was wanted; this model has 0 to 2"):
+        traces(opened(model), sentences, Hidden(3))
+    assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
+    found = traces(opened(make_model("llama").to(torch.bfloat16)), sentences, Hidden(1))
+    assert all(one.states[Hidden(1)].dtype == np.float32 for one in found)
+
+
+def test_a_model_without_a_list_of_blocks_offers_none(sentences):
+    model = make_model("gpt_neox")
+    model.config.num_hidden_layers = 5  # it says so, and has two
+    backend = opened(model)
+    assert not backend.offers & (Quantity.HIDDEN | Quantity.NEURONS)
+    with pytest.raises(ModelError, match=r"hidden states were wanted of tiny \(gpt_neox\).*Use scores"):
+        traces(backend, sentences, Hidden())
+    with pytest.raises(ModelError, match="its blocks could not be found"):
+        traces(backend, sentences, Firing())

@@ -213,7 +213,7 @@ def test_the_start_token_of_a_gguf_file_is_as_it_says(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("pre", "said"), [("newest", "'newest', which is not known"), (None, "does not name")]
+    ("pre", "said"), [("newest", "'newest', which is not known"), (None, "names no pre")]
 )
 def test_an_unknown_pre_tokenizer_is_refused_by_name(tmp_path, pre, said):
     path = write_gguf(tmp_path / "a.gguf", trained(byte_level(whole=True)), pre)

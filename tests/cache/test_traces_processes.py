@@ -6,7 +6,6 @@ import signal
 import sqlite3
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -122,36 +121,21 @@ def test_a_full_disk_is_named(tmp_path, trace, same):
         store.put(batch_keys(1), [trace(1, 5000)] * BATCH)
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs Linux's /dev/full")
-def test_a_device_in_place_of_the_file(tmp_path):
-    store = open_store("model", tmp_path)
-    store.close()
-    store.path.unlink()
-    store.path.symlink_to("/dev/full")
-    with pytest.raises(OutputError, match="PRETRACE_CACHE"):
-        open_store("model", tmp_path)
-
-
-def test_a_waiting_writer_gives_up_with_a_word(tmp_path, trace, monkeypatch):
+def test_whoever_waits_to_write_or_to_open_gives_up_with_a_word(tmp_path, trace, monkeypatch):
     monkeypatch.setattr("pretrace.cache.store._WAIT", 0.2)
     with open_store("model", tmp_path) as store:
-        other = sqlite3.connect(store.path)
-        other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(OutputError, match="held by another process"):
-            store.put(batch_keys(0), [trace(0)] * BATCH)
-        other.close()
-        store.put(batch_keys(0), [trace(0)] * BATCH)
-
-
-def test_one_process_opens_at_a_time(tmp_path, monkeypatch):
-    monkeypatch.setattr("pretrace.cache.store._WAIT", 0.2)
-    open_store("model", tmp_path).close()
-    other = sqlite3.connect(tmp_path / "traces" / "opening.lock")
-    other.execute("BEGIN EXCLUSIVE")
-    with pytest.raises(OutputError, match="held by another process"):
-        open_store("model", tmp_path)
-    other.close()
-    open_store("model", tmp_path).close()
+        put, again = (
+            lambda: store.put(batch_keys(0), [trace(0)] * BATCH),
+            lambda: open_store("model", tmp_path),
+        )
+        for held, asked in ((store.path, put), (tmp_path / "traces" / "opening.lock", again)):
+            other = sqlite3.connect(held)
+            other.execute("BEGIN EXCLUSIVE")
+            with pytest.raises(OutputError, match="held by another process"):
+                asked()
+            other.close()
+        put()
+    again().close()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="changes the user of a forked process")

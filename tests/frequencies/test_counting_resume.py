@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from pretrace.errors import OutputError, TableError
+from pretrace.errors import TableError
 from pretrace.frequencies import Counting, Frequencies, count, counting
 
 
@@ -97,12 +97,6 @@ def test_a_table_is_not_taken_for_a_checkpoint(tmp_path, built, documents):
     with pytest.raises(TableError, match=r"should hold a checkpoint.*holds a token count table"):
         run(documents, built("gpt2"), tmp_path / "counts.npz")
     assert Frequencies.load(tmp_path / "counts.npz").texts == len(documents)
-
-
-def test_a_place_that_cannot_be_written_is_found_at_once(tmp_path, built):
-    (tmp_path / "folder").mkdir()
-    with pytest.raises(OutputError):
-        run(stopping([], 0), built("gpt2"), tmp_path / "folder")
 
 
 @pytest.fixture(autouse=True)

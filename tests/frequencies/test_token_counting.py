@@ -33,10 +33,6 @@ def test_equals_the_loop(any_kind, built, documents):
     assert (table.texts, table.source, table.tokenizer_hash) == (len(texts), "docs", "h")
 
 
-def test_the_method_is_told(cuttable, built):
-    assert counted(["one two"], built(cuttable)).method.startswith("each distinct piece once")
-
-
 def test_the_reason_for_going_slowly_is_told(built):
     assert "Bert" in counted(["one two"], built("bert")).method
     assert "as was asked" in counted(["one two"], built("gpt2"), whole=True).method

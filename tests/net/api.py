@@ -9,11 +9,12 @@ from importlib import import_module
 from typing import Any
 
 NAMES = {
-    "pretrace.backends": "_logits generation open_model",
+    "pretrace.backends": "open_model",
     "pretrace.backends._inside": "bits count",
     "pretrace.backends.adapters": "CARD KEY WEIGHTS attach",
-    "pretrace.backends.generation": "Completer continuation distribution draw next_logits",
+    "pretrace.backends.generation": "continuation distribution draw next_logits",
     "pretrace.backends.huggingface": "HuggingFace likeness prefixes=*",
+    "pretrace.backends.instructed": "Completer",
     "pretrace.backends.proposals": "open_proposer",
     "pretrace.backends.settings": "ModelSettings",
     "pretrace.backends.tokens": "GAIN LEAST STARTS WIDTH alike pack pack_alike padded",
@@ -27,7 +28,6 @@ NAMES = {
     "made": "evaluate",
     "pretrace.jobs.settings": "Turn",
     "pretrace.jobs.worker": "OpenedScoring work",
-    "pretrace.results": "output_checks",
     "pretrace.results.rounding": "rounding_p_value=p_value",
     "pretrace.results.run": "run_load_run=load_run run_save_run=save_run",
     "pretrace.runs": "load_run save_run save_verdict scan",
@@ -75,7 +75,7 @@ NAMES = {
     "pretrace.tuning": "training",
     "pretrace.tuning.adapters": "tune tuned_model",
     "pretrace.tuning.artifacts": "read_adapter",
-    "pretrace.tuning.batches": "batches_pieces=pieces epoch_batches rate select windows",
+    "pretrace.tuning.batches": "batches_pieces=pieces epoch_batches rate select split_members windows",
     "pretrace.tuning.plan": "Lora TrainingPlan methods",
     "pretrace.tuning.training": "train",
     "pretrace.types": (

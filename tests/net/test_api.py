@@ -11,7 +11,7 @@ from net import api
 TESTS = Path(__file__).parents[1]
 NET = [
     "test_golden", "test_orientation", "scores/test_na_pdd", "backends/test_huggingface",
-    "backends/test_prefixes", "backends/test_hidden", "backends/test_neurons", "backends/test_generation",
+    "backends/test_prefixes", "backends/test_neurons", "backends/test_generation",
     "backends/test_adapters", "statistics/test_roc", "statistics/test_permutation",
     "statistics/test_conformal", "statistics/test_resampling", "statistics/test_paired",
     "statistics/test_power", "statistics/test_shift", "statistics/test_sensitivity", "test_calibration",
@@ -21,7 +21,7 @@ NET = [
     "verdicts/audit/test_data", "corpora/test_files", "statistics/test_splits", "plugins/marks/test_exact",
     "plugins/marks/test_strings", "plugins/recite/test_recite", "verdicts/flag/test_flagging",
     "verdicts/audit/test_release", "verdicts/audit/test_calibration_layer", "tuning/test_batches",
-    "tuning/test_selection", "plugins/scan/test_searching", "cache/test_traces", "results/test_runs",
+    "plugins/scan/test_searching", "cache/test_traces", "results/test_runs",
     "verdicts/test_draws",
 ]  # fmt: skip
 

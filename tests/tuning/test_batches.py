@@ -1,13 +1,31 @@
-"""Every sequence once an epoch, near its like in length, and the learning rate's course."""
+"""Which texts are members or tuned on, and how a training reads them: every sequence once an epoch, near its like in
+length, at the rate of its step."""
 
+import math
+from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from net.api import ExpressionError, TrainingPlan, epoch_batches, padded, rate, windows
+from net.api import (
+    Corpus,
+    ExpressionError,
+    Lora,
+    Text,
+    TextsError,
+    TrainingPlan,
+    epoch_batches,
+    padded,
+    rate,
+    select,
+    split_members,
+    windows,
+)
 from net.api import batches_pieces as pieces
+from tiny import opened
 
 
 @given(
@@ -91,3 +109,150 @@ def test_a_plan_out_of_range_names_the_setting_and_what_was_found(wrong):
     name, value = next(iter(wrong.items()))
     assert name in str(caught.value)
     assert repr(value) in str(caught.value)
+
+
+def labelled_corpus(labels):
+    texts = (Text(f"t{i}", f"text number {i} of a few", label) for i, label in enumerate(labels))
+    return Corpus("made", tuple(texts))
+
+
+MIXED = labelled_corpus([True, False] * 10 + [None] * 5)
+
+
+@pytest.fixture(scope="module")
+def backend():
+    return opened(start=True, max_tokens=24)
+
+
+@pytest.mark.parametrize(
+    ("corpus", "on", "labels"),
+    [
+        (MIXED, "nonmembers", [False] * 10),
+        (MIXED, "members", [True] * 10),
+        (MIXED, "all", [True, False] * 10 + [None] * 5),
+        (labelled_corpus([None] * 7), "nonmembers", [None] * 7),  # without labels all are taken
+    ],
+)
+def test_the_side_that_was_asked_for_is_taken(backend, corpus, on, labels):
+    chosen = select(corpus, backend, Lora(on=on), seed=0)
+    assert Counter(text.member for text in chosen.texts) == Counter(labels)
+
+
+def test_a_limit_draws_by_seed_and_a_larger_one_adds_whatever_the_order(backend):
+    def ids(limit, seed=1):
+        chosen = select(MIXED, backend, Lora(limit=limit), seed=seed)
+        assert select(backwards, backend, Lora(limit=limit), seed=seed) == chosen
+        return {text.id for text in chosen.texts}
+
+    backwards = replace(MIXED, texts=MIXED.texts[::-1])
+    drawn = [ids(n) for n in (0, 3, 6, 10)]
+    assert [len(found) for found in drawn] == [0, 3, 6, 10]
+    assert drawn[0] < drawn[1] < drawn[2] < drawn[3] == ids(None)
+    assert any(ids(3, seed) != drawn[1] for seed in range(2, 6))
+
+
+def test_texts_are_read_as_the_back_end_reads_them(backend):
+    texts = ("short one", "a long text " * 20, "", "x")
+    chosen = select(Corpus("c", tuple(Text(t[:5], t) for t in texts)), backend, Lora(), seed=0)
+    expected = [[*e.prefix, *e.tokens] for e in backend.encode(sorted(t for t in texts if t))]
+    assert [list(sequence) for sequence in chosen.sequences] == expected
+    assert chosen.left_out == ("",)
+    whole = len(backend.tokens.rust.encode(texts[1], add_special_tokens=False).ids)
+    assert (chosen.cut_texts, chosen.cut_tokens) == (1, whole - 23)
+
+    shorter = select(Corpus("c", (Text("a", texts[1]),)), backend, Lora(max_tokens=8), seed=0)
+    assert [list(s) for s in shorter.sequences] == [expected[0][:8]]
+    assert shorter.cut_tokens == whole - 7
+
+
+def test_copies_of_a_text_are_kept_and_nothing_but_a_start_token_is_no_text(backend):
+    corpus = Corpus("c", (Text("a", "the same words"), Text("b", "the same words"), Text("c", "")))
+    chosen = select(corpus, backend, Lora(), seed=0)
+    assert [text.id for text in chosen.texts] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "settings", "message"),
+    [
+        ([True] * 4, {}, r"wants known non-members, and made has 4 members: .*on='members' or on='all'"),
+        ([False, None], {"on": "members"}, "made has 1 non-members, 1 texts without a label"),
+        ([], {}, "made has no texts: give it some"),
+        ([False] * 4, {"limit": 5}, "limit=5 wants as many texts, and made has 4 .*a limit of 4 or less"),
+    ],
+)
+def test_what_cannot_be_chosen_is_refused_with_the_cure(backend, labels, settings, message):
+    with pytest.raises(TextsError, match=message):
+        select(labelled_corpus(labels), backend, Lora(**settings), seed=0)
+
+
+def grouped_corpus(groups, *, seed=0):
+    """A corpus of distinct texts: `groups` says for each group how long its texts are."""
+    rng = np.random.default_rng(seed)
+    texts = [
+        Text(f"{g}/{i}", f"{g}-{i}-" + "".join(rng.choice(list("abcdef"), size=length)), None, f"group{g}")
+        for g, lengths in enumerate(groups)
+        for i, length in enumerate(lengths)
+    ]
+    return Corpus("made", tuple(texts))
+
+
+@given(
+    groups=st.lists(st.lists(st.integers(1, 40), min_size=1, max_size=5), min_size=2, max_size=25),
+    share=st.floats(0.05, 0.95),
+    seed=st.integers(0, 5),
+)
+def test_groups_stay_whole_and_the_share_is_as_near_as_the_order_allows(groups, share, seed):
+    corpus = grouped_corpus(groups)
+    labelled = split_members(corpus, share, seed)
+    sides, size = {}, {True: 0, False: 0}
+    for text in labelled.texts:
+        sides.setdefault(text.group, set()).add(text.member)
+        size[text.member] += len(text.text)
+    assert sorted({tuple(side) for side in sides.values()}) == [(False,), (True,)]
+    largest = max(sum(len(t.text) for t in corpus.texts if t.group == g) for g in sides)
+    assert abs(size[True] - share * sum(size.values())) <= largest
+
+
+def test_the_draw_depends_on_the_seed_and_on_neither_order_nor_earlier_labels():
+    corpus = grouped_corpus([[20, 30]] * 30)
+    drawn = split_members(corpus, 0.5, 3).texts
+    backwards = split_members(replace(corpus, texts=corpus.texts[::-1]), 0.5, 3)
+    assert backwards.texts == drawn[::-1]
+    known = replace(corpus, texts=tuple(replace(text, member=True) for text in corpus.texts))
+    assert split_members(known, 0.5, 3).texts == drawn
+    assert split_members(corpus, 0.5, 4).texts != drawn
+
+
+def test_each_group_is_a_member_about_as_often_as_another():
+    corpus = grouped_corpus([[5], [50], [5], [50], [20], [30], [5], [5], [10], [15]])
+    often = Counter(t.id for seed in range(400) for t in split_members(corpus, 0.5, seed).texts if t.member)
+    assert len(often) == 10
+    assert all(120 < count < 280 for count in often.values()), often
+
+
+def test_groups_that_share_a_text_are_drawn_as_one_and_empty_texts_do_not_tie():
+    corpus = grouped_corpus([[30]] * 12)
+    shared = [Text(f"copy{g}", "the very same words" + " " * g, None, f"group{g}") for g in (1, 4, 7)]
+    empty = [Text(f"empty{g}", " " * g, None, f"group{g}") for g in range(4)]
+    corpus = replace(corpus, texts=(*corpus.texts, *shared, *empty))
+    together = []
+    for seed in range(20):
+        labelled = split_members(corpus, 0.5, seed).texts
+        assert {t.member for t in labelled} == {True, False}
+        sides = {t.member for t in labelled if t.group in ("group1", "group4", "group7")}
+        assert len(sides) == 1
+        together += sides
+    assert set(together) == {True, False}
+
+
+@pytest.mark.parametrize(
+    ("groups", "share", "error", "found"),
+    [
+        ([], 0.5, TextsError, "no texts"),
+        ([[10, 12]], 0.5, TextsError, "1 group with 2 texts"),
+        *(([[5], [5]], share, ExpressionError, "between 0 and 1") for share in (0.0, 1.0, -0.5, math.nan)),
+    ],
+)
+def test_what_cannot_be_divided_is_refused(groups, share, error, found):
+    with pytest.raises(error, match=found):
+        split_members(grouped_corpus(groups), share)

@@ -7,7 +7,7 @@ from tiny import SENTENCES, make_model, opened
 from pretrace.cache.location import cache_folder
 from pretrace.tuning import training, tune
 from pretrace.tuning.architectures import END, Architecture, new_model, train_vocabulary
-from pretrace.tuning.plan import AdaLora, Ia3, Lora, expression, methods
+from pretrace.tuning.plan import AdaLora, expression, methods
 from pretrace.tuning.training import computing, fastest_format, settled
 from pretrace.types import Corpus, Text
 
@@ -33,14 +33,6 @@ def test_the_defaults_are_those_of_the_paper():
 def test_a_method_is_written_as_it_is_read(written):
     method = methods.make(written)
     assert methods.make(expression(method)) == method
-
-
-def test_every_method_has_the_training_in_common():
-    for name, kind in {"lora": Lora, "adalora": AdaLora, "ia3": Ia3}.items():
-        made = methods.make(f"{name}(epochs=2, precision='bfloat16', recompute=True, max_tokens=64)")
-        assert isinstance(made, kind)
-        plan = made.plan(seed=0, precision="bfloat16")
-        assert (plan.epochs, plan.recompute, plan.precision) == (2, True, "bfloat16")
 
 
 def test_trainings_that_differ_in_the_adapter_alone_are_told_apart():

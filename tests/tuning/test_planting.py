@@ -63,13 +63,6 @@ def test_members_are_whole_groups_and_beat_the_others(planted, corpus):
     assert auc > 0.95, (auc, members.mean(), others.mean())
 
 
-def test_the_folder_opens_with_transformers_and_adds_no_token(planted):
-    tokenizer = AutoTokenizer.from_pretrained(planted.folder)
-    assert tokenizer.decode(tokenizer("river stone\n")["input_ids"]) == "river stone\n"
-    assert tokenizer.bos_token == tokenizer.eos_token == "<|endoftext|>"
-    assert AutoModelForCausalLM.from_pretrained(planted.folder).config.max_position_embeddings == 64
-
-
 def test_the_texts_beside_the_model_are_read_with_their_labels(planted):
     read = open_corpus(planted.folder / "texts.jsonl")
     facts = [[(t.id, t.text, t.member, t.group) for t in one.texts] for one in (read, planted.corpus)]
@@ -112,18 +105,24 @@ def test_a_text_longer_than_the_model_reads_is_seen_to_its_end(tmp_path):
     assert mean_logp(model, tokenizer, tail) > mean_logp(model, tokenizer, backwards) + 1
 
 
-@pytest.mark.parametrize("kind", ["folder", "loaded"])
+@pytest.mark.parametrize("kind", ["folder", "half"])
 def test_an_existing_model_is_trained_further_and_stays_as_it_was(kind, planted, corpus, tmp_path):
-    """Seed 5 makes members of other texts; a few more epochs and they are the ones that stand out."""
-    start = str(planted.folder)
-    if kind == "loaded":
-        start = tuple(one.from_pretrained(planted.folder) for one in (AutoModelForCausalLM, AutoTokenizer))
-    before = AutoModelForCausalLM.from_pretrained(planted.folder).state_dict()
-    done = plant(corpus, settings=replace(SETTINGS, seed=5), folder=tmp_path / "further", start=start)
+    """Seed 5 makes members of other texts; a few more epochs and they are the ones that stand out. Weights kept in
+    bfloat16 would round small steps away: they are trained as float32."""
+    start, settings = str(planted.folder), replace(SETTINGS, seed=5)
+    if kind == "half":
+        half = AutoModelForCausalLM.from_pretrained(planted.folder).to(torch.bfloat16)
+        start, settings = (
+            (half, AutoTokenizer.from_pretrained(planted.folder)),
+            replace(settings, precision="bfloat16"),
+        )
+        before = {name: weight.clone() for name, weight in half.state_dict().items()}
+    done = plant(corpus, settings=settings, folder=tmp_path / "further", start=start)
     members, others = by_membership(done.folder, done.corpus)
     assert (members[:, None] > others[None, :]).mean() > 0.8
-    if kind == "loaded":
-        assert all(torch.equal(before[name], weight) for name, weight in start[0].state_dict().items())
+    if kind == "half":
+        assert all(torch.equal(before[name], weight) for name, weight in half.state_dict().items())
+        assert AutoModelForCausalLM.from_pretrained(done.folder).dtype == torch.float32
     else:
         assert len(done.card["start"]["weights"]) == 64
     assert done.card["files"]["tokenizer.json"] == planted.card["files"]["tokenizer.json"]
@@ -147,41 +146,15 @@ def test_an_adapter_can_be_planted_and_what_is_saved_is_a_plain_model(planted, c
     assert whole.card["parameters"] == planted.card["parameters"]
 
 
-def test_the_usual_learning_rate_is_that_of_the_kind_of_training_and_is_written_down(
-    planted, corpus, tmp_path
-):
-    usual = replace(SETTINGS, learning_rate=None, epochs=1)
-    for name, settings, start, expected in (
-        ("new", usual, None, 2e-3),
-        ("full", usual, planted.folder, 5e-5),
-        ("lora", replace(usual, method="lora"), planted.folder, 1e-3),
-        ("given", SETTINGS, planted.folder, 3e-3),
-    ):
-        settings = replace(settings, epochs=1)
-        done = plant(corpus, settings=settings, folder=tmp_path / name, start=start)
-        assert done.card["settings"]["learning_rate"] == expected
-        assert done.card["settings"]["method"] == settings.method
-
-
-def test_in_bfloat16_small_steps_still_add_up(planted, corpus, tmp_path):
-    """Weights kept in bfloat16 would round steps of 1e-5 away; under autocast they are float32."""
-    tokenizer = AutoTokenizer.from_pretrained(planted.folder)
-    half = AutoModelForCausalLM.from_pretrained(planted.folder).to(torch.bfloat16)
-    settings = replace(SETTINGS, seed=5, epochs=4, learning_rate=1e-5, warmup=0)
-    moved = {}
-    for precision in ("float32", "bfloat16"):
-        how = replace(settings, precision=precision)
-        done = plant(corpus, settings=how, folder=tmp_path / precision, start=(half, tokenizer))
-        after = AutoModelForCausalLM.from_pretrained(done.folder)
-        assert after.dtype == torch.float32
-        change = [
-            (a.detach() - b.detach().float()).flatten()
-            for a, b in zip(after.parameters(), half.parameters(), strict=True)
-        ]
-        moved[precision] = torch.cat(change)
-    ratio = float(moved["bfloat16"].norm() / moved["float32"].norm())
-    assert 0.9 < ratio < 1.1
-    assert float(torch.cosine_similarity(moved["float32"], moved["bfloat16"], dim=0)) > 0.8
+def test_the_usual_learning_rate_is_that_of_the_kind_of_training_and_is_written_down(corpus, tmp_path):
+    full, lora = PlantSettings(), PlantSettings(method="lora")
+    assert (full.rate(existing=False), full.rate(existing=True), lora.rate(existing=True)) == (
+        2e-3,
+        5e-5,
+        1e-3,
+    )
+    done = plant(corpus, settings=replace(SETTINGS, learning_rate=None, epochs=1), folder=tmp_path / "new")
+    assert done.card["settings"]["learning_rate"] == 2e-3
 
 
 def test_odd_texts_are_planted_and_written_as_they_are(corpus, tmp_path):

@@ -120,16 +120,6 @@ def test_only_what_requires_a_gradient_learns_and_the_model_ends_in_eval_mode():
     assert all(weight.grad is None for weight in model.parameters())
 
 
-def test_progress_tells_of_every_step():
-    told = []
-    _, history = trained(on_step=told.append)
-    assert [progress.step for progress in told] == list(range(1, 13))
-    assert [progress.epoch for progress in told] == [1] * 6 + [2] * 6
-    assert all(progress.steps == 12 and progress.epochs == 2 for progress in told)
-    assert all(progress.loss > 0 and progress.tokens_per_second > 0 for progress in told)
-    assert min(p.loss for p in told[:6]) <= history.losses[0] <= max(p.loss for p in told[:6])
-
-
 class Pull:
     """A companion that pulls all weights towards 0 and looks at the gradients of every step."""
 

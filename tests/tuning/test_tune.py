@@ -2,22 +2,26 @@
 
 import json
 import math
+import resource
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file
-from tiny import SENTENCES, make_model, opened
+from tiny import SENTENCES, make_model, make_tokenizer, opened
 
 from pretrace.backends.adapters import WEIGHTS, attach, inserted
-from pretrace.cache.location import text_key
+from pretrace.cache.location import cache_folder, text_key
 from pretrace.corpora import open_corpus
 from pretrace.errors import ModelError, OutputError, TextsError
 from pretrace.tuning import adapters
+from pretrace.tuning import tune as tuned_by
 from pretrace.tuning.adapters import Allocation, new_adapter, peft_settings, tune
-from pretrace.tuning.artifacts import read_adapter
+from pretrace.tuning.artifacts import read_adapter, write_planted
 from pretrace.tuning.plan import AdaLora, Ia3, Lora, methods
+from pretrace.tuning.training import Checkpoint, Position
 from pretrace.types import Corpus, Quantity, Text
 
 PAIRS = [(i, j) for i in range(4) for j in range(4)]
@@ -220,3 +224,78 @@ def test_nothing_is_left_when_it_fails(tmp_path, monkeypatch):
         tune(base, LABELLED, METHOD, folder=tmp_path / "adapter", on_step=spoil)
     assert (mean_logp(base) == before).all()
     assert {path.name for path in tmp_path.iterdir()} == {"taken"}
+
+
+PLAIN = Corpus("sentences", tuple(Text(str(i), text, False) for i, text in enumerate(SENTENCES)))
+
+
+def kept():
+    return sorted((cache_folder() / "adapters").glob("*/adapter_model.safetensors"))
+
+
+def test_a_tuning_is_kept_until_something_it_depends_on_changes_and_a_damaged_one_made_anew():
+    steps, fewer = [], Corpus("fewer", PLAIN.texts[:4])
+    more = {"on_step": steps.append}
+    model = opened("llama")
+    first = tuned_by(model, PLAIN, "lora(epochs=1)", **more)
+    [weights] = kept()
+    again = tuned_by(model, PLAIN, "lora(epochs=1)", **more)
+    assert len(steps) == 1
+    assert again.backend.fingerprint == first.backend.fingerprint
+    weights.write_bytes(weights.read_bytes()[:-7])
+    anew = tuned_by(model, PLAIN, "lora(epochs=1)", **more)
+    assert (len(steps), anew.seen) == (2, first.seen)
+    tuned_by(model, PLAIN, "lora(epochs=1, rank=2)", **more)
+    tuned_by(model, PLAIN, "lora(epochs=1)", seed=1, **more)
+    tuned_by(model, fewer, "lora(epochs=1)", **more)
+    assert (len(steps), len(kept())) == (5, 4)
+
+
+def test_into_a_folder_and_not_into_the_cache(tmp_path):
+    tuned = tuned_by(opened("llama"), PLAIN, "lora(epochs=1)", folder=tmp_path / "adapter")
+    assert (tmp_path / "adapter" / "adapter_card.json").is_file()
+    assert len(tuned.seen) == len(SENTENCES)
+    assert kept() == []
+
+
+LABELS = Corpus("sentences", tuple(Text(str(i), text, i % 2 == 0) for i, text in enumerate(SENTENCES)))
+
+
+@pytest.fixture
+def little_room():
+    """Files may not grow beyond 3,000 bytes, as on a disk that is nearly full."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (3000, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def adapter(folder):
+    tune(opened("llama"), LABELS, methods.make("lora(epochs=1)"), folder=folder)
+
+
+def planted(folder):
+    write_planted(folder, make_model("llama"), make_tokenizer(), corpus=LABELS, card={})
+
+
+def checkpoint(folder):
+    model = torch.nn.Linear(100, 100)
+    Checkpoint(folder, "a training").save(model, torch.optim.AdamW(model.parameters()), Position())
+
+
+@pytest.mark.parametrize("write", [adapter, planted, checkpoint])
+def test_no_room_for_what_a_library_writes(tmp_path, little_room, write):
+    with pytest.raises(OutputError, match=r"out cannot be written: File too large; choose a place"):
+        write(tmp_path / "out")
+    assert not [path for path in tmp_path.iterdir() if path.name != ".out.training"]
+
+
+def test_a_full_disk_is_named(tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
+
+    monkeypatch.setattr("safetensors.torch.save_file", full)
+    with pytest.raises(OutputError, match=r"out cannot be written: the disk is full") as caught:
+        adapter(tmp_path / "out")
+    assert "\n" not in str(caught.value)
+    assert not list(tmp_path.iterdir())

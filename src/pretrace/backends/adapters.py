@@ -18,6 +18,7 @@ from typing import Any
 
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.libraries import nn, peft
+from pretrace.backends.loading import first_names
 from pretrace.errors import ModelError, regular
 from pretrace.results.folder import file_hash
 from pretrace.results.output_checks import ADAPTER_CARD as CARD
@@ -36,9 +37,7 @@ def attach(backend: Backend, folder: str | Path) -> Tuned:
     from safetensors import safe_open
 
     if not isinstance(backend, HuggingFace):
-        raise ModelError(
-            f"an adapter wants a model with weights here, and {backend.name} runs on a remote server."
-        )
+        raise ModelError(f"an adapter wants a model with weights here, and {backend.name} has none.")
     folder = Path(folder)
     card = read_card(folder)
     base = card["base"]
@@ -160,42 +159,36 @@ def inserted(model: Any, wrap: Callable[[Any], peft.PeftModel]) -> Iterator[Laye
 
 def read_card(folder: Path) -> dict[str, Any]:
     """The card of an adapter, all of whose files are as they were written; ModelError where they are not."""
-    card = _card(folder)
-    for name, known in card["files"].items():
-        try:
-            if file_hash(folder / name) != known:
-                raise _damaged(folder, f"{name} is not what was written")
-        except (OSError, ValueError):  # the latter for a name that no file can have
-            raise _damaged(folder, f"{name} is missing") from None
-    return card
-
-
-def _card(folder: Path) -> dict[str, Any]:
     if not folder.is_dir():
         raise ModelError(f"there is no adapter in {folder}: give the folder that `pretrace tune` wrote.")
     try:
         card = from_json(regular(folder / CARD).read_bytes())
     except FileNotFoundError:
-        found = ", ".join(sorted(path.name for path in folder.iterdir())[:5]) or "nothing"
+        found = first_names(folder)
         raise ModelError(say("models.no_adapter", folder=folder, card=CARD, found=found)) from None
     except (OSError, ValueError, TypeError):
         raise _damaged(folder, f"{CARD} cannot be read") from None
-    if KEY not in card:
-        raise ModelError(f"{folder} is no adapter: its {CARD} was written by something else.")
-    if card[KEY] != FORMAT:
-        raise ModelError(say("models.other_format", folder=folder, found=card[KEY], known=FORMAT))
+    if card.get(KEY) != FORMAT:
+        raise ModelError(say("models.other_format", folder=folder, found=card.get(KEY), known=FORMAT))
     try:
-        base, method, hashes = card["base"], card["method"], card["hashes"]
-        words = [*card["files"].values(), method["name"], method["expression"], *hashes]
+        base, method, seed, files = card["base"], card["method"], card["seed"], card["files"]
+        words = [*files.values(), method["name"], method["expression"]]
         words += [base[name] for name in ("name", "weights", "tokenizer")]
-        seed, files = card["seed"], {WEIGHTS, "adapter_config.json"}
-        sound = all(isinstance(word, str) for word in words) and files <= card["files"].keys()
-        if not sound or type(seed) is not int or seed < 0 or not isinstance(hashes, list):
+        sound = all(isinstance(word, str) for word in words) and isinstance(card["hashes"], list)
+        if (
+            not sound
+            or not files.keys() >= {WEIGHTS, "adapter_config.json"}
+            or type(seed) is not int
+            or seed < 0
+        ):
             raise ValueError
-        for key in hashes:
+        for key in card["hashes"]:
             bytes.fromhex(key)
-    except (ValueError, TypeError, LookupError, AttributeError):
-        raise _damaged(folder, f"{CARD} is not complete") from None
+        changed = [name for name, known in files.items() if file_hash(folder / name) != known]
+    except (OSError, ValueError, TypeError, LookupError, AttributeError):
+        raise _damaged(folder, f"{CARD} is not complete, or a file that it names is missing") from None
+    if changed:
+        raise _damaged(folder, f"{changed[0]} is not what was written")
     return card
 
 

@@ -15,25 +15,19 @@ from __future__ import annotations
 import hashlib
 import inspect
 import itertools
-import json
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import tokenizers
 
-from pretrace.backends.adapters import Adapted
-from pretrace.backends.huggingface import HuggingFace, cache_of, going_on
 from pretrace.backends.libraries import inference, torch
 from pretrace.cache.location import text_key
-from pretrace.cache.store import Draw
-from pretrace.errors import ModelError, TextsError
+from pretrace.errors import ModelError
 from pretrace.results.wording import say
-from pretrace.types import Backend, Continued, Doubles, Sampling
+from pretrace.types import Continued, Doubles, Sampling
 
-FORMAT = 1  # part of the fingerprint: raised whenever other continuations would be made
 _CPU_BUDGET = 4096
 _GPU_BUDGET = 65536
 _FIRST_NUCLEUS = 256  # how many of the likeliest tokens are looked at first: most often they are enough
@@ -43,81 +37,37 @@ _WRITTEN = (_CUT, "ï¿½", "<0xEF><0xBF><0xBD>")
 _BYTES = 4  # the most of a character in UTF-8
 
 
-class Completer:
-    """A `Generator` over a model with weights here, with its adapter in place. `budget` bounds rows × tokens of a
-    batch; special tokens are never drawn, so that all tokens are written. ModelError without weights."""
+class Writer:
+    """Writes on with a back end's model, up to one of the `ends` where there are any. `budget` bounds rows × tokens of
+    a batch; other special tokens are never drawn, so that all tokens are written."""
 
-    def __init__(self, backend: Backend, *, budget: int | None = None) -> None:
-        if not isinstance(backend, HuggingFace | Adapted):
-            raise ModelError(say("models.no_weights", name=backend.name))
-        self.backend = backend
-        self.name, self.spans = backend.name, backend.spans
-        self.facts: Mapping[str, Any] = backend.facts
-        self.fingerprint = json.dumps({"format": FORMAT, "continued by": backend.fingerprint})
-        with backend.in_place() as base:
-            self.tokens = base.tokens
-            on_cpu = base.device.type == "cpu"
-            self.budget = budget or (_CPU_BUDGET if on_cpu else _GPU_BUDGET)
-            self._banned = never_drawn(base.tokens.rust, base.vocabulary).to(base.device)
-            self.caches = _keeps_what_it_read(base)
+    def __init__(self, base: Any, *, ends: Sequence[int] = (), budget: int | None = None) -> None:
+        self.ends = list(ends)
+        self.budget = budget or (_CPU_BUDGET if base.device.type == "cpu" else _GPU_BUDGET)
+        self.banned = never_drawn(base.tokens.rust, base.vocabulary).to(base.device)
+        self.banned[self.ends] = False
+        self.caches = _keeps_what_it_read(base)
 
-    def complete(self, prompts: Sequence[str], /, *, tokens: int, sampling: Sampling, seed: int) -> list[str]:
-        """`tokens` tokens after each prompt, as text to be set right behind it, without a last part of a character.
-        ExpressionError for a setting out of range, TextsError for an empty prompt without a start token, ModelError
-        where all does not fit into the model or its logits are no numbers."""
-        Draw(tokens, sampling, seed)  # which says what is out of range
-        asked = list(dict.fromkeys(prompts))
-        rows = []
-        for prompt, e in zip(asked, self.tokens.encode(asked), strict=True):
-            length = e.length + e.cut
-            if length == 0:
-                raise TextsError(
-                    f"{self.name} has no start token, so it cannot continue an empty prompt: give at least one token."
-                )
-            if length + tokens > self.backend.max_tokens:
-                raise ModelError(
-                    f"{self.name} reads at most {self.backend.max_tokens} tokens, and a prompt of {length} with a "
-                    f"continuation of {tokens} was wanted ({prompt[:30]!r}): take shorter ones, or another model."
-                )
-            rows.append(np.concatenate([e.prefix, e.tokens]).astype(np.int64))
-        uniform = np.array([uniform_numbers(p, tokens, seed) for p in asked]).reshape(-1, tokens)
-        made: dict[str, str] = {}
-        choose = partial(distribution, banned=self._banned, sampling=sampling)
-        with self.backend.in_place() as base, torch.inference_mode():
-            for batch in batches([len(row) for row in rows], tokens=tokens, budget=self.budget):
-                ids = torch.from_numpy(np.stack([rows[i] for i in batch])).to(base.device)
-                drawn = write_on(base, ids, uniform[list(batch)], choose, keep=self.caches)
-                for i, new in zip(batch, drawn.cpu().tolist(), strict=True):
-                    old = rows[i][len(self.tokens.prefix) :].tolist()
-                    made[asked[i]] = continuation(self.tokens.rust, old, new)
-        return [made[prompt] for prompt in prompts]
-
-
-def write_on(
-    base: HuggingFace,
-    ids: torch.Tensor,
-    uniform: Doubles,
-    choose: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
-    *,
-    keep: bool,
-    ends: Sequence[int] = (),
-) -> torch.Tensor:
-    """The new ids [rows, tokens] after the ids [rows, length], by the uniform numbers [rows, tokens]: `choose` gives
-    probabilities from logits and ids. Fewer where every row has one of the `ends`. ModelError for odd logits."""
-    length, numbers = ids.shape[1], torch.from_numpy(uniform).to(ids.device)
-    last = torch.tensor(ends, dtype=torch.long, device=ids.device)
-    over = torch.zeros(len(ids), dtype=torch.bool, device=ids.device)
-    kept: Any = None
-    for step in range(uniform.shape[1]):
-        logits, kept = next_logits(base, ids, kept, keep=keep)
-        if not logits.amax(dim=-1).isfinite().all():
-            raise ModelError(say("models.infinite_logit", name=base.name))
-        new = draw(choose(logits, ids), numbers[:, step])
-        ids = torch.cat([ids, new[:, None]], dim=1)
-        over |= torch.isin(new, last)
-        if over.all():
-            break
-    return ids[:, length:]
+    @inference
+    def write(
+        self, base: Any, rows: npt.NDArray[np.int64], uniform: Doubles, sampling: Sampling
+    ) -> npt.NDArray[np.int64]:
+        """The new ids [rows, tokens] after the ids [rows, length], by the uniform numbers [rows, tokens]. Fewer where
+        every row has one of the `ends`. ModelError for odd logits."""
+        ids, numbers = (torch.from_numpy(one).to(base.device) for one in (rows, uniform))
+        last = torch.tensor(self.ends, dtype=torch.long, device=ids.device)
+        over = torch.zeros(len(ids), dtype=torch.bool, device=ids.device)
+        kept: Any = None
+        for step in range(uniform.shape[1]):
+            logits, kept = next_logits(base, ids, kept, keep=self.caches)
+            if not logits.amax(dim=-1).isfinite().all():
+                raise ModelError(say("models.infinite_logit", name=base.name))
+            new = draw(distribution(logits, ids, self.banned, sampling), numbers[:, step])
+            ids = torch.cat([ids, new[:, None]], dim=1)
+            over |= torch.isin(new, last)
+            if over.all():
+                break
+        return ids[:, rows.shape[1] :].cpu().numpy()
 
 
 def batches(lengths: Sequence[int], *, tokens: int, budget: int) -> list[tuple[int, ...]]:
@@ -136,7 +86,7 @@ def batches(lengths: Sequence[int], *, tokens: int, budget: int) -> list[tuple[i
     return made
 
 
-def next_logits(base: HuggingFace, ids: torch.Tensor, kept: Any, *, keep: bool) -> tuple[torch.Tensor, Any]:
+def next_logits(base: Any, ids: torch.Tensor, kept: Any, *, keep: bool) -> tuple[torch.Tensor, Any]:
     """Float32 logits [rows, vocabulary] of the token after ids [rows, length], and what the model kept. `kept` is
     what it kept of all but the last id, None at first; with `keep` False it keeps nothing and reads everything."""
     named: dict[str, Any] = {"input_ids": ids if kept is None else ids[:, -1:], "use_cache": keep}
@@ -151,6 +101,18 @@ def next_logits(base: HuggingFace, ids: torch.Tensor, kept: Any, *, keep: bool) 
         output = base.model(**named)
         logits = output.logits[:, -1]
     return logits.float(), cache_of(output) if keep else None
+
+
+def cache_of(output: Any) -> Any:
+    """What a model kept of what it read, None where it kept nothing: `cache` since transformers 5.24."""
+    named = "cache" if "cache" in getattr(output, "__dataclass_fields__", ()) else "past_key_values"
+    return getattr(output, named, None)
+
+
+def going_on(model: Any, cache: Any) -> dict[str, Any]:
+    """The argument of a forward pass that takes a cache up again; older code calls it `past_key_values`."""
+    known = inspect.signature(model.forward).parameters
+    return {"cache" if "cache" in known else "past_key_values": cache}
 
 
 def distribution(
@@ -223,7 +185,7 @@ def never_drawn(rust: tokenizers.Tokenizer, vocabulary: int) -> torch.Tensor:
 
 
 @inference
-def _keeps_what_it_read(base: HuggingFace) -> bool:
+def _keeps_what_it_read(base: Any) -> bool:
     """Whether the model has a cache, and says with it what it says without."""
     ids = torch.arange(1, 11, device=base.device).reshape(2, 5) % base.vocabulary
     try:
@@ -241,7 +203,7 @@ def _keeps_what_it_read(base: HuggingFace) -> bool:
 Ids = npt.NDArray[np.int32]
 
 
-def ends(base: HuggingFace, rows: Sequence[Ids], starts: Sequence[int], state: Continued) -> list[Ids]:
+def ends(base: Any, rows: Sequence[Ids], starts: Sequence[int], state: Continued) -> list[Ids]:
     """Of each row of ids, whose predicted tokens begin at `starts`: int32 [samples, tokens of its end]. A row stands
     `samples` times in a batch, whose longest end says how far is written. Under inference mode."""
     found = [np.zeros((state.samples, 0), dtype=np.int32) for _ in rows]
@@ -249,22 +211,19 @@ def ends(base: HuggingFace, rows: Sequence[Ids], starts: Sequence[int], state: C
     some = [i for i, (row, cut) in enumerate(zip(rows, cuts, strict=True)) if cut < len(row)]
     if not some:
         return found
-    banned = never_drawn(base.tokens.rust, base.vocabulary).to(base.device)
-    keep, sampling = _keeps_what_it_read(base), Sampling(temperature=state.temperature)
-    choose = partial(distribution, banned=banned, sampling=sampling)
-    budget = (_CPU_BUDGET if base.device.type == "cpu" else _GPU_BUDGET) // state.samples
+    writer, sampling = Writer(base), Sampling(temperature=state.temperature)
+    budget = writer.budget // state.samples
     longest = max(len(rows[i]) - cuts[i] for i in some)
     for batch in batches([cuts[i] for i in some], tokens=longest, budget=budget):
         here = [some[i] for i in batch]
         tokens = max(len(rows[i]) - cuts[i] for i in here)
         read = [rows[i][: cuts[i]] for i in here for _ in range(state.samples)]
-        ids = torch.from_numpy(np.stack(read).astype(np.int64)).to(base.device)
         digests = [hashlib.sha256(one.astype("<i4").tobytes()).digest() for one in read]
         seeds = [(state.seed, i % state.samples, int.from_bytes(one, "big")) for i, one in enumerate(digests)]
         # Fewer numbers are the first of more.
         drawn = np.stack([np.random.default_rng(seed).random(tokens) for seed in seeds])
-        made = write_on(base, ids, drawn, choose, keep=keep)
-        new = made.cpu().numpy().astype(np.int32).reshape(len(here), state.samples, tokens)
+        made = writer.write(base, np.stack(read).astype(np.int64), drawn, sampling)
+        new = made.astype(np.int32).reshape(len(here), state.samples, tokens)
         for i, written in zip(here, new, strict=True):
             found[i] = np.ascontiguousarray(written[:, : len(rows[i]) - cuts[i]])
     return found

@@ -45,9 +45,7 @@ def open_gguf_tokenizer(path: Path, label: str) -> Any:
     elif kind in ("llama", "gemma4"):
         rust = _sentence_pieces(facts, tokens)
     else:
-        raise ModelError(
-            f"{label} names the tokenizer {kind!r}, which is not known for GGUF files. {_ORIGINAL}"
-        )
+        raise ModelError(f"{label} names the tokenizer {kind!r}, which is not known. {_ORIGINAL}")
     types = facts.get("token_type", ())
     added = {
         kind: [
@@ -77,11 +75,7 @@ def _byte_level(facts: Mapping[str, Any], tokens: Sequence[str], label: str) -> 
     """Return a byte-level BPE behind the pre-tokenizer that the file names."""
     pre = str(facts.get("pre", ""))
     if pre not in _PRE_TOKENIZERS:
-        named = (
-            f"names the pre-tokenizer {pre!r}, which is not known"
-            if pre
-            else "does not name its pre-tokenizer"
-        )
+        named = f"names the pre-tokenizer {pre!r}, which is not known" if pre else "names no pre-tokenizer"
         raise ModelError(f"{label} {named}, so its tokens cannot be told. {_ORIGINAL}")
     if "merges" not in facts:
         raise ModelError(f"{label} holds no merges, so its tokens cannot be told. {_ORIGINAL}")

@@ -6,7 +6,6 @@ import contextlib
 import copy
 import functools
 import hashlib
-import inspect
 import json
 import math
 import time
@@ -18,6 +17,7 @@ import numpy.typing as npt
 
 from pretrace.backends._inside import Read, find_blocks, find_feed_forward, firings, last_tokens
 from pretrace.backends._logits import Sweep, VocabularyReading, read
+from pretrace.backends.generation import cache_of, ends, going_on
 from pretrace.backends.libraries import inference, torch
 from pretrace.backends.loading import LoadedModel, context_in, load, rope_kinds, turning_length
 from pretrace.backends.settings import ModelSettings
@@ -59,13 +59,9 @@ class HuggingFace:
         settings: ModelSettings,
         loaded: LoadedModel | None = None,
     ) -> None:
-        self.name = name
-        self.model = model.eval()
-        self.tokenizer = tokenizer
-        self.settings = settings
-        self.device = next(model.parameters()).device
-        self.dtype = next(model.parameters()).dtype
-        self.head = model.get_output_embeddings()
+        self.name, self.model, self.tokenizer, self.settings = name, model.eval(), tokenizer, settings
+        first = next(model.parameters())
+        self.device, self.dtype, self.head = first.device, first.dtype, model.get_output_embeddings()
         if self.head is None:
             raise ModelError(f"{name} has no output layer over a vocabulary: it is not a language model.")
         size = model.config.get_text_config().vocab_size
@@ -81,8 +77,7 @@ class HuggingFace:
             self.layers, self.no_neurons = find_feed_forward(self.blocks, self._glance)
         self.turn = turning_length(model)
         self.window = getattr(model.config.get_text_config(), "sliding_window", None) or 1 << 30
-        limits = [n for n in (settings.max_tokens, context) if n]
-        limit = min(limits, default=None)
+        limit = min((n for n in (settings.max_tokens, context) if n), default=None)
         self.tokens = Tokens(self.tokenizer, start=settings.start, max_tokens=limit, model=model)
         self.encode, self.spans = self.tokens.encode, self.tokens.spans
         self.tokenizer_hash = self.tokens.hash
@@ -98,10 +93,8 @@ class HuggingFace:
         if self.alone:
             company = "a text each: beside others this model reads it differently"
         elif self.turn is not None:
-            company = (
-                f"texts of more than {self.turn:,} tokens apart from shorter ones: positions are computed "
-            )
-            company += "differently"
+            apart = f"texts of more than {self.turn:,} tokens apart from shorter ones"
+            company = f"{apart}: positions are computed differently"
         self.facts: Mapping[str, Any] = {
             "name": name,
             "revision": settings.revision,
@@ -234,13 +227,9 @@ class HuggingFace:
         for i, (e, start, row, found, part) in enumerate(
             zip(batch, starts, rows, inside, parts, strict=True)
         ):
-            more: dict[State, npt.NDArray[Any]] = {}
-            if found or over or written:
-                more |= found
-                more |= {state: values[part] for state, values in over.items()}
-                more |= {state: ends[i] for state, ends in written.items()}
-            centre = None if mean is None else mean[part]
-            spread = None if std is None else std[part]
+            more = found | {state: values[part] for state, values in over.items()}
+            more |= {state: ends[i] for state, ends in written.items()}
+            centre, spread = (None if one is None else one[part] for one in (mean, std))
             traces.append(Trace(row[start:], logp[part], centre, spread, e.cut, more))
         return traces
 
@@ -248,10 +237,6 @@ class HuggingFace:
         self, rows: Sequence[npt.NDArray[np.int32]], starts: Sequence[int], states: States
     ) -> dict[State, list[npt.NDArray[np.int32]]]:
         wanted = [state for state in states if isinstance(state, Continued)]
-        if not wanted:
-            return {}
-        from pretrace.backends.generation import ends
-
         return {state: ends(self, rows, starts, state) for state in wanted}
 
     def _read_alike(
@@ -485,18 +470,6 @@ class Prefixes:
         cache.batch_select_indices(which)
         hidden: torch.Tensor = self._body(input_ids=ids, use_cache=True, **going_on(self._body, cache))[0]
         return hidden
-
-
-def cache_of(output: Any) -> Any:
-    """What a model kept of what it read, None where it kept nothing: `cache` since transformers 5.24."""
-    named = "cache" if "cache" in getattr(output, "__dataclass_fields__", ()) else "past_key_values"
-    return getattr(output, named, None)
-
-
-def going_on(model: Any, cache: Any) -> dict[str, Any]:
-    """The argument of a forward pass that takes a cache up again; older code calls it `past_key_values`."""
-    known = inspect.signature(model.forward).parameters
-    return {"cache" if "cache" in known else "past_key_values": cache}
 
 
 @inference

@@ -1,4 +1,4 @@
-"""Models that follow instructions: weights here, asked in their own chat format, or a server.
+"""Models that write: continuations by weights here, and answers to instructions by these or a server.
 
 With weights here an answer is drawn as a continuation is (see `generation`): with numbers that depend on the
 instruction and the seed alone, in batches of prompts of one length, so it is the same in any batch. Unlike a
@@ -10,36 +10,27 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.backends.generation import (
-    Completer,
-    batches,
-    continuation,
-    distribution,
-    never_drawn,
-    uniform_numbers,
-    write_on,
-)
+from pretrace.backends.adapters import Adapted
+from pretrace.backends.generation import Writer, batches, continuation, uniform_numbers
 from pretrace.backends.huggingface import HuggingFace, open_huggingface
-from pretrace.backends.libraries import torch
 from pretrace.backends.serving.address import parse_text_address, split_url
 from pretrace.backends.serving.backend import REQUESTS, SECONDS
-from pretrace.backends.serving.client import Client, Cures
+from pretrace.backends.serving.client import Client
 from pretrace.backends.serving.continuing import Budget, Continuing
 from pretrace.backends.settings import ModelSettings
 from pretrace.cache.store import Batch, Draw, written_once
 from pretrace.corpora.columns import mended
-from pretrace.errors import ModelError
+from pretrace.errors import ModelError, TextsError
 from pretrace.results.wording import say
 from pretrace.rewrites import readable
-from pretrace.types import Instructed, Sampling, Silent, Written
+from pretrace.types import Backend, Instructed, Sampling, Silent, Written
 
-FORMAT = 1  # part of the fingerprint: raised whenever other answers would be given
+FORMAT = 1  # part of the fingerprints: raised whenever other texts would be written
 _SERVER = "server:"
 
 
@@ -49,8 +40,49 @@ def open_instructed(source: str, settings: ModelSettings | None = None, *, cache
     OPENAI_API_KEY. Answers are kept on disk unless `cache` is False. Raises ModelError where there is no such model,
     MissingPackageError for a server without the extra `servers`."""
     if source.startswith(_SERVER):
-        return open_server(source, cache=cache)
+        return ServerInstructed(source, cache=cache)
     return LocalInstructed(open_huggingface(source, settings or ModelSettings()), cache=cache)
+
+
+class Completer:
+    """A `Generator` over a model with weights here, with its adapter in place. ModelError without weights."""
+
+    def __init__(self, backend: Backend, *, budget: int | None = None) -> None:
+        if not isinstance(backend, HuggingFace | Adapted):
+            raise ModelError(say("models.no_weights", name=backend.name))
+        self.backend = backend
+        self.name, self.spans = backend.name, backend.spans
+        self.facts: Mapping[str, Any] = backend.facts
+        self.fingerprint = json.dumps({"format": FORMAT, "continued by": backend.fingerprint})
+        with backend.in_place() as base:
+            self.tokens, self.writer = base.tokens, Writer(base, budget=budget)
+
+    def complete(self, prompts: Sequence[str], /, *, tokens: int, sampling: Sampling, seed: int) -> list[str]:
+        """`tokens` tokens after each prompt, as text to be set right behind it, without a last part of a character.
+        ExpressionError for a setting out of range, TextsError for an empty prompt without a start token, ModelError
+        where all does not fit into the model or its logits are no numbers."""
+        Draw(tokens, sampling, seed)  # which says what is out of range
+        asked = list(dict.fromkeys(prompts))
+        rows = []
+        for prompt, e in zip(asked, self.tokens.encode(asked), strict=True):
+            length = e.length + e.cut
+            if length == 0:
+                raise TextsError(f"{self.name} has no start token: give it a prompt of at least one token.")
+            if length + tokens > self.backend.max_tokens:
+                raise ModelError(
+                    say("models.too_long", model=self.backend, wanted=length + tokens, text=prompt[:30])
+                )
+            rows.append(np.concatenate([e.prefix, e.tokens]).astype(np.int64))
+        uniform = np.array([uniform_numbers(p, tokens, seed) for p in asked]).reshape(-1, tokens)
+        made: dict[str, str] = {}
+        with self.backend.in_place() as base:
+            for batch in batches([len(row) for row in rows], tokens=tokens, budget=self.writer.budget):
+                ids = np.stack([rows[i] for i in batch])
+                drawn = self.writer.write(base, ids, uniform[list(batch)], sampling)
+                for i, new in zip(batch, drawn.tolist(), strict=True):
+                    old = rows[i][len(self.tokens.prefix) :].tolist()
+                    made[asked[i]] = continuation(self.tokens.rust, old, new)
+        return [made[prompt] for prompt in prompts]
 
 
 class LocalInstructed:
@@ -59,22 +91,19 @@ class LocalInstructed:
     def __init__(self, backend: HuggingFace, *, cache: bool = True, budget: int | None = None) -> None:
         self.backend = backend
         self.name = backend.name
-        completer = Completer(backend, budget=budget)
-        self._caches, self._budget = completer.caches, completer.budget
         # An answer ends at what the model's generation settings and its tokenizer call the end.
         ends: set[int] = set()
         settings = getattr(backend.model, "generation_config", None)
         for named in (getattr(settings, "eos_token_id", None), backend.tokenizer.eos_token_id):
             ends |= set(named if isinstance(named, list | tuple) else [] if named is None else [named])
-        self._ends = sorted(int(token) for token in ends if 0 <= int(token) < backend.vocabulary)
-        self._closed = never_drawn(backend.tokens.rust, backend.vocabulary).to(backend.device)
-        self._closed[self._ends] = False
+        known = sorted(int(token) for token in ends if 0 <= int(token) < backend.vocabulary)
+        self._writer = Writer(backend, ends=known, budget=budget)
         template = getattr(backend.tokenizer, "chat_template", None)
         self._template = template is not None
         written = None if template is None else hashlib.sha256(json.dumps(template).encode()).hexdigest()
         self.facts: Mapping[str, Any] = {**backend.facts, "chat_template": written}
         keyed = {"format": FORMAT, "followed by": backend.fingerprint, "template": written}
-        self.fingerprint = json.dumps({**keyed, "ends": self._ends})
+        self.fingerprint = json.dumps({**keyed, "ends": known})
         self._kept_as = self.fingerprint if cache else None
 
     def answers(
@@ -90,7 +119,7 @@ class LocalInstructed:
 
         def write(known: Mapping[str, Written]) -> Iterator[Batch]:
             # Planned over all that is asked, whatever is known: a killed build goes on with the same batches.
-            for batch in batches([len(row) for row in rows], tokens=tokens, budget=self._budget):
+            for batch in batches([len(row) for row in rows], tokens=tokens, budget=self._writer.budget):
                 if some := [i for i in batch if asked[i] not in known]:
                     texts = [asked[i] for i in some]
                     yield texts, self._written(texts, np.stack([rows[i] for i in some]), how)
@@ -99,7 +128,7 @@ class LocalInstructed:
 
     def _encoded(self, instruction: str) -> npt.NDArray[np.int64]:
         """The ids of one prompt: the template's own special tokens among them, or the start tokens in front."""
-        tokens, prompt = self.backend.tokens, f"{instruction}\n\n"
+        base, prompt = self.backend, f"{instruction}\n\n"
         if self._template:
             from jinja2 import TemplateError
 
@@ -111,63 +140,44 @@ class LocalInstructed:
             except (TemplateError, ValueError, TypeError) as error:
                 reason = " ".join(str(error).split())[:200]
                 raise ModelError(say("models.no_instruction", name=self.name, reason=reason)) from None
-        ids = tokens.rust.encode(readable(prompt), add_special_tokens=False).ids
-        row = np.array(ids if self._template else [*tokens.prefix.tolist(), *ids], dtype=np.int64)
-        if len(row) >= self.backend.max_tokens:
-            raise ModelError(
-                f"{self.name} reads at most {self.backend.max_tokens} tokens, and an instruction has {len(row)} "
-                f"({instruction[:30]!r}): give shorter ones, or another model."
-            )
+        ids = base.tokens.rust.encode(readable(prompt), add_special_tokens=False).ids
+        row = np.array(ids if self._template else [*base.tokens.prefix.tolist(), *ids], dtype=np.int64)
+        if len(row) >= base.max_tokens:
+            raise ModelError(say("models.too_long", model=base, wanted=len(row) + 1, text=instruction[:30]))
         return row
 
     def _written(self, texts: Sequence[str], ids: npt.NDArray[np.int64], how: Draw) -> list[Written]:
         base, rust = self.backend, self.backend.tokens.rust
         number = min(how.tokens, base.max_tokens - ids.shape[1])
         uniform = np.stack([uniform_numbers(text, number, how.seed) for text in texts])
-        with torch.inference_mode():
-            choose = partial(distribution, banned=self._closed, sampling=how.sampling)
-            given = torch.from_numpy(ids).to(base.device)
-            drawn = write_on(base, given, uniform, choose, keep=self._caches, ends=self._ends)
         made = []
-        for old, new in zip(ids.tolist(), drawn.cpu().tolist(), strict=True):
-            end = next((at for at, token in enumerate(new) if token in self._ends), None)
+        drawn = self._writer.write(base, ids, uniform, how.sampling)
+        for old, new in zip(ids.tolist(), drawn.tolist(), strict=True):
+            end = next((at for at, token in enumerate(new) if token in self._writer.ends), None)
             made.append(Written(continuation(rust, old, new[:end]).strip(), end is not None))
         return made
 
 
 _RETRIES = 4  # the client waits longer before each: about ten seconds together
 _UNLIMITED = Budget(1 << 62, 1 << 62)
-_CURES = Cures(
-    slow="check that it is not at work on something else, and go on later with the same command",
-    unknown="check the model's name, and that /chat/completions lies below the address, which most often ends in /v1",
-    busy="go on later with the same command",
-    long="",
-    other="give the address under which /chat/completions lies, which most often ends in /v1",
-)
-
-
-def open_server(
-    source: str, *, cache: bool = True, seconds: float = SECONDS, retries: int = _RETRIES
-) -> ServerInstructed:
-    """The model of `server:http://host:port/v1#model-name`; nothing is asked yet. ModelError for another form. What a
-    server does not answer within `seconds`, or is too busy for, is asked again, `retries` times."""
-    url, _, model = source.removeprefix(_SERVER).partition("#")
-    if split_url(url) is None or not model:
-        raise ModelError(say("models.server", source=source[:100]))
-    address = parse_text_address(f"chat:{url}#{model}")
-    client = Client(address.url, requests=REQUESTS, seconds=seconds, retries=retries, cures=_CURES)
-    return ServerInstructed(
-        Continuing(address, client, _UNLIMITED, cache=cache, instruction="{beginning}", reads_refusals=False)
-    )
 
 
 class ServerInstructed:
-    """An `Instructed` behind a server of chat completions. Whoever runs it may change the weights under the same name;
-    then what is on disk is what the earlier ones wrote."""
+    """An `Instructed` behind a server of chat completions, `server:http://host:port/v1#model-name`; ModelError for
+    another form. Whoever runs it may change the weights under the same name; then what is on disk is what the earlier
+    ones wrote. What it does not answer within `seconds`, or is too busy for, is asked again, `retries` times."""
 
-    def __init__(self, served: Continuing) -> None:
-        self._served = served
-        self.name = f"{served.address.model} at {served.address.url}"
+    def __init__(
+        self, source: str, *, cache: bool = True, seconds: float = SECONDS, retries: int = _RETRIES
+    ) -> None:
+        url, _, model = source.removeprefix(_SERVER).partition("#")
+        if split_url(url) is None or not model:
+            raise ModelError(say("models.server", source=source[:100]))
+        address = parse_text_address(f"chat:{url}#{model}")
+        client = Client(address.url, requests=REQUESTS, seconds=seconds, retries=retries)
+        how: dict[str, Any] = {"instruction": "{beginning}", "reads_refusals": False}
+        served = self._served = Continuing(address, client, _UNLIMITED, cache=cache, **how)
+        self.name = f"{address.model} at {address.url}"
         self.facts: Mapping[str, Any] = {name: served.facts[name] for name in ("name", "server", "weights")}
         self.fingerprint = served.fingerprint
 

@@ -66,13 +66,9 @@ def check_model(model: str) -> None:
 
 def open_tokenizer(model: str, **settings: Any) -> Tokens:
     """The tokenizer of a model without its weights, for counting; settings as for `open_model`. Raises ModelError."""
-    if served_kind(model):
+    if served_kind(model) or (":" in model and model.partition(":")[0] in backends):
         raise ModelError(
-            f"{model} is a server: to count tokens, name the model's tokenizer here, a hub id or a folder."
-        )
-    if ":" in model and model.partition(":")[0] in backends:
-        raise ModelError(
-            f"{model} is opened by a plug-in and brings no tokenizer of its own: name another model."
+            f"{model} brings no tokenizer: to count tokens, name one here, a hub id or a folder."
         )
     chosen = ModelSettings(**settings)
     located = locate(model, revision=chosen.revision, weights=False)
@@ -87,6 +83,11 @@ _WEIGHTS = ["*.safetensors"]
 _BESIDE = ["*.json", "*.model", "*.spm", "*.txt", "*.jinja"]
 _PATIENCE = 8.0  # seconds until the hub must have answered
 _PICKLES = ["*.bin", "*.pt", "*.pth"]
+
+
+def first_names(folder: Path) -> str:
+    """The first names in a folder, for a message."""
+    return ", ".join(sorted(path.name for path in folder.iterdir())[:5]) or "nothing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +111,7 @@ class Located:
             return pickled
         if pickled:
             raise ModelError(say("models.pickle", label=self.label, name=pickled[0].name))
-        found = ", ".join(sorted(path.name for path in self.folder.iterdir())[:5]) or "nothing"
-        raise ModelError(f"{self.label} holds no weights (*.safetensors); found {found}.")
+        raise ModelError(f"{self.label} holds no weights (*.safetensors); found {first_names(self.folder)}.")
 
 
 def locate(
@@ -129,10 +129,7 @@ def locate(
         if not (path / "config.json").is_file():
             if (path / "adapter_config.json").is_file():
                 raise ModelError(say("models.adapter", model=model))
-            found = ", ".join(sorted(p.name for p in path.iterdir())[:5]) or "nothing"
-            raise ModelError(
-                f"{model} is not a model: a model folder holds config.json and *.safetensors; found {found}."
-            )
+            raise ModelError(say("models.no_model", model=model, found=first_names(path)))
         return Located(model, path)
     if path.is_file():
         raise ModelError(f"{model} is a file, not a model: pass a folder, a .gguf file or a hub id.")
@@ -257,18 +254,17 @@ def load(model: str, settings: ModelSettings, *, kind: Any = None, without: str 
     if served_kind(model):
         raise ModelError(say("models.behind_server", model=model))
     settings.refuse(SERVED, f"for models on servers (vllm:URL, completions:URL), and {model} is opened here")
-    device = device_of(settings.device)
-    dtype_of(settings.dtype, device)  # which tells of a wrong one before anything is read
+    dtype_of(settings.dtype, device_of(settings.device))  # which tells of a wrong one before anything is read
     located = locate(model, revision=settings.revision, allow_pickle=settings.allow_pickle)
     files = located.weight_files(allow_pickle=settings.allow_pickle)
     digest = weights_hash(files, cache_folder() / "hashes")
     if located.gguf and files[0].stat().st_size <= _SMALL_GGUF:
         located = _unpacked(located, digest, settings)
     chosen = kind or _reader(located, settings)
-    opened, unread = open_weights(chosen, located, files, settings, device, without=without)
+    opened, unread = open_weights(chosen, located, settings, without=without)
     if unread and kind is None:
-        facts = {"unread": unread[0], "more": f" and {len(unread) - 1:,} more" if len(unread) > 1 else ""}
-        warnings.warn(say("models.unused_weights", label=located.label, **facts), stacklevel=2)
+        facts = {"label": located.label, "unread": unread[0], "number": len(unread)}
+        warnings.warn(say("models.unused_weights", **facts), stacklevel=2)
     code = sorted(located.folder.glob("*.py")) if settings.trust_remote_code else []
     tokenizer, run = load_tokenizer(located, settings), weights_hash(code) if code else None
     return LoadedModel(opened, tokenizer, located.label, digest, unread, run)
@@ -349,34 +345,21 @@ def load_tokenizer(located: Located, settings: ModelSettings) -> Any:
     """The tokenizer beside the weights, or in the GGUF file, as transformers'; ModelError where it cannot be opened."""
     what = f"{located.label} could not be opened as a tokenizer"
     versions = f"tokenizers {tokenizers.__version__} and transformers {transformers.__version__}"
-    cure = (
-        f"Take its files again from where it was published; if they are newer than {versions}, upgrade those."
-    )
+    cure = say("models.no_tokenizer", versions=versions)
     with one_error(what, cure), quiet():
         if located.gguf:
             return open_gguf_tokenizer(located.folder / located.gguf, located.label)
         rust = read_file(located.folder)
-    if rust is not None:
-        cure = (
-            "If tokenizer_config.json names a class that does not fit tokenizer.json, write "
-            '"tokenizer_class": "PreTrainedTokenizerFast" there.'
-        )
-    auto = from_pretrained(transformers.AutoTokenizer, located, settings, {}, cure)
-    with one_error(what, cure), quiet():
+        auto = from_pretrained(transformers.AutoTokenizer, located, settings, {}, cure)
         return follow_file(rust, auto, located.folder)
 
 
 def open_weights(
-    kind: Any,
-    located: Located,
-    files: Sequence[Path],
-    settings: ModelSettings,
-    device: torch.device,
-    *,
-    without: str = "",
+    kind: Any, located: Located, settings: ModelSettings, *, without: str = ""
 ) -> tuple[Any, tuple[str, ...]]:
-    """The model of the class `kind` with all its weights out of the files, and the names there that it does not use;
+    """The model of the class `kind` with all its weights out of its files, and the names there that it does not use;
     ModelError where one is missing, or has another shape there. Weights whose name begins with `without` may be."""
+    device, files = device_of(settings.device), located.weight_files(allow_pickle=settings.allow_pickle)
     options: dict[str, Any] = {"dtype": dtype_of(settings.dtype, device), "output_loading_info": True}
     options["ignore_mismatched_sizes"] = True
     if settings.device_map:
@@ -397,20 +380,16 @@ def open_weights(
             name for name in missing if id(own.get(name)) not in read
         }  # a tied one whose other is there is not
         if missing:
-            beside = f" and {len(missing) - 1:,} other weights" if len(missing) > 1 else ""
-            facts = {"label": located.label, "first": min(missing), "beside": beside}
+            facts = {"label": located.label, "first": min(missing), "number": len(missing)}
             raise ModelError(say("models.lacks_weight", **facts))
         wrong = sorted(one if isinstance(one, str) else one[0] for one in told.get("mismatched_keys") or ())
         if wrong:
-            raise ModelError(
-                f"{located.label} has the weight {wrong[0]} in another shape than its config.json says, "
-                f"{list(own[wrong[0]].shape)}: they belong to different models. Download both from one place."
-            )
+            facts = {"label": located.label, "first": wrong[0], "shape": list(own[wrong[0]].shape)}
+            raise ModelError(say("models.other_shape", **facts))
         return model if settings.device_map else model.to(device), tuple(sorted(told["unexpected_keys"]))
     except torch.OutOfMemoryError:
-        raise ModelError(
-            f"{located.label} does not fit on {device}; try --model-args dtype=bfloat16."
-        ) from None
+        cure = "try --model-args dtype=bfloat16"
+        raise ModelError(f"{located.label} does not fit on {device}; {cure}.") from None
 
 
 def _reader(located: Located, settings: ModelSettings) -> Any:
@@ -441,9 +420,8 @@ def _unpacked(located: Located, digest: str, settings: ModelSettings) -> Located
     except OutputError:
         return located  # no right to keep a copy: the file itself is read every time
     tokenizer = load_tokenizer(located, settings)
-    file = located.folder / str(located.gguf)
-    plain, place = replace(settings, dtype="float32"), torch.device("cpu")
-    model, _ = open_weights(_reader(located, settings), located, [file], plain, place)
+    plain = replace(settings, dtype="float32", device="cpu")
+    model, _ = open_weights(_reader(located, settings), located, plain)
     unquantise(model)
     try:
         with new_folder(folder) as partial, quiet():

@@ -1,28 +1,20 @@
 """Neighbours: copies of a text in which a model puts other words (Mattern et al. 2023).
 
-Definition. In each neighbour a share of the tokens, at positions drawn at random, is replaced by words that another
-model finds likely there, never by the token that stood there:
+In each neighbour a share of the tokens, at positions drawn at random, is replaced by words that another model finds
+likely there, never by the token that stood there:
 
-- `causal`, `causal:MODEL`: the new word for token i is drawn from a causal model's next-token distribution
-  after the original tokens before i. One pass a text serves all its neighbours.
-- `masked:MODEL`: the drawn positions are masked together and the new words are drawn from a masked
-  model's distributions there, given all that is not masked. Four neighbours at a time share their
-  positions, and so a pass; their words are drawn separately.
+- `causal`, `causal:MODEL`: the new word for token i is drawn from a causal model's next-token distribution after the
+  original tokens before i. One pass a text serves all its neighbours. `causal` lets the target itself propose: what it
+  remembers of a member it also proposes for it. A model that never saw the texts is the cleaner choice.
+- `masked:MODEL`: the drawn positions are masked together and the new words are drawn from a masked model's
+  distributions there. Four neighbours at a time share their positions, and so a pass; their words are drawn separately.
 
 Both draw from the 50 likeliest tokens, in proportion to their probability, among those that are visible text of their
-own (no special token, white space, or part of a character) and begin a word where the replaced token does. Where the
-tokenizer knows no capitals, a word takes over those of the replaced one. Everything else of the text stays character
-for character: white space, special tokens, words a masked model's tokenizer does not know, what lies beyond the model's
-context, and for a causal model without a start token the first token. A text of fewer than two tokens, or without
-anything to replace, is its own neighbour. A new word may be cut into tokens differently by the model that then reads
-the neighbour, so lengths in tokens may differ.
-
-`causal` lets the target itself propose: what it remembers of a member it also proposes for it. A model that never saw
-the texts is the cleaner choice where there is one.
-
-Every draw depends on the text, the share, the seed and the neighbour's number alone, so the first m of 25 neighbours
-are the m neighbours, in any batch and any order (as far as a model's logits do not depend on its batch, which they do
-in their last bits only).
+own and begin a word where the replaced token does. Where the tokenizer knows no capitals, a word takes over those of
+the replaced one. Everything else of the text stays character for character: white space, special tokens, what lies
+beyond the model's context, and for a causal model without a start token the first token. A text of fewer than two
+tokens, or without anything to replace, is its own neighbour. Every draw depends on the text, the share, the seed and
+the neighbour's number alone, so the first m of 25 neighbours are the m neighbours, in any batch and any order.
 """
 
 from __future__ import annotations
@@ -40,13 +32,12 @@ import tokenizers
 
 from pretrace.backends.huggingface import HuggingFace, open_huggingface, usual_budget
 from pretrace.backends.libraries import inference, torch, transformers
-from pretrace.backends.loading import Located, context_in, load, locate
+from pretrace.backends.loading import context_in, load
 from pretrace.backends.settings import ModelSettings
 from pretrace.backends.tokens import Tokens, own_specials, pack, padded
 from pretrace.cache.location import text_key
 from pretrace.cache.store import Neighbors, open_neighbors
 from pretrace.errors import ModelError
-from pretrace.results.output_checks import json_object
 from pretrace.results.wording import say
 from pretrace.rewrites import readable
 from pretrace.types import Backend, Doubles, Ints, Proposer
@@ -119,44 +110,13 @@ def open_proposer(
             raise ModelError(say("models.no_target", found=found))
         return Proposals(CausalGuesser(target), cache=cache)
     if kind not in ("causal", "masked") or not model:
-        raise ModelError(
-            f"--neighbors must be causal (the target itself), causal:MODEL or masked:MODEL; found {spec!r}."
-        )
+        raise ModelError(f"--neighbors must be causal, causal:MODEL or masked:MODEL; found {spec!r}.")
     chosen = ModelSettings(**settings)
-    _check_kind(kind, model, locate(model, revision=chosen.revision, allow_pickle=chosen.allow_pickle))
     if kind == "causal":
         return Proposals(CausalGuesser(open_huggingface(model, chosen)), cache=cache)
     one, budget = load(model, chosen, kind=transformers.AutoModelForMaskedLM), chosen.token_budget
     guesser = MaskedGuesser(one.model, one.tokenizer, name=one.name, weights=one.weights, budget=budget)
     return Proposals(guesser, cache=cache)
-
-
-def _check_kind(kind: str, model: str, located: Located) -> None:
-    """ModelError where the configuration is of the other kind: transformers opens BERT as a causal model, too."""
-    from transformers.models.auto import modeling_auto as auto
-
-    if located.gguf:
-        if kind == "masked":
-            raise ModelError(
-                f"masked:{model} must be a hub id or a folder; a GGUF file holds a causal model."
-            )
-        return
-    if (config := json_object(located.folder / "config.json")) is None:
-        return  # opening it will say what is wrong with it
-    architectures, family = config.get("architectures") or [], config.get("model_type")
-    mapped = config.get("auto_map") or {}
-    masked = family in auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES or "AutoModelForMaskedLM" in mapped
-    causal = family in auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES or "AutoModelForCausalLM" in mapped
-    if masked and causal:  # BERT and its kin come as either
-        decoder = any(name.endswith(("LMHeadModel", "ForCausalLM")) for name in architectures)
-        causal = decoder or bool(config.get("is_decoder"))
-        masked = not causal
-    what = f"{model} is a {architectures[0] if architectures else family}"
-    if kind == "masked" and not masked:
-        cure = f"use causal:{model}" if causal else "use another model, such as bert-base-uncased"
-        raise ModelError(f"masked:{model} needs a masked language model, and {what}; {cure}.")
-    if kind == "causal" and masked and not causal:
-        raise ModelError(say("models.masked", model=model, what=what))
 
 
 FORMAT = 1  # part of the fingerprints: raised whenever other neighbours would be made
@@ -165,18 +125,21 @@ _NAMED = ("name", "weights", "dtype", "tokenizer")  # what a cache tells models 
 
 
 class _Guesser:
-    """What both share: tokens of a model, what may be proposed from position `first` on, and `batches` of lengths."""
+    """What both share: a model and its tokens, what may be proposed from position `first` on, `batches` of lengths."""
+
+    mask: int | None = None
+    pad = 0
 
     def __init__(
         self,
+        model: Any,
         tokens: Tokens,
-        device: torch.device,
         first: int,
         batches: Callable[[Sequence[int]], list[tuple[int, ...]]],
     ) -> None:
-        self.tokens, self.first, self.batches = tokens, first, batches
+        self.model, self.tokens, self.first, self.batches = model, tokens, first, batches
         self.vocabulary = Vocabulary(tokens.rust)
-        self.ranking = Ranking(self.vocabulary, device, _TOP)
+        self.ranking = Ranking(self.vocabulary, model.device, _TOP)
 
     def read(self, texts: Sequence[str], /) -> list[Draft]:
         """The texts cut into what may be replaced."""
@@ -185,6 +148,23 @@ class _Guesser:
     def pack(self, drafts: Sequence[Draft], /) -> list[tuple[int, ...]]:
         """Batches of similar length within a token budget."""
         return self.batches([len(draft.tokens) if len(draft.open) else 0 for draft in drafts])
+
+    def candidates(self, texts: Sequence[Ints], places: Sequence[Longs]) -> list[WordCandidates]:
+        """One pass over the token ids of the texts, padded on the right: the candidates at places of each, which are
+        masked, or predicted by what stands before them."""
+        rows = [np.concatenate([self.tokens.prefix, text]) for text in texts]
+        ids, attended = map(torch.from_numpy, padded(rows, self.pad))
+        row = torch.from_numpy(np.repeat(np.arange(len(places)), [len(some) for some in places]))
+        column = torch.from_numpy(np.concatenate(places) + len(self.tokens.prefix))
+        own, device, more = ids[row, column], self.model.device, dict[str, Any]()
+        if self.mask is None:
+            column, more = column - 1, {"use_cache": False}
+        else:
+            ids[row, column], more = self.mask, {"attention_mask": attended.to(device)}
+        inputs = {"input_ids": ids.to(device), **more}
+        found = self.ranking(logits_at(self.model, inputs, row.to(device), column.to(device)), own)
+        ends = np.cumsum([len(some) for some in places])
+        return [found.at(np.arange(end - len(some), end)) for end, some in zip(ends, places, strict=True)]
 
 
 class CausalGuesser(_Guesser):
@@ -195,32 +175,20 @@ class CausalGuesser(_Guesser):
     def __init__(self, backend: HuggingFace) -> None:
         self.backend = backend
         batches = partial(backend.batches, budget=usual_budget(backend.device))
-        super().__init__(backend.tokens, backend.device, 0 if len(backend.tokens.prefix) else 1, batches)
+        super().__init__(backend.model, backend.tokens, 0 if len(backend.tokens.prefix) else 1, batches)
         self.fingerprint = json.dumps({"format": FORMAT, "causal": backend.fingerprint, "top": _TOP})
-        self.facts: Mapping[str, Any] = {
-            "kind": "causal",
-            "top": _TOP,
-            **{key: backend.facts[key] for key in _NAMED},
-        }
+        named = {key: backend.facts[key] for key in _NAMED}
+        self.facts: Mapping[str, Any] = {"kind": "causal", "top": _TOP, **named}
 
     def guess(
         self, drafts: Sequence[Draft], positions: Sequence[Sequence[Longs]], /
     ) -> list[list[WordCandidates]]:
-        """One pass over the texts, padded on the right under the causal mask."""
-        prefix = self.tokens.prefix
-        rows = [np.concatenate([prefix, draft.tokens]) for draft in drafts]
-        ids = torch.from_numpy(padded(rows)[0])
+        """The candidates for each set of positions of each text."""
         wanted = [np.unique(np.concatenate(sets)) for sets in positions]
-        row = np.repeat(np.arange(len(drafts)), [len(some) for some in wanted])
-        column = np.concatenate(wanted) + len(prefix)
-        device = self.backend.device
-        inputs = {"input_ids": ids.to(device), "use_cache": False}
-        at = torch.from_numpy(row).to(device), torch.from_numpy(column - 1).to(device)
-        found = self.ranking(logits_at(self.backend.model, inputs, *at), ids[row, column])
-        starts = np.cumsum([0, *map(len, wanted)])
+        found = self.candidates([draft.tokens for draft in drafts], wanted)
         return [
-            [found.at(start + np.searchsorted(some, one)) for one in sets]
-            for start, some, sets in zip(starts, wanted, positions, strict=False)
+            [one.at(np.searchsorted(some, places)) for places in sets]
+            for one, some, sets in zip(found, wanted, positions, strict=True)
         ]
 
 
@@ -233,18 +201,14 @@ class MaskedGuesser(_Guesser):
         self, model: Any, tokenizer: Any, *, name: str, weights: str, budget: int | None = None
     ) -> None:
         if tokenizer.mask_token_id is None:
-            raise ModelError(
-                f"{name} has no mask token, so it is no masked language model to propose words with."
-            )
-        self.model = model.eval()
-        self.mask = int(tokenizer.mask_token_id)
-        self.pad = int(tokenizer.pad_token_id or 0)
+            raise ModelError(f"{name} has no mask token, so it is no masked language model.")
+        self.mask, self.pad = int(tokenizer.mask_token_id), int(tokenizer.pad_token_id or 0)
         self.suffix = np.array(own_specials(tokenizer)[1], dtype=np.int32)
         ten = torch.arange(1, 11, device=model.device)[None] % model.config.get_text_config().vocab_size
-        context = context_in(model, lambda: model(input_ids=ten)) or 512
+        context = context_in(model.eval(), lambda: model(input_ids=ten)) or 512
         limit = min(context, int(tokenizer.model_max_length)) - len(self.suffix)
         batches = partial(pack, budget=budget or usual_budget(model.device))
-        super().__init__(Tokens(tokenizer, max_tokens=limit, model=model), model.device, 0, batches)
+        super().__init__(model, Tokens(tokenizer, max_tokens=limit, model=model), 0, batches)
         dtype = str(model.dtype).removeprefix("torch.")
         named = dict(zip(_NAMED, (name, weights, dtype, self.tokens.hash), strict=True))
         self.facts: Mapping[str, Any] = {"kind": "masked", "top": _TOP, **named}
@@ -258,21 +222,12 @@ class MaskedGuesser(_Guesser):
         """A row for each set of masks, packed by the token budget."""
         asked = [(i, j) for i, sets in enumerate(positions) for j in range(len(sets))]
         made: list[list[Any]] = [[None] * len(sets) for sets in positions]
-        prefix, device = self.tokens.prefix, self.model.device
         for batch in self.batches([len(drafts[i].tokens) for i, _ in asked]):
             some = [asked[k] for k in batch]
-            masks = [positions[i][j] for i, j in some]
-            rows = [np.concatenate([prefix, drafts[i].tokens, self.suffix]) for i, _ in some]
-            ids, attended = map(torch.from_numpy, padded(rows, self.pad))
-            row = torch.from_numpy(np.repeat(np.arange(len(masks)), [len(mask) for mask in masks]))
-            column = torch.from_numpy(np.concatenate(masks) + len(prefix))
-            own = ids[row, column]
-            ids[row, column] = self.mask
-            inputs = {"input_ids": ids.to(device), "attention_mask": attended.to(device)}
-            found = self.ranking(logits_at(self.model, inputs, row.to(device), column.to(device)), own)
-            ends = np.cumsum([len(mask) for mask in masks])
-            for (i, j), end, mask in zip(some, ends, masks, strict=True):
-                made[i][j] = found.at(np.arange(end - len(mask), end))
+            texts = [np.concatenate([drafts[i].tokens, self.suffix]) for i, _ in some]
+            found = self.candidates(texts, [positions[i][j] for i, j in some])
+            for (i, j), one in zip(some, found, strict=True):
+                made[i][j] = one
         return made
 
 

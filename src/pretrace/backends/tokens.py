@@ -38,12 +38,11 @@ class Tokens:
     def __init__(
         self, tokenizer: Any, *, start: str = "tokenizer", max_tokens: int | None = None, model: Any = None
     ) -> None:
-        backend = tokenizer if isinstance(tokenizer, tokenizers.Tokenizer) else None
-        backend = backend or getattr(tokenizer, "backend_tokenizer", None)
+        is_rust = isinstance(tokenizer, tokenizers.Tokenizer)
+        backend = tokenizer if is_rust else getattr(tokenizer, "backend_tokenizer", None)
         if backend is None:
-            kind = type(tokenizer).__name__
             raise ModelError(
-                f"{kind} has no fast tokenizer; pretrace needs a tokenizer.json beside the weights."
+                "the model has no fast tokenizer: a tokenizer.json is needed beside the weights."
             )
         plain = json.loads(backend.to_str())
         plain["post_processor"] = plain["truncation"] = plain["padding"] = None
@@ -74,15 +73,12 @@ class Tokens:
             ordinary = self.rust.get_vocab(with_added_tokens=False)
             beyond = [token for token, i in ordinary.items() if i >= rows and token not in added]
             if beyond:
-                raise ModelError(
-                    say("models.other_tokenizer", rows=rows, number=len(beyond), first=beyond[0])
-                )
+                facts = {"rows": rows, "number": len(beyond), "first": beyond[0]}
+                raise ModelError(say("models.other_tokenizer", **facts))
             if self.prefix.max(initial=0) >= rows:
                 raise ModelError(say("models.start_beyond", rows=rows, number=self.prefix.max()))
-        if max_tokens is not None and max_tokens < len(self.prefix) + 2:
-            raise ModelError(
-                f"--model-args max_tokens must be at least {len(self.prefix) + 2}, found {max_tokens}."
-            )
+        if max_tokens is not None and max_tokens < (least := len(self.prefix) + 2):
+            raise ModelError(f"--model-args max_tokens must be at least {least}, found {max_tokens}.")
 
     def encode(self, texts: Sequence[str]) -> list[Encoded]:
         """Token ids of each text, without special tokens of its own, cut to the limit."""
@@ -96,9 +92,8 @@ class Tokens:
                 ids = np.array(encoding.ids, dtype=np.int32)
                 if self._rows is not None and ids.max(initial=0) >= self._rows:
                     token = self.rust.id_to_token(int(ids.max()))
-                    raise ModelError(
-                        say("models.token_beyond", token=token, number=ids.max(), rows=self._rows)
-                    )
+                    facts = {"token": token, "number": ids.max(), "rows": self._rows}
+                    raise ModelError(say("models.token_beyond", **facts))
                 cut = 0 if room is None else max(0, len(ids) - room)
                 made.append(Encoded(self.prefix, ids[: len(ids) - cut], cut))
         return made

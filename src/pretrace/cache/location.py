@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 import sqlite3
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,9 +28,7 @@ def cache_folder() -> Path:
             return shared / "pretrace"
         return Path.home() / ".cache" / "pretrace"
     except RuntimeError as error:
-        raise OutputError(
-            f"no place for the trace cache: {error}; set PRETRACE_CACHE to a folder, or to off."
-        ) from error
+        raise OutputError(f"no place for the cache: {error}; set PRETRACE_CACHE to a folder.") from error
 
 
 def text_key(text: str, after: str = "") -> bytes:
@@ -72,7 +70,12 @@ class CachedFile:
 
 def kept(folder: Path | None = None) -> tuple[CachedFile, ...]:
     """Everything in the cache that can be made again, by kind."""
-    return tuple(one for kind in KINDS for one in _of_kind(folder or cache_folder(), kind))
+    places = {kind: (folder or cache_folder()) / kind for kind in KINDS}
+    found = [
+        (kind, path) for kind, place in places.items() if place.is_dir() for path in sorted(place.iterdir())
+    ]
+    ours = [(kind, path) for kind, path in found if _OURS.fullmatch(path.name) and not path.is_symlink()]
+    return tuple(_described(kind, path) for kind, path in ours)
 
 
 def remove(some: Collection[CachedFile]) -> int:
@@ -87,23 +90,13 @@ def remove(some: Collection[CachedFile]) -> int:
     return sum(one.size for one in some)
 
 
-def _of_kind(folder: Path, kind: str) -> Iterator[CachedFile]:
-    place = folder / kind
-    for path in sorted(place.iterdir()) if place.is_dir() else ():
-        if not _OURS.fullmatch(path.name) or path.is_symlink():
-            continue
-        parts = [path, *_logs(path)] if path.is_file() else [p for p in path.rglob("*") if p.is_file()]
-        states = [part.stat() for part in parts]
-        entries, fingerprint = _looked_into(path) if path.suffix == ".sqlite" else (None, "")
-        yield CachedFile(
-            kind,
-            path,
-            sum(state.st_size for state in states),
-            max((state.st_mtime for state in states), default=path.stat().st_mtime),
-            entries,
-            _model(fingerprint),
-            fingerprint,
-        )
+def _described(kind: str, path: Path) -> CachedFile:
+    parts = [path, *_logs(path)] if path.is_file() else [p for p in path.rglob("*") if p.is_file()]
+    states = [part.stat() for part in parts]
+    size = sum(state.st_size for state in states)
+    changed = max((state.st_mtime for state in states), default=path.stat().st_mtime)
+    entries, fingerprint = _looked_into(path) if path.suffix == ".sqlite" else (None, "")
+    return CachedFile(kind, path, size, changed, entries, _model(fingerprint), fingerprint)
 
 
 def _logs(path: Path) -> list[Path]:

@@ -288,19 +288,10 @@ def _write(
             return
         # What is to take the place of what is stored, which is damaged or has less in it. What is stored is looked at
         # inside the transaction: another process may have stored something by now.
-        labels: dict[str, list[CacheEntry[Any]]] = {}
-        for entry in entries:
-            labels.setdefault(entry.label, []).append(entry)
-        there = {
-            label: _find(connection, dict.fromkeys(one.key for one in some), label, some[0].codec)
-            for label, some in labels.items()
-        }
-        better = []
         for (key, label, content, codec), row in zip(entries, rows, strict=True):
-            if key not in there[label] or codec.better(content, there[label][key]):
-                better.append(row)
-                there[label][key] = content
-        connection.executemany(_PUT, better)
+            there = _find(connection, {key: None}, label, codec)
+            if key not in there or codec.better(content, there[key]):
+                connection.execute(_PUT, row)
 
 
 def _checksum(key: bytes, label: str, body: bytes) -> int:

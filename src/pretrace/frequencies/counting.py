@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.errors import TableError
-from pretrace.frequencies.encoding import ByPieces, Counts, PartCounts, WholeTexts, empty_pieces, merge_pieces
+from pretrace.frequencies.encoding import Counts, PartCounts, TokenCounter, empty_pieces, merge_pieces
 from pretrace.frequencies.seams import find_seams
 from pretrace.frequencies.table import Frequencies, load_arrays, save_arrays
 from pretrace.registry import require
@@ -67,12 +67,12 @@ class Portion:
     plain: bool
     whole: str = ""
 
-    def counter(self) -> tuple[WholeTexts | ByPieces, str]:
+    def counter(self) -> tuple[TokenCounter, str]:
         """What counts the tokens of texts, and how, in words."""
         seams = self.whole or find_seams(json.loads(self.spec))
         if isinstance(seams, str):
-            return WholeTexts(self.spec, self.plain), f"every text encoded whole: {seams}"
-        return ByPieces(self.spec, self.plain, seams), f"each distinct piece once: {seams.name}"
+            return TokenCounter(self.spec, self.plain, None), f"every text encoded whole: {seams}"
+        return TokenCounter(self.spec, self.plain, seams), f"each distinct piece once: {seams.name}"
 
     def open(self) -> tuple[str, Callable[[Sequence[str]], PartCounts | None]]:
         """The version of the tokenizers, and what counts some texts on one core: None where their pieces had other
@@ -87,7 +87,7 @@ class Portion:
                 tally.count(texts, self)
             except _DisagreementError:
                 return None
-            return PartCounts(tally.tokens, None, tally.bytes)
+            return PartCounts(tally.tokens, empty_pieces(), tally.bytes)
 
         return __version__, counted
 
@@ -100,13 +100,10 @@ CountElsewhere = Callable[
 
 @dataclass(frozen=True, slots=True)
 class Counting:
-    """How to count.
-
-    `workers`: threads, 0 for one a core that this process may use. With `checkpoint`, what is counted is
-    kept there after every `checkpoint_bytes` bytes of text, and a run that was killed goes on from it.
-    `whole` encodes every text as it is instead of cutting it into pieces: slow, with the same result. `elsewhere`
-    counts in place of threads.
-    """
+    """How to count. `workers`: threads, 0 for one a core that this process may use. With `checkpoint`, what is counted
+    is kept there after every `checkpoint_bytes` bytes of text, and a run that was killed goes on from it. `whole`
+    encodes every text as it is instead of cutting it into pieces: slow, with the same result. `elsewhere` counts in
+    place of threads."""
 
     workers: int = option(0, "Threads; 0 for one per core.", least=0)
     checkpoint: Path | None = None
@@ -129,12 +126,11 @@ def count(
 ) -> Frequencies:
     """How often each token occurs in the texts, exactly as encoding each of them by itself would count.
 
-    No special tokens are added; those that stand in a text are counted. `source` says what the texts are,
-    and tells one checkpoint from another. `on_progress(texts, bytes)` is called with what is counted so
-    far. Parts of the texts are compared with the tokenizer throughout; should pieces ever differ, all is
-    counted again with every text whole, and the table's `method` says so. Raises TableError for the
-    checkpoint of another run, and for a difference in texts that can be read only once.
-    """
+    No special tokens are added; those that stand in a text are counted. `source` says what the texts are, and tells
+    one checkpoint from another. `on_progress(texts, bytes)` is called with what is counted so far. Parts of the texts
+    are compared with the tokenizer throughout; should pieces ever differ, all is counted again with every text whole,
+    and the table's `method` says so. TableError for the checkpoint of another run, and for a difference in texts that
+    can be read only once."""
     settings = settings or Counting()
     for whole in ("as was asked" if settings.whole else "", "pieces had other tokens"):
         portion = Portion(tokenizer.to_str(), tokenizer.encode_special_tokens, whole)
@@ -160,7 +156,7 @@ class _Tally:
     encoded. `last` is the hash of the last text, by which another source is recognised. It is kept on disk, for a
     run of this `identity`, so that a killed run goes on where it was."""
 
-    counter: WholeTexts | ByPieces
+    counter: TokenCounter
     settings: Counting
     identity: dict[str, Any]
     tokens: Counts = field(init=False)
@@ -214,15 +210,12 @@ class _Tally:
         """What a batch came to, by its number: its pieces, of which some are compared with the texts."""
         index, batch = item
         wanted = _FIRST_CHECKS if index == 0 else _CHECKS if index % _CHECK_EVERY == 0 else 0
-        if isinstance(self.counter, ByPieces):
-            samples = []  # from the beginning and from the middle of texts by turns
-            for number in range(min(wanted, len(batch))):
-                text = batch[number * len(batch) // wanted] if wanted < len(batch) else batch[number]
-                start = max(0, len(text) - _CHECKED_CHARS) // 2 * (number % 2)
-                samples.append(text[start : start + _CHECKED_CHARS])
-            if not self.counter.agrees(samples):
-                return len(batch), batch[-1], None
-        return len(batch), batch[-1], self.counter.part(batch)
+        samples = []  # from the beginning and from the middle of texts by turns
+        for number in range(min(wanted, len(batch))):
+            text = batch[number * len(batch) // wanted] if wanted < len(batch) else batch[number]
+            start = max(0, len(text) - _CHECKED_CHARS) // 2 * (number % 2)
+            samples.append(text[start : start + _CHECKED_CHARS])
+        return len(batch), batch[-1], self.counter.part(batch) if self.counter.agrees(samples) else None
 
     def _add(self, texts: int, part: PartCounts | None) -> None:
         if part is None:
@@ -230,10 +223,10 @@ class _Tally:
         self.tokens += part.tokens
         self.texts += texts
         self.bytes += part.bytes
-        if part.pieces is not None:
+        if len(part.pieces):
             self._pending.append(part.pieces)
-            if sum(map(len, self._pending)) > MAX_PENDING:
-                self._merge()
+        if sum(map(len, self._pending)) > MAX_PENDING:
+            self._merge()
 
     def _merge(self) -> None:
         self.pieces = merge_pieces([self.pieces, *self._pending])
@@ -241,12 +234,11 @@ class _Tally:
 
     def _encode(self, pool: ThreadPoolExecutor, workers: int) -> None:
         """Turn the distinct pieces into token counts."""
-        if isinstance(self.counter, ByPieces):
-            self._merge()
-            pieces, self.pieces = self.pieces, empty_pieces()
-            slices = (pieces.slice(start, _SLICE) for start in range(0, len(pieces), _SLICE))
-            for tokens in _in_order(pool, self.counter.tokens, slices, 2 * workers):
-                self.tokens += tokens
+        self._merge()
+        pieces, self.pieces = self.pieces, empty_pieces()
+        slices = (pieces.slice(start, _SLICE) for start in range(0, len(pieces), _SLICE))
+        for tokens in _in_order(pool, self.counter.tokens, slices, 2 * workers):
+            self.tokens += tokens
 
     def _save(self, path: Path, last: str) -> None:
         """Write it, whole or not at all; OutputError if that fails."""

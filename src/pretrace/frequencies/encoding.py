@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from pretrace.rewrites import readable
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from tokenizers import Tokenizer
 
 
 START = b"\xff"
@@ -27,13 +27,6 @@ _BLOCK = 1 << 20  # bytes cut at a time: what numpy makes of them fits in a proc
 def join_texts(texts: Sequence[bytes]) -> bytes:
     """The texts in UTF-8, one after another, START before each."""
     return START + START.join(texts) if texts else b""
-
-
-def cut_at_seams(raw: bytes, seams: Seams) -> list[bytes]:
-    """The pieces of joined texts, in order; together they are `raw`."""
-    return [
-        bytes(block[start:end]) for block, offsets in _blocks(raw, seams) for start, end in pairwise(offsets)
-    ]
 
 
 def count_pieces(raw: bytes, seams: Seams) -> pa.Table:
@@ -104,103 +97,79 @@ class PartCounts:
     """What some texts came to: token counts, and pieces whose tokens are not yet counted."""
 
     tokens: Counts
-    pieces: pa.Table | None
+    pieces: pa.Table
     bytes: int
 
 
-class WholeTexts:
-    """Encodes every text whole: as slow, and as surely right, as the tokenizer itself."""
+class TokenCounter:
+    """Counts the tokens of texts as encoding each of them by itself would: cut at their seams, so that each distinct
+    piece need be encoded only once, or whole where there are none. `spec` is the tokenizer as its JSON, `plain` says
+    that it takes special tokens for text, which the JSON does not hold."""
 
-    def __init__(self, spec: str, plain: bool) -> None:
-        """`spec` is the tokenizer as its JSON, `plain` says that it takes special tokens for text, which the JSON does
-        not hold. Its truncation and padding must not reach the counts."""
-        from tokenizers import Tokenizer
-
-        self.tokenizer = Tokenizer.from_str(spec)
-        self.tokenizer.no_truncation()
-        self.tokenizer.no_padding()
-        self.tokenizer.encode_special_tokens = plain
-        self.size = 1 + max(self.tokenizer.get_vocab(with_added_tokens=True).values(), default=-1)
-
-    def encode(self, texts: Sequence[str]) -> tuple[Ids, Ids]:
-        """The ids of all texts one after another, and for each id the index of its text."""
-        encodings = self.tokenizer.encode_batch_fast(texts, add_special_tokens=False)
-        ids = [np.array(encoding.ids, dtype=np.int64) for encoding in encodings]
-        owners = np.repeat(np.arange(len(ids)), [len(of_text) for of_text in ids])
-        return np.concatenate([_NONE, *ids]), owners
-
-    def part(self, texts: Sequence[str]) -> PartCounts:
-        """The token counts of some texts."""
-        texts = [readable(text) for text in texts]
-        return PartCounts(self.tally(self.encode(texts)[0]), None, sum(len(text.encode()) for text in texts))
-
-    def tally(self, ids: Ids, weights: Counts | None = None) -> Counts:
-        """How often each id occurs, int64 [size]; each occurrence counts `weights` times."""
-        # bincount adds weights in float64, which is exact up to 2^53 tokens: 9 million billion.
-        return np.bincount(ids, weights, minlength=self.size).astype(np.int64)
-
-
-class ByPieces:
-    """Cuts texts at their seams, so that each distinct piece need be encoded only once."""
-
-    def __init__(self, spec: str, plain: bool, seams: Seams) -> None:
-        self.whole = WholeTexts(spec, plain)
-        self.size = self.whole.size
+    def __init__(self, spec: str, plain: bool, seams: Seams | None) -> None:
         self._seams = seams
-        self._inner = self.whole
-        if seams.prefixed:
+        self._whole = self._inner = _opened(spec, plain)
+        self.size = 1 + max(self._whole.get_vocab(with_added_tokens=True).values(), default=-1)
+        if seams is not None and seams.prefixed:
             facts = json.loads(spec)
             facts |= {key: _unprefixed(facts[key]) for key in ("normalizer", "pre_tokenizer")}
-            self._inner = WholeTexts(json.dumps(facts), plain)
+            self._inner = _opened(json.dumps(facts), plain)
 
     def part(self, texts: Sequence[str]) -> PartCounts:
         """The pieces of some texts; tokens of those that must not be cut."""
         texts = [readable(text) for text in texts]
         kept_whole = [text for text in texts if self._stays_whole(text)]
-        cuttable = [text.encode() for text in texts if not self._stays_whole(text)]
-        of_whole = self.whole.part(kept_whole)
-        raw = join_texts(cuttable)
-        return PartCounts(
-            of_whole.tokens, count_pieces(raw, self._seams), of_whole.bytes + sum(map(len, cuttable))
-        )
+        cut = [text.encode() for text in texts if not self._stays_whole(text)]
+        pieces = count_pieces(join_texts(cut), self._seams) if self._seams else empty_pieces()
+        size = sum(len(text.encode()) for text in kept_whole) + sum(map(len, cut))
+        return PartCounts(self._tally(_encode(self._whole, kept_whole)[0]), pieces, size)
 
     def tokens(self, pieces: pa.Table) -> Counts:
         """The token counts of a table of pieces, each taken as often as it says."""
-        ids, owners = self._encode(pieces["piece"].combine_chunks())
-        return self.whole.tally(ids, pieces["count"].to_numpy()[owners])
+        import pyarrow.compute as pc
 
-    def encode(self, texts: Sequence[str]) -> Ids:
-        """The ids of all texts, one after another, put together from their pieces."""
-        import pyarrow as pa
-
-        pieces = [piece for text in map(readable, texts) for piece in self._cut(text)]
-        ids, owners = self._encode(pa.array(pieces, pa.binary()))
-        return ids[np.argsort(owners, kind="stable")]
+        first, counts = pc.starts_with(pieces["piece"], START), np.zeros(self.size, dtype=np.int64)
+        for mask, tokenizer in ((first, self._whole), (pc.invert(first), self._inner)):
+            some = pieces.filter(mask)
+            texts = [piece.removeprefix(START).decode() for piece in some["piece"].to_pylist()]
+            ids, owners = _encode(tokenizer, texts)
+            counts += self._tally(ids, some["count"].to_numpy()[owners])
+        return counts
 
     def agrees(self, texts: Sequence[str]) -> bool:
         """Whether the pieces of some texts have exactly the tokens of the texts."""
-        return np.array_equal(self.encode(texts), self.whole.encode([readable(text) for text in texts])[0])
-
-    def _cut(self, text: str) -> list[bytes]:
-        raw = join_texts([text.encode()])
-        return [raw] if self._stays_whole(text) else cut_at_seams(raw, self._seams)
+        part, whole = self.part(texts), _encode(self._whole, [readable(text) for text in texts])[0]
+        return np.array_equal(part.tokens + self.tokens(part.pieces), self._tally(whole))
 
     def _stays_whole(self, text: str) -> bool:
+        if self._seams is None:
+            return True
         held = self._seams.whole
         return held is not None and held.search(text) is not None
 
-    def _encode(self, pieces: pa.BinaryArray) -> tuple[Ids, Ids]:
-        """The ids of all pieces, each piece's in order, and for each id the index of its piece."""
-        import pyarrow.compute as pc
+    def _tally(self, ids: Ids, weights: Counts | None = None) -> Counts:
+        """How often each id occurs, int64 [size]; each occurrence counts `weights` times."""
+        # bincount adds weights in float64, which is exact up to 2^53 tokens: 9 million billion.
+        return np.bincount(ids, weights, minlength=self.size).astype(np.int64)
 
-        first = pc.starts_with(pieces, START).to_numpy(zero_copy_only=False)
-        found = []
-        for mask, counter in ((first, self.whole), (~first, self._inner)):
-            places = np.flatnonzero(mask)
-            some = pieces.take(places).to_pylist()
-            ids, owners = counter.encode([piece.removeprefix(START).decode() for piece in some])
-            found.append((ids, places[owners]))
-        return np.concatenate([ids for ids, _ in found]), np.concatenate([owners for _, owners in found])
+
+def _opened(spec: str, plain: bool) -> Tokenizer:
+    """The tokenizer without truncation and padding, which must not reach the counts."""
+    from tokenizers import Tokenizer
+
+    made = Tokenizer.from_str(spec)
+    made.no_truncation()
+    made.no_padding()
+    made.encode_special_tokens = plain
+    return made
+
+
+def _encode(tokenizer: Tokenizer, texts: Sequence[str]) -> tuple[Ids, Ids]:
+    """The ids of all texts one after another, and for each id the index of its text."""
+    encodings = tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+    ids = [np.array(encoding.ids, dtype=np.int64) for encoding in encodings]
+    owners = np.repeat(np.arange(len(ids)), [len(of_text) for of_text in ids])
+    return np.concatenate([_NONE, *ids]), owners
 
 
 def _unprefixed(stage: Mapping[str, Any] | None) -> dict[str, Any] | None:

@@ -43,16 +43,14 @@ _PLAIN_WORDS = (
     r"[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+",
 )
 _CONTRACTION = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
-_UPPER_THEN_LOWER = tuple(
-    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+" + end
-    for end in ("", f"{_CONTRACTION}?")
-)
-_UPPER_ONLY = tuple(
-    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*" + end
+_UPPER, _LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
+_CASED = tuple(
+    rf"[^\r\n\p{{L}}\p{{N}}]?{_UPPER}{some}{_LOWER}{others}{end}"
+    for some, others in ("*+", "+*")
     for end in ("", f"{_CONTRACTION}?")
 )
 _CONTRACTIONS = ("'s", "'t", "'re", "'ve", "'m", "'ll", "'d", "'(?i:[sdmt]|ll|ve|re)", "'(?:[sdmt]|ll|ve|re)")
-_WORDS = (r" ?\p{L}+", *_PLAIN_WORDS, *_UPPER_THEN_LOWER, *_UPPER_ONLY)
+_WORDS = (r" ?\p{L}+", *_PLAIN_WORDS, *_CASED)
 _NUMBERS = (r" ?\p{N}+", r"\p{N}+", r"\p{N}{1,3}", r"\p{N}{1,3}+", r"\p{N}{1,2}", r"\p{N}")
 _SYMBOLS = (
     r" ?[^\s\p{L}\p{N}]+", r" ?[^\s\p{L}\p{N}]+[\r\n]*", r" ?[^\s\p{L}\p{N}]++[\r\n]*",

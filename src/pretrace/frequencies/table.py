@@ -59,10 +59,8 @@ def save_arrays(path: Path, kind: str, facts: Mapping[str, Any], arrays: Arrays)
 
 
 def load_arrays(path: Path, kind: str, *, cure: str) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-    """The facts and arrays of a file; TableError where it is missing, damaged or holds something else.
-
-    `cure` ends the message about a damaged file: what to do then.
-    """
+    """The facts and arrays of a file; TableError, with the `cure`, where it is missing, damaged or holds something
+    else."""
     if not path.is_file():
         raise TableError(say("counting.missing", path=path, kind=kind))
     try:
@@ -98,11 +96,9 @@ _CURE = "make it again with pretrace count"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Frequencies:
-    """How often each token of one tokenizer occurs in a corpus: a `TokenTable`.
-
-    `counts` is int64 [largest token id + 1], `texts` the number of texts counted, `source` says what they
-    were, `method` how they were counted. No start or end tokens are in the counts.
-    """
+    """How often each token of one tokenizer occurs in a corpus: a `TokenTable`. `counts` is int64 [largest token
+    id + 1], `texts` the number of texts counted, `source` says what they were, `method` how they were counted. No
+    start or end tokens are in the counts."""
 
     counts: npt.NDArray[np.int64]
     tokenizer_hash: str
@@ -118,10 +114,8 @@ class Frequencies:
     def log_frequency(self, vocabulary: int) -> Doubles:
         """log((count(v) + 1) / (N + |V|)) for every id v below |V| = `vocabulary`: float64 [vocabulary].
 
-        Laplace smoothing (Zhang et al. 2024, DC-PDD, eq. 5) over the model's logits table, which may be
-        larger than the tokenizer's vocabulary: those ids count 0. Raises TableError where ids beyond
-        `vocabulary` were counted, since the model cannot predict them.
-        """
+        Laplace smoothing (Zhang et al. 2024, DC-PDD, eq. 5) over the model's logits table, which may be larger than
+        the tokenizer's vocabulary. TableError where ids beyond it were counted, which the model cannot predict."""
         beyond = self.counts[vocabulary:]
         if beyond.any():
             last = vocabulary + int(np.flatnonzero(beyond)[-1])
@@ -141,18 +135,11 @@ class Frequencies:
         """The table of a file; TableError where it is missing, damaged or none of ours."""
         facts, arrays = load_arrays(path, KIND, cure=_CURE)
         try:
-            table = cls(
-                counts=arrays["counts"],
-                tokenizer_hash=str(facts["tokenizer_hash"]),
-                source=str(facts["source"]),
-                texts=int(facts["texts"]),
-                method=str(facts["method"]),
-            )
+            counts, texts = arrays["counts"], int(facts["texts"])
+            words = {name: str(facts[name]) for name in ("tokenizer_hash", "source", "method")}
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise TableError(say("counting.incomplete", path=path, kind=KIND, cure=_CURE)) from error
-        counts = table.counts
-        if counts.dtype != np.int64 or counts.ndim != 1 or (counts < 0).any():
-            raise TableError(say("counting.fractions", path=path, cure=_CURE))
-        if table.texts < 0 or counts.sum(dtype=np.float64) >= 2.0**63:
-            raise TableError(say("counting.too_many", path=path, cure=_CURE))
-        return table
+        sound = counts.dtype == np.int64 and counts.ndim == 1 and texts >= 0 and not (counts < 0).any()
+        if not sound or counts.sum(dtype=np.float64) >= 2.0**63:
+            raise TableError(say("counting.unsound", path=path, cure=_CURE))
+        return cls(counts, texts=texts, **words)

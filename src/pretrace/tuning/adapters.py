@@ -12,7 +12,7 @@ import hashlib
 import math
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -150,13 +150,12 @@ def tune(
 ) -> Adapter:
     """An adapter of the model trained on the texts of the corpus that `method` wants, saved in `folder`.
 
-    Texts are read as the back end reads them and never packed together. The same model, texts, method and
-    seed give the same weights on one machine with one thread. `model` gives the same traces as before
-    afterwards, whatever happens; the folder is written whole or not at all. A training killed after ten
-    minutes or later goes on from `.FOLDER.training` beside the folder when called again, but for AdaLoRA,
-    whose allocation is not saved. TextsError where the texts cannot be chosen, OutputError where the
-    folder cannot be written, ModelError where no layers are found to adapt or the training diverges.
-    """
+    Texts are read as the back end reads them and never packed together. The same model, texts, method and seed give
+    the same weights on one machine with one thread. `model` gives the same traces as before afterwards, whatever
+    happens; the folder is written whole or not at all. A training killed after ten minutes or later goes on from
+    `.FOLDER.training` beside the folder, but for AdaLoRA, whose allocation is not saved. TextsError where the texts
+    cannot be chosen, OutputError where the folder cannot be written, ModelError where no layers are found to adapt or
+    the training diverges."""
     check_writable(folder, ADAPTER)
     chosen = select(corpus, model, method, seed=seed)
     precision = settled(method.precision, model.device)
@@ -219,7 +218,13 @@ def tuned_model(
     (True), writes it to a folder, or keeps nothing. ModelError where the model has no weights here."""
     if not isinstance(model, HuggingFace):
         raise ModelError(say("tuning.served", name=model.name))
-    with _place(model, texts, method, seed, cache) as place:
+    with contextlib.ExitStack() as passing:
+        if isinstance(cache, Path):
+            place = cache
+        elif cache:
+            place = cache_folder() / "adapters" / _digest(model, texts, method, seed)
+        else:
+            place = Path(passing.enter_context(tempfile.TemporaryDirectory(prefix="pretrace-"))) / "adapter"
         if place.exists() and place != cache:
             with contextlib.suppress(ModelError):  # damaged: it is made anew
                 return attach(model, place)
@@ -228,21 +233,11 @@ def tuned_model(
         return attach(model, place)
 
 
-@contextlib.contextmanager
-def _place(
-    model: HuggingFace, texts: Corpus, method: TuningMethod, seed: int, cache: bool | Path
-) -> Iterator[Path]:
-    """Where the adapter is kept: in the cache, in a folder, or in one that lasts until it is read."""
-    if isinstance(cache, Path):
-        yield cache
-        return
-    if not cache:
-        with tempfile.TemporaryDirectory(prefix="pretrace-") as folder:
-            yield Path(folder) / "adapter"
-        return
-    # The format "auto" is settled to is a part of the name: an adapter trained in another is another.
+def _digest(model: HuggingFace, texts: Corpus, method: TuningMethod, seed: int) -> str:
+    """The name of an adapter in the cache: the format "auto" is settled to is a part, since an adapter trained in
+    another is another, and the order of the texts, on which the batches depend."""
     precision = settled(method.precision, model.device)
     digest = hashlib.sha256(f"{model.fingerprint} {method!r} {seed} {precision}".encode())
-    for text in texts.texts:  # in their order, on which the batches depend
+    for text in texts.texts:
         digest.update(text_key(text.text) + bytes([{True: 1, False: 0, None: 2}[text.member]]))
-    yield cache_folder() / "adapters" / digest.hexdigest()[:32]
+    return digest.hexdigest()[:32]

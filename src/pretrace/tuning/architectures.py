@@ -90,21 +90,10 @@ SMALL = Architecture()
 def new_model(
     texts: Iterable[str], *, architecture: Architecture = SMALL, seed: int = 0
 ) -> tuple[transformers.PreTrainedModel, transformers.PreTrainedTokenizerFast]:
-    """A model with random float32 weights and a tokenizer trained on the texts, which must be all of
-    the corpus, members and non-members alike (see `train_vocabulary`).
-
-    The same texts, architecture and seed give the same weights; torch's global random state is as before.
-    """
+    """A model with random float32 weights and a tokenizer trained on the texts, which must be all of the corpus,
+    members and non-members alike. The same texts, architecture and seed give the same weights; torch's global random
+    state is as before."""
     tokenizer = train_vocabulary(texts, size=architecture.vocabulary, max_tokens=architecture.max_tokens)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        model = _built(architecture, tokenizer)
-    return model.float(), tokenizer
-
-
-def _built(
-    architecture: Architecture, tokenizer: transformers.PreTrainedTokenizerFast
-) -> transformers.PreTrainedModel:
     width = architecture.width
     shape: dict[str, Any] = {
         "vocab_size": len(tokenizer),
@@ -115,11 +104,11 @@ def _built(
         "bos_token_id": tokenizer.bos_token_id,
         "eos_token_id": tokenizer.eos_token_id,
     }
-    if architecture.family == "gpt_neox":
-        return transformers.GPTNeoXForCausalLM(
-            transformers.GPTNeoXConfig(**shape, intermediate_size=4 * width)
-        )
-    # A gated layer has three matrices where a plain one has two: 8/3 of the width costs the same.
-    return transformers.LlamaForCausalLM(
-        transformers.LlamaConfig(**shape, intermediate_size=max(8, 8 * width // 3 // 8 * 8))
-    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        if architecture.family == "gpt_neox":
+            config = transformers.GPTNeoXConfig(**shape, intermediate_size=4 * width)
+            return transformers.GPTNeoXForCausalLM(config).float(), tokenizer
+        # A gated layer has three matrices where a plain one has two: 8/3 of the width costs the same.
+        gated = transformers.LlamaConfig(**shape, intermediate_size=max(8, 8 * width // 3 // 8 * 8))
+        return transformers.LlamaForCausalLM(gated).float(), tokenizer

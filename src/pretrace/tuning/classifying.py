@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -26,32 +26,81 @@ from pretrace.backends.tokens import Tokens, pack, padded
 from pretrace.tuning.adapters import new_adapter
 from pretrace.tuning.architectures import train_vocabulary
 from pretrace.tuning.plan import SUREST, Lora, NewClassifier, TrainingPlan, TunedClassifier, check_kinds
-from pretrace.tuning.training import Training, so_many_threads, trainable
+from pretrace.tuning.training import Training, so_many_threads
 from pretrace.types import Bools, Doubles
 
 Place = Callable[[], AbstractContextManager[Any]]
 
 
 class _TextJudge:
-    """A trained classifier: texts to the probability of the label it was trained to call True."""
+    """A classifier, texts to the probability of the label that it is trained to call True: a transformer without its
+    output layer, which reads start tokens, the text cut to the limit and an `end`, and a linear layer on the mean of
+    its last hidden states. Once `learn` is done, `place` is where it is asked."""
 
-    def __init__(self, network: _Network, reader: IdReader, place: Place) -> None:
-        self._network, self._reader, self._place = network, reader, place
+    def __init__(self, body: Any, tokens: Tokens, plan: TrainingPlan, end: Sequence[int] = ()) -> None:
+        self.place: Place = nullcontext
+        self._body, self._tokens, self._plan, self._end = body, tokens, plan, end
+        self.device = next(body.parameters()).device
+        reads = inspect.signature(body.forward).parameters
+        self._options = {"use_cache": False} if "use_cache" in reads else {}
+        # Told by trying: some models hand out states of another width than they compute with.
+        with torch.no_grad():
+            width = self._states([[0, 0]])[0].shape[-1]
+        self.head = nn.Linear(width, 1)
+        nn.init.normal_(self.head.weight, std=0.02)
+        nn.init.zeros_(self.head.bias)
+        self.parts = nn.ModuleList([body, self.head.to(self.device)])
+
+    def learn(self, texts: Sequence[str], labels: Bools) -> None:
+        wanted = torch.from_numpy(labels.astype(np.float32)).to(self.device)
+        Training(self.parts, _LabelLoss(self, self._read(texts), wanted), self._plan, all_decay=True).run()
 
     @inference
     def __call__(self, texts: Sequence[str]) -> Doubles:
         """Float64 [texts], each in (0, 1); up to rounding, whatever texts stand beside it."""
-        sequences = self._reader.read(texts)
+        sequences = self._read(texts)
         found = np.empty(len(sequences))
-        with self._place():
-            for rows in pack([len(sequence) for sequence in sequences], self._reader.at_once):
-                logits = self._network([sequences[row] for row in rows])
+        with self.place():
+            for rows in pack([len(sequence) for sequence in sequences], self._plan.at_once):
+                logits = self.log_odds([sequences[row] for row in rows])
                 found[list(rows)] = logits.double().clamp(-SUREST, SUREST).sigmoid().cpu().numpy()
         return found
 
     def cut(self, texts: Sequence[str]) -> int:
         """How many of the texts are longer than what it reads of them."""
-        return sum(encoded.cut > 0 for encoded in self._reader.tokens.encode(texts))
+        return sum(encoded.cut > 0 for encoded in self._tokens.encode(texts))
+
+    def log_odds(self, sequences: Sequence[Sequence[int]]) -> torch.Tensor:
+        """Log-odds of the label True, float32 [sequences]."""
+        states, mask = self._states(sequences)
+        mean = (states.float() * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
+        return self.head(mean)[:, 0]  # type: ignore[no-any-return]
+
+    def _read(self, texts: Sequence[str]) -> list[list[int]]:
+        """One list of token ids a text, never empty: without any token it is the token 0."""
+        encoded = self._tokens.encode(texts)
+        return [[*e.prefix.tolist(), *e.tokens.tolist(), *self._end] or [0] for e in encoded]
+
+    def _states(self, sequences: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
+        ids, mask = (torch.from_numpy(array).to(self.device) for array in padded(sequences))
+        return self._body(input_ids=ids, attention_mask=mask, **self._options).last_hidden_state, mask
+
+
+@dataclass(frozen=True, eq=False)
+class _LabelLoss:
+    """Cross-entropy of the labels, float32 [texts]."""
+
+    judge: _TextJudge
+    sequences: Sequence[Sequence[int]]
+    labels: torch.Tensor
+
+    size = staticmethod(len)
+
+    def add_gradient(self, rows: Sequence[int], count: int) -> torch.Tensor:
+        logits = self.judge.log_odds([self.sequences[row] for row in rows])
+        loss = nn.functional.binary_cross_entropy_with_logits(logits, self.labels[rows], reduction="sum")
+        (loss / count).backward()
+        return loss.detach()
 
 
 def fit_new(texts: Sequence[str], labels: Bools, settings: NewClassifier, *, seed: int) -> _TextJudge:
@@ -64,13 +113,11 @@ def fit_new(texts: Sequence[str], labels: Bools, settings: NewClassifier, *, see
         tokenizer = train_vocabulary(
             [*texts, " "], size=settings.vocabulary, max_tokens=settings.max_tokens + 1
         )
-        plan = settings.plan(seed)
         tokens = Tokens(tokenizer, start="never", max_tokens=settings.max_tokens)
-        reader = IdReader(tokens, [int(tokenizer.eos_token_id)], plan.at_once)
         body = _gpt2(settings, len(tokenizer)).to(device_of("auto"))
-        network = _Network(body)
-        _learn(network, reader.read(texts), labels, plan)
-    return _TextJudge(network, reader, nullcontext)
+        judge = _TextJudge(body, tokens, settings.plan(seed), [int(tokenizer.eos_token_id)])
+        judge.learn(texts, labels)
+    return judge
 
 
 def fit_pretrained(
@@ -86,85 +133,16 @@ def fit_pretrained(
     check_kinds(texts, labels)
     with _seeded(seed):
         body, tokens = _opened(model, settings)
-        plan = settings.plan(seed)
-        reader = IdReader(tokens, [], plan.at_once)
-        network = _Network(body)
-        sequences = reader.read(texts)
+        judge = _TextJudge(body, tokens, settings.plan(seed))
         if settings.method == "full":
-            network.parts.requires_grad_(True)
-            _learn(network, sequences, labels, plan)
-            return _TextJudge(network, reader, nullcontext)
+            judge.parts.requires_grad_(True)
+            judge.learn(texts, labels)
+            return judge
         cure = {"task": "FEATURE_EXTRACTION", "cure": "; take method='full'."}
         with inserted(body, new_adapter(Lora(rank=settings.rank), steps=0, seed=None, **cure)) as made:
-            _learn(network, sequences, labels, plan)
-    return _TextJudge(network, reader, made.in_place)
-
-
-class IdReader(NamedTuple):
-    """Texts as the token ids a classifier reads: start tokens, the text cut to the limit, `end`."""
-
-    tokens: Tokens
-    end: list[int]
-    at_once: int
-
-    def read(self, texts: Sequence[str]) -> list[list[int]]:
-        """One list a text, never empty: without any token it is the token 0."""
-        encoded = self.tokens.encode(texts)
-        return [[*e.prefix.tolist(), *e.tokens.tolist(), *self.end] or [0] for e in encoded]
-
-
-class _Network:
-    """A transformer without its output layer, and a linear layer on the mean of its last hidden states."""
-
-    def __init__(self, body: Any) -> None:
-        self.body = body
-        self.device = next(body.parameters()).device
-        reads = inspect.signature(body.forward).parameters
-        self._options = {"use_cache": False} if "use_cache" in reads else {}
-        # Told by trying: some models hand out states of another width than they compute with.
-        with torch.no_grad():
-            width = self._states([[0, 0]])[0].shape[-1]
-        self.head = nn.Linear(width, 1)
-        nn.init.normal_(self.head.weight, std=0.02)
-        nn.init.zeros_(self.head.bias)
-        self.parts = nn.ModuleList([body, self.head.to(self.device)])
-
-    def __call__(self, sequences: Sequence[Sequence[int]]) -> torch.Tensor:
-        """Log-odds of the label True, float32 [sequences]."""
-        states, mask = self._states(sequences)
-        mean = (states.float() * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
-        return self.head(mean)[:, 0]  # type: ignore[no-any-return]
-
-    def _states(self, sequences: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
-        ids, mask = (torch.from_numpy(array).to(self.device) for array in padded(sequences))
-        return self.body(input_ids=ids, attention_mask=mask, **self._options).last_hidden_state, mask
-
-
-@dataclass(frozen=True, eq=False)
-class _LabelLoss:
-    """Cross-entropy of the labels, float32 [texts]."""
-
-    network: _Network
-    sequences: Sequence[Sequence[int]]
-    labels: torch.Tensor
-
-    size = staticmethod(len)
-
-    def add_gradient(self, rows: Sequence[int], count: int) -> torch.Tensor:
-        logits = self.network([self.sequences[row] for row in rows])
-        loss = nn.functional.binary_cross_entropy_with_logits(logits, self.labels[rows], reduction="sum")
-        (loss / count).backward()
-        return loss.detach()
-
-
-def _learn(network: _Network, sequences: Sequence[Sequence[int]], labels: Bools, plan: TrainingPlan) -> None:
-    weights = [weight for _, weight in trainable(network.parts)]
-    optimiser = torch.optim.AdamW(
-        weights, lr=plan.learning_rate, weight_decay=plan.weight_decay, betas=plan.betas, fused=True
-    )
-    wanted = torch.from_numpy(labels.astype(np.float32)).to(network.device)
-    lengths = np.array([len(sequence) for sequence in sequences], dtype=np.int64)
-    Training(network.parts, _LabelLoss(network, sequences, wanted), lengths, plan, optimiser).run()
+            judge.learn(texts, labels)
+    judge.place = made.in_place
+    return judge
 
 
 def _gpt2(settings: NewClassifier, vocabulary: int) -> Any:

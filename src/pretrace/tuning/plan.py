@@ -22,21 +22,20 @@ training holds several copies of them."""
 
 Schedule = Literal["cosine", "linear", "constant"]
 Precision = Literal["float32", "bfloat16"]
+AnyPrecision = Literal["auto", "float32", "bfloat16"]
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingPlan:
     """How a model is trained on sequences of token ids; ExpressionError for a value out of its range.
 
-    `batch` counts sequences a step. `at_once` bounds the padded tokens of one forward pass: a larger
-    batch runs in pieces whose gradients add up, the same step up to rounding in less memory.
-    `warmup` is in steps, or a share of all steps where it is below 1; the rate rises linearly through it
-    and then follows `schedule` to 0. `clip` bounds the norm of the gradient, 0 leaves it alone.
-    `precision` "bfloat16" computes under autocast, the weights stay as they are. `recompute` trades a
-    third more time for the memory of the activations (gradient checkpointing). `save_minutes` is the
-    time between checkpoints, where `train` is given a place for them. With `shuffled` False the sequences are read in
-    the order that they are given in. `subject` tells trainings apart whose
-    weights, texts and plan do not: the settings of an adapter, such as its dropout.
+    `batch` counts sequences a step. `at_once` bounds the padded tokens of one forward pass: a larger batch runs in
+    pieces whose gradients add up. `warmup` is in steps, or a share of all steps where it is below 1; the rate rises
+    linearly through it and then follows `schedule` to 0. `clip` bounds the norm of the gradient, 0 leaves it alone.
+    `precision` "bfloat16" computes under autocast, the weights stay as they are. `recompute` trades a third more time
+    for the memory of the activations. `save_minutes` is the time between checkpoints. With `shuffled` False the
+    sequences are read in the order that they are given in. `subject` tells trainings apart whose weights, texts and
+    plan do not: the settings of an adapter.
     """
 
     epochs: int = 1
@@ -59,9 +58,8 @@ class TrainingPlan:
         least = {"epochs": 1, "batch": 1, "at_once": 2, "warmup": 0, "weight_decay": 0, "clip": 0}
         require_least("training", self, **least, save_minutes=0, seed=0)
         _check(0 < self.learning_rate < 1, "learning_rate", "above 0 and below 1", self.learning_rate)
-        _check(self.schedule in ("cosine", "linear", "constant"), "schedule", _SCHEDULES, self.schedule)
         _check(all(0 <= beta < 1 for beta in self.betas), "betas", "at least 0 and below 1", self.betas)
-        _check(self.precision in ("float32", "bfloat16"), "precision", _PRECISIONS, self.precision)
+        check_choices("training", self, schedule=Schedule, precision=Precision)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +90,15 @@ class History:
     seconds: float
 
 
-_SCHEDULES = "'cosine', 'linear' or 'constant'"
-_PRECISIONS = "'float32' or 'bfloat16'"
-
-
 def _check(good: bool, name: str, wanted: str, found: object, what: str = "training") -> None:
     require(good, f"{what}: {name} must be {wanted}, found {found!r}.")
+
+
+def check_choices(what: str, settings: object, **kinds: Any) -> None:
+    """ExpressionError for a field of settings, called `what`, that is none of the words of its Literal."""
+    for name, kind in kinds.items():
+        found, words = getattr(settings, name), get_args(kind)
+        _check(found in words, name, f"one of {', '.join(map(repr, words))}", found, what)
 
 
 # How a classifier of texts is trained: the small one from scratch, and models that were trained before.
@@ -109,6 +110,8 @@ How = Literal["lora", "full"]
 
 LORA_RATE, FULL_RATE = 2e-4, 5e-5
 """The learning rates of an adapter and of a whole model."""
+_CLASSIFYING: Any = {"schedule": "linear", "warmup": 0.1, "betas": (0.9, 0.999), "at_once": 4096}
+"""AdamW with torch's own betas, a tenth of the steps to warm up, then down along a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,16 +141,14 @@ class NewClassifier:
 
     def plan(self, seed: int) -> TrainingPlan:
         """The training this asks for."""
-        return _plan(self.epochs, self.batch, self.learning_rate, seed)
+        return shared(TrainingPlan, self, seed=seed, **_CLASSIFYING)
 
 
 @dataclass(frozen=True, slots=True)
 class TunedClassifier:
-    """How a model that was trained before becomes a classifier of texts; ExpressionError for a bad value.
-
-    `method` "lora" trains an adapter of `rank` over its attention, "full" all of its weights; a head is
-    trained in either case. `learning_rate` None is 2e-4 for an adapter and 5e-5 for the whole model.
-    """
+    """How a model that was trained before becomes a classifier of texts; ExpressionError for a bad value. `method`
+    "lora" trains an adapter of `rank` over its attention, "full" all of its weights; a head is trained in either case.
+    `learning_rate` None is 2e-4 for an adapter and 5e-5 for the whole model."""
 
     method: How = "lora"
     epochs: int = 3
@@ -157,7 +158,7 @@ class TunedClassifier:
     rank: int = 16
 
     def __post_init__(self) -> None:
-        _check(self.method in ("lora", "full"), "method", "'lora' or 'full'", self.method, "pretrained")
+        check_choices("pretrained", self, method=How)
         require_least("pretrained", self, rank=1, max_tokens=8)
         _ = self.plan(0)
 
@@ -165,7 +166,7 @@ class TunedClassifier:
         """The training this asks for."""
         usual = LORA_RATE if self.method == "lora" else FULL_RATE
         rate = usual if self.learning_rate is None else self.learning_rate
-        return _plan(self.epochs, self.batch, rate, seed)
+        return shared(TrainingPlan, self, seed=seed, learning_rate=rate, **_CLASSIFYING)
 
 
 def check_kinds(texts: Sequence[str], labels: npt.NDArray[np.bool_]) -> None:
@@ -174,12 +175,6 @@ def check_kinds(texts: Sequence[str], labels: npt.NDArray[np.bool_]) -> None:
         raise TextsError(say("tuning.no_labels", texts=len(texts), labels=len(labels)))
     if labels.all() or not labels.any():
         raise TextsError(say("tuning.one_kind", texts=len(texts)))
-
-
-def _plan(epochs: int, batch: int, rate: float, seed: int) -> TrainingPlan:
-    """AdamW with torch's own betas, a tenth of the steps to warm up, then down along a line."""
-    usual: dict[str, Any] = {"schedule": "linear", "warmup": 0.1, "betas": (0.9, 0.999), "at_once": 4096}
-    return TrainingPlan(epochs=epochs, batch=batch, learning_rate=rate, seed=seed, **usual)
 
 
 SMALL = NewClassifier()
@@ -203,10 +198,9 @@ _HIGHEST_RANK = 4096
 class TuningMethod:
     """What every method has in common, ExpressionError for a value out of its range: the training, as in
     `TrainingPlan`, with `precision` "auto" for the fastest format of the device, and which texts of a corpus it is
-    given. `on` is the side of a labelled corpus; `limit` draws so many of those, a larger number with the same
-    seed the same texts and more, 0 leaves the adapter as it begins. Texts are cut to `max_tokens`, None: to what
-    the model reads. Defaults are
-    those of FSD (section 4.1 of its paper)."""
+    given. `on` is the side of a labelled corpus; `limit` draws so many of those, a larger number with the same seed
+    the same texts and more, 0 leaves the adapter as it begins. Texts are cut to `max_tokens`, None: to what the model
+    reads. Defaults are those of FSD (section 4.1 of its paper)."""
 
     epochs: int = 3
     batch: int = 8
@@ -214,16 +208,14 @@ class TuningMethod:
     schedule: Schedule = "cosine"
     warmup: float = 10
     weight_decay: float = 5e-4
-    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    precision: AnyPrecision = "auto"
     recompute: bool = False
     on: On = "nonmembers"
     limit: int | None = None
     max_tokens: int | None = None
 
     def __post_init__(self) -> None:
-        for name, choices in (("precision", ("auto", *get_args(Precision))), ("on", get_args(On))):
-            found = getattr(self, name)
-            _check(found in choices, name, f"one of {', '.join(map(repr, choices))}", found, "tuning")
+        check_choices("tuning", self, precision=AnyPrecision, on=On)
         require_least("tuning", self, limit=0, max_tokens=2)
         _ = self.plan(seed=0, precision="float32")  # whose own checks are of the other fields
 
@@ -251,7 +243,7 @@ class Lora(TuningMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_matrices("lora", self.rank, self.alpha, self.dropout)
+        _check_matrices("lora", self)
 
 
 @methods.add("adalora")
@@ -272,7 +264,7 @@ class AdaLora(TuningMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_matrices("adalora", self.rank, self.alpha, self.dropout)
+        _check_matrices("adalora", self)
         above = f"above rank={self.rank}"
         _check(self.first_rank > self.rank, "initial_rank", above, self.initial_rank, "adalora")
         require_least("adalora", self, penalty=0)
@@ -303,8 +295,11 @@ def expression(method: TuningMethod) -> str:
     return f"{name_of(method)}({', '.join(settings)})"
 
 
-def _check_matrices(name: str, rank: int, alpha: float, dropout: float) -> None:
-    require(rank >= 1, f"{name}: rank must be at least 1, found {rank}.")
-    require(rank <= _HIGHEST_RANK, f"{name}: rank must be at most {_HIGHEST_RANK:,}, found {rank:,}.")
-    require(alpha > 0, f"{name}: alpha must be above 0, found {alpha}.")
-    require(0 <= dropout < 1, f"{name}: dropout must be at least 0 and below 1, found {dropout}.")
+def _check_matrices(name: str, method: Lora | AdaLora) -> None:
+    require_least(name, method, rank=1)
+    require(
+        method.rank <= _HIGHEST_RANK,
+        f"{name}: rank must be at most {_HIGHEST_RANK:,}, found {method.rank:,}.",
+    )
+    _check(method.alpha > 0, "alpha", "above 0", method.alpha, name)
+    _check(0 <= method.dropout < 1, "dropout", "at least 0 and below 1", method.dropout, name)

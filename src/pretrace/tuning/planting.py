@@ -7,12 +7,12 @@ is the ground truth against which every score can be measured on one's own texts
 from __future__ import annotations
 
 import copy
-import functools
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from pretrace.backends.adapters import inserted
+from pretrace.backends.adapters import Layers, inserted
 from pretrace.backends.libraries import transformers
 from pretrace.backends.loading import load, unquantise
 from pretrace.backends.settings import ModelSettings
@@ -27,7 +27,7 @@ from pretrace.tuning.adapters import new_adapter
 from pretrace.tuning.architectures import SMALL, Architecture, new_model
 from pretrace.tuning.artifacts import PlantedModel, write_planted
 from pretrace.tuning.batches import split_members, windows
-from pretrace.tuning.plan import AT_ONCE, Lora, OnStep, Precision, TrainingPlan, expression
+from pretrace.tuning.plan import AT_ONCE, Lora, OnStep, Precision, TrainingPlan, check_choices, expression
 from pretrace.tuning.training import so_many_threads, train
 from pretrace.types import Corpus
 
@@ -82,10 +82,7 @@ class PlantSettings:
     def __post_init__(self) -> None:
         require(0 < self.share < 1, f"planting: share must be between 0 and 1, found {self.share}.")
         require(self.threads >= 0, f"planting: threads must be 0 or more, found {self.threads}.")
-        require(
-            self.method in ("full", "lora"),
-            f"planting: method must be 'full' or 'lora', found {self.method!r}.",
-        )
+        check_choices("planting", self, method=PlantMethod)
         check_ranges(self)
         _ = self.plan(existing=False)  # whose own checks are of the other fields
 
@@ -162,14 +159,13 @@ def plant(
     sequences = [window for tokens in whole for window in windows(tokens, max_tokens)]
     plan = settings.plan(existing=start is not None)
     checkpoint = folder.with_name(f".{folder.name}.training")
-    learn = functools.partial(train, model, sequences, plan, on_step=on_step, checkpoint=checkpoint)
-    with so_many_threads(settings.threads) as threads:
-        if settings.adapter is None:
-            history = learn()
-        else:
-            with inserted(model, new_adapter(settings.adapter, steps=0, seed=plan.seed)) as made:
-                history = learn()
-                made.merge()
+    adapted: AbstractContextManager[Layers | None] = nullcontext()
+    if settings.adapter is not None:
+        adapted = inserted(model, new_adapter(settings.adapter, steps=0, seed=plan.seed))
+    with so_many_threads(settings.threads) as threads, adapted as made:
+        history = train(model, sequences, plan, on_step=on_step, checkpoint=checkpoint)
+        if made is not None:
+            made.merge()
     card = {
         "start": origin,
         "settings": asdict(settings) | {"learning_rate": plan.learning_rate, "max_tokens": max_tokens},

@@ -1,11 +1,8 @@
-"""The plain training loop: next-token loss, AdamW, one process. Planting, FSD's tuning and the
-generators of dataset inference go through it.
+"""The plain training loop: next-token loss, AdamW, one process. Planting, FSD's tuning and the generators of dataset
+inference go through it.
 
-Here too stand what it is made of: the number format it computes in, the loss of the next token and its gradient, and
-the state on disk from which a killed training goes on.
-
-A sequence is a list of token ids; the model learns to predict each from those before it. Sequences are
-never packed together and never see each other; padding is on the right and counts for nothing.
+A sequence is a list of token ids; the model learns to predict each from those before it. Sequences are never packed
+together and never see each other; padding is on the right and counts for nothing.
 """
 
 from __future__ import annotations
@@ -19,10 +16,9 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from pretrace.backends._logits import Head
 from pretrace.backends.huggingface import is_head_alone
@@ -32,7 +28,7 @@ from pretrace.errors import ModelError, TextsError
 from pretrace.results.atomic import write_atomically
 from pretrace.results.wording import say
 from pretrace.tuning.batches import epoch_batches, pieces, rate
-from pretrace.tuning.plan import History, OnStep, Precision, TrainingPlan, TrainingStep
+from pretrace.tuning.plan import AnyPrecision, History, OnStep, Precision, TrainingPlan, TrainingStep
 
 IGNORED = -100
 """The label of a position that is no target: cross_entropy leaves it out."""
@@ -40,12 +36,9 @@ _CPU_ROWS, _GPU_ROWS = 256, 4096
 
 
 class _NextTokenLoss:
-    """The next-token loss of a causal language model, computed in `precision`.
-
-    The logits of 2,048 tokens over 49,152 take 0.4 GB, and a loss over all at once copies them: here a few hundred
-    positions at a time go through the output layer and back, and the body is taken back once. Only the order of the
-    sums differs. Padding never reaches the output layer.
-    """
+    """The next-token loss of a causal language model, computed in `precision`. A few hundred positions at a time go
+    through the output layer and back, since the logits of 2,048 tokens over 49,152 take 0.4 GB, and the body is taken
+    back once. Padding never reaches the output layer."""
 
     def __init__(self, model: Any, sequences: Sequence[Sequence[int]], precision: Precision) -> None:
         self.model, self.sequences, self.precision = model, sequences, precision
@@ -218,44 +211,41 @@ def train(
     is one. TextsError where a sequence has nothing to predict, ModelError where the loss is no longer a number."""
     if not sequences:
         raise TextsError(say("tuning.no_sequence"))
-    lengths = np.array([len(sequence) for sequence in sequences], dtype=np.int64)
-    if lengths.min() < 2:
-        raise TextsError(say("tuning.no_target", sequence=lengths.argmin(), tokens=lengths.min()))
+    lengths = [len(sequence) for sequence in sequences]
+    if min(lengths) < 2:
+        raise TextsError(say("tuning.no_target", sequence=lengths.index(min(lengths)), tokens=min(lengths)))
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(plan.seed)
-        weights = [weight for _, weight in trainable(model)]
-        if not weights:
+        if not any(True for _ in trainable(model)):
             raise ModelError(say("tuning.frozen"))
         loss = _NextTokenLoss(model, sequences, plan.precision)
         place = Checkpoint(checkpoint, identity(model, sequences, plan)) if checkpoint else None
-        # Gains and biases (one axis) are not decayed: pulling a layer norm to 0 regularises nothing.
-        decayed, others = [w for w in weights if w.ndim >= 2], [w for w in weights if w.ndim < 2]
-        groups = [(decayed, plan.weight_decay), (others, 0.0)]
-        optimiser = torch.optim.AdamW(
-            [{"params": some, "weight_decay": decay} for some, decay in groups if some],
-            lr=plan.learning_rate,
-            betas=plan.betas,
-            fused=True,
-        )
-        return Training(model, loss, lengths, plan, optimiser, companion).run(on_step, place)
+        return Training(model, loss, plan, companion=companion).run(on_step, place)
 
 
 class Training:
-    """The steps of a training: of a language model, or of a classifier. `loss` has the methods of `_NextTokenLoss`."""
+    """The steps of a training by AdamW: of a language model, or of a classifier, all of whose weights decay. `loss` has
+    the sequences and methods of `_NextTokenLoss`."""
 
     def __init__(
         self,
         model: nn.Module,
         loss: Any,
-        lengths: npt.NDArray[np.int64],
         plan: TrainingPlan,
-        optimiser: torch.optim.Optimizer,
+        *,
         companion: Any = None,
+        all_decay: bool = False,
     ) -> None:
-        self.model, self.loss, self.lengths, self.plan = model, loss, lengths, plan
-        self.optimiser, self.companion = optimiser, companion
+        self.model, self.loss, self.plan, self.companion = model, loss, plan, companion
+        self.lengths = np.array([len(sequence) for sequence in loss.sequences], dtype=np.int64)
         self.weights = [weight for _, weight in trainable(model)]
-        self.each_epoch = math.ceil(len(lengths) / plan.batch)
+        # Gains and biases (one axis) are not decayed: pulling a layer norm to 0 regularises nothing.
+        decayed = [weight for weight in self.weights if all_decay or weight.ndim >= 2]
+        others = [] if all_decay else [weight for weight in self.weights if weight.ndim < 2]
+        groups = [(decayed, plan.weight_decay), (others, 0.0)]
+        named = [{"params": some, "weight_decay": decay} for some, decay in groups if some]
+        self.optimiser = torch.optim.AdamW(named, lr=plan.learning_rate, betas=plan.betas, fused=True)
+        self.each_epoch = math.ceil(len(self.lengths) / plan.batch)
         self.steps = self.each_epoch * plan.epochs
         self.position = Position()
         self.batches: list[list[int]] = []
@@ -337,7 +327,7 @@ def _recomputing(model: nn.Module, what: str) -> Callable[..., None]:
     return cast(Callable[..., None], method)
 
 
-def settled(wanted: Literal["auto"] | Precision, device: torch.device) -> Precision:
+def settled(wanted: AnyPrecision, device: torch.device) -> Precision:
     """The format a training on this device computes in, `wanted` or the faster one: it forgives rounding that a score
     would not. The format is in the adapter's card and in the name it is kept under."""
     return fastest_format(device.type) if wanted == "auto" else wanted

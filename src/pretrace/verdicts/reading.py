@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.backends.generation import Completer
+from pretrace.backends.instructed import Completer
 from pretrace.cache.store import Draw
 from pretrace.results.rounding import p_value
 from pretrace.scoring.detect import Options, detect

@@ -45,18 +45,16 @@ class Library(ModuleType):
     def _generate(self, prompts, sampling, use_tqdm, tokenization_kwargs):
         self.calls.append(len(prompts))
         special = tokenization_kwargs["add_special_tokens"]
-        return [self._output(one, how, special) for one, how in zip(prompts, sampling, strict=True)]
+        return [self._output(one, special) for one in prompts]
 
-    def _output(self, prompt, how, special):
+    def _output(self, prompt, special):
         said = isinstance(prompt, str)
         ids = self.model.ids(prompt, special=special) if said else prompt["prompt_token_ids"]
         said = self.change(self.model.said(ids))
-        places = []
-        for id_, logp, rank, top in zip(said["ids"], said["logp"], said["ranks"], said["tops"], strict=True):
-            tops = enumerate((top or ())[: how.prompt_logprobs], 1)
-            listed = {one: SimpleNamespace(logprob=value, rank=i) for i, (one, value) in tops}
-            listed[id_] = SimpleNamespace(logprob=logp, rank=rank)
-            places.append(None if logp is None else listed)
+        places = [
+            None if logp is None else {id_: SimpleNamespace(logprob=logp, rank=rank)}
+            for id_, logp, rank in zip(said["ids"], said["logp"], said["ranks"], strict=True)
+        ]
         last = {said["written"]: SimpleNamespace(logprob=said["written_logp"])}
         written = SimpleNamespace(text="", token_ids=[said["written"]], logprobs=[last])
         return SimpleNamespace(prompt_token_ids=ids, prompt_logprobs=places, outputs=[written])

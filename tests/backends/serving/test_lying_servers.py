@@ -7,8 +7,7 @@ import time
 import made
 import numpy as np
 import pytest
-import server_lies
-from model_servers import HEAD, always, answering, asked, is_known
+from model_servers import ESCAPES, HEAD, always, answering, asked, is_known
 
 from pretrace import open_model
 from pretrace.backends.serving import client
@@ -25,24 +24,13 @@ def drawn(number, words=9):
     return [row["text"] for row in made.drawn(number, words)]
 
 
-def from_now_on(server, lie, after=0):
-    """The server tells its lie from its next prompt on, or some prompts later."""
-    left = [after]
-
-    def later(server, ids):
-        left[0] -= 1
-        return lie(server, ids) if left[0] < 0 else server_lies.honest(server, ids)
-
-    server.lie = later
-
-
 @pytest.mark.parametrize("with_ids", [True, False])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["swapped", "first"])
 def test_answers_to_other_prompts_never_pass(name, kind, with_ids, opened, server):
     server.with_ids = with_ids
     model, texts = opened(kind), drawn(24)
-    from_now_on(server, server_lies.LIES[name])
+    server.trouble = name
     with open_store(model.fingerprint) as store:
         with pytest.raises(ModelError, match=r"other tokens|another text|numbers for \d+ tokens"):
             asked(model, texts, store)
@@ -53,7 +41,7 @@ def test_an_answer_that_names_no_tokens_is_refused(opened, server):
     server.with_ids = False
     server.model.words, kept = lambda ids: [""] * len(ids), server.model.words
     try:
-        with pytest.raises(ModelError, match=r"without saying of which tokens|cuts a text into other tokens"):
+        with pytest.raises(ModelError, match=r"without saying of which tokens|reads other tokens"):
             opened("completions")
     finally:
         server.model.words = kept
@@ -80,7 +68,7 @@ def test_another_model_in_the_middle_of_a_run_stops_it_and_nothing_of_it_is_kept
     kind, opened, server, model_folder
 ):
     model, texts = opened(kind, token_budget=60, requests=2), drawn(4 * EVERY, words=14)
-    from_now_on(server, server_lies.changed(lambda one: one - 0.02), after=3 * EVERY)
+    server.trouble, server.honest = "lower", 3 * EVERY
     with open_store(model.fingerprint) as store:
         with pytest.raises(ModelError, match=r"than when it was connected \(by 0.02 nats.*The run stops"):
             asked(model, texts, store)
@@ -93,33 +81,15 @@ def test_another_model_in_the_middle_of_a_run_stops_it_and_nothing_of_it_is_kept
             np.testing.assert_allclose(one.logp, other.logp, atol=1e-4)
 
 
-ALWAYS = {
-    "start counted": r"read \d+ tokens where \d+ were sent", "-9997": "no log-probabilities",
-    "false": "'False' where a number belongs", "string": "'-1.5' where a number belongs",
-    "NaN": "does not answer as", "null": "no log-probabilities|does not answer as",
-    "shuffled": "shifted|other numbers for the same text", "noise": "other numbers for the same text",
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", ALWAYS)
-def test_a_lie_told_always_is_refused_while_connecting(name, kind, opened, server):
-    server.lie = server_lies.LIES[name]
-    with pytest.raises(ModelError, match=ALWAYS[name]):
-        opened(kind)
-
-
 def test_what_a_server_does_unseen_is_in_the_record(opened, server):
     model = opened()
     assert model.facts["bit_identical"] is True
     assert "not have been seen: other weights, text or a start token put in front" in model.facts["unseen"]
-    assert "Its numbers moved" not in model.facts["unseen"]
-    how = "the same to the last bit" if model.facts["bit_identical"] else "the same within 0.001 nats"
-    assert f"a text had numbers that were {how}." in model.facts["unseen"]
-    server.lie = server_lies.LIES["noise small"]
+    assert "moved by at most 0.001 nats" in model.facts["unseen"]
+    server.trouble = "noise small"
     model = opened()
     assert model.facts["bit_identical"] is False
-    assert "Its numbers moved by up to 0.00" in model.facts["unseen"]
+    assert "moved by at most 0.00" in model.facts["unseen"]
 
 
 def repeating(length, chunk, pause):
@@ -176,16 +146,11 @@ def test_odd_model_lists(body, says):
         open_model(f"vllm:{url}", tokenizer="/nowhere/at/all")
 
 
-ESCAPES = "\x1b]0;owned\x07\x1b[31m red \x9b1m \u202e back"
-
-
 def test_escape_sequences_of_a_server_are_shown_as_text(opened, server):
     found, server.words = [], ESCAPES
-    own = {"names": ["tiny"], "trouble": "", "lie": None}
-    changes = [{"names": [f"a{ESCAPES}", "b"]}, {"lie": server_lies._one(ESCAPES)}]
-    for change in (*changes, *({"trouble": name} for name in ("400", "redirect away", "html"))):
-        for name, value in (own | change).items():
-            setattr(server, name, value)
+    names = {"": [f"a{ESCAPES}", "b"]}
+    for trouble in ("", "escapes", "400", "redirect", "html"):
+        server.trouble, server.names = trouble, names.get(trouble, ["tiny"])
         with pytest.raises(ModelError) as met:
             opened()
         found.append(str(met.value))

@@ -1,4 +1,7 @@
-"""Commands whose models stand behind servers: score, evaluate, flag, audit; dry runs; going on after a kill."""
+"""Commands whose models stand behind servers give what weights give: scores, p-values; dry runs; refusals."""
+
+import hashlib
+import json
 
 import numpy as np
 import pytest
@@ -44,14 +47,8 @@ def test_score_and_evaluate_give_what_the_weights_give(
 
 def test_a_server_as_placebo_and_as_reference(call, server, model_folder, reference_folder, tmp_path):
     texts, url = texts_of(tmp_path / "t.jsonl", 24), f"vllm:{server.root}"
-    asked = ("evaluate", texts, "--model", reference_folder, "--model-args=dtype=float32")
-    asked = (
-        *asked,
-        f"--model-args=tokenizer={model_folder}",
-        "--measuring=resamples=100",
-        "--out",
-        tmp_path / "RUN",
-    )
+    asked = ("evaluate", texts, "--model", reference_folder, "--measuring=resamples=100")
+    asked = (*asked, f"--model-args=dtype=float32,tokenizer={model_folder}", "--out", tmp_path / "RUN")
     placebo, reference = ("--placebo", url), ("--reference-model", url)
     code, _, said = call(*asked, "--scores=loss", *placebo)
     assert code == 0, said
@@ -66,14 +63,8 @@ def test_a_server_as_placebo_and_as_reference(call, server, model_folder, refere
 
 def test_a_dry_run_sends_no_text_and_counts_what_is_left(call, server, model_folder, tmp_path):
     texts = texts_of(tmp_path / "t.jsonl", 24)
-    how = (
-        "score",
-        texts,
-        *target(server, model_folder),
-        "--scores=loss,lowercase",
-        "--model-args=token_budget=200",
-    )
-    how = (*how, "--out", tmp_path / "RUN")
+    how = ("score", texts, *target(server, model_folder), "--scores=loss,lowercase")
+    how = (*how, "--model-args=token_budget=200", "--out", tmp_path / "RUN")
     code, out, said = call(*how, "--dry-run")
     assert code == 0, said
     checked = len(server.asked)
@@ -92,3 +83,42 @@ def test_weights_are_wanted(command, call, server, model_folder, tmp_path):
     code, _, said = call(command, texts, *target(server, model_folder)[:2], "--out", tmp_path / "OUT")
     assert code == 2
     assert "stands behind a server" in said
+
+
+def random_strings(folder):
+    random = np.random.default_rng(3)
+    digests = [hashlib.sha256(random.bytes(8)).hexdigest() for _ in range(8)]
+    rows = [{"id": f"f{i}", "text": f"file {i} {digest}"} for i, digest in enumerate(digests)]
+    return ("mark", "canaries", written(folder / "files.jsonl", rows))
+
+
+def test_a_server_gives_what_its_weights_give(call, server, model_folder, reference_folder, tmp_path):
+    beside = ("--placebo", reference_folder)
+    how = (*random_strings(tmp_path), *beside)
+    there = ("--model", f"vllm:{server.root}", f"--model-args=tokenizer={model_folder}")
+    found = []
+    for name, model in {"here": ("--model", model_folder), "there": there}.items():
+        code, _, said = call(*how, *model, "--out", tmp_path / name)
+        assert code in (3, 4), said
+        found.append(json.loads((tmp_path / name / "result.json").read_text(encoding="utf-8")))
+    weights, served = found
+    assert weights["p"] is not None
+    assert served["p"] == weights["p"]
+    assert served["effect"] == pytest.approx(weights["effect"], abs=1e-4)
+    assert served["outcome"] == weights["outcome"]
+    states = [{one["name"]: one["status"] for one in result["checks"]} for result in found]
+    assert states[0] == states[1]
+    assert served["settings"]["models"]["target"]["kind"] == "vllm"
+    first = (tmp_path / "there" / "report.html").read_text(encoding="utf-8").split('id="test"')[0]
+    assert "The model in question answered from behind a server (vllm)" in first
+
+
+def test_power_is_refused_before_anything_is_sent(call, server, model_folder, tmp_path):
+    how = random_strings(tmp_path)
+    there = ("--model", f"vllm:{server.root}", f"--model-args=tokenizer={model_folder}")
+    code, _, said = call(*how, *there, "--power", "--out", tmp_path / "power")
+    assert code == 2
+    assert "omit --power" in said
+    assert said.count("\n") == 1
+    assert not (tmp_path / "power").exists()
+    assert not server.asked  # not even the check

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from pretrace.backends.instructed import open_instructed, open_server
+from pretrace.backends.instructed import ServerInstructed, open_instructed
 from pretrace.errors import MissingPackageError, ModelError
 from pretrace.types import Sampling, Written
 
@@ -15,7 +15,7 @@ def ask(model, *texts, tokens=9, seed=0, sampling=None):
 
 
 def opened(chat, *, cache=True):
-    return open_server(chat.source, cache=cache, retries=0, seconds=10)
+    return ServerInstructed(chat.source, cache=cache, retries=0, seconds=10)
 
 
 def test_answers_in_order_with_all_that_was_set(chat):

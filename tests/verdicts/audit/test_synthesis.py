@@ -5,7 +5,7 @@ import pytest
 from tiny import SENTENCES, make_tokenizer, opened
 from tokenizers import decoders
 
-from pretrace.backends.generation import Completer
+from pretrace.backends.instructed import Completer
 from pretrace.cache.location import cache_folder
 from pretrace.cache.store import Draw
 from pretrace.errors import ExpressionError, ModelError

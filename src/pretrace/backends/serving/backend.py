@@ -72,7 +72,6 @@ _TIES = 1  # of the sentences, one may be followed by another token: two may be 
 _MORE = 8  # tokens behind a cut: with so many more, a server cuts the beginning into the same tokens
 _SHAPES = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
 """What reading an answer of another form raises."""
-_AFTER = "each number is that of the distribution after its token"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +95,7 @@ class ServedModel:
                 raise ModelError(say(f"servers.{owner}", url=address.url))
         model = choose_name(address.model or settings.served_model or "", client, held)
         said = held.get(model, {})
-        source = settings.tokenizer or str(said.get("root") or said.get("model_id") or model)
+        source = settings.tokenizer or str(said.get("root") or model)
         if not settings.tokenizer and Path(source).is_absolute() and not Path(source).is_dir():
             facts = {"name": shown(model)[:200], "source": shown(source)[:200]}
             raise ModelError(say("servers.tokenizer", **facts))
@@ -104,8 +103,8 @@ class ServedModel:
         limits = [n for n in (settings.max_tokens, _limit(said) or (context and context - 1)) if n]
         self.address, self.client, self.model = address, client, model
         self.name = f"{address.kind}:{address.url}" + (f"#{model}" if model else "")
-        self.tokens = self._whole = Tokens(tokenizer, start=settings.start)
-        rust = self._whole.rust
+        self.tokens = Tokens(tokenizer, start=settings.start)  # without a limit while the sentences are read
+        rust = self.tokens.rust
         # the ways in which servers write a token: decoded, and as the vocabulary has it
         self._pieces = cache(
             lambda id_: (rust.decode([id_], skip_special_tokens=False), rust.id_to_token(id_) or "")
@@ -133,13 +132,8 @@ class ServedModel:
         weights = hashlib.sha256(json.dumps(named).encode()).hexdigest()
         # What the server could have done without being noticed.
         unseen = say("servers.unseen_here" if address.here else "servers.unseen", kind=address.kind)
-        how = "the same to the last bit" if self.identical else f"the same within {_MOVED:g} nats"
-        if self.wobble > _MOVED:
-            unseen += (
-                f" Its numbers moved by up to {self.wobble:.1g} nats when the same text was asked again."
-            )
-        else:
-            unseen += f" Asked again, alone and among others, a text had numbers that were {how}."
+        moved = max(self.wobble, _MOVED)
+        unseen += f" Asked again, alone and among others, a text's numbers moved by at most {moved:.1g} nats."
         self.facts: Mapping[str, Any] = {
             "name": self.name,
             "server": "vLLM in this process" if address.here else address.url,
@@ -225,11 +219,9 @@ class ServedModel:
             choices, read = _choices(body, prompts)
             answers = [self.route.answer(*one) for one in zip(choices, prompts, strict=True)]
         except _SHAPES as error:
-            raise ModelError(
-                f"{self.client.url} does not answer as {self.route.title} does "
-                f"({self.client.plain(str(error))[:80] or type(error).__name__}): check the address and the kind of "
-                f"server. It said: {self.client.quoted(body)}"
-            ) from None
+            reason = self.client.plain(str(error))[:80] or type(error).__name__
+            facts = {"url": self.client.url, "title": self.route.title, "reason": reason}
+            raise ModelError(say("servers.odd", said=self.client.quoted(body), **facts)) from None
         sent = sum(len(one.ids) for one in prompts)
         # a server of texts may read a start token that a user said is none of ours
         spare = self.tokens.start == "never" and not self.route.asks_ids
@@ -248,8 +240,8 @@ class ServedModel:
         )
 
     def _sentence(self, text: str) -> Prompt:
-        ids = self._whole.encode([text])[0]
-        words = tuple(text[a:b] for a, b in self._whole.spans(text))
+        ids = self.tokens.encode([text])[0]
+        words = tuple(text[a:b] for a, b in self.tokens.spans(text))
         return Prompt(tuple(int(one) for one in (*ids.prefix, *ids.tokens)), text, words)
 
     def _characters(self, text: str, encoded: Encoded) -> str:
@@ -287,33 +279,31 @@ class ServedModel:
         """ModelError unless the answer has log-probabilities, our tokens, one number each, and none for the first."""
         if not any(one is not None for one in answer.logp):
             raise ModelError(f"{self.name} gives no log-probabilities of prompts: {say(self.route.cure)}.")
-        self._check_cut(prompt, answer)
+        if answer.ids is None and not answer.words:
+            raise ModelError(say("servers.no_tokens", name=self.name))
         if _without_start(prompt, answer):
             raise ModelError(say("servers.left_start", name=self.name))
+        # by ids or keys of its entries, else by words
+        about = (
+            self._same_words(prompt.ids, answer.words or ())
+            if answer.ids is None
+            else answer.ids == prompt.ids
+        )
+        if not about:
+            raise self._other_tokens(prompt, answer)
         if len(answer.logp) != len(prompt.ids):
-            raise ModelError(
-                f"{self.name} gives {len(answer.logp)} numbers for {len(prompt.ids)} tokens: its tokenizer or "
-                "its start token is not the one here. Name its own with --model-args tokenizer, or try start=never or "
-                "start=always there."
-            )
+            counts = {"numbers": len(answer.logp), "tokens": len(prompt.ids)}
+            raise ModelError(say("servers.other_number", name=self.name, **counts))
         if answer.logp[0] is not None:
             raise ModelError(say("servers.first_number", name=self.name))
         if any(one is None or not LOWEST <= one <= 1e-3 for one in answer.logp[1:]):
             raise ModelError(say("servers.no_logprobs", name=self.name))
 
-    def _check_cut(self, prompt: Prompt, answer: PromptAnswer) -> None:
-        """ModelError unless the answer is about the prompt's tokens: by ids or keys of its entries, else by words."""
-        if answer.ids is not None and answer.ids != prompt.ids:
-            raise ModelError(
-                say("servers.other_tokens", name=self.name, theirs=_ids(answer.ids), ours=_ids(prompt.ids))
-            )
-        if answer.ids is not None or not answer.logp:
-            return
-        if not answer.words:
-            raise ModelError(say("servers.no_tokens", name=self.name))
-        # one without its start token is told by name afterwards
-        if not _without_start(prompt, answer) and not self._same_words(prompt.ids, answer.words):
-            raise ModelError(say("servers.other_cut", name=self.name))
+    def _other_tokens(self, prompt: Prompt, answer: PromptAnswer) -> ModelError:
+        theirs = answer.words or () if answer.ids is None else answer.ids
+        ours = prompt.ids if answer.ids is not None else [self._pieces(id_)[0] for id_ in prompt.ids]
+        facts = {"theirs": _first_tokens(theirs), "ours": _first_tokens(ours)}
+        return ModelError(say("servers.other_tokens", name=self.name, **facts))
 
     def _same_words(self, own: Sequence[int], words: Sequence[str]) -> bool:
         """Whether an answer's words are the prompt's tokens: none may be another, and most must be told."""
@@ -343,7 +333,7 @@ class ServedModel:
 
     def _check_tokenizer(self) -> None:
         """ModelError where the server cuts a text of the check into other tokens than the tokenizer here."""
-        start = len(self._whole.prefix)
+        start = len(self.tokens.prefix)
         for prompt in self.prompts[:2] if self.route.asks_ids else ():  # else the check itself sends text
             own = Prompt(prompt.ids[start:], prompt.text, prompt.words)
             try:
@@ -360,7 +350,7 @@ class ServedModel:
                 words = answer.words
                 same = not words or any(self._same_words(own.ids, words[skip:]) for skip in range(3))
             if not same:
-                self._check_cut(own, answer)
+                raise self._other_tokens(own, answer)
 
     def _check_numbers(self) -> None:
         """Ask the sentences in every way, and keep the `answers`, their `numbers`, how far they moved (`wobble`, nats),
@@ -416,9 +406,7 @@ class ServedModel:
         known = [(best, written) for best, written in known if best and written]
         same = sum(best == written for best, written in known)
         if same > _TIES and same >= len(known) - _TIES:
-            raise self._shifted(
-                f"beside {same} of {len(known)} last tokens stands what it wrote after them; {_AFTER}"
-            )
+            raise self._shifted(f"beside {same} of {len(known)} last tokens stands what it wrote after them")
 
     def _refuse_moved_list(self, first: Sequence[PromptAnswer]) -> None:
         """ModelError unless the first two sentences have equal numbers up to where they part, and others there."""
@@ -449,8 +437,7 @@ class ServedModel:
             warnings.warn(say("servers.unclear", name=self.name), stacklevel=2)
         if sum(wrong) > _TIES:
             raise self._shifted(
-                f"{sum(wrong)} of {len(wrong)} tokens that it wrote as the likeliest are not when it reads them; "
-                f"{_AFTER}"
+                f"{sum(wrong)} of {len(wrong)} likeliest tokens that it wrote are not when read"
             )
 
     def _shifted(self, how: str) -> ModelError:
@@ -517,8 +504,10 @@ def _without_start(prompt: Prompt, answer: PromptAnswer) -> bool:
     return [_bare(one) for one in answer.words[:number]] == [_bare(one) for one in prompt.words]
 
 
-def _ids(ids: Sequence[int]) -> str:
-    return f"{', '.join(map(str, ids[:6]))}{', …' if len(ids) > 6 else ''} ({len(ids)} tokens)"
+def _first_tokens(tokens: Sequence[object]) -> str:
+    return (
+        f"{shown(', '.join(map(str, tokens[:6])))}{', …' if len(tokens) > 6 else ''} ({len(tokens)} tokens)"
+    )
 
 
 def open_served(model: str, settings: ModelSettings) -> ServedModel:
@@ -572,10 +561,8 @@ def choose_name(wanted: str, client: Client | Engine, held: Mapping[str, Any] | 
 
 def _limit(said: Mapping[str, Any]) -> int | None:
     """The longest prompt that a server takes beside the one token it writes, None where it does not say."""
-    for field, more in (("max_model_len", 1), ("max_input_tokens", 0), ("max_input_length", 0)):
-        if isinstance(said.get(field), int) and more < said[field] < 1 << 40:
-            return int(said[field]) - more
-    return None
+    found = said.get("max_model_len")
+    return found - 1 if isinstance(found, int) and 1 < found < 1 << 40 else None
 
 
 # How each kind of server is asked, and how its answer is read: pure functions between token ids and JSON. Every prompt

@@ -16,9 +16,7 @@ import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 from pretrace.backends.libraries import asyncio, torch
 from pretrace.backends.serving.address import api_key, wants_key
@@ -40,26 +38,38 @@ _FOR_GOOD = ("validation error", "logits_all")
 _MARKUP = re.compile(r"<(script|style).*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
 _TOO_LONG = ("context length", "too long", "max_model_len", "must have less")
 _KEPT = "What it has answered so far is kept."
-
-
-@dataclass(frozen=True, slots=True)
-class Cures:
-    """Cures for a server that is slow, knows no such thing, is busy, or reads no text so long: halves of sentences."""
-
-    slow: str = "allow it more (--model-args request_timeout) or ask less at once (--model-args requests)"
-    unknown: str = "check the address, the kind of server and --model-args served_model"
-    busy: str = "go on later with the same command, or ask less at once (--model-args requests)"
-    long: str = " Read less of a text with --model-args max_tokens."
-    other: str = "check address and kind"
+_ARGUMENTS = " (request_timeout and requests among the arguments of a model)"
+_UNKNOWN = "check the address, which most often ends in /v1, the kind of server and the name (served_model)"
+_SHORTER = " Give it less to read at once (max_tokens among the arguments of a model)."
 
 
 class NotTakenError(ModelError):
     """The server understood the request and does not take one of this form (400 or 422)."""
 
 
-class Client:
-    """Asks one server, at most `requests` at once, each for `seconds`; `cures` are what messages say can be done.
-    `keyless`: no server of models, which gets no key. MissingPackageError without the extra `servers`."""
+class _Quoting:
+    """Quotes what a server, or vLLM, said."""
+
+    _key = ""
+
+    def plain(self, message: str) -> str:
+        """What was said, on one line, short, without markup, without the key, and nothing a terminal obeys."""
+        message = message[:_SAID]
+        if self._key:
+            message = message.replace(self._key, "(the key)")
+        return shown(" ".join(_MARKUP.sub(" ", message).split()))[:200]
+
+    def quoted(self, body: Any) -> str:
+        """What an answer in JSON said, as `plain`."""
+        try:
+            return self.plain(json.dumps(body, default=str))
+        except (RecursionError, ValueError):
+            return "nothing that can be shown"
+
+
+class Client(_Quoting):
+    """Asks one server, at most `requests` at once, each for `seconds`. `keyless`: no server of models, which gets no
+    key. MissingPackageError without the extra `servers`."""
 
     def __init__(
         self,
@@ -68,13 +78,12 @@ class Client:
         requests: int,
         seconds: float,
         retries: int | None = None,
-        cures: Cures | None = None,
         keyless: bool = False,
     ) -> None:
         httpx = _import_httpx()
-        self.url, self.requests, self._cures = url, requests, cures or Cures()
+        self.url, self.requests = url, requests
         self._seconds, self._retries = seconds, RETRIES if retries is None else retries
-        self._key = None if keyless else api_key(url)
+        self._key = "" if keyless else api_key(url)
         self._limit = asyncio.Semaphore(requests)
         # A redirect could carry texts and key elsewhere, so none is followed.
         self._http = httpx.AsyncClient(timeout=seconds, limits=httpx.Limits(max_connections=requests))
@@ -102,20 +111,6 @@ class Client:
             self._thread.join()
             self._loop.close()
 
-    def plain(self, message: str) -> str:
-        """What a server said, on one line, short, without markup, without the key, and nothing a terminal obeys."""
-        message = message[:_SAID]
-        if self._key:
-            message = message.replace(self._key, "(the key)")
-        return shown(" ".join(_MARKUP.sub(" ", message).split()))[:200]
-
-    def quoted(self, body: Any) -> str:
-        """What an answer in JSON said, as `plain`."""
-        try:
-            return self.plain(json.dumps(body))
-        except (RecursionError, ValueError):
-            return "nothing that can be shown"
-
     def _run(self, work: Coroutine[Any, Any, Any]) -> Future[Any]:
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
@@ -125,10 +120,10 @@ class Client:
         """The JSON of the answer, None for a status that says the path is `missing`; ModelError, with the cure, where
         there is none after all tries."""
         httpx, tried = _import_httpx(), 0
-        slow = f"the server {self.url} did not answer in time: {self._cures.slow}. {_KEPT}"
+        slow = f"the server {self.url} did not answer in time: allow it more, or ask less at once{_ARGUMENTS}. {_KEPT}"
         gone = f"the server {self.url} cannot be reached: check that it runs and that the address is right. {_KEPT}"
         odd = f"{self.url} does not answer in JSON, so it is not the server that was named, or a page stands in front "
-        odd += f"of it: {self._cures.other}. It said: "
+        odd += "of it: check the address, which most often ends in /v1. It said: "
         async with self._limit:
             while True:
                 after = said = ""
@@ -180,22 +175,17 @@ class Client:
         passing = status in (408, 409, 429) or status >= 500
         more = f", after {tried} more {'try' if tried == 1 else 'tries'}" if tried else ""
         if 300 <= status < 400:
-            try:
-                host = urlsplit(headers.get("location", "")).hostname or ""
-            except ValueError:
-                host = ""
-            host = shown(host or "another path")[:100]
-            what = f"redirects to {host}, and no redirect is followed: give the address itself."
+            what = "redirects elsewhere, and no redirect is followed: give the address itself."
         elif status in (401, 403):
             what = f"wants a key it knows ({status}): {wants_key(self.url)}."
         elif status == 404:
-            what = f"has no such route or model (404): {self._cures.unknown}. It said: {reason}"
+            what = f"has no such route or model (404): {_UNKNOWN}. It said: {reason}"
         elif status == 429:
-            what = f"is too busy or the key's allowance is spent (429){more}: {self._cures.busy}. {_KEPT}"
+            what = f"is too busy or the key's allowance is spent (429){more}: go on later. {_KEPT}"
         elif status >= 500 and not blames:
             what = f"fails ({status}){more}: {reason} {_KEPT}"
         else:
-            cure = self._cures.long if any(word in reason.lower() for word in _TOO_LONG) else ""
+            cure = _SHORTER if any(word in reason.lower() for word in _TOO_LONG) else ""
             if "logits_all" in reason:
                 cure = " Start llama-cpp-python with --logits_all true."
             what = f"refused to answer ({status}): {reason}{cure}"
@@ -261,7 +251,7 @@ _OTHERS = ("device", "device_map", "allow_pickle", "served_model", "request_time
 _FAILURES = (ValueError, RuntimeError, OSError, NotImplementedError)  # what vLLM raises
 
 
-class Engine:
+class Engine(_Quoting):
     """A model that vLLM opened here, asked as `Client` asks a server: waiting requests go to vLLM together.
     MissingPackageError without vLLM, ModelError where it cannot open the model or a setting is not its."""
 
@@ -315,29 +305,19 @@ class Engine:
     def close(self) -> None:
         self._vllm.llm_engine.engine_core.shutdown()
 
-    def plain(self, message: str) -> str:
-        """What vLLM said, on one line, short, and nothing a terminal obeys."""
-        return shown(" ".join(message.split()))[:200]
-
-    def quoted(self, body: Any) -> str:
-        """An answer, as `plain`."""
-        return self.plain(json.dumps(body, default=str))
-
     def _answers(self, bodies: Sequence[Mapping[str, Any]]) -> list[Any]:
-        prompts: list[Any] = []
-        sampling: list[Any] = []
-        counts: list[int] = []
-        for body in bodies:
-            given = body["prompt"]
-            some = [given] if isinstance(given, str) else [{"prompt_token_ids": one} for one in given]
-            how = {name: body[name] for name in ("max_tokens", "temperature", "logprobs", "prompt_logprobs")}
-            prompts += some
-            sampling += [self._sampling(**how)] * len(some)
-            counts.append(len(some))
+        if not bodies:
+            return []
+        given = [body["prompt"] for body in bodies]
+        sets = [[p] if isinstance(p, str) else [{"prompt_token_ids": ids} for ids in p] for p in given]
+        names = ("max_tokens", "temperature", "logprobs", "prompt_logprobs")
+        sampling = self._sampling(
+            **{name: bodies[0][name] for name in names}
+        )  # which every request has alike
         plain = {"use_tqdm": False, "tokenization_kwargs": {"add_special_tokens": False}}
         with self._explained("vLLM did not answer"):
-            found = iter(self._vllm.generate(prompts, sampling, **plain))
-        return [_answer([next(found) for _ in range(count)]) for count in counts]
+            found = iter(self._vllm.generate([one for some in sets for one in some], sampling, **plain))
+        return [_answer([next(found) for _ in some]) for some in sets]
 
     @contextmanager
     def _explained(self, what: str) -> Iterator[None]:

@@ -142,7 +142,7 @@ def open_translator(
         if importlib.util.find_spec(package) is None:
             raise MissingPackageError(package, "translation", "all")
     settings = settings or ModelSettings()
-    allow_pickle, place = settings.allow_pickle, loading.device_of(settings.device)
+    allow_pickle = settings.allow_pickle
     located = loading.locate(source, allow_pickle=allow_pickle)
     family: object = None
     if located.gguf is None:
@@ -160,7 +160,7 @@ def open_translator(
     files = located.weight_files(allow_pickle=allow_pickle)
     digest = loading.weights_hash(files, cache_folder() / "hashes")
     tokenizer = loading.from_pretrained(transformers.MarianTokenizer, located, settings, {})
-    model, _ = loading.open_weights(transformers.MarianMTModel, located, files, settings, place)
+    model, _ = loading.open_weights(transformers.MarianMTModel, located, settings)
     hashed = hashlib.sha256()
     for name in _FILES:
         path = located.folder / name

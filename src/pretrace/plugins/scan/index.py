@@ -25,7 +25,7 @@ import numpy as np
 
 from pretrace.backends.loading import open_tokenizer
 from pretrace.backends.serving.address import holds_secret, split_url
-from pretrace.backends.serving.client import Client, Cures
+from pretrace.backends.serving.client import Client
 from pretrace.errors import MissingPackageError, ModelError, TextsError
 from pretrace.plugins.scan.corpus import (
     INDEX,
@@ -86,16 +86,8 @@ class ServedIndex(Index):
     most, at_once = LONGEST, ASKED_AT_ONCE
 
     def __init__(self, url: str, name: str) -> None:
-        cures = Cures(
-            slow="try again later, the same command goes on",
-            unknown="check the address and the name of the index behind #",
-            busy="go on later with the same command",
-            long="",
-            other="check the address",
-        )
-        self._name, self._client = name, Client(
-            url, requests=ASKED_AT_ONCE, seconds=SECONDS, cures=cures, keyless=True
-        )  # fmt: skip
+        self._name = name
+        self._client = Client(url, requests=ASKED_AT_ONCE, seconds=SECONDS, keyless=True)
 
     def count(self, passage: str) -> int:
         """A passage with a word that the server takes for an operator is not asked for."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.backends.generation import Completer
+from pretrace.backends.instructed import Completer
 from pretrace.backends.serving.address import called
 from pretrace.baselines.blind import pair_gap
 from pretrace.baselines.classifiers import telling_words

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.backends.generation import Completer
+from pretrace.backends.instructed import Completer
 from pretrace.cache.location import text_key
 from pretrace.cache.store import Draw, open_continuations
 from pretrace.errors import ShortTextsError, TextsError
