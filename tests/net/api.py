@@ -58,8 +58,7 @@ NAMES = {
     ),
     "pretrace.statistics.paired": "compare for_few holm",
     "pretrace.statistics.permutation": (
-        "critical realised_effects randomisation_test sign_flip sign_flip_test skew_corrected two_sample"
-        " two_sample_test"
+        "critical randomisation_test sign_flip sign_flip_test skew_corrected two_sample two_sample_test"
     ),
     "pretrace.statistics.power": (
         "Planted=PlantedValues auc_documents auc_power curve power_needed=needed power_power=power"

@@ -12,7 +12,6 @@ import scipy.stats
 from pretrace.plugins.marks.canaries import (
     CanarySettings,
     blind_check,
-    blind_p,
     check_canaries,
     few_check,
     known_check,
@@ -177,15 +176,18 @@ def test_what_no_rule_refuses_is_told_without_a_model(make, by, pattern):
     assert check.figures["p"][by] <= check.figures["level"]
 
 
+NEAR = "the distance from a string that stands before it"
+
+
 def test_a_sorted_list_is_told_by_its_neighbours():
     rng = np.random.default_rng(5)
     rows = sorted(digits(rng, 64) for _ in range(30))
     found, _ = found_in(["\n".join(f"{one}  file{i}.tar" for i, one in enumerate(rows))])
     assert len(found) > 20
-    assert blind_p(found, 0)["the distance from a string that stands before it"] < 0.01
+    assert blind_check(found, 0).figures["p"][NEAR] < 0.01
     mixed = [rows[i] for i in rng.permutation(30)]
     fair, _ = found_in(["\n".join(f"{one}  file{i}.tar" for i, one in enumerate(mixed))])
-    assert blind_p(fair, 0)["the distance from a string that stands before it"] > 0.05
+    assert blind_check(fair, 0).figures["p"][NEAR] > 0.05
 
 
 def test_fair_strings_are_seldom_told():

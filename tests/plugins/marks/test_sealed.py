@@ -64,15 +64,6 @@ def test_nothing_is_ever_overwritten(seal, tmp_path):
     assert place.read_bytes() == before
 
 
-def test_a_sealed_file_that_appears_meanwhile_is_kept(seal, tmp_path, monkeypatch):
-    place = tmp_path / "seal.json"
-    monkeypatch.setattr(marking, "check_places", lambda out, sealed: place.write_text("another's"))
-    with pytest.raises(OutputError, match="not replaced"):
-        marking.publish(seal, tmp_path / "PUB", place)
-    assert place.read_text() == "another's"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["seal.json"]
-
-
 @pytest.mark.parametrize("links", [True, False])
 def test_where_one_of_both_fails_neither_is_left(seal, tmp_path, monkeypatch, links):
     place = tmp_path / "seal.json"

@@ -24,20 +24,21 @@ from datetime import UTC, datetime, timedelta
 from difflib import SequenceMatcher
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
 
 from pretrace.corpora import Columns, open_corpus
 from pretrace.corpora.columns import USUAL
-from pretrace.errors import ExpressionError, ModelError, OutputError, TextsError
+from pretrace.errors import ExpressionError, OutputError, TextsError
 from pretrace.registry import require
 from pretrace.results.atomic import atomic_bytes, check_writable, new_folder, write_atomically
 from pretrace.results.output_checks import NEW
 from pretrace.results.rounding import listed
 from pretrace.results.serialization import from_json, from_plain, to_json, to_plain
 from pretrace.settings import TEXTS, Option, check_ranges, is_kept, option, seed_option
-from pretrace.types import Corpus, Instructed, Proposer, Sampling, Text
+from pretrace.types import Corpus, Sampling, Text
 from pretrace.verdicts.settings import input_option
 from pretrace.verdicts.wording import say, sentences_of
 
@@ -69,14 +70,12 @@ def collapsed(text: str) -> str:
 
 def checked_variants(name: str, variants: Sequence[str]) -> tuple[str, ...]:
     """Check the variants of a text; TextsError for an empty one, and for two that `collapsed` makes equal."""
-    seen: dict[str, int] = {}
-    for place, text in enumerate(variants):
-        plain = collapsed(text)
-        if not plain:
+    plain = [collapsed(text) for text in variants]
+    for place, one in enumerate(plain):
+        if not one:
             raise TextsError(say("marks.refused.empty_variant", name=name, place=place))
-        if plain in seen:
-            raise TextsError(say("marks.refused.equal_variants", name=name, found=seen[plain], place=place))
-        seen[plain] = place
+        if (found := plain.index(one)) < place:
+            raise TextsError(say("marks.refused.equal_variants", name=name, found=found, place=place))
     return tuple(variants)
 
 
@@ -150,11 +149,9 @@ _SENTENCE_ENDS = re.compile(r"[.!?…。！？]+")
 
 def reading_level(text: str) -> float:
     """The automated readability index (Senter and Smith 1967), in school years; 0 for a text without words."""
-    words = re.findall(r"\w+", text)
-    if not words:
-        return 0.0
-    sentences = max(1, len(_SENTENCE_ENDS.findall(text)))
-    return 4.71 * sum(map(len, words)) / len(words) + 0.5 * len(words) / sentences - 21.43
+    words, sentences = re.findall(r"\w+", text), max(1, len(_SENTENCE_ENDS.findall(text)))
+    letters = sum(map(len, words))
+    return 4.71 * letters / len(words) + 0.5 * len(words) / sentences - 21.43 if words else 0.0
 
 
 def alike(text: str, variant: str, *, length: float, levels: float | None = None) -> bool:
@@ -176,37 +173,28 @@ def small_choices(text: str, proposed: str) -> str:
     return "".join(made)
 
 
-def model_candidates(
-    corpus: Corpus,
-    settings: MarkSettings,
-    *,
-    rewriter: Instructed | None = None,
-    proposer: Proposer | None = None,
-) -> VariantCandidates:
-    """The variants that a model makes: a rewriter's paraphrases, or the words of a proposer. Up to `settings.variants`
-    of each text, and the text as variant 0 where `settings.original` is."""
-    checked_texts(corpus)
+def model_candidates(corpus: Corpus, settings: MarkSettings, model: Any) -> VariantCandidates:
+    """The variants that a `model` makes: paraphrases by an `Instructed` for --rewriter, or other words by a `Proposer`.
+    Up to `settings.variants` of each text, and the text as variant 0 where `settings.original` is."""
     texts, number, seed = [text.text for text in corpus.texts], settings.variants, settings.seed
     about: dict[str, object]
-    if rewriter is not None:
+    if settings.rewriter is not None:
         asked = [f"{INSTRUCTION}{text}" for text in texts]
         tokens = max(64, max(map(len, texts)) // 2)
         rounds = [
-            rewriter.answers(asked, tokens=tokens, sampling=Sampling(), seed=seed + place)
+            model.answers(asked, tokens=tokens, sampling=Sampling(), seed=seed + place)
             for place in range(number + 1 if number == 1 else SPARE * number // 2)
         ]
         proposed = [[some[i].text for some in rounds if some[i].ended] for i in range(len(texts))]
-        about = {"rewriter": dict(rewriter.facts), "instruction": INSTRUCTION, "seed": seed}
+        about = {"rewriter": dict(model.facts), "instruction": INSTRUCTION, "seed": seed}
         fits = partial(alike, length=LENGTH_OF_REWRITING)
-    elif proposer is not None:
-        made = proposer.propose(texts, number=SPARE * number, share=settings.share, seed=seed)
+    else:
+        made = model.propose(texts, number=SPARE * number, share=settings.share, seed=seed)
         proposed = [
             [small_choices(text, one) for one in some] for text, some in zip(texts, made, strict=True)
         ]
-        about = {"proposer": dict(proposer.facts), "share": settings.share, "seed": seed}
+        about = {"proposer": dict(model.facts), "share": settings.share, "seed": seed}
         fits = partial(alike, length=LENGTH_OF_WORDS, levels=LEVELS)
-    else:
-        raise ModelError("variants are made by a rewriter or by a proposer of words: give one.")
     variants, reasons, dropped = {}, {}, 0
     for text, some in zip(corpus.texts, proposed, strict=True):
         good = [one for one in some if collapsed(one) and fits(text.text, one)]
@@ -428,11 +416,7 @@ def mark_order(
     checked_texts(corpus)
     seed = seed or secrets.token_hex(32)
     rng = np.random.default_rng(int(seed, 16))
-    rows: dict[str, dict[str, object]] = {
-        text.id: {"id": text.id, "text": text.text, **({"group": text.group} if text.group else {})}
-        | dict(further.get(text.id, {}))
-        for text in corpus.texts
-    }
+    rows = {text.id: plain_row(text) | dict(further.get(text.id, {})) for text in corpus.texts}
     documents: list[MarkedText] = []
     published = [text.id for text in corpus.texts]
 
@@ -495,6 +479,11 @@ def mark_order(
 def _lettered(head: str, options: Sequence[str]) -> str:
     """An item with its answer options, lettered."""
     return "\n".join([head, *(f"{chr(ord('A') + place)}. {one}" for place, one in enumerate(options))])
+
+
+def plain_row(text: Text) -> dict[str, object]:
+    """A text as a row of a file."""
+    return {"id": text.id, "text": text.text, **({"group": text.group} if text.group else {})}
 
 
 def json_lines(rows: Iterable[Mapping[str, object]]) -> bytes:
@@ -647,20 +636,15 @@ def own_candidates(
     if settings.canary:
         return canaries(corpus, settings.choices, draw)
     named = settings.variant_column or settings.variant_texts
-    if settings.variant_column:
-        others = [{text.id: text.meta[name] for text in corpus.texts} for name in named]
-    else:
-        read = Columns(text=columns.text, id=columns.id, label="", group="")
-        others = [{text.id: text.text for text in open_corpus(source, read).texts} for source in named]
-        first = dict.fromkeys(text.id for text in corpus.texts)
-        for source, other in zip(named, others, strict=True):
-            what = [f"no text {name!r}" for name in first if name not in other]
-            what += [f"a text {name!r} that the first file has not" for name in other if name not in first]
-            if what:
-                raise TextsError(f"{source} has {what[0]}: files of variants need the same ids.")
     if not named:
         return None
-    made = {text.id: (text.text, *(other[text.id] for other in others)) for text in corpus.texts}
+    read = Columns(text=columns.text, id=columns.id, label="", group="")
+    others = [{text.id: text.meta[name] for text in corpus.texts} for name in settings.variant_column]
+    others += [{one.id: one.text for one in open_corpus(file, read).texts} for file in settings.variant_texts]
+    made = {text.id: (text.text, *(other.get(text.id, "") for other in others)) for text in corpus.texts}
+    for name, other in zip(named, others, strict=True):
+        if odd := sorted(made.keys() ^ other.keys()):
+            raise TextsError(say("marks.refused.ids", file=name, names=listed(odd)))
     about = {"columns" if settings.variant_column else "files": list(named)}
     return VariantCandidates({name: checked_variants(name, some) for name, some in made.items()}, about=about)
 
@@ -712,13 +696,10 @@ def check_places(out: Path, sealed: Path) -> None:
     check_writable(out)
 
 
-def publish(
-    seal: Seal, out: Path, sealed: Path, further: Further | None = None, *, rows: bytes | None = None
-) -> str:
-    """Write the sealed file, for its owner alone, and the folder with what is to be published, both or neither; the
-    commitment. `further` are the other columns of the texts by their ids, published with them but for those that would
-    give a variant away; `rows` what is published of an order (`mark_order`). OutputError where one of the two is there
-    already, or cannot be written."""
+def publish(seal: Seal, out: Path, sealed: Path, rows: bytes | None = None) -> str:
+    """Write the sealed file, for its owner alone, and the folder with the `rows` to be published (`rows_to_publish`
+    unless given), both or neither; the commitment. OutputError where one of the two is there already, or cannot be
+    written."""
     check_places(out, sealed)
     plain = to_plain(seal, "seal")
     del plain["sha256"]
@@ -732,7 +713,7 @@ def publish(
 
     try:
         with new_folder(out) as partial:
-            atomic_bytes(partial / PUBLISHED, _published(seal, further or {}) if rows is None else rows)
+            atomic_bytes(partial / PUBLISHED, rows_to_publish(seal) if rows is None else rows)
             said = f"{commitment}\n\n{say('marks.commitment', name=seal.name)}\n"
             atomic_bytes(partial / COMMITMENT, said.encode())
             # Before the folder has its name: a kill in between leaves a sealed file and never texts without one.
@@ -745,14 +726,14 @@ def publish(
     return commitment
 
 
-def _published(seal: Seal, further: Mapping[str, Mapping[str, object]]) -> bytes:
+def rows_to_publish(seal: Seal, further: Further = MappingProxyType({})) -> bytes:
+    """The published texts as lines of JSON, with their `further` columns by id but for those that would give a variant
+    away."""
     telling = {"id", "text", "group"}
     for document in seal.documents:  # a column that repeats a variant would say which one was not drawn
         variants = [text.strip() for text in document.variants]
         row = further.get(document.id, {})
         telling |= {name for name, value in row.items() if any(text in str(value) for text in variants)}
-    rows = []
-    for one in seal.published:
-        more = {name: value for name, value in further.get(one.id, {}).items() if name not in telling}
-        rows.append({"id": one.id, "text": one.text, **({"group": one.group} if one.group else {}), **more})
-    return json_lines(rows)
+    kept = {one.id: further.get(one.id, {}).items() for one in seal.texts}
+    more = {name: {key: cell for key, cell in row if key not in telling} for name, row in kept.items()}
+    return json_lines(plain_row(one) | more[one.id] for one in seal.published)
