@@ -109,12 +109,6 @@ def test_too_little_to_learn_from_is_said(members, groups, reason):
     assert reason in judged.note
 
 
-def test_texts_without_words_are_said():
-    judged = bag_of_words([""] * 40, np.arange(40) < 20, [str(i) for i in range(40)], seed=0)
-    assert judged.scores is None
-    assert "no word" in judged.note
-
-
 def test_odd_texts_do_no_harm():
     rng = np.random.default_rng(0)
     odd = ["", "\x00", "🙂 🙂", "\ud800 lone", "a" * 100_000, "\u202e\u0301", "   \n"]

@@ -7,7 +7,6 @@ from tiny import SENTENCES, make_model, make_tokenizer
 
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.settings import ModelSettings
-from pretrace.scores.extraction import Extraction
 from pretrace.scoring.detect import detect
 from pretrace.scoring.evidence import Want, open_store, trace
 from pretrace.scoring.plan import Models
@@ -63,16 +62,3 @@ def test_a_text_without_a_window_has_no_value_and_is_told():
     assert np.isfinite(run.matrix[:, 1]).all()
     assert [(one.id, one.score) for one in run.missing] == [("short", "extraction")]
     assert "59 tokens, and extraction takes 100 or more" in run.missing[0].reason
-
-
-def test_a_corpus_of_short_texts_is_refused_or_skipped():
-    texts = (Text("long", "abc" * 50), Text("short", "abc" * 20))
-    run = detect(Corpus("two", texts), Models(Memory()), "extraction")
-    assert run.ids == ("long",)
-    assert "takes 100 or more" in run.skipped[0].reason
-
-
-@pytest.mark.parametrize("wrong", [{"n": 0}, {"k": 0}, {"temperature": 0.0}, {"prefix": -1}, {"suffix": 0}])
-def test_settings_out_of_range(wrong):
-    with pytest.raises(Exception, match=f"extraction: {next(iter(wrong))}"):
-        Extraction(**wrong)

@@ -59,15 +59,6 @@ def test_a_text_that_stays_as_it_was_gives_minus_one(kind):
     assert score(Evidence(TEXT, views)) == -1.0
 
 
-def test_it_works_through_another_model():
-    score = Perturbed()
-    view = View("tuned", score.rewrite.name)
-    one = make_evidence(logp=[-1.0], typos=[-2.0], tuned=[-3.0])
-    both = Evidence(one.text, {**one.views, view: (make_trace([-4.0]),)})
-    assert score(both.through("tuned")) == -0.75
-    assert set(parse("fsd(perturbed)")["fsd(perturbed)"].needs.views) == set(both.views)
-
-
 def test_the_release_families_are_scores_and_need_no_model_but_the_target():
     parsed = parse(LOG_PERPLEXITIES)
     assert len(parsed) == len(LOG_PERPLEXITIES) == 21

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from made import evaluate, run_of
 
-from pretrace.errors import ExpressionError, TextsError
 from pretrace.statistics.controls import survives
 from pretrace.statistics.documents import grouped_split
 from pretrace.statistics.resampling import Calls, group_bootstrap, paired_difference
@@ -134,32 +133,3 @@ def test_who_survives(target, lead, expected):
     row = Measured("a", "score", Estimate(*target), any_, any_, 0.0, Curve((0.0, 1.0), (0.0, 1.0)))
     other = replace(row, kind="placebo", lead=Estimate(*lead) if lead else None)
     assert survives(row, other) == expected
-
-
-VALUES = np.zeros((TEXTS, 1))
-NAN = np.full((TEXTS, 2), np.nan)
-
-
-@pytest.mark.parametrize(
-    ("control", "error", "message"),
-    [
-        (Control("loss", "sugar", VALUES), ExpressionError, "found the sugar control of loss"),
-        (Control("zlib", "placebo", VALUES), ExpressionError, "found the placebo control of zlib"),
-        (
-            Control("loss", "placebo", VALUES[1:]),
-            TextsError,
-            rf"for {TEXTS} texts, found an array of \(159, 1\)",
-        ),
-        (Control("loss", "placebo", VALUES[:, 0]), TextsError, r"found an array of \(160,\)"),
-        (Control("loss", "placebo", np.zeros((TEXTS, 2))), TextsError, "a placebo a single one"),
-        (
-            Control("loss", "shuffled", NAN),
-            ExpressionError,
-            "shuffled control of loss is not a finite number",
-        ),
-    ],
-)
-def test_controls_that_make_no_sense_are_refused(control, error, message):
-    run, texts, _ = world()
-    with pytest.raises(error, match=message):
-        evaluate(replace(run, controls=(control,)), texts, resamples=20, blind=False)

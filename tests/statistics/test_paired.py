@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 from made import run_of
 from net.api import (
-    ExpressionError,
-    TextsError,
     auc,
     compare,
     evaluate,
@@ -122,18 +120,6 @@ def test_the_p_of_few_documents_belongs_to_their_interval():
     for groups in (5, 10, 30, 1000):
         assert for_few(2 * tail_share(groups), groups) == pytest.approx(0.05, rel=0.02)
     assert for_few(0.01, 1) == 1.0
-
-
-def test_what_cannot_be_compared_is_refused_with_its_cure():
-    matrix, members, groups = correlated(np.random.default_rng(0), docs=4)
-    with pytest.raises(ExpressionError, match="no score 'zlib' to compare; it has loss, other1"):
-        compare(scored(matrix, members, groups), "zlib")
-    with pytest.raises(TextsError, match="have no label"):
-        compare(scored(matrix, [None, *members[1:]], groups))
-    with pytest.raises(TextsError, match="are members: comparing"):
-        compare(scored(matrix, np.ones_like(members), groups))
-    with pytest.raises(ExpressionError, match="'auc' or 'tpr'"):
-        compare(scored(matrix, members, groups), measure="accuracy")
 
 
 def test_the_least_corrected_p_is_what_the_clearest_difference_gets():

@@ -1,14 +1,11 @@
 """Rosenbaum's bounds against enumeration, published figures and other programs; the shift against the test itself."""
 
-import math
 from itertools import product
 
 import numpy as np
 import pytest
 from net.api import (
-    ExpressionError,
     Sensitivity,
-    TextsError,
     sign_bound,
     sign_gamma,
     two_sample,
@@ -121,19 +118,3 @@ def test_what_belongs_to_which_design():
     shift = two_sample_shift(LEAD, LEAD - 15, 0.01, permutations=999, seed=2)
     assert beside == Sensitivity(None, None, shift)
     assert 0 < shift < 15
-
-
-def test_wrong_uses():
-    for ask in (sign_bound, wilcoxon_bound):
-        for gamma in (0.5, math.inf, math.nan):
-            with pytest.raises(ExpressionError, match="from 1 on"):
-                ask(LEAD, gamma)
-        with pytest.raises(TextsError, match="finite"):
-            ask([1.0, math.nan], 1)
-    for ask in (sign_gamma, wilcoxon_gamma, lambda v, level: two_sample_shift(v, v, level)):
-        with pytest.raises(ExpressionError, match="between 0 and 1"):
-            ask(LEAD, 1.0)
-        with pytest.raises(TextsError, match="documents or more"):
-            ask([], 0.05)
-    with pytest.raises(ExpressionError, match="at least one"):
-        two_sample_shift(LEAD, LEAD, 0.05, permutations=0)
