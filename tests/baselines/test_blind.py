@@ -111,6 +111,7 @@ def test_too_little_to_learn_from_is_said(members, groups, reason):
 
 def test_odd_texts_do_no_harm():
     rng = np.random.default_rng(0)
+    assert "no word" in bag_of_words([""] * 40, np.arange(40) < 20, [str(i) for i in range(40)], seed=0).note
     odd = ["", "\x00", "🙂 🙂", "\ud800 lone", "a" * 100_000, "\u202e\u0301", "   \n"]
     texts = [*odd, *noise(rng, 40)]
     judged = bag_of_words(texts, np.arange(47) % 2 == 0, [str(i) for i in range(47)], seed=0)
