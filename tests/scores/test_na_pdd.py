@@ -188,6 +188,8 @@ def test_layers_are_chosen_by_difference_or_distance():
         rows = score.facts["layers"]
         assert [row["difference"] for row in rows] == [-1, 3, -4]
         assert [row["layer"] for row in rows if row["chosen"]] == sorted(layer + 1 for layer in layers)
+    given = recipe("na_pdd(k=2)")  # ties go to the lower layer
+    assert fitted(given, two_sides(given, [A, A, A], [B, B, B])).layers.tolist() == [0, 1]
 
 
 def test_the_notebook_counts_positions_and_divides_by_texts():
@@ -202,11 +204,6 @@ def test_the_notebook_counts_positions_and_divides_by_texts():
         known.append(Evidence(Text(str(i), str(i), member), {View(): (one,)}))
     marked = fitted(given, tuple(known)).marked
     assert (marked.members.tolist(), marked.nonmembers.tolist()) == ([1], [0])
-
-
-def test_ties_go_to_the_lower_layer():
-    given = recipe("na_pdd(k=2)")
-    assert fitted(given, two_sides(given, [A, A, A], [B, B, B])).layers.tolist() == [0, 1]
 
 
 def test_empty_sets_give_a_finite_ordered_score():

@@ -46,12 +46,23 @@ def samples(number, law=lambda rng, n: rng.exponential(1, n) - 0.6):
     return [law(rng, 8).tolist() for _ in range(number)]
 
 
-@pytest.mark.parametrize("values", [ODD, *samples(4)])
-def test_all_flips_by_hand(values):
+@pytest.mark.parametrize("times", [1.0, 1 + 9 / math.sqrt(8)])
+@pytest.mark.parametrize("values", [ODD, [-one for one in ODD], *samples(4)])
+def test_all_flips_by_hand(values, times):
+    """With the guard, skewness towards low values counts 1 + 9 / sqrt(8) times, towards high values once."""
+
+    def statistic(some):
+        mean, variance, third = cumulants(some)
+        return naive((mean, variance, third * times if third < 0 else third))
+
     flips = product((-1, 1), repeat=8)
-    every = [naive(cumulants([s * v for s, v in zip(signs, values, strict=True)])) for signs in flips]
-    observed = naive(cumulants(values))
-    assert sign_flip(values) == pytest.approx(sum(one >= observed - 1e-9 for one in every) / 256, abs=1e-12)
+    every = np.array([statistic([s * v for s, v in zip(signs, values, strict=True)]) for signs in flips])
+    test = sign_flip_test(values, guarded=times > 1)
+    assert test.exact
+    assert test.observed == pytest.approx(statistic(values))
+    assert np.sort(test.null) == pytest.approx(np.sort(every))
+    assert test.p == pytest.approx(np.mean(every >= test.observed - 1e-9), abs=1e-12)
+    assert times > 1 or test.p == sign_flip(values)
 
 
 def test_the_correction_changes_p():
@@ -80,19 +91,13 @@ def test_all_permutations_by_hand(values, cut):
 
 
 def test_the_null_travels_with_the_result():
-    """The statistics are the ones written out above, and p is their share that reaches the observed one."""
-    test = sign_flip_test(ODD, guarded=False)
-    assert (test.exact, test.null.shape, test.null.dtype) == (True, (256,), np.float64)
-    assert test.observed == pytest.approx(naive(cumulants(ODD)))
     plain = sign_flip_test(ODD, corrected=False)
     assert plain.observed == pytest.approx(np.mean(ODD) / math.sqrt(np.mean(np.square(ODD))))
     drawn = sign_flip_test(ODD * 3, flips=300, seed=4, guarded=False)
-    assert (drawn.exact, drawn.null.shape) == (False, (300,))
-    assert drawn.p == sign_flip(ODD * 3, flips=300, seed=4)
+    assert (drawn.exact, drawn.null.shape, drawn.p) == (False, (300,), sign_flip(ODD * 3, flips=300, seed=4))
     both = two_sample_test(ODD, ODD[:3], permutations=400, seed=2)
     assert both.observed == pytest.approx(naive(cumulants(ODD), cumulants(ODD[:3])))
-    assert both.null.shape == (400,)
-    assert both.p == two_sample(ODD, ODD[:3], permutations=400, seed=2)
+    assert (both.null.shape, both.p) == ((400,), two_sample(ODD, ODD[:3], permutations=400, seed=2))
     assert both.p == (1 + np.count_nonzero(both.null >= both.observed - 1e-9)) / 401
 
 
@@ -184,25 +189,13 @@ def test_the_correction_holds_the_level_under_a_long_tail_below():
     assert corrected < 0.068
 
 
-def test_the_guard_by_hand():
-    """Skewness towards low values counts 1 + 9 / sqrt(8) times, towards high values once."""
-    times = 1 + 9 / math.sqrt(8)
-
-    def guarded(values):
-        mean, variance, third = cumulants(values)
-        return naive((mean, variance, third * times if third < 0 else third))
-
-    for values in (*samples(2), [-one for one in ODD]):
-        test = sign_flip_test(values)
-        assert test.observed == pytest.approx(guarded(values))
-        flips = product((-1, 1), repeat=8)
-        every = [guarded([s * v for s, v in zip(signs, values, strict=True)]) for signs in flips]
-        assert np.sort(test.null) == pytest.approx(np.sort(every))
-        assert test.p == pytest.approx(np.mean(np.array(every) >= test.observed - 1e-9))
-
-
 def test_the_guard_holds_the_level_where_documents_are_few():
     """At 20 documents with log-normal values, long tail below; normal values lose next to nothing."""
+
+    def rejects(law, guarded):
+        return level(
+            lambda values, seed: sign_flip_test(values, flips=199, seed=seed, guarded=guarded).p, law
+        )
 
     def below(rng):
         return math.exp(0.5) - rng.lognormal(0, 1, 20)
@@ -210,15 +203,9 @@ def test_the_guard_holds_the_level_where_documents_are_few():
     def moved(rng):
         return rng.normal(0.55, 1, 20)
 
-    def guarded(values, seed):
-        return sign_flip_test(values, flips=199, seed=seed).p
-
-    def plain(values, seed):
-        return sign_flip(values, flips=199, seed=seed)
-
-    assert level(plain, below) > 0.09
-    assert level(guarded, below) < 0.08
-    assert level(guarded, moved) > level(plain, moved) - 0.06
+    assert rejects(below, False) > 0.09
+    assert rejects(below, True) < 0.08
+    assert rejects(moved, True) > rejects(moved, False) - 0.06
 
 
 def test_unequal_sizes_and_spreads_hold_the_level():
