@@ -15,6 +15,7 @@ from pretrace.cli.options import command_of, with_launcher
 from pretrace.corpora.opening import GivenStream
 from pretrace.scoring.evaluation import measure
 from pretrace.scoring.parts import ScoredRows
+from pretrace.statistics.roc import RankedScores
 from pretrace.types import Corpus, Curve, Estimate, Measured, Run, Text
 
 
@@ -107,6 +108,12 @@ def run_of(matrix, members, **parts):
 
 
 EMPTY = run_of(np.zeros((0, 0)), ())
+
+
+def tpr_at_fpr(scores, members, fpr):
+    """The largest true positive rate among thresholds whose false positive rate is at most `fpr`."""
+    ranked = RankedScores.of(scores, members)
+    return float(ranked.figures(np.ones((1, len(members)), dtype=np.float32), (fpr,))[0, 1])
 
 
 def evaluate(run, texts, *, blind=True, **how):

@@ -121,7 +121,7 @@ def test_texts_on_both_sides_are_counted():
     rng = np.random.default_rng(0)
     texts = noise(rng, 80)
     (row, length) = gap(corpus("a", texts[:45]), corpus("b", [*texts[40:], f"{texts[0]} "]))
-    assert "6 texts of A and 6 of B are the same" in row.note
+    assert "6 texts of A and 6 of B are the same on both sides" in row.note
     assert "6 texts of A and 6 of B" in length.note
 
 

@@ -24,7 +24,7 @@ NAMES = {
     "pretrace.corpora.reading": "Reading=TextReading",
     "pretrace.errors": "ExpressionError LeakError ModelError OutputError PretraceError TableError TextsError",
     "pretrace.frequencies": "Counting Frequencies counting frequencies_count=count seams",
-    "made": "evaluate",
+    "made": "evaluate tpr_at_fpr",
     "pretrace.jobs.settings": "Turn",
     "pretrace.jobs.worker": "Job=ShardJob fingerprint missing_shards work",
     "pretrace.results": "output_checks",
@@ -64,7 +64,7 @@ NAMES = {
         "Planted=PlantedValues auc_documents auc_power curve power_needed=needed power_power=power"
     ),
     "pretrace.statistics.resampling": "Calls Spread affordable group_bootstrap paired_difference tail_share",
-    "pretrace.statistics.roc": "RankedScores accuracy allowance auc best_threshold roc_curve tpr_at_fpr",
+    "pretrace.statistics.roc": "RankedScores accuracy allowance auc best_threshold roc_curve",
     "pretrace.statistics.sensitivity": (
         "Sensitivity controls_left_out sensitivity_sensitivity=sensitivity sign_bound sign_gamma "
         "two_sample_shift wilcoxon_bound wilcoxon_gamma"

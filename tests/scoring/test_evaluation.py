@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from made import evaluate, run_of
+from made import evaluate, run_of, tpr_at_fpr
 
 from pretrace.baselines.blind import bag_of_words
 from pretrace.baselines.classifiers import WIDENING
@@ -12,7 +12,7 @@ from pretrace.errors import ExpressionError, TextsError
 from pretrace.statistics.documents import grouped_split
 from pretrace.statistics.paired import compare
 from pretrace.statistics.resampling import group_bootstrap
-from pretrace.statistics.roc import accuracy, auc, best_threshold, tpr_at_fpr
+from pretrace.statistics.roc import accuracy, auc, best_threshold
 from pretrace.types import Control, Missing
 
 

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from made import evaluate, run_of
+from made import evaluate, run_of, tpr_at_fpr
 
 from pretrace.statistics.controls import survives
 from pretrace.statistics.documents import grouped_split
 from pretrace.statistics.resampling import Calls, group_bootstrap, paired_difference
-from pretrace.statistics.roc import accuracy, auc, best_threshold, roc_curve, tpr_at_fpr
+from pretrace.statistics.roc import accuracy, auc, best_threshold, roc_curve
 from pretrace.types import Control, Curve, Estimate, Measured
 
 TEXTS = 160

@@ -35,9 +35,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.errors import ExpressionError, TextsError
 from pretrace.registry import require
-from pretrace.statistics.documents import Grouping, Groups
+from pretrace.statistics.documents import Grouping, Groups, check_values
 from pretrace.types import Bools, Doubles
 
 Method = Literal["bh", "by"]
@@ -69,11 +68,10 @@ def p_values(
 
     A tie counts as if the known text scored higher, which is conservative. With `randomised` all ties are
     broken at random, one draw a text, so that p is uniform on 1/(n + 1), …, 1 and the texts' joint law is that of
-    scores without ties. TextsError without known texts, ExpressionError for a score that is not finite.
+    scores without ties. TextsError without known texts, and for a score that is not finite.
     """
-    values, calibration = _checked(scores, "the texts"), _checked(known, "the known non-members")
-    if not len(calibration):
-        raise TextsError("a conformal p-value takes known non-members to compare with, found none; add some.")
+    values = check_values(scores, "the scores of the texts", fewest=0)
+    calibration = check_values(known, "the scores of known non-members")
     if randomised:  # ranks by score, then at random: as if no two texts had scored the same
         order = np.random.default_rng(seed).random(len(values) + len(calibration))
         rank = np.empty(len(order))
@@ -149,16 +147,3 @@ def _harmonic(asked: int) -> float:
 def _ceil(value: float) -> int:
     """The next whole number, a hair above one taken for rounding."""
     return max(1, math.ceil(value * (1 - _ROUNDING)))
-
-
-def _checked(scores: npt.ArrayLike, whose: str) -> Doubles:
-    values = np.asarray(scores, dtype=np.float64)
-    odd = np.count_nonzero(~np.isfinite(values))
-    if values.ndim != 1 or odd:
-        found = (
-            f"{odd:,} of {values.size:,} that are not" if values.ndim == 1 else f"an array of {values.shape}"
-        )
-        raise ExpressionError(
-            f"wanted one finite score a text of {whose}, found {found}; mend the score or leave those out."
-        )
-    return values

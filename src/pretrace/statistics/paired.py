@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 
-from pretrace.errors import ExpressionError, TextsError
 from pretrace.registry import require
 from pretrace.statistics.documents import Grouping
 from pretrace.statistics.resampling import Spread, group_bootstrap, paired_difference
@@ -40,14 +40,13 @@ def compare(
     ExpressionError for a score that the run does not have, TextsError where labels are missing or of one class.
     """
     require(measure in ("auc", "tpr"), f"scores are compared by 'auc' or 'tpr', found {measure!r}.")
-    members = _labels(run)
+    require(bool(run.scores), "the run holds no scores to compare.")
+    members: Any = np.array(run.members)
     first = baseline or usual_baseline(run.scores)
     others = [name for name in (run.scores if scores is None else scores) if name != first]
     for name in (first, *others):
-        if name not in run.scores:
-            raise ExpressionError(
-                f"the run has no score {name!r} to compare; it has {', '.join(run.scores)}."
-            )
+        had = ", ".join(run.scores)
+        require(name in run.scores, f"the run has no score {name!r} to compare; it has {had}.")
     if not others:
         return ()
     groups = np.array([group or name for group, name in zip(run.groups, run.ids, strict=True)])
@@ -129,20 +128,3 @@ def for_few(p: float, groups: int) -> float:
         return 1.0
     z = NormalDist().inv_cdf(p / 2) * float(np.sqrt((groups - 1) / groups))
     return min(1.0, 2 * float(t.cdf(z, groups - 1)))
-
-
-def _labels(run: Run) -> Bools:
-    if not run.scores:
-        raise ExpressionError("the run holds no scores to compare.")
-    if not run.labelled:
-        raise TextsError(
-            "scores are compared by how well they tell known members from known non-members, and some texts of "
-            f"{run.corpus} have no label: add a label to each."
-        )
-    members = np.array(run.members, dtype=bool)
-    if members.all() or not members.any():
-        kind = "members" if members.any() else "non-members"
-        raise TextsError(
-            f"all {len(members):,} texts of {run.corpus} are {kind}: comparing scores needs both classes."
-        )
-    return members
