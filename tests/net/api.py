@@ -56,7 +56,7 @@ NAMES = {
     "pretrace.statistics.intervals": (
         "any_of difference_interval mean_interval share_interval standardised t_test"
     ),
-    "pretrace.statistics.paired": "compare for_few holm",
+    "pretrace.statistics.paired": "for_few holm",
     "pretrace.statistics.permutation": (
         "critical randomisation_test sign_flip sign_flip_test skew_corrected two_sample two_sample_test"
     ),
