@@ -15,6 +15,7 @@ from pretrace.cli.options import command_of, with_launcher
 from pretrace.corpora.opening import GivenStream
 from pretrace.scoring.evaluation import measure
 from pretrace.scoring.parts import ScoredRows
+from pretrace.statistics.permutation import sign_flip_test
 from pretrace.statistics.roc import RankedScores
 from pretrace.types import Corpus, Curve, Estimate, Measured, Run, Text
 
@@ -108,6 +109,11 @@ def run_of(matrix, members, **parts):
 
 
 EMPTY = run_of(np.zeros((0, 0)), ())
+
+
+def sign_flip(values, **how):
+    """The p-value of the sign-flip test without its guard."""
+    return sign_flip_test(values, guarded=False, **how).p
 
 
 def tpr_at_fpr(scores, members, fpr):

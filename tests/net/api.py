@@ -24,7 +24,7 @@ NAMES = {
     "pretrace.corpora.reading": "Reading=TextReading",
     "pretrace.errors": "ExpressionError LeakError ModelError OutputError PretraceError TableError TextsError",
     "pretrace.frequencies": "Counting Frequencies counting frequencies_count=count seams",
-    "made": "evaluate tpr_at_fpr",
+    "made": "evaluate sign_flip tpr_at_fpr",
     "pretrace.jobs.settings": "Turn",
     "pretrace.jobs.worker": "Job=ShardJob fingerprint missing_shards work",
     "pretrace.results": "output_checks",
@@ -58,7 +58,7 @@ NAMES = {
     ),
     "pretrace.statistics.paired": "for_few holm",
     "pretrace.statistics.permutation": (
-        "critical randomisation_test sign_flip sign_flip_test skew_corrected two_sample two_sample_test"
+        "critical randomisation_test sign_flip_test skew_corrected two_sample two_sample_test"
     ),
     "pretrace.statistics.power": (
         "Planted=PlantedValues auc_documents auc_power curve power_needed=needed power_power=power"

@@ -44,7 +44,7 @@ def test_one_piece_a_document_keeps_the_level():
         # ten documents; one of them is cut into as many pieces as all others together
         known, groups = hierarchical(rng, 10, rng.permutation([1, 1, 2, 2, 3, 3, 4, 4, 5, 25]))
         text, _ = hierarchical(rng, 1, 1)
-        hits += p_values(text, known[drawn_pieces(groups, seed, each=1)])[0] <= 0.1
+        hits += p_values(text, known[drawn_pieces(groups, seed)])[0] <= 0.1
     assert hits / 1500 <= 0.1 + 3 * np.sqrt(0.09 / 1500)
 
 
@@ -52,8 +52,8 @@ def test_as_many_pieces_of_each_document_are_drawn_whatever_the_order():
     groups = ["b", "a", "b", "c", "a", "b", "c"]
     drawn = drawn_pieces(groups, 7)
     assert sorted(np.array(groups)[drawn]) == ["a", "a", "b", "b", "c", "c"]
-    assert sorted(np.array(groups)[drawn_pieces(groups, 7, each=1)]) == ["a", "b", "c"]
-    counts = sum(drawn_pieces(groups, seed, each=1).astype(int) for seed in range(600))
+    counts = sum(drawn_pieces([*groups, "d"], seed).astype(int) for seed in range(600))
+    assert counts[[1, 4]].sum() == counts[[3, 6]].sum() == counts[7] == 600  # one of each
     assert abs(counts[0] - 200) < 60  # each piece of "b" a third of the time
     turned = drawn_pieces([*["a"] * 2, *["b"] * 3, *["c"] * 2], 7)
     assert np.flatnonzero(drawn[[1, 4, 0, 2, 5, 3, 6]]).tolist() == np.flatnonzero(turned).tolist()

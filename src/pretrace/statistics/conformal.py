@@ -82,21 +82,20 @@ def p_values(
     return np.asarray((1.0 + reached) / (len(ordered) + 1))
 
 
-def drawn_pieces(groups: Groups, seed: int, *, each: int | None = None) -> Bools:
-    """Which texts are drawn, `each` of every document (by default as many as the one with the fewest has; fewer
-    where it has fewer), all pieces with the same chance; bool [texts]. Depends on the seed, the documents and
-    their sizes alone."""
+def drawn_pieces(groups: Groups, seed: int) -> Bools:
+    """Which texts are drawn, of every document as many as the one with the fewest has, all pieces with the same chance;
+    bool [texts]. Depends on the seed, the documents and their sizes alone."""
     drawn = np.zeros(len(groups), dtype=bool)
     if not len(groups):
         return drawn
     grouping = Grouping.of(groups)
     rows, sizes = np.argsort(grouping.codes, kind="stable"), grouping.sizes
     first = np.cumsum(sizes) - sizes
-    number = int(sizes.min()) if each is None else each
-    if number >= sizes.max():
+    number = int(sizes.min())
+    if number == sizes.max():
         return np.ones(len(groups), dtype=bool)
     rng = np.random.default_rng(seed)
-    drawn[rows[first[sizes == 1]]] = number > 0  # one piece alone is not drawn
+    drawn[rows[first[sizes == 1]]] = True  # one piece alone is not drawn
     several = sizes > 1
     for start, size in zip(first[several].tolist(), sizes[several].tolist(), strict=True):
         drawn[rng.permutation(rows[start : start + size])[:number]] = True

@@ -104,8 +104,8 @@ def power(  # noqa: PLR0913
     audits: int = AUDITS,
     seed: int = 0,
 ) -> Estimate:
-    """The probability that `sign_flip` rejects at `level` on so many documents that were trained on, or `two_sample`
-    against as many as `heldout` has. `noise` and `shift` are one value a planted document; the 95% interval resamples
+    """The probability that a sign-flip test rejects at `level` on so many documents that were trained on, or a
+    two-sample test against as many as `heldout` has. `noise` and `shift` are one value a planted document; the 95% interval resamples
     these. TextsError for fewer than two of either or one that is not finite."""
     planted = PlantedValues.of(noise, shift, heldout)
     beside = 0 if planted.heldout is None else len(planted.heldout)
