@@ -105,8 +105,8 @@ def power(  # noqa: PLR0913
     seed: int = 0,
 ) -> Estimate:
     """The probability that a sign-flip test rejects at `level` on so many documents that were trained on, or a
-    two-sample test against as many as `heldout` has. `noise` and `shift` are one value a planted document; the 95% interval resamples
-    these. TextsError for fewer than two of either or one that is not finite."""
+    two-sample test against as many as `heldout` has. `noise` and `shift` are one value a planted document; the 95%
+    interval resamples these. TextsError for fewer than two of either or one that is not finite."""
     planted = PlantedValues.of(noise, shift, heldout)
     beside = 0 if planted.heldout is None else len(planted.heldout)
     plan = SimulatedAudits(documents, beside, level, seed)
@@ -192,9 +192,9 @@ def auc_power(auc: float, documents: int, controls: int, *, level: float = 0.05)
     return float(1 - nctdtr(freedom, apart, critical))
 
 
-def auc_documents(auc: float, *, power: float = 0.8, level: float = 0.05) -> int | None:
-    """The fewest documents on each side at which `auc_power` reaches `power`; None where ten million would not do."""
-    return _fewest(lambda size: auc_power(auc, size, size, level=level) >= power, 2)
+def auc_documents(auc: float) -> int | None:
+    """The fewest documents on each side at which `auc_power` reaches 0.8; None where ten million would not do."""
+    return _fewest(lambda size: auc_power(auc, size, size) >= 0.8, 2)
 
 
 def _alike(planted: PlantedValues, size: int, level: float, seed: int) -> SimulatedAudits:
