@@ -49,15 +49,6 @@ def dated(rng, year, texts):
     return [f"On {day} May {year} {text}" for day, text in dated]
 
 
-def test_dates_give_the_two_sets_away():
-    rng = np.random.default_rng(0)
-    texts = dated(rng, 2014, 100) + dated(rng, 2023, 100)
-    members = np.arange(200) < 100
-    judged = bag_of_words(texts, members, [str(i) for i in range(200)], seed=0)
-    assert judged.note == ""
-    assert auc(judged.scores, members) > 0.95
-
-
 def test_words_of_a_script_without_spaces_are_seen():
     rng = np.random.default_rng(0)
     common = list("的一是不了人我在有他这为之大来以个中上们到说国和地也子时道出而要于就下得可你年生")

@@ -58,13 +58,6 @@ def test_published_figures():
     assert wilcoxon_bound(WELDING - 0.0934, 3) < 0.05 < wilcoxon_bound(WELDING - 0.0936, 3)
 
 
-def test_without_bias_they_are_the_usual_tests():
-    usual = stats.wilcoxon(WELDING, alternative="greater", mode="exact").pvalue
-    assert wilcoxon_bound(WELDING, 1) == pytest.approx(usual, rel=1e-9)
-    usual = stats.binomtest(int((WELDING > 0).sum()), len(WELDING), 2 / 3, alternative="greater").pvalue
-    assert sign_bound(WELDING, 2) == pytest.approx(usual, rel=1e-9)
-
-
 @pytest.mark.parametrize("level", [0.05, 0.001])
 @pytest.mark.parametrize(("gamma", "bound"), [(sign_gamma, sign_bound), (wilcoxon_gamma, wilcoxon_bound)])
 def test_gamma_is_where_the_bound_crosses_the_level(gamma, bound, level):
