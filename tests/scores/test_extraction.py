@@ -43,17 +43,6 @@ def test_a_draw_among_one_token_takes_the_likeliest():
     assert run.column("extraction(k=1,n=1)")[0] in (0.0, 1.0)
 
 
-def test_what_was_read_is_kept_under_its_own_name(tmp_path):
-    backend = Memory()
-    with open_store("model", tmp_path) as store:
-        first = trace(backend, TEXTS, Want(Quantity.LOGP, frozenset({Drawn(3, 0.5)})), store=store)
-        backend.run = None  # type: ignore[assignment]  # nothing may be read again
-        again = trace(backend, TEXTS, Want(Quantity.LOGP, frozenset({Drawn(3, 0.5)})), store=store)
-        np.testing.assert_array_equal(first[0].states[Drawn(3, 0.5)], again[0].states[Drawn(3, 0.5)])
-        with pytest.raises(TypeError):
-            trace(backend, TEXTS, Want(Quantity.LOGP, frozenset({Drawn(4, 0.5)})), store=store)
-
-
 def test_a_text_without_a_window_has_no_value_and_is_told():
     texts = (Text("long", "abc" * 50), Text("short", "abc" * 20))
     run = detect(Corpus("two", texts), Models(Memory()), "extraction,loss")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from made import evaluate, run_of, tpr_at_fpr
 
-from pretrace.statistics.controls import survives
+from pretrace.statistics.controls import ThresholdDivision, survives
 from pretrace.statistics.documents import grouped_split
 from pretrace.statistics.resampling import Calls, group_bootstrap, paired_difference
 from pretrace.statistics.roc import accuracy, auc, best_threshold, roc_curve
@@ -123,3 +123,14 @@ def test_who_survives(target, lead, expected):
     row = Measured("a", "score", Estimate(*target), any_, any_, 0.0, Curve((0.0, 1.0), (0.0, 1.0)))
     other = replace(row, kind="placebo", lead=Estimate(*lead) if lead else None)
     assert survives(row, other) == expected
+
+
+@pytest.mark.parametrize(("kept", "divided"), [([0, 1, 2, 3], True), ([0, 1, 2], False), ([0, 2, 3], False)])
+def test_a_division_keeps_its_parts_while_both_have_both_classes(kept, divided):
+    chosen, members = np.array([True, True, False, False]), np.array([True, False, True, False])
+    texts = np.isin(np.arange(5), kept)
+    division = ThresholdDivision(np.append(chosen, True), np.append(~chosen, False), True)
+    found = division.within(texts, np.append(members, True))
+    assert found.apart is divided
+    assert found.held_out == (2 if divided else 0)
+    assert found.tested.sum() == (2 if divided else len(kept))

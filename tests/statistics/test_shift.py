@@ -106,3 +106,11 @@ def test_p_of_many_documents_is_that_of_a_few(monkeypatch):
 def test_scores_that_do_not_differ():
     assert set_shift(np.zeros(5), np.zeros(30)).p == 1.0
     assert p_values(np.zeros(5), np.zeros(30)).tolist() == [1.0] * 5
+
+
+def test_a_drift_below_one_is_found():
+    rng = np.random.default_rng(5)
+    found = set_shift(rng.normal(0.5, 1, 60), rng.normal(0, 1, 60))
+    assert found.p <= found.level
+    assert 0 < found.explained < 1
+    assert found.p_after(found.explained) <= found.level < found.p_after(found.explained + 0.01)

@@ -107,14 +107,11 @@ def test_a_model_that_knows_the_strings_in_their_place_is_found():
     )
     corpus = Corpus("files", texts)
     settings = CanarySettings(draws=1000, cache=False)
-    knows = Memory([text.text for text in texts])
-    second = Memory(name="p")
-    found = check_canaries(corpus, Models(knows, placebos=(second,)), settings)
+    models = Models(Memory([text.text for text in texts]), placebos=(Memory(name="p"),))
+    found = check_canaries(corpus, models, settings)
     assert (found.outcome, found.p, found.units) == ("consistent", 1 / 1001, 12)
     assert found.effect.value == pytest.approx(len("File 1: ") + 64 - 1, rel=0.2)  # 1 a character
     assert "12 of 64 hexadecimal digits" in " ".join(found.notes)
-    assert set(found.table("strings").columns["text"]) == {f"t{i}" for i in range(12)}
-    assert "(from files or elsewhere)" in found.statement
     own = CanarySettings(draws=1000, cache=False, pattern=("zz",))
     assert "accuses nobody" in check_canaries(corpus, Models(Memory()), own).assumption
 
