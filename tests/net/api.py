@@ -54,7 +54,7 @@ NAMES = {
     "pretrace.statistics.conformal": "adjusted drawn_pieces flagged needed p_values resolution",
     "pretrace.statistics.documents": "Grouping MEMBERS NONMEMBERS by_document grouped_folds grouped_split",
     "pretrace.statistics.intervals": (
-        "any_of difference_interval mean_interval share_interval standardised t_test"
+        "any_of difference_interval mean_interval score_difference score_interval share_interval standardised t_test"
     ),
     "pretrace.statistics.paired": "for_few holm",
     "pretrace.statistics.permutation": (
