@@ -344,7 +344,6 @@ def chance_of_hits(chances: Sequence[float]) -> Doubles:
     """The law of the number of hits, [units + 1], of independent draws with these chances: Poisson-binomial."""
     found = np.ones(1)
     for chance in chances:
-        require(0 <= chance <= 1, f"a chance lies between 0 and 1, found {chance}.")
         found = np.append(found, 0.0) * (1 - chance) + np.insert(found, 0, 0.0) * chance
     return np.asarray(found)
 

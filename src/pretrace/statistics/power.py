@@ -81,10 +81,6 @@ class SimulatedAudits:
     level: float
     seed: int
 
-    def __post_init__(self) -> None:
-        require(0 < self.level < 1, f"a test takes a level between 0 and 1, found {self.level}.")
-        require(self.documents > 0, f"an audit takes at least one document, found {self.documents}.")
-
     @property
     def hopeless(self) -> bool:
         """Whether no values at all could reach the level: the smallest p-value there is lies above it."""
@@ -110,7 +106,6 @@ def power(  # noqa: PLR0913
     planted = PlantedValues.of(noise, shift, heldout)
     beside = 0 if planted.heldout is None else len(planted.heldout)
     plan = SimulatedAudits(documents, beside, level, seed)
-    require(audits > 0, f"a probability takes at least one simulated audit, found {audits}.")
     value = rejections(planted, plan, audits)
     rng = np.random.default_rng([plan.seed, 1])
     drawn = [rejections(planted.resampled(rng), plan, PART) for _ in range(RESAMPLES)]
@@ -142,19 +137,17 @@ def needed(
     shift: npt.ArrayLike,
     *,
     heldout: npt.ArrayLike | None = None,
-    power: float = 0.8,
     level: float = 0.05,
     seed: int = 0,
 ) -> int | None:
-    """The fewest documents at which the probability of a rejection is at least `power`; None where more than ten
+    """The fewest documents at which the probability of a rejection is at least 0.8; None where more than ten
     million would not do, or training adds nothing. `heldout` as in `curve`, TextsError as in `power`."""
-    require(0 < power < 1, f"a power lies between 0 and 1, found {power}.")
     planted = PlantedValues.of(noise, shift, heldout)
     if planted.shift.mean() <= 0:
         return None
 
     def enough(size: int) -> bool:
-        return rejections(planted, _alike(planted, size, level, seed), AUDITS) >= power
+        return rejections(planted, _alike(planted, size, level, seed), AUDITS) >= 0.8
 
     return _fewest(enough, 1)
 

@@ -20,7 +20,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from difflib import SequenceMatcher
 from functools import partial
 from pathlib import Path
@@ -77,16 +77,6 @@ def checked_variants(name: str, variants: Sequence[str]) -> tuple[str, ...]:
         if (found := plain.index(one)) < place:
             raise TextsError(say("marks.refused.equal_variants", name=name, found=found, place=place))
     return tuple(variants)
-
-
-def checked_texts(corpus: Corpus) -> Corpus:
-    """The corpus; TextsError where it has no texts or one of them is empty."""
-    if not corpus.texts:
-        raise TextsError(f"{corpus.name} holds no texts: there is nothing to mark.")
-    empty = next((text.id for text in corpus.texts if not collapsed(text.text)), None)
-    if empty is not None:
-        raise TextsError(f"the text {empty!r} of {corpus.name} is empty: leave it out.")
-    return corpus
 
 
 # Canary sentences: one sentence a text, natural to read, whose last word is drawn out of several.
@@ -213,8 +203,6 @@ def model_candidates(corpus: Corpus, settings: MarkSettings, model: Any) -> Vari
 
 
 FORMAT, KEY = 2, "pretrace_seal"
-_FUTURE = timedelta(days=1)
-"""By how much a sealed file may be younger than now: clocks differ."""
 Source = Literal["columns", "texts", "rewriter", "words", "canary", "order"]
 """Where variants come from."""
 _HASH = re.compile(r"(?<![0-9A-Za-z])[0-9A-Fa-f]{64}(?![0-9A-Za-z])")
@@ -300,8 +288,7 @@ class Seal:
 
 def read_seal(path: Path, commitment: str | None = None) -> Seal:
     """The seal of a file. With a `commitment`, a SHA-256 or a file that holds one, it must be that of the sealed file.
-    OutputError for a file that cannot be read or was changed, TextsError for one whose hash is another, or that says
-    that it was made more than a day after now."""
+    OutputError for a file that cannot be read or was changed, TextsError for one whose hash is another."""
     content = _read(path)
     found = hashlib.sha256(content).hexdigest()
     if commitment is not None and found != committed(commitment):
@@ -316,9 +303,6 @@ def read_seal(path: Path, commitment: str | None = None) -> Seal:
         _check(seal)
     except (ValueError, TypeError, KeyError, OverflowError) as error:
         raise OutputError(say("marks.refused.damaged", path=path, error=error)) from None
-    now = datetime.now(UTC)
-    if seal.made_at > now + _FUTURE:
-        raise TextsError(say("marks.refused.from_future", path=path, made=seal.made, now=now))
     return replace(seal, sha256=found)
 
 
@@ -413,7 +397,6 @@ def mark_order(
     """The seal of an order that is drawn, and the rows to be published, as JSON lines. `further` are the columns
     of the rows by id. `seed` (hexadecimal digits) is for tests and simulations. TextsError for rows or options of which
     too few can stand in another order, and for right answers that are none of the options."""
-    checked_texts(corpus)
     seed = seed or secrets.token_hex(32)
     rng = np.random.default_rng(int(seed, 16))
     rows = {text.id: plain_row(text) | dict(further.get(text.id, {})) for text in corpus.texts}
@@ -632,7 +615,6 @@ def own_candidates(
     corpus: Corpus, settings: MarkSettings, columns: Columns = USUAL, *, draw: DrawNumber = secrets.randbelow
 ) -> VariantCandidates | None:
     """The variants that need no model (the text is variant 0); None where a model is to make them."""
-    checked_texts(corpus)
     if settings.canary:
         return canaries(corpus, settings.choices, draw)
     named = settings.variant_column or settings.variant_texts
