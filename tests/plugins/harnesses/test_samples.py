@@ -231,7 +231,8 @@ def test_folders_without_samples(logs, tmp_path, ran):
 
 def test_a_metric_that_both_logs_have_is_taken(logs):
     quiz, held = read_log(str(logs[0]), task="quiz"), read_log(str(logs[1]))
-    assert metric_of([quiz, held], None) == "acc"
-    assert metric_of([quiz, held], "acc_norm") == "acc_norm"
+    known = KnownItems(held.corpus(), held)
+    assert metric_of(quiz, known, None) == "acc"
+    assert metric_of(quiz, known, "acc_norm") == "acc_norm"
     with pytest.raises(TextsError, match="those that have one are acc, acc_norm"):
-        metric_of([quiz], "bleu")
+        metric_of(quiz, known, "bleu")

@@ -197,8 +197,6 @@ def read_log(path: str, *, task: str | None = None, filter: str | None = None) -
 def _files(place: Path) -> list[tuple[str, str, Path]]:
     """Task, date and path of each file of samples; a file of another name is a task by its name."""
     if place.is_file():
-        if place.suffix == ".eval":
-            raise TextsError(f"{place.name} is a log of inspect_ai; this command reads those of lm-eval.")
         if place.suffix == ".json":
             raise TextsError(f"{place.name} holds results and no samples: {_AGAIN}.")
         named = _NAME.fullmatch(place.name)
@@ -251,14 +249,22 @@ def _item(row: Mapping[str, Any], path: Path, task: str) -> Item:
     return Item(f"{task} {number}", doc, mark, contexts, continuations, str(row["target"]), figures)
 
 
-def metric_of(logs: Sequence[SampleLog], named: str | None) -> str:
-    """The metric that counts as right or wrong, in all logs; TextsError where there is none."""
-    items = [one for log in logs for one in log.items]
+@dataclass(frozen=True, slots=True, eq=False)
+class KnownItems:
+    """Known non-members: as texts, and their log where they were evaluated too."""
+
+    corpus: Corpus
+    log: SampleLog | None = None
+
+
+def metric_of(log: SampleLog, known: KnownItems, named: str | None) -> str:
+    """The metric that counts as right or wrong, in both logs; TextsError where there is none."""
+    items = [*log.items, *(known.log.items if known.log else ())]
     shared = [name for name in items[0].figures if all(0 <= one.figures.get(name, -1) <= 1 for one in items)]
     if named in shared or (named is None and shared):
         return named or shared[0]
     has = f"those that have one are {', '.join(shared)}" if shared else "it has none, as perplexities have"
-    raise TextsError(say("samples.unread.no_metric", task=logs[0].task, metric=named or "no metric", has=has))
+    raise TextsError(say("samples.unread.no_metric", task=log.task, metric=named or "no metric", has=has))
 
 
 LOG = Option("What is read of the log, as in task=arc_easy,metric=acc.", name="log", panel=TEXTS)
@@ -301,14 +307,6 @@ class SamplesSettings:
         require(p is None or 0 < p < 1, f"--suspect-p lies between 0 and 1, found {p}.")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class KnownItems:
-    """Known non-members: as texts, and their log where they were evaluated too."""
-
-    corpus: Corpus
-    log: SampleLog | None = None
-
-
 SUSPECT, CLEAN, TOTAL, KNOWN = "suspect items", "clean items", "items in all", "known non-members"
 """The sides whose accuracy stands side by side."""
 _OUTCOMES: Mapping[Outcome, Outcome] = {"flagged": "consistent", "set": "consistent", "none": "nothing"}
@@ -329,7 +327,7 @@ def samples(
     `flagging.power` showed that a tenth of the items, if seen, would have been noticed, else "inconclusive". Errors as
     in `flag` and `SampleLog.corpus`."""
     settings = settings or SamplesSettings()
-    metric = metric_of([log, known.log] if known.log else [log], settings.metric)
+    metric = metric_of(log, known, settings.metric)
     corpus = log.corpus(settings.part, settings.group_field)
     flagged = flag(corpus, known.corpus, models, flagging, progress=progress)
     texts, line, counts = flagged.table("flags"), settings.suspect_p, flagged.figures["counts"]
