@@ -21,7 +21,7 @@ from collections.abc import Callable, Collection, Container, Iterator, Mapping, 
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import regex
@@ -146,6 +146,27 @@ class FoundString:
         return (self.string, *self.alternatives)
 
 
+class FoundStrings(NamedTuple):
+    """The random strings of a corpus with their alternatives, and how many were left out for which reason."""
+
+    strings: tuple[FoundString, ...]
+    left_out: dict[str, int]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was found and what was left out, in sentences."""
+        kinds = Counter(one.form.kind for one in self.strings)
+        found = ", ".join(f"{number:,} of {kind}" for kind, number in sorted(kinds.items()))
+        left = ", ".join(f"{number:,} {why}" for why, number in sorted(self.left_out.items()))
+        said = (f"Strings in the test: {found}.",) if found else ()
+        return said + ((f"Left out: {left}.",) if left else ())
+
+    @property
+    def prompts(self) -> list[str]:
+        """What is continued: what stands before each string, and its first half."""
+        return [one.context + one.begun for one in self.strings]
+
+
 def random_strings(
     corpus: Corpus,
     patterns: Sequence[str],
@@ -154,10 +175,10 @@ def random_strings(
     context: int,
     seed: int,
     begun: bool = False,
-) -> tuple[tuple[FoundString, ...], dict[str, int]]:
-    """The random strings of the texts with fresh alternatives each, and how many were left out for which reason.
-    Alternatives that are `begun` share half of what may vary. A string counts once, in whatever spelling. They depend
-    on the seed and the string alone, lest the tests of many collections err together."""
+) -> FoundStrings:
+    """The random strings of the texts with fresh alternatives each; those that are `begun` share half of what may vary.
+    A string counts once, in whatever spelling. Alternatives depend on the seed and the string alone, lest the tests of
+    many collections err together."""
     compiled, left = _compiled_patterns(patterns), Counter[str]()
     seen: set[str] = set()
     candidates: list[tuple[Text, int, str, Format, Callable[[str], str]]] = []
@@ -202,7 +223,7 @@ def random_strings(
             continue
         before = text.text[max(0, start - context) : start]
         found.append(FoundString(f"{text.id}@{start}", text.id, form, before, made, others, head))
-    return tuple(found), dict(left)
+    return FoundStrings(tuple(found), dict(left))
 
 
 class _Around:
@@ -431,37 +452,14 @@ class CanarySettings(TestSettings):
         return {"pattern": sorted(set(self.pattern)), "context": self.context}
 
 
-@dataclass(frozen=True, slots=True)
-class _NaturalCanaries:
-    """The random strings of a corpus with their alternatives, and how many were left out for which reason."""
-
-    strings: tuple[FoundString, ...]
-    left_out: Mapping[str, int]
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What was found and what was left out, in sentences."""
-        kinds = Counter(one.form.kind for one in self.strings)
-        found = ", ".join(f"{number:,} of {kind}" for kind, number in sorted(kinds.items()))
-        left = ", ".join(f"{number:,} {why}" for why, number in sorted(self.left_out.items()))
-        said = (f"Strings in the test: {found}.",) if found else ()
-        return said + ((f"Left out: {left}.",) if left else ())
-
-    @property
-    def prompts(self) -> list[str]:
-        """What is continued: what stands before each string, and its first half."""
-        return [one.context + one.begun for one in self.strings]
-
-
-def natural_canaries(corpus: Corpus, settings: CanarySettings, *, text: bool = False) -> _NaturalCanaries:
+def natural_canaries(corpus: Corpus, settings: CanarySettings, *, text: bool = False) -> FoundStrings:
     """The random strings of texts in any order, `begun` with `text`; TextsError for fewer than five."""
     ordered = sorted(
         corpus.texts, key=lambda one: hashlib.sha256(one.text.encode("utf-8", "replace")).digest()
     )
     seed = seed_of("canaries", [one.text for one in ordered], **settings.matters)
     how: dict[str, Any] = {"alternatives": ALTERNATIVES, "context": settings.context, "seed": seed}
-    corpus = replace(corpus, texts=tuple(ordered))
-    made = _NaturalCanaries(*random_strings(corpus, settings.pattern, begun=text, **how))
+    made = random_strings(replace(corpus, texts=tuple(ordered)), settings.pattern, begun=text, **how)
     if (number := len(made.strings)) < FEWEST_STRINGS:
         numbers = {
             "name": corpus.name,
@@ -618,7 +616,7 @@ def check_canaries(  # noqa: PLR0913
     models: Models,
     settings: CanarySettings | None = None,
     *,
-    canaries: _NaturalCanaries | None = None,
+    canaries: FoundStrings | None = None,
     text: bool = False,
     statements: Mapping[str, str] | None = None,
     watch: Watch | None = None,
@@ -643,7 +641,7 @@ class Canaries(RandomisationTest):
     """The test of random strings."""
 
     settings: CanarySettings
-    found: _NaturalCanaries
+    found: FoundStrings
     _cut: dict[str, int] = field(default_factory=dict)
 
     name = "canaries"

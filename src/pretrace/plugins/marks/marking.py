@@ -590,10 +590,11 @@ class MarkSettings:
         if len(given) != 1:
             found = "none" if not given else " and ".join(given)
             raise ExpressionError(say("marks.refused.sources", found=found))
-        if not self.original and given[0] not in ("--rewriter", "--words"):
-            raise ExpressionError("--variants original=false is for --rewriter and --words: omit it.")
-        if not self.original and self.variants < 2:
-            raise ExpressionError("--variants original=false needs number=2 or more, to draw from.")
+        drawn = given[0] in ("--rewriter", "--words") and self.variants > 1
+        wanted = (
+            "--variants original=false is for --rewriter and --words, with number=2 or more to draw from."
+        )
+        require(self.original or drawn, wanted)
 
     @property
     def given(self) -> list[str]:
@@ -648,10 +649,9 @@ def mark(
         )
         for text in corpus.texts
     )
-    unmarked = sum(bool(one.reason) for one in texts)
+    unmarked, source = sum(bool(one.reason) for one in texts), _SOURCES[settings.given[0]]
     if unmarked == len(texts):
         raise TextsError(say("marks.refused.no_variant", name=corpus.name))
-    source = _SOURCES[settings.given[0]]
     left_out = say("marks.left_out", unmarked=unmarked, number=len(corpus))
     return Seal(
         name=corpus.name,
