@@ -16,6 +16,8 @@ from pretrace.cli.options import command_of, with_launcher
 from pretrace.corpora.opening import GivenStream
 from pretrace.scoring.evaluation import measure
 from pretrace.scoring.parts import ScoredRows
+from pretrace.statistics.permutation import sign_flip_test
+from pretrace.statistics.roc import RankedScores
 from pretrace.testing import Memory
 from pretrace.types import Corpus, Curve, Estimate, Measured, Run, Text
 
@@ -117,6 +119,17 @@ class Uneven(Memory):
 
 
 EMPTY = run_of(np.zeros((0, 0)), ())
+
+
+def sign_flip(values, **how):
+    """The p-value of the sign-flip test without its guard."""
+    return sign_flip_test(values, guarded=False, **how).p
+
+
+def tpr_at_fpr(scores, members, fpr):
+    """The largest true positive rate among thresholds whose false positive rate is at most `fpr`."""
+    ranked = RankedScores.of(scores, members)
+    return float(ranked.figures(np.ones((1, len(members)), dtype=np.float32), (fpr,))[0, 1])
 
 
 def evaluate(run, texts, *, blind=True, **how):

@@ -14,7 +14,7 @@ import pretrace
 PUBLIC = [
     "AuditSettings", "Columns", "Corpus", "Evaluation", "FlagSettings", "Frequencies", "Models", "Options",
     "PlantSettings", "PretraceError", "Run", "Situation", "Text", "Trace", "Verdict", "Verification",
-    "__version__", "advise", "audit", "check_canaries", "check_marks", "check_triggers", "compare", "count",
+    "__version__", "advise", "audit", "check_canaries", "check_marks", "check_triggers", "count",
     "detect", "evaluate", "flag", "gap", "known_corpora", "load_run", "load_verdict", "mark",
     "open_adapter", "open_corpus", "open_model", "open_proposer", "plant", "publish", "read_seal",
     "save_run", "save_verdict", "set_aside", "tune", "verify",

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from pretrace.scoring.evaluation import evaluate
     from pretrace.scoring.holdout import set_aside
     from pretrace.scoring.plan import Models
-    from pretrace.statistics.paired import compare
     from pretrace.tuning import tune
     from pretrace.tuning.planting import PlantSettings, plant
     from pretrace.types import Corpus, Evaluation, Run, Situation, Text, Trace, Verdict
@@ -50,7 +49,6 @@ _PLACES = {
     "pretrace.scoring.evaluation": "evaluate",
     "pretrace.scoring.holdout": "set_aside",
     "pretrace.scoring.plan": "Models",
-    "pretrace.statistics.paired": "compare",
     "pretrace.tuning": "tune",
     "pretrace.tuning.planting": "PlantSettings plant",
     "pretrace.types": "Corpus Evaluation Run Situation Text Trace Verdict",
@@ -110,7 +108,6 @@ __all__ = [
     "check_canaries",
     "check_marks",
     "check_triggers",
-    "compare",
     "count",
     "detect",
     "evaluate",

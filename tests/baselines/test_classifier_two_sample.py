@@ -1,14 +1,19 @@
 """The gap is 0.5 where there is none, and no text helps to judge its own document or its own copy."""
 
+from functools import partial
 from itertools import compress
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
 from pretrace.baselines import blind as module
 from pretrace.baselines import classifiers
-from pretrace.baselines.blind import gap, pair_gap
+from pretrace.baselines.blind import bag_of_words, gap, pair_gap
+from pretrace.baselines.classifiers import WIDENING
 from pretrace.errors import TextsError
+from pretrace.statistics.resampling import group_bootstrap
+from pretrace.statistics.roc import auc
 from pretrace.types import Corpus, Pair, Text
 
 WORDS = np.array([f"w{k}" for k in range(500)])
@@ -79,28 +84,33 @@ def test_a_difference_in_words_is_found_and_the_rows_are_named_as_written():
     assert "longer" in gap(b, a)[1].note
 
 
-def own_words(rng, groups):
-    """Texts that only their document gives away."""
-    return [f"{g}a {g}b {g}c {text}" for g, text in zip(groups, noise(rng, len(groups)), strict=True)]
+class Watching:
+    """A classifier that notes the documents that it judges and has learnt from; the first word of a text names one."""
+
+    met: ClassVar = []
+
+    def fit(self, texts, labels, /, *, seed):
+        learnt = {text.split()[0] for text in texts}
+
+        def judge(some):
+            self.met.append(learnt & {text.split()[0] for text in some})
+            return np.full(len(some), 0.5)
+
+        return judge
 
 
-def test_no_text_is_judged_by_what_was_learnt_from_its_document():
-    rng = np.random.default_rng(1)
-    groups = [f"d{i // 4}" for i in range(160)]
-    texts = own_words(rng, groups)
-    known = gap(corpus("a", texts[:80]), corpus("b", texts[80:]))[0]
-    apart = gap(corpus("a", texts[:80], groups[:80]), corpus("b", texts[80:], groups[80:]))[0]
-    assert known.auc.value > 0.9
-    assert apart.auc.value < 0.7
-
-
-def test_documents_that_share_a_text_are_judged_together():
-    # Every second document repeats the texts of the one before: kept apart, copies would be recognised.
-    rng = np.random.default_rng(2)
-    texts = own_words(rng, [f"d{i}" for i in range(60)])
-    a = corpus("a", texts[:30] + [f" {text}\n" for text in texts[:30]])
-    b = corpus("b", texts[30:] + [f" {text}\n" for text in texts[30:]])
-    assert gap(a, b)[0].auc.value < 0.7
+def test_no_text_is_judged_by_what_was_learnt_from_its_document_or_a_copy():
+    rng, watched = np.random.default_rng(1), {"watching": Watching()}
+    named = [f"d{i // 4} {text}" for i, text in enumerate(noise(rng, 160))]
+    groups = [text.split()[0] for text in named]
+    gap(corpus("a", named[:80], groups[:80]), corpus("b", named[80:], groups[80:]), watched)
+    # copies join the documents that they stand in, also on both sides
+    single = [f"d{i} {text}" for i, text in enumerate(noise(rng, 60))]
+    copies = [f" {text}\n" for text in single]
+    gap(corpus("a", single[:30] + copies[:35]), corpus("b", single[30:] + copies[35:]), watched)
+    pair_gap(pairs(named[:80], [f"{text} now" for text in named[:80]], each=4), watched)
+    assert len(Watching.met) == 15
+    assert not any(Watching.met)
 
 
 def test_a_document_on_both_sides_is_one_document():
@@ -115,15 +125,8 @@ def test_texts_on_both_sides_are_counted():
     rng = np.random.default_rng(0)
     texts = noise(rng, 80)
     (row, length) = gap(corpus("a", texts[:45]), corpus("b", [*texts[40:], f"{texts[0]} "]))
-    assert "6 texts of A and 6 of B are the same" in row.note
+    assert "6 texts of A and 6 of B are the same on both sides" in row.note
     assert "6 texts of A and 6 of B" in length.note
-
-
-def test_the_same_seed_gives_the_same_rows():
-    rng = np.random.default_rng(0)
-    a, b = corpus("a", noise(rng, 40)), corpus("b", noise(rng, 40))
-    assert gap(a, b, seed=3) == gap(a, b, seed=3)
-    assert gap(a, b, seed=3)[0] != gap(a, b, seed=4)[0]
 
 
 def test_texts_without_words_say_nothing():
@@ -141,14 +144,6 @@ def test_a_text_that_is_read_in_part_and_one_that_was_not_learnt_from_are_told(m
     assert "learnt from 40 of the 80 texts" in gap(a, b)[0].note
 
 
-def test_both_texts_of_a_pair_stand_in_the_same_fold():
-    # A document's words stand in its true and its generated suffixes alike: nothing to tell, whoever learns.
-    rng = np.random.default_rng(0)
-    docs = [f"d{i // 2}" for i in range(80)]
-    found = pairs(own_words(rng, docs), own_words(rng, docs))
-    assert abs(pair_gap(found)[0].auc.value - 0.5) < 0.15
-
-
 def test_copies_of_the_true_suffix_are_counted_and_copies_alone_are_refused():
     texts = noise(np.random.default_rng(0), 60)
     rows = pair_gap(pairs(texts[:30], texts[:4] + texts[30:56]))
@@ -157,22 +152,106 @@ def test_copies_of_the_true_suffix_are_counted_and_copies_alone_are_refused():
         pair_gap(pairs(texts[:30], [f"{text} " for text in texts[:30]]))
 
 
-def test_a_fold_never_meets_its_own_texts(monkeypatch):
-    met = []
+# The blind baseline sees words where there are any to see, and nothing where there is nothing.
 
-    class Watching:
-        def fit(self, texts, labels, /, *, seed):
-            learnt = {text.strip() for text in texts}
 
-            def judge(some):
-                met.append(learnt & {text.strip() for text in some})
-                return np.full(len(some), 0.5)
+long_noise = partial(noise, length=40)
 
-            return judge
 
-    monkeypatch.setitem(module.classifiers._factories, "watching", Watching)
-    texts = noise(np.random.default_rng(0), 60)
-    gap(corpus("a", texts[:35]), corpus("b", texts[30:]), "watching")
-    pair_gap(pairs(texts[:30], texts[:4] + texts[30:56]), "watching")
-    assert len(met) == 10
-    assert not any(met)
+def excludes_chance(auc):
+    return not auc.low <= 0.5 <= auc.high
+
+
+def test_on_noise_the_mean_auc_is_one_half_and_the_widened_interval_keeps_its_promise():
+    found, alarms, narrow = [], 0, 0
+    for seed in range(80):
+        rng = np.random.default_rng(seed)
+        # Documents of unequal size: folds differ in their share of members, which is the trap.
+        groups = [f"d{rng.integers(0, 45)}" for _ in range(80)]
+        members = np.array([int(group[1:]) < 20 for group in groups])
+        judged = bag_of_words(long_noise(rng, 80), members, groups, seed=seed)
+        spread = group_bootstrap([judged.scores], members, groups=groups, resamples=150).auc
+        found.append(spread.value[0])
+        narrow += excludes_chance(spread.estimate(0))
+        alarms += excludes_chance(spread.widened(0, WIDENING).estimate(0))
+    assert abs(np.mean(found) - 0.5) < 0.03, "standard error 0.011"
+    assert alarms / 80 < 0.12
+    assert narrow > alarms
+    assert narrow / 80 > 0.12, "without widening the baseline would cry wolf"
+
+
+def test_folds_with_unlike_shares_of_members_do_not_push_the_auc_below_one_half():
+    # Three documents hold all members, so the folds have 30, 10 and 5 of them beside 15 non-members each.
+    groups = ["a"] * 30 + ["b"] * 10 + ["c"] * 5 + [f"n{i}" for i in range(45)]
+    members = np.arange(90) < 45
+    texts = [long_noise(np.random.default_rng(seed), 90) for seed in range(40)]
+    found = [auc(bag_of_words(one, members, groups, seed=i).scores, members) for i, one in enumerate(texts)]
+    assert abs(np.mean(found) - 0.5) < 0.035, "standard error 0.012; scores that are not centred give 0.32"
+
+
+def dated(rng, year, texts):
+    dated = zip(rng.integers(1, 31, texts), long_noise(rng, texts), strict=True)
+    return [f"On {day} May {year} {text}" for day, text in dated]
+
+
+def test_words_of_a_script_without_spaces_are_seen():
+    rng = np.random.default_rng(0)
+    common = list("的一是不了人我在有他这为之大来以个中上们到说国和地也子时道出而要于就下得可你年生")
+    texts = ["".join(rng.choice(common, 40)) for _ in range(120)]
+    members = np.arange(120) < 60
+    texts = [
+        text[:20] + ("专利" if seen else "发明") + text[20:]
+        for text, seen in zip(texts, members, strict=True)
+    ]
+    judged = bag_of_words(texts, members, [str(i) for i in range(120)], seed=0)
+    assert auc(judged.scores, members) > 0.95
+
+
+def test_a_text_is_not_judged_by_what_was_learnt_from_its_own_document():
+    # Every document has words of its own and a random label: known documents would be recognised.
+    rng = np.random.default_rng(1)
+    groups = [f"d{i // 4}" for i in range(160)]
+    texts = [
+        f"{name}a {name}b {name}c {text}" for name, text in zip(groups, long_noise(rng, 160), strict=True)
+    ]
+    members = (rng.permutation(40) < 20)[np.arange(160) // 4]
+    apart = bag_of_words(texts, members, groups, seed=0)
+    leaking = bag_of_words(texts, members, [str(i) for i in range(160)], seed=0)
+    assert auc(leaking.scores, members) > 0.9
+    assert auc(apart.scores, members) < 0.7
+
+
+def test_many_texts_are_all_judged_by_what_was_learnt_from_some(monkeypatch):
+    monkeypatch.setattr(classifiers, "LEARNT_TEXTS", 150)
+    monkeypatch.setattr(module, "CHUNK", 64)
+    rng = np.random.default_rng(0)
+    texts = dated(rng, 2014, 200) + dated(rng, 2023, 200)
+    members = np.arange(400) < 200
+    judged = bag_of_words(texts, members, [f"d{i // 2}" for i in range(400)], seed=0)
+    assert "learnt from 148 of the 400 texts, by whole documents, and judged all of them" in judged.note
+    assert np.isfinite(judged.scores).all()
+    assert auc(judged.scores, members) > 0.95
+
+
+@pytest.mark.parametrize(
+    ("members", "groups", "reason"),
+    [
+        (np.arange(40) < 4, [str(i) for i in range(40)], "10 texts of either class, and there are 4 members"),
+        (np.arange(40) < 20, ["a"] * 20 + [str(i) for i in range(20)], "all members are from one"),
+        (np.arange(40) < 20, ["a"] * 20 + ["b"] * 20, "two documents of either class"),
+    ],
+)
+def test_too_little_to_learn_from_is_said(members, groups, reason):
+    judged = bag_of_words(long_noise(np.random.default_rng(0), 40), members, groups, seed=0)
+    assert judged.scores is None
+    assert reason in judged.note
+
+
+def test_odd_texts_do_no_harm():
+    rng = np.random.default_rng(0)
+    assert "no word" in bag_of_words([""] * 40, np.arange(40) < 20, [str(i) for i in range(40)], seed=0).note
+    odd = ["", "\x00", "🙂 🙂", "\ud800 lone", "a" * 100_000, "\u202e\u0301", "   \n"]
+    texts = [*odd, *long_noise(rng, 40)]
+    judged = bag_of_words(texts, np.arange(47) % 2 == 0, [str(i) for i in range(47)], seed=0)
+    assert judged.scores is not None
+    assert np.isfinite(judged.scores).all()

@@ -7,7 +7,7 @@ import pytest
 from tiny import MORE_WORDS, WORDS, make_tokenizer
 
 from pretrace.baselines.classifiers import Cutting, Pretrained, classifiers
-from pretrace.errors import MissingPackageError, ModelError
+from pretrace.errors import ModelError
 from pretrace.statistics.roc import auc
 from pretrace.tuning.plan import PAPER, SMALL, TunedClassifier
 
@@ -108,19 +108,6 @@ def test_a_causal_model_or_a_bert_from_a_folder_is_tuned(folder, method, request
     judge = Pretrained(request.getfixturevalue(folder), settings).fit(*two_kinds(rng), seed=0)
     texts, labels = two_kinds(rng)
     assert auc(judge(texts), labels) > 0.9
-
-
-def test_a_model_that_is_not_there_is_an_error():
-    expression = "pretrained(model='/nowhere/at/all')"
-    with pytest.raises(ModelError, match="/nowhere/at/all"):
-        classifiers.make(expression).fit(*two_kinds(np.random.default_rng(0)), seed=0)
-
-
-@pytest.mark.skipif(HAVE_EMBEDDINGS, reason="the extra is installed")
-def test_embeddings_without_their_extra_name_it():
-    classifier = classifiers.make("embeddings")
-    with pytest.raises(MissingPackageError, match=r"pretrace\[all\]"):
-        classifier.fit(*two_kinds(np.random.default_rng(0)), seed=0)
 
 
 @pytest.mark.skipif(not HAVE_EMBEDDINGS, reason="needs the extra embeddings")

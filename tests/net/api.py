@@ -25,7 +25,7 @@ NAMES = {
     "pretrace.corpora.reading": "Reading=TextReading",
     "pretrace.errors": "ExpressionError LeakError ModelError OutputError PretraceError TableError TextsError",
     "pretrace.frequencies": "Counting Frequencies counting frequencies_count=count seams",
-    "made": "evaluate",
+    "made": "evaluate sign_flip tpr_at_fpr",
     "pretrace.jobs.settings": "Turn",
     "pretrace.jobs.worker": "OpenedScoring work",
     "pretrace.results.rounding": "rounding_p_value=p_value",
@@ -54,18 +54,17 @@ NAMES = {
     "pretrace.statistics.conformal": "adjusted drawn_pieces flagged needed p_values resolution",
     "pretrace.statistics.documents": "Grouping MEMBERS NONMEMBERS by_document grouped_folds grouped_split",
     "pretrace.statistics.intervals": (
-        "any_of difference_interval mean_interval share_interval standardised t_test"
+        "any_of difference_interval mean_interval score_difference score_interval share_interval standardised t_test"
     ),
-    "pretrace.statistics.paired": "compare for_few holm",
+    "pretrace.statistics.paired": "for_few holm",
     "pretrace.statistics.permutation": (
-        "critical realised_effects randomisation_test sign_flip sign_flip_test skew_corrected two_sample"
-        " two_sample_test"
+        "critical randomisation_test sign_flip_test skew_corrected two_sample two_sample_test"
     ),
     "pretrace.statistics.power": (
         "Planted=PlantedValues auc_documents auc_power curve power_needed=needed power_power=power"
     ),
     "pretrace.statistics.resampling": "Calls Spread affordable group_bootstrap paired_difference tail_share",
-    "pretrace.statistics.roc": "RankedScores accuracy allowance auc best_threshold roc_curve tpr_at_fpr",
+    "pretrace.statistics.roc": "RankedScores accuracy allowance auc best_threshold roc_curve",
     "pretrace.statistics.sensitivity": (
         "Sensitivity controls_left_out sensitivity_sensitivity=sensitivity sign_bound sign_gamma "
         "two_sample_shift wilcoxon_bound wilcoxon_gamma"

@@ -18,20 +18,25 @@ from pretrace.types import Corpus, Drawn, Evidence, Peak, Quantity, Text, View
 TEXTS = [" ".join(SENTENCES[:4]), SENTENCES[4], SENTENCES[1]]
 
 
+def plain_logits(backend, text):
+    """The tokens of a text, and the logits behind each."""
+    ids = make_tokenizer()(text)["input_ids"]
+    with torch.inference_mode():
+        return ids, backend.model(input_ids=torch.tensor([ids])).logits[0].double()
+
+
 @pytest.mark.parametrize("family", ["gpt_neox", "gemma2"])  # the second does more to its logits
 @pytest.mark.parametrize("quantity", [Quantity.LOGP, Quantity.LOGP | Quantity.MOMENTS])
 def test_the_peak_is_that_of_a_plain_softmax(family, quantity, tmp_path):
-    backend, tokenizer = opened(family), make_tokenizer()
-    model = backend.model
+    backend = opened(family)
     with open_store("model", tmp_path) as store:
         found = trace(backend, TEXTS, Want(quantity, frozenset({Peak(), Drawn(1)})), store=store)
         backend._traces = None  # type: ignore[assignment]  # nothing may be read again
         again = trace(backend, TEXTS, Want(quantity, frozenset({Peak()})), store=store)
     for text, one, kept in zip(TEXTS, found, again, strict=True):
-        ids = tokenizer(text)["input_ids"]
-        with torch.inference_mode():
-            logits = model(input_ids=torch.tensor([ids])).logits[0].double()
-        naive = [float(row.max() - torch.log(torch.exp(row).sum())) for row in logits[:-1]]
+        naive = [
+            float(row.max() - torch.log(torch.exp(row).sum())) for row in plain_logits(backend, text)[1][:-1]
+        ]
         np.testing.assert_allclose(one.states[Peak()], naive, atol=1e-5)
         np.testing.assert_array_equal(one.states[Peak()], kept.states[Peak()])
         # equal to the last bit where the text's token is the likeliest one, and nowhere else
@@ -86,3 +91,35 @@ def test_few_tokens_the_usual_window_and_a_start_token_of_one_model_alone():
     assert lowest(np.array([-1.0, -9.0, -3.0]), 0.1).tolist() == [-9.0]
     assert GapK().window == 3
     assert gains(make_evidence(logp=[-1, -2, -3], tokens=[7, 0, 1], reference=[-4, -6]))[0].tolist() == [2, 3]
+
+
+@pytest.mark.parametrize("family", ["gpt_neox", "gemma2"])
+@pytest.mark.parametrize("how", [Drawn(), Drawn(1, 1.0), Drawn(7, 0.6), Drawn(10_000, 1.5)])
+def test_tokens_are_drawn_as_a_plain_softmax_draws_them(family, how):
+    backend = opened(family)
+    want = Want(Quantity.LOGP | Quantity.MOMENTS, frozenset({how, Drawn(2, 1.0)}))
+    found = trace(backend, TEXTS, want, store=open_store(None))
+    for text, one in zip(TEXTS, found, strict=True):
+        ids, logits = plain_logits(backend, text)
+        naive = []
+        for i, token in enumerate(ids[1:]):
+            scaled = logits[i] / how.temperature
+            kept = sorted(range(len(scaled)), key=lambda v: -float(scaled[v]))[: how.k]
+            total = sum(float(torch.exp(scaled[v])) for v in kept)
+            naive.append(np.log(float(torch.exp(scaled[token])) / total) if token in kept else -np.inf)
+        np.testing.assert_allclose(one.states[how], naive, atol=2e-4)
+
+
+def test_a_draw_among_one_token_takes_the_likeliest():
+    run = detect(Corpus("one", (Text("long", "abc" * 50),)), Models(Memory()), "extraction(k=1,n=1)")
+    assert run.column("extraction(k=1,n=1)")[0] in (0.0, 1.0)
+
+
+def test_a_text_without_a_window_has_no_value_and_is_told():
+    texts = (Text("long", "abc" * 50), Text("short", "abc" * 20))
+    run = detect(Corpus("two", texts), Models(Memory()), "extraction,loss")
+    assert run.ids == ("long", "short")
+    assert np.isnan(run.matrix[1, 0])
+    assert np.isfinite(run.matrix[:, 1]).all()
+    assert [(one.id, one.score) for one in run.missing] == [("short", "extraction")]
+    assert "59 tokens, and extraction takes 100 or more" in run.missing[0].reason

@@ -1,13 +1,13 @@
-"""`perturbed` and `max_k`: what they need, what they refuse, and the texts that nothing can be done to."""
+"""`perturbed`, `neighbor` and `max_k`: what they need, what they refuse, and the texts that nothing can be done to."""
 
 import math
 
 import pytest
 
 from pretrace.cache.location import text_key
-from pretrace.rewrites import disturbances
+from pretrace.rewrites import disturbances, rewrites
 from pretrace.scores import parse, scores
-from pretrace.scores.perturbed import Perturbed
+from pretrace.scores.perturbed import Neighbor, Perturbed
 from pretrace.scoring.evidence import EvidenceReader
 from pretrace.testing import Memory, make_evidence, make_trace
 from pretrace.types import Evidence, Needs, Quantity, Recipe, Text, View
@@ -59,15 +59,6 @@ def test_a_text_that_stays_as_it_was_gives_minus_one(kind):
     assert score(Evidence(TEXT, views)) == -1.0
 
 
-def test_it_works_through_another_model():
-    score = Perturbed()
-    view = View("tuned", score.rewrite.name)
-    one = make_evidence(logp=[-1.0], typos=[-2.0], tuned=[-3.0])
-    both = Evidence(one.text, {**one.views, view: (make_trace([-4.0]),)})
-    assert score(both.through("tuned")) == -0.75
-    assert set(parse("fsd(perturbed)")["fsd(perturbed)"].needs.views) == set(both.views)
-
-
 def test_the_release_families_are_scores_and_need_no_model_but_the_target():
     parsed = parse(LOG_PERPLEXITIES)
     assert len(parsed) == len(LOG_PERPLEXITIES) == 21
@@ -76,3 +67,20 @@ def test_the_release_families_are_scores_and_need_no_model_but_the_target():
     assert expressions(reference=False) == LOG_PERPLEXITIES
     assert expressions(reference=True) == (*LOG_PERPLEXITIES, "ref")
     assert {name.partition("(")[0] for name in expressions(True)} <= set(scores)
+
+
+def test_what_neighbor_needs_can_be_made():
+    score = parse("neighbor(m=3, share=0.2, seed=4)")["neighbor(m=3, share=0.2, seed=4)"]
+    wanted = {View(): Quantity.LOGP, View(rewrite="neighbors(m=3, share=0.2, seed=4)"): Quantity.LOGP}
+    assert score.needs.views == wanted
+    assert rewrites.make("neighbors(m=3, share=0.2, seed=4)").count == 3
+    assert Neighbor(share=1).needs == Neighbor(share=1.0).needs
+
+
+def test_empty_neighbours_are_left_out():
+    empty, name = make_trace([]), Neighbor(m=3).rewrite.name
+    plain = {View(): (make_trace([-1.0, -3.0]),)}
+    some = Evidence(Text("t", "text"), {**plain, View(rewrite=name): (empty, make_trace([-5.0]), empty)})
+    none = Evidence(Text("t", "text"), {**plain, View(rewrite=name): (empty,) * 3})
+    assert Neighbor(m=3)(some) == 3.0
+    assert Neighbor(m=3)(none) == 0.0

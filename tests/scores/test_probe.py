@@ -6,13 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pretrace.errors import ExpressionError
-from pretrace.scores import parse
 from pretrace.scores.probe import Linear, Probe
 from pretrace.statistics.documents import grouped_split
 from pretrace.statistics.roc import auc
 from pretrace.testing import make_trace
-from pretrace.types import Evidence, Fitted, Hidden, Needs, Recipe, Reference, Text, View
+from pretrace.types import Evidence, Fitted, Hidden, Needs, Reference, Text, View
 
 LAYERS, WIDTH = 4, 12
 
@@ -112,13 +110,3 @@ def test_facts_are_plain_and_scores_are_probabilities_even_far_out():
     for factor in (-1e6, 1e6):
         far = np.full((LAYERS, WIDTH), factor, dtype=np.float32) * np.sign(score.weights).astype(np.float32)
         assert score(one("far", None, far)) == pytest.approx(float(factor > 0))
-
-
-def test_wrong_settings_are_named():
-    assert isinstance(parse("probe")["probe"], Recipe)
-    for expression, message in (
-        ("probe(c=0)", "above 0, found 0"),
-        ("probe(share=1)", "between 0 and 1; found 1"),
-    ):
-        with pytest.raises(ExpressionError, match=message):
-            parse(expression)

@@ -4,13 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from made import evaluate, run_of
+from made import evaluate, run_of, tpr_at_fpr
 
-from pretrace.errors import ExpressionError, TextsError
-from pretrace.statistics.controls import survives
+from pretrace.statistics.controls import ThresholdDivision, survives
 from pretrace.statistics.documents import grouped_split
 from pretrace.statistics.resampling import Calls, group_bootstrap, paired_difference
-from pretrace.statistics.roc import accuracy, auc, best_threshold, roc_curve, tpr_at_fpr
+from pretrace.statistics.roc import accuracy, auc, best_threshold, roc_curve
 from pretrace.types import Control, Curve, Estimate, Measured
 
 TEXTS = 160
@@ -82,16 +81,6 @@ def test_the_lead_is_paired_and_the_scores_keep_their_intervals():
         assert row.survives == survives(found.rows[k], row)
 
 
-def test_pairing_makes_the_difference_sharper_than_either_figure():
-    rng = np.random.default_rng(2)
-    run, texts, members = world(seed=2)
-    shared = rng.normal(size=TEXTS) + 0.3 * members
-    beside = Control("loss", "placebo", (shared + 0.05 * rng.normal(size=TEXTS))[:, None])
-    alike = replace(run, matrix=np.column_stack([shared, run.matrix[:, 1]]), controls=(beside,))
-    target, _, placebo = evaluate(alike, texts, resamples=200, blind=False).rows
-    assert placebo.lead.high - placebo.lead.low < (target.auc.high - target.auc.low) / 4
-
-
 @pytest.mark.parametrize("repeats", [1, 2, 5])
 def test_shuffled_labels_are_told_by_median_and_range(repeats):
     run, texts, members = world(repeats=repeats)
@@ -145,30 +134,12 @@ def test_who_survives(target, lead, expected):
     assert survives(row, other) == expected
 
 
-VALUES = np.zeros((TEXTS, 1))
-NAN = np.full((TEXTS, 2), np.nan)
-
-
-@pytest.mark.parametrize(
-    ("control", "error", "message"),
-    [
-        (Control("loss", "sugar", VALUES), ExpressionError, "found the sugar control of loss"),
-        (Control("zlib", "placebo", VALUES), ExpressionError, "found the placebo control of zlib"),
-        (
-            Control("loss", "placebo", VALUES[1:]),
-            TextsError,
-            rf"for {TEXTS} texts, found an array of \(159, 1\)",
-        ),
-        (Control("loss", "placebo", VALUES[:, 0]), TextsError, r"found an array of \(160,\)"),
-        (Control("loss", "placebo", np.zeros((TEXTS, 2))), TextsError, "a placebo a single one"),
-        (
-            Control("loss", "shuffled", NAN),
-            ExpressionError,
-            "shuffled control of loss is not a finite number",
-        ),
-    ],
-)
-def test_controls_that_make_no_sense_are_refused(control, error, message):
-    run, texts, _ = world()
-    with pytest.raises(error, match=message):
-        evaluate(replace(run, controls=(control,)), texts, resamples=20, blind=False)
+@pytest.mark.parametrize(("kept", "divided"), [([0, 1, 2, 3], True), ([0, 1, 2], False), ([0, 2, 3], False)])
+def test_a_division_keeps_its_parts_while_both_have_both_classes(kept, divided):
+    chosen, members = np.array([True, True, False, False]), np.array([True, False, True, False])
+    texts = np.isin(np.arange(5), kept)
+    division = ThresholdDivision(np.append(chosen, True), np.append(~chosen, False), True)
+    found = division.within(texts, np.append(members, True))
+    assert found.apart is divided
+    assert found.held_out == (2 if divided else 0)
+    assert found.tested.sum() == (2 if divided else len(kept))

@@ -2,32 +2,24 @@
 
 import numpy as np
 import pytest
+from made import run_of
 from net.api import (
-    ExpressionError,
-    Run,
-    TextsError,
     auc,
-    compare,
     evaluate,
     for_few,
     holm,
     tail_share,
-    tpr_at_fpr,
 )
 
 
-def run_of(matrix, members, groups=None, scores=None):
-    n = len(members)
-    return Run(
-        corpus="made-up",
-        ids=tuple(f"t{i}" for i in range(n)),
-        groups=tuple(groups or [f"t{i}" for i in range(n)]),
-        members=tuple(None if m is None else bool(m) for m in members),
-        tokens=np.full(n, 9, dtype=np.int32),
-        cut=np.zeros(n, dtype=np.int32),
-        scores=tuple(scores or ["loss", *(f"other{k}" for k in range(1, matrix.shape[1]))]),
-        matrix=np.asarray(matrix, dtype=np.float64),
-    )
+def scored(matrix, members, groups=None, scores=None):
+    names = scores or ["loss", *(f"other{k}" for k in range(1, matrix.shape[1]))]
+    return run_of(matrix, members, scores=tuple(names), **({"groups": tuple(groups)} if groups else {}))
+
+
+def compared(run, **how):
+    """The comparisons of an evaluation."""
+    return evaluate(run, [""] * len(run.ids), blind=False, **how).comparisons
 
 
 def correlated(rng, docs=60, pieces=2, shift=(0.7, 0.7), correlation=0.8):
@@ -43,7 +35,7 @@ def correlated(rng, docs=60, pieces=2, shift=(0.7, 0.7), correlation=0.8):
 def test_it_agrees_with_a_naive_loop_over_the_same_draws():
     rng = np.random.default_rng(0)
     matrix, members, groups = correlated(rng, docs=12)
-    (found,) = compare(run_of(matrix, members, groups), seed=3, resamples=300)
+    (found,) = compared(scored(matrix, members, groups), seed=3, resamples=300)
     # the loop: groups of members and of non-members drawn apart, every text as often as its group
     names = sorted(set(groups))
     draws = np.random.default_rng(3)
@@ -65,17 +57,12 @@ def test_it_agrees_with_a_naive_loop_over_the_same_draws():
     assert found.p == pytest.approx(for_few(raw, 12))
 
 
-def test_the_draws_are_those_of_the_evaluation():
-    rng = np.random.default_rng(1)
-    matrix, members, groups = correlated(rng)
-    run = run_of(matrix, members, groups)
-    texts = [f"word{i % 7} word{i % 5}" for i in range(len(members))]
-    rows = evaluate(run, texts, seed=5, resamples=400, blind=False).rows
-    (found,) = compare(run, seed=5, resamples=400)
-    assert evaluate(run, texts, seed=5, resamples=400).comparisons == (found,)
-    assert found.difference.value == pytest.approx(rows[1].auc.value - rows[0].auc.value)
-    # paired: narrower by far than the interval of either figure
-    assert found.difference.high - found.difference.low < 0.8 * (rows[0].auc.high - rows[0].auc.low)
+def test_paired_differences_are_narrower_by_far_than_the_interval_of_either_figure():
+    matrix, members, groups = correlated(np.random.default_rng(1))
+    found = evaluate(scored(matrix, members, groups), [""] * len(members), seed=5, resamples=400, blind=False)
+    (ahead,), rows = found.comparisons, found.rows
+    assert ahead.difference.value == pytest.approx(rows[1].auc.value - rows[0].auc.value)
+    assert ahead.difference.high - ahead.difference.low < 0.8 * (rows[0].auc.high - rows[0].auc.low)
 
 
 @pytest.mark.parametrize("docs", [15, 60])
@@ -83,7 +70,7 @@ def test_equal_scores_are_called_different_in_a_twentieth_of_runs(docs):
     rejected = 0
     for seed in range(120):
         matrix, members, groups = correlated(np.random.default_rng(seed), docs=docs)
-        (found,) = compare(run_of(matrix, members, groups), seed=seed, resamples=200)
+        (found,) = compared(scored(matrix, members, groups), seed=seed, resamples=200)
         rejected += found.p <= 0.05
     assert 1 <= rejected <= 13  # 99.7% of binomial(120, 0.05)
 
@@ -91,30 +78,21 @@ def test_equal_scores_are_called_different_in_a_twentieth_of_runs(docs):
 def test_a_better_score_is_found_and_a_copy_is_not():
     matrix, members, groups = correlated(np.random.default_rng(2), shift=(0.3, 1.3))
     matrix = np.column_stack([matrix, np.exp(matrix[:, 0])])
-    better, copy = compare(run_of(matrix, members, groups))
+    better, copy = compared(scored(matrix, members, groups))
     assert better.shown
     assert better.difference.low > 0.1
     assert not copy.shown
     assert (copy.p, copy.difference.value) == (1.0, 0.0)
 
 
-def test_true_positive_rates_are_compared_too():
-    matrix, members, groups = correlated(np.random.default_rng(4), shift=(0.3, 2.0))
-    (found,) = compare(run_of(matrix, members, groups), measure="tpr")
-    first, second = (tpr_at_fpr(matrix[:, k], members, 0.05) for k in (0, 1))
-    assert found.difference.value == pytest.approx(second - first)
-
-
-def test_the_baseline_is_loss_or_the_first_or_the_one_named():
+def test_the_baseline_is_loss_or_the_first():
     matrix, members, _ = correlated(np.random.default_rng(3))
     three = np.column_stack([matrix, matrix[:, 0]])
-    named = run_of(three, members, scores=["zlib", "loss", "min_k"])
-    assert {c.baseline for c in compare(named, resamples=200)} == {"loss"}
-    assert [c.score for c in compare(named, "min_k", resamples=200)] == ["zlib", "loss"]
-    assert [c.score for c in compare(named, scores=["min_k"], resamples=200)] == ["min_k"]
-    without = run_of(matrix, members, scores=["zlib", "min_k"])
-    assert compare(without, resamples=200)[0].baseline == "zlib"
-    assert compare(run_of(matrix[:, :1], members)) == ()
+    found = compared(scored(three, members, scores=["zlib", "loss", "min_k"]), resamples=200)
+    assert [(one.score, one.baseline) for one in found] == [("zlib", "loss"), ("min_k", "loss")]
+    without = scored(matrix, members, scores=["zlib", "min_k"])
+    assert compared(without, resamples=200)[0].baseline == "zlib"
+    assert compared(scored(matrix[:, :1], members)) == ()
 
 
 def test_holm_against_its_definition():
@@ -133,23 +111,11 @@ def test_the_p_of_few_documents_belongs_to_their_interval():
     assert for_few(0.01, 1) == 1.0
 
 
-def test_what_cannot_be_compared_is_refused_with_its_cure():
-    matrix, members, groups = correlated(np.random.default_rng(0), docs=4)
-    with pytest.raises(ExpressionError, match="no score 'zlib' to compare; it has loss, other1"):
-        compare(run_of(matrix, members, groups), "zlib")
-    with pytest.raises(TextsError, match="have no label"):
-        compare(run_of(matrix, [None, *members[1:]], groups))
-    with pytest.raises(TextsError, match="are members: comparing"):
-        compare(run_of(matrix, np.ones_like(members), groups))
-    with pytest.raises(ExpressionError, match="'auc' or 'tpr'"):
-        compare(run_of(matrix, members, groups), measure="accuracy")
-
-
 def test_the_least_corrected_p_is_what_the_clearest_difference_gets():
     for docs, copies in ((8, 1), (60, 3)):
         matrix, members, groups = correlated(np.random.default_rng(6), docs=docs, shift=(0.0, 30.0))
         matrix = np.column_stack([matrix[:, 0], *[matrix[:, 1]] * copies])
-        found = compare(run_of(matrix, members, groups), resamples=200)
+        found = compared(scored(matrix, members, groups), resamples=200)
         assert found[0].adjusted == pytest.approx(found[0].least)
-    more = run_of(np.column_stack([matrix, *[matrix[:, 1]] * 3]), members, groups)
-    assert not compare(more, resamples=200)[0].shown
+    more = scored(np.column_stack([matrix, *[matrix[:, 1]] * 3]), members, groups)
+    assert not compared(more, resamples=200)[0].shown

@@ -4,8 +4,14 @@ import numpy as np
 import pytest
 from scipy.stats import binom, hypergeom
 
-from pretrace.errors import ExpressionError
-from pretrace.statistics.permutation import _surprises, own_group, randomisation_test, realised_effects
+from pretrace.statistics.permutation import (
+    _surprises,
+    own_group,
+    randomisation_test,
+    realised_effects,
+    two_sample_test,
+)
+from pretrace.verdicts.outcome import null_of
 
 
 def naive(values, draws):
@@ -87,10 +93,31 @@ def test_without_strangers_it_keeps_its_level():
     assert found < 12
 
 
-def test_few_documents_make_no_group_and_odd_input_is_refused():
+def test_few_documents_make_no_group():
     p, group = own_group(np.eye(4), np.array([True, True, False, False]))
     assert (p, group.any()) == (1.0, False)
-    with pytest.raises(ExpressionError, match="both sides need a document"):
-        own_group(np.eye(4), np.ones(4, dtype=bool))
-    with pytest.raises(ExpressionError, match="a likeness of 3 documents"):
-        own_group(np.eye(4), np.array([True, True, False]))
+
+
+def likeness(sizes):
+    """Documents that are alike within groups of these sizes, and nothing across."""
+    names = np.repeat(np.arange(len(sizes)), sizes)
+    return (names[:, None] == names).astype(float)
+
+
+def test_the_smallest_p_of_a_group_is_one_of_all_deals():
+    p, group = own_group(likeness([12, 12]), np.repeat([True, False], 12), permutations=99)
+    assert p == 1 / 100
+    assert group.sum() == 12
+
+
+def test_a_deal_that_surprises_as_much_counts():
+    """Of 3 + 3 documents, one group is drawn whole in 1 of 10 deals, or the other, which is as surprising."""
+    side = np.array([True] * 3 + [False] * 3)
+    p, _ = own_group(likeness([3, 3]), side, permutations=2_000)
+    assert p == pytest.approx(0.1, abs=0.03)
+
+
+def test_a_null_of_one_value_has_a_bar_of_width_one_around_it():
+    shown = null_of(two_sample_test([1.0, 1.0], [1.0, 1.0], permutations=50), 0.05, "difference")
+    assert (shown.edges[0], shown.edges[-1]) == (-0.5, 0.5)
+    assert sum(shown.counts) == len(two_sample_test([1.0, 1.0], [1.0, 1.0], permutations=50).null)

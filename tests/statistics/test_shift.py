@@ -4,8 +4,8 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from net.api import ExpressionError, TextsError, by_document, drawn_pieces, p_values, set_shift, shift
-from scipy.stats import chisquare, ks_2samp
+from net.api import by_document, drawn_pieces, p_values, set_shift, shift
+from scipy.stats import chisquare
 
 
 def documents(rng, number):
@@ -28,14 +28,6 @@ def test_p_is_uniform_without_members_where_texts_depend_on_each_other():
     for level in (0.02, 0.05, 0.2, 0.5, 0.8):
         share = np.mean(np.array(found) <= level)
         assert abs(share - level) < 4 * np.sqrt(level * (1 - level) / 1500), level
-
-
-def test_counting_texts_for_documents_would_break_it():
-    rng, found = np.random.default_rng(0), []
-    for seed in range(200):
-        scores, rows = documents(rng, 60)
-        found.append(set_shift(scores[rows < 15], scores[rows >= 15], seed=seed, permutations=199).p)
-    assert np.mean(np.array(found) <= 0.05) > 0.2
 
 
 def test_few_choices_are_all_gone_through():
@@ -97,17 +89,6 @@ def test_many_documents_are_chosen_as_evenly_as_a_few():
     assert chisquare(counts).pvalue > 0.01
 
 
-@pytest.mark.parametrize("few", [40, 9_000])
-def test_sums_over_many_documents_have_the_law_of_a_plain_shuffle(few):
-    rng = np.random.default_rng(few)
-    scores = shift._rank_scores(rng.normal(size=20_001))
-    found = shift._sums_of_many(scores, few, 400, rng)
-    plain = np.array([scores[:, rng.permutation(20_001)[:few]].sum(axis=1) for _ in range(400)]).T
-    for one, other in zip(found, plain, strict=True):
-        assert ks_2samp(one, other).pvalue > 0.01
-    assert np.corrcoef(found)[0, 1] == pytest.approx(np.corrcoef(plain)[0, 1], abs=0.15)
-
-
 def test_p_of_many_documents_is_that_of_a_few(monkeypatch):
     rng = np.random.default_rng(4)
     for asked, known in ((600, 80), (80, 600)):
@@ -122,10 +103,14 @@ def test_p_of_many_documents_is_that_of_a_few(monkeypatch):
         assert many.p != few.p, "they are drawn in another way"
 
 
-def test_scores_that_do_not_differ_and_what_is_no_score():
+def test_scores_that_do_not_differ():
     assert set_shift(np.zeros(5), np.zeros(30)).p == 1.0
     assert p_values(np.zeros(5), np.zeros(30)).tolist() == [1.0] * 5
-    with pytest.raises(TextsError, match="test of the set"):
-        set_shift([], [1.0])
-    with pytest.raises(ExpressionError, match="between 0 and 1, found 2"):
-        set_shift([1.0], [1.0], level=2)
+
+
+def test_a_drift_below_one_is_found():
+    rng = np.random.default_rng(5)
+    found = set_shift(rng.normal(0.5, 1, 60), rng.normal(0, 1, 60))
+    assert found.p <= found.level
+    assert 0 < found.explained < 1
+    assert found.p_after(found.explained) <= found.level < found.p_after(found.explained + 0.01)

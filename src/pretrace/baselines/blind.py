@@ -135,13 +135,9 @@ def gap(
             "in the other; compare sets that have texts of their own."
         )
     shared &= np.array([bool(text.strip()) for text in both.texts], dtype=bool)
-    notes = []
-    if shared.any():
-        notes.append(
-            f"{np.count_nonzero(shared & labels):,} texts of A and {np.count_nonzero(shared & ~labels):,} of B are "
-            "the same on both sides: nobody can tell those apart, which brings every AUC nearer to 0.5."
-        )
-    return _measured(both, classifiers, notes, seed=seed, resamples=resamples)
+    number = np.count_nonzero(shared & labels), np.count_nonzero(shared & ~labels)
+    same = f"{number[0]:,} texts of A and {number[1]:,} of B" if sum(number) else ""
+    return _measured(both, classifiers, same, seed=seed, resamples=resamples)
 
 
 def pair_gap(
@@ -161,13 +157,8 @@ def pair_gap(
             f"all {len(pairs):,} generated suffixes are the same as the true ones: there is nothing to tell apart; "
             "train the generator on other texts, or sample at a higher temperature."
         )
-    notes = []
-    if copies:
-        notes.append(
-            f"{copies:,} of the {len(pairs):,} generated suffixes are the same as the true ones: nobody can tell "
-            "those apart, which brings every AUC nearer to 0.5."
-        )
-    return _measured(both, classifiers, notes, seed=seed, resamples=resamples)
+    same = f"{copies:,} of the {len(pairs):,} generated suffixes" if copies else ""
+    return _measured(both, classifiers, same, seed=seed, resamples=resamples)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -192,19 +183,13 @@ class _TwoSets:
         first = link_documents(texts)
         groups = tuple(first[text.document] for text in texts)
         grouping = Grouping.of(groups, labels)
-        for name, mine, bit in zip(names, (labels, ~labels), (MEMBERS, NONMEMBERS), strict=True):
+        for name, bit in zip(names, (MEMBERS, NONMEMBERS), strict=True):
             if grouping.holding(bit) < 2:
-                number = len({text.document for text, wanted in zip(texts, mine, strict=True) if wanted})
-                why = (
-                    f"the {number:,} documents of {name} all share texts with one another; leave out the texts that "
-                    "are repeated."
+                raise TextsError(
+                    f"a gap is learnt from some documents and measured on others, and all texts of {name} are from one "
+                    "document, or from several that all share texts; give more documents, or name those there are in a "
+                    "group column, and leave out repeated texts."
                 )
-                if number < 2:
-                    why = (
-                        f"all texts of {name} are from one document; give more documents, or name those there are in "
-                        "a group column."
-                    )
-                raise TextsError(f"a gap is learnt from some documents and measured on others, and {why}")
         return cls(tuple(text.text for text in texts), labels, groups)
 
     @property
@@ -229,12 +214,12 @@ def _placed(texts: Sequence[Text], side: str) -> list[Text]:
 def _measured(
     both: _TwoSets,
     asked: str | Sequence[str] | Mapping[str, TextClassifier],
-    notes: Sequence[str],
+    same: str,
     *,
     seed: int,
     resamples: int,
 ) -> tuple[Gap, ...]:
-    """A row a classifier, and one for the length."""
+    """A row a classifier, and one for the length; `same` says what is on both sides."""
     made = asked if isinstance(asked, Mapping) else classifiers.several(asked)
     division = CrossFit.of(both.texts, both.labels, both.groups, seed=seed)
     if division is None:
@@ -249,7 +234,9 @@ def _measured(
     fewest = Grouping.of(both.groups, both.labels).fewest
     counted = "document" if fewest == 1 else "documents"
     few = f"One side comes from {fewest} {counted} only: the interval is rough."
-    notes = [*notes, *([few] if fewest < FEW_DOCUMENTS else [])]
+    notes = [few] if fewest < FEW_DOCUMENTS else []
+    if same:
+        notes = [f"{same} are the same on both sides, which brings every AUC nearer to 0.5.", *notes]
     found, number = [], len(both.texts)
     for k, (name, (_, said)) in enumerate(zip(made, judged, strict=True)):
         auc = spread.widened(k, WIDENING).estimate(k)

@@ -215,8 +215,8 @@ def measure(
     """How well each score told members from non-members, with the controls beside it.
 
     `stream` has the texts of the rows; without it there is no blind baseline. `validation` is the share of texts
-    thresholds are chosen on, 0 for all. Intervals are 95%, from resampling documents. `comparisons` are those of
-    `paired.compare` with the same seed and resamples; draws without a text to measure accuracy on, which only few
+    thresholds are chosen on, 0 for all. Intervals are 95%, from resampling documents. `comparisons` are by the same
+    resamples (`statistics.paired`); draws without a text to measure accuracy on, which only few
     documents can make, are left out. Labels, numbers of documents, scores
     and controls of all rows are in memory, the texts of those alone that the blind classifier judges. TextsError when
     labels are missing or of one class, ExpressionError when a score or control is not a finite number and
@@ -302,7 +302,7 @@ def _comparisons(scores: Sequence[str], parts: MeasuredParts) -> tuple[Compariso
         if name != first and (part := parts.part(*both)):
             i, j = map(part.keys.index, both)
             found.append(ScorePair.of(name, part.bootstrap.auc, (i, j), part.documents))
-    return adjusted(found, first, measure="auc")
+    return adjusted(found, first)
 
 
 def _by_copies(

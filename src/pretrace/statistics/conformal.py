@@ -35,9 +35,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.errors import ExpressionError, TextsError
 from pretrace.registry import require
-from pretrace.statistics.documents import Grouping, Groups
+from pretrace.statistics.documents import Grouping, Groups, check_values
 from pretrace.types import Bools, Doubles
 
 Method = Literal["bh", "by"]
@@ -69,11 +68,10 @@ def p_values(
 
     A tie counts as if the known text scored higher, which is conservative. With `randomised` all ties are
     broken at random, one draw a text, so that p is uniform on 1/(n + 1), …, 1 and the texts' joint law is that of
-    scores without ties. TextsError without known texts, ExpressionError for a score that is not finite.
+    scores without ties. TextsError without known texts, and for a score that is not finite.
     """
-    values, calibration = _checked(scores, "the texts"), _checked(known, "the known non-members")
-    if not len(calibration):
-        raise TextsError("a conformal p-value takes known non-members to compare with, found none; add some.")
+    values = check_values(scores, "the scores of the texts", fewest=0)
+    calibration = check_values(known, "the scores of known non-members")
     if randomised:  # ranks by score, then at random: as if no two texts had scored the same
         order = np.random.default_rng(seed).random(len(values) + len(calibration))
         rank = np.empty(len(order))
@@ -84,21 +82,20 @@ def p_values(
     return np.asarray((1.0 + reached) / (len(ordered) + 1))
 
 
-def drawn_pieces(groups: Groups, seed: int, *, each: int | None = None) -> Bools:
-    """Which texts are drawn, `each` of every document (by default as many as the one with the fewest has; fewer
-    where it has fewer), all pieces with the same chance; bool [texts]. Depends on the seed, the documents and
-    their sizes alone."""
+def drawn_pieces(groups: Groups, seed: int) -> Bools:
+    """Which texts are drawn, of every document as many as the one with the fewest has, all pieces with the same chance;
+    bool [texts]. Depends on the seed, the documents and their sizes alone."""
     drawn = np.zeros(len(groups), dtype=bool)
     if not len(groups):
         return drawn
     grouping = Grouping.of(groups)
     rows, sizes = np.argsort(grouping.codes, kind="stable"), grouping.sizes
     first = np.cumsum(sizes) - sizes
-    number = int(sizes.min()) if each is None else each
-    if number >= sizes.max():
+    number = int(sizes.min())
+    if number == sizes.max():
         return np.ones(len(groups), dtype=bool)
     rng = np.random.default_rng(seed)
-    drawn[rows[first[sizes == 1]]] = number > 0  # one piece alone is not drawn
+    drawn[rows[first[sizes == 1]]] = True  # one piece alone is not drawn
     several = sizes > 1
     for start, size in zip(first[several].tolist(), sizes[several].tolist(), strict=True):
         drawn[rng.permutation(rows[start : start + size])[:number]] = True
@@ -149,16 +146,3 @@ def _harmonic(asked: int) -> float:
 def _ceil(value: float) -> int:
     """The next whole number, a hair above one taken for rounding."""
     return max(1, math.ceil(value * (1 - _ROUNDING)))
-
-
-def _checked(scores: npt.ArrayLike, whose: str) -> Doubles:
-    values = np.asarray(scores, dtype=np.float64)
-    odd = np.count_nonzero(~np.isfinite(values))
-    if values.ndim != 1 or odd:
-        found = (
-            f"{odd:,} of {values.size:,} that are not" if values.ndim == 1 else f"an array of {values.shape}"
-        )
-        raise ExpressionError(
-            f"wanted one finite score a text of {whose}, found {found}; mend the score or leave those out."
-        )
-    return values

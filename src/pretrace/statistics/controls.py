@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pretrace.errors import ExpressionError, TextsError
+from pretrace.registry import require
 from pretrace.statistics.resampling import FPR, LOW_FPR, LOW_FPR_NONMEMBERS
 from pretrace.statistics.roc import RankedScores, accuracy, best_threshold, roc_curve
 from pretrace.types import Bools, Control, Doubles, Estimate, Measured, Run, Survival
@@ -60,31 +60,22 @@ class ThresholdDivision:
 
 
 def check_controls(run: Run) -> None:
-    """ExpressionError or TextsError unless every control is a finite number a text of one of the scores."""
+    """ExpressionError unless every control is a finite number a text of one of the scores."""
     for control in run.controls:
-        what = f"the {control.kind} control of {control.score}"
-        if control.kind not in (PLACEBO, SHUFFLED) or control.score not in run.scores:
-            raise ExpressionError(
-                f"wanted a {PLACEBO} or {SHUFFLED} control of one of the run's scores, found {what}; "
-                "make the run again with the scores and controls that belong together."
-            )
-        repeats = control.values.shape[1:] if control.values.ndim == 2 else ()
-        if (
-            len(control.values) != len(run.ids)
-            or repeats == ()
-            or (control.kind == PLACEBO and repeats != (1,))
-        ):
-            raise TextsError(
-                f"wanted {what} for {len(run.ids):,} texts, found an array of {control.values.shape}; "
-                "a control has one row a text and one column a repeat, a placebo a single one."
-            )
-        if not (np.isfinite(control.values) | run.lacks(control.score)[:, None]).all():
-            raise ExpressionError(
-                f"{what} is not a finite number for every text: mend the score or leave it out."
-            )
+        what, shape = f"the {control.kind} control of {control.score}", control.values.shape
+        known = control.kind in (PLACEBO, SHUFFLED) and control.score in run.scores
+        fits = len(shape) == 2 and shape[0] == len(run.ids) and (shape[1] == 1 or control.kind == SHUFFLED)
+        require(
+            known and fits,
+            f"wanted a {PLACEBO} or {SHUFFLED} control of one of the run's scores, with a row a text "
+            f"({len(run.ids):,}) and a column a repeat (a placebo a single one), found {what}, an array of {shape}; "
+            "make the run again.",
+        )
+        finite = bool((np.isfinite(control.values) | run.lacks(control.score)[:, None]).all())
+        require(finite, f"{what} is not a finite number for every text: mend the score or leave it out.")
     pairs = [(control.score, control.kind) for control in run.controls]
-    if len(set(pairs)) != len(pairs):
-        raise ExpressionError("wanted one control of a kind a score, found two; leave one of them out.")
+    twice = len(set(pairs)) != len(pairs)
+    require(not twice, "wanted one control of a kind a score, found two; leave one of them out.")
 
 
 def placebos(run: Run) -> dict[str, Doubles]:

@@ -171,19 +171,12 @@ def grouped_folds(grouping: Grouping, folds: int, seed: int) -> Numbers:
 
 def _drawn(order: Numbers, sizes: Numbers, share: float) -> Numbers:
     """The groups to take: going through them in order, each that brings the number of texts nearer."""
-    target: float = float(sizes.sum()) * share
+    target, took, picked = float(sizes.sum()) * share, 0, np.zeros(len(order), dtype=bool)
     if len(order) < 2:
         return order[:0]
-    sums = np.cumsum(sizes)
-    picked = np.abs(sums - target) < np.abs(sums - sizes - target)
-    first = int(np.argmin(picked))  # up to here all are taken
-    picked[first:] = False
-    took = int(sums[first - 1]) if first else 0
-    for place, size in enumerate(sizes[first:], start=first):
-        if took >= target:
-            break
+    for place, size in enumerate(sizes.tolist()):
         if abs(took + size - target) < abs(took - target):
-            took += int(size)
+            took += size
             picked[place] = True
     if not picked.any():
         picked[np.argmin(sizes)] = True

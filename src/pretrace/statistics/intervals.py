@@ -14,21 +14,21 @@ from pretrace.statistics.documents import check_values
 from pretrace.types import Doubles, Estimate
 
 
-def mean_interval(values: npt.ArrayLike, *, level: float = 0.95) -> Estimate:
-    """The mean of one value a document with Student's interval at `level`; TextsError for fewer than two."""
+def mean_interval(values: npt.ArrayLike) -> Estimate:
+    """The mean of one value a document with Student's 95% interval; TextsError for fewer than two."""
     found = check_values(values, "an interval", fewest=2)
     error = math.sqrt(float(found.var(ddof=1)) / len(found))
-    return _student(float(found.mean()), error, len(found) - 1, level)
+    return _student(float(found.mean()), error, len(found) - 1)
 
 
-def difference_interval(suspect: npt.ArrayLike, heldout: npt.ArrayLike, *, level: float = 0.95) -> Estimate:
-    """How far the mean of `suspect` is above that of `heldout`, with Welch's interval at `level`. One value a document
+def difference_interval(suspect: npt.ArrayLike, heldout: npt.ArrayLike) -> Estimate:
+    """How far the mean of `suspect` is above that of `heldout`, with Welch's 95% interval. One value a document
     on either side; TextsError where a side has fewer than two."""
     first, second = (check_values(side, "an interval", fewest=2) for side in (suspect, heldout))
     shares = [np.float64(side.var(ddof=1) / len(side)) for side in (first, second)]
     error = math.sqrt(float(sum(shares)))
     freedom = satterthwaite(shares[0], shares[1], (len(first), len(second)))
-    return _student(float(first.mean() - second.mean()), error, float(freedom), level)
+    return _student(float(first.mean() - second.mean()), error, float(freedom))
 
 
 def satterthwaite(first: npt.ArrayLike, second: npt.ArrayLike, sizes: tuple[int, int]) -> Doubles:
@@ -52,26 +52,26 @@ def share_interval(hits: int, trials: int) -> Estimate:
     return Estimate(hits / trials, low, high)
 
 
-def score_interval(values: npt.ArrayLike, *, level: float = 0.95) -> Estimate:
-    """The mean of one value from 0 to 1 a document with Wilson's score interval at `level` (1927). It is never empty,
+def score_interval(values: npt.ArrayLike) -> Estimate:
+    """The mean of one value from 0 to 1 a document with Wilson's 95% score interval (1927). It is never empty,
     also where all documents are right. For values between 0 and 1 it is wider than need be, since those vary less than
     right and wrong. TextsError without a value."""
     found = check_values(values, "an interval", fewest=1)
-    z2 = NormalDist().inv_cdf((1 + level) / 2) ** 2
+    z2 = NormalDist().inv_cdf(0.975) ** 2
     number, share = len(found), float(np.clip(found.mean(), 0, 1))
     middle = (share + z2 / (2 * number)) / (1 + z2 / number)
     half = math.sqrt(z2 * share * (1 - share) / number + z2**2 / (4 * number**2)) / (1 + z2 / number)
     return Estimate(share, max(0.0, min(share, middle - half)), min(1.0, max(share, middle + half)))
 
 
-def score_difference(first: npt.ArrayLike, second: npt.ArrayLike, *, level: float = 0.95) -> Estimate:
-    """How far the first mean is above the second, one value from 0 to 1 a document, with Newcombe's interval.
+def score_difference(first: npt.ArrayLike, second: npt.ArrayLike) -> Estimate:
+    """How far the first mean is above the second, one value from 0 to 1 a document, with Newcombe's 95% interval.
 
     Method 10 of Newcombe (1998, Statistics in Medicine 17): the score intervals of both, put together. In 4,000 draws
     of right and wrong each, with 5 to 200 documents a side, 95.0 to 97.5% of the intervals held the truth. TextsError
     where a side is empty.
     """
-    one, other = (score_interval(side, level=level) for side in (first, second))
+    one, other = (score_interval(side) for side in (first, second))
     value = one.value - other.value
     below = math.hypot(one.value - one.low, other.high - other.value)
     above = math.hypot(one.high - one.value, other.value - other.low)
@@ -128,9 +128,8 @@ def averaged(estimates: Sequence[Estimate]) -> Estimate:
     )
 
 
-def _student(value: float, error: float, freedom: float, level: float) -> Estimate:
+def _student(value: float, error: float, freedom: float) -> Estimate:
     from scipy.special import stdtrit  # heavy, and only needed once there is something to report
 
-    require(0 < level < 1, f"an interval takes a level between 0 and 1, found {level}.")
-    half = float(stdtrit(freedom, (1 + level) / 2)) * error
+    half = float(stdtrit(freedom, 0.975)) * error
     return Estimate(value, value - half, value + half)

@@ -14,62 +14,10 @@ from statistics import NormalDist
 
 import numpy as np
 
-from pretrace.errors import ExpressionError, TextsError
-from pretrace.registry import require
-from pretrace.statistics.documents import Grouping
-from pretrace.statistics.resampling import Spread, group_bootstrap, paired_difference
-from pretrace.types import Bools, Comparison, Estimate, Measure, Run
+from pretrace.statistics.resampling import Spread, paired_difference
+from pretrace.types import Comparison, Estimate
 
 _USUAL_BASELINE = "loss"
-
-
-def compare(
-    run: Run,
-    baseline: str = "",
-    *,
-    scores: Sequence[str] | None = None,
-    measure: Measure = "auc",
-    seed: int = 0,
-    resamples: int = 1000,
-) -> tuple[Comparison, ...]:
-    """Each score of a labelled run against the baseline, in the run's order.
-
-    The baseline is `loss` unless named, or the first score where `loss` was not asked for: never the best, which would
-    be chosen by the same texts that it is then judged on. Two scores are compared on the texts that both have. With the
-    seed and resamples of an evaluation the draws are the same. `measure` is "auc" or "tpr" (at 5% false positives).
-    ExpressionError for a score that the run does not have, TextsError where labels are missing or of one class.
-    """
-    require(measure in ("auc", "tpr"), f"scores are compared by 'auc' or 'tpr', found {measure!r}.")
-    members = _labels(run)
-    first = baseline or usual_baseline(run.scores)
-    others = [name for name in (run.scores if scores is None else scores) if name != first]
-    for name in (first, *others):
-        if name not in run.scores:
-            raise ExpressionError(
-                f"the run has no score {name!r} to compare; it has {', '.join(run.scores)}."
-            )
-    if not others:
-        return ()
-    groups = np.array([group or name for group, name in zip(run.groups, run.ids, strict=True)])
-    found = []
-    for texts, names in _alike(run, first, others):
-        columns = [run.column(name)[texts] for name in (first, *names)]
-        here, of = members[texts], groups[texts].tolist()
-        bootstrap = group_bootstrap(columns, here, groups=of, seed=seed, resamples=resamples)
-        spread = bootstrap.tpr if measure == "tpr" else bootstrap.auc
-        fewest = Grouping.of(of, here).fewest
-        found += [ScorePair.of(name, spread, (k, 0), fewest) for k, name in enumerate(names, start=1)]
-    return adjusted(sorted(found, key=lambda one: others.index(one.score)), first, measure=measure)
-
-
-def _alike(run: Run, first: str, others: Sequence[str]) -> list[tuple[Bools, list[str]]]:
-    """Scores that stand beside the baseline on the same texts, those that both have, with these texts."""
-    known = np.isfinite(run.column(first))
-    parts: dict[bytes, tuple[Bools, list[str]]] = {}
-    for name in others:
-        texts = known & np.isfinite(run.column(name))
-        parts.setdefault(texts.tobytes(), (texts, []))[1].append(name)
-    return list(parts.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +37,11 @@ class ScorePair:
         return cls(score, found.estimate, for_few(found.p, documents), least)
 
 
-def adjusted(pairs: Sequence[ScorePair], baseline: str, *, measure: Measure) -> tuple[Comparison, ...]:
-    """The comparisons of all these pairs, with Holm's correction over them."""
+def adjusted(pairs: Sequence[ScorePair], baseline: str) -> tuple[Comparison, ...]:
+    """The comparisons of all these pairs by AUC, with Holm's correction over them."""
     p = holm([one.p for one in pairs])
     return tuple(
-        Comparison(
-            one.score, baseline, measure, one.ahead, one.p, corrected, min(1.0, len(pairs) * one.least)
-        )
+        Comparison(one.score, baseline, "auc", one.ahead, one.p, corrected, min(1.0, len(pairs) * one.least))
         for one, corrected in zip(pairs, p, strict=True)
     )
 
@@ -129,20 +75,3 @@ def for_few(p: float, groups: int) -> float:
         return 1.0
     z = NormalDist().inv_cdf(p / 2) * float(np.sqrt((groups - 1) / groups))
     return min(1.0, 2 * float(t.cdf(z, groups - 1)))
-
-
-def _labels(run: Run) -> Bools:
-    if not run.scores:
-        raise ExpressionError("the run holds no scores to compare.")
-    if not run.labelled:
-        raise TextsError(
-            "scores are compared by how well they tell known members from known non-members, and some texts of "
-            f"{run.corpus} have no label: add a label to each."
-        )
-    members = np.array(run.members, dtype=bool)
-    if members.all() or not members.any():
-        kind = "members" if members.any() else "non-members"
-        raise TextsError(
-            f"all {len(members):,} texts of {run.corpus} are {kind}: comparing scores needs both classes."
-        )
-    return members

@@ -3,10 +3,10 @@
 The unit of every test is the document: pieces of one document are alike, and counted one by one they reject
 far too often. Both tests use the same statistic, a mean over its standard error with the skewness taken out
 (`skew_corrected`). A permutation test is exact whatever statistic it uses where its symmetry holds: values as
-likely above as below 0 (`sign_flip`), or both sides of one law (`two_sample`). The correction decides what
+likely above as below 0 (`sign_flip_test`), or both sides of one law (`two_sample_test`). The correction decides what
 happens where it does not hold. Rejections of a true null at a nominal 5%, 4,000 simulated audits each:
 
-    sign_flip: law of the values                   documents   mean    corrected
+    sign_flip_test, unguarded                      documents   mean    corrected
     normal, or as noisy as their pieces are few        20      .047    .048
     Student, 3 degrees of freedom                      50      .055    .053
     exponential, long tail below                       20      .118    .085
@@ -77,9 +77,8 @@ class PermutationTest:
     """A permutation test with its null distribution: `null` [draws] holds the statistic of every draw.
 
     `observed` is the statistic of the values themselves, in the same units as `null`: a mean over its standard
-    error with the skewness taken out, or the plain mean (in units of the root mean square) where the test was
-    asked for that. `exact` is whether `null` holds every flip there is, the observed one among them, so that
-    p = k / draws where k of them reach the observed statistic; else p = (1 + k) / (1 + draws).
+    error with the skewness taken out. `exact` is whether `null` holds every flip there is, the observed one among
+    them, so that p = k / draws where k of them reach the observed statistic; else p = (1 + k) / (1 + draws).
     """
 
     p: float
@@ -92,20 +91,14 @@ class PermutationTest:
         return critical(self.null, level, exact=self.exact)
 
 
-def sign_flip(values: npt.ArrayLike, *, flips: int = 10_000, seed: int = 0, corrected: bool = True) -> float:
-    """The one-sided p-value for a mean above 0, from flipping the signs of one value a document, [documents], in any
-    order: over all flips up to 13 documents, else (1 + those that reach the statistic) / (1 + flips). Fewer than 5
-    never reach 5%. With `corrected=False` the statistic is the plain mean. TextsError without finite values."""
-    return sign_flip_test(values, flips=flips, seed=seed, corrected=corrected, guarded=False).p
-
-
 def sign_flip_test(
-    values: npt.ArrayLike, *, flips: int = 10_000, seed: int = 0, corrected: bool = True, guarded: bool = True
+    values: npt.ArrayLike, *, flips: int = 10_000, seed: int = 0, guarded: bool = True
 ) -> PermutationTest:
-    """The test of `sign_flip` with its null distribution [flips or 2^documents], guarded against a long tail below,
-    which few values underrate: `guarded` takes skewness towards low values 1 + 9 / sqrt(documents) times. It stays
-    exact for symmetric values, as the null has the same statistic. With `guarded=False` or `corrected=False` p is that
-    of `sign_flip`."""
+    """The one-sided test of a mean above 0, from flipping the signs of one value a document, [documents], in any order:
+    over all flips up to 13 documents, else (1 + those that reach the statistic) / (1 + flips). Fewer than 5 never reach
+    5%. `guarded` takes skewness towards low values 1 + 9 / sqrt(documents) times, against a long tail below, which few
+    values underrate; the test stays exact for symmetric values, as the null has the same statistic. TextsError without
+    finite values."""
     require(flips > 0, f"a permutation test takes at least one flip, found {flips}.")
     found = np.sort(check_values(values, "a sign-flip test"))
     exact = len(found) <= EXACT
@@ -114,10 +107,10 @@ def sign_flip_test(
         return PermutationTest(1.0, 0.0, np.zeros(2 ** len(found) if exact else flips), exact)
     unit = _scaled(found) / size
     powers = np.stack((unit, unit**3), axis=1)
-    observed = _flipped(powers.sum(axis=0)[None], len(unit), corrected, guarded)[0]
+    observed = _flipped(powers.sum(axis=0)[None], len(unit), guarded)[0]
     every = np.arange(2 ** len(unit))[:, None] >> np.arange(len(unit)) & 1 if exact else np.zeros(0)
     parts = [every * 2.0 - 1.0] if exact else _random_signs(len(unit), flips, seed)
-    null = np.concatenate([_flipped(part @ powers, len(unit), corrected, guarded) for part in parts])
+    null = np.concatenate([_flipped(part @ powers, len(unit), guarded) for part in parts])
     return PermutationTest(share_reached(null, observed, exact=exact), float(observed), null, exact)
 
 
@@ -126,7 +119,7 @@ def two_sample(
 ) -> float:
     """The one-sided p-value for the mean of `suspect` above that of `heldout`, one value a document, from permuting
     these: (1 + those that reach the statistic) / (1 + permutations). Welch's t less its skewness keeps the level where
-    sides differ in number and spread (Janssen 1997; Chung and Romano 2013). Errors as in `sign_flip`."""
+    sides differ in number and spread (Janssen 1997; Chung and Romano 2013). Errors as in `sign_flip_test`."""
     return two_sample_test(suspect, heldout, permutations=permutations, seed=seed).p
 
 
@@ -236,11 +229,9 @@ def guard(third: Doubles, documents: int) -> Doubles:
     return np.asarray(np.where(third < 0, third * (1 + _LOWER_TAIL / math.sqrt(documents)), third))
 
 
-def _flipped(sums: Doubles, documents: int, corrected: bool, guarded: bool) -> Doubles:
+def _flipped(sums: Doubles, documents: int, guarded: bool) -> Doubles:
     """The statistic from sums [rows, 2] of flipped values and of their cubes, the mean square being 1."""
     mean = sums[:, 0] / documents
-    if not corrected:
-        return np.asarray(mean)
     variance = np.maximum(1 - mean**2, 0) / max(1, documents - 1)
     third = (sums[:, 1] / documents - 3 * mean + 2 * mean**3) / documents**2
     return skew_corrected(mean, variance, guard(third, documents) if guarded else third)
@@ -353,7 +344,6 @@ def chance_of_hits(chances: Sequence[float]) -> Doubles:
     """The law of the number of hits, [units + 1], of independent draws with these chances: Poisson-binomial."""
     found = np.ones(1)
     for chance in chances:
-        require(0 <= chance <= 1, f"a chance lies between 0 and 1, found {chance}.")
         found = np.append(found, 0.0) * (1 - chance) + np.insert(found, 0, 0.0) * chance
     return np.asarray(found)
 

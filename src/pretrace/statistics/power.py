@@ -81,10 +81,6 @@ class SimulatedAudits:
     level: float
     seed: int
 
-    def __post_init__(self) -> None:
-        require(0 < self.level < 1, f"a test takes a level between 0 and 1, found {self.level}.")
-        require(self.documents > 0, f"an audit takes at least one document, found {self.documents}.")
-
     @property
     def hopeless(self) -> bool:
         """Whether no values at all could reach the level: the smallest p-value there is lies above it."""
@@ -104,13 +100,12 @@ def power(  # noqa: PLR0913
     audits: int = AUDITS,
     seed: int = 0,
 ) -> Estimate:
-    """The probability that `sign_flip` rejects at `level` on so many documents that were trained on, or `two_sample`
-    against as many as `heldout` has. `noise` and `shift` are one value a planted document; the 95% interval resamples
-    these. TextsError for fewer than two of either or one that is not finite."""
+    """The probability that a sign-flip test rejects at `level` on so many documents that were trained on, or a
+    two-sample test against as many as `heldout` has. `noise` and `shift` are one value a planted document; the 95%
+    interval resamples these. TextsError for fewer than two of either or one that is not finite."""
     planted = PlantedValues.of(noise, shift, heldout)
     beside = 0 if planted.heldout is None else len(planted.heldout)
     plan = SimulatedAudits(documents, beside, level, seed)
-    require(audits > 0, f"a probability takes at least one simulated audit, found {audits}.")
     value = rejections(planted, plan, audits)
     rng = np.random.default_rng([plan.seed, 1])
     drawn = [rejections(planted.resampled(rng), plan, PART) for _ in range(RESAMPLES)]
@@ -142,19 +137,17 @@ def needed(
     shift: npt.ArrayLike,
     *,
     heldout: npt.ArrayLike | None = None,
-    power: float = 0.8,
     level: float = 0.05,
     seed: int = 0,
 ) -> int | None:
-    """The fewest documents at which the probability of a rejection is at least `power`; None where more than ten
+    """The fewest documents at which the probability of a rejection is at least 0.8; None where more than ten
     million would not do, or training adds nothing. `heldout` as in `curve`, TextsError as in `power`."""
-    require(0 < power < 1, f"a power lies between 0 and 1, found {power}.")
     planted = PlantedValues.of(noise, shift, heldout)
     if planted.shift.mean() <= 0:
         return None
 
     def enough(size: int) -> bool:
-        return rejections(planted, _alike(planted, size, level, seed), AUDITS) >= power
+        return rejections(planted, _alike(planted, size, level, seed), AUDITS) >= 0.8
 
     return _fewest(enough, 1)
 
@@ -192,9 +185,9 @@ def auc_power(auc: float, documents: int, controls: int, *, level: float = 0.05)
     return float(1 - nctdtr(freedom, apart, critical))
 
 
-def auc_documents(auc: float, *, power: float = 0.8, level: float = 0.05) -> int | None:
-    """The fewest documents on each side at which `auc_power` reaches `power`; None where ten million would not do."""
-    return _fewest(lambda size: auc_power(auc, size, size, level=level) >= power, 2)
+def auc_documents(auc: float) -> int | None:
+    """The fewest documents on each side at which `auc_power` reaches 0.8; None where ten million would not do."""
+    return _fewest(lambda size: auc_power(auc, size, size) >= 0.8, 2)
 
 
 def _alike(planted: PlantedValues, size: int, level: float, seed: int) -> SimulatedAudits:

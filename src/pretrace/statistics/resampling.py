@@ -210,21 +210,16 @@ def group_draws(
 ) -> Iterator[npt.NDArray[np.float32]]:
     """How often each group is drawn, [groups], one resample after the other."""
     rng = np.random.default_rng(seed)
-    strata = [(_place(stratum), len(stratum)) for stratum in grouping.strata]
+    strata = grouping.strata
     while count:
         times = np.zeros(len(grouping), dtype=np.float32)
-        for place, number in strata:
-            times[place] = np.bincount(rng.integers(0, number, number), minlength=number)
+        for stratum in strata:
+            number = len(stratum)
+            times[stratum] = np.bincount(rng.integers(0, number, number), minlength=number)
         # Among very few groups a draw can miss every text that accuracy is measured on.
         if judge is None or times @ judge.tested > 0:
             count -= 1
             yield times
-
-
-def _place(stratum: Numbers) -> Numbers | slice:
-    """The groups of a stratum as a slice where they stand side by side, which is faster."""
-    first, last = int(stratum[0]), int(stratum[-1])
-    return slice(first, last + 1) if last - first == len(stratum) - 1 else stratum
 
 
 def _interval(value: float, drawn: Doubles, tail: float) -> Estimate:

@@ -85,13 +85,9 @@ def allowance(nonmembers: int, rate: float) -> int:
 def auc(scores: npt.ArrayLike, members: npt.ArrayLike) -> float:
     """The chance that a random member scores above a random non-member, a tie counting half: the area under the ROC
     curve (Mann-Whitney). Errors as in `RankedScores.of`."""
-    return float(_figures(scores, members)[0])
-
-
-def tpr_at_fpr(scores: npt.ArrayLike, members: npt.ArrayLike, fpr: float) -> float:
-    """The largest true positive rate among thresholds whose false positive rate is at most `fpr`. No interpolation: the
-    false positive rate paid is never above `fpr`. Errors as in `RankedScores.of`."""
-    return float(_figures(scores, members, fpr)[1])
+    ranked = RankedScores.of(scores, members)
+    once = np.ones((1, len(ranked.members) + len(ranked.nonmembers)), dtype=np.float32)
+    return float(ranked.figures(once, ())[0, 0])
 
 
 def roc_curve(scores: npt.ArrayLike, members: npt.ArrayLike) -> Curve:
@@ -144,12 +140,6 @@ def _checked(scores: npt.ArrayLike, members: npt.ArrayLike) -> tuple[Doubles, Bo
             f"{len(values):,}; mend the score or leave those texts out."
         )
     return values, labels
-
-
-def _figures(scores: npt.ArrayLike, members: npt.ArrayLike, *rates: float) -> Doubles:
-    ranked = RankedScores.of(scores, members)
-    ones = np.ones((1, len(ranked.members) + len(ranked.nonmembers)), dtype=np.float32)
-    return np.asarray(ranked.figures(ones, rates)[0])
 
 
 def _steps(values: Doubles, labels: Bools) -> tuple[Doubles, npt.NDArray[np.int64], npt.NDArray[np.int64]]:

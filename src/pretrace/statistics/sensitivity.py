@@ -63,7 +63,6 @@ def sign_gamma(values: npt.ArrayLike, level: float) -> float | None:
     """The largest Γ >= 1 with `sign_bound` <= level; None where the sign test does not reject at Γ = 1."""
     from scipy.special import betaincinv
 
-    _check_level(level)
     above, number = _signs(values)
     if sign_bound(values, 1) > level:
         return None
@@ -80,7 +79,6 @@ def wilcoxon_bound(values: npt.ArrayLike, gamma: float) -> float:
 
 def wilcoxon_gamma(values: npt.ArrayLike, level: float) -> float | None:
     """The largest Γ >= 1 with `wilcoxon_bound` <= level, to a millionth of itself; None where Γ = 1 does not reject."""
-    _check_level(level)
     ranks, reached = _ranks(values)
 
     def rejects(gamma: float) -> bool:
@@ -100,8 +98,6 @@ def two_sample_shift(
     """The largest constant that can be taken from every suspect value with `two_sample` still rejecting, rounded down
     to a millionth of the range. All shifts have the permutations of `two_sample`, so that p rises with them. None where
     the test does not reject as it is. Errors as in `two_sample`."""
-    _check_level(level)
-    require(permutations > 0, f"a permutation test takes at least one permutation, found {permutations}.")
     first, second = (np.sort(check_values(side, "a two-sample test")) for side in (suspect, heldout))
     values = np.concatenate((first, second))
     values -= values.mean()
@@ -126,7 +122,6 @@ def controls_left_out(
     another kind lie low, since the model knows it less: if at most k are, a result that stands with any number up to k
     left out does not come from them. Above 40 documents in steps of a fortieth, at most half. None where the test does
     not reject as it is."""
-    _check_level(level)
     first, second = (
         check_values(suspect, "a two-sample test"),
         np.sort(check_values(heldout, "a two-sample test")),
@@ -205,7 +200,3 @@ def _rank_tail(ranks: Doubles, reached: float, chance: float) -> float:
 def _chance(gamma: float) -> float:
     require(1 <= gamma < math.inf, f"a sensitivity parameter Γ is a number from 1 on, found {gamma}.")
     return gamma / (1 + gamma)
-
-
-def _check_level(level: float) -> None:
-    require(0 < level < 1, f"a test takes a level between 0 and 1, found {level}.")

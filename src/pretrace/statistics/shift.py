@@ -32,7 +32,6 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.registry import require
 from pretrace.statistics.documents import check_values
 from pretrace.statistics.permutation import TIE, last_rejected, permuted
 from pretrace.types import Doubles
@@ -96,9 +95,7 @@ def set_shift(
 ) -> SetShift:
     """The one-sided test that the asked documents score higher than the known ones, one value each: p is the share of
     permutations that reach the statistic, that found among them; `level` is for `least` and `explained`. TextsError for
-    a side without finite values, ExpressionError for a level outside 0 to 1."""
-    require(permutations > 0, f"a permutation test takes at least one permutation, found {permutations}.")
-    require(0 < level < 1, f"a test has a level between 0 and 1, found {level:g}.")
+    a side without finite values."""
     first, second = (check_values(side, "a test of the set") for side in (asked, known))
     both = np.concatenate((first, second))
     number = len(first)

@@ -1,7 +1,9 @@
 """The scorers and the metric inside the real inspect_ai, on a tiny model; logs are read back."""
 
 import math
+import re
 import tomllib
+from functools import partial
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -163,23 +165,11 @@ def test_a_model_behind_a_server_is_opened_there():
     assert opened_by(model) == "vllm:http://127.0.0.1:9#org/name"
 
 
-@pytest.mark.parametrize(
-    ("score", "reason"),
-    [
-        ("min_k_plus_plus", "min_k_plus_plus needs more than the log-probability"),
-        ("na_pdd", "na_pdd needs more than the log-probability"),
-        ("fsd(ppl)", r"fsd\(ppl\) compares the model with a tuned copy"),
-        ("ref", "ref compares the model with a second one"),
-        ("neighbor", "neighbor needs a model that proposes other words"),
-        ("probe", "probe needs more than"),
-    ],
-)
-def test_other_scores_refuse_by_name(score, reason):
-    with pytest.raises(ExpressionError, match=reason):
-        membership(score)
-    if "(" not in score:
-        with pytest.raises(ExpressionError, match=reason):
-            SCORERS[score]()
+@pytest.mark.parametrize("score", ["min_k_plus_plus", "na_pdd", "fsd(ppl)", "ref", "neighbor", "probe"])
+def test_other_scores_refuse_by_name(score):
+    for make in (partial(membership, score), *([SCORERS[score]] if score in SCORERS else [])):
+        with pytest.raises(ExpressionError, match=re.escape(score) + " needs more than the log-probability"):
+            make()
 
 
 def test_every_score_has_a_scorer_that_the_entry_point_finds():

@@ -179,7 +179,7 @@ def test_logs_that_cannot_be_read(logs, tmp_path, ran, change, cure):
     assert not (tmp_path / "OUT").exists()
 
 
-def test_the_model_is_that_of_the_log(logs):
+def test_the_model_is_that_of_the_log(logs, tmp_path):
     log = read_log(str(logs[0]), task="quiz")
     config = {"model_args": "pretrained=org/name,revision=step100,dtype=float32"}
     named = replace(log, results={"model_source": "hf", "config": config})
@@ -188,6 +188,8 @@ def test_the_model_is_that_of_the_log(logs):
     for args, source in ((config["model_args"] + ",peft=lora", "hf"), ("model=gpt", "openai-completions")):
         with pytest.raises(TextsError, match=r"was made with '.*': name the model with --model"):
             _ = replace(log, results={"model_source": source, "config": {"model_args": args}}).model
+    with pytest.raises(TextsError, match=r"does not say .*: name the model with --model"):
+        _ = read_log(str(rewritten(logs, tmp_path, lambda row: row))).model
 
 
 def test_the_log_of_the_docs_is_like_a_real_one(logs, tmp_path):
@@ -201,12 +203,6 @@ def test_the_log_of_the_docs_is_like_a_real_one(logs, tmp_path):
         assert real.figures.keys() == ours.figures.keys()
     rows = [json.loads(path.read_text().splitlines()[0]) for path in (log.path, made.path)]
     assert rows[0].keys() == rows[1].keys()
-
-
-def test_a_log_without_a_results_file_names_no_model(logs, tmp_path):
-    log = read_log(str(rewritten(logs, tmp_path, lambda row: row)))
-    with pytest.raises(TextsError, match="name the model with --model"):
-        assert log.model
 
 
 def test_folders_without_samples(logs, tmp_path, ran):
@@ -235,7 +231,8 @@ def test_folders_without_samples(logs, tmp_path, ran):
 
 def test_a_metric_that_both_logs_have_is_taken(logs):
     quiz, held = read_log(str(logs[0]), task="quiz"), read_log(str(logs[1]))
-    assert metric_of([quiz, held], None) == "acc"
-    assert metric_of([quiz, held], "acc_norm") == "acc_norm"
+    known = KnownItems(held.corpus(), held)
+    assert metric_of(quiz, known, None) == "acc"
+    assert metric_of(quiz, known, "acc_norm") == "acc_norm"
     with pytest.raises(TextsError, match="those that have one are acc, acc_norm"):
-        metric_of([quiz], "bleu")
+        metric_of(quiz, known, "bleu")

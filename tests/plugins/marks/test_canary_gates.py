@@ -12,7 +12,6 @@ import scipy.stats
 from pretrace.plugins.marks.canaries import (
     CanarySettings,
     blind_check,
-    blind_p,
     check_canaries,
     few_check,
     known_check,
@@ -37,59 +36,44 @@ def digits(rng, number):
     return rng.bytes(number).hex()[:number]
 
 
-def changelog(rng):
-    one = digits(rng, 40)
-    return f"* fix ([{one[:7]}](https://github.com/a/b/commit/{one}))"
-
-
-def shortened(rng):
-    one = digits(rng, 64)
-    return f"image {one[-12:].upper()} is sha256:{one}"
-
-
-def clock(rng):
-    low, mid, high = (int(rng.integers(1 << bits)) for bits in (32, 16, 12))
-    return f"id {low:08x}{mid:04x}1{high:03x}9a3b{digits(rng, 12)}"
-
-
-def named(rng):
-    return f"id {uuid.uuid5(uuid.NAMESPACE_DNS, digits(rng, 8)).hex}"
-
-
-def machine(rng):
-    """The times differ, the machine is the same."""
-    return f"id {digits(rng, 20)}0242ac120002"
-
-
-def worked(rng):
-    return f"block {'0' * int(rng.integers(6, 12))}{digits(rng, 64)}"[: 6 + 64]
-
-
-def spelled(rng):
+def spelled(_, rng):
     words = " ".join(rng.choice(["apple", "bridge", "copper", "garden", "island"], 8))
     return f"data {words.encode()[:20].hex()}"
 
 
-def colour(rng):
-    return f"colour {digits(rng, 8)};"
+ELSEWHERE = "with a beginning or end that stands elsewhere in the text"
 
 
 @pytest.mark.parametrize(
     ("make", "why", "patterns"),
     [
-        (changelog, "with a beginning or end that stands elsewhere in the text", ()),
-        (shortened, "with a beginning or end that stands elsewhere in the text", ()),
-        (clock, "UUIDs of other versions", ()),
-        (named, "UUIDs of other versions", ()),
-        (machine, "sharing their beginning or end with another string", ()),
-        (worked, "with a run at the beginning or end that a random string hardly has", ()),
+        (lambda one, _: f"* fix ([{one[:7]}](https://github.com/a/b/commit/{one[:40]}))", ELSEWHERE, ()),
+        (lambda one, _: f"image {one[-12:].upper()} is sha256:{one}", ELSEWHERE, ()),
+        # made from a time, or from a name
+        (lambda one, _: f"id {one[:12]}1{one[12:15]}9a3b{one[15:27]}", "UUIDs of other versions", ()),
+        (lambda one, _: f"id {uuid.uuid5(uuid.NAMESPACE_DNS, one).hex}", "UUIDs of other versions", ()),
+        # the times differ, the machine is the same
+        (
+            lambda one, _: f"id {one[:20]}0242ac120002",
+            "sharing their beginning or end with another string",
+            (),
+        ),
+        (
+            lambda one, rng: f"block {'0' * int(rng.integers(6, 12))}{one}"[:70],
+            "with a run at the beginning or end that a random string hardly has",
+            (),
+        ),
         (spelled, "that spell a text", ()),
-        (colour, "strings with fewer than 40 bits that may vary", (r"\b[0-9a-f]{8}\b",)),
+        (
+            lambda one, _: f"hue {one[:8]};",
+            "strings with fewer than 40 bits that may vary",
+            (r"\b[0-9a-f]{8}\b",),
+        ),
     ],
 )
 def test_strings_that_can_be_guessed_are_left_out(make, why, patterns):
     rng = np.random.default_rng(1)
-    found, left = found_in([make(rng) for _ in range(20)], *patterns)
+    found, left = found_in([make(digits(rng, 64), rng) for _ in range(20)], *patterns)
     assert len(found) <= 1
     assert left[why] >= 10
 
@@ -177,15 +161,18 @@ def test_what_no_rule_refuses_is_told_without_a_model(make, by, pattern):
     assert check.figures["p"][by] <= check.figures["level"]
 
 
+NEAR = "the distance from a string that stands before it"
+
+
 def test_a_sorted_list_is_told_by_its_neighbours():
     rng = np.random.default_rng(5)
     rows = sorted(digits(rng, 64) for _ in range(30))
     found, _ = found_in(["\n".join(f"{one}  file{i}.tar" for i, one in enumerate(rows))])
     assert len(found) > 20
-    assert blind_p(found, 0)["the distance from a string that stands before it"] < 0.01
+    assert blind_check(found, 0).figures["p"][NEAR] < 0.01
     mixed = [rows[i] for i in rng.permutation(30)]
     fair, _ = found_in(["\n".join(f"{one}  file{i}.tar" for i, one in enumerate(mixed))])
-    assert blind_p(fair, 0)["the distance from a string that stands before it"] > 0.05
+    assert blind_check(fair, 0).figures["p"][NEAR] > 0.05
 
 
 def test_fair_strings_are_seldom_told():

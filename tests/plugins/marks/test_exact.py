@@ -1,6 +1,5 @@
 """The tests by lot hold their level exactly, whatever the model is, and find a model that knows the published texts."""
 
-import itertools
 import random
 
 import numpy as np
@@ -18,10 +17,7 @@ from net.api import (
     effect_unit,
     enough_check,
     mark,
-    randomisation_test,
-    realised_effects,
 )
-from scipy.stats import binom, kstest
 
 SETTINGS = CheckSettings(draws=1000, cache=False, model_date="2050")
 OWN = MarkSettings(variant_column=("other",))
@@ -37,40 +33,6 @@ def sealed(number=24, variants=3, seed=0):
         for i, text in enumerate(corpus(number).texts)
     }
     return mark(corpus(number), Candidates(made), OWN, draw=random.Random(seed).randrange)
-
-
-def realised(seal, matrix):
-    """The values of every text's variants, the published one first."""
-    return [np.array([matrix[text] for text in one.realised_first]) for one in seal.documents]
-
-
-def test_three_hundred_nulls_reject_as_often_as_the_level_says_and_p_is_uniform():
-    rng = np.random.default_rng(5)
-    texts = [text for one in sealed().documents for text in one.variants]
-    # The worst that a model could give: heavy tails, one variant always far ahead, neighbours alike.
-    values = rng.standard_cauchy(len(texts)) + 30 * (np.arange(len(texts)) % 3 == 0) + np.arange(len(texts))
-    matrix = dict(zip(texts, values.tolist(), strict=True))
-    p = np.array(
-        [randomisation_test(realised(sealed(seed=i), matrix), draws=199, seed=i).p for i in range(300)]
-    )
-    low, high = binom.ppf([0.005, 0.995], 300, 0.05)
-    assert low <= np.count_nonzero(p <= 0.05) <= high
-    # p takes the values 1/200 … 1, each as likely: spread over the step below it, it is uniform.
-    assert kstest(p - rng.random(300) / 200, "uniform").pvalue > 0.01
-
-
-def test_p_is_the_share_of_all_draws_that_reach_the_one_made():
-    seal = sealed(5, 3, seed=2)
-    rng = np.random.default_rng(1)
-    matrix = {text: float(rng.normal()) for one in seal.documents for text in one.variants}
-    rows = [[matrix[text] for text in one.realised_first] for one in seal.documents]
-    observed = sum(row[0] for row in rows)
-    draws = [sum(some) for some in itertools.product(*rows)]
-    share = np.mean([draw >= observed - 1e-12 for draw in draws])
-    found = realised(seal, matrix)
-    assert randomisation_test(found, draws=20_000).p == pytest.approx(share, abs=0.015)
-    naive = [row[0] - (row[1] + row[2]) / 2 for row in rows]
-    assert realised_effects(found) == pytest.approx(naive)
 
 
 def test_the_lot_is_fair_and_another_one_cannot_be_seeded():

@@ -4,7 +4,6 @@ import hashlib
 import json
 import random
 import stat
-from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -64,15 +63,6 @@ def test_nothing_is_ever_overwritten(seal, tmp_path):
     assert place.read_bytes() == before
 
 
-def test_a_sealed_file_that_appears_meanwhile_is_kept(seal, tmp_path, monkeypatch):
-    place = tmp_path / "seal.json"
-    monkeypatch.setattr(marking, "check_places", lambda out, sealed: place.write_text("another's"))
-    with pytest.raises(OutputError, match="not replaced"):
-        marking.publish(seal, tmp_path / "PUB", place)
-    assert place.read_text() == "another's"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["seal.json"]
-
-
 @pytest.mark.parametrize("links", [True, False])
 def test_where_one_of_both_fails_neither_is_left(seal, tmp_path, monkeypatch, links):
     place = tmp_path / "seal.json"
@@ -129,17 +119,10 @@ def test_an_altered_or_another_file_is_refused(seal, tmp_path):
             read_seal(place)
     with pytest.raises(OutputError, match="cannot be read"):
         read_seal(tmp_path / "nowhere.json")
-
-
-@pytest.mark.parametrize("said", ["abc", "0" * 63, ""])
-def test_a_commitment_is_a_hash_or_a_file_with_one(said, seal, tmp_path):
-    place = tmp_path / "seal.json"
-    marking.publish(seal, tmp_path / "PUB", place)
-    with pytest.raises((TextsError, OutputError)):
-        read_seal(place, said)
     (tmp_path / "two.txt").write_text("0" * 64 + "\n" + "1" * 64)
-    with pytest.raises(TextsError, match="holds 2"):
-        read_seal(place, str(tmp_path / "two.txt"))
+    for said in ("abc", "0" * 63, "", str(tmp_path / "two.txt")):
+        with pytest.raises((TextsError, OutputError), match=r"cannot be read|holds 2"):
+            read_seal(place, said)
 
 
 def test_published_texts_must_be_those_that_were_drawn(seal):
@@ -163,37 +146,22 @@ def test_published_texts_must_be_those_that_were_drawn(seal):
 
 # Sealed files and time: what page one says of it, a model that is older than the draw, a file from the future.
 
-LETTERS = Corpus("letters", tuple(Text(f"t{i}", f"Letter {i} tells of the valley.") for i in range(24)))
-MADE = VariantCandidates(
-    {one.id: (one.text, f"The valley is what letter {one.id[1:]} tells of.") for one in LETTERS.texts}
-)
 
-
-def sealed(folder, *, ago=timedelta(hours=2)):
-    """A sealed file, made some time ago."""
-    seal = marking.mark(LETTERS, MADE, MarkSettings(variant_column=("other",)))
-    place = folder / "sealed.json"
-    marking.publish(seal, folder / "PUB", place)
-    plain = json.loads(place.read_text())
-    plain["made"] = (datetime.now(UTC) - ago).isoformat(timespec="seconds")
-    place.write_text(json.dumps(plain))
-    return place
-
-
-def test_a_model_that_is_older_than_the_draw_is_not_accused(tmp_path):
-    seal = read_seal(sealed(tmp_path))
+def test_a_model_that_is_older_than_the_draw_is_not_accused(seal):
     knows = Models(Memory([one.published for one in seal.documents]))
-    found = check_marks(seal, knows, CheckSettings(draws=1000, cache=False, model_date="2020-05"))
-    assert (found.p, found.outcome) == (1 / 1001, "inconclusive")
+
+    def tested(day):
+        return check_marks(seal, knows, CheckSettings(draws=1000, cache=False, model_date=day))
+
+    found = tested("2020-05")
+    assert (found.p <= 0.05, found.outcome) == (True, "inconclusive")
     assert "cannot have read the published versions" in " ".join(found.reasons)
-    same_day = f"{seal.made_at:%Y-%m-%d}"
-    young = check_marks(seal, knows, CheckSettings(draws=1000, cache=False, model_date=same_day))
-    assert young.outcome == "consistent"
-    unknown = check_marks(seal, knows, CheckSettings(draws=1000, cache=False))
+    assert tested(f"{seal.made_at:%Y-%m-%d}").outcome == "consistent"  # the same day
+    unknown = tested("")
     assert unknown.outcome == "consistent"
     assert {check.name: check.status for check in unknown.checks}["older"] == "not run"
     with pytest.raises(ExpressionError, match="--model-date takes a day"):
-        check_marks(seal, knows, CheckSettings(draws=1000, cache=False, model_date="soon"))
+        tested("soon")
 
 
 def test_a_models_day_is_what_is_stated_or_what_its_card_says(tmp_path):
@@ -207,11 +175,3 @@ def test_a_models_day_is_what_is_stated_or_what_its_card_says(tmp_path):
     assert str(stated[0]) == "2024-02-29"
     packaged = model_day("smollm2")
     assert packaged[0].year == 2025
-
-
-def test_a_sealed_file_from_the_future_is_refused_and_one_of_today_opens(tmp_path):
-    place = sealed(tmp_path, ago=timedelta(days=-2))
-    with pytest.raises(TextsError, match="says that it was made"):
-        read_seal(place)
-    (tmp_path / "b").mkdir()
-    assert read_seal(sealed(tmp_path / "b", ago=timedelta(hours=-20))).documents

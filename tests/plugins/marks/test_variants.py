@@ -13,8 +13,6 @@ from pretrace.corpora import Columns, open_corpus
 from pretrace.errors import TextsError
 from pretrace.plugins.marks.checking import (
     CheckSettings,
-    Triggers,
-    check_marks,
     check_triggers,
     first_word,
     hits_of,
@@ -24,7 +22,6 @@ from pretrace.plugins.marks.checking import (
 from pretrace.plugins.marks.marking import (
     WORDS,
     MarkSettings,
-    VariantCandidates,
     canaries,
     mark,
     model_candidates,
@@ -51,10 +48,10 @@ def test_columns_and_files_of_the_users_own(tmp_path):
     found = own_candidates(corpus, files)
     assert found.variants["t0"] == ("One 0.", "Two 0.")
     (tmp_path / "b.jsonl").write_text(json.dumps(others[0]))
-    with pytest.raises(TextsError, match="no text 't1'"):
+    with pytest.raises(TextsError, match=r"different ids \('t1', 't2'\)"):
         own_candidates(corpus, files)
     written(tmp_path / "b.jsonl", [*others, {"id": "x", "text": "y"}])
-    with pytest.raises(TextsError, match="a text 'x' that the first file has not"):
+    with pytest.raises(TextsError, match=r"different ids \('x'\)"):
         own_candidates(corpus, files)
 
 
@@ -102,7 +99,7 @@ def test_words_that_are_not_alike_are_dropped_and_a_text_without_variants_stays_
         "42, 43 and B.": ("41, 43 and C.",),
     }
     settings = MarkSettings(words="causal:x", variants=2)
-    found = model_candidates(TEXTS, settings, proposer=Proposer(made))
+    found = model_candidates(TEXTS, settings, Proposer(made))
     assert found.variants == {"a": (LONG, LONG.replace("old", "young"), LONG.replace("fire", "lake"))}
     assert "b" in found.reasons
     assert "1 of 5 proposed variants were dropped" in found.notes[0]
@@ -111,7 +108,7 @@ def test_words_that_are_not_alike_are_dropped_and_a_text_without_variants_stays_
     assert "1 of 2 texts have no variants" in " ".join(seal.notes)
     assert [text.text for text in seal.published] == [LONG.replace("fire", "lake"), "42, 43 and B."]
     without = MarkSettings(words="causal:x", variants=2, original=False)
-    left = model_candidates(TEXTS, without, proposer=Proposer(made))
+    left = model_candidates(TEXTS, without, Proposer(made))
     assert left.variants == {"a": (LONG.replace("old", "young"), LONG.replace("fire", "lake"))}
 
 
@@ -131,7 +128,7 @@ def test_a_rewriter_is_asked_as_often_as_variants_are_wanted():
 
     rewriter = Rewriter()
     settings = MarkSettings(rewriter="x", variants=2, seed=7)
-    found = model_candidates(TEXTS, settings, rewriter=rewriter)
+    found = model_candidates(TEXTS, settings, rewriter)
     assert len(found.variants["a"]) == 3
     assert set(found.reasons) == {"b"}  # its answers broke off
     assert rewriter.seeds == [7, 8, 9]
@@ -195,22 +192,6 @@ def test_no_answer_is_a_miss_and_is_told():
         check_triggers(seal, answers(x="amber"), SETTINGS, model="served")
 
 
-def test_answers_that_know_nothing_of_the_lot_hold_the_level():
-    """Whatever is answered, here always the first word of the list: three hundred draws of the lot."""
-    corpus = Corpus("c", tuple(Text(f"t{i}", f"Letter {i}.") for i in range(20)))
-    lot, settings = random.Random(8).randrange, MarkSettings(canary=True)
-    made = canaries(corpus, 8, lot)
-    said = answers(**{name: trigger.words[0] for name, trigger in made.triggers.items()})
-    rejected = 0
-    for _ in range(300):
-        hits = hits_of(mark(corpus, made, settings, draw=lot), said)
-        found = Triggers.tested({"hit": hits["hit"], "chance": hits["chance"]}, draws=0, seed=0)
-        rejected += found.p is not None and found.p <= 0.05
-    size = float(binom.sf(5, 20, 1 / 8))  # the test is discrete: six hits or more
-    low, high = binom.ppf([0.005, 0.995], 300, size)
-    assert low <= rejected <= high
-
-
 @pytest.mark.parametrize(
     ("answer", "word"),
     [
@@ -251,12 +232,3 @@ def test_other_answers_to_the_same_seal_are_a_second_try():
     assert second.outcome == "inconclusive"
     assert "other answers" in " ".join(second.reasons)
     assert check_triggers(seal, answers(**words(seal)), settings, model="another").outcome == "consistent"
-
-
-def test_a_seal_without_triggers_is_refused():
-    corpus = Corpus("letters", (Text("a", "One."),))
-    settings = MarkSettings(variant_column=("other",))
-    seal = mark(corpus, VariantCandidates({"a": ("One.", "Two.")}), settings)
-    with pytest.raises(TextsError, match="no trigger sentences"):
-        check_triggers(seal, answers(a="?"), SETTINGS, model="served")
-    assert check_marks.__doc__

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pretrace.errors import LeakError, TextsError
+from pretrace.errors import LeakError
 from pretrace.plugins.scores.learned import Classifier, Learned
 from pretrace.statistics.roc import auc
 from pretrace.testing import make_trace
@@ -57,16 +57,3 @@ def test_a_classifier_carries_over_without_reference_texts(tmp_path, fitted):
     assert score(e) == fitted(e)
     with pytest.raises(LeakError, match=r"t6.*fitted on"):
         score(one(6, member=True, gain=0.3))
-
-
-@pytest.mark.parametrize("damage", ["", "{}", '{"settings": {"fitted": {"probe": {}}}}'])
-def test_a_folder_without_a_classifier_is_named(tmp_path, damage):
-    (tmp_path / "run.json").write_text(damage)
-    with pytest.raises(TextsError, match="learned was fitted"):
-        Learned(run=str(tmp_path)).fit(Reference())
-
-
-def test_a_classifier_of_other_features_is_refused(tmp_path, fitted):
-    recorded(tmp_path, replace(fitted, weights=fitted.weights[3:]))
-    with pytest.raises(TextsError, match="other features"):
-        Learned(run=str(tmp_path)).fit(Reference())

@@ -26,8 +26,8 @@ from pretrace.verdicts.settings import input_option
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Logs:
-    """Which log, and how the evaluated model is opened."""
+class _SamplesInputs:
+    """Which log, how the evaluated model is opened, what the items are compared with, and where results go."""
 
     logs: str = option(
         help="What lm_eval wrote with --log_samples: its output folder, or one samples_TASK_DATE.jsonl.",
@@ -41,12 +41,6 @@ class Logs:
         panel=MODEL,
     )
     opening: ModelSettings = field(default_factory=ModelSettings)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _SamplesInputs:
-    """What the items are compared with, and where results go."""
-
     controls: str = input_option(
         help="Items of the same kind that the model cannot have seen, from 20 documents or more: texts as `flag` takes "
         "them, or a log of the same task, whose accuracy then stands beside.",
@@ -66,7 +60,7 @@ class _SamplesInputs:
 
 
 def samples(
-    logs: Logs, inputs: _SamplesInputs, settings: SamplesSettings, flagging: FlagSettings, given: RawOptions
+    inputs: _SamplesInputs, settings: SamplesSettings, flagging: FlagSettings, given: RawOptions
 ) -> Reply:
     """Accuracy on items that a model seems to have seen, beside that on the others, from what lm_eval --log_samples
     wrote. Exit codes as for flag: 3 when items or the set stand out, 0 when neither and --power showed
@@ -76,18 +70,18 @@ def samples(
     for folder, kind in zip((inputs.out, inputs.flags_out), kinds, strict=True):
         if folder:
             check_writable(folder, kind)
-    log = read_log(logs.logs, task=settings.task, filter=settings.filter)
+    log, others = read_log(inputs.logs, task=settings.task, filter=settings.filter), None
     if is_log(inputs.controls):  # its items are read as the others are
         others = read_log(inputs.controls, task=settings.task, filter=settings.filter)
-        corpus = others.corpus(settings.part, settings.group_field)
-        known = KnownItems(replace(corpus, name=inputs.controls), others)
+        corpus = replace(others.corpus(settings.part, settings.group_field), name=inputs.controls)
     else:
-        known = KnownItems(open_corpus(inputs.controls))
-    metric_of([log, known.log] if known.log else [log], settings.metric)
-    target = Target(model=logs.model, opening=logs.opening)
-    if not logs.model:  # the one that the log names, at the revision that it names
-        revision = logs.opening.revision or log.revision
-        target = Target(model=log.model, opening=replace(logs.opening, revision=revision))
+        corpus = open_corpus(inputs.controls)
+    known = KnownItems(corpus, others)
+    metric_of(log, known, settings.metric)
+    target = Target(model=inputs.model, opening=inputs.opening)
+    if not inputs.model:  # the one that the log names, at the revision that it names
+        revision = inputs.opening.revision or log.revision
+        target = Target(model=log.model, opening=replace(inputs.opening, revision=revision))
     wanted = ModelsSettings(target=target, companions=inputs.companions, placebos=[inputs.placebo])
     flagging.plan.check_servers(wanted.roles)
     models = with_texts(opened(wanted), wanted)

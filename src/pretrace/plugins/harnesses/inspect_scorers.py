@@ -38,12 +38,8 @@ try:
 except ImportError as missing:
     raise MissingPackageError("inspect-ai", "a scorer for inspect_ai") from missing
 
-_BESIDE = {
-    "labelled": "is fitted on texts whose labels are known",
-    "reference": "compares the model with a second one",
-    "tuned": "compares the model with a tuned copy of it",
-    "neighbors": "needs a model that proposes other words",
-}
+_BESIDE = {"labelled", "reference", "tuned", "neighbors"}
+"""What a score may use that no scorer has."""
 _ASKING = threading.Lock()
 """A model in this process reads one text at a time."""
 
@@ -67,11 +63,8 @@ class SampleReading:
         names = list(plan.scores)
         if len(names) != 1:
             raise ExpressionError(f"a scorer has one score, found {', '.join(names)}: use a scorer for each.")
-        missing = [said for name, said in _BESIDE.items() if name in plan.uses]
-        if any(quantity & ~Quantity.LOGP for quantity in plan.needs.views.values()):
-            missing.insert(0, "needs more than the log-probability of each token")
-        if missing:
-            raise ExpressionError(say("inspect.refused.needs_more", name=names[0], lack=missing[0]))
+        if _BESIDE & set(plan.uses) or any(one & ~Quantity.LOGP for one in plan.needs.views.values()):
+            raise ExpressionError(say("inspect.refused.needs_more", name=names[0]))
         plan.require(["counts"] if self.counts else [])
         return plan
 
@@ -205,10 +198,9 @@ def _figures(found: Verdict | None) -> dict[str, float | int]:
     counts = found.figures["counts"] if found else {}
     auc = {one.name: one.figures["auc"][0] for one in (found.checks if found else ()) if "auc" in one.figures}
     return {
-        "answer": {"flagged": 1, "set": 1}.get(found.outcome, math.nan) if found else math.nan,
+        "answer": 1 if found and found.outcome in ("flagged", "set") else math.nan,
         "p": math.nan if test is None or test.p is None else test.p,
-        "above": math.nan if test is None else test.above,
-        "expected": math.nan if test is None else test.expected,
+        **{name: math.nan if test is None else getattr(test, name) for name in ("above", "expected")},
         "flagged": math.nan if withheld else counts["flagged_documents"],
         "withheld": int(withheld),
         "samples": counts.get("documents", math.nan),

@@ -197,8 +197,6 @@ def read_log(path: str, *, task: str | None = None, filter: str | None = None) -
 def _files(place: Path) -> list[tuple[str, str, Path]]:
     """Task, date and path of each file of samples; a file of another name is a task by its name."""
     if place.is_file():
-        if place.suffix == ".eval":
-            raise TextsError(f"{place.name} is a log of inspect_ai; this command reads those of lm-eval.")
         if place.suffix == ".json":
             raise TextsError(f"{place.name} holds results and no samples: {_AGAIN}.")
         named = _NAME.fullmatch(place.name)
@@ -251,14 +249,22 @@ def _item(row: Mapping[str, Any], path: Path, task: str) -> Item:
     return Item(f"{task} {number}", doc, mark, contexts, continuations, str(row["target"]), figures)
 
 
-def metric_of(logs: Sequence[SampleLog], named: str | None) -> str:
-    """The metric that counts as right or wrong, in all logs; TextsError where there is none."""
-    items = [one for log in logs for one in log.items]
+@dataclass(frozen=True, slots=True, eq=False)
+class KnownItems:
+    """Known non-members: as texts, and their log where they were evaluated too."""
+
+    corpus: Corpus
+    log: SampleLog | None = None
+
+
+def metric_of(log: SampleLog, known: KnownItems, named: str | None) -> str:
+    """The metric that counts as right or wrong, in both logs; TextsError where there is none."""
+    items = [*log.items, *(known.log.items if known.log else ())]
     shared = [name for name in items[0].figures if all(0 <= one.figures.get(name, -1) <= 1 for one in items)]
     if named in shared or (named is None and shared):
         return named or shared[0]
     has = f"those that have one are {', '.join(shared)}" if shared else "it has none, as perplexities have"
-    raise TextsError(say("samples.unread.no_metric", task=logs[0].task, metric=named or "no metric", has=has))
+    raise TextsError(say("samples.unread.no_metric", task=log.task, metric=named or "no metric", has=has))
 
 
 LOG = Option("What is read of the log, as in task=arc_easy,metric=acc.", name="log", panel=TEXTS)
@@ -301,25 +307,10 @@ class SamplesSettings:
         require(p is None or 0 < p < 1, f"--suspect-p lies between 0 and 1, found {p}.")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class KnownItems:
-    """Known non-members: as texts, and their log where they were evaluated too."""
-
-    corpus: Corpus
-    log: SampleLog | None = None
-
-
 SUSPECT, CLEAN, TOTAL, KNOWN = "suspect items", "clean items", "items in all", "known non-members"
 """The sides whose accuracy stands side by side."""
 _OUTCOMES: Mapping[Outcome, Outcome] = {"flagged": "consistent", "set": "consistent", "none": "nothing"}
-_LOGGED = [
-    "model_source",
-    "model_name",
-    "lm_eval_version",
-    "transformers_version",
-    "chat_template_sha",
-    "date",
-]
+_LOGGED = "model_source model_name lm_eval_version transformers_version chat_template_sha date".split()  # noqa: SIM905
 
 
 def samples(
@@ -336,15 +327,15 @@ def samples(
     `flagging.power` showed that a tenth of the items, if seen, would have been noticed, else "inconclusive". Errors as
     in `flag` and `SampleLog.corpus`."""
     settings = settings or SamplesSettings()
-    metric = metric_of([log, known.log] if known.log else [log], settings.metric)
+    metric = metric_of(log, known, settings.metric)
     corpus = log.corpus(settings.part, settings.group_field)
     flagged = flag(corpus, known.corpus, models, flagging, progress=progress)
-    texts, line = flagged.table("flags"), settings.suspect_p
+    texts, line, counts = flagged.table("flags"), settings.suspect_p, flagged.figures["counts"]
     right = log.column(metric, texts["id"])
-    chosen = {TOTAL: np.ones(len(texts), dtype=bool)}
+    chosen, marked = {TOTAL: np.ones(len(texts), dtype=bool)}, np.full(len(texts), np.nan)
     if flagged.outcome != "refused":
         suspect = texts["p"] <= line if line is not None else np.ma.filled(texts["flagged"], False)
-        chosen |= {SUSPECT: suspect, CLEAN: ~suspect}
+        chosen, marked = chosen | {SUSPECT: suspect, CLEAN: ~suspect}, suspect.astype(np.float64)
     documents = np.array(texts["document"], dtype=object)
     sides = {
         k: by_document(right[rows], documents[rows].tolist())[1] for k, rows in chosen.items() if rows.any()
@@ -352,10 +343,9 @@ def samples(
     if known.log is not None:
         others = flagged.table("known")
         sides[KNOWN] = by_document(known.log.column(metric, others["id"]), others["document"])[1]
-    accuracy = {name: score_interval(values) for name, values in sides.items()}
-    two = {SUSPECT, CLEAN} <= sides.keys()
-    effect = score_difference(sides[SUSPECT], sides[CLEAN]) if two else None
-    outcome, counts = _OUTCOMES.get(flagged.outcome, "inconclusive"), flagged.figures["counts"]
+    accuracy = [score_interval(values) for values in sides.values()]
+    effect = score_difference(sides[SUSPECT], sides[CLEAN]) if {SUSPECT, CLEAN} <= sides.keys() else None
+    outcome = _OUTCOMES.get(flagged.outcome, "inconclusive")
     numbers = {name: flagged.figures[name] for name in ("nonmembers", "score")} | {
         "task": log.task,
         "model": flagged.model,
@@ -363,27 +353,23 @@ def samples(
         "metric": metric,
         "share": f"{100 * (flagged.figures['fdr'] if line is None else line):g}%",
     }
-    at_line = "line" if line is not None else "flagged"
-    ends = np.array([[one.value, one.low, one.high] for one in accuracy.values()])
-    percents = [[f"{100 * end:.1f}" for end in row] for row in ends.tolist()]
-    rates = {name: f"{p}% [{low}, {high}]" for name, (p, low, high) in zip(sides, percents, strict=True)}
+    ends = np.array([[one.value, one.low, one.high] for one in accuracy])
+    rates = {
+        k: f"{p:.1f}% [{low:.1f}, {high:.1f}]" for k, (p, low, high) in zip(sides, 100 * ends, strict=True)
+    }
     each = ", ".join(f"{rate} of {len(sides[name]):,} {name}" for name, rate in rates.items())
     reasons = [say("samples.right", **numbers, sides=each)]
-    if effect is not None:
-        reasons.append(say("samples.difference", points=_points(effect)))
-    else:
-        number = int(chosen[SUSPECT].sum()) if SUSPECT in chosen else None
-        reasons.append(say("samples.refused" if number is None else "samples.one_side", number=number))
+    reasons.append(say("samples.difference", points=_points(effect)) if effect else say("samples.one_side"))
     if KNOWN in sides:
         reasons.append(say("samples.beside", points=_points(score_difference(sides[TOTAL], sides[KNOWN]))))
-    shown = {"line": line, "all": rates[TOTAL], "suspect": rates.get(SUSPECT), "clean": rates.get(CLEAN)}
-    total = say(f"samples.sides.{at_line if two and outcome != 'inconclusive' else 'all'}", **shown)
+    shown = {"all": rates[TOTAL], "suspect": rates.get(SUSPECT), "clean": rates.get(CLEAN)}
+    total = say(f"samples.sides.{'two' if effect and outcome != 'inconclusive' else 'all'}", **shown)
     trust = ("no_proof", *(("answer",) * (settings.part != "question")), *(("known",) * (KNOWN in sides)))
     said: dict[str, Any] = fill(sentences_of("samples.said"), **numbers)
     compared = [say(f"samples.{one}", **numbers) for one in ("requests", f"read.{settings.part}", "scored")]
+    how = "flagged" if line is None else "line"
     table = dict(zip(("accuracy", "low", "high"), ends.T, strict=True))
     table = {"items": np.array([float(len(one)) for one in sides.values()]), **table}
-    marked = chosen[SUSPECT].astype(np.float64) if SUSPECT in chosen else np.full(len(texts), np.nan)
     items = {metric: right, **{name: texts[name] for name in ("score", "p", "q")}, "suspect": marked}
     verdict = Verdict(
         test="samples",
@@ -396,7 +382,7 @@ def samples(
         p=flagged.p,
         units=flagged.units,
         unit="item",
-        compared=(" ".join(compared), *(say(f"samples.{one}", **numbers) for one in (at_line, "stands"))),
+        compared=(" ".join(compared), *(say(f"samples.{one}", **numbers) for one in (how, "stands"))),
         trust=tuple(say(f"samples.trust.{one}") for one in trust),
         effect=effect,
         checks=flagged.checks,

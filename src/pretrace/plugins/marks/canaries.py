@@ -21,7 +21,7 @@ from collections.abc import Callable, Collection, Container, Iterator, Mapping, 
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import regex
@@ -94,8 +94,6 @@ class Format:
         """Why too little of such a string varies; "" where enough does."""
         if not self.accepts(made):
             return f"strings of fewer than {_FEWEST_CHARACTERS} different characters"
-        if not self.varies:
-            return "strings without a letter or digit that may vary"
         return f"strings with fewer than {FEWEST_BITS} bits that may vary" if self.bits < FEWEST_BITS else ""
 
     def edges(self, number: float) -> tuple[int, int]:
@@ -148,6 +146,27 @@ class FoundString:
         return (self.string, *self.alternatives)
 
 
+class FoundStrings(NamedTuple):
+    """The random strings of a corpus with their alternatives, and how many were left out for which reason."""
+
+    strings: tuple[FoundString, ...]
+    left_out: dict[str, int]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was found and what was left out, in sentences."""
+        kinds = Counter(one.form.kind for one in self.strings)
+        found = ", ".join(f"{number:,} of {kind}" for kind, number in sorted(kinds.items()))
+        left = ", ".join(f"{number:,} {why}" for why, number in sorted(self.left_out.items()))
+        said = (f"Strings in the test: {found}.",) if found else ()
+        return said + ((f"Left out: {left}.",) if left else ())
+
+    @property
+    def prompts(self) -> list[str]:
+        """What is continued: what stands before each string, and its first half."""
+        return [one.context + one.begun for one in self.strings]
+
+
 def random_strings(
     corpus: Corpus,
     patterns: Sequence[str],
@@ -156,10 +175,10 @@ def random_strings(
     context: int,
     seed: int,
     begun: bool = False,
-) -> tuple[tuple[FoundString, ...], dict[str, int]]:
-    """The random strings of the texts with fresh alternatives each, and how many were left out for which reason.
-    Alternatives that are `begun` share half of what may vary. A string counts once, in whatever spelling. They depend
-    on the seed and the string alone, lest the tests of many collections err together."""
+) -> FoundStrings:
+    """The random strings of the texts with fresh alternatives each; those that are `begun` share half of what may vary.
+    A string counts once, in whatever spelling. Alternatives depend on the seed and the string alone, lest the tests of
+    many collections err together."""
     compiled, left = _compiled_patterns(patterns), Counter[str]()
     seen: set[str] = set()
     candidates: list[tuple[Text, int, str, Format, Callable[[str], str]]] = []
@@ -204,7 +223,7 @@ def random_strings(
             continue
         before = text.text[max(0, start - context) : start]
         found.append(FoundString(f"{text.id}@{start}", text.id, form, before, made, others, head))
-    return tuple(found), dict(left)
+    return FoundStrings(tuple(found), dict(left))
 
 
 class _Around:
@@ -273,25 +292,17 @@ def _digest(made: str) -> bytes:
 
 def _hashes(content: bytes, sizes: Container[int] = (16, 20, 32)) -> list[bytes]:
     """The hashes of a content that people print, of 16, 20 and 32 bytes, git's among them."""
-    kinds = (
-        ("md5", 16, b""),
-        ("sha1", 20, b""),
-        ("sha1", 20, b"blob %d\0" % len(content)),
-        ("sha256", 32, b""),
-    )
-    return [
-        hashlib.new(name, before + content, usedforsecurity=False).digest()
-        for name, size, before in kinds
-        if size in sizes
-    ]
+    blob = b"blob %d\0" % len(content) + content
+    kinds = ("md5", 16, content), ("sha1", 20, content), ("sha1", 20, blob), ("sha256", 32, content)
+    some = (hashlib.new(name, one, usedforsecurity=False) for name, size, one in kinds if size in sizes)
+    return [one.digest() for one in some]
 
 
 @cache
 def _famous() -> frozenset[bytes]:
     """The hashes of the empty string, of single bytes, of small numbers and of words in many tutorials."""
     words = [w for one in say("canaries.famous.words").split() for w in (one, one.upper(), one.title())]
-    digits = ["12345678"[:n] for n in range(5, 9)]
-    numbers = [str(i) for i in range(10_000)] + digits + ["123456789", "1234567890"]
+    numbers = [str(i) for i in range(10_000)] + ["1234567890"[:n] for n in range(5, 11)]
     said = [*words, *sentences_of("canaries.famous.phrases"), *numbers]
     inputs = [b"", b"tree 0\0", *(bytes([i]) for i in range(256)), *(one.encode() for one in said)]
     letters = [bytes([i, j]) for i in range(97, 123) for j in range(97, 123)]
@@ -357,16 +368,15 @@ def _formats(
     """The strings of one text in their order, each with its place and format: hashes, and what patterns find beside."""
     rows: dict[int, tuple[str, Format]] = {}
     taken = np.zeros(len(text) + 1, dtype=bool)
-    for found in _UUID.finditer(text):
+    hashes = (one for one in _HEX.finditer(text) if len(one[0]) in _LENGTHS and not one[0].isdigit())
+    for found in itertools.chain(_UUID.finditer(text), hashes):  # no part of a UUID is as long as a hash
         taken[found.start() : found.end()] = True
-        if _is_version_4(found[0].replace("-", "")):
+        if "-" not in found[0]:
+            rows[found.start()] = found[0], _hexadecimal(found[0], f"{len(found[0])} hexadecimal digits")
+        elif _is_version_4(found[0].replace("-", "")):
             rows[found.start()] = found[0], _hexadecimal(found[0], "UUID of version 4")
         else:
             left["UUIDs of other versions"] += 1
-    for found in _HEX.finditer(text):  # no part of a UUID is as long
-        if len(found[0]) in _LENGTHS and not found[0].isdigit():
-            taken[found.start() : found.end()] = True
-            rows[found.start()] = found[0], _hexadecimal(found[0], f"{len(found[0])} hexadecimal digits")
     for pattern in patterns:
         with _patience(pattern, text) as seconds:
             for match in pattern.finditer(text, timeout=seconds):
@@ -442,43 +452,22 @@ class CanarySettings(TestSettings):
         return {"pattern": sorted(set(self.pattern)), "context": self.context}
 
 
-@dataclass(frozen=True, slots=True)
-class _NaturalCanaries:
-    """The random strings of a corpus with their alternatives, and how many were left out for which reason."""
-
-    strings: tuple[FoundString, ...]
-    left_out: Mapping[str, int]
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What was found and what was left out, in sentences."""
-        kinds = Counter(one.form.kind for one in self.strings)
-        found = ", ".join(f"{number:,} of {kind}" for kind, number in sorted(kinds.items()))
-        left = ", ".join(f"{number:,} {why}" for why, number in sorted(self.left_out.items()))
-        said = (f"Strings in the test: {found}.",) if found else ()
-        return said + ((f"Left out: {left}.",) if left else ())
-
-    @property
-    def prompts(self) -> list[str]:
-        """What is continued: what stands before each string, and its first half."""
-        return [one.context + one.begun for one in self.strings]
-
-
-def natural_canaries(corpus: Corpus, settings: CanarySettings, *, text: bool = False) -> _NaturalCanaries:
+def natural_canaries(corpus: Corpus, settings: CanarySettings, *, text: bool = False) -> FoundStrings:
     """The random strings of texts in any order, `begun` with `text`; TextsError for fewer than five."""
     ordered = sorted(
         corpus.texts, key=lambda one: hashlib.sha256(one.text.encode("utf-8", "replace")).digest()
     )
     seed = seed_of("canaries", [one.text for one in ordered], **settings.matters)
     how: dict[str, Any] = {"alternatives": ALTERNATIVES, "context": settings.context, "seed": seed}
-    made = _NaturalCanaries(
-        *random_strings(replace(corpus, texts=tuple(ordered)), settings.pattern, begun=text, **how)
-    )
+    made = random_strings(replace(corpus, texts=tuple(ordered)), settings.pattern, begun=text, **how)
     if (number := len(made.strings)) < FEWEST_STRINGS:
-        kind = "some" if number else "pattern" if settings.pattern else "none"
-        what = say(f"canaries.missing.{kind}", found=number, fewest=FEWEST_STRINGS)
-        notes = " ".join(made.notes)
-        raise TextsError(say("canaries.missing.words", name=corpus.name, what=what, notes=notes).rstrip())
+        numbers = {
+            "name": corpus.name,
+            "found": number,
+            "fewest": FEWEST_STRINGS,
+            "notes": " ".join(made.notes),
+        }
+        raise TextsError(say("canaries.missing", **numbers).rstrip())
     return made
 
 
@@ -496,8 +485,8 @@ _LETTERS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _WORD = re.compile(r"[0-9a-z]{6,}")
 
 
-def blind_p(strings: Sequence[FoundString], seed: int) -> dict[str, float]:
-    """The p-value of each blind score, by its name in words."""
+def blind_check(strings: Sequence[FoundString], seed: int) -> Check:
+    """Check that scores that see no model do not tell the strings from fresh ones of their format."""
 
     def compressed(one: FoundString, some: str) -> float:
         """Minus the length of context and string: higher where the context holds a part of it."""
@@ -520,12 +509,7 @@ def blind_p(strings: Sequence[FoundString], seed: int) -> dict[str, float]:
     every, one = _set_tests(strings, placed, seed)
     found |= {"the same characters in the same places": every, "the same characters in one place": one}
     found["the same sequences of characters"] = _set_tests(strings, sequences, seed)[1]
-    return found
-
-
-def blind_check(strings: Sequence[FoundString], seed: int) -> Check:
-    """Check that scores that see no model do not tell the strings from fresh ones of their format."""
-    return reading.gate_check("canaries.blind", blind_p(strings, seed))
+    return reading.gate_check("canaries.blind", found)
 
 
 Features = Callable[[FoundString, str], Iterator[tuple[object, object]]]
@@ -632,7 +616,7 @@ def check_canaries(  # noqa: PLR0913
     models: Models,
     settings: CanarySettings | None = None,
     *,
-    canaries: _NaturalCanaries | None = None,
+    canaries: FoundStrings | None = None,
     text: bool = False,
     statements: Mapping[str, str] | None = None,
     watch: Watch | None = None,
@@ -644,14 +628,10 @@ def check_canaries(  # noqa: PLR0913
     if text and models.reference is not None:
         raise ModelError(say("answers.reference"))
     beside = ", less that of the reference model" if models.reference is not None else ""
-    test = (CanariesInText if text else Canaries)(
-        corpus=corpus,
-        models=models,
-        settings=settings,
-        watch=watched(watch),
-        score="answers" if text else f"log-probability of context and string in nats{beside}",
-        found=canaries or natural_canaries(corpus, settings, text=text),
-    )
+    score = "answers" if text else f"log-probability of context and string in nats{beside}"
+    found = canaries or natural_canaries(corpus, settings, text=text)
+    own: dict[str, Any] = {"settings": settings, "found": found, "watch": watched(watch), "score": score}
+    test = (CanariesInText if text else Canaries)(corpus=corpus, models=models, **own)
     return verdict(test, statements=statements)
 
 
@@ -661,7 +641,7 @@ class Canaries(RandomisationTest):
     """The test of random strings."""
 
     settings: CanarySettings
-    found: _NaturalCanaries
+    found: FoundStrings
     _cut: dict[str, int] = field(default_factory=dict)
 
     name = "canaries"
@@ -718,26 +698,19 @@ class Canaries(RandomisationTest):
 
     def shown(self, values: Rows) -> TestDetails:
         strings, cut = self.found.strings, self._cut.get(self.models.target.name, 0)
-        names = [one.id for one in strings]
-        columns = {
-            "text": tuple(one.text for one in strings),
-            "format": tuple(one.form.kind for one in strings),
-            "string": tuple(one.string for one in strings),
-        }
-        beyond = (
-            f"{cut:,} strings stand beyond what the model reads: let it read less before each. [--context]"
-        )
+        names, of = [one.id for one in strings], tuple(one.text for one in strings)
+        formats, made = tuple(one.form.kind for one in strings), tuple(one.string for one in strings)
+        columns = {"text": of, "format": formats, "string": made}
+        above = int(np.count_nonzero(self.effects(values) > 0))
         return TestDetails(
             figures={
                 "strings": len(strings),
                 "alternatives a string": ALTERNATIVES,
-                "strings above the mean of their alternatives": int(
-                    np.count_nonzero(self.effects(values) > 0)
-                ),
+                "strings above the mean of their alternatives": above,
             },
             tables=(self.units_table("strings", names, values, **columns),),
             skipped=self.left_out(names, values),
-            notes=(*self.found.notes, *((beyond,) if cut else ())),
+            notes=(*self.found.notes, *((say("canaries.cut", cut=cut),) if cut else ())),
             situation=Situation(documents=len(self.corpus), canaries=len(strings)),
         )
 

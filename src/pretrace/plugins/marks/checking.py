@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import re
 import secrets
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -69,12 +70,12 @@ class CheckSettings(TestSettings):
         return plan
 
 
+V = TypeVar("V")
 TRIES, OLDER = "tries", "older"
 """The names of the checks on earlier tests of the same seal, and on a model that is older than the draw."""
 _CARD_DATE = re.compile(
     r"^(?:release_date|released|date|created|trained)\s*:\s*[\"']?([^\"'#\n]+)", re.MULTILINE
 )
-_PACKAGED = ("smollm2", date(2025, 2, 28), "the package that holds it is older than that")
 
 
 def check_published(seal: Seal, published: Corpus) -> tuple[str, ...]:
@@ -85,17 +86,16 @@ def check_published(seal: Seal, published: Corpus) -> tuple[str, ...]:
         raise TextsError(say("marks.published.refused.options"))
     plain = marking.collapsed
     texts = {text.id: plain(text.text) for text in published.texts}
-    wrong: dict[str, list[str]] = {}
     if seal.parts:  # every shard stands in the rows as it was drawn
         rows = plain(marking.JOINT.join(text.text for text in published.texts))
-        wrong["order"] = [one.id for one in seal.documents if plain(one.published) not in rows]
+        wrong = {"order": [one.id for one in seal.documents if plain(one.published) not in rows]}
     else:
-        variants = {one.id: {plain(text) for text in one.variants} for one in seal.texts}
-        drawn = {one.id: plain(one.published) for one in seal.texts}
-        changed = [name for name, text in texts.items() if drawn.get(name, text) != text]
-        wrong["strange"] = [name for name in texts if name not in drawn]
-        wrong["changed"] = [name for name in changed if texts[name] not in variants[name]]
-        wrong["other"] = [name for name in changed if texts[name] in variants[name]]
+        variants = {one.id: [plain(text) for text in one.realised_first] for one in seal.texts}
+        wrong = {
+            "strange": [name for name in texts if name not in variants],
+            "changed": [name for name, text in texts.items() if text not in variants.get(name, [text])],
+            "other": [name for name, text in texts.items() if text in variants.get(name, [])[1:]],
+        }
     for kind, names in wrong.items():
         if names:
             said = {"number": len(names), "names": listed(names)}
@@ -117,8 +117,8 @@ def model_day(name: str, stated: str = "") -> tuple[date, str] | None:
         if found is None:
             raise ExpressionError(f"--model-date takes a day, such as 2026-03-31; found {stated[:40]!r}.")
         return found.last, "as the one who asks says"
-    if name == _PACKAGED[0]:
-        return _PACKAGED[1], _PACKAGED[2]
+    if name == "smollm2":
+        return date(2025, 2, 28), "the package that holds it is older than that"
     try:
         card = (Path(name) / "README.md").read_text("utf-8", "replace")[:20_000]
     except (OSError, ValueError):
@@ -143,33 +143,53 @@ def enough_check(sizes: Sequence[int], level: float, unit: str) -> Check:
     return word_check("marks.enough", good, {unit + "s": len(sizes)}, **numbers)
 
 
-def seal_checks(test: Marks | Triggers, sizes: Sequence[int], unit: str) -> tuple[Check, ...]:
-    """The checks of every test of a seal; `sizes` are the numbers of outcomes of each draw. Another test of this seal
-    on the same weights would be a second chance, and a model that is older than the draw has not read what it gave."""
-    seal, target, drawn = test.seal, test.models.target, f"{test.seal.made_at:%Y-%m-%d}"
-    found = ((line, line.get("settings")) for line in read_tests())
-    earlier = [
-        (line, own) for line, own in found if isinstance(own, Mapping) and own.get("seal") == seal.sha256
-    ]
-    same = [(line, own) for line, own in earlier if line.get("weights") == weights_of(target)]
-    differing = [(line, own) for line, own in same if {**own, **test.registered} != own]
-    told = "; ".join(
-        f"{line.get('time')}: score {own.get('score')}, {recorded_p(line.get('p'))}"
-        for line, own in differing[:5]
-    )
-    numbers: dict[str, Any] = {"earlier": len(earlier), "same": len(same), "differing": len(differing)}
-    figures = {"earlier": [{name: line[name] for name in line if name != "texts"} for line, _ in differing]}
-    words, shown = ("differing", figures) if differing else ("words", {})
-    tries = word_check("marks.tries", not differing, shown, words=words, told=told, **numbers)
-    if day := model_day(target.name, test.settings.model_date):
-        said = f"{target.name} was finished by {day[0]} ({day[1]}), and the draw was made on {drawn}."
-        is_older = day[0] < seal.made_at.date()
-        words, days = ("older", {"model": str(day[0]), "draw": drawn}) if is_older else ("words", {})
-        older = word_check("marks.older", not is_older, days, words=words, said=said)
-    else:
-        older = word_check("marks.older", None, words="unknown", model=target.name, drawn=drawn)
-    enough = enough_check(sizes, test.settings.level, unit)
-    return (word_check("marks.seal", True, sha256=seal.sha256), tries, older, enough)
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SealedTest(frame.Test[V]):
+    """What the tests of a seal share. Pretrace made the random draw itself, so no second model is needed."""
+
+    settings: CheckSettings
+    seal: Seal
+
+    unit: ClassVar[str]
+    second = False
+    accusing = (TRIES, OLDER)
+    sources: ClassVar = {
+        "sealed": ("corpus", lambda place: texts_hash(marking.read_seal(Path(place)).corpus.texts))
+    }
+
+    @abstractmethod
+    def outcomes(self, values: V) -> list[int]:
+        """The numbers of outcomes of each draw."""
+
+    @property
+    def registered(self) -> Mapping[str, Any]:
+        return {**super().registered, "seal": self.seal.sha256}
+
+    def checks(self, values: V) -> tuple[Check, ...]:
+        """Another test of this seal on the same weights would be a second chance, and a model that is older than the
+        draw has not read what it gave."""
+        seal, target, drawn = self.seal, self.models.target, f"{self.seal.made_at:%Y-%m-%d}"
+        tests = [line for line in read_tests() if isinstance(line.get("settings"), Mapping)]
+        earlier = [line for line in tests if line["settings"].get("seal") == seal.sha256]
+        same = [line for line in earlier if line.get("weights") == weights_of(target)]
+        differing = [line for line in same if {**line["settings"], **self.registered} != line["settings"]]
+        told = "; ".join(
+            f"{line.get('time')}: score {line['settings'].get('score')}, {recorded_p(line.get('p'))}"
+            for line in differing[:5]
+        )
+        numbers: dict[str, Any] = {"earlier": len(earlier), "same": len(same), "differing": len(differing)}
+        shown = [{name: line[name] for name in line if name != "texts"} for line in differing]
+        words, figures = ("differing", {"earlier": shown}) if differing else ("words", {})
+        tries = word_check("marks.tries", not differing, figures, words=words, told=told, **numbers)
+        if day := model_day(target.name, self.settings.model_date):
+            said = f"{target.name} was finished by {day[0]} ({day[1]}), and the draw was made on {drawn}."
+            is_older = day[0] < seal.made_at.date()
+            words, days = ("older", {"model": str(day[0]), "draw": drawn}) if is_older else ("words", {})
+            older = word_check("marks.older", not is_older, days, words=words, said=said)
+        else:
+            older = word_check("marks.older", None, words="unknown", model=target.name, drawn=drawn)
+        enough = enough_check(self.outcomes(values), self.settings.level, self.unit)
+        return (word_check("marks.seal", True, sha256=seal.sha256), tries, older, enough)
 
 
 def check_marks(
@@ -193,20 +213,13 @@ def check_marks(
 
 @tests.add("marks")
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Marks(frame.RandomisationTest):
-    """The test of marked texts. Pretrace made the random draw itself, so no second model is needed."""
+class Marks(SealedTest[frame.Rows], frame.RandomisationTest):
+    """The test of marked texts."""
 
-    settings: CheckSettings
-    seal: Seal
     _read: dict[str, Any] = field(default_factory=dict)
 
     name = "marks"
     unit = "text"
-    second = False
-    accusing = (TRIES, OLDER)
-    sources: ClassVar = {
-        "sealed": ("corpus", lambda place: texts_hash(marking.read_seal(Path(place)).corpus.texts))
-    }
 
     @classmethod
     def of_result(cls, found: Verdict) -> type[Marks]:
@@ -216,10 +229,6 @@ class Marks(frame.RandomisationTest):
     def totals(self) -> bool:
         """Whether values are summed over a text."""
         return self.seal.totals and self.score in (ALONE, BESIDE)
-
-    @property
-    def registered(self) -> Mapping[str, Any]:
-        return {**super().registered, "seal": self.seal.sha256}
 
     def read(self, model: Backend, stage: str) -> frame.Rows:
         """The score of every variant, the published one first; in nats a text for canary sentences."""
@@ -240,9 +249,8 @@ class Marks(frame.RandomisationTest):
     def planted(self) -> Sequence[str]:
         return [one.published for one in self.seal.documents]
 
-    def checks(self, values: frame.Rows) -> tuple[Check, ...]:
-        sizes = [len(row) for row in values if np.isfinite(row).all()]
-        return seal_checks(self, sizes, self.unit)
+    def outcomes(self, values: frame.Rows) -> list[int]:
+        return [len(row) for row in values if np.isfinite(row).all()]
 
     def words(self, values: frame.Rows) -> frame.TestWording:
         return self.words_of_kind("marks.said", differ=say(f"marks.made.{self.seal.source}"))
@@ -259,12 +267,10 @@ class Marks(frame.RandomisationTest):
         )
 
     def shown(self, values: frame.Rows) -> frame.TestDetails:
-        effects = self.effects(values)
-        names = [one.id for one in self.seal.documents]
-        sizes = sorted(len(row) for row, one in zip(values, effects, strict=True) if np.isfinite(one))
+        names, sizes = [one.id for one in self.seal.documents], sorted(self.outcomes(values))
         cut, reasons = int(self._read["cut"]), self._read["reasons"]
         between = f"{sizes[0]}" if sizes[0] == sizes[-1] else f"{sizes[0]} to {sizes[-1]}"
-        above = int(np.count_nonzero(effects > 0))
+        above = int(np.count_nonzero(self.effects(values) > 0))
         return frame.TestDetails(
             figures={
                 f"marked {self.unit}s": len(self.seal.documents),
@@ -382,39 +388,30 @@ def check_triggers(
     answer hits where the first of the K words in it is the published one. TextsError as for `hits_of`."""
     # of the model behind answers nothing but its name is known
     facts = {"name": model, "weights": "unknown"}
-    behind = SimpleNamespace(name=model, fingerprint=f"named {model}", facts=facts)
-    test = Triggers(
-        corpus=seal.corpus,
-        models=Models(behind),
-        settings=settings,
-        score="triggers",
-        seal=seal,
-        answers=answers,
-    )
+    behind = Models(SimpleNamespace(name=model, fingerprint=f"named {model}", facts=facts))
+    own: dict[str, Any] = {"score": "triggers", "seal": seal, "answers": answers}
+    test = Triggers(corpus=seal.corpus, models=behind, settings=settings, **own)
     return frame.verdict(test, statements=statements, notes=notes)
 
 
 @tests.add("triggers")
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Triggers(frame.Test[Table]):
+class Triggers(SealedTest[Table]):
     """The test of trigger sentences, by what a model answered to their beginnings."""
 
-    settings: CheckSettings
-    seal: Seal
     answers: Corpus
 
     name = "triggers"
-    second = False
-    accusing = (TRIES, OLDER)
+    unit = "trigger"
     trainable = False  # a model that is not here cannot be trained to see what a test would have found
     sources: ClassVar = {
-        **Marks.sources,
+        **SealedTest.sources,
         "answers": ("answers", lambda at: texts_hash(read_answers(at).texts)),
     }
 
     @property
     def registered(self) -> Mapping[str, Any]:
-        return {**self.matters, "reference": texts_hash(self.answers.texts), "seal": self.seal.sha256}
+        return {**super().registered, "reference": texts_hash(self.answers.texts)}
 
     def read(self, model: Backend, stage: str) -> Table:
         return hits_of(self.seal, self.answers)
@@ -432,8 +429,8 @@ class Triggers(frame.Test[Table]):
             p, number, effect=Estimate(*(one - chance for one in (share.value, share.low, share.high)))
         )
 
-    def checks(self, values: Table) -> tuple[Check, ...]:
-        return seal_checks(self, [round(1 / one) for one in values["chance"]], "trigger")
+    def outcomes(self, values: Table) -> list[int]:
+        return [round(1 / one) for one in values["chance"]]
 
     def words(self, values: Table) -> frame.TestWording:
         hits, chance = int(values["hit"].sum()), values["chance"].sum()
@@ -445,9 +442,7 @@ class Triggers(frame.Test[Table]):
         law = chance_of_hits(values["chance"].tolist())
         tail = law[::-1].cumsum()[::-1]
         unanswered = len(set(values["id"]) - {text.id for text in self.answers.texts})
-        critical = (
-            int(np.argmax(tail <= self.settings.level)) if tail[-1] <= self.settings.level else len(tail)
-        )
+        critical = int(np.count_nonzero(tail > self.settings.level))
         chances = {"hits": np.arange(len(law), dtype=np.float64), "probability": law}
         told = (say("triggers.unanswered", number=unanswered),) if unanswered else ()
         return frame.TestDetails(
@@ -476,15 +471,10 @@ def say_sample_size(
     formula = say("sample_size.formula", factor=_FACTOR)
     if target is None:
         return formula, say("sample_size.unmeasured")
-    anew = [replace(one, drawn=secrets.randbelow(len(one.variants))) for one in seal.documents]
-    test = Marks(
-        corpus=replace(seal, texts=tuple(anew)).corpus,
-        models=Models(target),
-        settings=shared(CheckSettings, settings),
-        watch=frame.watched(watch),
-        score=seal.score,
-        seal=replace(seal, texts=tuple(anew)),
-    )
+    anew = (replace(one, drawn=secrets.randbelow(len(one.variants))) for one in seal.documents)
+    seal = replace(seal, texts=tuple(anew))
+    own: dict[str, Any] = {"watch": frame.watched(watch), "score": seal.score, "seal": seal}
+    test = Marks(corpus=seal.corpus, models=Models(target), settings=shared(CheckSettings, settings), **own)
     before = test.effects(test.read(target, "reading with the model"))
     shift = test.planted_shift(test.planted(), before, test.effects)
     power = paired_power(before, shift, settings)

@@ -6,13 +6,11 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from rich.console import Console
-
 from pretrace.backends import open_model
 from pretrace.backends.instructed import open_instructed
 from pretrace.backends.proposals import open_proposer
 from pretrace.backends.settings import ModelSettings
-from pretrace.cli.answer import PlainText, Reply, lines
+from pretrace.cli.answer import Reply, lines
 from pretrace.cli.options import RawOptions
 from pretrace.cli.progress import Stages
 from pretrace.cli.verdicts import TextAccess, finished, named, opened, opened_for_access
@@ -82,9 +80,8 @@ def mark(
     training = replace(planting, cache=settings.cache)
     advice = checking.say_sample_size(seal, model, training, Stages())
     seal = replace(seal, about={**seal.about, "advice": list(advice)})
-    further = further_columns(source.texts, columns, corpus)
-    commitment = marking.publish(seal, outputs.out, outputs.sealed, further)
-    return _marked(seal, advice, commitment, outputs)
+    rows = marking.rows_to_publish(seal, further_columns(source.texts, columns, corpus))
+    return _publish(seal, rows, outputs, advice)
 
 
 def order(
@@ -97,8 +94,7 @@ def order(
     corpus = source.open()
     further = further_columns(source.texts, source.columns, corpus)
     seal, rows = marking.mark_order(corpus, settings, further)
-    commitment = marking.publish(seal, outputs.out, outputs.sealed, rows=rows)
-    return _marked(seal, (), commitment, outputs)
+    return _publish(seal, rows, outputs)
 
 
 def _made(
@@ -106,35 +102,27 @@ def _made(
 ) -> marking.VariantCandidates:
     how = outputs.opening.for_another()
     if settings.rewriter is not None:
-        rewriter = open_instructed(settings.rewriter, how, cache=settings.cache)
-        return marking.model_candidates(corpus, settings, rewriter=rewriter)
-    own = {} if settings.words == "causal" else asdict(how)
-    proposer = open_proposer(str(settings.words), model, cache=settings.cache, **own)
-    return marking.model_candidates(corpus, settings, proposer=proposer)
+        maker: Any = open_instructed(settings.rewriter, how, cache=settings.cache)
+    else:
+        own = {} if settings.words == "causal" else asdict(how)
+        maker = open_proposer(str(settings.words), model, cache=settings.cache, **own)
+    return marking.model_candidates(corpus, settings, maker)
 
 
-def _marked(seal: marking.Seal, advice: tuple[str, ...], commitment: str, outputs: _MarkOutputs) -> Reply:
+def _publish(seal: marking.Seal, rows: bytes, outputs: _MarkOutputs, advice: tuple[str, ...] = ()) -> Reply:
+    commitment = marking.publish(seal, outputs.out, outputs.sealed, rows)
     first = f"{len(seal.documents):,} texts of {seal.name} are marked."
     if seal.parts:
         first = f"The {seal.parts} of {seal.name} were shuffled at random."
     sizes = sorted({len(one.variants) for one in seal.documents})
     between = " to ".join(map(str, dict.fromkeys((sizes[0], sizes[-1]))))
-    notes = [*seal.notes, *advice]
-    listed = [f"One of {between} {'orders' if seal.parts else 'variants'} of each was drawn.", *notes]
-    listed += [f"Not marked: {one.id!r} ({one.reason})." for one in seal.unmarked[:3]]
-    published = outputs.out / "published.jsonl"
-    rest = (
-        f"Publish these texts, unchanged: {published}",
-        f"Publish or timestamp this commitment: {commitment}",
-        f"Keep this file secret and safe: {outputs.sealed}",
-    )
-
-    def say(console: Console) -> None:
-        console.print(PlainText(first, style="bold"))
-        for line in listed:
-            console.print(PlainText(f"- {line}"))
-        lines(*rest)(console)
-
+    notes, published = [*seal.notes, *advice], outputs.out / marking.PUBLISHED
+    unmarked = [f"Not marked: {one.id!r} ({one.reason})." for one in seal.unmarked[:3]]
+    said = [
+        f"One of {between} {'orders' if seal.parts else 'variants'} of each was drawn.",
+        *notes,
+        *unmarked,
+    ]
     own = {
         "marked": len(seal.documents),
         "not_marked": [
@@ -146,6 +134,13 @@ def _marked(seal: marking.Seal, advice: tuple[str, ...], commitment: str, output
         "published": str(published),
         "sealed": str(outputs.sealed),
     }
+    say = lines(
+        first,
+        *(f"- {line}" for line in said),
+        f"Publish these texts, unchanged: {published}",
+        f"Publish or timestamp this commitment: {commitment}",
+        f"Keep this file secret and safe: {outputs.sealed}",
+    )
     return Reply(say=say, outcome="marked", statement=first, folder=outputs.out, own=own)
 
 
@@ -222,17 +217,17 @@ def check(
     beside = shared(ModelsBeside, companions)
     if inputs.commitment is None:
         raise TextsError(say("marks.refused.no_commitment"))
-    answered = inputs.answers is not None
-    check_writable(beside.out, VERDICTS.of("triggers" if answered else "marks"))
+    check_writable(beside.out, VERDICTS.of("marks" if inputs.answers is None else "triggers"))
     unused = {
         "--reference-model": beside.reference_model,
         "--placebo": beside.placebo,
         "--score": settings.score,
         "--power": settings.power,
     }
-    if answered and (found := [name for name, value in unused.items() if value]):
+    found = [name for name, value in unused.items() if value]
+    if inputs.answers is not None and found:
         raise ExpressionError(say("marks.refused.no_use", found=found[0]))
-    if not answered and inputs.model is None:
+    if inputs.answers is None and inputs.model is None:
         raise ModelError(say("marks.refused.no_model"))
     if settings.score or beside.reference_model:
         settings.plan(reference=beside.reference_model is not None)
@@ -240,10 +235,8 @@ def check(
     notes = checking.check_published(seal, open_corpus(inputs.texts)) if inputs.texts else ()
     told: dict[str, Any] = {"statements": beside.statements, "notes": notes}
     if inputs.answers is not None:
-        model = inputs.model or "the model that answered"
-        verdict = checking.check_triggers(
-            seal, checking.read_answers(inputs.answers), settings, model=model, **told
-        )
+        model, answers = inputs.model or "the model that answered", checking.read_answers(inputs.answers)
+        verdict = checking.check_triggers(seal, answers, settings, model=model, **told)
     else:
         target = Target(model=str(inputs.model), opening=inputs.opening)
         models = opened(named(target, beside, settings), second=bool(seal.parts))
@@ -266,8 +259,6 @@ def canaries(
     corpus = source.open()
     found = natural_canaries(corpus, settings, text=asked.text)
     models = opened_for_access(target, beside, asked, settings, found.prompts, draws_of(0))
-    told, watch = beside.statements, Stages()
-    verdict = check_canaries(
-        corpus, models, settings, canaries=found, text=asked.text, statements=told, watch=watch
-    )
+    told: dict[str, Any] = {"statements": beside.statements, "watch": Stages()}
+    verdict = check_canaries(corpus, models, settings, canaries=found, text=asked.text, **told)
     return finished(verdict, beside.out, given)

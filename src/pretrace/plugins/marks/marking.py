@@ -20,24 +20,25 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from difflib import SequenceMatcher
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
 
 from pretrace.corpora import Columns, open_corpus
 from pretrace.corpora.columns import USUAL
-from pretrace.errors import ExpressionError, ModelError, OutputError, TextsError
+from pretrace.errors import ExpressionError, OutputError, TextsError
 from pretrace.registry import require
 from pretrace.results.atomic import atomic_bytes, check_writable, new_folder, write_atomically
 from pretrace.results.output_checks import NEW
 from pretrace.results.rounding import listed
 from pretrace.results.serialization import from_json, from_plain, to_json, to_plain
 from pretrace.settings import TEXTS, Option, check_ranges, is_kept, option, seed_option
-from pretrace.types import Corpus, Instructed, Proposer, Sampling, Text
+from pretrace.types import Corpus, Sampling, Text
 from pretrace.verdicts.settings import input_option
 from pretrace.verdicts.wording import say, sentences_of
 
@@ -69,25 +70,13 @@ def collapsed(text: str) -> str:
 
 def checked_variants(name: str, variants: Sequence[str]) -> tuple[str, ...]:
     """Check the variants of a text; TextsError for an empty one, and for two that `collapsed` makes equal."""
-    seen: dict[str, int] = {}
-    for place, text in enumerate(variants):
-        plain = collapsed(text)
-        if not plain:
+    plain = [collapsed(text) for text in variants]
+    for place, one in enumerate(plain):
+        if not one:
             raise TextsError(say("marks.refused.empty_variant", name=name, place=place))
-        if plain in seen:
-            raise TextsError(say("marks.refused.equal_variants", name=name, found=seen[plain], place=place))
-        seen[plain] = place
+        if (found := plain.index(one)) < place:
+            raise TextsError(say("marks.refused.equal_variants", name=name, found=found, place=place))
     return tuple(variants)
-
-
-def checked_texts(corpus: Corpus) -> Corpus:
-    """The corpus; TextsError where it has no texts or one of them is empty."""
-    if not corpus.texts:
-        raise TextsError(f"{corpus.name} holds no texts: there is nothing to mark.")
-    empty = next((text.id for text in corpus.texts if not collapsed(text.text)), None)
-    if empty is not None:
-        raise TextsError(f"the text {empty!r} of {corpus.name} is empty: leave it out.")
-    return corpus
 
 
 # Canary sentences: one sentence a text, natural to read, whose last word is drawn out of several.
@@ -150,11 +139,9 @@ _SENTENCE_ENDS = re.compile(r"[.!?…。！？]+")
 
 def reading_level(text: str) -> float:
     """The automated readability index (Senter and Smith 1967), in school years; 0 for a text without words."""
-    words = re.findall(r"\w+", text)
-    if not words:
-        return 0.0
-    sentences = max(1, len(_SENTENCE_ENDS.findall(text)))
-    return 4.71 * sum(map(len, words)) / len(words) + 0.5 * len(words) / sentences - 21.43
+    words, sentences = re.findall(r"\w+", text), max(1, len(_SENTENCE_ENDS.findall(text)))
+    letters = sum(map(len, words))
+    return 4.71 * letters / len(words) + 0.5 * len(words) / sentences - 21.43 if words else 0.0
 
 
 def alike(text: str, variant: str, *, length: float, levels: float | None = None) -> bool:
@@ -176,37 +163,28 @@ def small_choices(text: str, proposed: str) -> str:
     return "".join(made)
 
 
-def model_candidates(
-    corpus: Corpus,
-    settings: MarkSettings,
-    *,
-    rewriter: Instructed | None = None,
-    proposer: Proposer | None = None,
-) -> VariantCandidates:
-    """The variants that a model makes: a rewriter's paraphrases, or the words of a proposer. Up to `settings.variants`
-    of each text, and the text as variant 0 where `settings.original` is."""
-    checked_texts(corpus)
+def model_candidates(corpus: Corpus, settings: MarkSettings, model: Any) -> VariantCandidates:
+    """The variants that a `model` makes: paraphrases by an `Instructed` for --rewriter, or other words by a `Proposer`.
+    Up to `settings.variants` of each text, and the text as variant 0 where `settings.original` is."""
     texts, number, seed = [text.text for text in corpus.texts], settings.variants, settings.seed
     about: dict[str, object]
-    if rewriter is not None:
+    if settings.rewriter is not None:
         asked = [f"{INSTRUCTION}{text}" for text in texts]
         tokens = max(64, max(map(len, texts)) // 2)
         rounds = [
-            rewriter.answers(asked, tokens=tokens, sampling=Sampling(), seed=seed + place)
+            model.answers(asked, tokens=tokens, sampling=Sampling(), seed=seed + place)
             for place in range(number + 1 if number == 1 else SPARE * number // 2)
         ]
         proposed = [[some[i].text for some in rounds if some[i].ended] for i in range(len(texts))]
-        about = {"rewriter": dict(rewriter.facts), "instruction": INSTRUCTION, "seed": seed}
+        about = {"rewriter": dict(model.facts), "instruction": INSTRUCTION, "seed": seed}
         fits = partial(alike, length=LENGTH_OF_REWRITING)
-    elif proposer is not None:
-        made = proposer.propose(texts, number=SPARE * number, share=settings.share, seed=seed)
+    else:
+        made = model.propose(texts, number=SPARE * number, share=settings.share, seed=seed)
         proposed = [
             [small_choices(text, one) for one in some] for text, some in zip(texts, made, strict=True)
         ]
-        about = {"proposer": dict(proposer.facts), "share": settings.share, "seed": seed}
+        about = {"proposer": dict(model.facts), "share": settings.share, "seed": seed}
         fits = partial(alike, length=LENGTH_OF_WORDS, levels=LEVELS)
-    else:
-        raise ModelError("variants are made by a rewriter or by a proposer of words: give one.")
     variants, reasons, dropped = {}, {}, 0
     for text, some in zip(corpus.texts, proposed, strict=True):
         good = [one for one in some if collapsed(one) and fits(text.text, one)]
@@ -225,8 +203,6 @@ def model_candidates(
 
 
 FORMAT, KEY = 2, "pretrace_seal"
-_FUTURE = timedelta(days=1)
-"""By how much a sealed file may be younger than now: clocks differ."""
 Source = Literal["columns", "texts", "rewriter", "words", "canary", "order"]
 """Where variants come from."""
 _HASH = re.compile(r"(?<![0-9A-Za-z])[0-9A-Fa-f]{64}(?![0-9A-Za-z])")
@@ -312,8 +288,7 @@ class Seal:
 
 def read_seal(path: Path, commitment: str | None = None) -> Seal:
     """The seal of a file. With a `commitment`, a SHA-256 or a file that holds one, it must be that of the sealed file.
-    OutputError for a file that cannot be read or was changed, TextsError for one whose hash is another, or that says
-    that it was made more than a day after now."""
+    OutputError for a file that cannot be read or was changed, TextsError for one whose hash is another."""
     content = _read(path)
     found = hashlib.sha256(content).hexdigest()
     if commitment is not None and found != committed(commitment):
@@ -328,9 +303,6 @@ def read_seal(path: Path, commitment: str | None = None) -> Seal:
         _check(seal)
     except (ValueError, TypeError, KeyError, OverflowError) as error:
         raise OutputError(say("marks.refused.damaged", path=path, error=error)) from None
-    now = datetime.now(UTC)
-    if seal.made_at > now + _FUTURE:
-        raise TextsError(say("marks.refused.from_future", path=path, made=seal.made, now=now))
     return replace(seal, sha256=found)
 
 
@@ -425,14 +397,9 @@ def mark_order(
     """The seal of an order that is drawn, and the rows to be published, as JSON lines. `further` are the columns
     of the rows by id. `seed` (hexadecimal digits) is for tests and simulations. TextsError for rows or options of which
     too few can stand in another order, and for right answers that are none of the options."""
-    checked_texts(corpus)
     seed = seed or secrets.token_hex(32)
     rng = np.random.default_rng(int(seed, 16))
-    rows: dict[str, dict[str, object]] = {
-        text.id: {"id": text.id, "text": text.text, **({"group": text.group} if text.group else {})}
-        | dict(further.get(text.id, {}))
-        for text in corpus.texts
-    }
+    rows = {text.id: plain_row(text) | dict(further.get(text.id, {})) for text in corpus.texts}
     documents: list[MarkedText] = []
     published = [text.id for text in corpus.texts]
 
@@ -495,6 +462,11 @@ def mark_order(
 def _lettered(head: str, options: Sequence[str]) -> str:
     """An item with its answer options, lettered."""
     return "\n".join([head, *(f"{chr(ord('A') + place)}. {one}" for place, one in enumerate(options))])
+
+
+def plain_row(text: Text) -> dict[str, object]:
+    """A text as a row of a file."""
+    return {"id": text.id, "text": text.text, **({"group": text.group} if text.group else {})}
 
 
 def json_lines(rows: Iterable[Mapping[str, object]]) -> bytes:
@@ -618,10 +590,11 @@ class MarkSettings:
         if len(given) != 1:
             found = "none" if not given else " and ".join(given)
             raise ExpressionError(say("marks.refused.sources", found=found))
-        if not self.original and given[0] not in ("--rewriter", "--words"):
-            raise ExpressionError("--variants original=false is for --rewriter and --words: omit it.")
-        if not self.original and self.variants < 2:
-            raise ExpressionError("--variants original=false needs number=2 or more, to draw from.")
+        drawn = given[0] in ("--rewriter", "--words") and self.variants > 1
+        wanted = (
+            "--variants original=false is for --rewriter and --words, with number=2 or more to draw from."
+        )
+        require(self.original or drawn, wanted)
 
     @property
     def given(self) -> list[str]:
@@ -643,24 +616,18 @@ def own_candidates(
     corpus: Corpus, settings: MarkSettings, columns: Columns = USUAL, *, draw: DrawNumber = secrets.randbelow
 ) -> VariantCandidates | None:
     """The variants that need no model (the text is variant 0); None where a model is to make them."""
-    checked_texts(corpus)
     if settings.canary:
         return canaries(corpus, settings.choices, draw)
     named = settings.variant_column or settings.variant_texts
-    if settings.variant_column:
-        others = [{text.id: text.meta[name] for text in corpus.texts} for name in named]
-    else:
-        read = Columns(text=columns.text, id=columns.id, label="", group="")
-        others = [{text.id: text.text for text in open_corpus(source, read).texts} for source in named]
-        first = dict.fromkeys(text.id for text in corpus.texts)
-        for source, other in zip(named, others, strict=True):
-            what = [f"no text {name!r}" for name in first if name not in other]
-            what += [f"a text {name!r} that the first file has not" for name in other if name not in first]
-            if what:
-                raise TextsError(f"{source} has {what[0]}: files of variants need the same ids.")
     if not named:
         return None
-    made = {text.id: (text.text, *(other[text.id] for other in others)) for text in corpus.texts}
+    read = Columns(text=columns.text, id=columns.id, label="", group="")
+    others = [{text.id: text.meta[name] for text in corpus.texts} for name in settings.variant_column]
+    others += [{one.id: one.text for one in open_corpus(file, read).texts} for file in settings.variant_texts]
+    made = {text.id: (text.text, *(other.get(text.id, "") for other in others)) for text in corpus.texts}
+    for name, other in zip(named, others, strict=True):
+        if odd := sorted(made.keys() ^ other.keys()):
+            raise TextsError(say("marks.refused.ids", file=name, names=listed(odd)))
     about = {"columns" if settings.variant_column else "files": list(named)}
     return VariantCandidates({name: checked_variants(name, some) for name, some in made.items()}, about=about)
 
@@ -682,10 +649,9 @@ def mark(
         )
         for text in corpus.texts
     )
-    unmarked = sum(bool(one.reason) for one in texts)
+    unmarked, source = sum(bool(one.reason) for one in texts), _SOURCES[settings.given[0]]
     if unmarked == len(texts):
         raise TextsError(say("marks.refused.no_variant", name=corpus.name))
-    source = _SOURCES[settings.given[0]]
     left_out = say("marks.left_out", unmarked=unmarked, number=len(corpus))
     return Seal(
         name=corpus.name,
@@ -712,13 +678,10 @@ def check_places(out: Path, sealed: Path) -> None:
     check_writable(out)
 
 
-def publish(
-    seal: Seal, out: Path, sealed: Path, further: Further | None = None, *, rows: bytes | None = None
-) -> str:
-    """Write the sealed file, for its owner alone, and the folder with what is to be published, both or neither; the
-    commitment. `further` are the other columns of the texts by their ids, published with them but for those that would
-    give a variant away; `rows` what is published of an order (`mark_order`). OutputError where one of the two is there
-    already, or cannot be written."""
+def publish(seal: Seal, out: Path, sealed: Path, rows: bytes | None = None) -> str:
+    """Write the sealed file, for its owner alone, and the folder with the `rows` to be published (`rows_to_publish`
+    unless given), both or neither; the commitment. OutputError where one of the two is there already, or cannot be
+    written."""
     check_places(out, sealed)
     plain = to_plain(seal, "seal")
     del plain["sha256"]
@@ -732,7 +695,7 @@ def publish(
 
     try:
         with new_folder(out) as partial:
-            atomic_bytes(partial / PUBLISHED, _published(seal, further or {}) if rows is None else rows)
+            atomic_bytes(partial / PUBLISHED, rows_to_publish(seal) if rows is None else rows)
             said = f"{commitment}\n\n{say('marks.commitment', name=seal.name)}\n"
             atomic_bytes(partial / COMMITMENT, said.encode())
             # Before the folder has its name: a kill in between leaves a sealed file and never texts without one.
@@ -745,14 +708,14 @@ def publish(
     return commitment
 
 
-def _published(seal: Seal, further: Mapping[str, Mapping[str, object]]) -> bytes:
+def rows_to_publish(seal: Seal, further: Further = MappingProxyType({})) -> bytes:
+    """The published texts as lines of JSON, with their `further` columns by id but for those that would give a variant
+    away."""
     telling = {"id", "text", "group"}
     for document in seal.documents:  # a column that repeats a variant would say which one was not drawn
         variants = [text.strip() for text in document.variants]
         row = further.get(document.id, {})
         telling |= {name for name, value in row.items() if any(text in str(value) for text in variants)}
-    rows = []
-    for one in seal.published:
-        more = {name: value for name, value in further.get(one.id, {}).items() if name not in telling}
-        rows.append({"id": one.id, "text": one.text, **({"group": one.group} if one.group else {}), **more})
-    return json_lines(rows)
+    kept = {one.id: further.get(one.id, {}).items() for one in seal.texts}
+    more = {name: {key: cell for key, cell in row if key not in telling} for name, row in kept.items()}
+    return json_lines(plain_row(one) | more[one.id] for one in seal.published)
