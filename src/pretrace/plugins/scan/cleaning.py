@@ -75,7 +75,7 @@ def clean(asked: Searching, whole: ScanPart, folder: Path) -> str:
     check_clean(asked, folder)
     under_way = parts_of(folder)
     told = under_way / ".lists"
-    named = f"{asked.texts_digest} {[one.address for one in asked.files]}"
+    named = f"{asked.digest} {[one.address for one in asked.files]}"
     wanted = hashlib.sha256(named.encode()).hexdigest()
     mark = told / "scan.txt"
     if under_way.exists() and (not mark.exists() or mark.read_text(encoding="utf-8") != wanted):
