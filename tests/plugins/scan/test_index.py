@@ -12,7 +12,7 @@ from made import SYLLABLES, prose, written
 
 from pretrace.backends.loading import open_tokenizer
 from pretrace.plugins.scan.corpus import DocumentFacts
-from pretrace.plugins.scan.index import Index, KeptAnswers, runs_of
+from pretrace.plugins.scan.index import Index, runs_of
 from pretrace.plugins.scan.searching import RUN
 from pretrace.runs import load
 
@@ -52,33 +52,33 @@ def test_runs_cover_what_a_loop_over_all_stretches_covers(seed):
     pieces = [documents[i][a : a + rng.randrange(20, 160)] for i in range(3) for a in (rng.randrange(200),)]
     text = f"  {pieces[0]} odd {pieces[1]}  {pieces[2]} {prose(seed, 5)}"
     index = Plain(documents)
-    found = runs_of(text, index)
+    runs, pieces, _ = runs_of(text, index)
     asked = index.asked
     wanted = covered_by_a_loop(text, index)
-    assert {i for one in found.pieces for i in range(one.start, one.end)} == wanted
-    assert {i for one in found.runs for i in range(one.start, one.end)} == wanted
-    assert all(index.count(text[one.start : one.end]) == one.places for one in found.runs)
-    places = [place for one in found.pieces for place in (one.start, one.end)]
+    assert {i for one in pieces for i in range(one.start, one.end)} == wanted
+    assert {i for one in runs for i in range(one.start, one.end)} == wanted
+    assert all(index.count(text[one.start : one.end]) == one.places for one in runs)
+    places = [place for one in pieces for place in (one.start, one.end)]
     assert places == sorted(places)
     assert asked < 6 * len(text.split())
 
 
 def test_a_text_takes_half_as_many_questions_as_words_and_a_whole_one_is_counted():
     index = Plain([prose(i) for i in range(5)] + [prose(0)])
-    assert runs_of(prose(99, 400), index).runs == ()
+    assert runs_of(prose(99, 400), index) == ([], [], 0)
     assert index.asked < 250
-    found = runs_of(f" {prose(0)}\n", index)
-    assert found.copies == 2
-    assert [one.places for one in found.pieces] == [2] * len(found.pieces)
+    _, pieces, copies = runs_of(f" {prose(0)}\n", index)
+    assert copies == 2
+    assert {one.places for one in pieces} == {2}
 
 
 def test_a_run_longer_than_a_question_is_covered_by_several():
     text = prose(1, 300)
     index = Plain([text], most=200)
-    found = runs_of(text, index)
-    assert {i for one in found.pieces for i in range(one.start, one.end)} == set(range(len(text)))
-    assert max(one.end - one.start for one in found.runs) <= 200
-    assert found.copies == 0
+    runs, pieces, copies = runs_of(text, index)
+    assert {i for one in pieces for i in range(one.start, one.end)} == set(range(len(text)))
+    assert max(one.end - one.start for one in runs) <= 200
+    assert copies == 0
     assert index.asked < 2 * 300
 
 
@@ -240,19 +240,14 @@ def test_an_index_that_fails_is_told_and_nothing_is_asked_twice(tmp_path, call, 
     assert code == 4, said
     assert "Internal server error" in said
     assert "what it has answered is kept" in said
-    kept = KeptAnswers(next((tmp_path / "OUT.parts").glob("*.answers")))
-    assert 0 < len(kept.found) < 12
     before = len(server.asked)
     server.refuses_from = None
     code, said = call(*words)
     assert code == 0, said
     assert "as far as its index can tell" in said
-    again = {one["query"] for one in server.asked[before:]}
+    first, again = ({one["query"] for one in some} for some in (server.asked[:670], server.asked[before:]))
     assert any(len(query) >= RUN for query in again)
-    pairs = {one["query"] for one in server.asked[:100]}  # whether the index speaks the texts' language
-    assert len(again & pairs) < len(pairs) // 2  # a search may ask for a few of them, too
-    mine = [json.loads(line)["text"] for line in texts.read_text().splitlines()]
-    assert not any(query in mine[i] for i in kept.found for query in again if len(query) >= RUN)
+    assert not first & again
 
 
 def _pairs(path):

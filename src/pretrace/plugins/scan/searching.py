@@ -38,6 +38,7 @@ from pretrace.plugins.scan.folding import (
     fold_pieces,
     load_kernels,
     unescape,
+    words_at,
 )
 from pretrace.plugins.scan.wording import NEAREST
 from pretrace.results.wording import say
@@ -80,10 +81,10 @@ class BlockTable:
         places: npt.NDArray[np.int32 | np.int64] = np.arange(int(counts.sum()), dtype=kind)
         np.multiply(places, kind(stride), out=places)
         np.add(places, np.repeat(shifts.astype(kind), counts), out=places)
-        words, hashes = _words(texts.buffer), np.empty(len(places), dtype=np.uint64)
+        words, hashes = words_at(texts.buffer), np.empty(len(places), dtype=np.uint64)
         load_kernels().hash_blocks(words, places, hashes)
-        order, hashes = _in_order(hashes)
-        places = places[order]
+        order = np.argsort(hashes, kind="stable")
+        places, hashes = places[order], hashes[order]
         table = HashTable.of(hashes)
         again = np.flatnonzero(hashes[1:] == hashes[:-1])
         there, model = places[again + 1], places[again]
@@ -120,7 +121,7 @@ class Search:
         texts, spans, firsts = table.texts.buffer, table.texts.spans, table.hashes.first
         self._kernels.bring(keys, firsts, table.places, texts, self._seen)
         self._reached[:] = 0
-        views, owners = (_words(buffer), _words(texts)), found.rows[strings]
+        views, owners = (words_at(buffer), words_at(texts)), found.rows[strings]
         while first < len(places):
             number, after = self._kernels.followed(
                 buffer, places, keys, strings, owners, first, texts, spans, firsts, table.places,
@@ -174,28 +175,6 @@ def _thinned(
     repeats[key[~kept]] = True
     sums = np.append(0, np.cumsum(kept)).astype(first.dtype)
     return places[kept], sums[first], repeats
-
-
-def _in_order(hashes: Hashes) -> tuple[Numbers, Hashes]:
-    """The stable order of hashes, as `argsort` gives it, and the hashes in it. Numbers sort faster than places, so the
-    place takes the last bits of each hash; the few that agree in all other bits are sorted once more."""
-    low = np.uint64((1 << max(1, len(hashes) - 1).bit_length()) - 1)
-    ordered = hashes & ~low
-    ordered |= np.arange(len(hashes), dtype=np.uint64)
-    ordered.sort()
-    ordered &= low
-    order = ordered.view(np.int64)
-    some = hashes[order]
-    for top in np.unique(some[1:][some[1:] < some[:-1]] | low):
-        mine = np.flatnonzero(some | low == top)
-        ranked = mine[np.argsort(some[mine], kind="stable")]
-        order[mine], some[mine] = order[ranked], some[ranked]
-    return order, some
-
-
-def _words(buffer: Bytes) -> Hashes:
-    """The 8 bytes from each place on as one number, uint64 [bytes - 7]; a view."""
-    return np.ndarray(max(0, len(buffer) - 7), dtype=np.uint64, buffer=buffer.data, strides=(1,))
 
 
 KEPT = 20
