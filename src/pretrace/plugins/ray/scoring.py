@@ -14,7 +14,7 @@ from pretrace.corpora import TextStream
 from pretrace.errors import EngineError, ExpressionError
 from pretrace.jobs.settings import EngineSettings
 from pretrace.jobs.worker import OpenedScoring, ShardJob, shards_to_do
-from pretrace.plugins.ray.cluster import Piece, Pool, opened_pool
+from pretrace.plugins.ray.cluster import Pool, opened_pool
 from pretrace.results.wording import say
 from pretrace.scoring import parts as shards
 from pretrace.scoring.detect import Options, Scorer
@@ -77,14 +77,11 @@ def work_on(
     `progress` is told of the texts of every shard, each with as many passes as the job has. TextsError where the
     source is not what it was when it was surveyed.
     """
-    made = 0
-    pieces = (
-        Piece(shard.key, f"shard {shard.index + 1} of {len(job.survey.shards)} of {stream.source}", shard)
-        for shard in shards_to_do(job, stream, parts, size=size)
-    )
-    for piece, answer in pool.each(pieces):
+    made, name = 0, f"of {len(job.survey.shards)} of {stream.source}"
+    todo = shards_to_do(job, stream, parts, size=size)
+    for key, answer in pool.each((one.key, f"shard {one.index + 1} {name}", one) for one in todo):
         table, facts = answer.value
-        parts.write(piece.tag, table, facts)
+        parts.write(key, table, facts)
         tokens = int(table.column("n_tokens").to_numpy().sum())
         progress.advance(facts["texts"], tokens, answer.seconds / pool.room.workers, True)
         made += 1
@@ -122,11 +119,11 @@ class _ReadElsewhere:
     ) -> Iterator[tuple[int, list[Trace]]]:
         """The traces of each batch as soon as they are there, with the batch's number."""
         pieces = (
-            Piece(number, f"batch {number + 1} of {len(batches)}", (self._role, batch, want, states))
+            (number, f"batch {number + 1} of {len(batches)}", (self._role, batch, want, states))
             for number, batch in enumerate(batches)
         )
-        for piece, answer in self._pool.each(pieces):
-            yield piece.tag, answer.value
+        for number, answer in self._pool.each(pieces):
+            yield number, answer.value
 
 
 def roles(models: Models) -> dict[str, Backend]:

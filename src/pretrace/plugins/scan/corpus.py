@@ -77,15 +77,16 @@ def kind_of(address: str, head: bytes) -> str:
     return SOURCE
 
 
-def check_characters(raw: bytes, file: CorpusFile) -> bool:
+def check_characters(raw: bytes | memoryview, file: CorpusFile) -> bool:
     """Whether the bytes say how their file is written, as those do that are not all ASCII: as UTF-8. Unread where most
     of their lines that are not ASCII are no UTF-8, as in another encoding; single ones may be damaged."""
-    if raw.isascii():
+    if not np.frombuffer(raw, dtype=np.int8).min(initial=0):
         return False
-    if not is_utf8(raw, cut=True):
-        lines = [line for line in raw.split(b"\n")[:-1] or [raw] if not line.isascii()]
+    some = bytes(raw)
+    if not is_utf8(some, cut=True):
+        lines = [line for line in some.split(b"\n")[:-1] or [some] if not line.isascii()]
         if 2 * sum(not is_utf8(line) for line in lines) > len(lines):
-            raise Unread(not_utf8(raw, file.address, option="--corpus-reading encoding"))
+            raise Unread(not_utf8(some, file.address, option="--corpus-reading encoding"))
     return True
 
 
@@ -385,23 +386,36 @@ class CorpusReader:
             yield strings, facts, number, min(file.size or place, place)
 
     def _lines(self, stream: IO[bytes], file: CorpusFile) -> Iterator[_Rows]:
-        number = 0
-        for raw, read in _pieces(stream, file, LINES_BYTES, lambda raw, some: raw.rfind(b"\n", -some) + 1):
-            if not raw.endswith(b"\n") and raw.strip():
+        number, read, rest, checked = 0, 0, 0, False
+        space = bytearray(2 * LINES_BYTES)  # the same one again and again, which is faster by a tenth
+        while True:
+            if len(space) - rest < LINES_BYTES:  # a line longer than the buffer
+                space = space + bytes(len(space))
+            some = cast(Any, stream).readinto(memoryview(space)[rest : rest + LINES_BYTES])
+            read, size = read + some, rest + some
+            cut = space.rfind(b"\n", rest, size) + 1 if some else size
+            raw = memoryview(space)[:cut]
+            if not some and bytes(raw).strip():
                 try:
-                    json.loads(raw, strict=False)
+                    json.loads(bytes(raw), strict=False)
                 except (ValueError, RecursionError):
                     raise Unread(f"{file.address}: it ends within a line, so it was cut off") from None
-            strings, lines, odd = folding.strings_of_lines(raw, number, self._wanted)
-            if len(odd):  # what the kernel leaves to Python
-                items = [_item(raw[slice(*line)], "surrogateescape") for line in lines[odd].tolist()]
-                strings = Strings.joined([strings, _strings_of(items, odd + number, self._wanted)])
+            if cut:
+                checked = checked or check_characters(raw, file)
+                strings, lines, odd = folding.strings_of_lines(raw, number, self._wanted)
+                if len(odd):  # what the kernel leaves to Python
+                    items = [_item(raw[slice(*line)], "surrogateescape") for line in lines[odd].tolist()]
+                    strings = Strings.joined([strings, _strings_of(items, odd + number, self._wanted)])
 
-            def facts(i: int, raw: bytes = raw, lines: Spans = lines) -> DocumentFacts:
-                return _facts_of(_item(raw[slice(*lines[i].tolist())], "replace"))
+                def facts(i: int, raw: memoryview = raw, lines: Spans = lines) -> DocumentFacts:
+                    return _facts_of(_item(raw[slice(*lines[i].tolist())], "replace"))
 
-            number += len(lines)
-            yield strings, facts, number, place_of(stream, read)
+                number += len(lines)
+                yield strings, facts, number, place_of(stream, read)
+            rest = size - cut
+            space[:rest] = space[cut:size]
+            if not some:
+                return
 
     @property
     def _named(self) -> list[str]:
@@ -443,29 +457,16 @@ class CorpusReader:
         def facts(_: int) -> DocumentFacts:
             return DocumentFacts(file.address)
 
-        def cut_of(raw: bytes, _: int) -> int:
-            return folding.cut_of(raw) or (len(raw) if len(raw) > 4 * BLOCK_BYTES else 0)
-
-        for raw, read in _pieces(stream, file, BLOCK_BYTES, cut_of):
-            yield Strings.of([raw]), facts, 1, place_of(stream, read)
-
-
-def _pieces(
-    stream: IO[bytes], file: CorpusFile, size: int, cut_of: Callable[[bytes, int], int]
-) -> Iterator[tuple[bytes, int]]:
-    """The pieces of a file, and the bytes of it that were read. `cut_of` says where a piece ends, by what is left of
-    the last one with `size` bytes behind it; 0 where it does not. Unread for another encoding."""
-    rest, read, checked = b"", 0, False
-    while some := stream.read(size):
-        raw = rest + some
-        cut, read = cut_of(raw, len(some)), read + len(some)
-        piece, rest = raw[:cut], raw[cut:]
-        if cut:
-            checked = checked or check_characters(piece, file)
-            yield piece, read
-    if rest:
-        checked = checked or check_characters(rest, file)
-        yield rest, read
+        rest, read, checked = b"", 0, False
+        while some := stream.read(BLOCK_BYTES):
+            checked = checked or check_characters(some, file)
+            read, raw = read + len(some), rest + some
+            cut = folding.cut_of(raw) or (len(raw) if len(raw) > 4 * BLOCK_BYTES else 0)
+            rest = raw[cut:]
+            if cut:
+                yield Strings.of([raw[:cut]]), facts, 1, place_of(stream, read)
+        if rest:
+            yield Strings.of([rest]), facts, 1, place_of(stream, read)
 
 
 def _some(rows: Iterator[SourceRow]) -> list[SourceRow]:
@@ -519,10 +520,10 @@ def _strings_of(
 _LENIENT = json.JSONDecoder(strict=False)
 
 
-def _item(line: bytes, errors: str) -> Any:
+def _item(line: bytes | memoryview, errors: str) -> Any:
     """What a line of JSON holds; None where it is none."""
     try:
-        return _LENIENT.decode(line.decode("utf-8", errors))
+        return _LENIENT.decode(str(line, "utf-8", errors))
     except (ValueError, RecursionError):
         return None
 

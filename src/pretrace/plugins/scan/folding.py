@@ -150,12 +150,6 @@ def load_kernels() -> ModuleType:
     return kernels
 
 
-def words_at(buffer: Bytes, kind: type[np.generic] = np.uint64) -> npt.NDArray[Any]:
-    """The bytes from each place on, as many as a number of this kind has, as one number; a view."""
-    number = len(buffer) - np.dtype(kind).itemsize + 1
-    return np.ndarray(max(0, number), dtype=kind, buffer=buffer.data, strides=(1,))
-
-
 # Strings
 
 
@@ -229,7 +223,6 @@ def fold_strings(
         out = room(wanted) if room else np.empty(wanted, dtype=np.uint8)
         end = kernels.fold(
             raw,
-            words_at(raw),
             strings.places,
             strings.escaped,
             head,
@@ -238,7 +231,6 @@ def fold_strings(
             exact,
             spaced,
             out,
-            words_at(out, np.uint16),
             spans,
         )
         if end >= 0:
@@ -335,9 +327,7 @@ def strings_of_lines(
     most = int(np.count_nonzero(buffer == ord('"'))) // 2 + 1
     places, rows = np.empty((most, 2), dtype=np.int64), np.empty(most, dtype=np.int64)
     columns, kinds = np.empty(most, dtype=np.uint64), np.zeros(len(lines), dtype=np.uint8)
-    number = kernels.strings(
-        buffer, words_at(buffer), lines, np.array(wanted, np.uint64), places, columns, rows, kinds
-    )
+    number = kernels.strings(buffer, lines, np.array(wanted, np.uint64), places, columns, rows, kinds)
     full = np.flatnonzero(kinds)
     numbers = np.cumsum(kinds > 0) - 1 + first
     escaped = np.ones(number, dtype=np.bool_)

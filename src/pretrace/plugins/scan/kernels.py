@@ -21,6 +21,31 @@ compiled: Any = numba.njit(nogil=True, cache=True)
 
 
 @_intrinsic
+def load(_typing: Any, array: Any, place: Any) -> Any:
+    """The 8 bytes of an array from a place on as one number, wherever they lie."""
+
+    def made(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = _make_array(signature.args[0])(context, builder, arguments[0]).data
+        there = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(64).as_pointer())
+        return builder.load(there, align=1)
+
+    return types.uint64(array, types.int64), made
+
+
+@_intrinsic
+def store_pair(_typing: Any, array: Any, place: Any, number: Any) -> Any:
+    """Write a number as 2 bytes of an array."""
+
+    def made(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = _make_array(signature.args[0])(context, builder, arguments[0]).data
+        there = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(16).as_pointer())
+        builder.store(builder.trunc(arguments[2], ir.IntType(16)), there, align=1)
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, types.uint64), made
+
+
+@_intrinsic
 def prefetch(_typing: Any, array: Any, place: Any) -> Any:
     """Ask the processor to bring an item of an array near, and do not wait for it."""
 
@@ -284,12 +309,11 @@ def entity(raw: Any, i: int, end: int, names: Any) -> tuple[int, int, int]:
 
 @compiled
 def fold(
-    raw: Any, words: Any, places: Any, escaped: Any, heads: Any, sizes: Any, plain: Any, pairs: Any, codes: Any,
-    letters: Any, orders: Any, names: Any, meanings: Any, exact: bool, spaced: bool, out: Any, twos: Any, spans: Any,
+    raw: Any, places: Any, escaped: Any, heads: Any, sizes: Any, plain: Any, pairs: Any, codes: Any, letters: Any,
+    orders: Any, names: Any, meanings: Any, exact: bool, spaced: bool, out: Any, spans: Any,
 ) -> int:  # fmt: skip
     """Fold strings into `out`, one behind the other; the end, or -1 where there is not enough room. Where `sizes` of a
-    string is no -1, a gap and so many bytes of `heads` come before it. `words` are the 8 bytes of `raw` from each place
-    on, and `twos` the 2 bytes of `out`."""
+    string is no -1, a gap and so many bytes of `heads` come before it."""
     n, head, left = 0, 0, 2 * BLOCK
     for v in range(len(places)):
         left += places[v, 1] - places[v, 0] + sizes[v] + 1
@@ -317,18 +341,18 @@ def fold(
             n += 1
         while i < end:
             while i + 8 <= end:
-                word = words[i]
+                word = load(raw, i)
                 one, two = pairs[word & _PAIR], pairs[word >> np.uint64(16) & _PAIR]
                 three, four = pairs[word >> np.uint64(32) & _PAIR], pairs[word >> np.uint64(48)]
                 if (one | two | three | four) >> 31:
                     break
-                twos[n] = one
+                store_pair(out, n, one)
                 n += np.int64(one >> 16)
-                twos[n] = two
+                store_pair(out, n, two)
                 n += np.int64(two >> 16)
-                twos[n] = three
+                store_pair(out, n, three)
                 n += np.int64(three >> 16)
-                twos[n] = four
+                store_pair(out, n, four)
                 n += np.int64(four >> 16)
                 i += 8
             while i < end:
@@ -441,10 +465,10 @@ def copied(raw: Any, i: int, end: int, escaped: bool, out: Any, n: int) -> int:
 
 
 @compiled
-def after_string(raw: Any, words: Any, i: int, end: int) -> int:
+def after_string(raw: Any, i: int, end: int) -> int:
     """Behind the quote that closes a string whose content begins at `i`; -1 where none does."""
     while i + 8 <= end:
-        word = words[i]
+        word = load(raw, i)
         low = word & _SEVEN
         odd = (~((low ^ _QUOTES) + _SEVEN) | ~((low ^ _BACKSLASHES) + _SEVEN)) & ~word & _TOPS
         if odd == 0:
@@ -464,9 +488,7 @@ def after_string(raw: Any, words: Any, i: int, end: int) -> int:
 
 
 @compiled
-def strings(
-    raw: Any, words: Any, lines: Any, wanted: Any, places: Any, columns: Any, rows: Any, kinds: Any
-) -> int:
+def strings(raw: Any, lines: Any, wanted: Any, places: Any, columns: Any, rows: Any, kinds: Any) -> int:
     """The strings of the JSON of each line, nested ones as well; how many. A column is the hash of the keys that lead
     to a string; where some are `wanted`, the first key is one of these. `kinds` are 0 for a line of white space, `ODD`
     for one that must be read in another way, else 1."""
@@ -492,7 +514,7 @@ def strings(
                 good = False
             elif c == 34:
                 inside = i + 1
-                i = after_string(raw, words, inside, end)
+                i = after_string(raw, inside, end)
                 if i < 0:
                     good = False
                 elif objects[depth] and wants[depth]:

@@ -38,7 +38,6 @@ from pretrace.plugins.scan.folding import (
     fold_pieces,
     load_kernels,
     unescape,
-    words_at,
 )
 from pretrace.plugins.scan.wording import NEAREST
 from pretrace.results.wording import say
@@ -81,7 +80,7 @@ class BlockTable:
         places: npt.NDArray[np.int32 | np.int64] = np.arange(int(counts.sum()), dtype=kind)
         np.multiply(places, kind(stride), out=places)
         np.add(places, np.repeat(shifts.astype(kind), counts), out=places)
-        words, hashes = words_at(texts.buffer), np.empty(len(places), dtype=np.uint64)
+        words, hashes = _words(texts.buffer), np.empty(len(places), dtype=np.uint64)
         load_kernels().hash_blocks(words, places, hashes)
         order = np.argsort(hashes, kind="stable")
         places, hashes = places[order], hashes[order]
@@ -121,7 +120,7 @@ class Search:
         texts, spans, firsts = table.texts.buffer, table.texts.spans, table.hashes.first
         self._kernels.bring(keys, firsts, table.places, texts, self._seen)
         self._reached[:] = 0
-        views, owners = (words_at(buffer), words_at(texts)), found.rows[strings]
+        views, owners = (_words(buffer), _words(texts)), found.rows[strings]
         while first < len(places):
             number, after = self._kernels.followed(
                 buffer, places, keys, strings, owners, first, texts, spans, firsts, table.places,
@@ -175,6 +174,11 @@ def _thinned(
     repeats[key[~kept]] = True
     sums = np.append(0, np.cumsum(kept)).astype(first.dtype)
     return places[kept], sums[first], repeats
+
+
+def _words(buffer: Bytes) -> Hashes:
+    """The 8 bytes from each place on as one number, uint64 [bytes - 7]; a view."""
+    return np.ndarray(max(0, len(buffer) - 7), dtype=np.uint64, buffer=buffer.data, strides=(1,))
 
 
 KEPT = 20
