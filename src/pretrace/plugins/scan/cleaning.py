@@ -82,14 +82,13 @@ def clean(asked: Searching, whole: ScanPart, folder: Path) -> str:
         raise OutputError(say("scan.refused.other_clean", under_way=under_way))
     told.mkdir(parents=True, exist_ok=True)
     atomic_text(mark, wanted)
-    table = searching.BlockTable(asked.folded)
     common = common_bytes(whole, asked.folded)
     rows: list[list[Any]] = []
     documents = 0
     for file, name in zip(asked.files, _names(asked.files), strict=True):
         list_of = told / f"{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}.json"
         if not list_of.exists():
-            found, number = _found(asked, table, file, common)
+            found, number = _found(asked, file, common)
             gone = {int(row[0]) for row in found}
             write_atomically(under_way / name, partial(_write, file, gone=gone))
             atomic_text(list_of, json.dumps({"rows": found, "documents": number}))
@@ -116,10 +115,10 @@ def _names(files: Sequence[CorpusFile]) -> list[str]:
 
 
 def _found(
-    asked: Searching, table: searching.BlockTable, file: CorpusFile, common: npt.NDArray[np.bool_]
+    asked: Searching, file: CorpusFile, common: npt.NDArray[np.bool_]
 ) -> tuple[list[tuple[int, str, float]], int]:
     """The documents of a file to be taken out, each with a text and its share; and how many documents the file has."""
-    search, rows, documents = searching.Search(table), [], 0
+    search, rows, documents = searching.Search(asked.blocks), [], 0
     suspects, sizes = asked.corpus.texts, asked.folded.sizes
     for found in asked.reader().documents(file):
         runs, _ = select_runs(search.runs(found.stream), found.stream, sizes)

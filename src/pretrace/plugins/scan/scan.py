@@ -17,6 +17,7 @@ from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
 from zipfile import BadZipFile
@@ -200,16 +201,20 @@ class Searching:
         texts = hashlib.sha256(how + self.folded.buffer.tobytes()).hexdigest()
         return " ".join((texts, *(name for name in ("near", "overlap") if getattr(self.settings, name))))
 
-    def tables(self) -> Tables:
-        """What documents are compared with."""
+    @cached_property
+    def blocks(self) -> BlockTable:
+        """The texts as documents are compared with them, by their blocks."""
+        return BlockTable(self.folded)
+
+    @cached_property
+    def wording(self) -> Wording | None:
+        """The same by words, where that is wanted."""
         near, overlap = self.settings.near, self.settings.overlap
-        wording = Wording(self.written, near=near, overlap=overlap) if near or overlap else None
-        return BlockTable(self.folded), wording
+        return Wording(self.written, near=near, overlap=overlap) if near or overlap else None
 
     def open(self) -> tuple[str, Callable[[CorpusFile], searching.ScanPart]]:
         """In a worker: the hash of what is looked for, and what searches a file."""
-        tables = self.tables()
-        return self.digest, lambda file: search_file(self, tables, file)
+        return self.digest, partial(search_file, self)
 
     def workers(self, files: int) -> int:
         """How many of so many files are read at once."""
@@ -220,8 +225,6 @@ class Searching:
         return CorpusReader(self.settings.corpus_column, self.exact, self.settings.corpus_encoding)
 
 
-Tables = tuple[BlockTable, Wording | None]
-"""The texts as documents are compared with them: by their blocks, and by words where that is wanted."""
 Watch = Callable[[int, int, int, int], object]
 """Is told files read, of how many, bytes read, of how many."""
 
@@ -238,12 +241,11 @@ def plan_scan(asked: Searching) -> _ScanPlan:
         questions, asking = questions + more, asking + longer
     if not files:
         return _ScanPlan(0, 0, 0, None, questions, asking)
-    tables = asked.tables()
     for most in (1, _PROBED):  # the kernels are compiled before the clock runs
         began, read = time.perf_counter(), 0
         for file in files:
             if read < most:
-                read += search_file(asked, tables, file, most=most - read).files[0].bytes
+                read += search_file(asked, file, most=most - read).files[0].bytes
     took = time.perf_counter() - began
     size = sum(file.size for file in files)
     seconds = took * size / read / asked.workers(len(files)) if read and size else None
@@ -292,7 +294,6 @@ def merge_found(asked: Searching, parts: Path) -> searching.ScanPart | None:
 
 def search_file(
     asked: Searching,
-    tables: Tables,
     file: CorpusFile,
     *,
     read: Callable[[int], object] = lambda _: None,
@@ -303,11 +304,9 @@ def search_file(
     what ends the search. `kept` keeps answers of an index."""
     if file.is_index:
         return ask_index(file, [text.text for text in asked.texts], asked.folded, kept, lambda: read(0))
-    blocks, wording = tables
-    search = Search(blocks)
-    words = WordsFound(file.address, wording) if wording else None
+    search, facts = Search(asked.blocks), FileFacts(file.address)
+    words = WordsFound(file.address, asked.wording) if asked.wording else None
     gathering = searching.Gathering(file.address, asked.folded)
-    facts = FileFacts(file.address)
     try:
         for found in asked.reader().documents(file, most):
             read(found.read.bytes - facts.bytes)
@@ -325,7 +324,7 @@ def search_file(
 
 def _search(asked: Searching, files: Sequence[CorpusFile], parts: Path, add: Callable[..., None]) -> None:
     """Search files, several at once, each into a part of its own; the first error ends them all."""
-    tables, stop = asked.tables(), threading.Event()
+    stop, _ = threading.Event(), (asked.blocks, asked.wording)  # made once, before there are threads
 
     def read(size: int) -> None:
         if stop.is_set():
@@ -336,7 +335,7 @@ def _search(asked: Searching, files: Sequence[CorpusFile], parts: Path, add: Cal
         kept = _path(parts, file).with_suffix(".answers")
         try:
             read(0)
-            part = search_file(asked, tables, file, read=read, kept=kept)
+            part = search_file(asked, file, read=read, kept=kept)
             write_atomically(_path(parts, file), part.save)
             if _whole(part):
                 kept.unlink(missing_ok=True)
@@ -439,8 +438,7 @@ class _Findings:
         self.found = found = searching.summarise_texts(whole, asked.folded)
         self.mine = _FoundSide(asked.corpus.texts, found[:suspect])
         self.controls = _FoundSide(asked.heldout.texts, found[suspect:]) if asked.heldout else None
-        overlap = asked.settings.overlap
-        grams = Wording(asked.written, near=False, overlap=True).grams if overlap else None
+        grams = asked.wording.grams if asked.wording else None
         self.overlap = grams.shares(whole.grams) if grams else np.full(len(found), np.nan)
         self.unread = [one for one in whole.files if one.unread or one.unreadable]
         self.chance = self.mine.chance(self.controls) if self.controls else None
@@ -641,7 +639,7 @@ def _unique(asked: Searching, found: Sequence[searching.FoundText], mine: _Found
     if not mine.whole:
         return 0
     gathering = searching.Gathering("", asked.folded)
-    search, streams = Search(BlockTable(asked.folded)), Streams(exact=asked.exact)
+    search, streams = Search(asked.blocks), Streams(exact=asked.exact)
     for stream in itertools.chain(streams.join(Strings.of(asked.written)), streams.end()):
         gathering.add(search.runs(stream), stream, lambda _: DocumentFacts())
     own = searching.summarise_texts(gathering.part(FileFacts("")), asked.folded)
