@@ -74,18 +74,21 @@ def wait(until, seconds=400):
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("words", "said"),
     [
-        (["--shard", "1/2"], "give one of the two"),
-        (["--windows"], "--ray does not go with --windows"),
-        (["--ray=address=127.0.0.1:1"], "no Ray cluster at --ray address=127.0.0.1:1"),
+        ("score --shard 1/2", "give one of the two"),
+        ("score --windows", "--ray does not go with --windows"),
+        ("score --ray=address=127.0.0.1:1", "no Ray cluster at --ray address=127.0.0.1:1"),
+        ("scan --shard 1/2", "--shard divides the files by hand"),
+        ("scan --workers 2", "--workers counts threads here"),
     ],
 )
-def test_what_does_not_go_with_ray(more, said, texts, tmp_path, monkeypatch, call):
+def test_what_does_not_go_with_ray(words, said, texts, tmp_path, monkeypatch, call):
     package = pytest.importorskip("ray")
     monkeypatch.setattr(package, "is_initialized", lambda: False)
-    command = ["score", texts, "--model", tmp_path, "--ray=workers=1", "--out", tmp_path / "RUN", *more]
-    code, _, told = call(*command)
+    name, *more = words.split()
+    of = ["--model", tmp_path] if name == "score" else ["--corpus", texts]
+    code, _, told = call(name, texts, *of, "--ray=workers=1", "--out", tmp_path / "RUN", *more)
     assert (code, said in told) == (2, True)
     assert told.count("\n") == 1
     assert not (tmp_path / "RUN").exists()

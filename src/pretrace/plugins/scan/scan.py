@@ -257,15 +257,9 @@ def scan(
 ) -> Verdict | None:
     """Search the files that have no part in the folder `parts` yet, and conclude; None where parts of other machines
     are missing (`ScanSettings.shard`). OutputError where `parts` belongs to other texts."""
-    began, mark, turn = time.perf_counter(), parts / "scan.txt", asked.settings.turn
+    began, turn = time.perf_counter(), asked.settings.turn
     mine = [file for i, file in enumerate(asked.files) if turn.takes(i)]
-    if parts.exists() and not mark.exists() and any(parts.iterdir()):
-        raise OutputError(f"{parts} holds something else than parts of a scan: give another --out.")
-    if mark.exists() and mark.read_text(encoding="utf-8").strip() != asked.digest:
-        raise OutputError(say("scan.refused.other_parts", parts=parts))
-    parts.mkdir(parents=True, exist_ok=True)
-    if not mark.exists():
-        atomic_text(mark, asked.digest)
+    claim_folder(parts, parts / "scan.txt", asked.digest, "other_parts")
     missing = [file for file in mine if not _whole(_part(parts, file))]
     lock, size = threading.Lock(), sum(file.size for file in mine)
     done = [len(mine) - len(missing), size - sum(file.size for file in missing)]
@@ -356,6 +350,16 @@ def _search(asked: Searching, files: Sequence[CorpusFile], parts: Path, add: Cal
 def parts_of(out: Path) -> Path:
     """The folder of the parts of a scan whose result goes to `out`."""
     return out.parent / f"{out.name}.parts"
+
+
+def claim_folder(folder: Path, mark: Path, digest: str, refused: str) -> None:
+    """Make a folder for the job that `mark` in it names; OutputError, `refused`, where it holds anything else."""
+    known = mark.read_text(encoding="utf-8") if mark.exists() else None
+    if known != digest and folder.exists() and any(folder.iterdir()):
+        raise OutputError(say(f"scan.refused.{refused}", folder=folder))
+    mark.parent.mkdir(parents=True, exist_ok=True)
+    if known is None:
+        atomic_text(mark, digest)
 
 
 def delete_parts(parts: Path) -> None:
