@@ -467,13 +467,13 @@ class Recite(Test[Recited]):
         return gate_check("recite.formulaic", found)
 
     def _answers(self, values: Recited) -> Check:
-        sets = {"windows of the texts": [0, 0], "windows of the controls": [0, 0]}
+        sets: dict[bool, list[bool]] = {False: [], True: []}
         refuses = refusing(self.windows.found, values.written)
         for one, written, says in zip(self.windows.found, values.written, refuses, strict=True):
-            counts = sets[f"windows of the {CONTROLS if one.control else TEXTS}"]
-            counts[0] += any(answer.text and not no for answer, no in zip(written, says, strict=True))
-            counts[1] += 1
-        return answers_check([(name, had, of) for name, (had, of) in sets.items()])
+            is_answered = any(answer.text and not no for answer, no in zip(written, says, strict=True))
+            sets[one.control].append(is_answered)
+        names = ((f"windows of the {TEXTS}", sets[False]), (f"windows of the {CONTROLS}", sets[True]))
+        return answers_check([(name, sum(some), len(some)) for name, some in names])
 
     # Words, figures, tables
 
@@ -483,13 +483,10 @@ class Recite(Test[Recited]):
         )
         held = (say("recite.held"),) if self.controls is not None else ()
         unit = say("recite.words_unit") if self.text else said.effect_unit
-        found = [one for one, _ in self._printed(values)]
-        if values.logp is not None:
-            told = f"The model can be expected to print, {'; '.join(found)}."
-        else:
-            number = 1 + self.settings.samples
-            tries = f"{number} tries" if number > 1 else "one try"
-            told = say("recite.wrote", tries=tries, found=" and ".join(found))
+        found = "; ".join(one for one, _ in self._printed(values))
+        told = say(
+            f"recite.{'wrote' if self.text else 'prints'}", found=found, tries=1 + self.settings.samples
+        )
         return replace(said, compared=(*said.compared, *held, told), effect_unit=unit)
 
     def _printed(self, values: Recited) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -501,26 +498,21 @@ class Recite(Test[Recited]):
                 continue
             if values.logp is not None:
                 tries = tries_for(values.logp)[places]
-                shares = {
-                    f"{n:,} {'try' if n == 1 else 'tries'}": float(np.mean(tries <= n)) for n in _SHOWN_TRIES
-                }
-                said = " and ".join(f"{share:.0%} in {n}" for n, share in [*shares.items()][:2])
-                figures = {f"share of windows of the {name} printed in {n}": one for n, one in shares.items()}
-                yield f"of the windows of the {name} {said}", figures
+                shares = {n: float(np.mean(tries <= n)) for n in _SHOWN_TRIES}
+                said = f"of the windows of the {name} {shares[1]:.0%} in 1 try and {shares[100]:.0%} in 100 tries"
+                printed_in = f"share of windows of the {name} printed in"
+                yield said, {f"{printed_in} {n:,} {'tries' if n > 1 else 'try'}": shares[n] for n in shares}
                 continue
             own, answers = values.own[places], [one for i in places for one in values.written[i]]
             own = own[np.isfinite(own)]
             mean = float(own.mean()) if len(own) else None
-            words = "nothing" if mean is None else f"{mean:.0%}"
-            yield (
-                f"{words} of the words of the {name}",
-                {
-                    f"words of the {name} printed in runs of five or more": mean,
-                    f"tries for the {name}": len(answers),
-                    f"refused or filtered for the {name}": sum(not one.text for one in answers),
-                    f"look like a refusal for the {name}": sum(sum(refuses[i]) for i in places),
-                },
-            )
+            figures = {
+                f"words of the {name} printed in runs of five or more": mean,
+                f"tries for the {name}": len(answers),
+                f"refused or filtered for the {name}": sum(not one.text for one in answers),
+                f"look like a refusal for the {name}": sum(sum(refuses[i]) for i in places),
+            }
+            yield f"{mean or 0.0:.0%} of the words of the {name}", figures
 
     def shown(self, values: Recited) -> TestDetails:
         found = self.windows.found
@@ -538,8 +530,7 @@ class Recite(Test[Recited]):
         asked: dict[str, Any] = {"how": said, "prompt": "{beginning}", "tries": 1}
         if self.text:
             number = self.settings.samples
-            drawn = f" and {number} at temperature 1" if number else ""
-            asked["how"] = say("recite.asked", tries=1 + number, more=drawn, tokens=TOKENS)
+            asked["how"] = say("recite.asked", tries=1 + number, drawn=number, tokens=TOKENS)
             asked["prompt"] = getattr(self.models.target, "prompt", "{beginning}")
             asked["tries"] = 1 + number
         return TestDetails(

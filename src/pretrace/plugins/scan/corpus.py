@@ -493,8 +493,7 @@ def _leaves(array: Any, column: int, rows: Numbers) -> Iterator[Strings]:
     elif pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         yield from _leaves(array.flatten(), column, rows[array.value_parent_indices().to_numpy()])
     elif pa.types.is_map(kind):
-        pairs = [[list(pair) for pair in cell or ()] for cell in array.to_pylist()]
-        yield _strings_of(pairs, rows, column=column)
+        yield _strings_of(array.to_pylist(), rows, column=column)
     elif str(kind) in ("string", "large_string", "string_view", "binary", "large_binary", "binary_view"):
         there = array.is_valid().to_numpy(zero_copy_only=False)
         array = array.drop_null().cast(pa.large_binary())
