@@ -2,8 +2,6 @@
 
 import os
 import signal
-import socket
-import subprocess
 import sys
 import time
 from contextlib import suppress
@@ -12,8 +10,6 @@ import psutil
 import pytest
 from processes import counted
 
-from pretrace.errors import EngineError
-from pretrace.plugins.ray import cluster as pool
 from pretrace.runs import load_run, scan
 from pretrace.scoring import evidence
 
@@ -78,18 +74,21 @@ def wait(until, seconds=400):
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("words", "said"),
     [
-        (["--shard", "1/2"], "give one of the two"),
-        (["--windows"], "--ray does not go with --windows"),
-        (["--ray=address=127.0.0.1:1"], "no Ray cluster at --ray address=127.0.0.1:1"),
+        ("score --shard 1/2", "give one of the two"),
+        ("score --windows", "--ray does not go with --windows"),
+        ("score --ray=address=127.0.0.1:1", "no Ray cluster at --ray address=127.0.0.1:1"),
+        ("scan --shard 1/2", "--shard divides the files by hand"),
+        ("scan --workers 2", "--workers counts threads here"),
     ],
 )
-def test_what_does_not_go_with_ray(more, said, texts, tmp_path, monkeypatch, call):
+def test_what_does_not_go_with_ray(words, said, texts, tmp_path, monkeypatch, call):
     package = pytest.importorskip("ray")
     monkeypatch.setattr(package, "is_initialized", lambda: False)
-    command = ["score", texts, "--model", tmp_path, "--ray=workers=1", "--out", tmp_path / "RUN", *more]
-    code, _, told = call(*command)
+    name, *more = words.split()
+    of = ["--model", tmp_path] if name == "score" else ["--corpus", texts]
+    code, _, told = call(name, texts, *of, "--ray=workers=1", "--out", tmp_path / "RUN", *more)
     assert (code, said in told) == (2, True)
     assert told.count("\n") == 1
     assert not (tmp_path / "RUN").exists()
@@ -100,26 +99,3 @@ def test_without_the_package(texts, tmp_path, monkeypatch, call):
     code, _, said = call("score", texts, "--model", "x", "--ray=address=local", "--out", tmp_path / "RUN")
     assert code == 2
     assert "needs the package ray, which is not installed: pip install 'pretrace[ray]'" in said
-
-
-def test_a_cluster_that_asks_for_a_token_is_tried_in_that_mode(monkeypatch):
-    """Seen with a cluster of Ray 2.60, which `ray start` gives a token: by HOST:PORT it answers in this mode alone."""
-    modes = []
-
-    def tried(*_, env, **__):
-        modes.append(env.get("RAY_AUTH_MODE"))
-        return subprocess.CompletedProcess([], 0 if modes[-1] == "token" else 1, "", "Failed to connect")
-
-    monkeypatch.setattr(pool.subprocess, "run", tried)
-    monkeypatch.setenv("RAY_AUTH_MODE", "")  # given back afterwards
-    monkeypatch.delenv("RAY_AUTH_MODE")
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        address = f"127.0.0.1:{listening.getsockname()[1]}"
-        monkeypatch.setitem(sys.modules, "ray", object())
-        with pytest.raises(EngineError, match="asks for a token: set RAY_AUTH_MODE=token"):
-            pool.check_answers(address)
-        assert "RAY_AUTH_MODE" not in os.environ
-        monkeypatch.delitem(sys.modules, "ray")
-        pool.check_answers(address)
-        assert os.environ["RAY_AUTH_MODE"] == "token"
-    assert modes == [None, "token"] * 2

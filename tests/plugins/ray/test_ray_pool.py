@@ -3,8 +3,6 @@
 import itertools
 import os
 import signal
-import socket
-import threading
 from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +12,7 @@ import pytest
 from pretrace.errors import EngineError, ModelError, PretraceError
 from pretrace.jobs.settings import EngineSettings
 from pretrace.plugins.ray import cluster as pool
-from pretrace.plugins.ray.cluster import Piece, Pool
+from pretrace.plugins.ray.cluster import Pool
 from pretrace.plugins.ray.scoring import SMALL, shard_size
 from pretrace.scoring.evidence import CHUNK
 from pretrace.scoring.parts import SHARD
@@ -58,12 +56,12 @@ def die():
 
 
 def pieces(*numbers):
-    return [Piece(number, f"number {number}", number) for number in numbers]
+    return [(number, f"number {number}", number) for number in numbers]
 
 
 def answers(ray, task, *numbers, on=ON_RAY):
     with Pool(ray, task, on) as some:
-        return {piece.tag: answer for piece, answer in some.each(pieces(*numbers))}
+        return dict(some.each(pieces(*numbers)))
 
 
 def test_every_piece_has_an_answer_though_a_worker_is_killed(ray, tmp_path):
@@ -80,10 +78,9 @@ def test_a_piece_that_kills_every_worker_is_named(ray, monkeypatch):
     done = []
     said = r"2 workers died over .*number 5\b.*the same command goes on from there"
     with Pool(ray, Doubling(5), ALONE) as some, pytest.raises(EngineError, match=said):
-        done.extend(piece.tag for piece, _ in some.each(pieces(*range(9))))
+        done.extend(tag for tag, _ in some.each(pieces(*range(9))))
     assert 5 not in done
-    # what was answered before stays; the reply of 4 may be lost with its worker
-    assert {0, 1, 2} <= set(done)
+    assert set(done) == set(range(5))  # what was answered before stays
 
 
 def test_workers_that_die_while_they_open_the_models(ray, monkeypatch):
@@ -99,7 +96,7 @@ def test_a_refusal_of_a_worker_is_one_of_ours(ray):
 
 def test_workers_that_opened_different_things(ray):
     # pieces without end: the first worker may do any number of them before the second has opened
-    endless = (Piece(number, f"number {number}", number) for number in itertools.count())
+    endless = ((number, f"number {number}", number) for number in itertools.count())
     with Pool(ray, Odd(), ON_RAY) as some, pytest.raises(EngineError, match="opened different things"):
         deque(some.each(endless), maxlen=0)
 
@@ -120,35 +117,12 @@ def test_more_workers_than_processors_do_not_wait_for_each_other(ray):
     assert pool.room(ray, EngineSettings(workers=0)).workers == 2
 
 
-@pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:10001", "nowhere", "auto"])
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:10001", "nowhere"])
 def test_an_address_without_ray(address, monkeypatch):
     package = pytest.importorskip("ray")
     monkeypatch.setattr(package, "is_initialized", lambda: False)
-
-    def found(*_, **__):
-        """No cluster: another test may have one on this machine, which "auto" would take."""
-
-    def addresses():
-        return set()
-
-    addresses.cache_clear = lambda: None
-    monkeypatch.setattr("ray._private.services.find_bootstrap_address", found)
-    monkeypatch.setattr("ray._private.services.find_gcs_addresses", addresses)
     with pytest.raises(EngineError, match="--ray address="), pool.connected(address):
         pass
-
-
-def test_an_address_where_something_else_answers(monkeypatch):
-    package = pytest.importorskip("ray")
-    monkeypatch.setattr(package, "is_initialized", lambda: False)
-    monkeypatch.setattr(pool, "ANSWERS_WITHIN", 1.0)
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        threading.Thread(
-            target=lambda: server.accept()[0].sendall(b"HTTP/1.0 200 OK\r\n\r\n"), daemon=True
-        ).start()
-        address = f"127.0.0.1:{server.getsockname()[1]}"
-        with pytest.raises(EngineError, match=f"--ray address={address}"), pool.connected(address):
-            pass
 
 
 def test_shards_depend_on_the_source_alone_and_keep_the_batches():

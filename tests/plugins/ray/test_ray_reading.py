@@ -83,14 +83,3 @@ def test_scanned_on_ray(ray, sentences, tmp_path, call):
     for name in ("texts", "hits", "marked"):
         file = f"{name}.csv"
         assert (tmp_path / "HERE" / file).read_bytes() == (tmp_path / "RAY" / file).read_bytes()
-
-
-def test_two_ways_to_divide_the_work_are_refused(tmp_path, call):
-    texts = written(tmp_path / "texts.jsonl", drawn(12, 160))
-    how = ("scan", texts, "--corpus", tmp_path, "--out", tmp_path / "X")
-    for more, words in (
-        (["--ray=address=local", "--shard", "1/2"], "--shard divides the files by hand"),
-        (["--ray=address=local", "--workers", "2"], "--workers counts threads here"),
-    ):
-        code, _, said = call(*how, *more)
-        assert (code, words in said) == (2, True)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from pretrace.plugins.recite.recite import common_runs, covered, edit_distance, longest_run, share_covered
-from pretrace.statistics.words import RUN, Worded
+from pretrace.plugins.recite.recite import common_runs, edit_distance, longest_run, share_covered
+from pretrace.statistics.words import RUN, Worded, in_runs
 
 
 def made(rng, length):
@@ -26,9 +26,9 @@ def test_against_plain_loops(seed):
             longest = max(longest, n)
             if n >= RUN:
                 inside[i : i + n] = [True] * n
-    assert covered(Worded.of(one), [Worded.of(other).grams]).tolist() == inside
+    assert in_runs(first, Worded.of(other).grams, RUN).tolist() == inside
     assert longest_run(first, second) == longest
-    runs = common_runs(one, [Worded.of(other).grams])
+    runs = common_runs(one, Worded.of(other).grams)
     assert [at for run in runs for at in run] == sorted({at for run in runs for at in run})
     assert sum(len(Worded.of(one[start:end]).words) for start, end in runs) == sum(inside)
     table = [[max(i, k) for k in range(len(other) + 1)] for i in range(len(one) + 1)]
@@ -42,10 +42,10 @@ def test_against_plain_loops(seed):
 def test_signs_of_chinese_are_words_of_their_own():
     text = Worded.of("春眠不觉晓,处处闻啼鸟 spring")
     assert len(text.words) == 11
-    assert share_covered(text, [Worded.of("他说:春眠不觉晓!").grams]) == pytest.approx(5 / 11)
+    assert share_covered(text, Worded.of("他说:春眠不觉晓!").grams) == pytest.approx(5 / 11)
 
 
 def test_nothing_has_nothing_in_common():
-    assert share_covered(Worded.of(""), [Worded.of("a b c d e").grams]) == 0
+    assert share_covered(Worded.of(""), Worded.of("a b c d e").grams) == 0
     assert longest_run((), ("a",)) == 0
     assert edit_distance("", "abc") == 3

@@ -4,7 +4,6 @@ import pytest
 from made import drawn, written
 
 from pretrace.runs import load, pages_of
-from pretrace.types import Verdict
 
 
 @pytest.fixture
@@ -43,15 +42,18 @@ def test_a_flagging_shows_what_was_found_and_is_the_same(place, model_folder, co
     assert "In the corpus" in page
     assert "In the corpus" not in pages(place / "PLAIN")
     one, other = load(place / "PLAIN"), load(place / "BESIDE")
-    assert isinstance(one, Verdict)
-    assert isinstance(other, Verdict)
-    for name in ("p", "outcome", "statement", "reasons"):
-        assert getattr(one, name) == getattr(other, name)
+    assert (one.p, one.outcome, one.statement, one.reasons) == (
+        other.p,
+        other.outcome,
+        other.statement,
+        other.reasons,
+    )
     rows = other.settings["found"]["rows"]
     assert {row["id"] for row in rows} == {f"mine{i}" for i in range(10)}
     assert {row["id"]: row["copies"] for row in rows}["mine0"] == 2
-    page = (place / "BESIDE" / "report.html").read_text(encoding="utf-8")
-    assert pages_of(place / "BESIDE")["report.html"] == page
+    assert pages_of(place / "BESIDE")["report.html"] == (place / "BESIDE/report.html").read_text(
+        encoding="utf-8"
+    )
     tables = [(place / name / "flags.csv").read_bytes() for name in ("PLAIN", "BESIDE")]
     assert tables[0] == tables[1]
     monkeypatch.setattr("pretrace.scoring.parts.SHARD", 16)

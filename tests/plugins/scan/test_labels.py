@@ -30,16 +30,8 @@ def scanned(tmp_path, command):
 
 
 def evaluate(place, model, out, *more):
-    tail = ("--model", model, "--scores=loss,zlib", "--labels", place / "FOUND")
-    return (
-        "evaluate",
-        place / "texts.jsonl",
-        *tail,
-        "--measuring=resamples=100",
-        "--out",
-        place / out,
-        *more,
-    )
+    how = ("--scores=loss,zlib", "--labels", place / "FOUND", "--measuring=resamples=100")
+    return ("evaluate", place / "texts.jsonl", "--model", model, *how, "--out", place / out, *more)
 
 
 def test_labels_and_copies_come_from_the_scan(scanned, model_folder, command):
@@ -65,21 +57,20 @@ def test_labels_and_copies_come_from_the_scan(scanned, model_folder, command):
 
 def test_in_shards_and_merged_the_evaluation_is_the_same(scanned, model_folder, command, monkeypatch):
     assert command(*evaluate(scanned, model_folder, "RUN"))[0] == 0
-    whole = load_run(scanned / "RUN")
     monkeypatch.setattr("pretrace.scoring.parts.SHARD", 5)
     for part in ("1/2", "2/2"):
         code, said = command(*evaluate(scanned, model_folder, "PARTS", "--shard", part))
         assert code == 0, said
     code, said = command("runs", "merge", scanned / "PARTS")
     assert code == 0, said
-    run = load_run(scanned / "PARTS")
-    assert run.whole is not None
-    for one, other in zip(run.evaluation.by_copies, whole.evaluation.by_copies, strict=True):
-        assert (one.score, one.least, one.members) == (other.score, other.least, other.members)
-        assert one.auc.value == pytest.approx(other.auc.value)
-    assert run.copies is not None
-    mine, theirs = (dict(zip(r.ids, r.copies.tolist(), strict=True)) for r in (run, whole))
-    assert mine == theirs
+    runs = [load_run(scanned / name) for name in ("RUN", "PARTS")]
+    whole, merged = (
+        {(one.score, one.least, one.members): one.auc.value for one in run.evaluation.by_copies}
+        for run in runs
+    )
+    assert merged == pytest.approx(whole)
+    copies = [dict(zip(run.ids, run.copies.tolist(), strict=True)) for run in runs]
+    assert copies[0] == copies[1]
 
 
 def test_labels_are_refused_where_they_would_mislead(scanned, model_folder, command):
@@ -91,13 +82,10 @@ def test_labels_are_refused_where_they_would_mislead(scanned, model_folder, comm
 
     both = evaluate(scanned, model_folder, "X", "--columns=label=label")
     assert "--labels and --columns label both give the labels" in refused(*both)
-    lines = (scanned / "texts.jsonl").read_text(encoding="utf-8").splitlines()
-    other = json.loads(lines[3])
-    (scanned / "texts.jsonl").write_text(
-        "\n".join([*lines[:3], json.dumps({**other, "text": other["text"] + " changed"}), *lines[4:]])
-    )
-    assert "'t3' of" in refused(*evaluate(scanned, model_folder, "X"))
-    (scanned / "texts.jsonl").write_text("\n".join([*lines, json.dumps({**other, "id": "new"})]))
+    rows = [json.loads(line) for line in (scanned / "texts.jsonl").read_text(encoding="utf-8").splitlines()]
+    written(scanned / "texts.jsonl", [rows[0] | {"text": "changed"}, *rows[1:]])
+    assert "'t0' of" in refused(*evaluate(scanned, model_folder, "X"))
+    written(scanned / "texts.jsonl", [*rows, rows[0] | {"id": "new"}])
     assert "did not look for the text 'new'" in refused(*evaluate(scanned, model_folder, "X"))
     assert "holds no result of a scan" in refused(
         *evaluate(scanned, model_folder, "X", "--labels", scanned / "texts.jsonl")

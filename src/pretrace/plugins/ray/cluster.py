@@ -116,53 +116,32 @@ def check_answers(address: str) -> None:
         socket.create_connection((host, int(port)), timeout=5).close()
     except (OSError, ValueError, OverflowError) as error:
         raise EngineError(_refused(address, str(error))) from error
-    said = "nothing of Ray answers"
-    # Where a token exists, `ray start` asks for it (Ray 2.60), but a process that connects by HOST:PORT sends it only
-    # in this mode. Without a token the mode fails, so it is tried last.
-    for mode in ({}, {"RAY_AUTH_MODE": "token"}):
-        try:
-            done = subprocess.run(
-                [sys.executable, "-P", "-c", _TRY, address],
-                timeout=ANSWERS_WITHIN,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                env={**os.environ, **mode},
-            )
-        except subprocess.TimeoutExpired:
-            continue
-        if not done.returncode:
-            if mode and "ray" in sys.modules:
-                raise EngineError(say("cluster.token", address=address))
-            os.environ.update(mode)
-            return
-        said = (done.stderr.strip().splitlines() or [said])[-1]
-        if "RAY_AUTH_MODE" in os.environ:
-            break
-    raise EngineError(_refused(address, said))
+    try:
+        done = subprocess.run(
+            [sys.executable, "-P", "-c", _TRY, address],
+            timeout=ANSWERS_WITHIN,
+            capture_output=True,
+            text=True,
+            errors="replace",
+        )
+    except subprocess.TimeoutExpired as error:
+        raise EngineError(_refused(address, "nothing of Ray answers")) from error
+    if done.returncode:
+        raise EngineError(_refused(address, done.stderr.strip().rpartition("\n")[2]))
 
 
 def _refused(address: str, reason: str) -> str:
     if address == "local":
         return say("cluster.not_started", reason=reason)
-    return say("cluster.none", address=address, reason=reason.strip().splitlines()[0][:300])
+    return say("cluster.none", address=address, reason=reason.strip().partition("\n")[0][:300])
 
 
 PLACED_WITHIN = 60.0
 """Seconds in which the cluster must find room for the first worker."""
-AHEAD = 2
-"""Pieces handed to an actor at once, so that it never waits for the next."""
 MOST_DEATHS = 3
 """Times that a worker may die over one piece, or while it opens the models, until nothing more is tried."""
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """One piece of work: `tag` tells it from others, `name` is how messages call it."""
-
-    tag: Any
-    name: str
-    content: Any
+Piece = tuple[Any, str, Any]
+"""One piece of work: what tells it from others, how messages call it, and its content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +206,7 @@ class Pool:
         self._opening = setting, [ray.put(task)]
         self._actors: list[Any] = []
         self._free: list[Any] = []
-        self._under_way: dict[Any, tuple[Any, Piece | None]] = {}
+        self._under_way: dict[Any, tuple[Any, tuple[Any, str] | None]] = {}
 
     def __enter__(self) -> Self:
         ray, has = self._ray, self.room
@@ -250,48 +229,41 @@ class Pool:
         for actor in self._actors:
             self._ray.kill(actor)
 
-    def each(self, pieces: Iterable[Piece]) -> Iterator[tuple[Piece, PieceAnswer]]:
-        """Each piece, without its content, with its answer, as they come. A PretraceError of a worker is raised here;
+    def each(self, pieces: Iterable[Piece]) -> Iterator[tuple[Any, PieceAnswer]]:
+        """What tells each piece from others, with its answer, as they come. A PretraceError of a worker is raised here;
         what was answered before stays with the caller."""
         coming = iter(pieces)
         while True:
             while self._free and (piece := next(coming, None)) is not None:
-                busy = [one for one, _ in self._under_way.values()]
-                actor = min(self._free, key=busy.count)
-                self._free.remove(actor)
+                actor = self._free.pop()
                 # what is too large for a message goes into Ray's store, and from there again to whoever is asked anew
-                asked = actor.answer.remote(*self._opening, piece.content)
-                self._under_way[asked] = actor, Piece(piece.tag, piece.name, None)
+                self._under_way[actor.answer.remote(*self._opening, piece[2])] = actor, piece[:2]
             if all(piece is None for _, piece in self._under_way.values()):
                 return
-            found = self._arrived()
-            if found is not None:
-                yield found
+            piece_of, answer = self._arrived()
+            if piece_of is not None:
+                yield piece_of[0], answer
 
-    def _arrived(self) -> tuple[Piece, PieceAnswer] | None:
-        """The next answer with its piece; None for a worker that has opened the models."""
+    def _arrived(self) -> tuple[tuple[Any, str] | None, PieceAnswer]:
+        """The next answer and its piece, None where a worker has opened the models."""
         [reference], _ = self._ray.wait(list(self._under_way))
-        actor, piece = self._under_way[reference]
-        with_it = [one.name for owner, one in self._under_way.values() if owner is actor and one is not None]
-        del self._under_way[reference]
+        actor, piece = self._under_way.pop(reference)
         try:
             answer: PieceAnswer = self._ray.get(reference)
         except self._ray.exceptions.RayTaskError:
             raise
         except self._ray.exceptions.RayError as error:
-            doing = f"over {' or '.join(with_it)}" if piece else "while they opened the models"
-            lines = [line.strip() for line in str(error).splitlines() if line.strip()] or ["no reason given"]
-            why = next((line for line in lines if "exit detail" in line), lines[-1])[:300]
-            died = say("cluster.died", most=MOST_DEATHS, doing=doing, why=why)
-            raise EngineError(died) from error
+            doing = f"over {piece[1]}" if piece else "while they opened the models"
+            why = " ".join(str(error).split())[-300:]
+            raise EngineError(say("cluster.died", most=MOST_DEATHS, doing=doing, why=why)) from error
         if answer.refusal:
             raise PretraceError(answer.refusal)
         if self.told is None:
             self.told = answer.told
         elif answer.told is not None and answer.told != self.told:
             raise EngineError(say("cluster.different"))
-        self._free += [actor] * (AHEAD if piece is None else 1)
-        return None if piece is None else (piece, answer)
+        self._free.append(actor)
+        return piece, answer
 
 
 @contextmanager
@@ -299,10 +271,10 @@ def spread_on_cluster(settings: EngineSettings) -> Iterator[Spread]:
     """Workers on the cluster that the settings name. All hosts must see files under the same names."""
     with connected(settings.address) as ray:
 
-        def spread(task: Task, pieces: Iterable[tuple[Any, str, Any]]) -> Iterator[tuple[Any, Any]]:
+        def spread(task: Task, pieces: Iterable[Piece]) -> Iterator[tuple[Any, Any]]:
             with Pool(ray, task, settings) as pool:
-                for piece, answer in pool.each(Piece(*one) for one in pieces):
-                    yield piece.tag, answer.value
+                for tag, answer in pool.each(pieces):
+                    yield tag, answer.value
 
         yield spread
 

@@ -14,7 +14,7 @@ from pretrace.corpora import TextStream
 from pretrace.errors import EngineError, ExpressionError
 from pretrace.jobs.settings import EngineSettings
 from pretrace.jobs.worker import Executor, OpenedScoring, ShardJob
-from pretrace.plugins.ray.cluster import Piece, Pool, opened_pool
+from pretrace.plugins.ray.cluster import Pool, opened_pool
 from pretrace.results.wording import say
 from pretrace.scoring import parts as shards
 from pretrace.scoring.detect import Options, Scorer
@@ -75,12 +75,12 @@ def spread_over(pool: Pool, job: ShardJob, progress: Progress) -> Executor:
 
     def scored(some: Iterable[Shard]) -> Iterator[tuple[str, Any, dict[str, Any]]]:
         named = f"of {len(job.survey.shards)} of {job.corpus}"
-        pieces = (Piece(shard.key, f"shard {shard.index + 1} {named}", shard) for shard in some)
-        for piece, answer in pool.each(pieces):
+        pieces = ((shard.key, f"shard {shard.index + 1} {named}", shard) for shard in some)
+        for key, answer in pool.each(pieces):
             table, facts = answer.value
             tokens = int(table.column("n_tokens").to_numpy().sum())
             progress.advance(facts["texts"], tokens, answer.seconds / pool.room.workers, True)
-            yield piece.tag, table, facts
+            yield key, table, facts
 
     return scored
 
@@ -116,11 +116,11 @@ class _ReadElsewhere:
     ) -> Iterator[tuple[int, list[Trace]]]:
         """The traces of each batch as soon as they are there, with the batch's number."""
         pieces = (
-            Piece(number, f"batch {number + 1} of {len(batches)}", (self._role, batch, want, states))
+            (number, f"batch {number + 1} of {len(batches)}", (self._role, batch, want, states))
             for number, batch in enumerate(batches)
         )
-        for piece, answer in self._pool.each(pieces):
-            yield piece.tag, answer.value
+        for number, answer in self._pool.each(pieces):
+            yield number, answer.value
 
 
 def roles(models: Models) -> dict[str, Backend]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from pretrace.backends.serving.address import called
 from pretrace.cli.answer import Reply
 from pretrace.cli.options import RawOptions
 from pretrace.cli.progress import Stages
@@ -13,7 +12,7 @@ from pretrace.cli.verdicts import TextAccess, finished, opened_for_access
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source
 from pretrace.plugins.recite import recite as room
-from pretrace.plugins.recite.recite import ReciteSettings, stages_of
+from pretrace.plugins.recite.recite import ReciteSettings
 from pretrace.report.wording import duration
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import VERDICTS
@@ -54,13 +53,11 @@ def recite(
     windows = room.windows_of(corpus, controls, most=room.MOST_ASKED if text else room.MOST_WINDOWS)
     prompts = [one.prefix for one in windows.found]
     models = opened_for_access(target, beside, asked, settings, prompts, draws_of(settings.samples))
-    first, *others = stages_of(windows, models, settings, text=text)[: 1 + len(models.placebos)]
-    took = f", about {duration(max(1, round(first.seconds)))}, a guess" if first.seconds else ""
-    note(f"{len(windows.found):,} windows of texts and controls are asked{took}.")
-    for model, stage in zip(models.placebos, others, strict=True):
-        longer = f"about {duration(max(1, round(stage.seconds)))} more, a guess"
-        more = longer if stage.seconds else "as many more"
-        note(f"Where the test then speaks for training, {called(model.name)} is asked as well: {more}.")
+    seconds = room.stages_of(windows, models, settings, text=text)[0].seconds
+    took = f", about {duration(max(1, round(seconds)))}, a guess" if seconds else ""
+    note(
+        f"{len(windows.found):,} windows are asked{took}; and as many of a second model where one is needed."
+    )
     made = room.recite(
         corpus, models, settings, controls=controls, text=text, watch=Stages(), statements=beside.statements
     )

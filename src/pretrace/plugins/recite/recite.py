@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import cached_property
@@ -32,6 +32,7 @@ from pretrace.scoring.provenance import record_corpus
 from pretrace.settings import option
 from pretrace.statistics.intervals import difference_interval, mean_interval, standardised
 from pretrace.statistics.permutation import PermutationTest, sign_flip_test, two_sample_test
+from pretrace.statistics.power import power
 from pretrace.statistics.words import RUN, Grams, Worded, in_runs
 from pretrace.types import (
     Backend,
@@ -53,7 +54,7 @@ from pretrace.verdicts.advise import PIECE as PIECE
 from pretrace.verdicts.audit.snippets import by_name
 from pretrace.verdicts.frame import ASKED, Numbers, Test, TestDetails, Tested, TestWording, verdict, watched
 from pretrace.verdicts.outcome import DOSE, ExcessOverSecondModel
-from pretrace.verdicts.planting import power_of
+from pretrace.verdicts.planting import trained
 from pretrace.verdicts.reading import TOKENS, Continues, alike, answers_check, continued, draws_of, gate_check
 from pretrace.verdicts.settings import TEST, TestSettings
 from pretrace.verdicts.wording import say, word_check
@@ -181,10 +182,10 @@ def _copied(before: str, after: str, document: int, where: Mapping[tuple[str, ..
     end = Worded.of(after)
     if len(end.words) < 2 * FEWEST:
         return "with fewer than 10 words"
-    if share_covered(end, [Worded.of(before).grams]) >= COMMON:
+    if share_covered(end, Worded.of(before).grams) >= COMMON:
         return "repeated from their beginning"
     shared = frozenset(gram for gram in end.grams if where.get(gram, document) != document)
-    return "shared with another document" if share_covered(end, [shared]) >= COMMON else ""
+    return "shared with another document" if share_covered(end, shared) >= COMMON else ""
 
 
 def _swapped(documents: Sequence[Sequence[Window]], seed: int) -> Iterator[Window]:
@@ -361,14 +362,12 @@ class Recite(Test[Recited]):
                 other = end_logp(model, before, [one.other for one in found], **how)
                 return Recited(printed(logp), printed(other), logp)
             written = continued(model, before, draws_of(self.settings.samples), **how)
-        own, other = np.full(len(found), np.nan), np.full(len(found), np.nan)
-        for i, (one, some) in enumerate(zip(found, written, strict=True)):
+        rows = []
+        for one, some in zip(found, written, strict=True):
             tries = [Worded.of(answer.text).grams for answer in some if answer.text]
-            if tries:
-                own[i], other[i] = (
-                    max(share_covered(Worded.of(end), [grams]) for grams in tries)
-                    for end in (one.suffix, one.other)
-                )
+            ends = Worded.of(one.suffix), Worded.of(one.other)
+            rows.append([max((share_covered(end, one) for one in tries), default=np.nan) for end in ends])
+        own, other = np.array(rows).T
         return Recited(own, other, written=tuple(map(tuple, written)))
 
     @cached_property
@@ -420,17 +419,16 @@ class Recite(Test[Recited]):
 
         shift = self.planted_shift(texts, before, again)
         moved = shift.moved[np.isfinite(shift.moved)]
-        made = power_of(
-            own,
-            moved,
-            self.settings.level,
-            how=shift.how,
-            controls=controls if len(controls) >= FEWEST else None,
-            seed=self.seed,
+        how: dict[str, Any] = {"level": self.settings.level, "seed": self.seed}
+        how["heldout"] = controls if len(controls) >= FEWEST else None
+        return Power(
+            probability=power(own, moved, len(own), **how) if moved.any() else Estimate(0.0, 0.0, 0.0),
+            needed=None,  # more texts take more controls too, so that nothing is said of other numbers
+            planted=len(moved),
+            epochs=shift.how.epochs,
+            effect=mean_interval(moved),
+            facts=trained(shift.how, len(own)),
         )
-        # more texts take more controls too, so that nothing is said of other numbers
-        chance = made.probability if moved.any() else Estimate(0.0, 0.0, 0.0)
-        return replace(made, probability=chance, needed=None, curve=())
 
     # Gates
 
@@ -469,13 +467,13 @@ class Recite(Test[Recited]):
         return gate_check("recite.formulaic", found)
 
     def _answers(self, values: Recited) -> Check:
-        sets = {"windows of the texts": [0, 0], "windows of the controls": [0, 0]}
+        sets: dict[bool, list[bool]] = {False: [], True: []}
         refuses = refusing(self.windows.found, values.written)
         for one, written, says in zip(self.windows.found, values.written, refuses, strict=True):
-            counts = sets[f"windows of the {CONTROLS if one.control else TEXTS}"]
-            counts[0] += any(answer.text and not no for answer, no in zip(written, says, strict=True))
-            counts[1] += 1
-        return answers_check([(name, had, of) for name, (had, of) in sets.items()])
+            is_answered = any(answer.text and not no for answer, no in zip(written, says, strict=True))
+            sets[one.control].append(is_answered)
+        names = ((f"windows of the {TEXTS}", sets[False]), (f"windows of the {CONTROLS}", sets[True]))
+        return answers_check([(name, sum(some), len(some)) for name, some in names])
 
     # Words, figures, tables
 
@@ -485,13 +483,10 @@ class Recite(Test[Recited]):
         )
         held = (say("recite.held"),) if self.controls is not None else ()
         unit = say("recite.words_unit") if self.text else said.effect_unit
-        found = [one for one, _ in self._printed(values)]
-        if values.logp is not None:
-            told = f"The model can be expected to print, {'; '.join(found)}."
-        else:
-            number = 1 + self.settings.samples
-            tries = f"{number} tries" if number > 1 else "one try"
-            told = say("recite.wrote", tries=tries, found=" and ".join(found))
+        found = "; ".join(one for one, _ in self._printed(values))
+        told = say(
+            f"recite.{'wrote' if self.text else 'prints'}", found=found, tries=1 + self.settings.samples
+        )
         return replace(said, compared=(*said.compared, *held, told), effect_unit=unit)
 
     def _printed(self, values: Recited) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -503,26 +498,21 @@ class Recite(Test[Recited]):
                 continue
             if values.logp is not None:
                 tries = tries_for(values.logp)[places]
-                shares = {
-                    f"{n:,} {'try' if n == 1 else 'tries'}": float(np.mean(tries <= n)) for n in _SHOWN_TRIES
-                }
-                said = " and ".join(f"{share:.0%} in {n}" for n, share in [*shares.items()][:2])
-                figures = {f"share of windows of the {name} printed in {n}": one for n, one in shares.items()}
-                yield f"of the windows of the {name} {said}", figures
+                shares = {n: float(np.mean(tries <= n)) for n in _SHOWN_TRIES}
+                said = f"of the windows of the {name} {shares[1]:.0%} in 1 try and {shares[100]:.0%} in 100 tries"
+                printed_in = f"share of windows of the {name} printed in"
+                yield said, {f"{printed_in} {n:,} {'tries' if n > 1 else 'try'}": shares[n] for n in shares}
                 continue
             own, answers = values.own[places], [one for i in places for one in values.written[i]]
             own = own[np.isfinite(own)]
             mean = float(own.mean()) if len(own) else None
-            words = "nothing" if mean is None else f"{mean:.0%}"
-            yield (
-                f"{words} of the words of the {name}",
-                {
-                    f"words of the {name} printed in runs of five or more": mean,
-                    f"tries for the {name}": len(answers),
-                    f"refused or filtered for the {name}": sum(not one.text for one in answers),
-                    f"look like a refusal for the {name}": sum(sum(refuses[i]) for i in places),
-                },
-            )
+            figures = {
+                f"words of the {name} printed in runs of five or more": mean,
+                f"tries for the {name}": len(answers),
+                f"refused or filtered for the {name}": sum(not one.text for one in answers),
+                f"look like a refusal for the {name}": sum(sum(refuses[i]) for i in places),
+            }
+            yield f"{mean or 0.0:.0%} of the words of the {name}", figures
 
     def shown(self, values: Recited) -> TestDetails:
         found = self.windows.found
@@ -540,8 +530,7 @@ class Recite(Test[Recited]):
         asked: dict[str, Any] = {"how": said, "prompt": "{beginning}", "tries": 1}
         if self.text:
             number = self.settings.samples
-            drawn = f" and {number} at temperature 1" if number else ""
-            asked["how"] = say("recite.asked", tries=1 + number, more=drawn, tokens=TOKENS)
+            asked["how"] = say("recite.asked", tries=1 + number, drawn=number, tokens=TOKENS)
             asked["prompt"] = getattr(self.models.target, "prompt", "{beginning}")
             asked["tries"] = 1 + number
         return TestDetails(
@@ -593,7 +582,7 @@ class Recite(Test[Recited]):
 
         def nearest(i: int) -> str:
             end, texts = Worded.of(found[i].suffix), [one.text for one in values.written[i]]
-            return max(texts, key=lambda text: share_covered(end, [Worded.of(text).grams]), default="")
+            return max(texts, key=lambda text: share_covered(end, Worded.of(text).grams), default="")
 
         if values.written:
             return [nearest(i) for i in order]
@@ -642,40 +631,34 @@ def refusing(windows: Sequence[Window], written: Sequence[Sequence[Written]]) ->
         for answer, like in zip(some, likes, strict=True):
             said = Worded.of(answer.text)
             early = answer.ended and 2 * len(said.words) < len(end.words)
-            row.append(bool(answer.text) and (like or early) and not share_covered(end, [said.grams]))
+            row.append(bool(answer.text) and (like or early) and not share_covered(end, said.grams))
         found.append(row)
     return found
 
 
 def _places_of(text: str, other: str) -> str:
     """The runs that a text shares with another, as characters "start-end" with blanks between them."""
-    return " ".join(f"{start}-{end}" for start, end in common_runs(text, [Worded.of(other).grams]))
+    return " ".join(f"{start}-{end}" for start, end in common_runs(text, Worded.of(other).grams))
 
 
 # How much of a text's words stands in others, in runs, and how far two texts lie apart.
 
 
-def covered(text: Worded, others: Iterable[Grams]) -> npt.NDArray[np.bool_]:
-    """Which words of a text lie in a run of `RUN` words or more that stands in one of the others, bool [words]."""
-    known: set[tuple[str, ...]] = set().union(*others)
-    return in_runs(text.words, known, RUN)
-
-
-def share_covered(text: Worded, others: Iterable[Grams]) -> float:
-    """The share of a text's words that `covered` finds; 0 for a text without words.
+def share_covered(text: Worded, known: Grams) -> float:
+    """The share of a text's words that lie in a run of `RUN` words or more that is known; 0 for no words.
 
     >>> text = Worded.of("One two three four five. Six")
-    >>> round(share_covered(text, [Worded.of("and one, two, three: four five!").grams]), 3)
+    >>> round(share_covered(text, Worded.of("and one, two, three: four five!").grams), 3)
     0.833
     """
-    found = covered(text, others)
+    found = in_runs(text.words, known, RUN)
     return float(found.mean()) if len(found) else 0.0
 
 
-def common_runs(text: str, others: Iterable[Grams]) -> list[tuple[int, int]]:
-    """Where in the text the runs stand that `covered` finds: characters [start, end), in order."""
+def common_runs(text: str, known: Grams) -> list[tuple[int, int]]:
+    """Where in the text the runs of `RUN` words or more stand that are known: characters [start, end), in order."""
     worded = Worded.of(text)
-    found = covered(worded, others)
+    found = in_runs(worded.words, known, RUN)
     runs: list[tuple[int, int]] = []
     for i, (start, end) in enumerate(worded.spans):
         if found[i]:

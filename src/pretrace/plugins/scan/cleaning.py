@@ -26,13 +26,13 @@ from pretrace.corpora.formats import LINES, looks_like_rows
 from pretrace.errors import OutputError, PretraceError, TextsError
 from pretrace.plugins.scan import searching
 from pretrace.plugins.scan.corpus import CorpusFile, Unread, kind_of
-from pretrace.plugins.scan.scan import SLIGHT, Searching, parts_of
+from pretrace.plugins.scan.scan import SLIGHT, Searching, claim_folder, parts_of
 from pretrace.plugins.scan.searching import UNIQUE, ScanPart, common_bytes, select_runs
 from pretrace.results.atomic import atomic_text, write_atomically
 from pretrace.results.folder import write_csv
 from pretrace.results.wording import say
 
-CLEANED = (".jsonl", ".ndjson", ".json", ".parquet", ".txt", SOURCE)
+CLEANED = (*LINES, ".txt", SOURCE)
 LIST = "taken-out.csv"
 COLUMNS = ("file", "document", "text", "share")
 
@@ -42,54 +42,40 @@ def check_clean(asked: Searching, folder: Path) -> None:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise OutputError(say("scan.refused.folder_full", folder=folder))
     for file in asked.files:
-        if (why := _no_cleaning(file)) is not None:
-            raise TextsError(say("scan.refused.not_cleaned", address=file.address, why=why))
+        if file.is_index or not _is_cleaned(file):
+            raise TextsError(say("scan.refused.not_cleaned", address=file.address))
 
 
-def _no_cleaning(file: CorpusFile) -> str | None:
-    """Why a file cannot be written without some of its documents, None where it can."""
-    if file.is_index:
-        return "is an index"
+def _is_cleaned(file: CorpusFile) -> bool:
+    """Whether a file can be written without some of its documents; also for one of which the scan tells why not."""
     try:
         with packing.open_unpacked(file.address) as stream:
             head = stream.peek(packing.HEAD)[: packing.HEAD]
             kind, is_packed = kind_of(file.address, head), not stream.seekable()
     except (OSError, EOFError, PretraceError, Unread):
-        return None  # the scan tells that it cannot be read
-    rows = kind in LINES and looks_like_rows(head) and not head.lstrip().startswith(b"{")
-    if kind not in CLEANED or rows:
-        return "is another"
+        return True
     if kind == ".parquet":
-        return "is a packed one of parquet" if is_packed else None
-    return (
-        None
-        if packing.encoding_of(head, None) == "utf-8"
-        else "is written in another encoding or with a mark"
-    )
+        return not is_packed
+    is_list = kind in LINES and looks_like_rows(head) and not head.lstrip().startswith(b"{")
+    return kind in CLEANED and not is_list and packing.encoding_of(head, None) == "utf-8"
 
 
 def clean(asked: Searching, whole: ScanPart, folder: Path) -> str:
     """Write the files of a scan without the documents that hold its texts, and say how many went; `whole` is what was
     found in all of them. OutputError where another scan is being cleaned beside `folder`, Unread for a file that cannot
     be read again."""
-    check_clean(asked, folder)
     under_way = parts_of(folder)
     told = under_way / ".lists"
-    named = f"{asked.texts_digest} {[one.address for one in asked.files]}"
+    named = f"{asked.digest} {[one.address for one in asked.files]}"
     wanted = hashlib.sha256(named.encode()).hexdigest()
-    mark = told / "scan.txt"
-    if under_way.exists() and (not mark.exists() or mark.read_text(encoding="utf-8") != wanted):
-        raise OutputError(say("scan.refused.other_clean", under_way=under_way))
-    told.mkdir(parents=True, exist_ok=True)
-    atomic_text(mark, wanted)
-    table = searching.BlockTable(asked.folded)
+    claim_folder(under_way, told / "scan.txt", wanted, "other_clean")
     common = common_bytes(whole, asked.folded)
     rows: list[list[Any]] = []
     documents = 0
     for file, name in zip(asked.files, _names(asked.files), strict=True):
         list_of = told / f"{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}.json"
         if not list_of.exists():
-            found, number = _found(asked, table, file, common)
+            found, number = _found(asked, file, common)
             gone = {int(row[0]) for row in found}
             write_atomically(under_way / name, partial(_write, file, gone=gone))
             atomic_text(list_of, json.dumps({"rows": found, "documents": number}))
@@ -116,10 +102,10 @@ def _names(files: Sequence[CorpusFile]) -> list[str]:
 
 
 def _found(
-    asked: Searching, table: searching.BlockTable, file: CorpusFile, common: npt.NDArray[np.bool_]
+    asked: Searching, file: CorpusFile, common: npt.NDArray[np.bool_]
 ) -> tuple[list[tuple[int, str, float]], int]:
     """The documents of a file to be taken out, each with a text and its share; and how many documents the file has."""
-    search, rows, documents = searching.Search(table), [], 0
+    search, rows, documents = searching.Search(asked.blocks), [], 0
     suspects, sizes = asked.corpus.texts, asked.folded.sizes
     for found in asked.reader().documents(file):
         runs, _ = select_runs(search.runs(found.stream), found.stream, sizes)

@@ -213,21 +213,17 @@ def _documents(
 # Runs
 
 
-class _Stretch(NamedTuple):
+class Stretch(NamedTuple):
     """Characters [start, end) of a text that stand at so many places."""
 
     start: int
     end: int
     places: int
 
-
-class RunsInText(NamedTuple):
-    """What an index says of a text: its longest stretches, the pieces of which they are made, copies, documents."""
-
-    runs: tuple[_Stretch, ...] = ()
-    pieces: tuple[_Stretch, ...] = ()
-    copies: int = 0
-    named: tuple[tuple[int, DocumentFacts], ...] = ()
+    @property
+    def size(self) -> int:
+        """Its characters."""
+        return self.end - self.start
 
 
 class _Words:
@@ -236,7 +232,6 @@ class _Words:
     def __init__(self, text: str, index: Index) -> None:
         self.text, self.most, self._index = text, index.most, index
         self.spans = [(one.start(), one.end()) for one in _WORDS.finditer(text)]
-        self._known: dict[tuple[int, int], int] = {}
 
     def size(self, first: int, last: int) -> int:
         """Characters of words [first, last)."""
@@ -246,10 +241,7 @@ class _Words:
         """The places of words [first, last); 0 for more than can be asked for at once."""
         if self.size(first, last) > self.most:
             return 0
-        if (first, last) not in self._known:
-            passage = self.text[self.spans[first][0] : self.spans[last - 1][1]]
-            self._known[first, last] = self._index.count(passage)
-        return self._known[first, last]
+        return self._index.count(self.text[self.spans[first][0] : self.spans[last - 1][1]])
 
     def enough(self, first: int) -> int:
         """The end of the shortest stretch of `RUN` characters from there on; beyond the words where there is none."""
@@ -272,14 +264,15 @@ class _Words:
         return last
 
 
-def runs_of(text: str, index: Index) -> RunsInText:
-    """The runs of a text that an index holds. Found are all stretches of whole words with `RUN` or more characters that
-    it counts at one place or more, up to `Index.most` characters each."""
+def runs_of(text: str, index: Index) -> tuple[list[Stretch], list[Stretch], int]:
+    """The runs of a text that an index holds, the pieces of which they are made, and the copies of the whole. Found are
+    all stretches of whole words with `RUN` or more characters that it counts at one place or more, up to `Index.most`
+    characters each."""
     words = _Words(text, index)
     runs = _longest(words)
-    found = tuple(_Stretch(words.spans[a][0], words.spans[b - 1][1], words.places(a, b)) for a, b in runs)
-    whole = runs == [(0, len(words.spans))]
-    return RunsInText(found, tuple(_pieces(words, runs)), found[0].places if whole else 0)
+    found = [Stretch(words.spans[a][0], words.spans[b - 1][1], words.places(a, b)) for a, b in runs]
+    copies = found[0].places if runs == [(0, len(words.spans))] else 0
+    return found, list(_pieces(words, runs)), copies
 
 
 def _longest(words: _Words) -> list[tuple[int, int]]:
@@ -304,7 +297,7 @@ def _longest(words: _Words) -> list[tuple[int, int]]:
     return runs
 
 
-def _pieces(words: _Words, runs: Sequence[tuple[int, int]]) -> Iterator[_Stretch]:
+def _pieces(words: _Words, runs: Sequence[tuple[int, int]]) -> Iterator[Stretch]:
     """The runs in pieces of about `RUN` characters with their places: what is common in a rare run stands at many."""
     done = 0
     for begin, end in runs:
@@ -316,7 +309,7 @@ def _pieces(words: _Words, runs: Sequence[tuple[int, int]]) -> Iterator[_Stretch
                 start -= 1  # a rest is counted with what stands before it
             # white space between words as well
             left = words.spans[at - 1][1] if at > begin else words.spans[at][0]
-            yield _Stretch(left, words.spans[behind - 1][1], words.places(start, behind))
+            yield Stretch(left, words.spans[behind - 1][1], words.places(start, behind))
             at = behind
         done = max(done, end)
 
@@ -324,30 +317,45 @@ def _pieces(words: _Words, runs: Sequence[tuple[int, int]]) -> Iterator[_Stretch
 # A search
 
 
-class KeptAnswers:
-    """Answers by the number of the text, and what `speaks` said, None before it was asked; written as they come."""
+class KeptIndex(Index):
+    """An index that is asked nothing twice: its answers are written into the file `path` as they come. `check` may
+    raise what ends the search."""
 
-    def __init__(self, path: Path | None) -> None:
-        self.path, self._lock = path, threading.Lock()
-        self.speaks: str | None = None
-        self.found: dict[int, RunsInText] = {}
-        if path is None or not path.exists():
-            return
-        for line in path.read_bytes().split(b"\n"):
-            with suppress(ValueError, KeyError, TypeError):  # the last one may be cut
-                row = json.loads(line)
-                if "speaks" in row:
-                    self.speaks = str(row["speaks"])
-                    continue
-                runs, pieces = (tuple(_Stretch(*one) for one in row[name]) for name in ("runs", "pieces"))
-                named = tuple((number, DocumentFacts(*facts)) for number, facts in row["named"])
-                self.found[row["text"]] = RunsInText(runs, pieces, row["copies"], named)
+    def __init__(self, index: Index, path: Path | None, check: Callable[[], object]) -> None:
+        self._index, self._path, self._check, self._lock = index, path, check, threading.Lock()
+        self.most, self.at_once, self.documents, self.size = (
+            index.most,
+            index.at_once,
+            index.documents,
+            index.size,
+        )
+        self._known: dict[str, Any] = {}
+        for line in path.read_bytes().split(b"\n") if path is not None and path.exists() else ():
+            with suppress(ValueError):  # the last one may be cut
+                self._known.update(json.loads(line))
 
-    def write(self, row: dict[str, Any]) -> None:
-        """Keep one more answer."""
-        if self.path is not None:
-            with self._lock, self.path.open("ab") as file:
-                file.write(b"\n" + json.dumps(row).encode())
+    def _answer(self, kind: str, passage: str, *more: int) -> Any:
+        asked = f"{kind} {passage}"
+        if asked not in self._known:
+            self._check()
+            self._known[asked] = getattr(self._index, kind)(passage, *more)
+            if self._path is not None:
+                with self._lock, self._path.open("ab") as file:
+                    file.write(b"\n" + json.dumps({asked: self._known[asked]}).encode())
+        return self._known[asked]
+
+    def count(self, passage: str) -> int:
+        return int(self._answer("count", passage))
+
+    def holding(self, passage: str, most: int) -> list[tuple[int, DocumentFacts]]:
+        found = self._answer("holding", passage, most)
+        return [(number, DocumentFacts(*facts)) for number, facts in found]
+
+    def backwards(self, passage: str) -> int:
+        return int(self._answer("backwards", passage))
+
+    def unasked(self, text: str) -> bool:
+        return self._index.unasked(text)
 
 
 def ask_index(
@@ -358,24 +366,27 @@ def ask_index(
     check: Callable[[], object],
 ) -> ScanPart:
     """What an index holds of texts. `kept` is the file of answers; `check` may raise what ends the search."""
-    had, unread = KeptAnswers(kept), ""
-    index = _open_index(file)
+    index, unread = KeptIndex(_open_index(file), kept, check), ""
+    changes, part = list[tuple[int, int]](), ScanPart()
+    part.counts, part.longest = np.zeros((len(texts), 3), np.int64), np.zeros(len(texts), np.int64)
 
     def one(i: int) -> None:
-        check()
-        if i in had.found:
+        runs, pieces, copies = runs_of(texts[i], index)
+        if not runs:
             return
-        found = runs_of(texts[i], index)
-        longest = max(found.runs, key=lambda run: run.end - run.start, default=None)
-        named = index.holding(texts[i][longest.start : longest.end], NAMED) if longest else []
-        had.found[i] = found._replace(named=tuple(named))
-        had.write({"text": i, **had.found[i]._asdict()})
+        at = _bytes_at(
+            texts[i], int(folded.spans[i, 0]), {place for run in (*pieces, *runs) for place in run[:2]}
+        )
+        longest = max(runs, key=lambda run: run.size)
+        named = index.holding(texts[i][longest.start : longest.end], NAMED)
+        for piece in pieces:
+            changes.extend([(at[piece.start], piece.places), (at[piece.end], -piece.places)])
+        part.counts[i, :2], part.longest[i] = (max(piece.places for piece in pieces), copies), longest.size
+        size = at[longest.end] - at[longest.start]
+        part.best[i] = [Sighting(size, file.address, number, known) for number, known in named]
 
     try:
-        if had.speaks is None:
-            had.speaks = check_language(index, texts)
-            had.write({"speaks": had.speaks})
-        unread = had.speaks or ""
+        unread = check_language(index, texts)
         if not unread and (some := sum(map(index.unasked, texts))):  # what was not asked for clears nobody
             unread = say("scan.index.operators", some=some, texts=len(texts))
         with ThreadPoolExecutor(index.at_once) as pool:
@@ -383,8 +394,18 @@ def ask_index(
                 pass
     except Unread as error:
         unread = str(error)
-    facts = FileFacts(file.address, index.documents, 0, index.size, unread)
-    return _part(facts, texts, folded.spans[:, 0].tolist(), had)
+    part.files = (FileFacts(file.address, index.documents, 0, index.size, unread),)
+    part.changes = add_changes([np.array(changes, dtype=np.int64)])
+    return part
+
+
+def _bytes_at(text: str, first: int, places: set[int]) -> dict[int, int]:
+    """The byte of UTF-8 at which each of these characters begins, where the text begins at byte `first`."""
+    found, before = dict[int, int](), 0
+    for place in sorted(places):
+        first += len(text[before:place].encode("utf-8", "surrogatepass"))
+        found[place], before = first, place
+    return found
 
 
 def check_language(index: Index, texts: Sequence[str]) -> str:
@@ -412,28 +433,3 @@ def seconds_for(file: CorpusFile, texts: Sequence[str]) -> tuple[int, float]:
     taken = (time.perf_counter() - began) / max(1, len(words[:10]))
     questions = sum(sum(1 for _ in _WORDS.finditer(text)) for text in texts) // 2
     return questions, questions * taken / index.at_once
-
-
-def _part(facts: FileFacts, texts: Sequence[str], starts: Sequence[int], had: KeptAnswers) -> ScanPart:
-    counts, longest = np.zeros((len(texts), 3), np.int64), np.zeros(len(texts), np.int64)
-    part, changes = ScanPart((facts,), counts=counts, longest=longest), list[tuple[int, int]]()
-    for i, text in enumerate(texts):
-        found = had.found.get(i)
-        if found is None or not found.runs:
-            continue
-        at, before, byte = dict[int, int](), 0, 0
-        # the byte of UTF-8 at which each of these characters begins
-        for place in sorted({place for one in (*found.pieces, *found.runs) for place in one[:2]}):
-            byte += len(text[before:place].encode("utf-8", "surrogatepass"))
-            at[place], before = byte, place
-        changes += [(starts[i] + at[one.start], one.places) for one in found.pieces]
-        changes += [(starts[i] + at[one.end], -one.places) for one in found.pieces]
-        run = max(found.runs, key=lambda one: one.end - one.start)
-        counts[i, :2], longest[i] = (
-            (max(one.places for one in found.pieces), found.copies),
-            run.end - run.start,
-        )
-        size = at[run.end] - at[run.start]
-        part.best[i] = [Sighting(size, facts.file, number, known) for number, known in found.named]
-    part.changes = add_changes([np.array(changes, dtype=np.int64)])
-    return part

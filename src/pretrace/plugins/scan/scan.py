@@ -11,11 +11,13 @@ import itertools
 import threading
 import time
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
 from zipfile import BadZipFile
@@ -33,6 +35,7 @@ from pretrace.plugins.scan.corpus import (
     CorpusReader,
     DocumentFacts,
     FileFacts,
+    Sighting,
     Unread,
     find_own_files,
 )
@@ -180,12 +183,6 @@ class Searching:
         return [one.text.encode("utf-8", "surrogatepass") for one in self.texts]
 
     @property
-    def texts_digest(self) -> str:
-        """A hash of the texts as they are compared."""
-        how = f"{self.settings.match} {len(self.corpus)} ".encode()
-        return hashlib.sha256(how + self.folded.buffer.tobytes()).hexdigest()
-
-    @property
     def name(self) -> str:
         """What the corpus is called: the names of its sources."""
         names = [Path(one).name or one for one in self.sources or [one.address for one in self.files]]
@@ -198,27 +195,26 @@ class Searching:
         return "in every column with text" if column is None else f"in the column {column!r} alone"
 
     @property
-    def mine(self) -> list[CorpusFile]:
-        """The files that this machine reads."""
-        turn = self.settings.turn
-        return [one for i, one in enumerate(self.files) if turn.takes(i)]
-
-    @property
     def digest(self) -> str:
         """A hash of what is looked for, and how."""
-        words = [name for name in ("near", "overlap") if getattr(self.settings, name)]
-        return " ".join((self.texts_digest, *words))
+        how = f"{self.settings.match} {len(self.corpus)} ".encode()
+        texts = hashlib.sha256(how + self.folded.buffer.tobytes()).hexdigest()
+        return " ".join((texts, *(name for name in ("near", "overlap") if getattr(self.settings, name))))
 
-    def tables(self) -> Tables:
-        """What documents are compared with."""
+    @cached_property
+    def blocks(self) -> BlockTable:
+        """The texts as documents are compared with them, by their blocks."""
+        return BlockTable(self.folded)
+
+    @cached_property
+    def wording(self) -> Wording | None:
+        """The same by words, where that is wanted."""
         near, overlap = self.settings.near, self.settings.overlap
-        wording = Wording(self.written, near=near, overlap=overlap) if near or overlap else None
-        return BlockTable(self.folded), wording
+        return Wording(self.written, near=near, overlap=overlap) if near or overlap else None
 
     def open(self) -> tuple[str, Callable[[CorpusFile], searching.ScanPart]]:
         """In a worker: the hash of what is looked for, and what searches a file."""
-        tables = self.tables()
-        return self.digest, lambda file: search_file(self, tables, file)
+        return self.digest, partial(search_file, self)
 
     def workers(self, files: int) -> int:
         """How many of so many files are read at once."""
@@ -229,8 +225,6 @@ class Searching:
         return CorpusReader(self.settings.corpus_column, self.exact, self.settings.corpus_encoding)
 
 
-Tables = tuple[BlockTable, Wording | None]
-"""The texts as documents are compared with them: by their blocks, and by words where that is wanted."""
 Watch = Callable[[int, int, int, int], object]
 """Is told files read, of how many, bytes read, of how many."""
 
@@ -247,12 +241,11 @@ def plan_scan(asked: Searching) -> _ScanPlan:
         questions, asking = questions + more, asking + longer
     if not files:
         return _ScanPlan(0, 0, 0, None, questions, asking)
-    tables = asked.tables()
     for most in (1, _PROBED):  # the kernels are compiled before the clock runs
         began, read = time.perf_counter(), 0
         for file in files:
             if read < most:
-                read += search_file(asked, tables, file, most=most - read).files[0].bytes
+                read += search_file(asked, file, most=most - read).files[0].bytes
     took = time.perf_counter() - began
     size = sum(file.size for file in files)
     seconds = took * size / read / asked.workers(len(files)) if read and size else None
@@ -264,14 +257,9 @@ def scan(
 ) -> Verdict | None:
     """Search the files that have no part in the folder `parts` yet, and conclude; None where parts of other machines
     are missing (`ScanSettings.shard`). OutputError where `parts` belongs to other texts."""
-    began, mark, mine = time.perf_counter(), parts / "scan.txt", asked.mine
-    if parts.exists() and not mark.exists() and any(parts.iterdir()):
-        raise OutputError(f"{parts} holds something else than parts of a scan: give another --out.")
-    if mark.exists() and mark.read_text(encoding="utf-8").strip() != asked.digest:
-        raise OutputError(say("scan.refused.other_parts", parts=parts))
-    parts.mkdir(parents=True, exist_ok=True)
-    if not mark.exists():
-        atomic_text(mark, asked.digest)
+    began, turn = time.perf_counter(), asked.settings.turn
+    mine = [file for i, file in enumerate(asked.files) if turn.takes(i)]
+    claim_folder(parts, parts / "scan.txt", asked.digest, "other_parts")
     missing = [file for file in mine if not _whole(_part(parts, file))]
     lock, size = threading.Lock(), sum(file.size for file in mine)
     done = [len(mine) - len(missing), size - sum(file.size for file in missing)]
@@ -285,8 +273,7 @@ def scan(
     if missing and elsewhere is None:
         _search(asked, missing, parts, add)
     elif missing and elsewhere is not None:
-        pieces = ((file, f"the file {file.address}", file) for file in missing)
-        for file, part in elsewhere(asked, pieces):
+        for file, part in elsewhere(asked, ((file, f"the file {file.address}", file) for file in missing)):
             write_atomically(_path(parts, file), part.save)
             add(file.size, files=1)
     whole = merge_found(asked, parts)
@@ -301,7 +288,6 @@ def merge_found(asked: Searching, parts: Path) -> searching.ScanPart | None:
 
 def search_file(
     asked: Searching,
-    tables: Tables,
     file: CorpusFile,
     *,
     read: Callable[[int], object] = lambda _: None,
@@ -312,11 +298,9 @@ def search_file(
     what ends the search. `kept` keeps answers of an index."""
     if file.is_index:
         return ask_index(file, [text.text for text in asked.texts], asked.folded, kept, lambda: read(0))
-    blocks, wording = tables
-    search = Search(blocks)
-    words = WordsFound(file.address, wording) if wording else None
+    search, facts = Search(asked.blocks), FileFacts(file.address)
+    words = WordsFound(file.address, asked.wording) if asked.wording else None
     gathering = searching.Gathering(file.address, asked.folded)
-    facts = FileFacts(file.address)
     try:
         for found in asked.reader().documents(file, most):
             read(found.read.bytes - facts.bytes)
@@ -334,7 +318,7 @@ def search_file(
 
 def _search(asked: Searching, files: Sequence[CorpusFile], parts: Path, add: Callable[..., None]) -> None:
     """Search files, several at once, each into a part of its own; the first error ends them all."""
-    tables, stop = asked.tables(), threading.Event()
+    stop, _ = threading.Event(), (asked.blocks, asked.wording)  # made once, before there are threads
 
     def read(size: int) -> None:
         if stop.is_set():
@@ -345,7 +329,7 @@ def _search(asked: Searching, files: Sequence[CorpusFile], parts: Path, add: Cal
         kept = _path(parts, file).with_suffix(".answers")
         try:
             read(0)
-            part = search_file(asked, tables, file, read=read, kept=kept)
+            part = search_file(asked, file, read=read, kept=kept)
             write_atomically(_path(parts, file), part.save)
             if _whole(part):
                 kept.unlink(missing_ok=True)
@@ -366,6 +350,16 @@ def _search(asked: Searching, files: Sequence[CorpusFile], parts: Path, add: Cal
 def parts_of(out: Path) -> Path:
     """The folder of the parts of a scan whose result goes to `out`."""
     return out.parent / f"{out.name}.parts"
+
+
+def claim_folder(folder: Path, mark: Path, digest: str, refused: str) -> None:
+    """Make a folder for the job that `mark` in it names; OutputError, `refused`, where it holds anything else."""
+    known = mark.read_text(encoding="utf-8") if mark.exists() else None
+    if known != digest and folder.exists() and any(folder.iterdir()):
+        raise OutputError(say(f"scan.refused.{refused}", folder=folder))
+    mark.parent.mkdir(parents=True, exist_ok=True)
+    if known is None:
+        atomic_text(mark, digest)
 
 
 def delete_parts(parts: Path) -> None:
@@ -411,28 +405,27 @@ def state_of(found: searching.FoundText) -> State:
     return "part" if found.near else "no"
 
 
+_OWN: tuple[State, ...] = ("whole", "template", "part")
+"""The states of texts with passages that are not common."""
+
+
 class _FoundSide:
-    """The texts of one side: their states, and of its documents how many have a whole text, of how many able."""
+    """The texts of one side: their states, how many are in each, and of its documents how many have a whole text, of
+    how many able (`units`)."""
 
     def __init__(self, texts: Sequence[Text], found: Sequence[searching.FoundText]) -> None:
         self.states: tuple[State, ...] = tuple(map(state_of, found))
+        self.counts = Counter(self.states)
         documents = {(text.document, state) for text, state in zip(texts, self.states, strict=True)}
         self.whole = sum(state == "whole" for _, state in documents)
         self.units = len({document for document, state in documents if state != "too short"})
 
     def count(self, *states: State) -> int:
         """How many texts have one of these states."""
-        return sum(state in states for state in self.states)
+        return sum(self.counts[state] for state in states)
 
-    @property
-    def seen(self) -> int:
-        """Texts of which something was found."""
-        return self.count("whole", "template", "part", "common")
-
-    def chance(self, other: _FoundSide | None) -> float | None:
+    def chance(self, other: _FoundSide) -> float:
         """The chance of so many whole documents or more in a random division (Fisher's exact test, one-sided)."""
-        if other is None:
-            return None
         from scipy.stats import hypergeom
 
         both = self.units + other.units, self.whole + other.whole
@@ -449,24 +442,19 @@ class _Findings:
         self.found = found = searching.summarise_texts(whole, asked.folded)
         self.mine = _FoundSide(asked.corpus.texts, found[:suspect])
         self.controls = _FoundSide(asked.heldout.texts, found[suspect:]) if asked.heldout else None
-        overlap = asked.settings.overlap
-        grams = Wording(asked.written, near=False, overlap=True).grams if overlap else None
-        self.overlap = grams.shares(whole.grams) if grams else None
+        grams = asked.wording.grams if asked.wording else None
+        self.overlap = grams.shares(whole.grams) if grams else np.full(len(found), np.nan)
         self.unread = [one for one in whole.files if one.unread or one.unreadable]
-        self.chance = self.mine.chance(self.controls)
-        self.unique = _unique(asked, found, self.mine) if self.chance is None else 0
+        self.chance = self.mine.chance(self.controls) if self.controls else None
+        self.unique = 0 if self.controls else _unique(asked, found, self.mine)
 
     @property
     def outcome(self) -> Literal["found", "absent", "inconclusive"]:
         """Found where whole texts are more than controls, or have passages of their own; absent where all was read."""
         if self.unique > 0 if self.chance is None else self.chance <= LEVEL:
             return "found"
-        return "inconclusive" if self.mine.seen or self.unread or self.mine.count("too short") else "absent"
-
-    @property
-    def states(self) -> tuple[State, ...]:
-        """The state of each text, the control texts behind the others."""
-        return (*self.mine.states, *(self.controls.states if self.controls else ()))
+        is_open = self.unread or self.mine.count(*_OWN, "common", "too short")
+        return "inconclusive" if is_open else "absent"
 
     def verdict(self, seconds: float) -> Verdict:
         """The result, of a search that took so many seconds."""
@@ -474,27 +462,32 @@ class _Findings:
         usable = [one for one, state in zip(self.found, mine.states, strict=False) if state != "too short"]
         coverage = float(np.mean([one.coverage for one in usable]))
         read = [one for one in self.whole.files if not one.file.startswith(INDEX)]
-        documents, size = sum(one.documents for one in read), sum(one.bytes for one in read)
-        number = len(asked.files) - len(asked.indexes)
-        read_of = {
-            "files": plural(number, "file"),
-            "documents": plural(documents, "document"),
-            "size": f"{size / 1e6:,.0f} MB" if size >= 1e6 else "less than 1 MB",
+        figures: dict[str, Any] = {"found": {state: mine.counts[state] for state in STATES}}
+        if not controls:
+            figures["whole texts with a long passage of their own"] = self.unique
+        figures |= {
+            "mean coverage": coverage,
+            "documents read": sum(one.documents for one in read),
+            "documents that could not be read": sum(one.unreadable for one in self.whole.files),
+            "files": len(asked.files) - len(asked.indexes),
+            **({"indexes asked": len(asked.indexes)} if asked.indexes else {}),
+            "bytes": sum(one.bytes for one in read),
         }
-        read_words = [say(f"scan.{'one_file' if number == 1 else 'files'}", **read_of)] if number else []
-        beside = controls and {
-            "control texts found": controls.count("whole", "template", "part"),
-            "control texts whole": controls.count("whole"),
-            "control texts": len(controls.states),
-            "p of so many more whole texts than controls": self.chance,
-        }
+        if controls:
+            figures |= {
+                "control texts found": controls.count(*_OWN),
+                "control texts whole": controls.counts["whole"],
+                "control texts": len(controls.states),
+                "p of so many more whole texts than controls": self.chance,
+            }
+        held = {"heldout": record_corpus(asked.heldout)} if asked.heldout else {}
+        given = {name: value for name, value in asdict(asked.settings).items() if value not in (None, "")}
         return Verdict(
             test="scan",
             corpus=corpus.name,
             model="",
             outcome=self.outcome,
-            statement=self._statement(),
-            **self._words(read_of),
+            **self._words(figures),
             **fill(sentences_of("scan.said"), run=RUN, name=corpus.name, where=asked.name),
             level=0.0,
             exact=True,
@@ -502,18 +495,7 @@ class _Findings:
             p=None,
             units=len(usable),
             effect=Estimate(coverage, coverage, coverage),
-            notes=(*corpus.notes, *read_words),
-            figures={
-                "found": {name: mine.count(name) for name in STATES},
-                **({} if controls else {"whole texts with a long passage of their own": self.unique}),
-                "mean coverage": coverage,
-                "documents read": documents,
-                "documents that could not be read": sum(one.unreadable for one in self.whole.files),
-                "files": number,
-                **({"indexes asked": len(asked.indexes)} if asked.indexes else {}),
-                "bytes": size,
-                **(beside or {}),
-            },
+            figures=figures,
             tables=self._tables(),
             skipped=tuple(
                 Skipped(text.id, say("scan.skipped", run=RUN), 0)
@@ -523,79 +505,77 @@ class _Findings:
             statements=statements_of(asked.settings),
             settings={
                 "corpus": record_corpus(corpus),
-                **({"heldout": record_corpus(asked.heldout)} if asked.heldout else {}),
+                **held,
                 "searched": {
                     "sources": list(asked.sources),
                     "files": [asdict(one) for one in asked.files[:1000]],
                     "more files": max(0, len(asked.files) - 1000),
                     "not read": [asdict(one) for one in self.unread[:1000]],
                 },
-                "test": {
-                    name: value for name, value in asdict(asked.settings).items() if value not in (None, "")
-                },
+                "test": given,
                 "software": record_software(),
                 "time": datetime.now(UTC).isoformat(timespec="seconds"),
                 "timings": {"searching": round(seconds, 3)},
             },
         )
 
-    def _words(self, read: Mapping[str, str]) -> dict[str, Any]:
-        """The sentences of a search by the fields of its verdict; `read` is what was read."""
-        asked, mine, controls, unread = self.asked, self.mine, self.controls, self.unread
-        indexes = asked.indexes
-        files, alone = len(asked.files) > len(indexes), controls is None
+    def _words(self, figures: Mapping[str, Any]) -> dict[str, Any]:
+        """The sentences of a search by the fields of its verdict."""
+        asked, mine, controls, settings = self.asked, self.mine, self.controls, self.asked.settings
+        files, indexes, short = figures["files"], asked.indexes, mine.counts["too short"]
         own = find_own_files(asked.files, asked.corpus.source)
-        short = mine.count("too short")
-        broken = [one.file.startswith(INDEX) for one in unread if one.unread]
-        is_open, is_absent = (self.outcome == name for name in ("inconclusive", "absent"))
-        by_lack = is_open and controls and mine.whole * controls.units > controls.whole * mine.units
+        broken = [one.file.startswith(INDEX) for one in self.unread if one.unread]
+        is_open, seen = self.outcome == "inconclusive", mine.count(*_OWN, "common")
+        answer: str = self.outcome
+        if self.outcome == "found" or mine.counts["whole"]:
+            answer = f"{'whole' if is_open else 'found'}_{'controls' if controls else 'alone'}"
+        elif seen:
+            answer = "passages"
+        elif not (files or is_open):
+            answer = "absent_asked"
+        few_controls = controls and mine.whole * controls.units > controls.whole * mine.units
+
+        def counted(*states: State) -> str:
+            """How many texts, and how many controls, are in one of these states."""
+            sides = {"some": mine.count(*states), "total": len(mine.states), "name": asked.corpus.name}
+            if controls:
+                sides |= {"known": controls.count(*states), "controls": len(controls.states)}
+            return say(f"scan.statement.of_{'both' if controls else 'texts'}", **sides)
+
         numbers: dict[str, Any] = {
-            **{state: mine.count(state) for state in STATES}, **read, "short": short, "mine": mine,
-            "controls": controls, "chance": self.chance, "unique": UNIQUE, "where": asked.name,
-            "columns": asked.columns, "run": RUN, "many": MANY, "whole_share": WHOLE, "slight": SLIGHT,
-            "common_documents": COMMON, "level": LEVEL, "number": len(asked.corpus),
-            "named": ", ".join(one.address for one in indexes),
-            "texts": "They were also" if files and indexes else f"{len(asked.corpus):,} texts were",
-            "indexes": "an index" if len(indexes) == 1 else f"{len(indexes)} indexes",
-            "how": say(f"scan.compared.{'exact' if asked.exact else 'folded'}"),
-            "more_unread": len(unread) - _NAMED, "more_own": len(own) - _NAMED,
+            "whole": counted("whole"), "own": counted(*_OWN), "seen": counted("template", "part", "common"),
+            "mine": mine, "controls": controls, "number": len(asked.corpus), "short": short,
+            "files": plural(files, "file"), "documents": plural(figures["documents read"], "document"),
+            "size": figures["bytes"] / 1e6, "where": asked.name, "columns": asked.columns,
+            "indexes": ", ".join(one.address for one in indexes), "run": RUN, "unique": UNIQUE, "many": MANY,
+            "whole_share": WHOLE, "slight": SLIGHT, "common_documents": COMMON, "chance": self.chance,
+            "level": LEVEL, "texts_own": _named([one.address for one in own]),
+            "unread": _named([one.unread or say("scan.unreadable", **asdict(one)) for one in self.unread]),
         }  # fmt: skip
-        if controls:
-            some = controls.count("template", "part")
-            numbers |= {
-                "known": len(controls.states),
-                "known_whole": controls.count("whole"),
-                "known_part": some,
-            }
 
         def chosen(part: str, **holds: object) -> tuple[str, ...]:
             """The sentences of a part that hold, in order."""
             return tuple(say(f"scan.{part}.{kind}", **numbers) for kind, true in holds.items() if true)
 
-        not_read = [
-            one.unread
-            or say("scan.reasons.unreadable", file=one.file, documents=plural(one.unreadable, "document"))
-            for one in unread[:_NAMED]
-        ]
+        statement = chosen("statement", **{answer: True}, unread=self.unread, short=short)
         return {
+            "statement": " ".join(statement),
+            "notes": (*asked.corpus.notes, *chosen("notes", read=files)),
             "compared": chosen(
-                "compared", files=files, runs=files, index=indexes, tokens=indexes,
-                words=asked.settings.near or asked.settings.overlap,
+                "compared", files=files, exact=files and asked.exact, folded=not asked.exact, index=indexes,
+                words=settings.near or settings.overlap,
             ),
             "trust": chosen(
-                "trust", corpus=True, exact=asked.exact, folded=not asked.exact, common=True, no_controls=alone
+                "trust", corpus=True, exact=asked.exact, folded=not asked.exact, common=True,
+                no_controls=not controls,
             ),
             "reasons": (
-                *chosen("reasons", found=True, short=short, controls=controls),
-                *(say("scan.reasons.unread", why=why) for why in not_read),
-                *chosen("reasons", more_unread=len(unread) > _NAMED),
-                *(say("scan.reasons.own", file=one.address) for one in own[:_NAMED]),
-                *chosen("reasons", more_own=len(own) > _NAMED),
+                *chosen("reasons", found=True, short=short, controls=controls, unread=self.unread, own=own),
                 *self._word_by_word(),
             ),
             "advice": chosen(
-                "advice", index=any(broken), files=not all(broken), own=own, controls=mine.seen and alone,
-                more_controls=by_lack, short=is_open and short, absent=is_absent,
+                "advice", index=any(broken), files=not all(broken), own=own, controls=seen and not controls,
+                more_controls=is_open and few_controls, short=is_open and short, absent=self.outcome == "absent",
             ),
         }  # fmt: skip
 
@@ -603,75 +583,38 @@ class _Findings:
         """What near copies and the overlap of words came to, of the texts and of the control texts."""
         suspect = len(self.asked.corpus)
         for kind, part in (("texts", slice(0, suspect)), ("control texts", slice(suspect, None))):
-            mine = self.found[part]
-            if mine and self.asked.settings.near:
-                yield say(
-                    "scan.near", kind=kind, copies=sum(one.near for one in mine), shingle=SHINGLE,
-                    number=sum(one.near > 0 for one in mine), texts=len(mine), near=NEAR,
-                )  # fmt: skip
-            able = (
-                self.overlap[part][~np.isnan(self.overlap[part])] if self.overlap is not None else np.zeros(0)
-            )
+            near = [one.near for one in self.found[part]] if self.asked.settings.near else []
+            able = self.overlap[part][~np.isnan(self.overlap[part])]
+            numbers: dict[str, Any] = {"kind": kind, "near": NEAR, "shingle": SHINGLE, "gram": GRAM}
+            if near:
+                some = {"number": sum(one > 0 for one in near), "texts": len(near), "copies": sum(near)}
+                yield say("scan.near", **numbers, **some)
             if len(able):
-                numbers: dict[str, Any] = {
-                    "number": int((able > 0).sum()),
-                    "texts": len(able),
-                    "mean": able.mean(),
-                }
-                yield say("scan.overlap", kind=kind, gram=GRAM, **numbers)
-
-    def _statement(self) -> str:
-        asked, mine, controls, chance = self.asked, self.mine, self.controls, self.chance
-        read = "asked" if len(asked.indexes) == len(asked.files) else "read"
-        numbers: dict[str, Any] = {"chance": chance, "unique": UNIQUE, "where": asked.name}
-
-        def tell(kind: str, **more: object) -> str:
-            return say(f"scan.statement.{kind}", **numbers, **more)
-
-        for name, states in _TOLD.items():
-            sides = {"some": mine.count(*states), "total": len(mine.states), "name": asked.corpus.name}
-            if controls:
-                sides |= {"known": controls.count(*states), "controls": len(controls.states)}
-            numbers[name] = say(f"scan.statement.{'controls' if controls else 'both'}", **sides)
-        short = mine.count("too short")
-        left = [tell("unread", read=read)] if self.unread else []
-        left += [tell("short", short=plural(short, "text"))] if short else []
-        numbers |= {
-            "missing": f" {'; '.join(left).capitalize()}." if left else "",
-            "left": " and ".join(left),
-        }
-        if self.outcome == "found":
-            return tell("found", why=tell("by_passage" if chance is None else "by_chance"))
-        if mine.count("whole"):
-            return tell("whole", why=tell("not_unique" if chance is None else "not_more"))
-        if mine.seen:
-            return tell("passages" if mine.count("template", "part") else "common")
-        return tell("inconclusive" if self.outcome == "inconclusive" else f"absent_{read}")
+                some = {"number": int((able > 0).sum()), "texts": len(able), "mean": able.mean()}
+                yield say("scan.overlap", **numbers, **some)
 
     def _tables(self) -> tuple[Table, ...]:
         """The texts, their hits and near copies, and the passages of those that were found most, the worst first."""
-        asked, found, states, texts = self.asked, self.found, self.states, self.asked.corpus.texts
-        written = asked.written
+        asked, found, texts = self.asked, self.found, self.asked.corpus.texts
+        states = (*self.mine.states, *(self.controls.states if self.controls else ()))
+        written, ids = asked.written, tuple(text.id for text in asked.texts)
         sets = ("texts",) * len(texts) + ("heldout",) * (len(found) - len(texts))
         names = ("characters", "coverage", "single", "common", "longest", "documents", "copies")
         numbers = {name: np.array([float(getattr(one, name)) for one in found]) for name in names}
         if asked.settings.near:
             nearest = [max((copy.amount for copy in one.nearest), default=np.nan) for one in found]
-            numbers |= {
-                "near copies": np.array([float(one.near) for one in found]),
-                "jaccard": np.array(nearest),
-            }
-        if self.overlap is not None:
+            numbers["near copies"] = np.array([float(one.near) for one in found])
+            numbers["jaccard"] = np.array(nearest)
+        if asked.settings.overlap:
             numbers["13-word overlap"] = self.overlap
-        ids = tuple(text.id for text in asked.texts)
-        hits, copies = (
-            [
-                (name, kind, rank, seen)
-                for name, kind, one in zip(ids, sets, found, strict=True)
-                for rank, seen in enumerate(getattr(one, which), 1)
-            ]
-            for which in ("best", "nearest")
-        )
+
+        def sightings(
+            which: str,
+        ) -> Iterator[tuple[tuple[str, str, int], Sighting, tuple[Any, ...]]]:
+            for name, kind, one in zip(ids, sets, found, strict=True):
+                for rank, seen in enumerate(getattr(one, which), 1):
+                    yield (name, kind, rank), seen, (seen.file, seen.document, *seen.facts)
+
         order = sorted(
             range(len(texts)), key=lambda i: (STATES.index(states[i]), -found[i].single, -found[i].own, i)
         )
@@ -684,18 +627,15 @@ class _Findings:
             )
         ]
         place = ("file", "document", "document id", "url", "date")
+        hits = [(*first, *where, one.amount, *one.around) for first, one, where in sightings("best")]
+        near = [(*first, one.amount, *where) for first, one, where in sightings("nearest")]
         tables = (
             Table("texts", {"id": ids, "set": sets, "found": states, **numbers}),
-            _table(
-                "hits", ("id", "set", "rank", *place, "bytes", "before", "passage", "behind"),
-                [(*first, one.file, one.document, *one.facts, one.amount, *one.around) for *first, one in hits],
-            ),
+            _table("hits", ("id", "set", "rank", *place, "bytes", "before", "passage", "behind"), hits),
             _table("marked", ("id", "found", "passage", "documents"), marked),
-        )  # fmt: skip
-        if not asked.settings.near:
-            return tables
-        near = [(*first, one.amount, one.file, one.document, *one.facts) for *first, one in copies]
-        return (*tables, _table("near", ("id", "set", "rank", "jaccard", *place), near))
+            _table("near", ("id", "set", "rank", "jaccard", *place), near),
+        )
+        return tables if asked.settings.near else tables[:-1]
 
 
 def _unique(asked: Searching, found: Sequence[searching.FoundText], mine: _FoundSide) -> int:
@@ -703,9 +643,8 @@ def _unique(asked: Searching, found: Sequence[searching.FoundText], mine: _Found
     if not mine.whole:
         return 0
     gathering = searching.Gathering("", asked.folded)
-    search, streams = Search(BlockTable(asked.folded)), Streams(exact=asked.exact)
-    strings = Strings.of(asked.written)
-    for stream in itertools.chain(streams.join(strings), streams.end()):
+    search, streams = Search(asked.blocks), Streams(exact=asked.exact)
+    for stream in itertools.chain(streams.join(Strings.of(asked.written)), streams.end()):
         gathering.add(search.runs(stream), stream, lambda _: DocumentFacts())
     own = searching.summarise_texts(gathering.part(FileFacts("")), asked.folded)
     return sum(
@@ -714,12 +653,11 @@ def _unique(asked: Searching, found: Sequence[searching.FoundText], mine: _Found
     )
 
 
-_TOLD: dict[str, tuple[State, ...]] = {
-    "whole": ("whole",), "own": ("whole", "template", "part"), "seen": ("template", "part", "common"),
-}  # fmt: skip
-"""The states of the texts that a statement counts."""
-_NAMED = 5
-"""Files of a kind that the reasons name."""
+def _named(some: Sequence[str], most: int = 5) -> str:
+    """The first of some names or reasons, and how many more there are."""
+    return "; ".join(some[:most]) + (f"; and {len(some) - most:,} more" if len(some) > most else "")
+
+
 _NUMBERS = frozenset(("rank", "document", "documents", "bytes", "jaccard"))
 
 

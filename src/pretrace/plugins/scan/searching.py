@@ -82,8 +82,8 @@ class BlockTable:
         np.add(places, np.repeat(shifts.astype(kind), counts), out=places)
         words, hashes = _words(texts.buffer), np.empty(len(places), dtype=np.uint64)
         load_kernels().hash_blocks(words, places, hashes)
-        order, hashes = _in_order(hashes)
-        places = places[order]
+        order = np.argsort(hashes, kind="stable")
+        places, hashes = places[order], hashes[order]
         table = HashTable.of(hashes)
         again = np.flatnonzero(hashes[1:] == hashes[:-1])
         there, model = places[again + 1], places[again]
@@ -174,23 +174,6 @@ def _thinned(
     repeats[key[~kept]] = True
     sums = np.append(0, np.cumsum(kept)).astype(first.dtype)
     return places[kept], sums[first], repeats
-
-
-def _in_order(hashes: Hashes) -> tuple[Numbers, Hashes]:
-    """The stable order of hashes, as `argsort` gives it, and the hashes in it. Numbers sort faster than places, so the
-    place takes the last bits of each hash; the few that agree in all other bits are sorted once more."""
-    low = np.uint64((1 << max(1, len(hashes) - 1).bit_length()) - 1)
-    ordered = hashes & ~low
-    ordered |= np.arange(len(hashes), dtype=np.uint64)
-    ordered.sort()
-    ordered &= low
-    order = ordered.view(np.int64)
-    some = hashes[order]
-    for top in np.unique(some[1:][some[1:] < some[:-1]] | low):
-        mine = np.flatnonzero(some | low == top)
-        ranked = mine[np.argsort(some[mine], kind="stable")]
-        order[mine], some[mine] = order[ranked], some[ranked]
-    return order, some
 
 
 def _words(buffer: Bytes) -> Hashes:
@@ -362,12 +345,12 @@ class Gathering:
         around = {
             (text, self._passages[text][0]): self._passages[text][1].read() for text in order[:_EXCERPTS]
         }
-        best: dict[int, list[Sighting]] = {}
+        nothing, best = ("", "", ""), dict[int, list[Sighting]]()
         for text, some in sorted(self._best.items()):
-            seen = (
-                Sighting(covered, self._file, document, told, around.get((text, document), ("", "", "")))
+            seen = [
+                Sighting(covered, self._file, document, told, around.get((text, document), nothing))
                 for document, (covered, told) in some.items()
-            )
+            ]
             best[text] = sorted(seen, key=lambda one: one.order)
         counts = np.stack([self._documents, self._wholes, np.zeros_like(self._wholes)], axis=1)
         return ScanPart((facts,), add_changes(self._changes), counts, self._longest, best)
@@ -441,40 +424,33 @@ class WrittenPassage(NamedTuple):
 
     def read(self) -> tuple[str, str, str]:
         """What is written before, within and behind the passage, as one would read it."""
-        start = _written_place(self.strings[0][0], self.first)
-        raw, escaped = self.strings[-1]
-        end = _written_place(raw, self.last)
-        before = _read(self.strings[0][0][max(0, start - 4 * AROUND) : start], self.strings[0][1])
-        behind = _read(raw[end : end + 4 * AROUND], escaped)
-        inside = [one for one, _ in self.strings]
-        inside[-1] = inside[-1][:end]
-        inside[0] = inside[0][start:]
-        said = " / ".join(_read(one, flag) for one, (_, flag) in zip(inside, self.strings, strict=True))
+        (first, begun), (last, ended) = self.strings[0], self.strings[-1]
+        start, end = _written_place(first, self.first), _written_place(last, self.last)
+        inside = [*self.strings[:-1], (last[:end], ended)]
+        inside[0] = inside[0][0][start:], begun
+        said = " / ".join(_read(raw, escaped) for raw, escaped in inside)
         if len(said) > 5 * AROUND:
             said = f"{said[: 3 * AROUND]} […] {said[-AROUND:]}"
-        return before[-AROUND:], said, behind[:AROUND]
+        before = _read(first[max(0, start - 4 * AROUND) : start], begun)
+        return before[-AROUND:], said, _read(last[end : end + 4 * AROUND], ended)[:AROUND]
 
 
 def take_passage(stream: Stream, run: Numbers) -> WrittenPassage:
     """What is written where a run stands, and around it."""
-    first, last = int(run[STRING]), int(run[LAST])
-    wanted = range(first, last + 1) if last - first < _SHOWN else (*range(first, first + _SHOWN), last)
-    stop = int(run[AT] + run[END] - run[START])
+    first, last, begin = int(run[STRING]), int(run[LAST]), int(run[AT])
+    stop = begin + int(run[END] - run[START])
     strings, edges = [], []
-    for i, at in zip(wanted, [int(run[AT])] + [stop] * (len(wanted) - 1), strict=True):
+    for i in (*range(first, min(last, first + _SHOWN)), last):
         raw, escaped, skipped = stream.written(i)
-        place = at - int(stream.spans[i, 0]) + skipped
+        place = (begin if i == first else stop) - int(stream.spans[i, 0]) + skipped
         if len(raw) > 4 * _PIECE:  # what lies around the place
-            ends = np.cumsum(
-                list(map(len, fold_pieces([raw[k : k + _PIECE] for k in range(0, len(raw), _PIECE)])))
-            )
+            pieces = fold_pieces([raw[k : k + _PIECE] for k in range(0, len(raw), _PIECE)])
+            ends = np.cumsum([len(one) for one in pieces])
             k = max(0, int(np.searchsorted(ends, place, side="right")) - 1)
             raw, place = raw[k * _PIECE : (k + 8) * _PIECE], place - (int(ends[k - 1]) if k else 0)
         strings.append((raw, escaped))
         edges.append(place)
-    if first == last:
-        edges.append(edges[0] + stop - int(run[AT]))
-    return WrittenPassage(tuple(strings), edges[0], edges[-1])
+    return WrittenPassage(tuple(strings), edges[0], edges[0] + stop - begin if first == last else edges[-1])
 
 
 def _written_place(raw: bytes, place: int) -> int:
@@ -567,19 +543,14 @@ class FoundText:
         counts = [0, *np.cumsum(changes[:, 1]).tolist()]
         spans = zip(letters[:-1], letters[1:], counts, strict=True)
         passages = [FoundPassage(*one) for one in spans if one[1] > one[0]]
-        covered = [one for one in passages if one.documents]
-        usual = _quarter(covered)
+        usual = _quarter([one for one in passages if one.documents])
         self.passages = tuple(
             one._replace(common=one.documents > 0 and is_common(one.documents, usual)) for one in passages
         )
-        found, common = (
-            sum(one.end - one.start for one in some)
-            for some in (covered, [one for one in self.passages if one.common])
-        )
         self.characters: int = letters[-1]
         self.longest = int(whole.longest[text])
-        self.coverage: float = found / max(1, self.characters)
-        self.common: float = common / max(1, self.characters)
+        self.coverage: float = _size(one for one in passages if one.documents) / max(1, self.characters)
+        self.common: float = _size(one for one in self.passages if one.common) / max(1, self.characters)
         self.documents, self.copies, self.near = whole.counts[text].tolist()
         self.best, self.nearest = (tuple(some.get(text, ())) for some in (whole.best, whole.nearest))
         self.single = max((one.amount for one in self.best), default=0) / max(1, size)
@@ -638,9 +609,14 @@ def is_common(documents: int, usual: float) -> bool:
     return documents >= _EVERYWHERE or (documents >= COMMON_DOCUMENTS and documents >= TIMES * usual)
 
 
+def _size(passages: Iterable[FoundPassage]) -> int:
+    """The characters of passages."""
+    return sum(one.end - one.start for one in passages)
+
+
 def _quarter(passages: Sequence[FoundPassage], *, rarest: bool = True) -> float:
     """The number of documents of the rarest quarter of some characters, or of the one that most documents hold."""
-    left = sum(one.end - one.start for one in passages) / 4
+    left = _size(passages) / 4
     for one in sorted(passages, key=lambda one: one.documents, reverse=not rarest):
         left -= one.end - one.start
         if left <= 0:
