@@ -5,14 +5,14 @@ import math
 
 from rich.console import Console
 
-from pretrace.report.heat import MAX_PIECES, STEPS, heat_step, print_heat, shown, summarise
+from pretrace.report.heat import MAX_PIECES, STEPS, ShownHeat, heat_step, shown, summarise
 from pretrace.types import Heat
 
 
 def printed(heat, *, encoding="utf-8", **kind):
     raw = io.BytesIO()
     file = io.TextIOWrapper(raw, encoding=encoding, newline="")
-    print_heat(heat, Console(file=file, width=100, **kind))
+    Console(file=file, width=100, **kind).print(ShownHeat(heat))
     file.flush()
     return raw.getvalue().decode(encoding)
 

@@ -10,16 +10,13 @@ import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
-
-from rich.console import Console
 
 from pretrace.backends import check_model
 from pretrace.backends.serving.address import called
 from pretrace.backends.settings import split_revision
-from pretrace.cli.answer import CANNOT_ANSWER, PlainText, Reply, alone, lines
+from pretrace.cli.answer import CANNOT_ANSWER, Reply, alone
 from pretrace.cli.auditing import audit, make_audit, open_audit
 from pretrace.cli.commands import find_function
 from pretrace.cli.options import arguments_of
@@ -161,17 +158,17 @@ def ask(source: Source, inputs: _AskInputs) -> Reply:
     steps, cannot = _steps(source, inputs, seen, controls, advice)
     told = [*seen.said[: None if steps else 1], *(line for step in steps for line in step.lines()), *cannot]
     if not steps:
-        return Reply(say=lines(*told), outcome="cannot answer", code=CANNOT_ANSWER, statement=cannot[0])
+        return Reply(told, outcome="cannot answer", code=CANNOT_ANSWER, statement=cannot[0])
     commands = [step.said(place) for step in steps]
     if inputs.plan:
-        shown = [*told, *(f"$ {command}" for command in commands)]
-        return Reply(say=lines(*shown), outcome="plan", statement=steps[0].test, own={"commands": commands})
+        told += [f"$ {command}" for command in commands]
+        return Reply(told, outcome="plan", statement=steps[0].test, own={"commands": commands})
     if not quiet():
         for line in told:
             say(line)
     if asks() and sys.stderr.isatty() and not inputs.yes and not confirm("Start?", default=True):
         own = {"commands": commands}
-        return Reply(say=lines("Not started."), outcome="not started", code=CANNOT_ANSWER, own=own)
+        return Reply(["Not started."], outcome="not started", code=CANNOT_ANSWER, own=own)
     return _answer([(step.name, step.run(place, seen)) for step in steps], commands, cannot)
 
 
@@ -225,7 +222,7 @@ def _listed(advice: Advice, seen: Seen) -> Reply:
         "A verdict is possible: name the model with --model." if advice.possible else _missing(advice)[0]
     )
     return Reply(
-        say=lines(*seen.said, *_list_tests(advice), closing),
+        [*seen.said, *_list_tests(advice), closing],
         outcome="possible" if advice.possible else "cannot answer",
         code=0 if advice.possible else CANNOT_ANSWER,
         statement=closing,
@@ -345,9 +342,13 @@ def _answer(found: Sequence[tuple[str, Reply]], commands: Sequence[str], cannot:
     codes = [one.code for one in replies]
     code = 3 if 3 in codes else CANNOT_ANSWER if CANNOT_ANSWER in codes or cannot else 0
     last = next((one for one in replies if one.code == code), replies[0])
+    said = list[str]()
+    for one in replies:
+        said += [one.statement, *([f"Report: {one.report}"] if one.report else [])]
+        said += closing(one.verdict) if one.code == CANNOT_ANSWER and one.verdict is not None else ()
     answers = [reply.document(name) for name, reply in found]
     return Reply(
-        say=partial(_print, replies, cannot),
+        [*said, *cannot],
         outcome=last.outcome if last.code == code else "cannot answer",
         code=code,
         statement=last.statement,
@@ -355,14 +356,3 @@ def _answer(found: Sequence[tuple[str, Reply]], commands: Sequence[str], cannot:
         report=last.report,
         own={"commands": list(commands), "answers": answers, "cannot": list(cannot)},
     )
-
-
-def _print(found: Sequence[Reply], cannot: Sequence[str], console: Console) -> None:
-    for one in found:
-        console.print(PlainText(one.statement, style="bold"), soft_wrap=True)
-        if one.report:
-            console.print(PlainText(f"Report: {one.report}"), soft_wrap=True)
-        if one.code == CANNOT_ANSWER and one.verdict is not None:
-            lines(*closing(one.verdict))(console)
-    for line in cannot:
-        console.print(PlainText(line), soft_wrap=True)

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pretrace.backends import open_model
 from pretrace.backends.loading import device_of
 from pretrace.backends.settings import ModelSettings
-from pretrace.cli.answer import Reply, lines, printer
+from pretrace.cli.answer import Reply, show
 from pretrace.cli.options import RawOptions
 from pretrace.cli.printing import described, foreseen
 from pretrace.cli.progress import Stages, announce_training
@@ -171,7 +171,7 @@ def make_audit(
     except DesignError as error:
         save_verdict(with_command(error.verdict, given), out)
         return foreseen(error.plan, out)
-    return finished(with_found(made, found), out, given, checked="control")
+    return finished(with_found(made, found), out, given)
 
 
 def _wanted(target: Target, inputs: AuditOptions) -> ModelsSettings:
@@ -183,7 +183,7 @@ class _PlanShown(Stages):
     def planned(self, plan: AuditPlan, /) -> None:
         """What the audit can answer, and what it will cost."""
         if not quiet():
-            lines(*described(plan))(printer(stderr=True))
+            show(described(plan), stderr=True)
 
 
 def completed(settings: AuditSettings, inputs: AuditOptions) -> AuditSettings:

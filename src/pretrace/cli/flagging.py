@@ -9,10 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-from rich.console import Group, RenderableType
 from rich.table import Table
 
-from pretrace.cli.answer import PlainText, Reply, plain_table
+from pretrace.cli.answer import Reply, plain_table, prose
 from pretrace.cli.options import RawOptions
 from pretrace.cli.printing import conclusion, foretold, save_result
 from pretrace.cli.progress import Stages
@@ -211,13 +210,12 @@ def check_use(settings: FlagSettings, beside: Companions) -> None:
 
 def save_flagging(flagged: Verdict, out: Path, *, beside: Mapping[str, Write] | None = None) -> Reply:
     """Write a flagging, with files `beside`; what was found, with the exit code that tells a script the outcome."""
-    shown: list[RenderableType] = [_table(flagged)] if flagged.figures["counts"]["flagged"] else []
+    shown: list[Any] = [_table(flagged)] if flagged.figures["counts"]["flagged"] else []
     if unscored := flagged.figures["counts"]["skipped"]:
         names = first_of([f"{one.id!r} ({one.reason})" for one in flagged.skipped[:3]], unscored)
         place = "skipped.csv" if flagged.figures.get("whole") else "result.json"
-        shown.append(PlainText(f"Not scored: {unscored:,}: {names}; all in {place}."))
-    told = partial(conclusion, flagged, out, "", shown=Group(*shown) if shown else None)
-    return save_result(flagged, out, told, beside=beside)
+        shown.append(prose(f"Not scored: {unscored:,}: {names}; all in {place}."))
+    return save_result(flagged, out, conclusion(flagged, out, *shown, checked=False), beside=beside)
 
 
 def _table(flagged: Verdict) -> Table:
@@ -225,18 +223,16 @@ def _table(flagged: Verdict) -> Table:
     counts, rows = figures["counts"], flagged_rows(flagged)
     several = counts["documents"] < counts["texts"]  # then documents are flagged, with all of their texts
     named = "text of a flagged document" if several else "flagged text"
-    table = plain_table(named, numbers=(figures["score"], "p", "q"))
-    for i in rows[:_SHOWN]:
-        table.add_row(
-            PlainText(texts["id"][i]),
-            f"{texts['score'][i]:.3g}",
-            *(p_value(texts[name][i]) for name in ("p", "q")),
-        )
-    if counts["flagged"] > _SHOWN:
-        table.caption = (
-            f"{counts['flagged'] - _SHOWN:,} more in {'flags/' if figures.get('whole') else 'flags.csv'}"
-        )
-    return table
+    more, place = counts["flagged"] - _SHOWN, "flags/" if figures.get("whole") else "flags.csv"
+    return plain_table(
+        named,
+        numbers=(figures["score"], "p", "q"),
+        rows=[
+            (texts["id"][i], f"{texts['score'][i]:.3g}", *(p_value(texts[name][i]) for name in ("p", "q")))
+            for i in rows[:_SHOWN]
+        ],
+        caption=f"{more:,} more in {place}" if more > 0 else "",
+    )
 
 
 _Merged = Annotated[

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Any
 
-from rich.console import Console
+from rich.console import RenderableType
 from rich.table import Table
 
-from pretrace.cli.answer import PlainText, Reply, plain_table
+from pretrace.cli.answer import Reply, plain_table, prose
 from pretrace.cli.commands import call, options_of, places
 from pretrace.cli.options import EVERYWHERE, ForwardedFlags
 from pretrace.cli.printing import measured
@@ -76,17 +76,14 @@ def verify(folder: Annotated[Path, _FOLDER], inputs: _VerifyInputs) -> Reply:
     rest = f"not as it was recorded: {wrong}" if not found.holds else "as it was recorded"
     statement = f"This {found.kind} is {rest}{f'; not checked: {open_}' * bool(open_ and found.holds)}."
 
-    def say(console: Console) -> None:
-        table = plain_table("check", "state", "words", show_header=False)
-        for column in table.columns[:2]:
-            column.no_wrap = True
-        for one in found.checks:
-            table.add_row(one.name, one.state, PlainText(one.words))
-        console.print(table)
-        console.print(PlainText(statement), soft_wrap=True)
-
+    table = plain_table(
+        *("check", "state", "words"),
+        rows=[(one.name, one.state, one.words) for one in found.checks],
+        show_header=False,
+    )
+    table.columns[0].no_wrap = table.columns[1].no_wrap = True
     return Reply(
-        say=say,
+        [table, statement],
         outcome="holds" if found.holds else "differs",
         code=0 if found.holds else FAILED,
         statement=statement,
@@ -235,29 +232,19 @@ def compare(
 ) -> Reply:
     """Put runs side by side: models by corpora, with their controls. It says which numbers do not compare, since the
     runs differ in texts, start token or other settings."""
-
     check_writable(out, COMPARISONS)
     found = side_by_side([(str(folder), _opened(folder, runs)) for folder in runs], score)
     save(found, out)
-    report = out / REPORT
-
-    def told(console: Console) -> None:
-        say(found, console)
-        console.print(PlainText(f"Report: {report}"), soft_wrap=True)
-
+    report, more = out / REPORT, len(found.scores) - _SHOWN
+    said: list[RenderableType] = [
+        *(_table(found, name) for name in found.scores[:_SHOWN]),
+        prose("AUC with its 95% interval, TPR at 5% FPR, and the AUCs of the controls beside it."),
+        *([f"{more} more scores in the report."] if more > 0 else []),
+        *(prose(_said(one)) for one in found.differences),
+        f"Report: {report}",
+    ]
     own = {"runs": found.runs, "scores": found.scores, "differences": found.differences}
-    return Reply(say=told, folder=out, report=report, own=own)
-
-
-def say(found: SideBySide, console: Console) -> None:
-    """Print a table for each of the first scores, and the settings in which the runs differ."""
-    for name in found.scores[:_SHOWN]:
-        console.print(_table(found, name))
-    console.print("AUC with its 95% interval, TPR at 5% FPR, and the AUCs of the controls beside it.")
-    if len(found.scores) > _SHOWN:
-        console.print(f"{len(found.scores) - _SHOWN} more scores in the report.")
-    for one in found.differences:
-        console.print(PlainText(_said(one)))
+    return Reply(said, folder=out, report=report, own=own)
 
 
 def _opened(folder: Path, runs: tuple[Path, ...]) -> Run:
@@ -273,14 +260,18 @@ def _opened(folder: Path, runs: tuple[Path, ...]) -> Run:
 
 
 def _table(found: SideBySide, name: str) -> Table:
-    table = Table(title=PlainText(name), box=None, padding=(0, 2, 1, 0), title_justify="left")
-    table.add_column("model", overflow="fold")
-    for corpus in found.corpora:
-        table.add_column(PlainText(corpus), overflow="fold")
-    for model in found.models:
-        cells = (found.cell(model, corpus, name) for corpus in found.corpora)
-        said = ("\n".join(_cell(one, run.blind) for run, one in cell) or "–" for cell in cells)
-        table.add_row(PlainText(model), *map(PlainText, said))
+    rows = [
+        (
+            model,
+            *(
+                "\n".join(_cell(one, run.blind) for run, one in found.cell(model, corpus, name)) or "–"
+                for corpus in found.corpora
+            ),
+        )
+        for model in found.models
+    ]
+    table = plain_table("model", *found.corpora, rows=rows, title=prose(name), title_justify="left")
+    table.padding = (0, 2, 1, 0)
     return table
 
 
@@ -320,7 +311,6 @@ def table(
 ) -> Reply:
     """The figures of a run for a paper: a table with 95% intervals, the best of each column in bold. With --figures
     also the curves as files."""
-
     require(not (latex and markdown), "a table has one form: give --latex or --markdown.")
     if figures is not None:
         check_writable(figures)
@@ -328,9 +318,5 @@ def table(
     text = format_table(found, "latex" if latex else "markdown")
     made = save_figures(found, figures) if figures else ()
 
-    def told(console: Console) -> None:
-        console.print(PlainText(text) if latex or markdown else measured(found), soft_wrap=True)
-        for path in made:
-            console.print(PlainText(f"Figure: {path}"), soft_wrap=True)
-
-    return Reply(say=told, folder=run, own={"table": text, "figures": [str(path) for path in made]})
+    said = [text if latex or markdown else measured(found), *(f"Figure: {path}" for path in made)]
+    return Reply(said, folder=run, own={"table": text, "figures": [str(path) for path in made]})

@@ -15,7 +15,7 @@ from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
-from pretrace.cli.answer import PlainText, printer
+from pretrace.cli.answer import printer, prose
 from pretrace.cli.streams import EVERY, note, note_share, progress_file, quiet, said_at, say
 from pretrace.report.wording import duration
 from pretrace.scoring.evidence import Progress, Work
@@ -243,7 +243,7 @@ def _bar() -> Iterator[None]:
 def _drawn() -> RenderableType:
     share = job().share
     row = Table.grid(padding=(0, 1))
-    said = PlainText(_line() or (_doing[-1].what if _doing else ""))
+    said = prose(_line() or (_doing[-1].what if _doing else ""))
     row.add_row(said, ProgressBar(total=1.0, completed=share, pulse=not share, width=40))
     return row
 

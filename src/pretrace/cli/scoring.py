@@ -9,7 +9,7 @@ from operator import add
 from pathlib import Path
 from typing import Annotated, Any
 
-from pretrace.cli.answer import Answered, Reply, lines
+from pretrace.cli.answer import Answered, Reply
 from pretrace.cli.options import RawOptions
 from pretrace.cli.printing import finished, foretold
 from pretrace.cli.progress import doing, trained, watched
@@ -134,8 +134,8 @@ class TextsToScore:
         lacking = len(missing_shards(job, parts))
         rest = f"{lacking:,} of all shards have no part yet" if lacking else "all shards have a part"
         first = f"Worker {turn.number} of {turn.of} scored {made:,} shards; {rest}."
-        said = lines(first, f"When all workers are done: pretrace runs merge {self.out}")
-        return Reply(say=said, outcome="part", statement=first, own={"made": made, "lacking": lacking})
+        said = [first, f"When all workers are done: pretrace runs merge {self.out}"]
+        return Reply(said, outcome="part", statement=first, own={"made": made, "lacking": lacking})
 
     def score_on_ray(self, engine: EngineSettings, plan: ScorePlan, *task: Any) -> ShardJob:
         """The same by workers on a cluster, of which each does a `task` (`plugins.ray.scoring.Scoring`): the job, of

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -64,16 +63,11 @@ def opened(wanted: ModelsSettings, *, second: bool = False) -> Models:
 
 
 def finished(
-    verdict: Verdict,
-    out: Path,
-    given: Mapping[str, Any],
-    *,
-    checked: str = "check",
-    shown: RenderableType | None = None,
+    verdict: Verdict, out: Path, given: Mapping[str, Any], *shown: RenderableType, checked: bool = True
 ) -> Reply:
-    """Write the verdict with the options that were `given`; its checks are printed below the heading `checked`."""
+    """Write the verdict with the options that were `given`."""
     made = with_command(verdict, given)
-    return save_result(made, out, partial(conclusion, made, out, checked, shown=shown))
+    return save_result(made, out, conclusion(made, out, *shown, checked=checked))
 
 
 def with_command(verdict: Verdict, given: Mapping[str, Any]) -> Verdict:

@@ -6,13 +6,13 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from rich.console import Console
+from rich.console import RenderableType
 
 from pretrace.backends import open_model
 from pretrace.backends.instructed import open_instructed
 from pretrace.backends.proposals import open_proposer
 from pretrace.backends.settings import ModelSettings
-from pretrace.cli.answer import PlainText, Reply, lines
+from pretrace.cli.answer import Reply, prose
 from pretrace.cli.options import RawOptions
 from pretrace.cli.progress import Stages
 from pretrace.cli.verdicts import TextAccess, finished, named, opened, opened_for_access
@@ -123,18 +123,13 @@ def _marked(seal: marking.Seal, advice: tuple[str, ...], commitment: str, output
     listed = [f"One of {between} {'orders' if seal.parts else 'variants'} of each was drawn.", *notes]
     listed += [f"Not marked: {one.id!r} ({one.reason})." for one in seal.unmarked[:3]]
     published = outputs.out / "published.jsonl"
-    rest = (
+    said: list[RenderableType] = [
+        prose(first, "bold"),
+        *(prose(f"- {line}") for line in listed),
         f"Publish these texts, unchanged: {published}",
         f"Publish or timestamp this commitment: {commitment}",
         f"Keep this file secret and safe: {outputs.sealed}",
-    )
-
-    def say(console: Console) -> None:
-        console.print(PlainText(first, style="bold"))
-        for line in listed:
-            console.print(PlainText(f"- {line}"))
-        lines(*rest)(console)
-
+    ]
     own = {
         "marked": len(seal.documents),
         "not_marked": [
@@ -146,7 +141,7 @@ def _marked(seal: marking.Seal, advice: tuple[str, ...], commitment: str, output
         "published": str(published),
         "sealed": str(outputs.sealed),
     }
-    return Reply(say=say, outcome="marked", statement=first, folder=outputs.out, own=own)
+    return Reply(said, outcome="marked", statement=first, folder=outputs.out, own=own)
 
 
 # `pretrace mark check` and `canaries`: check all that can be checked, open models, test, write, print.
@@ -216,7 +211,7 @@ def check(
         check_writable(inputs.prompts, NEW)
         number = checking.write_prompts(marking.read_seal(sealed, inputs.commitment), inputs.prompts)
         said = f"{number:,} prompts in {inputs.prompts}: put each to the model as it is, keep id and answer."
-        return Reply(say=lines(said), statement=said, own={"prompts": number, "file": str(inputs.prompts)})
+        return Reply([said], statement=said, own={"prompts": number, "file": str(inputs.prompts)})
     if companions.out is None:
         raise ExpressionError("a test writes its result to a folder: name it with --out.")
     beside = shared(ModelsBeside, companions)

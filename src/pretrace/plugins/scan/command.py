@@ -8,9 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from rich.text import Text as Plain
-
-from pretrace.cli.answer import Reply, lines
+from pretrace.cli.answer import Reply, prose
 from pretrace.cli.options import RawOptions
 from pretrace.cli.progress import Activity, shown
 from pretrace.cli.verdicts import finished, with_text_column
@@ -97,7 +95,7 @@ def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Raw
     asked = room.Searching(corpus, heldout, files_of(searched.corpus), settings, searched.corpus)
     if searched.plan or searched.out is None:
         plan = room.plan_scan(asked)
-        return Reply(say=lines(plan.words), outcome="plan", statement=plan.words, own={"plan": plan})
+        return Reply([plan.words], outcome="plan", statement=plan.words, own={"plan": plan})
     if searched.clean is not None:
         check_clean(asked, searched.clean)
     parts = room.parts_of(searched.out)
@@ -107,7 +105,7 @@ def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Raw
         words = (
             f"This part was read. Other parts are missing in {parts}: run them, then once without --shard."
         )
-        return Reply(say=lines(words), outcome="part", statement=words)
+        return Reply([words], outcome="part", statement=words)
     unread = found.settings["searched"]["not read"]
     cleaned = None
     if searched.clean is not None:
@@ -117,7 +115,7 @@ def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Raw
         assert whole is not None
         cleaned = clean(asked, whole, searched.clean)
         found = replace(found, notes=(*found.notes, cleaned))
-    answer = finished(found, searched.out, given, checked="", shown=Plain(cleaned) if cleaned else None)
+    answer = finished(found, searched.out, given, *([prose(cleaned)] if cleaned else []), checked=False)
     if not unread:
         room.delete_parts(parts)
     return answer
