@@ -32,7 +32,7 @@ from pretrace.registry import find_test
 from pretrace.report.wording import duration
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import AUDIT, VERDICTS
-from pretrace.settings import option
+from pretrace.settings import RUN, input_option, option, output_option
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.types import Corpus, Situation
 from pretrace.verdicts.advise import (
@@ -50,7 +50,6 @@ from pretrace.verdicts.advise import (
 )
 from pretrace.verdicts.audit.audit import Audit
 from pretrace.verdicts.audit.settings import AuditSettings
-from pretrace.verdicts.settings import input_option
 from pretrace.verdicts.wording import say as sentence
 
 _SHORTER = (32, 16)
@@ -82,8 +81,8 @@ class _AskInputs:
     )
     plan: bool = option(False, "Say what can be answered, with how many documents, and stop.", essential=True)
     yes: bool = option(False, "Start without asking.", essential=True)
-    out: Path | None = option(
-        None, "Folder for the answers; TEXTS-answer in this folder unless given.", path="out", essential=True
+    out: Path | None = output_option(
+        None, "Folder for the answers; TEXTS-answer in this folder unless given.", RUN
     )
 
 

@@ -27,12 +27,20 @@ from pretrace.runs import save_verdict
 from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models
 from pretrace.scoring.settings import Companions, ModelsSettings, Target
-from pretrace.settings import MODEL, like, option, requested_option, statements_of
+from pretrace.settings import (
+    MODEL,
+    input_option,
+    like,
+    option,
+    output_option,
+    requested_option,
+    statements_of,
+)
 from pretrace.tuning import training
 from pretrace.types import COMPARED, GENERATING, AuditPlan, Backend, Corpus, DesignError
 from pretrace.verdicts.audit.audit import Audit
 from pretrace.verdicts.audit.settings import AUDIT, BESIDE, AuditSettings, exposures
-from pretrace.verdicts.settings import TestSettings, input_option
+from pretrace.verdicts.settings import TestSettings
 
 QUICK_PAIRS, QUICK_LEARNT = 200, 100
 _PACKAGED = "smollm2"
@@ -104,13 +112,11 @@ class AuditOptions:
         essential=True,
     )
     requested_by: str = requested_option(AUDIT, essential=True)
-    out: Path | None = option(
+    out: Path | None = output_option(
         None,
         "Folder for report.html, result.json, the generated texts and every table; an audit that is already "
         "there is replaced.",
         panel=AUDIT,
-        path="out",
-        essential=True,
     )
 
 

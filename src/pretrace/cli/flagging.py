@@ -38,7 +38,15 @@ from pretrace.scoring.outlook import REPORT, SET_TEST, Watch
 from pretrace.scoring.parts import UNREADABLE, ScoredRows
 from pretrace.scoring.plan import Models, with_texts
 from pretrace.scoring.settings import Companions, ModelsSettings, Target
-from pretrace.settings import CONTROLS, Option, dry_run_option, like, option, requested_option
+from pretrace.settings import (
+    CONTROLS,
+    Option,
+    dry_run_option,
+    input_option,
+    like,
+    output_option,
+    requested_option,
+)
 from pretrace.types import Corpus, Situation, Verdict
 from pretrace.verdicts.advise import foresee
 from pretrace.verdicts.flag.built import flagged_rows
@@ -92,27 +100,21 @@ _SHOWN = 10
 class FlagInputs:
     """What the texts are compared with, and where the flags go."""
 
-    controls: str = option(
+    controls: str = input_option(
         help="Texts of the same kind, source and time that the model cannot have seen, from 20 documents or more; "
         "given as TEXTS is.",
         panel=FLAGGING,
-        path="in",
-        essential=True,
     )
-    out: Path = option(
+    out: Path = output_option(
         help="Folder for flags.csv, known.csv, result.json and report.html; a flagging that is already there is "
         "replaced.",
         panel=FLAGGING,
-        path="out",
-        essential=True,
     )
-    placebo: str | None = option(
+    placebo: str | None = input_option(
         None,
         "A model that cannot have seen TEXTS; any --model value, or NAME@REVISION. If the same flagging finds anything "
         "there, the answer is refused.",
         panel=CONTROLS,
-        path="in",
-        essential=True,
     )
     found: Path | None = like(FoundInputs, "found")
     requested_by: str = requested_option(FLAGGING)

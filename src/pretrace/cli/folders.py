@@ -28,7 +28,7 @@ from pretrace.results.folder import OpenFolder
 from pretrace.results.run import COMPARISONS
 from pretrace.runs import REPORT, kind_of, load_run, save
 from pretrace.scoring.side_by_side import side_by_side
-from pretrace.settings import TEXTS, Option, join_keys, option, split_keys
+from pretrace.settings import TEXTS, Option, input_option, join_keys, split_keys, written_to
 from pretrace.types import Estimate, Run, RunScore, SettingDifference, SideBySide
 from pretrace.verification import verify as check
 
@@ -43,7 +43,7 @@ _FOLDER = Option(
 
 
 def _place(help: str) -> str | None:
-    given: str | None = option(None, help, panel=TEXTS, path="in", essential=True)
+    given: str | None = input_option(None, help, TEXTS)
     return given
 
 
@@ -97,11 +97,8 @@ def verify(folder: Annotated[Path, _FOLDER], inputs: _VerifyInputs) -> Reply:
 
 _TESTS = {"marks": "mark check", "triggers": "mark check", "canaries": "mark canaries"}
 """Tests whose command has another name."""
-_OUT = Option(
-    "Folder for what is made again; FOLDER-again unless given. A result that is already there is replaced.",
-    panel="",
-    path="out",
-    essential=True,
+_OUT = written_to(
+    "Folder for what is made again; FOLDER-again unless given. A result that is already there is replaced."
 )
 _TRUST = Option(
     "Run code that the recorded options name, too (--plugin, --model-args trust_remote_code or allow_pickle): only for "
@@ -202,6 +199,7 @@ def _words(flag: str, value: Any) -> Iterator[str]:
 
 _SHOWN = 3
 """Scores whose tables are printed; the page has all."""
+_COMPARISON = written_to("Folder for the comparison: comparison.json, table.csv and report.html.")
 _OTHERS = {"audit": "an audit", "test result": "the verdict of a test"}
 
 
@@ -212,15 +210,7 @@ def compare(
             "Folders that `score` or `evaluate` wrote; two or more.", metavar="RUN", path="in", essential=True
         ),
     ],
-    out: Annotated[
-        Path,
-        Option(
-            "Folder for the comparison: comparison.json, table.csv and report.html.",
-            panel="",
-            path="out",
-            essential=True,
-        ),
-    ],
+    out: Annotated[Path, _COMPARISON],
     score: Annotated[
         tuple[str, ...],
         Option(
@@ -295,19 +285,14 @@ def _said(one: SettingDifference) -> str:
 # `pretrace runs table`: a measured run for a paper.
 
 
+_FIGURES = written_to("Folder for the ROC curves and the AUCs, each as PDF and as SVG.")
+
+
 def table(
     run: Annotated[Path, Option("A folder that `evaluate` wrote.", metavar="RUN", path="in", essential=True)],
     latex: Annotated[bool, Option("As LaTeX, with the rules of booktabs.", panel="", essential=True)] = False,
     markdown: Annotated[bool, Option("As Markdown.", panel="", essential=True)] = False,
-    figures: Annotated[
-        Path | None,
-        Option(
-            "Folder for the ROC curves and the AUCs, each as PDF and as SVG.",
-            panel="",
-            path="out",
-            essential=True,
-        ),
-    ] = None,
+    figures: Annotated[Path | None, _FIGURES] = None,
 ) -> Reply:
     """The figures of a run for a paper: a table with 95% intervals, the best of each column in bold. With --figures
     also the curves as files."""

@@ -28,7 +28,7 @@ from pretrace.results.output_checks import ADAPTER, PLANTED
 from pretrace.results.run import RUN
 from pretrace.scoring.provenance import record_tuning
 from pretrace.scoring.settings import EvaluationSettings, ScoreSettings, Target
-from pretrace.settings import MODEL, Option
+from pretrace.settings import MODEL, Option, written_to
 from pretrace.tuning.adapters import tune as make_adapter
 from pretrace.tuning.plan import methods
 from pretrace.tuning.planting import PlantSettings
@@ -43,9 +43,7 @@ _Seed = Annotated[ScoreSettings, "seed"]
 def tune(
     source: Source,
     target: Target,
-    out: Annotated[
-        Path, Option("Folder for the adapter and its card.", panel="", path="out", essential=True)
-    ],
+    out: Annotated[Path, written_to("Folder for the adapter and its card.")],
     settings: Annotated[EvaluationSettings, "method"],
     drawn: _Seed,
 ) -> Reply:
@@ -72,9 +70,7 @@ def tune(
 def plant(
     source: Source,
     settings: PlantSettings,
-    out: Annotated[
-        Path, Option("Folder for the model, labels and card.", panel="", path="out", essential=True)
-    ],
+    out: Annotated[Path, written_to("Folder for the model, labels and card.")],
     model: Annotated[
         str,
         Option(

@@ -26,30 +26,26 @@ from pretrace.results.output_checks import NEW
 from pretrace.results.verdicts import VERDICTS
 from pretrace.results.wording import say
 from pretrace.scoring.settings import Target
-from pretrace.settings import MODEL, RUN, Option, like, option, shared
+from pretrace.settings import MODEL, RUN, Option, input_option, like, output_option, shared
 from pretrace.types import Backend, Corpus
 from pretrace.verdicts.planting import check_plantable
 from pretrace.verdicts.reading import draws_of
-from pretrace.verdicts.settings import TEST, ModelsBeside, TestSettings, input_option
+from pretrace.verdicts.settings import TEST, ModelsBeside, TestSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _MarkOutputs:
     """Where the marked texts and the sealed file go, and the model for the sample size."""
 
-    out: Path = option(
+    out: Path = output_option(
         help="New folder for what is published: published.jsonl, and commitment.txt to publish or timestamp with "
         "it.",
         panel=RUN,
-        path="out",
-        essential=True,
     )
-    sealed: Path = option(
+    sealed: Path = output_option(
         help="New file for all variants and the draw, readable by its owner alone. Keep it secret and safe; it is "
         "never overwritten.",
         panel=RUN,
-        path="out",
-        essential=True,
     )
     model: str | None = input_option(
         None,
@@ -169,12 +165,10 @@ class _CheckInputs:
         panel=MODEL,
     )
     opening: ModelSettings = field(default_factory=ModelSettings)
-    prompts: Path | None = option(
+    prompts: Path | None = output_option(
         None,
         "Write the beginnings of the trigger sentences to this file (JSON lines: id, prompt), and stop.",
         panel=_TRIGGERS,
-        path="out",
-        essential=True,
     )
     answers: str | None = input_option(
         None, "A file with what a model answered to them (id, answer); no model is opened.", panel=_TRIGGERS

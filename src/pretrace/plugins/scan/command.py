@@ -25,7 +25,7 @@ from pretrace.report.wording import duration
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import VERDICTS
 from pretrace.results.wording import say
-from pretrace.settings import TEXTS, option
+from pretrace.settings import TEXTS, input_option, option, output_option
 from pretrace.types import COMPARED, Corpus
 
 
@@ -33,21 +33,17 @@ from pretrace.types import COMPARED, Corpus
 class _Searched:
     """Which corpus is searched, for which control texts, and where the result goes."""
 
-    corpus: tuple[str, ...] = option(
+    corpus: tuple[str, ...] = input_option(
         (),
         "What is searched: a .jsonl, .parquet, .txt, .warc or .wet file (also .gz, .zst), a folder, a pattern, or an "
         "address such as hf://datasets/NAME or s3://BUCKET. Or an index of infini-gram: infini-gram:FOLDER#TOKENIZER, "
         "infini-gram:https://HOST/#NAME. May be given more than once.",
         panel=TEXTS,
-        path="in",
-        essential=True,
     )
-    controls: str | None = option(
+    controls: str | None = input_option(
         None,
         "Control texts of the same kind, searched for in the same pass: what is found of them too is common.",
         panel=COMPARED,
-        path="in",
-        essential=True,
     )
     plan: bool = option(
         False, "Say what would be read and how long it takes, and stop.", panel=TEXTS, essential=True
@@ -60,12 +56,10 @@ class _Searched:
         path="out",
     )
     engine: EngineSettings = field(default_factory=EngineSettings)
-    out: Path | None = option(
+    out: Path | None = output_option(
         None,
         "Folder for report.html, result.json, texts.csv and hits.csv; an earlier scan there is replaced.",
         panel=TEXTS,
-        path="out",
-        essential=True,
     )
 
     def check(self) -> None:
