@@ -262,8 +262,9 @@ backends: Registry[Backend] = Registry("back end", has="run", group="pretrace.ba
 """What opens the models of plug-ins: `--model mine:NAME` calls the factory `mine` with NAME and the settings."""
 tests: Registry[Any] = Registry("test", has="of_result", group="pretrace.tests", places=TESTS)
 """The tests of plug-ins, ours among them, by the name that a result has of its test (`verdicts.frame.Test`)."""
-test_pages: Registry[Any] = Registry("page", has="draw", group="pretrace.sections", places=PAGES)
-"""What the reports of these tests have of their own (`report.verdict_plots.TestPage`)."""
+_PAGES = {"audit": "pretrace.report.audit", "flag": "pretrace.report.flags", **PAGES}
+test_pages: Registry[Any] = Registry("page", has="draw", group="pretrace.sections", places=_PAGES)
+"""What the reports of these tests have of their own (`report.verdict.TestPage`)."""
 
 
 def find_test(name: str) -> Any:

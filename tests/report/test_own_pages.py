@@ -10,13 +10,13 @@ from pretrace.registry import test_pages as pages
 from pretrace.report import verdict_plots as plots
 from pretrace.report.frame import Section
 from pretrace.report.svg import canvas
-from pretrace.report.verdict import render
+from pretrace.report.verdict import TestPage, render
 
 
 @pytest.fixture
 def found():
     @pages.add("mine")
-    class MyPage(plots.TestPage):
+    class MyPage(TestPage):
         sections = (lambda found: Section("Mine", "mine", Markup("<p>of {}</p>").format(found.corpus)),)
 
         @staticmethod
