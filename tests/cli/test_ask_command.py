@@ -192,10 +192,10 @@ def test_scan_and_flag_take_the_same_column_and_say_it(call, mine, tmp_path):
         assert "the texts are taken from the column 'body'" in error
 
 
-def test_at_a_terminal_it_asks_before_it_starts_and_the_command_may_be_left_out(mine, tmp_path):
+def test_at_a_terminal_it_asks_before_it_starts(mine, tmp_path):
     corpus = tmp_path / "corpus.txt"
     corpus.write_text("nothing of it stands here, in a line that is long enough to be looked at\n")
-    words = [str(mine), "--corpus", str(corpus), "--out", str(tmp_path / "OUT")]
+    words = ["ask", str(mine), "--corpus", str(corpus), "--out", str(tmp_path / "OUT")]
     code, out, shown = at_a_terminal(words, "n\n")
     assert (code, out.strip()) == (4, "Not started.")
     assert "Question: does mine stand in corpus.txt?" in shown

@@ -16,7 +16,6 @@ from pretrace.cli.commands import app, options_of, places
 from pretrace.cli.options import RawOptions, declare_options
 from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError
-from pretrace.scores import scores
 from pretrace.settings import LARGEST, option_of
 from pretrace.tuning.planting import PlantSettings
 from pretrace.verdicts.audit.settings import GENERATOR, PAPER_GENERATOR, AuditSettings, SnippetSettings
@@ -220,22 +219,6 @@ def test_a_shell_is_told_commands_and_options(shell: str) -> None:
     written = app().generate_completion(shell=shell)
     for word in ("runs", "verify", "cache", "clear", "controls-note", "placebo-note", "windows"):
         assert word in written
-
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        (("score", "--scores", "loss,min_k_p"), {"loss,min_k_plus_plus"}),
-        (("flag", "--score", "zl"), {"zlib"}),
-        (("score", "--scores", ""), set(scores)),
-        (("audit", "--controls", ""), set()),
-        (("score", "--columns", "text=body,i"), {"text=body,id="}),
-    ],
-)
-def test_names_of_scores_are_completed(words, expected, call):
-    code, written, _ = call("__complete", *words)
-    assert code == 0
-    assert set(written.replace("\x1fbegin", "").split()) == expected
 
 
 def settings(**given):

@@ -9,10 +9,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Any
 
-from rich.console import RenderableType
-from rich.table import Table
-
-from pretrace.cli.answer import Reply, plain_table, prose
+from pretrace.cli.answer import Reply, plain_table
 from pretrace.cli.commands import call, options_of, places
 from pretrace.cli.options import EVERYWHERE, ForwardedFlags
 from pretrace.cli.printing import measured
@@ -22,14 +19,13 @@ from pretrace.corpora.opening import operand
 from pretrace.errors import OutputError
 from pretrace.registry import require
 from pretrace.report.tables import format_table, save_figures
-from pretrace.report.wording import bracketed, percent
 from pretrace.results.atomic import check_writable
 from pretrace.results.folder import OpenFolder
 from pretrace.results.run import COMPARISONS
 from pretrace.runs import REPORT, kind_of, load_run, save
 from pretrace.scoring.side_by_side import side_by_side
 from pretrace.settings import TEXTS, Option, input_option, join_keys, split_keys, written_to
-from pretrace.types import Estimate, Run, RunScore, SettingDifference, SideBySide
+from pretrace.types import Run, SettingDifference
 from pretrace.verification import verify as check
 
 FAILED = 2
@@ -197,8 +193,6 @@ def _words(flag: str, value: Any) -> Iterator[str]:
 # `pretrace runs compare`: runs side by side, models by corpora on one page.
 
 
-_SHOWN = 3
-"""Scores whose tables are printed; the page has all."""
 _COMPARISON = written_to("Folder for the comparison: comparison.json, table.csv and report.html.")
 _OTHERS = {"audit": "an audit", "test result": "the verdict of a test"}
 
@@ -225,14 +219,8 @@ def compare(
     check_writable(out, COMPARISONS)
     found = side_by_side([(str(folder), _opened(folder, runs)) for folder in runs], score)
     save(found, out)
-    report, more = out / REPORT, len(found.scores) - _SHOWN
-    said: list[RenderableType] = [
-        *(_table(found, name) for name in found.scores[:_SHOWN]),
-        prose("AUC with its 95% interval, TPR at 5% FPR, and the AUCs of the controls beside it."),
-        *([f"{more} more scores in the report."] if more > 0 else []),
-        *(prose(_said(one)) for one in found.differences),
-        f"Report: {report}",
-    ]
+    report = out / REPORT
+    said = [*map(_said, found.differences), f"Report: {report}"]
     own = {"runs": found.runs, "scores": found.scores, "differences": found.differences}
     return Reply(said, folder=out, report=report, own=own)
 
@@ -247,34 +235,6 @@ def _opened(folder: Path, runs: tuple[Path, ...]) -> Run:
     if sum(os.path.realpath(one) == os.path.realpath(folder) for one in runs) > 1:
         raise OutputError(f"{folder} is given twice: name each run once.")
     return load_run(folder)
-
-
-def _table(found: SideBySide, name: str) -> Table:
-    rows = [
-        (
-            model,
-            *(
-                "\n".join(_cell(one, run.blind) for run, one in found.cell(model, corpus, name)) or "–"
-                for corpus in found.corpora
-            ),
-        )
-        for model in found.models
-    ]
-    table = plain_table("model", *found.corpora, rows=rows, title=prose(name), title_justify="left")
-    table.padding = (0, 2, 1, 0)
-    return table
-
-
-def _cell(one: RunScore, blind: Estimate | None) -> str:
-    if one.auc is None or one.tpr is None:
-        median = "–" if one.median is None else f"{one.median:.4g}"
-        return f"median {median}\n{one.texts:,} texts"
-    lines = [
-        bracketed(one.auc),
-        f"TPR {percent(one.tpr.value)}",
-        f"blind {blind.value:.3f}" if blind else "no blind control",
-    ]
-    return "\n".join([*lines, f"placebo {one.placebo.value:.3f}"] if one.placebo else lines)
 
 
 def _said(one: SettingDifference) -> str:

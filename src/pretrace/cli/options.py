@@ -70,18 +70,6 @@ def _paths(value: Any) -> Iterator[Path]:
             continue
 
 
-def _complete(names: Callable[[], Iterable[str]], context: Any) -> list[str]:
-    """What a list may go on with: the names that begin as its last one does."""
-    before, comma, last = context.incomplete.rpartition(",")
-    return [f"{before}{comma}{name}" for name in names() if name.startswith(last)]
-
-
-def _names_of_scores() -> Iterable[str]:
-    from pretrace.scores import scores  # imports them all, and numpy
-
-    return scores
-
-
 class RawOptions(dict[str, Any]):
     """A command that has a parameter of this type is given its options as they were written, None left out."""
 
@@ -160,9 +148,6 @@ class CliOption(NamedTuple):
         kinds = (hint, *get_args(hint))
         help = first_sentence(own.help) if short else own.help + _range(own)
         metavar = next((word for kind, word in _KINDS.items() if kind in kinds), "TEXT")
-        names = _names_of_scores if self.name in ("scores", "score") else None
-        if self.keys:
-            metavar, names = "KEY=VALUE", lambda: [f"{key}=" for key in self.keys]
         shown = Parameter(
             name=self.flag,
             help=f"{help}{self._say_keys(short=short)}",
@@ -172,8 +157,7 @@ class CliOption(NamedTuple):
             allow_leading_hyphen=not own.metavar,
             allow_repeating=True,
             show_default=bool(default) and default is not MISSING,
-            metavar=metavar,
-            completer=partial(_complete, names) if names else None,
+            metavar="KEY=VALUE" if self.keys else metavar,
         )
         kind = inspect.Parameter.POSITIONAL_ONLY if own.metavar else inspect.Parameter.KEYWORD_ONLY
         default = inspect.Parameter.empty if default is MISSING else default

@@ -14,8 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from pretrace.report import wording
-from pretrace.report.facts import elsewhere, flattened, mapping, without_tables
+from pretrace.report.facts import elsewhere, flattened, mapping, rounded, without_tables
 from pretrace.report.frame import section
 from pretrace.report.plots import CHANCE, CONTROL, KINDS, REST
 from pretrace.report.svg import canvas, styled, to_svg
@@ -132,7 +131,7 @@ def _layers(axes: Axes, places: Sequence[float]) -> None:
 
 
 _ADAPTER = {
-    "method.expression": "Method", "corpus": "Corpus", "texts": "Texts", "groups": "Documents",
+    "method: expression": "Method", "corpus": "Corpus", "texts": "Texts", "groups": "Documents",
     "nonmembers": "Non-members", "members": "Members", "tokens": "Tokens", "steps": "Steps",
     "parameters": "Weights trained", "seed": "Seed",
 }  # fmt: skip
@@ -212,18 +211,9 @@ def numbers(found: Any) -> tuple[float, ...]:
 
 
 def _adapter(card: Mapping[str, Any]) -> dict[str, object]:
-    known = dict(flattened(without_tables(card)))
-    method = card.get("method")
-    if "method.expression" not in known and method:
-        parts = [f"{name} {value}" for name, value in flattened(without_tables(mapping(method)))]
-        known["method.expression"] = ", ".join(parts) if isinstance(method, Mapping) else str(method)
-    known_losses = numbers(card.get("losses"))
-    spaced = {
-        name: wording.count(int(value)) if re.fullmatch(r"[0-9]{4,18}", value) else value
-        for name, value in known.items()
-    }
+    known, known_losses = dict(rounded(without_tables(card))), numbers(card.get("losses"))
     return {
-        "facts": [(words, spaced[name]) for name, words in _ADAPTER.items() if name in spaced],
+        "facts": [(words, known[name]) for name, words in _ADAPTER.items() if name in known],
         "losses": known_losses,
         "plot": to_svg(losses(known_losses), name="losses", label="Loss by epoch") if known_losses else None,
     }
