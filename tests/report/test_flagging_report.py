@@ -1,10 +1,9 @@
 """The report of a flagging: what it says to whom, safe with hostile names, and the same bytes again."""
 
-import re
-
 import numpy as np
 import pytest
 from report.flaggings import flagging, known_of, texts_of
+from report.test_report_html import words
 
 from pretrace.report import verdict
 from pretrace.types import Check, SetTest, Skipped
@@ -37,10 +36,6 @@ def made(outcome="flagged", texts=60, known=200, **changes):
     names = columns.pop("ids", ids)
     asked = texts_of(names, columns.pop("scores", scores), p, chosen.tolist(), **columns)
     return flagging(outcome, asked, known_of(others, rng.normal(size=known)), **given)
-
-
-def words(html):
-    return " ".join(re.sub(r"<[^>]+>", " ", html.split("</style>")[1]).split())
 
 
 def test_a_first_page_for_anybody():

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from made import EMPTY, row
+from report.test_report_html import words
 
 from pretrace.report import fitted as fitted_plots
 from pretrace.report.facts import compared, control
@@ -29,17 +30,11 @@ def body_of(section, run):
     return str(made.body)
 
 
-def words(body):
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", body)).replace("&#39;", "'")
-
-
 def cells(body, table):
     """The body rows of a table of a section, cell by cell."""
     found = re.findall(r"<tbody>(.*?)</tbody>", body, re.S)[table]
     rows = re.findall(r"<tr.*?>(.*?)</tr>", found, re.S)
-    return [
-        [words(cell).strip() for cell in re.findall(r"<t[hd].*?>(.*?)</t[hd]>", row, re.S)] for row in rows
-    ]
+    return [[words(cell) for cell in re.findall(r"<t[hd].*?>(.*?)</t[hd]>", row, re.S)] for row in rows]
 
 
 def with_rows(run, change):
