@@ -32,11 +32,12 @@ def test_patents(pages, tmp_path):
     assert done.exit_code == 0, done.output
     sides = sorted((row["label"], row["length"]) for row in read_lines(out))
     assert sides == [(0, 10)] * 4 + [(0, 40)] * 4 + [(1, 10)] * 4 + [(1, 40)] * 4
-    assert "Members: 4; non-members: 4; rows: 16." in done.output
-    assert "Left out: 1, no usable date: 'undated'; all in the card." in done.output
-    assert "Left out: 4, not drawn:" in done.output
+    for words in (
+        "Members: 4; non-members: 4; rows: 16.",
+        "Left out: 1, no usable date: 'undated'; all in the card.",
+    ):
+        assert words in done.output
     assert f"Written: {out}, {tmp_path / 'patentmia.card.json'}" in done.output
-    assert "Too few texts for a blind baseline" in done.output
 
 
 def test_dated_warns(tmp_path):

@@ -26,11 +26,9 @@ _SCALELESS = 9_900.0
 """Strength of a result of documents that are all alike: nearly the most that a test gives, which a test holds."""
 _VISIBLE = 0.02
 """The share of the highest bar below which a bar is too low to be in the way of words."""
-_STRENGTH = "strength of the result: 0 is no difference, 1 is a usual chance difference"
-"""The axis of a test whose statistic is a mean over its spread."""
 
 
-def against_chance(null: Null, *, this: str = "this audit", axis: str = _STRENGTH) -> Figure:
+def against_chance(null: Null, *, this: str = "this audit") -> Figure:
     """The hill of what chance gives, its part from the critical value on dark, and what was found by `this`."""
     with canvas(WIDTH, 2.0, constrained=False) as (figure, axes):
         figure.subplots_adjust(left=0.006, right=0.994, top=0.99, bottom=0.22)
@@ -50,7 +48,7 @@ def against_chance(null: Null, *, this: str = "this audit", axis: str = _STRENGT
         axes.text(
             beside, 0.42, "what chance gives if the\ntexts were not used", ha="right", va="center", fontsize=9
         )
-        axes.set_xlabel(axis)
+        axes.set_xlabel("strength of the result: 0 is no difference, 1 is a usual chance difference")
     return figure
 
 
