@@ -10,16 +10,6 @@ import pyarrow.parquet as pq
 from made import written
 
 SCORES = "loss ppl zlib lowercase ref min_k(k=0.1) min_k_plus_plus dc_pdd dc_pdd(variant='cld')"
-    "loss",
-    "ppl",
-    "zlib",
-    "lowercase",
-    "ref",
-    "min_k(k=0.1)",
-    "min_k_plus_plus",
-    "dc_pdd",
-    "dc_pdd(variant='cld')",
-]
 
 
 def write(path, sentences, number=24):
