@@ -13,7 +13,6 @@ known otherwise, or when all names are listed.
 from __future__ import annotations
 
 import ast
-import difflib
 import hashlib
 import importlib
 import inspect
@@ -28,7 +27,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from pretrace.errors import ExpressionError, PretraceError
+from pretrace.errors import ExpressionError, PretraceError, nearest
 from pretrace.errors import require as require  # a score finds both beside its registry
 from pretrace.errors import require_least as require_least
 from pretrace.plugins import PAGES, SCORES, TESTS
@@ -137,9 +136,7 @@ class Registry(Generic[T]):
     def factory(self, name: str) -> _Factory[Any]:
         """The factory of a name; ExpressionError with the nearest names when there is none."""
         if name not in self:
-            near = difflib.get_close_matches(name, self._factories, n=3)
-            hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(self)}."
-            raise ExpressionError(f"no {self.kind} is called {name!r}; {hint}")
+            raise ExpressionError(f"no {self.kind} is called {name!r}{nearest(name, list(self))}")
         return self._factories[name]
 
     def summary(self, name: str) -> str:

@@ -20,6 +20,7 @@ from pretrace.errors import TextsError
 from pretrace.registry import Registry
 from pretrace.report.facts import sentences
 from pretrace.report.heat import ShownHeat
+from pretrace.report.tables import name_of
 from pretrace.report.wording import bracketed, duration, first_of, percent, plural
 from pretrace.results.verdicts import EXIT_CODES, kind_of_test
 from pretrace.runs import REPORT, render, save
@@ -130,25 +131,10 @@ def measured(run: Run) -> Table:
     rows = []
     for row in run.evaluation.rows:
         rests = f" ({row.texts:,} texts)" if row.texts is not None and row.texts < texts else ""
-        name = _NAMES.get(row.kind, "{}").format(row.name) + rests
-        rows.append((name, *map(bracketed, (row.auc, row.tpr, row.accuracy))))
-    kinds = {row.kind for row in run.evaluation.rows}
-    caption = "\n".join(line for kind, line in _CAPTIONS.items() if kind in kinds)
+        rows.append((name_of(row) + rests, *map(bracketed, (row.auc, row.tpr, row.accuracy))))
     title = f"{run.corpus}: {texts} texts, {run.evaluation.groups} documents; 95% intervals"
     figures = "AUC", "TPR at 5% FPR", "accuracy"  # narrow: it must fit in 80 columns
-    return plain_table("score", numbers=figures, rows=rows, caption=caption, title=prose(title))
-
-
-_NAMES = {
-    "blind": "{} *",
-    "placebo": "{} on the placebo †",
-    "shuffled": "{}, labels shuffled ‡",
-}
-_CAPTIONS = {
-    "blind": "* a control that never saw the model",
-    "placebo": "† the same score on a model that never saw the members",
-    "shuffled": "‡ fitted on shuffled labels: median of the repeats, lowest to highest",
-}
+    return plain_table("score", numbers=figures, rows=rows, title=prose(title))
 
 
 def preview(run: Run) -> Table:
