@@ -10,23 +10,10 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 
 from pretrace.registry import test_pages
-from pretrace.report import advice, facts, wording
+from pretrace.report import advice, facts, verdict, wording
 from pretrace.report.frame import Section, section
 from pretrace.report.plots import CHANCE
 from pretrace.report.svg import canvas
-from pretrace.report.verdict import (
-    UNSTATED,
-    IdentityRow,
-    TestPage,
-    checked,
-    draw_chance,
-    draw_own,
-    draw_power,
-    hash_of,
-    identify_model,
-    repeating,
-    searched,
-)
 from pretrace.report.verdict_plots import WIDTH, TestFigure, draw_dots, draw_middle, frame, stack_dots
 from pretrace.report.wording import brief, first_of, named, plural
 from pretrace.results.run import axis_range
@@ -72,7 +59,9 @@ def _power(audit: Verdict) -> dict[str, Any] | None:
     tried = _tried(audit)
     if not tried and facts.rejected(audit):
         return None
-    shown = [(one, draw_power(audit, one, f"power{i or ''}", "this audit")) for i, one in enumerate(tried)]
+    shown = [
+        (one, verdict.draw_power(audit, one, f"power{i or ''}", "this audit")) for i, one in enumerate(tried)
+    ]
     return {"audit": audit, "powers": shown}
 
 
@@ -104,7 +93,7 @@ def _variants(audit: Verdict) -> dict[str, Any]:
 
 
 @test_pages.add("audit")
-class AuditPage(TestPage):
+class AuditPage(verdict.TestPage):
     """Suspect documents and what they were compared with."""
 
     kind, made, template = "Audit", "audit", "audit/first.html"
@@ -113,11 +102,11 @@ class AuditPage(TestPage):
         _part("The test", "test"),
         _part(lambda audit: f"The placebo{'s' * (len(figures_of(audit).placebos) > 1)}", "placebo"),
         _part("What innocent models showed", "leans", lambda own: own.leans),
-        *(checked, _power, searched, _variants),
+        *(verdict.checked, _power, verdict.searched, _variants),
         _part("What this audit cannot say", "limits"),
         _part("The plan", "plan", lambda own: own.plan, appendix=True),
         _part("The texts without the model", "gap", lambda own: own.gaps, appendix=True),
-        *(_generated, repeating, advice.of_verdict),
+        *(_generated, verdict.repeating, advice.of_verdict),
     )
 
     @classmethod
@@ -136,7 +125,7 @@ class AuditPage(TestPage):
             widest = deciding.auc
             low, high = round(100 * max(0.0, widest.low)), round(100 * min(1.0, widest.high))
             apart = f"{round(100 * widest.value)} of 100 cases (95% interval {low} to {high})"
-        [(dots, caption)] = draw_own(audit) or [(Markup(""), "")]
+        [(dots, caption)] = verdict.draw_own(audit) or [(Markup(""), "")]
         withheld = audit.outcome == "inconclusive"
         return {
             "audit": audit,
@@ -157,32 +146,36 @@ class AuditPage(TestPage):
             "seen": _tried(audit),
             "dots": dots,
             "caption": caption,
-            "hill": draw_chance(audit, "this audit") if shows_test else "",
+            "hill": verdict.draw_chance(audit, "this audit") if shows_test else "",
         }
 
     @classmethod
-    def identify(cls, audit: Verdict, models: Mapping[str, Any]) -> Iterator[IdentityRow]:
+    def identify(cls, audit: Verdict, models: Mapping[str, Any]) -> Iterator[verdict.IdentityRow]:
         own, grades = figures_of(audit), sentences_of("report.grades")
-        yield identify_model("Model in question", audit.model, facts.of_model(audit, "target"))
+        yield verdict.identify_model("Model in question", audit.model, facts.of_model(audit, "target"))
         used = [placebo for placebo in own.placebos if placebo.grade != "other" or len(own.placebos) == 1]
         found = [facts.mapping(part) for role, part in models.items() if str(role).startswith("placebo")]
         for placebo in used:
             recorded = next((one for one in found if one.get("name") == placebo.name), {})
             facts_of = {**placebo.facts, **recorded}
-            yield identify_model("Compared with", placebo.name, facts_of, grades[placebo.grade])
+            yield verdict.identify_model("Compared with", placebo.name, facts_of, grades[placebo.grade])
         if used:
             label = f"How {'it' if len(used) == 1 else 'each'} is known not to have seen the texts"
-            yield IdentityRow(label, audit.statements.get("placebo") or UNSTATED)
+            yield verdict.IdentityRow(label, audit.statements.get("placebo") or verdict.UNSTATED)
         else:
-            yield IdentityRow("Compared with", "no other model")
+            yield verdict.IdentityRow("Compared with", "no other model")
         sides = ((SUSPECT, "Suspect texts", "document"), (CONTROL, "Control documents", "control document"))
         for side, label, noun in sides:
             if side == CONTROL and own.design == "placebos":
-                yield IdentityRow(label, "none")
+                yield verdict.IdentityRow(label, "none")
                 return
             counted = f"{plural(len(documents_of(audit, side)[0]), noun)}, each listed in documents.csv"
-            yield IdentityRow(label, counted, hash_of(audit, "corpus" if side == SUSPECT else "heldout"))
-        yield IdentityRow("Where they come from", audit.statements.get("controls") or UNSTATED)
+            yield verdict.IdentityRow(
+                label, counted, verdict.hash_of(audit, "corpus" if side == SUSPECT else "heldout")
+            )
+        yield verdict.IdentityRow(
+            "Where they come from", audit.statements.get("controls") or verdict.UNSTATED
+        )
 
     @staticmethod
     def draw(audit: Verdict) -> TestFigure | None:

@@ -10,20 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from pretrace.registry import test_pages
-from pretrace.report import advice, facts, wording
+from pretrace.report import advice, facts, verdict, wording
 from pretrace.report.frame import section
 from pretrace.report.plots import CHANCE
 from pretrace.report.svg import canvas, hide_height, to_svg
-from pretrace.report.verdict import (
-    IdentityRow,
-    TestPage,
-    checked,
-    draw_own,
-    hash_of,
-    identify_model,
-    repeating,
-    searched,
-)
 from pretrace.report.verdict_plots import HELD, SIGN, WIDTH, TestFigure
 from pretrace.report.wording import named, plural
 from pretrace.results.run import p_bars, score_bars
@@ -88,15 +78,15 @@ def _numbers(flagged: Verdict) -> dict[str, Any]:
 
 
 @test_pages.add("flag")
-class FlagPage(TestPage):
+class FlagPage(verdict.TestPage):
     """The texts in question beside the known non-members."""
 
     kind, made, template = "Flagged texts", "flagging", "flags/first.html"
     names_skipped = True
     every = (
-        *(_test_of_flagging, flags, searched, checked),
+        *(_test_of_flagging, flags, verdict.searched, verdict.checked),
         section("What this cannot say", "limits", "flags/limits.html")(_numbers),
-        *(repeating, advice.of_verdict),
+        *(verdict.repeating, advice.of_verdict),
     )
 
     @classmethod
@@ -105,7 +95,7 @@ class FlagPage(TestPage):
         flags = f"{wording.count(numbers['number'])} of {plural(numbers['asked'], numbers['unit'])} flagged"
         return numbers | {
             "title": sentences_of("report.flag_titles").get(flagged.outcome, flags),
-            "drawn": draw_own(flagged),
+            "drawn": verdict.draw_own(flagged),
             "css": sentences_of("report.flag_classes")[flagged.outcome],
             "expected": expected(numbers["number"], flagged.figures["fdr"]),
             "whole": " ".join(whole(set_test(flagged), flagged.units)),
@@ -113,18 +103,18 @@ class FlagPage(TestPage):
         }
 
     @classmethod
-    def identify(cls, flagged: Verdict, models: Mapping[str, Any]) -> Iterator[IdentityRow]:
+    def identify(cls, flagged: Verdict, models: Mapping[str, Any]) -> Iterator[verdict.IdentityRow]:
         counts, roles = flagged.figures["counts"], sentences_of("report.flag_roles")
         for role, one in models.items():
             label = roles.get(role, f"{role[:1].upper()}{role[1:]} model")
-            yield identify_model(label, str(facts.mapping(one).get("name", "")), one)
+            yield verdict.identify_model(label, str(facts.mapping(one).get("name", "")), one)
         for label, part, name, texts, documents in (
             ("Texts", "texts", flagged.corpus, "texts", "documents"),
             ("Known non-members", "nonmembers", flagged.figures["nonmembers"], "known", "known_documents"),
         ):
             of = f" of {plural(counts[documents], 'document')}" if counts[documents] < counts[texts] else ""
             counted = f"{named(name)}, {plural(counts[texts], 'text')}{of}"
-            yield IdentityRow(label, counted, hash_of(flagged, part))
+            yield verdict.IdentityRow(label, counted, verdict.hash_of(flagged, part))
 
     @staticmethod
     def draw(flagged: Verdict) -> TestFigure:
