@@ -67,18 +67,6 @@ def test_count_then_evaluate_then_report(ask, tmp_path, sentences, model_folder,
     assert (run / "report.html").read_text(encoding="utf-8") == page
 
 
-def test_windows_read_a_long_text_whole(ask, tmp_path, sentences, model_folder):
-    texts = write(tmp_path / "texts.jsonl", sentences, 2)
-    where = ("--model", model_folder, "--scores", "loss", "--model-args=max_tokens=200", "--windows")
-    ask("score", texts, *where, "--out", tmp_path / "RUN")
-    table = pq.read_table(tmp_path / "RUN" / "scores.parquet").to_pylist()
-    pieces = [row for row in table if row["id"].startswith("long#")]
-    assert len(pieces) > 100
-    assert {row["group"] for row in pieces} == {"g3"}
-    assert all(row["n_tokens"] <= 200 for row in table)
-    assert (tmp_path / "RUN" / "cut.csv").read_text(encoding="utf-8") == "id,n_cut\n"
-
-
 def test_standard_input_and_columns(ask, tmp_path, model_folder, monkeypatch):
     lines = "".join(json.dumps({"body": f"The cat sat on mat {i}."}) + "\n" for i in range(3)).encode()
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines)))
