@@ -347,10 +347,5 @@ def _told(error: BaseException) -> str:
     frames = [one for one in traceback.extract_tb(error.__traceback__) if not one.filename.startswith(ours)]
     if not frames:
         return said
-    first = frames[0].filename
-    folder = Path(first).parent
-    alone = str(folder) in sys.path  # a module, and no package with a folder of its own
-    own = [
-        one for one in frames if one.filename == first or (not alone and folder in Path(one.filename).parents)
-    ]
+    own = [one for one in frames if one.filename == frames[0].filename]
     return f"{said} ({own[-1].filename}, line {own[-1].lineno})"

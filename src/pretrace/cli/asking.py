@@ -9,6 +9,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -260,14 +261,11 @@ def _plain(advice: Advice) -> Iterator[dict[str, Any]]:
 def _missing(advice: Advice) -> list[str]:
     easiest = advice.easiest
     assert easiest is not None  # trigger sentences can be put into the next texts, whatever the model offers
-    numbers: dict[str, Any] = {
-        "title": easiest.choice.title,
-        "missing": easiest.missing,
-        "needs": easiest.choice.needs,
-    }
+    one = easiest.choice
+    numbers: dict[str, Any] = {"title": one.title, "missing": easiest.missing, "needs": one.needs}
     numbers |= {"least": FEW_DOCUMENTS, "enough": documents_needed(advice.situation)}
     needed = ("controls", "give") if "control documents" in easiest.missing else ("needs",)
-    return [sentence(f"ask.{one}", **numbers) for one in ("easiest", *needed, "search", "mark")]
+    return [sentence(f"ask.{kind}", **numbers) for kind in ("easiest", *needed, "search", "mark")]
 
 
 def _step(
@@ -281,16 +279,15 @@ def _step(
     if inputs.controls and name != "canaries":
         options["controls"] = inputs.controls
     options["model"] = inputs.model
-    if name in ("canaries", "recite"):
-        if " --access text" in row.commands[0]:
-            options["access"] = "text"
-        own = (has, has.canaries) if name == "canaries" else (Situation(), has.documents)
-        if inputs.placebo:
-            options["placebo"] = (inputs.placebo,)
-        command = "mark canaries" if name == "canaries" else name
-        return _AskStep(command, options, question, test, [chance(name, *own)])
+    other = name in ("canaries", "recite")
+    if other and " --access text" in row.commands[0]:
+        options["access"] = "text"
     if inputs.placebo:
         options["placebo"] = (inputs.placebo,)
+    if other:
+        own = (has, has.canaries) if name == "canaries" else (Situation(), has.documents)
+        command = "mark canaries" if name == "canaries" else name
+        return _AskStep(command, options, question, test, [chance(name, *own)])
     if not row.choice.accuses:  # an audit without control documents
         options["power"] = True
     planned = _planned(seen.corpus, controls, options)
@@ -312,12 +309,8 @@ def _planned(texts: Corpus, controls: Corpus | None, options: Mapping[str, Any])
     for tokens in (usual.snippets.tokens, *_SHORTER):
         settings = replace(usual, snippets=replace(usual.snippets, tokens=tokens))
         planned = replace(planned, settings=settings)
-        try:
+        with suppress(ShortTextsError):
             _ = planned.plan
-        except ShortTextsError:
-            if tokens == _SHORTER[-1]:
-                raise
-        else:
             break
     return planned
 

@@ -103,7 +103,7 @@ class Stages(Watch):
         self.outlook.plan(stages, after)
 
     @contextmanager
-    def passes(self, stage: str, /) -> Iterator[Progress]:
+    def passes(self, stage: str, /) -> Iterator[Passes]:
         """Show a stage in which texts go through a model."""
         with self._shown(stage):
             yield Passes(stage, self.outlook)
@@ -132,12 +132,10 @@ class Stages(Watch):
 @contextmanager
 def watched(what: str, after: float = REPORT) -> Iterator[Progress]:
     """Show passes over texts; so many seconds of other work come `after` them."""
-    outlook = job()
-    outlook.plan([Stage(what, 0.0)], after)
-    outlook.begin(what)
-    with shown(Passes(what, outlook)) as passes:
+    stages = Stages()
+    stages.plan([Stage(what, 0.0)], after)
+    with stages.passes(what) as passes, shown(passes):
         yield passes
-    outlook.end()
 
 
 @contextmanager

@@ -221,8 +221,7 @@ def repeating(verdict: Verdict) -> dict[str, Any] | None:
     """Show everything needed to make the result again; nothing where no settings were recorded."""
     recorded = {key: value for key, value in verdict.settings.items() if key != "earlier"}
     if isinstance(timings := recorded.get("timings"), Mapping):
-        seconds = {key: one for key, one in timings.items() if isinstance(one, int | float)}
-        seconds = {key: one for key, one in seconds.items() if not isinstance(one, bool) and 0 <= one < 1e9}
+        seconds = {key: one for key, one in timings.items() if type(one) in (int, float) and 0 <= one < 1e9}
         every = {"all": sum(seconds.values())} if len(seconds) > 1 else {}
         written = {key: wording.duration(value) for key, value in {**seconds, **every}.items()}
         recorded["timings"] = {**timings, **written}
