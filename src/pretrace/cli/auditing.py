@@ -16,7 +16,7 @@ from pretrace.cli.options import RawOptions
 from pretrace.cli.printing import described, foreseen
 from pretrace.cli.progress import Stages, announce_training
 from pretrace.cli.streams import quiet
-from pretrace.cli.verdicts import FoundInputs, finished, found_of, opened, with_command, with_found
+from pretrace.cli.verdicts import finished, found_of, found_option, opened, with_command, with_found
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError, MissingPackageError
@@ -83,7 +83,7 @@ class AuditOptions:
         panel=BESIDE,
         states="placebo",
     )
-    found: Path | None = like(FoundInputs, "found")
+    found: Path | None = found_option()
     reference_model: str | None = option(
         None,
         "The smaller model that the score `ref` compares with; any --model value.",

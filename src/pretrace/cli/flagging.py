@@ -17,7 +17,7 @@ from pretrace.cli.printing import conclusion, foretold, save_result
 from pretrace.cli.progress import Stages
 from pretrace.cli.scoring import TextsToScore, finish_run, in_shards, label_source, lasting
 from pretrace.cli.streams import note as say_note
-from pretrace.cli.verdicts import FoundInputs, found_of, opened, with_found, with_text_column
+from pretrace.cli.verdicts import found_of, found_option, opened, with_found, with_text_column
 from pretrace.corpora import Columns, open_stream
 from pretrace.corpora.opening import GivenStream, Source
 from pretrace.corpora.reading import Unreadable
@@ -43,7 +43,6 @@ from pretrace.settings import (
     Option,
     dry_run_option,
     input_option,
-    like,
     output_option,
     requested_option,
 )
@@ -116,7 +115,7 @@ class FlagInputs:
         "there, the answer is refused.",
         panel=CONTROLS,
     )
-    found: Path | None = like(FoundInputs, "found")
+    found: Path | None = found_option()
     requested_by: str = requested_option(FLAGGING)
     companions: Companions = field(default_factory=Companions)
     dry_run: bool = dry_run_option()

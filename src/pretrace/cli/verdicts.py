@@ -147,17 +147,13 @@ def opened_for_access(
 # `--found`: what a scan found of the same texts, shown beside a test of a model.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundInputs:
-    """What a scan found of the same texts."""
-
-    found: Path | None = option(
-        None,
+def found_option() -> Any:
+    """The field for what a scan found of the same texts."""
+    said = (
         "The --out of a `pretrace scan` of the same texts: what was found is shown beside the answer. It is no part of "
-        "the test or its p-value.",
-        panel=CONTROLS,
-        path="in",
+        "the test or its p-value."
     )
+    return option(None, said, panel=CONTROLS, path="in")
 
 
 def found_of(found: Path | None, texts: Callable[[], Iterable[Text]], source: str) -> dict[str, Any] | None:
