@@ -23,55 +23,44 @@ PRELUDE = """
 import sys
 from pathlib import Path
 import numpy as np
+from processes import make_trace as trace, same_traces as same
 from pretrace.errors import OutputError
 from pretrace.cache.location import text_key
 from pretrace.scoring.evidence import open_store
 from pretrace.types import Quantity, Trace
 
-def trace(seed, length=50, moments=True):
+folder = Path(sys.argv[1])
+"""
+
+
+def make_trace(seed, length=50, moments=True):
+    """A trace whose content depends on the seed alone."""
     random = np.random.default_rng(seed)
     tokens = random.integers(0, 50_000, length).astype(np.int32)
     logp, mean, std = random.normal(size=(3, length)).astype(np.float32)
     return Trace(tokens, logp, mean, std, seed) if moments else Trace(tokens, logp, cut=seed)
 
-def same(one, two):
-    return one is not None and two is not None and one.cut == two.cut and all(
-        (a is None and b is None) or a.tobytes() == b.tobytes() and a.dtype == b.dtype
-        for a, b in ((one.tokens, two.tokens), (one.logp, two.logp), (one.mean, two.mean), (one.std, two.std))
-    )
 
-folder = Path(sys.argv[1])
-"""
+def same_traces(one, two):
+    """Whether two traces agree to the last bit."""
+    if one is None or two is None or one.cut != two.cut or one.holds != two.holds:
+        return False
+    pairs = [(one.tokens, two.tokens), (one.logp, two.logp), (one.mean, two.mean), (one.std, two.std)]
+    return all(
+        (a is None and b is None)
+        or (a is not None and b is not None and a.tobytes() == b.tobytes() and a.dtype == b.dtype)
+        for a, b in pairs
+    )
 
 
 @pytest.fixture
 def trace():
-    """Builds a trace whose content depends on the seed alone."""
-
-    def build(seed, length=50, moments=True):
-        random = np.random.default_rng(seed)
-        tokens = random.integers(0, 50_000, length).astype(np.int32)
-        logp, mean, std = random.normal(size=(3, length)).astype(np.float32)
-        return Trace(tokens, logp, mean, std, seed) if moments else Trace(tokens, logp, cut=seed)
-
-    return build
+    return make_trace
 
 
 @pytest.fixture
 def same():
-    """Whether two traces agree to the last bit."""
-
-    def agree(one, two):
-        if one is None or two is None or one.cut != two.cut or one.holds != two.holds:
-            return False
-        pairs = [(one.tokens, two.tokens), (one.logp, two.logp), (one.mean, two.mean), (one.std, two.std)]
-        return all(
-            (a is None and b is None)
-            or (a is not None and b is not None and a.tobytes() == b.tobytes() and a.dtype == b.dtype)
-            for a, b in pairs
-        )
-
-    return agree
+    return same_traces
 
 
 def edit(store, statement, *values):

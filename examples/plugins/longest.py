@@ -1,6 +1,6 @@
 """A command of a package: `pretrace longest TEXTS` names the longest text."""
 
-from pretrace.cli.answer import Reply, lines
+from pretrace.cli.answer import Reply
 from pretrace.corpora.opening import Source
 
 
@@ -8,4 +8,4 @@ def longest(source: Source) -> Reply:
     """Name the longest text."""
     text = max(source.open().texts, key=lambda one: len(one.text))
     own = {"id": text.id, "characters": len(text.text)}
-    return Reply(say=lines(f"{text.id}: {len(text.text):,} characters"), own=own)
+    return Reply([f"{text.id}: {len(text.text):,} characters"], own=own)

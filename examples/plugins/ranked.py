@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from pretrace.registry import test_pages, tests
 from pretrace.report.frame import Section
-from pretrace.report.verdict_plots import TestPage
+from pretrace.report.verdict import TestPage
 from pretrace.scoring.plan import Models
 from pretrace.types import Backend, Check, Corpus, Doubles, Verdict
 from pretrace.verdicts.frame import (

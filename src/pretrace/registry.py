@@ -13,7 +13,6 @@ known otherwise, or when all names are listed.
 from __future__ import annotations
 
 import ast
-import difflib
 import hashlib
 import importlib
 import inspect
@@ -28,7 +27,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from pretrace.errors import ExpressionError, PretraceError
+from pretrace.errors import ExpressionError, PretraceError, nearest
 from pretrace.errors import require as require  # a score finds both beside its registry
 from pretrace.errors import require_least as require_least
 from pretrace.plugins import PAGES, SCORES, TESTS
@@ -137,9 +136,7 @@ class Registry(Generic[T]):
     def factory(self, name: str) -> _Factory[Any]:
         """The factory of a name; ExpressionError with the nearest names when there is none."""
         if name not in self:
-            near = difflib.get_close_matches(name, self._factories, n=3)
-            hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(self)}."
-            raise ExpressionError(f"no {self.kind} is called {name!r}; {hint}")
+            raise ExpressionError(f"no {self.kind} is called {name!r}{nearest(name, list(self))}")
         return self._factories[name]
 
     def summary(self, name: str) -> str:
@@ -262,8 +259,9 @@ backends: Registry[Backend] = Registry("back end", has="run", group="pretrace.ba
 """What opens the models of plug-ins: `--model mine:NAME` calls the factory `mine` with NAME and the settings."""
 tests: Registry[Any] = Registry("test", has="of_result", group="pretrace.tests", places=TESTS)
 """The tests of plug-ins, ours among them, by the name that a result has of its test (`verdicts.frame.Test`)."""
-test_pages: Registry[Any] = Registry("page", has="draw", group="pretrace.sections", places=PAGES)
-"""What the reports of these tests have of their own (`report.verdict_plots.TestPage`)."""
+_PAGES = {"audit": "pretrace.report.audit", "flag": "pretrace.report.flags", **PAGES}
+test_pages: Registry[Any] = Registry("page", has="draw", group="pretrace.sections", places=_PAGES)
+"""What the reports of these tests have of their own (`report.verdict.TestPage`)."""
 
 
 def find_test(name: str) -> Any:
@@ -349,10 +347,5 @@ def _told(error: BaseException) -> str:
     frames = [one for one in traceback.extract_tb(error.__traceback__) if not one.filename.startswith(ours)]
     if not frames:
         return said
-    first = frames[0].filename
-    folder = Path(first).parent
-    alone = str(folder) in sys.path  # a module, and no package with a folder of its own
-    own = [
-        one for one in frames if one.filename == first or (not alone and folder in Path(one.filename).parents)
-    ]
+    own = [one for one in frames if one.filename == frames[0].filename]
     return f"{said} ({own[-1].filename}, line {own[-1].lineno})"

@@ -58,24 +58,25 @@ def changed(folder, change):
     return folder
 
 
+def given(**options):
+    return lambda settings: settings["given"].update(options)
+
+
 REFUSED = {
     "a program": (lambda settings: settings.pop("given"), "does not record the options"),
-    "standard input": (lambda settings: settings["given"].update(texts="-"), "made from standard input"),
-    "an option of yore": (lambda settings: settings["given"].update(windoze=True), "made with --windoze"),
-    "a stranger's code": (
-        lambda settings: settings["given"].update(model_args={"trust_remote_code": True}),
-        "give --trust",
-    ),
+    "no command": (lambda settings: settings.update(command="demo-2"), "no command of pretrace"),
+    "standard input": (given(texts="-"), "made from standard input"),
+    "an option of yore": (given(windoze=True), "made with --windoze"),
+    "a stranger's code": (given(model_args={"trust_remote_code": True}), "give --trust"),
+    "a stranger's options": (given(config="evil.toml"), "give --trust"),
     "a stranger's words": (
-        lambda settings: settings["given"].update(model_args=["dtype=auto,trust-remote-code=true"]),
+        given(model_args=["dtype=auto,trust-remote-code=true"]),
         "made with --model-args trust_remote_code, which can run any code: give --trust",
     ),
     "a stranger's key": (
-        lambda settings: settings["given"].update(model_args={"dtype=auto,allow_pickle": True}),
+        given(model_args={"dtype=auto,allow_pickle": True}),
         "made with --model-args allow_pickle",
     ),
-    "a stranger's options": (lambda settings: settings["given"].update(config="evil.toml"), "give --trust"),
-    "no command": (lambda settings: settings.update(command="demo-2"), "no command of pretrace"),
 }
 
 

@@ -50,8 +50,7 @@ def test_planted_texts_are_found_and_the_exit_code_says_so(ask, tmp_path, culpri
     ask("runs", "report", out)
     assert (out / "report.html").read_text() == before
     # The same files without a placebo: the test alone still finds them. Whether a few control documents of another kind
-    # could explain it is close here: without 5 of 40 it stands, and 6 are wanted. The second model, which is asked by
-    # itself then, is untrained and of another family: it may read the texts too differently to speak for the target.
+    # could explain it is close, and the second model that is asked by itself is untrained and of another family.
     ask(*asked, code=(3, 4))
     alone = load_verdict(out)
     assert figures_of(alone).facts["placebo"] is None

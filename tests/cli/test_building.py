@@ -6,7 +6,7 @@ import json
 import pytest
 from made import answer_to, drawn, read_lines, written
 
-from pretrace.errors import ExpressionError, OutputError, PretraceError, TextsError
+from pretrace.errors import ExpressionError, TextsError
 
 SENTENCE = "所述第{}壳体转动安装在第{}底座，从而降低第{}水泵的噪音。"
 
@@ -32,11 +32,12 @@ def test_patents(pages, tmp_path):
     assert done.exit_code == 0, done.output
     sides = sorted((row["label"], row["length"]) for row in read_lines(out))
     assert sides == [(0, 10)] * 4 + [(0, 40)] * 4 + [(1, 10)] * 4 + [(1, 40)] * 4
-    assert "Members: 4; non-members: 4; rows: 16." in done.output
-    assert "Left out: 1, no usable date: 'undated'; all in the card." in done.output
-    assert "Left out: 4, not drawn:" in done.output
+    for words in (
+        "Members: 4; non-members: 4; rows: 16.",
+        "Left out: 1, no usable date: 'undated'; all in the card.",
+    ):
+        assert words in done.output
     assert f"Written: {out}, {tmp_path / 'patentmia.card.json'}" in done.output
-    assert "Too few texts for a blind baseline" in done.output
 
 
 def test_dated_warns(tmp_path):
@@ -52,9 +53,6 @@ def test_dated_warns(tmp_path):
     assert "Members: 30; non-members: 30; rows: 60." in done.output
     warning = "Warning: A bag of words that never saw a model tells the two sides apart (AUC 1.000"
     assert warning in done.output
-    again = answer_to(*arguments).exception
-    assert isinstance(again, PretraceError)
-    assert "made with other settings (balanced True, now False, margin_days 10, now 0)" in str(again)
 
 
 WORDS = [f"w{i}" for i in range(60)]
@@ -97,21 +95,11 @@ def test_quality_without_the_embeddings(tmp_path):
     assert "pretrace[all]" in said
 
 
-def test_quality_refuses(tmp_path):
-    a, few = texts(tmp_path / "a.jsonl", 8, 0), texts(tmp_path / "few.jsonl", 2, 0)
-    run("build", "quality", few, a, "--embeddings", "none", fails=TextsError)
-    run("build", "quality", a, a, "--figures", tmp_path, fails=OutputError)
-    run("build", "quality", a, tmp_path / "none.jsonl", fails=TextsError)
-
-
 def test_ccnews_refuses_before_it_opens_a_model(tmp_path):
     a, b = texts(tmp_path / "a.jsonl", 8, 0), texts(tmp_path / "b.jsonl", 8, 1)
     given = ("build", "ccnews", "--members", a, "--nonmembers", b, "--out", tmp_path / "out", "--transform")
     result = run(*given, "prompt", fails=ExpressionError)
     assert "--transform prompt needs --rewrite model" in str(result.exception)
-    result = run(*given, "trans", fails=TextsError)
-    assert "600 members of at least 64 words were wanted, found 0" in str(result.exception)
-    run(*given, "mask", "--texts", "7", fails=ExpressionError)
     run(*given, "trans", "--columns=date=day", fails=TextsError)
     result = answer_to(*given, "shout")
     assert '--transform. Choose from: "trans", "mask", "prompt"' in str(result.exception)

@@ -42,8 +42,7 @@ def runs(made, tmp_path, monkeypatch):
 
 def test_a_page_and_its_tables(runs, ask):
     said, _ = ask("runs", "compare", "LABELLED", "SCORED", "--out", "C", "--score", "zlib")
-    assert "loss" not in said
-    assert all(word in said for word in ("zlib", "blind", "9 texts"))
+    assert said == "Report: C/report.html\n"
     assert {path.name for path in Path("C").iterdir()} == {"comparison.json", "report.html", "table.csv"}
     with Path("C/table.csv").open() as file:
         rows = list(csv.DictReader(file))

@@ -16,15 +16,13 @@ from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.verdicts.audit.settings import AuditSettings
 
-Made = tuple[AuditSettings, RawOptions]
 
-
-def taken(*arguments: object) -> Made:
+def taken(*arguments: object) -> tuple[AuditSettings, RawOptions, Columns]:
     """What a command called `audit` is given, with the texts as its argument."""
     found = []
 
     def audit(source: Source, settings: AuditSettings, given: RawOptions) -> None:
-        found.append((settings, given))
+        found.append((settings, given, source.columns))
 
     call_function(audit, *arguments, name="audit")
     return found[0]
@@ -41,24 +39,13 @@ def test_a_file_gives_options_the_command_line_wins_and_all_are_recorded(config:
         'classifiers = ["words", "embeddings"]\n',
         encoding="utf-8",
     )
-    settings, given = taken("--config", config)
+    settings, given, _ = taken("--config", config)
     assert (settings.snippets.pairs, settings.snippets.most, settings.level) == (7, 3, 0.2)
     assert settings.classifiers == ("words", "embeddings")
     assert given["texts"] == "posts.jsonl"
     assert {"config", "json", "quiet"}.isdisjoint(given)
-    settings, given = taken("mine.jsonl", "--snippets", "pairs=1", "--config", config)
+    settings, given, _ = taken("mine.jsonl", "--snippets", "pairs=1", "--config", config)
     assert (settings.snippets.pairs, given["texts"], settings.snippets.most) == (1, "mine.jsonl", 3)
-
-
-def columns(*arguments: object) -> Columns:
-    """The columns of which a command called `audit` is given its texts."""
-    found = []
-
-    def audit(source: Source) -> None:
-        found.append(source.columns)
-
-    call_function(audit, "posts.jsonl", *arguments, name="audit")
-    return found[0]
 
 
 @pytest.mark.parametrize(
@@ -74,48 +61,42 @@ def test_an_option_with_keys_is_a_table_or_as_it_is_typed_and_what_is_given_wins
     config: Path, written: str
 ) -> None:
     config.write_text(written, encoding="utf-8")
-    assert columns("--config", config) == Columns(text="body", id="a,b=c")
+    assert taken("posts.jsonl", "--config", config)[2] == Columns(text="body", id="a,b=c")
     given = ("--columns", "id=key,label=", "--columns", "group=book", "--config", config)
-    assert columns(*given) == Columns(text="body", id="key", label="", group="book")
+    assert taken("posts.jsonl", *given)[2] == Columns(text="body", id="key", label="", group="book")
 
 
 @pytest.mark.parametrize(
-    ("written", "said"),
+    ("written", "error", "said"),
     [
-        ("snipets = 3", "there is no option 'snipets'; did you mean 'snippets'?"),
-        ("[audti]\nseed = 3", "there is no command 'audti'; did you mean 'audit'"),
-        ('quiet = "yes"', "quiet is true or false, found 'yes'"),
-        ("level = [1, 2]", "level takes one value, found"),
-        ("level = true", "level takes one value, found True"),
-        ('audit = "yes"', "'audit' is a command, so it is a table: [audit]"),
-        ('[audit.columns]\ntexts = "body"', "--columns has no key 'texts'; did you mean 'text'?"),
-        ("columns = {text = [1, 2]}", "columns: text takes one value, found [1, 2]"),
-        ("columns = true", "columns takes one value or a list of them, found True"),
-        ('config = "other.toml"', "there is no option 'config'"),
+        (b"snipets = 3", ExpressionError, "there is no option 'snipets'; did you mean 'snippets'?"),
+        (b"[audti]\nseed = 3", ExpressionError, "there is no command 'audti'; did you mean 'audit'"),
+        (b'quiet = "yes"', ExpressionError, "quiet is true or false, found 'yes'"),
+        (b"level = [1, 2]", ExpressionError, "level takes one value, found"),
+        (b"level = true", ExpressionError, "level takes one value, found True"),
+        (b'level = "high"', CycloptsError, "into float"),
+        (b'audit = "yes"', ExpressionError, "'audit' is a command, so it is a table: [audit]"),
+        (
+            b'[audit.columns]\ntexts = "body"',
+            ExpressionError,
+            "--columns has no key 'texts'; did you mean 'text'?",
+        ),
+        (b"columns = {text = [1, 2]}", ExpressionError, "columns: text takes one value, found [1, 2]"),
+        (b"columns = true", ExpressionError, "columns takes one value or a list of them, found True"),
+        (b'config = "other.toml"', ExpressionError, "there is no option 'config'"),
+        (None, TextsError, "cannot be read"),
+        (b"seed = = 3", TextsError, "is not valid TOML"),
+        (b"\xff\xfe\x00", TextsError, "not valid UTF-8"),
     ],
 )
-def test_what_is_wrong_is_named(config: Path, written: str, said: str) -> None:
-    config.write_text(written, encoding="utf-8")
-    with pytest.raises(ExpressionError) as caught:
+def test_what_is_wrong_is_named(
+    config: Path, written: bytes | None, error: type[Exception], said: str
+) -> None:
+    if written is not None:
+        config.write_bytes(written)
+    with pytest.raises(error) as caught:
         taken("posts.jsonl", "--config", config)
     assert said in str(caught.value)
-
-
-def test_a_file_that_cannot_be_read_is_one_line(config: Path) -> None:
-    with pytest.raises(TextsError, match="cannot be read"):
-        taken("posts.jsonl", "--config", config)
-    config.write_text("seed = = 3", encoding="utf-8")
-    with pytest.raises(TextsError, match="is not valid TOML"):
-        taken("posts.jsonl", "--config", config)
-    config.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(TextsError, match="not valid UTF-8"):
-        taken("posts.jsonl", "--config", config)
-
-
-def test_a_number_of_the_wrong_kind_is_refused_as_on_the_command_line(config: Path) -> None:
-    config.write_text('level = "high"', encoding="utf-8")
-    with pytest.raises(CycloptsError, match="into float"):
-        taken("posts.jsonl", "--config", config)
 
 
 def test_a_file_has_tables_for_commands_that_were_not_imported(config: Path) -> None:

@@ -69,7 +69,7 @@ def test_what_a_library_prints_does_not_get_into_the_document(capsys):
     def command():
         print("noise of a library")
         note("a note")
-        return Reply(say=lambda console: console.print("for people"), outcome="found", code=3, own={"n": 1})
+        return Reply(["for people"], outcome="found", code=3, own={"n": 1})
 
     assert call_function(command, "--json") == 3
     said = capsys.readouterr()

@@ -3,10 +3,9 @@
 import hashlib
 import json
 import random
-import stat
 
 import pytest
-from made import drawn, written
+from made import drawn, read_lines, written
 
 from pretrace.cli.commands import call as call_line
 from pretrace.corpora import Columns, open_corpus
@@ -62,7 +61,6 @@ def test_a_model_trained_on_what_was_published_is_found(ask, tmp_path, marked, m
     assert {one["name"]: one["status"] for one in result["checks"]} == dict.fromkeys(
         ("seal", "tries", "older", "enough", "placebo"), "passed"
     )
-    assert "those drawn" in " ".join(result["notes"])
     page = (tmp_path / "R" / "report.html").read_text(encoding="utf-8")
     assert pages_of(tmp_path / "R")["report.html"] == page
     assert "Each dot is one text" in page
@@ -89,28 +87,13 @@ def test_mark_says_what_to_do_and_how_many_texts_are_needed(ask, tmp_path, model
     code, said = ask("mark", "texts", texts, *how, "--out", out, "--sealed", sealed)
     assert code == 0
     commitment = hashlib.sha256(sealed.read_bytes()).hexdigest()
-    for words in (
-        "16 texts of t are marked",
-        "6.2 / d²",
-        "gave d =",
-        "With the 16 texts at hand",
-        commitment,
-    ):
-        assert words in said
-    assert stat.S_IMODE(sealed.stat().st_mode) == 0o600
-    before, published = open_corpus(str(texts)), open_corpus(str(out / "published.jsonl"))
-    for old, new in zip(before.texts, published.texts, strict=True):
-        assert new.text.startswith(old.text)
-        assert len(new.text) > len(old.text)
-    kept = [json.loads(line)["other"] for line in (out / "published.jsonl").open(encoding="utf-8")]
+    assert all(one in said for one in ("16 texts of t are marked", "gave d =", commitment))
     # columns that hold no variant are published as they are
-    assert kept == [row["other"] for row in rows(16)]
+    assert [row["other"] for row in read_lines(out / "published.jsonl")] == [row["other"] for row in rows(16)]
     places = ("--out", tmp_path / "B", "--sealed", tmp_path / "b")
     code, said = ask("mark", "texts", texts, "--variant-column", "other", *places)
-    assert code == 0
-    assert "d was not measured: give --model" in said
-    written_out = (tmp_path / "B" / "published.jsonl").read_text(encoding="utf-8")
-    assert '"other"' not in written_out  # would tell the draw
+    assert (code, "d was not measured: give --model" in said) == (0, True)
+    assert '"other"' not in (tmp_path / "B" / "published.jsonl").read_text("utf-8")  # would tell the draw
 
 
 def test_triggers_by_prompts_and_answers(ask, tmp_path, model_folder):
@@ -162,16 +145,6 @@ def test_random_strings_that_a_model_was_trained_on_are_found(ask, tmp_path, str
     (tmp_path / "too").symlink_to(strings / "target")
     with pytest.raises(PretraceError, match="placebo"):
         ask("mark", "canaries", strings / "texts.jsonl", *models, "--out", tmp_path / "T")
-
-
-def test_strings_that_anybody_could_guess_are_refused_before_a_model_is_opened(ask, tmp_path, monkeypatch):
-    monkeypatch.setattr("pretrace.scoring.plan.open_model", _opened)
-    some = [hashlib.sha1(f"{i} of this test".encode()).hexdigest() for i in range(20)]
-    changelog = [f"* fix ([{one[:7]}](https://github.com/a/b/commit/{one}))" for one in some]
-    texts = written(tmp_path / "t.jsonl", changelog)
-    with pytest.raises(PretraceError, match="20 with a beginning or end that stands elsewhere in the text"):
-        ask("mark", "canaries", texts, "--model", "smollm2", "--out", tmp_path / "R")
-    assert not (tmp_path / "R").exists()
 
 
 def _opened(*_, **__):

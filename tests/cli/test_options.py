@@ -5,18 +5,16 @@ import re
 import tomllib
 from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import Annotated
 
 import pytest
 from made import call_function, written
 
 from pretrace.backends.settings import ModelSettings
 from pretrace.cli.auditing import AuditOptions, completed
-from pretrace.cli.commands import app, options_of, places
-from pretrace.cli.options import RawOptions, declare_options
+from pretrace.cli.commands import options_of, places
+from pretrace.cli.options import RawOptions
 from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError
-from pretrace.scores import scores
 from pretrace.settings import LARGEST, option_of
 from pretrace.tuning.planting import PlantSettings
 from pretrace.verdicts.audit.settings import GENERATOR, PAPER_GENERATOR, AuditSettings, SnippetSettings
@@ -60,13 +58,6 @@ def test_settings_are_made_of_what_was_written(monkeypatch):
     monkeypatch.setenv("PRETRACE_CACHE", "off")
     call_function(command, *words)
     assert not found[2][0].cache
-
-
-def test_only_the_named_fields_are_options():
-    def command(settings: Annotated[AuditSettings, "level"]):
-        """Nothing."""
-
-    assert set(declare_options(command)) == {"level"}
 
 
 def keyed(*words):
@@ -213,29 +204,6 @@ def test_every_command_takes_json_quiet_and_a_config_and_most_take_plugins(call)
         positional = ["X" for one in options_of(name).values() if one.option.metavar]
         code, _, said = call(*name.split(), *positional, "--plugin", "mine.py")
         assert (code, said) == (2, f"pretrace: pretrace {name} takes no --plugin.\n")
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_a_shell_is_told_commands_and_options(shell: str) -> None:
-    written = app().generate_completion(shell=shell)
-    for word in ("runs", "verify", "cache", "clear", "controls-note", "placebo-note", "windows"):
-        assert word in written
-
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        (("score", "--scores", "loss,min_k_p"), {"loss,min_k_plus_plus"}),
-        (("flag", "--score", "zl"), {"zlib"}),
-        (("score", "--scores", ""), set(scores)),
-        (("audit", "--controls", ""), set()),
-        (("score", "--columns", "text=body,i"), {"text=body,id="}),
-    ],
-)
-def test_names_of_scores_are_completed(words, expected, call):
-    code, written, _ = call("__complete", *words)
-    assert code == 0
-    assert set(written.replace("\x1fbegin", "").split()) == expected
 
 
 def settings(**given):

@@ -186,14 +186,6 @@ def test_the_file_follows_stages_and_training(told):
         assert soon(told, share=0.25)["left"] is None  # texts are read afterwards, nobody knows how long
 
 
-def test_nothing_is_written_where_nobody_asks(monkeypatch, tmp_path):
-    monkeypatch.delenv(VARIABLE, raising=False)
-    monkeypatch.chdir(tmp_path)
-    with command("score"), progress.watched("reading") as passes:
-        passes.begin(1)
-    assert not list(tmp_path.iterdir())
-
-
 def test_the_command_says_how_it_ended(told, request):
     assert request.getfixturevalue("command")("runs", "report", "/nowhere").wait() == 2
     assert told()["ended"] == 2

@@ -12,7 +12,7 @@ from made import Uneven, written
 from pretrace.corpora import open_stream
 from pretrace.errors import TextsError
 from pretrace.jobs.worker import OpenedScoring, work
-from pretrace.report import verdict_plots as report
+from pretrace.report import flags as report
 from pretrace.runs import load_verdict, render, save_verdict, scan
 from pretrace.scoring import evidence
 from pretrace.scoring import parts as shards
@@ -117,7 +117,7 @@ def test_shards_give_the_flagging_of_one_piece(tmp_path, seed, seen, placebo, gi
     assert np.array_equal(loaded.table("flags")["p"], many.table("flags")["p"], equal_nan=True)
     html = (tmp_path / "OUT" / "report.html").read_text(encoding="utf-8")
     assert render(tmp_path / "OUT").read_text(encoding="utf-8") == html
-    for draw in (report.sides, *([report.p_values] if told else [])):
+    for draw in (report.FlagPage.draw, *([report.draw_p_values] if told else [])):
         first, other = (draw(each).figure.axes[0].patches for each in (one, many))
         paths = [[patch.get_path().vertices.tolist() for patch in one] for one in (first, other)]
         assert paths[0] == paths[1]

@@ -144,25 +144,13 @@ def placebos(documents=203, *, seed=1, mean=0.041):
     first = replace(answer, p=answer.p / 2, facts={**answer.facts, "placebo": PLACEBO})
     plan = replace(planned("placebos", documents), placebos=(replace(OWN, closeness=None),))
     return altered(
-        bare(),
-        **found,
-        **said("placebos"),
-        corpus=CORPUS,
-        model=MODEL,
-        checks=(*CHECKS, NO_CONTROLS),
+        bare(), **found, **said("placebos"), corpus=CORPUS, model=MODEL, checks=(*CHECKS, NO_CONTROLS),
         reasons=(found_words(answer), f"{NO_CONTROLS.title}: no. {NO_CONTROLS.words}"),
-        advice=(GIVE_CONTROLS, CHECKS[-1].cure),
-        answers=(first, answer),
-        plan=replace(plan, cures=(GIVE_CONTROLS,)),
-        variants=FIGURES.variants,
-        placebos=(OWN,),
-        leans=FIGURES.leans,
-        gaps=FIGURES.gaps,
-        quality=QUALITY,
-        pairs=pairs(16),
-        statements=DATA["placebos"]["statements"],
-        settings=settings(documents),
-    )
+        advice=(GIVE_CONTROLS, CHECKS[-1].cure), answers=(first, answer),
+        plan=replace(plan, cures=(GIVE_CONTROLS,)), variants=FIGURES.variants, placebos=(OWN,),
+        leans=FIGURES.leans, gaps=FIGURES.gaps, quality=QUALITY, pairs=pairs(16),
+        statements=DATA["placebos"]["statements"], settings=settings(documents),
+    )  # fmt: skip
 
 
 def controls(documents=120, *, seed=7, mean=-0.03):
@@ -196,15 +184,11 @@ def inconclusive():
     gap, placebo = (replace(CHECKS[i], status="failed", **told[CHECKS[i].name]) for i in (4, 6))
     answer, other = answer_of(audit), Placebo(**told["other"])
     return altered(
-        audit,
-        answer=replace(answer, facts={**answer.facts, "placebo": other.name}),
-        answers=(),
+        audit, answer=replace(answer, facts={**answer.facts, "placebo": other.name}), answers=(),
         checks=(*CHECKS[:4], gap, CHECKS[5], placebo, CHECKS[7], NO_CONTROLS),
         reasons=(found_words(answer), *(f"{one.title}: no. {one.words}" for one in (gap, placebo))),
-        advice=(gap.cure, placebo.cure, GIVE_CONTROLS, CHECKS[7].cure),
-        placebos=(other,),
-        statements={},
-    )
+        advice=(gap.cure, placebo.cure, GIVE_CONTROLS, CHECKS[7].cure), placebos=(other,), statements={},
+    )  # fmt: skip
 
 
 def missed():
@@ -233,36 +217,22 @@ def hostile():
     answer, pair = answer_of(audit), Pair(evil, evil, evil, evil, evil)
     own = {"statistic": evil, "unit": evil, "procedure": evil, "facts": {evil: [evil], "placebo": evil}}
     target = {"name": evil, "revision": evil, "weights": evil}
+    plan = AuditPlan(None, evil, ("inconclusive",), 5, 5, 0, (Placebo(evil, "own", None, evil),), (), (evil,))
     return altered(
-        audit,
-        corpus=evil,
-        model=evil,
-        statement=evil,
-        answer=replace(answer, **own),
-        answers=(replace(answer, facts={"placebo": evil}),) * 2,
-        checks=(Check(evil, evil, "failed", evil, evil, {evil: evil}),),
-        documents=(evil, *documents_of(audit, SUSPECT)[0][1:]),
-        reasons=(evil,),
-        advice=(evil,),
+        audit, corpus=evil, model=evil, statement=evil, answer=replace(answer, **own),
+        answers=(replace(answer, facts={"placebo": evil}),) * 2, plan=plan, reasons=(evil,), advice=(evil,),
+        checks=(Check(evil, evil, "failed", evil, evil, {evil: evil}),), leans=(Lean(evil, 1, evil, 0.01),),
+        documents=(evil, *documents_of(audit, SUSPECT)[0][1:]), pairs=(pair,), control_pairs=(pair,),
         variants=(replace(FIGURES.variants[0], procedure=evil, statistic=evil, unit=evil),),
         placebos=(Placebo(evil, "other", 0.5, evil, {evil: {evil: None}}),),
-        plan=AuditPlan(
-            None, evil, ("inconclusive",), 5, 5, 0, (Placebo(evil, "own", None, evil),), (), (evil,)
-        ),
-        leans=(Lean(evil, 1, evil, 0.01),),
         statements={"requested_by": evil, "placebo": evil, "controls": evil, evil: evil},
-        gaps=(Gap(evil, estimate(0.6, 0.1), 10, evil),),
-        quality=(Quality(evil, 1.0, None, evil),),
-        pairs=(pair,),
-        control_pairs=(pair,),
+        gaps=(Gap(evil, estimate(0.6, 0.1), 10, evil),), quality=(Quality(evil, 1.0, None, evil),),
         settings={
             **dict.fromkeys((evil, "time"), evil),
             "corpus": {evil: evil, "notes": [evil], "sha256": evil, "source": evil},
-            "models": {"target": target},
-            "command": {"texts": evil, evil: evil},
-            "timings": {evil: 3.0},
+            "models": {"target": target}, "command": {"texts": evil, evil: evil}, "timings": {evil: 3.0},
         },
-    )
+    )  # fmt: skip
 
 
 def pairs(number):

@@ -24,12 +24,8 @@ SETTINGS = {
     "seed": 0,
     "models": {
         "target": {
-            "name": "EleutherAI/pythia-410m",
-            "revision": "9879c9b5f8bea9051dcb0e68dff21493d67e9d4f",
-            "weights": "sha256:3f786850e387550fdab836ed7e6dc881de23001b3f786850e387550fdab836ed",
-            "dtype": "float32",
-            "prefix": [],
-            "max_tokens": 2048,
+            "name": "EleutherAI/pythia-410m", "revision": "9879c9b5f8bea9051dcb0e68dff21493d67e9d4f",
+            "weights": f"sha256:{'3f' * 32}", "dtype": "float32", "prefix": [], "max_tokens": 2048,
         },
         "reference": {"name": "EleutherAI/pythia-70m", "revision": None},
     },
@@ -37,7 +33,7 @@ SETTINGS = {
     "cut": {"texts": 4, "ids": ["wiki/00007", "wiki/00057"]},
     "software": {"pretrace": "0.1.0", "torch": "2.13.0", "system": "Linux-6.1.0-x86_64-with-glibc2.36"},
     "nested": [{"score": "loss", "value": -2.25}, {"score": "zlib", "value": -0.0125}],
-}
+}  # fmt: skip
 
 
 def estimate(value, spread):
@@ -53,14 +49,10 @@ def measured(name, kind, members, others):
     auc = float((members[:, None] > others[None, :]).mean())
     low = max((t for f, t in zip(fpr, tpr, strict=True) if f <= 0.05), default=0.0)
     return Measured(
-        name=name,
-        kind=kind,
-        auc=estimate(auc, 0.042),
-        tpr=estimate(low, 0.06),
-        accuracy=estimate(0.5 + (auc - 0.5) * 0.8, 0.045),
-        threshold=float(np.median(pooled)),
+        name=name, kind=kind, auc=estimate(auc, 0.042), tpr=estimate(low, 0.06),
+        accuracy=estimate(0.5 + (auc - 0.5) * 0.8, 0.045), threshold=float(np.median(pooled)),
         curve=Curve(fpr, tpr),
-    )
+    )  # fmt: skip
 
 
 def heat(id, surprise, seed, *, text=PROSE, note=""):
@@ -87,15 +79,9 @@ def labelled(names=NAMES, texts=200, *, seed=0):
     rows.append(measured("bag of words", "blind", blind[member], blind[~member]))
     ids = tuple(f"wiki/{i:05d}" for i in range(texts))
     findings = (
-        "The best score, fsd(min_k_plus_plus(k=0.2)), has an AUC of 0.77 (95% interval 0.73 to 0.81): that is how "
-        "often it ranks a random member above a random non-member, 0.50 being chance.",
-        "At a threshold that takes at most 5% of the non-members for members, it finds 27% (21% to 33%) of them.",
-        "A bag-of-words classifier that never saw the model tells the two sets apart too (AUC 0.68, 0.64 to 0.72): "
-        "they differ as texts, and some of the scores' success may come from that. The best score is ahead of it "
-        "by 0.09, 0.03 to 0.15.",
+        "The best score has an AUC of 0.77 (95% interval 0.73 to 0.81): that is how often it ranks a random member "
+        "above a random non-member, 0.50 being chance.",
         "min_k(k=0.1) is at chance on these texts (95% interval around 0.50).",
-        "The best of 8 scores was picked on the very texts it is measured on, so its figures lean upwards: confirm "
-        "it on texts that had no part in the choice.",
     )
     evaluation = Evaluation(
         tuple(rows), int(member.sum()), int((~member).sum()), texts * 3 // 4, 1000, texts // 5, findings
@@ -109,10 +95,7 @@ def labelled(names=NAMES, texts=200, *, seed=0):
         cut=np.where(np.arange(texts) % 50 == 7, 120, 0).astype(np.int32),
         scores=tuple(names),
         matrix=matrix,
-        skipped=(
-            Skipped("wiki/empty", "no token to predict", 0),
-            Skipped("wiki/one", "no token to predict", 1),
-        ),
+        skipped=tuple(Skipped(f"wiki/{n}", "no token to predict", n) for n in range(2)),
         heat=(
             heat(ids[0], 1.1, 1, note="rank 1 of 200 by score, a known member"),
             heat(ids[3], 3.6, 2, note="rank 200 of 200 by score, a known non-member"),

@@ -18,8 +18,8 @@ from report.test_report_html import HIDDEN, Page, check_safe
 from pretrace import types
 from pretrace.report import verdict_plots as plots
 from pretrace.report import wording
-from pretrace.report.frame import speaking
-from pretrace.report.verdict import SECTIONS, first_page, render
+from pretrace.report.audit import AuditPage
+from pretrace.report.verdict import first_page, render, technical_part
 from pretrace.statistics.permutation import sign_flip_test
 from pretrace.types import Check, Estimate, Null, Pair, Power, Quality
 from pretrace.verdicts.audit.built import figures_of
@@ -40,7 +40,7 @@ def first_text(audit):
 
 
 def section_text(audit, anchor):
-    (found,) = (section for section in speaking(SECTIONS["audit"], audit) if section.anchor == anchor)
+    (found,) = (section for section in technical_part(audit) if section.anchor == anchor)
     return text_of(f"<div>{found.body}</div>")
 
 
@@ -65,7 +65,7 @@ def test_any_pair_and_any_setting_stay_text(name, text):
         checks=(Check(name, text, "failed", text, text, {name: text}),),
         settings={name: {text: [text, {name: text}]}, "earlier": [text, {name: 1}]},
     )
-    for section in speaking(SECTIONS["audit"], audit):
+    for section in technical_part(audit):
         page = Page(f"<div>{section.body}</div>")
         assert not HIDDEN.search(section.body)
         assert "script" not in {tag for tag, _ in page.elements}
@@ -161,7 +161,7 @@ def unchanged_text():
 
 
 def whole_text(audit):
-    made = "".join(f"<p>{section.title}</p>{section.body}" for section in speaking(SECTIONS["audit"], audit))
+    made = "".join(f"<p>{section.title}</p>{section.body}" for section in technical_part(audit))
     return text_of(f"<div>{first_page(audit)}</div>{made}")
 
 
@@ -180,55 +180,29 @@ def test_power_beside_a_result_is_neither_advised_nor_a_failed_check():
     text = whole_text(altered(audit, checks=(*audit.checks, failed), settings={}, plan=None))
     assert "--power" not in text
     assert "would have been seen" not in text
-    assert "power" not in [section.anchor for section in speaking(SECTIONS["audit"], audit)]
+    assert "power" not in [section.anchor for section in technical_part(audit)]
     shown = section_text(altered(audit, planted=audits.POWER), "power")
     assert "0.94 [0.90, 0.97], in brackets the 95% interval" in shown
 
 
 def test_the_least_audit_has_the_sections_that_always_speak():
-    assert [section.anchor for section in speaking(SECTIONS["audit"], audits.bare())] == [
-        "test",
-        "placebo",
-        "power",
-        "variants",
-        "limits",
-        "advice",  # bare() is inconclusive
-    ]
-    assert [section.anchor for section in speaking(SECTIONS["audit"], base())] == [
-        "test",
-        "placebo",
-        "leans",
-        "checks",
-        "power",
-        "variants",
-        "limits",
-        "plan",
-        "gap",
-        "texts",
-        "repeat",
-        "advice",
-    ]
+    least, whole = ([section.anchor for section in technical_part(one)] for one in (audits.bare(), base()))
+    assert least == ["test", "placebo", "power", "variants", "limits", "advice"]  # bare() is inconclusive
+    every = "test placebo leans checks power variants limits plan gap texts repeat advice"
+    assert whole == every.split()
 
 
 def test_each_document_is_one_dot_filled_where_it_lies_above_zero():
     audit = altered(
         audits.placebos(), values=np.array([-1.0, -0.5, 0.0, 0.3, 0.3, 2.0]), documents=tuple("abcdef")
     )
-    axes = plots.documents(audit).figure.axes[0]
+    axes = AuditPage.draw(audit).figure.axes[0]
     dots = {
         str(line.get_markerfacecolor()): line.get_xdata() for line in axes.lines if line.get_marker() == "o"
     }
     assert len(dots[plots.SIGN]) == 3
     assert len(dots["white"]) == 3
     assert "(3), hollow elsewhere (3)" in first_text(audit)
-
-
-def test_control_documents_are_dots_of_their_own():
-    axes = plots.documents(audits.controls()).figure.axes[0]
-    dots = [line for line in axes.lines if line.get_marker() == "o"]
-    for colour, number in ((plots.SIGN, 120), ("white", 74)):
-        assert sum(len(line.get_xdata()) for line in dots if line.get_markerfacecolor() == colour) == number
-    assert "control documents" in [text.get_text() for text in axes.texts]
 
 
 def drawn(null):
@@ -303,14 +277,6 @@ def test_a_curve_with_one_point_or_none_can_be_drawn():
     for curve in ((), ((0, 0.0),), ((10, 0.2), (10, 0.2), (100_000, 1.0))):
         power = Power(Estimate(0.1, 0.1, 0.1), None, 5, 1, Estimate(0.0, 0.0, 0.0), curve)
         check_safe(Page(render(altered(audits.bare(), planted=power))))
-
-
-def test_p_values_from_dealing_anew_have_a_floor():
-    facts = {"permutations": 10_000}
-    assert wording.strength(1 / 10_001, facts) == "at most 1 of 10,000"
-    assert wording.strength(5 / 10_001, facts) == "about 1 of 2,000"
-    assert wording.strength(1 / 10_001, {}) == "about 1 of 10,000"
-    assert wording.strength(0.0, {}) == "fewer than 1 of 1,000,000"
 
 
 @given(st.floats(0, 1))

@@ -1,10 +1,9 @@
 """The report of a flagging: what it says to whom, safe with hostile names, and the same bytes again."""
 
-import re
-
 import numpy as np
 import pytest
 from report.flaggings import flagging, known_of, texts_of
+from report.test_report_html import words
 
 from pretrace.report import verdict
 from pretrace.types import Check, SetTest, Skipped
@@ -21,26 +20,22 @@ def made(outcome="flagged", texts=60, known=200, **changes):
     ids = tuple(f"text {i}" for i in range(texts))
     others = tuple(f"k{i}" for i in range(known))
     status = "passed" if told else "failed"
+    models, alike = (
+        {"target": {"name": "some/model"}},
+        ("words", "Alike by words", status, "AUC 0.9.", "Take others."),
+    )
     given = {
-        "corpus": "mine",
-        "model": "some/model",
-        "score": "min_k_plus_plus",
+        "corpus": "mine", "model": "some/model", "score": "min_k_plus_plus",
         "statement": "Refused: they differ." if not told else "7 of the 60 texts of mine are flagged.",
         "set_test": SetTest(0.0004, 0.05, 9, 3.0, 4, 9999) if told else None,
-        "checks": (
-            Check("words", "Alike by words", status, "AUC 0.9.", "Take others.", {"auc": [0.9, 0.8, 0.95]}),
-        ),
+        "checks": (Check(*alike, {"auc": [0.9, 0.8, 0.95]}),),
         "skipped": (Skipped("nothing", "the text is empty", 0),),
-        "settings": {"seed": 0, "models": {"target": {"name": "some/model"}}, "texts": {"sha256": "ab" * 32}},
-    } | changes
+        "settings": {"seed": 0, "models": models, "texts": {"sha256": "ab" * 32}},
+    } | changes  # fmt: skip
     columns = {"documents": ids, **given.pop("columns", {})}
     names = columns.pop("ids", ids)
     asked = texts_of(names, columns.pop("scores", scores), p, chosen.tolist(), **columns)
     return flagging(outcome, asked, known_of(others, rng.normal(size=known)), **given)
-
-
-def words(html):
-    return " ".join(re.sub(r"<[^>]+>", " ", html.split("</style>")[1]).split())
 
 
 def test_a_first_page_for_anybody():
@@ -65,16 +60,14 @@ def test_a_refusal_shows_no_p_values():
 
 def test_the_set_as_a_whole_has_its_sentence_its_figure_and_its_own_rate():
     said = words(verdict.render(made("set", statement="No single text is flagged, but as a whole they do.")))
-    assert "The set as a whole stands out No single text is flagged" in said
-    assert (
-        "The set as a whole stands out (p = 0.0004, tested at a level of 5%). Of its documents, 9 of 60 are above"
-        in said
-    )
-    assert "about 3 would be expected there" in said
-    assert "This test does not say which" in said
-    assert "p = 0.0004 at a level of 5%; 9,999 permutations" in said
-    assert "from 4 texts on that stand above all known ones" in said
-    assert "one or the other in at most the sum of both" in said
+    for words_of in (
+        "The set as a whole stands out No single text is flagged",
+        "The set as a whole stands out (p = 0.0004, tested at a level of 5%). Of its documents, 9 of 60 are above",
+        "about 3 would be expected there",
+        "p = 0.0004 at a level of 5%; 9,999 permutations",
+        "from 4 texts on that stand above all known ones",
+    ):
+        assert words_of in said
     no = SetTest(None, 0.05, 9, 3.0, 4, 9999, "the two sets also differ a little by their words")
     passed = (Check("words", "Alike by words", "passed", "AUC 0.53."),)
     withheld = words(verdict.render(made("refused", set_test=no, checks=passed)))

@@ -28,9 +28,8 @@ def test_an_audit_and_a_flagging_are_their_first_pages():
     assert "Technical part" not in page
     assert "default-src 'none'" in page
     assert shown.startswith("<div>\n<p>Audit of <b>")
-    assert (
-        html.escape(audits.placebos().statement, quote=False) in shown.partition("<iframe")[0]
-    )  # where frames are not shown
+    said = html.escape(audits.placebos().statement, quote=False)
+    assert said in shown.partition("<iframe")[0]  # where frames are not shown
     assert "7 of 60 texts flagged" in framed(flagging()._repr_html_())
 
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 import pytest
 from report import audits
 
+from pretrace.report.audit import AuditPage
 from pretrace.report.verdict import first_page
-from pretrace.report.verdict_plots import documents
 from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of
 from pretrace.verdicts.wording import sentences_of
 
@@ -45,11 +45,11 @@ def test_each_dot_has_its_document_as_title():
     for side in (SUSPECT, CONTROL):
         names, values = documents_of(audit, side)
         assert sum(
-            len(words) for line, words in documents(audit).titles.items() if line.startswith(side)
+            len(words) for line, words in AuditPage.draw(audit).titles.items() if line.startswith(side)
         ) == len(names)
         assert all(page.count(f"<title>{name}: ") == 1 for name in names)
         top = names[int(values.argmax())]
-        assert any(words[-1].startswith(f"{top}: ") for words in documents(audit).titles.values())
+        assert any(words[-1].startswith(f"{top}: ") for words in AuditPage.draw(audit).titles.values())
 
 
 def test_an_effect_is_said_in_cases():

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from made import EMPTY, row
+from report.test_report_html import words
 
 from pretrace.report import fitted as fitted_plots
 from pretrace.report.facts import compared, control
-from pretrace.report.fitted import entries, fitted, fitted_facts
+from pretrace.report.fitted import NEURONS, PARAMETERS, entries, fitted, used_settings
 from pretrace.report.frame import speaking
 from pretrace.report.plots import across
 from pretrace.report.run import SECTIONS
@@ -29,17 +30,11 @@ def body_of(section, run):
     return str(made.body)
 
 
-def words(body):
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", body)).replace("&#39;", "'")
-
-
 def cells(body, table):
     """The body rows of a table of a section, cell by cell."""
     found = re.findall(r"<tbody>(.*?)</tbody>", body, re.S)[table]
     rows = re.findall(r"<tr.*?>(.*?)</tr>", found, re.S)
-    return [
-        [words(cell).strip() for cell in re.findall(r"<t[hd].*?>(.*?)</t[hd]>", row, re.S)] for row in rows
-    ]
+    return [[words(cell) for cell in re.findall(r"<t[hd].*?>(.*?)</t[hd]>", row, re.S)] for row in rows]
 
 
 def with_rows(run, change):
@@ -136,37 +131,39 @@ def test_the_plot_shows_target_placebo_and_shuffles_one_below_the_other():
     assert high > 0.8
 
 
+def marked(axes, marker, face=None):
+    """The places of the marks of a kind on an axis."""
+    lines = (
+        one for one in axes.lines if one.get_marker() == marker and face in (None, one.get_markerfacecolor())
+    )
+    return [np.asarray(one.get_xdata()).tolist() for one in lines]
+
+
+def panels_of(facts):
+    tried = entries(facts["sensitivity"], (*PARAMETERS, "auc"))
+    return fitted_plots.sensitivity(tried, used_settings(facts)).axes
+
+
 def test_neurons_are_bars_and_the_chosen_layers_stand_out(controlled):
-    (found, _) = fitted_facts(controlled())
-    axes = fitted_plots.neurons(found.neurons).axes[0]
+    neurons = entries(controlled().settings["fitted"]["na_pdd"]["layers"], NEURONS)
+    axes = fitted_plots.neurons(neurons).axes[0]
     heights = [patch.get_height() for patch in axes.patches]
-    assert heights[::2] == [entry["members"] for entry in found.neurons]
-    assert heights[1::2] == [-entry["nonmembers"] for entry in found.neurons]
+    assert heights[::2] == [entry["members"] for entry in neurons]
+    assert heights[1::2] == [-entry["nonmembers"] for entry in neurons]
     assert [patch.get_alpha() == 1.0 for patch in axes.patches[::2]] == [False] * 4 + [True] * 2
     (dots,) = (drawn for drawn in axes.lines if drawn.get_marker() == "D")
-    assert np.asarray(dots.get_ydata()).tolist() == [entry["difference"] for entry in found.neurons]
+    assert np.asarray(dots.get_ydata()).tolist() == [entry["difference"] for entry in neurons]
 
 
 def test_a_panel_a_parameter_follows_the_settings_used(controlled):
-    (found, _) = fitted_facts(controlled())
-    panels = fitted_plots.sensitivity(found.sensitivity, found.used).axes
-    lines = [
-        max(axes.lines, key=lambda drawn: len(drawn.get_xdata()) * (drawn.get_linestyle() == "-"))
-        for axes in panels
-    ]
-    assert np.asarray(lines[0].get_xdata()).tolist() == [0.5, 1.0, 1.5]
-    assert np.asarray(lines[0].get_ydata()) == pytest.approx([0.59, 0.64, 0.69])
-    grey = [
-        drawn for drawn in panels[2].lines if drawn.get_linestyle() == "None" and drawn.get_marker() == "."
-    ]
-    assert sum(len(np.asarray(drawn.get_xdata())) for drawn in grey) == len(found.sensitivity) - 2
+    facts = controlled().settings["fitted"]["na_pdd"]
+    panels = panels_of(facts)
+    whole = max(panels[0].lines, key=lambda drawn: len(drawn.get_xdata()) * (drawn.get_linestyle() == "-"))
+    assert np.asarray(whole.get_xdata()).tolist() == [0.5, 1.0, 1.5]
+    assert np.asarray(whole.get_ydata()) == pytest.approx([0.59, 0.64, 0.69])
+    assert sum(map(len, marked(panels[2], "."))) == len(facts["sensitivity"]) - 2
     for axes, used in zip(panels, (1.0, 1.5, 2.0), strict=True):
-        filled = [
-            np.asarray(d.get_xdata())[0]
-            for d in axes.lines
-            if d.get_marker() == "o" and d.get_markerfacecolor() != "white"
-        ]
-        assert filled == [used]
+        assert marked(axes, "o", fitted_plots._MEMBER) == [[used]]
 
 
 def test_one_parameter_varied_at_a_time_leaves_no_grey_points_and_k_stops_at_the_layers(controlled):
@@ -175,17 +172,14 @@ def test_one_parameter_varied_at_a_time_leaves_no_grey_points_and_k_stops_at_the
     points = [{"threshold": 1.0, "alpha": a, "k": 6, "auc": a / 3} for a in (1.2, 1.5, 1.8)]
     points += [{"threshold": 1.0, "alpha": 1.5, "k": k, "auc": 0.6} for k in (1, 3)]
     changed = told | {"settings": told["settings"] | {"k": 10}, "sensitivity": points}
-    (found,) = fitted_facts(replace(run, settings={"fitted": {"na_pdd": changed}}))
-    assert found.used["k"] == 6.0, "a model of six layers has no ten to choose"
-    panels = fitted_plots.sensitivity(found.sensitivity, found.used).axes
+    own = replace(run, settings={"fitted": {"na_pdd": changed}})
+    assert used_settings(changed)["k"] == 6.0, "a model of six layers has no ten to choose"
+    panels = panels_of(changed)
     drawn = [[np.asarray(d.get_xdata()).tolist() for d in axes.lines] for axes in panels]
     assert [1.2, 1.5, 1.8] in drawn[1]
     assert [1, 3, 6] in drawn[2]
-    assert not any(len(np.asarray(d.get_xdata())) for a in panels for d in a.lines if d.get_marker() == ".")
-    assert "all other combinations" not in body_of(
-        fitted, replace(run, settings={"fitted": {"na_pdd": changed}})
-    )
-    assert "all other combinations" in body_of(fitted, run)
+    assert not any(some for axes in panels for some in marked(axes, "."))
+    assert [("all other combinations" in body_of(fitted, one)) for one in (own, run)] == [False, True]
 
 
 plain = st.recursive(

@@ -84,6 +84,12 @@ def check_safe(page):
     assert policy == "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
+def words(source):
+    """What a reader reads, on one line."""
+    body = str(source).rpartition("</style>")[2]
+    return " ".join(re.sub(r"<[^>]*>", " ", body).replace("&#39;", "'").split())
+
+
 def small(labelled):
     return labelled(("min_k(k=0.1)",), 20)
 

@@ -1,10 +1,15 @@
-"""Numbers in words, one example of each kind a line."""
+"""Numbers in words, one example of each kind a line; unseen characters are spelled out, and nothing else is touched."""
 
 import math
+import unicodedata
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from pretrace.errors import shown
 from pretrace.report import facts, wording
+from pretrace.report.wording import named
 from pretrace.types import Estimate, Lean
 
 WIDE, NARROW, POINT = Estimate(0.7, 0.65, 0.75), Estimate(0.04123, 0.0262, 0.0563), Estimate(1.0, 1.0, 1.0)
@@ -30,6 +35,14 @@ FIGURES = {"effective_pieces": 487.21931, "rejections": 12345, "found": {"whole"
         ([wording.perplexity(p) for p in (-2.0, -math.inf)], ["7.389", "beyond measure"]),
         ([wording.often(p) for p in (0.0002, 0.28)], ["about 1 of 5,000", "about 3 of 10"]),
         ([wording.often(p) for p in (0.5, 1.0)], ["about half of all", "nearly all"]),
+        (
+            [wording.strength(p / 10_001, {"permutations": 10_000}) for p in (1, 5)],
+            ["at most 1 of 10,000", "about 1 of 2,000"],
+        ),
+        (
+            [wording.strength(p, {}) for p in (1 / 10_001, 0.0)],
+            ["about 1 of 10,000", "fewer than 1 of 1,000,000"],
+        ),
         ([wording.share(p) for p in (0.05, 0.001)], ["5%", "0.1%"]),
         ([wording.figure(NARROW), wording.figure(Estimate(12.345, 12.345, 12.345))], ["0.041", "12.3"]),
         ([wording.spread(NARROW), wording.spread(POINT)], ["[0.026, 0.056]", ""]),
@@ -48,6 +61,7 @@ FIGURES = {"effective_pieces": 487.21931, "rejections": 12345, "found": {"whole"
         ),
         (wording.after("Refused: they differ.", "Refused: "), "They differ."),
         (wording.shortened("abcdefghij", 5), "abc…j"),
+        (wording.shortened("begin" + "x" * 90 + "end!!", 30), f"begin{'x' * 15}…xxxxend!!"),
         (
             facts.rows({"lora": {"rank": 32}, "temperature": 1.0}),
             [("lora.rank", "32"), ("temperature", "1.0")],
@@ -63,3 +77,28 @@ FIGURES = {"effective_pieces": 487.21931, "rejections": 12345, "found": {"whole"
 )
 def test_a_number_in_words(made, said):
     assert made == said
+
+
+ANY = st.text(st.characters(codec=None))
+UNSEEN_CHARACTERS = "\u202e\u2066\u200b\ufeff\x00\x1b\u2028\ud800\uffff\u00ad"
+
+
+@pytest.mark.parametrize("character", UNSEEN_CHARACTERS)
+def test_unseen_characters_are_spelled_out(character):
+    escape = f"\\x{ord(character):02x}" if ord(character) < 256 else f"\\u{ord(character):04x}"
+    assert shown(f"a{character}b") == shown(shown(f"a{character}b")) == f"a{escape}b"
+
+
+@pytest.mark.parametrize("text", ["naïve café", "نموذج", "模型", "👩\u200d🔬", "a\u00a0b", "<b>&amp;"])
+def test_what_can_be_seen_or_is_kept_stays(text):
+    assert shown(text) == text
+    assert shown(f"{text}\n\tb\r", keep="\n\t") == f"{text}\n\tb\\x0d"
+
+
+@given(ANY, st.integers(2, 50))
+def test_nothing_unseen_is_left_and_a_name_is_one_short_line_and_never_empty(text, limit):
+    seen = shown(text)
+    assert not {unicodedata.category(c) for c in seen} & {"Cc", "Cs", "Zl", "Zp"}
+    seen.encode("utf-8")
+    assert 1 <= len(named(text, limit)) <= max(limit, len("(empty)"))
+    assert "\n" not in named(text, limit)

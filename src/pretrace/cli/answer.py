@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,17 +24,8 @@ from pretrace.errors import shown
 if TYPE_CHECKING:
     from pretrace.types import Verdict
 
-# The one printer of the command line: nothing that a file, model, column or server is called steers a terminal.
-#
-# `PlainText` shows control characters as text where a text is made, the console of `printer` does so with everything
-# else that it prints; lines on standard error are for `pretrace.cli.streams.say`.
-
-
-class PlainText(Text):
-    """A text as it is, without markup, with control characters as text; line ends stay."""
-
-    def __init__(self, text: str = "", style: str = "") -> None:
-        super().__init__(shown(text, keep="\n"), style)
+# The one printer of the command line: nothing that a file, model, column or server is called steers a terminal. Text is
+# shown without markup, its control characters as text; lines on standard error are for `pretrace.cli.streams.say`.
 
 
 class _Console(Console):
@@ -57,31 +48,49 @@ def printer(*, stderr: bool = False) -> Console:
     return _Console(highlight=False, stderr=stderr)
 
 
-def plain_table(*words: str, numbers: Sequence[str] = (), **how: Any) -> Table:
+def prose(text: str, style: str = "") -> Text:
+    """A text as it is, whose lines break between words."""
+    return Text(shown(text, keep="\n"), style)
+
+
+def plain_table(
+    *words: str, numbers: Sequence[str] = (), rows: Iterable[Sequence[str]], caption: str = "", **how: Any
+) -> Table:
     """Make a table without rules: columns of `words`, which fold, then columns of `numbers`, which do not."""
-    table = Table(box=None, padding=(0, 2, 0, 0), **how)
+    table = Table(box=None, padding=(0, 2, 0, 0), caption=caption and prose(caption), **how)
+    table.caption_justify = "left"
     for name in words:
-        table.add_column(PlainText(name), overflow="fold")
+        table.add_column(prose(name), overflow="fold")
     for name in numbers:
-        table.add_column(PlainText(name), justify="right", no_wrap=True)
+        table.add_column(prose(name), justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(*map(prose, row))
     return table
 
 
-Say = Callable[[Console], object]
+def show(said: Iterable[RenderableType], *, stderr: bool = False) -> None:
+    """Print what is said; a line that is a string is not broken, since it may hold a path or a command."""
+    console = printer(stderr=stderr)
+    for one in said:
+        line = isinstance(one, str)
+        console.print(prose(str(one)) if line else one, soft_wrap=line)
+
+
 CANNOT_ANSWER = 4
 """The exit code where no verdict is possible with what there is, the same as for a verdict that is withheld."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Reply:
     """What a command found, in the words that everybody shares, and in its own.
 
-    `say` prints it for people. `outcome` is a word that scripts act on, `code` the exit code, `statement` a sentence,
+    `said` is printed for people. `outcome` is a word that scripts act on, `code` the exit code, `statement` a sentence,
     `folder` what was written, `report` the page in it, `verdict` what stands there. `own`
     are the command's own keys of the JSON document: anything that `results.serialization.to_plain` takes.
     """
 
-    say: Say
+    said: Iterable[RenderableType] = ()
+    _: KW_ONLY
     outcome: str = "done"
     code: int = 0
     statement: str = ""
@@ -109,16 +118,6 @@ Answered = Reply | int | None
 """What a command may return."""
 
 
-def lines(*said: str) -> Say:
-    """What prints these lines, each as it is."""
-
-    def say(console: Console) -> None:
-        for line in said:
-            console.print(PlainText(line), soft_wrap=True)
-
-    return say
-
-
 @contextmanager
 def alone(json: bool) -> Iterator[None]:
     """Standard output kept for the JSON document, where there will be one: what is printed goes to standard error."""
@@ -132,7 +131,7 @@ def alone(json: bool) -> Iterator[None]:
 def deliver(answered: Answered, command: str, *, as_json: bool) -> int:
     """Print an answer; the exit code."""
     if not isinstance(answered, Reply):
-        answered = Reply(say=lambda console: None, code=answered or 0)
+        answered = Reply(code=answered or 0)
     if as_json:
         from pretrace.results.serialization import to_json
 
@@ -144,5 +143,5 @@ def deliver(answered: Answered, command: str, *, as_json: bool) -> int:
             text = json.dumps(document, allow_nan=False, indent=1) + "\n"
         sys.stdout.write(text)
     else:
-        answered.say(printer())
+        show(answered.said)
     return answered.code

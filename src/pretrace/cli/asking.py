@@ -9,17 +9,15 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
-
-from rich.console import Console
 
 from pretrace.backends import check_model
 from pretrace.backends.serving.address import called
 from pretrace.backends.settings import split_revision
-from pretrace.cli.answer import CANNOT_ANSWER, PlainText, Reply, alone, lines
+from pretrace.cli.answer import CANNOT_ANSWER, Reply, alone
 from pretrace.cli.auditing import audit, make_audit, open_audit
 from pretrace.cli.commands import find_function
 from pretrace.cli.options import arguments_of
@@ -35,7 +33,7 @@ from pretrace.registry import find_test
 from pretrace.report.wording import duration
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import AUDIT, VERDICTS
-from pretrace.settings import option
+from pretrace.settings import RUN, input_option, option, output_option
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.types import Corpus, Situation
 from pretrace.verdicts.advise import (
@@ -53,7 +51,6 @@ from pretrace.verdicts.advise import (
 )
 from pretrace.verdicts.audit.audit import Audit
 from pretrace.verdicts.audit.settings import AuditSettings
-from pretrace.verdicts.settings import input_option
 from pretrace.verdicts.wording import say as sentence
 
 _SHORTER = (32, 16)
@@ -85,8 +82,8 @@ class _AskInputs:
     )
     plan: bool = option(False, "Say what can be answered, with how many documents, and stop.", essential=True)
     yes: bool = option(False, "Start without asking.", essential=True)
-    out: Path | None = option(
-        None, "Folder for the answers; TEXTS-answer in this folder unless given.", path="out", essential=True
+    out: Path | None = output_option(
+        None, "Folder for the answers; TEXTS-answer in this folder unless given.", RUN
     )
 
 
@@ -161,17 +158,17 @@ def ask(source: Source, inputs: _AskInputs) -> Reply:
     steps, cannot = _steps(source, inputs, seen, controls, advice)
     told = [*seen.said[: None if steps else 1], *(line for step in steps for line in step.lines()), *cannot]
     if not steps:
-        return Reply(say=lines(*told), outcome="cannot answer", code=CANNOT_ANSWER, statement=cannot[0])
+        return Reply(told, outcome="cannot answer", code=CANNOT_ANSWER, statement=cannot[0])
     commands = [step.said(place) for step in steps]
     if inputs.plan:
-        shown = [*told, *(f"$ {command}" for command in commands)]
-        return Reply(say=lines(*shown), outcome="plan", statement=steps[0].test, own={"commands": commands})
+        told += [f"$ {command}" for command in commands]
+        return Reply(told, outcome="plan", statement=steps[0].test, own={"commands": commands})
     if not quiet():
         for line in told:
             say(line)
     if asks() and sys.stderr.isatty() and not inputs.yes and not confirm("Start?", default=True):
         own = {"commands": commands}
-        return Reply(say=lines("Not started."), outcome="not started", code=CANNOT_ANSWER, own=own)
+        return Reply(["Not started."], outcome="not started", code=CANNOT_ANSWER, own=own)
     return _answer([(step.name, step.run(place, seen)) for step in steps], commands, cannot)
 
 
@@ -225,7 +222,7 @@ def _listed(advice: Advice, seen: Seen) -> Reply:
         "A verdict is possible: name the model with --model." if advice.possible else _missing(advice)[0]
     )
     return Reply(
-        say=lines(*seen.said, *_list_tests(advice), closing),
+        [*seen.said, *_list_tests(advice), closing],
         outcome="possible" if advice.possible else "cannot answer",
         code=0 if advice.possible else CANNOT_ANSWER,
         statement=closing,
@@ -264,14 +261,11 @@ def _plain(advice: Advice) -> Iterator[dict[str, Any]]:
 def _missing(advice: Advice) -> list[str]:
     easiest = advice.easiest
     assert easiest is not None  # trigger sentences can be put into the next texts, whatever the model offers
-    numbers: dict[str, Any] = {
-        "title": easiest.choice.title,
-        "missing": easiest.missing,
-        "needs": easiest.choice.needs,
-    }
+    one = easiest.choice
+    numbers: dict[str, Any] = {"title": one.title, "missing": easiest.missing, "needs": one.needs}
     numbers |= {"least": FEW_DOCUMENTS, "enough": documents_needed(advice.situation)}
     needed = ("controls", "give") if "control documents" in easiest.missing else ("needs",)
-    return [sentence(f"ask.{one}", **numbers) for one in ("easiest", *needed, "search", "mark")]
+    return [sentence(f"ask.{kind}", **numbers) for kind in ("easiest", *needed, "search", "mark")]
 
 
 def _step(
@@ -285,16 +279,15 @@ def _step(
     if inputs.controls and name != "canaries":
         options["controls"] = inputs.controls
     options["model"] = inputs.model
-    if name in ("canaries", "recite"):
-        if " --access text" in row.commands[0]:
-            options["access"] = "text"
-        own = (has, has.canaries) if name == "canaries" else (Situation(), has.documents)
-        if inputs.placebo:
-            options["placebo"] = (inputs.placebo,)
-        command = "mark canaries" if name == "canaries" else name
-        return _AskStep(command, options, question, test, [chance(name, *own)])
+    other = name in ("canaries", "recite")
+    if other and " --access text" in row.commands[0]:
+        options["access"] = "text"
     if inputs.placebo:
         options["placebo"] = (inputs.placebo,)
+    if other:
+        own = (has, has.canaries) if name == "canaries" else (Situation(), has.documents)
+        command = "mark canaries" if name == "canaries" else name
+        return _AskStep(command, options, question, test, [chance(name, *own)])
     if not row.choice.accuses:  # an audit without control documents
         options["power"] = True
     planned = _planned(seen.corpus, controls, options)
@@ -316,12 +309,8 @@ def _planned(texts: Corpus, controls: Corpus | None, options: Mapping[str, Any])
     for tokens in (usual.snippets.tokens, *_SHORTER):
         settings = replace(usual, snippets=replace(usual.snippets, tokens=tokens))
         planned = replace(planned, settings=settings)
-        try:
+        with suppress(ShortTextsError):
             _ = planned.plan
-        except ShortTextsError:
-            if tokens == _SHORTER[-1]:
-                raise
-        else:
             break
     return planned
 
@@ -345,9 +334,13 @@ def _answer(found: Sequence[tuple[str, Reply]], commands: Sequence[str], cannot:
     codes = [one.code for one in replies]
     code = 3 if 3 in codes else CANNOT_ANSWER if CANNOT_ANSWER in codes or cannot else 0
     last = next((one for one in replies if one.code == code), replies[0])
+    said = list[str]()
+    for one in replies:
+        said += [one.statement, *([f"Report: {one.report}"] if one.report else [])]
+        said += closing(one.verdict) if one.code == CANNOT_ANSWER and one.verdict is not None else ()
     answers = [reply.document(name) for name, reply in found]
     return Reply(
-        say=partial(_print, replies, cannot),
+        [*said, *cannot],
         outcome=last.outcome if last.code == code else "cannot answer",
         code=code,
         statement=last.statement,
@@ -355,14 +348,3 @@ def _answer(found: Sequence[tuple[str, Reply]], commands: Sequence[str], cannot:
         report=last.report,
         own={"commands": list(commands), "answers": answers, "cannot": list(cannot)},
     )
-
-
-def _print(found: Sequence[Reply], cannot: Sequence[str], console: Console) -> None:
-    for one in found:
-        console.print(PlainText(one.statement, style="bold"), soft_wrap=True)
-        if one.report:
-            console.print(PlainText(f"Report: {one.report}"), soft_wrap=True)
-        if one.code == CANNOT_ANSWER and one.verdict is not None:
-            lines(*closing(one.verdict))(console)
-    for line in cannot:
-        console.print(PlainText(line), soft_wrap=True)

@@ -11,12 +11,12 @@ from typing import Any, Literal
 from pretrace.backends import open_model
 from pretrace.backends.loading import device_of
 from pretrace.backends.settings import ModelSettings
-from pretrace.cli.answer import Reply, lines, printer
+from pretrace.cli.answer import Reply, show
 from pretrace.cli.options import RawOptions
 from pretrace.cli.printing import described, foreseen
 from pretrace.cli.progress import Stages, announce_training
 from pretrace.cli.streams import quiet
-from pretrace.cli.verdicts import FoundInputs, finished, found_of, opened, with_command, with_found
+from pretrace.cli.verdicts import finished, found_of, found_option, opened, with_command, with_found
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError, MissingPackageError
@@ -27,12 +27,20 @@ from pretrace.runs import save_verdict
 from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models
 from pretrace.scoring.settings import Companions, ModelsSettings, Target
-from pretrace.settings import MODEL, like, option, requested_option, statements_of
+from pretrace.settings import (
+    MODEL,
+    input_option,
+    like,
+    option,
+    output_option,
+    requested_option,
+    statements_of,
+)
 from pretrace.tuning import training
 from pretrace.types import COMPARED, GENERATING, AuditPlan, Backend, Corpus, DesignError
 from pretrace.verdicts.audit.audit import Audit
 from pretrace.verdicts.audit.settings import AUDIT, BESIDE, AuditSettings, exposures
-from pretrace.verdicts.settings import TestSettings, input_option
+from pretrace.verdicts.settings import TestSettings
 
 QUICK_PAIRS, QUICK_LEARNT = 200, 100
 _PACKAGED = "smollm2"
@@ -75,7 +83,7 @@ class AuditOptions:
         panel=BESIDE,
         states="placebo",
     )
-    found: Path | None = like(FoundInputs, "found")
+    found: Path | None = found_option()
     reference_model: str | None = option(
         None,
         "The smaller model that the score `ref` compares with; any --model value.",
@@ -104,13 +112,11 @@ class AuditOptions:
         essential=True,
     )
     requested_by: str = requested_option(AUDIT, essential=True)
-    out: Path | None = option(
+    out: Path | None = output_option(
         None,
         "Folder for report.html, result.json, the generated texts and every table; an audit that is already "
         "there is replaced.",
         panel=AUDIT,
-        path="out",
-        essential=True,
     )
 
 
@@ -171,7 +177,7 @@ def make_audit(
     except DesignError as error:
         save_verdict(with_command(error.verdict, given), out)
         return foreseen(error.plan, out)
-    return finished(with_found(made, found), out, given, checked="control")
+    return finished(with_found(made, found), out, given)
 
 
 def _wanted(target: Target, inputs: AuditOptions) -> ModelsSettings:
@@ -183,7 +189,7 @@ class _PlanShown(Stages):
     def planned(self, plan: AuditPlan, /) -> None:
         """What the audit can answer, and what it will cost."""
         if not quiet():
-            lines(*described(plan))(printer(stderr=True))
+            show(described(plan), stderr=True)
 
 
 def completed(settings: AuditSettings, inputs: AuditOptions) -> AuditSettings:

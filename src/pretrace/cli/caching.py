@@ -6,11 +6,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rich.console import Console
+from rich.console import RenderableType
 from rich.table import Table
 
 from pretrace.cache.location import KINDS, CachedFile, cache_folder, kept, remove
-from pretrace.cli.answer import PlainText, Reply, lines, plain_table
+from pretrace.cli.answer import Reply, plain_table
 from pretrace.cli.streams import asks, confirm
 from pretrace.errors import ExpressionError
 from pretrace.settings import option
@@ -47,7 +47,7 @@ class Chosen:
 def info() -> Reply:
     """Where the cache is, what it holds, and how much of which model."""
     found, place = kept(), cache_folder()
-    said = f"{place}: {_size_of(found)} in {len(found):,} files and folders."
+    first = f"{place}: {_size_of(found)} in {len(found):,} files and folders."
     rows = [
         {
             "kind": one.kind,
@@ -60,14 +60,9 @@ def info() -> Reply:
         for one in found
     ]
 
-    def say(console: Console) -> None:
-        console.print(PlainText(said), soft_wrap=True)
-        if found:
-            console.print(_table(found))
-
-    return Reply(
-        say=say, statement=said, folder=place, own={"bytes": sum(o.size for o in found), "kept": rows}
-    )
+    said: list[RenderableType] = [first, *([_table(found)] if found else [])]
+    own = {"bytes": sum(one.size for one in found), "kept": rows}
+    return Reply(said, statement=first, folder=place, own=own)
 
 
 def clear(chosen: Chosen) -> Reply:
@@ -81,10 +76,10 @@ def clear(chosen: Chosen) -> Reply:
             raise ExpressionError(f"{what} would be deleted: give --yes.")
         if not confirm(f"Delete {what}?", default=False):
             said = "Nothing was deleted."
-            return Reply(say=lines(said), outcome="kept", statement=said, own={"bytes": 0, "removed": []})
+            return Reply([said], outcome="kept", statement=said, own={"bytes": 0, "removed": []})
     remove(some)
     said = f"Deleted: {what}."
-    return Reply(say=lines(said), outcome="cleared", statement=said, own=own)
+    return Reply([said], outcome="cleared", statement=said, own=own)
 
 
 def _size_of(some: Sequence[CachedFile]) -> str:
@@ -93,20 +88,16 @@ def _size_of(some: Sequence[CachedFile]) -> str:
 
 def _table(found: Sequence[CachedFile]) -> Table:
     """A row a kind and model, the largest first within a kind."""
-    table = plain_table("what", "model", numbers=("entries", "MB", "changed"))
+    rows = []
     for kind, words in KINDS.items():
         models = dict.fromkeys(one.model for one in found if one.kind == kind)
-        rows = [(model, [o for o in found if (o.kind, o.model) == (kind, model)]) for model in models]
-        for model, some in sorted(rows, key=lambda row: -sum(one.size for one in row[1])):
-            counted = [one.entries for one in some if one.entries is not None]
-            table.add_row(
-                PlainText(f"{kind}: {words}"),
-                PlainText(model or "–"),
-                f"{sum(counted):,}" if counted else "–",
-                f"{sum(one.size for one in some) / 1e6:,.1f}",
-                _date(max(one.changed for one in some)),
-            )
-    return table
+        some = [[one for one in found if (one.kind, one.model) == (kind, model)] for model in models]
+        for kept_of in sorted(some, key=lambda kept_of: -sum(one.size for one in kept_of)):
+            counted = [one.entries for one in kept_of if one.entries is not None]
+            size = f"{sum(one.size for one in kept_of) / 1e6:,.1f}"
+            entries, changed = f"{sum(counted):,}" if counted else "–", max(one.changed for one in kept_of)
+            rows.append((f"{kind}: {words}", kept_of[0].model or "–", entries, size, _date(changed)))
+    return plain_table("what", "model", numbers=("entries", "MB", "changed"), rows=rows)
 
 
 def _date(seconds: float) -> str:

@@ -6,12 +6,10 @@ the function, `package.module:function`, with parameters as the commands here ha
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 from cyclopts import App, Group
@@ -161,20 +159,9 @@ def app(only: str = "") -> App:
     return made
 
 
-def _in_full(arguments: list[str]) -> list[str]:
-    """The arguments with the command that was left out: `pretrace MY_TEXTS` is `pretrace ask MY_TEXTS`."""
-    first = arguments[0]
-    if first.startswith("-") or any(words.split()[0] == first for words in _OWN):
-        return arguments
-    names = {words.split()[0] for words in places()}
-    # Texts that are not there are for ask to tell of, where no command can have been meant.
-    missing = arguments[1:2] in (["--model"], ["--corpus"]) and not difflib.get_close_matches(first, names)
-    return ["ask", *arguments] if first not in names and (missing or Path(first).exists()) else arguments
-
-
 def call(words: Sequence[str]) -> int:
     """Carry out a command line here; its exit code."""
-    words = _in_full(list(words))
+    words = list(words)
     others = any(word.startswith("--config") for word in words)  # whose tables may be in the file
     line = app("" if others else words[0])
     run: Any = line.parse_commands(words)[1]

@@ -11,13 +11,12 @@ columns = {text = "body", id = "key"}
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, get_origin
 
-from pretrace.errors import ExpressionError, TextsError, regular
+from pretrace.errors import ExpressionError, TextsError, nearest, regular
 from pretrace.settings import join_keys
 
 
@@ -84,9 +83,3 @@ def _written(where: str, value: Any, leaf: Any) -> list[str]:
         wanted = "one value or a list of them" if several and not leaf.option.read else "one value"
         raise ExpressionError(f"{where} takes {wanted}, found {value!r}.")
     return [str(value)]
-
-
-def nearest(name: str, known: Collection[str]) -> str:
-    """What is meant by a name that nothing has, as the end of a sentence."""
-    near = difflib.get_close_matches(name, list(known), n=1)
-    return f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(sorted(known))}."

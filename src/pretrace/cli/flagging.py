@@ -9,16 +9,15 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-from rich.console import Group, RenderableType
 from rich.table import Table
 
-from pretrace.cli.answer import PlainText, Reply, plain_table
+from pretrace.cli.answer import Reply, plain_table, prose
 from pretrace.cli.options import RawOptions
 from pretrace.cli.printing import conclusion, foretold, save_result
 from pretrace.cli.progress import Stages
 from pretrace.cli.scoring import TextsToScore, finish_run, in_shards, label_source, lasting
 from pretrace.cli.streams import note as say_note
-from pretrace.cli.verdicts import FoundInputs, found_of, opened, with_found, with_text_column
+from pretrace.cli.verdicts import found_of, found_option, opened, with_found, with_text_column
 from pretrace.corpora import Columns, open_stream
 from pretrace.corpora.opening import GivenStream, Source
 from pretrace.corpora.reading import Unreadable
@@ -39,7 +38,14 @@ from pretrace.scoring.outlook import REPORT, SET_TEST, Watch, workload
 from pretrace.scoring.parts import UNREADABLE, ScoredRows
 from pretrace.scoring.plan import Models, with_texts
 from pretrace.scoring.settings import Companions, ModelsSettings, Target
-from pretrace.settings import CONTROLS, Option, dry_run_option, like, option, requested_option
+from pretrace.settings import (
+    CONTROLS,
+    Option,
+    dry_run_option,
+    input_option,
+    output_option,
+    requested_option,
+)
 from pretrace.types import Corpus, Situation, Verdict
 from pretrace.verdicts.advise import foresee
 from pretrace.verdicts.flag.built import flagged_rows
@@ -94,29 +100,23 @@ _SHOWN = 10
 class FlagInputs:
     """What the texts are compared with, and where the flags go."""
 
-    controls: str = option(
+    controls: str = input_option(
         help="Texts of the same kind, source and time that the model cannot have seen, from 20 documents or more; "
         "given as TEXTS is.",
         panel=FLAGGING,
-        path="in",
-        essential=True,
     )
-    out: Path = option(
+    out: Path = output_option(
         help="Folder for flags.csv, known.csv, result.json and report.html; a flagging that is already there is "
         "replaced.",
         panel=FLAGGING,
-        path="out",
-        essential=True,
     )
-    placebo: str | None = option(
+    placebo: str | None = input_option(
         None,
         "A model that cannot have seen TEXTS; any --model value, or NAME@REVISION. If the same flagging finds anything "
         "there, the answer is refused.",
         panel=CONTROLS,
-        path="in",
-        essential=True,
     )
-    found: Path | None = like(FoundInputs, "found")
+    found: Path | None = found_option()
     requested_by: str = requested_option(FLAGGING)
     companions: Companions = field(default_factory=Companions)
     dry_run: bool = dry_run_option()
@@ -215,13 +215,12 @@ def check_use(settings: FlagSettings, beside: Companions) -> None:
 
 def save_flagging(flagged: Verdict, out: Path, *, beside: Mapping[str, Write] | None = None) -> Reply:
     """Write a flagging, with files `beside`; what was found, with the exit code that tells a script the outcome."""
-    shown: list[RenderableType] = [_table(flagged)] if flagged.figures["counts"]["flagged"] else []
+    shown: list[Any] = [_table(flagged)] if flagged.figures["counts"]["flagged"] else []
     if unscored := flagged.figures["counts"]["skipped"]:
         names = first_of([f"{one.id!r} ({one.reason})" for one in flagged.skipped[:3]], unscored)
         place = "skipped.csv" if flagged.figures.get("whole") else "result.json"
-        shown.append(PlainText(f"Not scored: {unscored:,}: {names}; all in {place}."))
-    told = partial(conclusion, flagged, out, "", shown=Group(*shown) if shown else None)
-    return save_result(flagged, out, told, beside=beside)
+        shown.append(prose(f"Not scored: {unscored:,}: {names}; all in {place}."))
+    return save_result(flagged, out, conclusion(flagged, out, *shown, checked=False), beside=beside)
 
 
 def _table(flagged: Verdict) -> Table:
@@ -229,18 +228,16 @@ def _table(flagged: Verdict) -> Table:
     counts, rows = figures["counts"], flagged_rows(flagged)
     several = counts["documents"] < counts["texts"]  # then documents are flagged, with all of their texts
     named = "text of a flagged document" if several else "flagged text"
-    table = plain_table(named, numbers=(figures["score"], "p", "q"))
-    for i in rows[:_SHOWN]:
-        table.add_row(
-            PlainText(texts["id"][i]),
-            f"{texts['score'][i]:.3g}",
-            *(p_value(texts[name][i]) for name in ("p", "q")),
-        )
-    if counts["flagged"] > _SHOWN:
-        table.caption = (
-            f"{counts['flagged'] - _SHOWN:,} more in {'flags/' if figures.get('whole') else 'flags.csv'}"
-        )
-    return table
+    more, place = counts["flagged"] - _SHOWN, "flags/" if figures.get("whole") else "flags.csv"
+    return plain_table(
+        named,
+        numbers=(figures["score"], "p", "q"),
+        rows=[
+            (texts["id"][i], f"{texts['score'][i]:.3g}", *(p_value(texts[name][i]) for name in ("p", "q")))
+            for i in rows[:_SHOWN]
+        ],
+        caption=f"{more:,} more in {place}" if more > 0 else "",
+    )
 
 
 _Merged = Annotated[

@@ -9,10 +9,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Any
 
-from rich.console import Console
-from rich.table import Table
-
-from pretrace.cli.answer import PlainText, Reply, plain_table
+from pretrace.cli.answer import Reply, plain_table
 from pretrace.cli.commands import call, options_of, places
 from pretrace.cli.options import EVERYWHERE, ForwardedFlags
 from pretrace.cli.printing import measured
@@ -22,14 +19,13 @@ from pretrace.corpora.opening import operand
 from pretrace.errors import OutputError
 from pretrace.registry import require
 from pretrace.report.tables import format_table, save_figures
-from pretrace.report.wording import bracketed, percent
 from pretrace.results.atomic import check_writable
 from pretrace.results.folder import OpenFolder
 from pretrace.results.run import COMPARISONS
 from pretrace.runs import REPORT, kind_of, load_run, save
 from pretrace.scoring.side_by_side import side_by_side
-from pretrace.settings import TEXTS, Option, join_keys, option, split_keys
-from pretrace.types import Estimate, Run, RunScore, SettingDifference, SideBySide
+from pretrace.settings import TEXTS, Option, input_option, join_keys, split_keys, written_to
+from pretrace.types import Run, SettingDifference
 from pretrace.verification import verify as check
 
 FAILED = 2
@@ -43,7 +39,7 @@ _FOLDER = Option(
 
 
 def _place(help: str) -> str | None:
-    given: str | None = option(None, help, panel=TEXTS, path="in", essential=True)
+    given: str | None = input_option(None, help, TEXTS)
     return given
 
 
@@ -76,17 +72,14 @@ def verify(folder: Annotated[Path, _FOLDER], inputs: _VerifyInputs) -> Reply:
     rest = f"not as it was recorded: {wrong}" if not found.holds else "as it was recorded"
     statement = f"This {found.kind} is {rest}{f'; not checked: {open_}' * bool(open_ and found.holds)}."
 
-    def say(console: Console) -> None:
-        table = plain_table("check", "state", "words", show_header=False)
-        for column in table.columns[:2]:
-            column.no_wrap = True
-        for one in found.checks:
-            table.add_row(one.name, one.state, PlainText(one.words))
-        console.print(table)
-        console.print(PlainText(statement), soft_wrap=True)
-
+    table = plain_table(
+        *("check", "state", "words"),
+        rows=[(one.name, one.state, one.words) for one in found.checks],
+        show_header=False,
+    )
+    table.columns[0].no_wrap = table.columns[1].no_wrap = True
     return Reply(
-        say=say,
+        [table, statement],
         outcome="holds" if found.holds else "differs",
         code=0 if found.holds else FAILED,
         statement=statement,
@@ -100,11 +93,8 @@ def verify(folder: Annotated[Path, _FOLDER], inputs: _VerifyInputs) -> Reply:
 
 _TESTS = {"marks": "mark check", "triggers": "mark check", "canaries": "mark canaries"}
 """Tests whose command has another name."""
-_OUT = Option(
-    "Folder for what is made again; FOLDER-again unless given. A result that is already there is replaced.",
-    panel="",
-    path="out",
-    essential=True,
+_OUT = written_to(
+    "Folder for what is made again; FOLDER-again unless given. A result that is already there is replaced."
 )
 _TRUST = Option(
     "Run code that the recorded options name, too (--plugin, --model-args trust_remote_code or allow_pickle): only for "
@@ -203,8 +193,7 @@ def _words(flag: str, value: Any) -> Iterator[str]:
 # `pretrace runs compare`: runs side by side, models by corpora on one page.
 
 
-_SHOWN = 3
-"""Scores whose tables are printed; the page has all."""
+_COMPARISON = written_to("Folder for the comparison: comparison.json, table.csv and report.html.")
 _OTHERS = {"audit": "an audit", "test result": "the verdict of a test"}
 
 
@@ -215,15 +204,7 @@ def compare(
             "Folders that `score` or `evaluate` wrote; two or more.", metavar="RUN", path="in", essential=True
         ),
     ],
-    out: Annotated[
-        Path,
-        Option(
-            "Folder for the comparison: comparison.json, table.csv and report.html.",
-            panel="",
-            path="out",
-            essential=True,
-        ),
-    ],
+    out: Annotated[Path, _COMPARISON],
     score: Annotated[
         tuple[str, ...],
         Option(
@@ -235,29 +216,13 @@ def compare(
 ) -> Reply:
     """Put runs side by side: models by corpora, with their controls. It says which numbers do not compare, since the
     runs differ in texts, start token or other settings."""
-
     check_writable(out, COMPARISONS)
     found = side_by_side([(str(folder), _opened(folder, runs)) for folder in runs], score)
     save(found, out)
     report = out / REPORT
-
-    def told(console: Console) -> None:
-        say(found, console)
-        console.print(PlainText(f"Report: {report}"), soft_wrap=True)
-
+    said = [*map(_said, found.differences), f"Report: {report}"]
     own = {"runs": found.runs, "scores": found.scores, "differences": found.differences}
-    return Reply(say=told, folder=out, report=report, own=own)
-
-
-def say(found: SideBySide, console: Console) -> None:
-    """Print a table for each of the first scores, and the settings in which the runs differ."""
-    for name in found.scores[:_SHOWN]:
-        console.print(_table(found, name))
-    console.print("AUC with its 95% interval, TPR at 5% FPR, and the AUCs of the controls beside it.")
-    if len(found.scores) > _SHOWN:
-        console.print(f"{len(found.scores) - _SHOWN} more scores in the report.")
-    for one in found.differences:
-        console.print(PlainText(_said(one)))
+    return Reply(said, folder=out, report=report, own=own)
 
 
 def _opened(folder: Path, runs: tuple[Path, ...]) -> Run:
@@ -272,30 +237,6 @@ def _opened(folder: Path, runs: tuple[Path, ...]) -> Run:
     return load_run(folder)
 
 
-def _table(found: SideBySide, name: str) -> Table:
-    table = Table(title=PlainText(name), box=None, padding=(0, 2, 1, 0), title_justify="left")
-    table.add_column("model", overflow="fold")
-    for corpus in found.corpora:
-        table.add_column(PlainText(corpus), overflow="fold")
-    for model in found.models:
-        cells = (found.cell(model, corpus, name) for corpus in found.corpora)
-        said = ("\n".join(_cell(one, run.blind) for run, one in cell) or "–" for cell in cells)
-        table.add_row(PlainText(model), *map(PlainText, said))
-    return table
-
-
-def _cell(one: RunScore, blind: Estimate | None) -> str:
-    if one.auc is None or one.tpr is None:
-        median = "–" if one.median is None else f"{one.median:.4g}"
-        return f"median {median}\n{one.texts:,} texts"
-    lines = [
-        bracketed(one.auc),
-        f"TPR {percent(one.tpr.value)}",
-        f"blind {blind.value:.3f}" if blind else "no blind control",
-    ]
-    return "\n".join([*lines, f"placebo {one.placebo.value:.3f}"] if one.placebo else lines)
-
-
 def _said(one: SettingDifference) -> str:
     values = "; ".join(f"{value} ({', '.join(map(str, runs))})" for value, runs in one.values)
     return f"- {'Compare with care' if one.compares else 'Does not compare'}: {one.setting}: {values}. {one.words}"
@@ -304,23 +245,17 @@ def _said(one: SettingDifference) -> str:
 # `pretrace runs table`: a measured run for a paper.
 
 
+_FIGURES = written_to("Folder for the ROC curves and the AUCs, each as PDF and as SVG.")
+
+
 def table(
     run: Annotated[Path, Option("A folder that `evaluate` wrote.", metavar="RUN", path="in", essential=True)],
     latex: Annotated[bool, Option("As LaTeX, with the rules of booktabs.", panel="", essential=True)] = False,
     markdown: Annotated[bool, Option("As Markdown.", panel="", essential=True)] = False,
-    figures: Annotated[
-        Path | None,
-        Option(
-            "Folder for the ROC curves and the AUCs, each as PDF and as SVG.",
-            panel="",
-            path="out",
-            essential=True,
-        ),
-    ] = None,
+    figures: Annotated[Path | None, _FIGURES] = None,
 ) -> Reply:
     """The figures of a run for a paper: a table with 95% intervals, the best of each column in bold. With --figures
     also the curves as files."""
-
     require(not (latex and markdown), "a table has one form: give --latex or --markdown.")
     if figures is not None:
         check_writable(figures)
@@ -328,9 +263,5 @@ def table(
     text = format_table(found, "latex" if latex else "markdown")
     made = save_figures(found, figures) if figures else ()
 
-    def told(console: Console) -> None:
-        console.print(PlainText(text) if latex or markdown else measured(found), soft_wrap=True)
-        for path in made:
-            console.print(PlainText(f"Figure: {path}"), soft_wrap=True)
-
-    return Reply(say=told, folder=run, own={"table": text, "figures": [str(path) for path in made]})
+    said = [text if latex or markdown else measured(found), *(f"Figure: {path}" for path in made)]
+    return Reply(said, folder=run, own={"table": text, "figures": [str(path) for path in made]})

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from pretrace.backends import open_tokenizer
 from pretrace.backends.huggingface import open_huggingface
 from pretrace.backends.settings import ModelSettings
-from pretrace.cli.answer import PlainText, Reply, lines, printer
+from pretrace.cli.answer import Reply, prose, show
 from pretrace.cli.printing import measured, preview
 from pretrace.cli.progress import counted, trained, watched
 from pretrace.corpora import Columns, open_stream
@@ -28,7 +28,7 @@ from pretrace.results.output_checks import ADAPTER, PLANTED
 from pretrace.results.run import RUN
 from pretrace.scoring.provenance import record_tuning
 from pretrace.scoring.settings import EvaluationSettings, ScoreSettings, Target
-from pretrace.settings import MODEL, Option
+from pretrace.settings import MODEL, Option, written_to
 from pretrace.tuning.adapters import tune as make_adapter
 from pretrace.tuning.plan import methods
 from pretrace.tuning.planting import PlantSettings
@@ -43,9 +43,7 @@ _Seed = Annotated[ScoreSettings, "seed"]
 def tune(
     source: Source,
     target: Target,
-    out: Annotated[
-        Path, Option("Folder for the adapter and its card.", panel="", path="out", essential=True)
-    ],
+    out: Annotated[Path, written_to("Folder for the adapter and its card.")],
     settings: Annotated[EvaluationSettings, "method"],
     drawn: _Seed,
 ) -> Reply:
@@ -61,20 +59,18 @@ def tune(
         f"Tuned on {card['texts']} texts, {card['tokens']:,} tokens an epoch; loss by epoch in nats a token: "
         f"{_losses(card)}"
     )
-    said = lines(
+    said = [
         first,
         f"Adapter: {out}",
         f"Try: pretrace evaluate TEXTS --model {target.model} --tuned {out} --scores 'ppl,fsd(ppl)' --out RUN",
-    )
-    return Reply(say=said, statement=first, folder=out, own={"card": record_tuning(card)})
+    ]
+    return Reply(said, statement=first, folder=out, own={"card": record_tuning(card)})
 
 
 def plant(
     source: Source,
     settings: PlantSettings,
-    out: Annotated[
-        Path, Option("Folder for the model, labels and card.", panel="", path="out", essential=True)
-    ],
+    out: Annotated[Path, written_to("Folder for the model, labels and card.")],
     model: Annotated[
         str,
         Option(
@@ -105,13 +101,13 @@ def plant(
         f"Members: {members['texts']:,} texts of {members['groups']:,} documents; "
         f"non-members: {others['texts']:,} of {others['groups']:,}."
     )
-    said = lines(
+    said = [
         first,
         f"Loss by epoch in nats a token: {_losses(made.card)}",
         f"Model, labels and card: {out}",
         f"Try: pretrace evaluate {out / 'texts.jsonl'} --model {out} --out RUN",
-    )
-    return Reply(say=said, statement=first, folder=out, own={"card": record_tuning(made.card)})
+    ]
+    return Reply(said, statement=first, folder=out, own={"card": record_tuning(made.card)})
 
 
 class Sources:
@@ -160,7 +156,7 @@ def count(
     seen = int((table.counts > 0).sum())
     said = f"{table.total:,} tokens of {table.texts:,} texts, {seen:,} distinct: {out}"
     own = {"file": str(out), "tokens": table.total, "texts": table.texts, "distinct": seen}
-    return Reply(say=lines(said), statement=said, own=own)
+    return Reply([said], statement=said, own=own)
 
 
 def demo(
@@ -169,43 +165,37 @@ def demo(
     drawn: _Seed,
 ) -> None:
     """Train a small model on half of a corpus, then tell that half from the other; at most 5 minutes."""
-    console = printer()
     for name, kind in (("model", PLANTED), ("planted", RUN), ("smollm2", RUN)):
         check_writable(out / name, kind)
     begin = time.perf_counter()
-    console.print(
+    first = (
         "1. Training a small language model on half of the modules of Python's standard library (their "
         "docstrings), then asking which half it was trained on. That is known, so the answer can be checked."
     )
+    show([prose(first)])
     with trained() as on_step, watched("scoring") as progress:
         run = plant_and_find(out, seed=drawn.seed, on_step=on_step, progress=progress)
     assert run.evaluation is not None
-    console.print(measured(run))
-    for finding in run.evaluation.findings:
-        console.print(PlainText(f"- {finding}"))
-    console.print()
-    console.print(
+    second = (
         "2. SmolLM2-135M-Instruct, a model that was trained on the open web, on three famous openings and three texts "
         "written for this demo. Six texts prove nothing; they show what a score looks like."
     )
+    show([measured(run), *(prose(f"- {one}") for one in run.evaluation.findings), "", prose(second)])
     try:
         with watched("scoring") as progress:
-            console.print(preview(show_smollm2(out, seed=drawn.seed, progress=progress)))
+            show([preview(show_smollm2(out, seed=drawn.seed, progress=progress))])
         second = (out / "smollm2" / "report.html").resolve().as_uri()
     except MissingPackageError as error:
         second = f"left out: {error}"
-    console.print(
-        f"Done in {time.perf_counter() - begin:.0f} s. The reports, to click on or to open in any browser:"
-    )
     first = (out / "planted" / "report.html").resolve().as_uri()
-    for line in (
+    show([
+        f"Done in {time.perf_counter() - begin:.0f} s. The reports, to click on or to open in any browser:",
         f"  {first}",
         f"  {second}",
         "Try it on your own text:",
         f"  pretrace show 'A sentence of yours.' --model {out / 'model'}",
         "  pretrace ask MY_TEXTS --model MODEL --controls UNPUBLISHED",
-    ):
-        console.print(PlainText(line), soft_wrap=True)
+    ])  # fmt: skip
 
 
 def _losses(card: Mapping[str, Any]) -> str:

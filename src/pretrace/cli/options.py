@@ -22,9 +22,9 @@ from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hi
 from cyclopts import App, ArgumentCollection, CycloptsError, Group, Parameter, Token, convert
 
 from pretrace.cli.answer import Answered, alone, deliver
-from pretrace.cli.config import nearest, options_in
+from pretrace.cli.config import options_in
 from pretrace.cli.streams import silenced
-from pretrace.errors import ExpressionError, OutputError, require
+from pretrace.errors import ExpressionError, OutputError, nearest, require
 from pretrace.registry import load_plugin
 from pretrace.settings import LARGEST, Option, check_ranges, join_keys, option, option_of, split_keys
 
@@ -68,18 +68,6 @@ def _paths(value: Any) -> Iterator[Path]:
                 yield path
         except (OSError, ValueError):
             continue
-
-
-def _complete(names: Callable[[], Iterable[str]], context: Any) -> list[str]:
-    """What a list may go on with: the names that begin as its last one does."""
-    before, comma, last = context.incomplete.rpartition(",")
-    return [f"{before}{comma}{name}" for name in names() if name.startswith(last)]
-
-
-def _names_of_scores() -> Iterable[str]:
-    from pretrace.scores import scores  # imports them all, and numpy
-
-    return scores
 
 
 class RawOptions(dict[str, Any]):
@@ -160,9 +148,6 @@ class CliOption(NamedTuple):
         kinds = (hint, *get_args(hint))
         help = first_sentence(own.help) if short else own.help + _range(own)
         metavar = next((word for kind, word in _KINDS.items() if kind in kinds), "TEXT")
-        names = _names_of_scores if self.name in ("scores", "score") else None
-        if self.keys:
-            metavar, names = "KEY=VALUE", lambda: [f"{key}=" for key in self.keys]
         shown = Parameter(
             name=self.flag,
             help=f"{help}{self._say_keys(short=short)}",
@@ -172,8 +157,7 @@ class CliOption(NamedTuple):
             allow_leading_hyphen=not own.metavar,
             allow_repeating=True,
             show_default=bool(default) and default is not MISSING,
-            metavar=metavar,
-            completer=partial(_complete, names) if names else None,
+            metavar="KEY=VALUE" if self.keys else metavar,
         )
         kind = inspect.Parameter.POSITIONAL_ONLY if own.metavar else inspect.Parameter.KEYWORD_ONLY
         default = inspect.Parameter.empty if default is MISSING else default

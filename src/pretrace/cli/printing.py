@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
-from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
-from rich.box import SIMPLE
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
+from rich.padding import Padding
 from rich.table import Table
 
 from pretrace.backends import known_backends, open_model
 from pretrace.baselines.classifiers import classifiers
-from pretrace.cli.answer import CANNOT_ANSWER, PlainText, Reply, Say, lines, plain_table
+from pretrace.cli.answer import CANNOT_ANSWER, Reply, plain_table, prose
 from pretrace.corpora import known_corpora
 from pretrace.corpora.documents import standard_input
 from pretrace.errors import TextsError
 from pretrace.registry import Registry
 from pretrace.report.facts import sentences
-from pretrace.report.heat import print_heat
+from pretrace.report.heat import ShownHeat
+from pretrace.report.tables import name_of
 from pretrace.report.wording import bracketed, duration, first_of, percent, plural
 from pretrace.results.verdicts import EXIT_CODES, kind_of_test
 from pretrace.runs import REPORT, render, save
@@ -42,15 +40,14 @@ if TYPE_CHECKING:
 
 
 _PREVIEW = 5
-_WIDEST, _INDENT = 100, " " * 6
 _COLUMNS = 4
 
 
-def save_result(result: Run | Verdict, folder: Path, say: Say, **more: Any) -> Reply:
+def save_result(result: Run | Verdict, folder: Path, said: Sequence[RenderableType], **more: Any) -> Reply:
     """Write a result to its folder (`runs.save`, with `more`); the answer has its JSON part (`result`), and the figures
     that matter most (`figures`)."""
     content = save(result, folder, **more)
-    common: dict[str, Any] = {"say": say, "folder": folder, "report": folder / REPORT}
+    common: dict[str, Any] = {"said": said, "folder": folder, "report": folder / REPORT}
     if isinstance(result, Run):
         figures: dict[str, Any] = {"counts": content["counts"]}
         statement = f"{content['counts']['texts']:,} texts were scored."
@@ -79,37 +76,26 @@ _MEASURED = ("name", "kind", "auc", "tpr", "accuracy", "texts")
 
 def finished(run: Run, out: Path, **more: Any) -> Reply:
     """Write a run, with `more` files; what it found and where it lies."""
-
-    def say(console: Console) -> None:
-        console.print(measured(run) if run.evaluation else preview(run))
-        found = [f"- {one}" for one in (run.evaluation.findings if run.evaluation else ())]
-        for line in (*found, *losses(run)):
-            console.print(PlainText(line))
-        console.print(PlainText(f"Report: {out / REPORT}"), soft_wrap=True)
-
-    return save_result(run, out, say, **more)
+    found = run.evaluation.findings if run.evaluation else ()
+    table = measured(run) if run.evaluation else preview(run)
+    told = map(prose, (*(f"- {one}" for one in found), *losses(run)))
+    return save_result(run, out, [table, *told, f"Report: {out / REPORT}"], **more)
 
 
 def conclusion(
-    found: Verdict, out: Path, checked: str, console: Console, *, shown: RenderableType | None = None
-) -> None:
-    """Print what a test found: the statement, its reasons, what else is `shown`, the checks below the heading `checked`
-    ("" for none), what would help, and where the report lies."""
-
-    console.print(PlainText(found.statement, style="bold"))
-    for reason in (*found.reasons, *(_effects(found) if checked else ())):
-        console.print(PlainText(f"- {reason}"), soft_wrap=found.test == "scan")  # it may name a file
-    if shown is not None:
-        console.print(shown)
-    if found.checks and checked:
-        table = plain_table(checked, "")
+    found: Verdict, out: Path, *shown: RenderableType, checked: bool = True
+) -> list[RenderableType]:
+    """What a test found: the statement, its reasons, what else is `shown`, the checks if they are to be listed, what
+    would help, and where the report lies."""
+    reasons = [f"- {one}" for one in (*found.reasons, *(_effects(found) if checked else ()))]
+    listed = reasons if found.test == "scan" else map(prose, reasons)  # a search may name a file
+    said: list[RenderableType] = [prose(found.statement, "bold"), *listed, *shown]
+    if checked and found.checks:
+        table = plain_table("check", "", rows=[(one.title, one.status) for one in found.checks])
         table.columns[1].no_wrap = True
-        for check in found.checks:
-            table.add_row(PlainText(check.title), check.status)
-        console.print(table)
-    for told in found.register[:1] if checked else ():
-        console.print(PlainText(told))
-    lines(*sentences(found.settings), f"Report: {out / REPORT}", *closing(found))(console)
+        said.append(table)
+    said += map(prose, found.register[:1] if checked else ())
+    return [*said, *sentences(found.settings), f"Report: {out / REPORT}", *closing(found)]
 
 
 def closing(found: Verdict) -> Iterator[str]:
@@ -134,56 +120,43 @@ def _effects(found: Verdict) -> Iterator[str]:
 def foretold(work: Sequence[Workload], *more: str) -> Reply:
     """What a run would ask of each model, with `more` lines."""
     first = "Dry run: no text went through a model."
-    said = lines(first, *(one.line for one in work), *more)
-    return Reply(say=said, outcome="dry run", statement=first, own={"work": [asdict(one) for one in work]})
+    said, own = [first, *(one.line for one in work), *more], {"work": [asdict(one) for one in work]}
+    return Reply(said, outcome="dry run", statement=first, own=own)
 
 
 def measured(run: Run) -> Table:
     """Each score and control with its figures and 95% intervals."""
     assert run.evaluation is not None
     texts = _texts_of(run)
-    title = f"{run.corpus}: {texts} texts, {run.evaluation.groups} documents; 95% intervals"
-    # narrow: it must fit in 80 columns
-    table = plain_table("score", numbers=("AUC", "TPR at 5% FPR", "accuracy"), title=PlainText(title))
+    rows = []
     for row in run.evaluation.rows:
         rests = f" ({row.texts:,} texts)" if row.texts is not None and row.texts < texts else ""
-        figures = (PlainText(bracketed(one)) for one in (row.auc, row.tpr, row.accuracy))
-        table.add_row(PlainText(_NAMES.get(row.kind, "{}").format(row.name) + rests), *figures)
-    kinds = {row.kind for row in run.evaluation.rows}
-    table.caption = PlainText("\n".join(line for kind, line in _CAPTIONS.items() if kind in kinds))
-    table.caption_justify = "left"
-    return table
-
-
-_NAMES = {
-    "blind": "{} *",
-    "placebo": "{} on the placebo †",
-    "shuffled": "{}, labels shuffled ‡",
-}
-_CAPTIONS = {
-    "blind": "* a control that never saw the model",
-    "placebo": "† the same score on a model that never saw the members",
-    "shuffled": "‡ fitted on shuffled labels: median of the repeats, lowest to highest",
-}
+        rows.append((name_of(row) + rests, *map(bracketed, (row.auc, row.tpr, row.accuracy))))
+    title = f"{run.corpus}: {texts} texts, {run.evaluation.groups} documents; 95% intervals"
+    figures = "AUC", "TPR at 5% FPR", "accuracy"  # narrow: it must fit in 80 columns
+    return plain_table("score", numbers=figures, rows=rows, title=prose(title))
 
 
 def preview(run: Run) -> Table:
     """The texts at both ends of the first score, with all their scores."""
-    order = (-run.matrix[:, 0]).argsort(kind="stable")
+    order, names = (-run.matrix[:, 0]).argsort(kind="stable"), run.scores[:_COLUMNS]
     many = len(order) > 2 * _PREVIEW
-    table = Table(title=PlainText(f"{run.corpus}: {_texts_of(run)} texts by {run.scores[0]}"), box=SIMPLE)
-    table.add_column("id", overflow="fold", min_width=12, max_width=40)
-    table.add_column("tokens", justify="right", no_wrap=True)
-    for name in run.scores[:_COLUMNS]:
-        table.add_column(PlainText(name), justify="right", overflow="fold")
-    for i in [*order[:_PREVIEW], None, *order[-_PREVIEW:]] if many else order:
-        if i is None:
-            table.add_row(*["…"] * len(table.columns))
-        else:
-            values = ("–" if np.isnan(value) else f"{value:.4g}" for value in run.matrix[i, :_COLUMNS])
-            table.add_row(PlainText(run.ids[i]), str(run.tokens[i]), *values)
-    if more := len(run.scores[_COLUMNS:]):
-        table.caption = f"{more} more scores in {'scores/' if run.whole else 'scores.csv'}"
+    rows = [
+        (
+            run.ids[i],
+            str(run.tokens[i]),
+            *("–" if one != one else f"{one:.4g}" for one in run.matrix[i, :_COLUMNS]),
+        )
+        for i in ([*order[:_PREVIEW], *order[-_PREVIEW:]] if many else order)
+    ]
+    if many:
+        rows.insert(_PREVIEW, ("…",) * (2 + len(names)))
+    more = len(run.scores[_COLUMNS:])
+    caption = f"{more} more scores in {'scores/' if run.whole else 'scores.csv'}" if more else ""
+    title = prose(f"{run.corpus}: {_texts_of(run)} texts by {run.scores[0]}")
+    table = plain_table("id", numbers=("tokens", *names), rows=rows, caption=caption, title=title)
+    for column in table.columns[2:]:
+        column.no_wrap, column.overflow = False, "fold"
     return table
 
 
@@ -228,14 +201,14 @@ def show(
     heat = heat_of(Text("text", content), one, backend, limit=None)
     tokens = [{"piece": piece, "logp": logp} for piece, logp in zip(heat.pieces, heat.logp, strict=True)]
     own = {"model": target.model, "mean_logp": heat.mean_logp, "tokens": tokens}
-    return Reply(say=partial(print_heat, heat), own=own)
+    return Reply([ShownHeat(heat)], own=own)
 
 
 def report(run: Annotated[Path, Option("A folder that a run was written to.", metavar="RUN")]) -> Reply:
     """Render RUN/report.html again from the run's tables, without a model."""
 
     page = render(run)
-    return Reply(say=lines(f"Report: {page}"), folder=run, report=page)
+    return Reply([f"Report: {page}"], folder=run, report=page)
 
 
 def list_(
@@ -243,36 +216,29 @@ def list_(
         bool, Option("What each score and test reached where the training data are known, the best first.")
     ] = False,
 ) -> Reply:
-    """List scores, corpora and what --model takes, one line each."""
+    """List scores, corpora and what --model takes."""
     if measured:
-        rows = reached.rows()
-        return Reply(say=lines(*reached.table(rows)), own={"measured": [asdict(one) for one in rows]})
+        found = reached.rows()
+        return Reply([*reached.table(found)], own={"measured": [asdict(one) for one in found]})
 
-    def said(registry: Registry[Any]) -> dict[str, str]:
+    def summaries(registry: Registry[Any]) -> dict[str, str]:
         return {registry.signature(name): registry.summary(name) for name in registry}
 
     kinds: dict[str, Mapping[str, str]] = {
-        "Scores (higher = more likely a member)": said(scores),
-        "Corpora": said(known_corpora()),
-        "Tuning methods (--method)": said(methods),
+        "Scores (higher = more likely a member)": summaries(scores),
+        "Corpora": summaries(known_corpora()),
+        "Tuning methods (--method)": summaries(methods),
         "Procedures of an audit (--procedure)": PROCEDURES,
-        "Classifiers of texts (--classifiers)": said(classifiers),
+        "Classifiers of texts (--classifiers)": summaries(classifiers),
         "Models (--model)": known_backends(),
     }
-    return Reply(say=partial(_print_kinds, kinds), own={"lists": kinds})
-
-
-def _print_kinds(rows: Mapping[str, Mapping[str, str]], console: Console) -> None:
-    width = min(_WIDEST, console.width)
-    for title, said in rows.items():
-        lines(title)(console)
-        for name, line in said.items():
-            whole = [f"  {name}  {line}"]
-            if len(whole[0]) > width:
-                whole = wrap(name, width, initial_indent="  ", subsequent_indent="    ")
-                whole += wrap(line, width, initial_indent=_INDENT, subsequent_indent=_INDENT)
-            lines(*whole)(console)
-        lines("")(console)
+    said: list[RenderableType] = []
+    for title, rows in kinds.items():
+        said.append(title)
+        for name, line in rows.items():
+            said += [Padding(prose(name), (0, 0, 0, 2)), Padding(prose(line), (0, 0, 0, 6))]
+        said.append("")
+    return Reply(said, own={"lists": kinds})
 
 
 # What `pretrace audit --plan` prints: what the audit could answer, and what it would cost.
@@ -283,7 +249,7 @@ def foreseen(plan: AuditPlan, out: Path | None = None) -> Reply:
     label = "The words that tell the two sides apart" if plan.control_documents else "Report"
     page = [] if out is None else [f"{label}: {out / REPORT}"]
     return Reply(
-        say=lines(*described(plan), *page),
+        [*described(plan), *page],
         outcome="plan" if plan.design else "cannot answer",
         code=0 if plan.design else CANNOT_ANSWER,
         statement=plan.why,

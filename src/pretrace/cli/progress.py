@@ -15,7 +15,7 @@ from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
-from pretrace.cli.answer import PlainText, printer
+from pretrace.cli.answer import printer, prose
 from pretrace.cli.streams import EVERY, note, note_share, progress_file, quiet, said_at, say
 from pretrace.report.wording import duration
 from pretrace.scoring.evidence import Progress, Work
@@ -103,7 +103,7 @@ class Stages(Watch):
         self.outlook.plan(stages, after)
 
     @contextmanager
-    def passes(self, stage: str, /) -> Iterator[Progress]:
+    def passes(self, stage: str, /) -> Iterator[Passes]:
         """Show a stage in which texts go through a model."""
         with self._shown(stage):
             yield Passes(stage, self.outlook)
@@ -132,12 +132,10 @@ class Stages(Watch):
 @contextmanager
 def watched(what: str, after: float = REPORT) -> Iterator[Progress]:
     """Show passes over texts; so many seconds of other work come `after` them."""
-    outlook = job()
-    outlook.plan([Stage(what, 0.0)], after)
-    outlook.begin(what)
-    with shown(Passes(what, outlook)) as passes:
+    stages = Stages()
+    stages.plan([Stage(what, 0.0)], after)
+    with stages.passes(what) as passes, shown(passes):
         yield passes
-    outlook.end()
 
 
 @contextmanager
@@ -243,7 +241,7 @@ def _bar() -> Iterator[None]:
 def _drawn() -> RenderableType:
     share = job().share
     row = Table.grid(padding=(0, 1))
-    said = PlainText(_line() or (_doing[-1].what if _doing else ""))
+    said = prose(_line() or (_doing[-1].what if _doing else ""))
     row.add_row(said, ProgressBar(total=1.0, completed=share, pulse=not share, width=40))
     return row
 

@@ -6,9 +6,9 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from pretrace.cli.answer import Answered, Reply, lines
+from pretrace.cli.answer import Answered, Reply
 from pretrace.cli.options import RawOptions
 from pretrace.cli.printing import finished, foretold
 from pretrace.cli.progress import doing, trained, watched
@@ -48,7 +48,8 @@ from pretrace.scoring.parts import UNREADABLE, ScoredRows, Survey, check_parts, 
 from pretrace.scoring.plan import Models, ScorePlan, check_use, with_texts
 from pretrace.scoring.provenance import record_corpus
 from pretrace.scoring.settings import EvaluationSettings, ModelsSettings, ScoreSettings, Target
-from pretrace.settings import Option
+from pretrace.settings import RUN as RUN_PANEL
+from pretrace.settings import output_option
 from pretrace.tuning.plan import methods
 from pretrace.types import Corpus
 
@@ -114,8 +115,8 @@ class TextsToScore:
         lacking = len(job.missing(self.folder))
         rest = f"{lacking:,} of all shards have no part yet" if lacking else "all shards have a part"
         first = f"Worker {turn.number} of {turn.of} scored {made:,} shards; {rest}."
-        said = lines(first, f"When all workers are done: pretrace runs merge {self.out}")
-        return Reply(say=said, outcome="part", statement=first, own={"made": made, "lacking": lacking})
+        said = [first, f"When all workers are done: pretrace runs merge {self.out}"]
+        return Reply(said, outcome="part", statement=first, own={"made": made, "lacking": lacking})
 
     def score_on_ray(self, engine: EngineSettings, *task: Any) -> ShardJob:
         """The same by workers on a cluster, of which each does a `task` (`plugins.ray.scoring.Scoring`): the job, of
@@ -208,31 +209,28 @@ def finish_run(
     return answer
 
 
-Out = Annotated[
-    Path,
-    Option(
-        "Folder for run.json, scores.parquet, scores.csv, skipped.csv and report.html; a run that is "
-        "already there is replaced.",
-        path="out",
-        essential=True,
-    ),
-]
-
 _NOT_RECORDED = {"out", "shard", "parts", "dry_run", "ray"}
 """Options that differ between commands that make the same run."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreInputs:
+    """By whom texts are scored, and where the run goes."""
+
+    job: JobSettings
+    engine: EngineSettings
+    out: Path = output_option(
+        help="Folder for run.json, scores.parquet, scores.csv, skipped.csv and report.html; a run that is "
+        "already there is replaced.",
+        panel=RUN_PANEL,
+    )
+
+
 def score(
-    source: Source,
-    target: Target,
-    settings: ScoreSettings,
-    job: JobSettings,
-    engine: EngineSettings,
-    out: Out,
-    given: RawOptions,
+    source: Source, target: Target, settings: ScoreSettings, inputs: ScoreInputs, given: RawOptions
 ) -> Answered:
     """Score texts: one row a text, one column a score, higher = more member-like."""
-    return _ScoreCommand(source, target, settings, None, job, engine, out, given).run()
+    return _ScoreCommand(source, target, settings, None, inputs, given).run()
 
 
 def evaluate(
@@ -240,13 +238,11 @@ def evaluate(
     target: Target,
     settings: ScoreSettings,
     evaluation: EvaluationSettings,
-    job: JobSettings,
-    engine: EngineSettings,
-    out: Out,
+    inputs: ScoreInputs,
     given: RawOptions,
 ) -> Answered:
     """Score labelled texts and measure: AUC, TPR at 5% FPR, accuracy, intervals, and the controls beside them."""
-    return _ScoreCommand(source, target, settings, evaluation, job, engine, out, given).run()
+    return _ScoreCommand(source, target, settings, evaluation, inputs, given).run()
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,23 +253,21 @@ class _ScoreCommand:
     target: Target
     settings: ScoreSettings
     evaluation: EvaluationSettings | None
-    job: JobSettings
-    engine: EngineSettings
-    out: Path
+    inputs: ScoreInputs
     given: RawOptions
 
     def run(self) -> Answered:
         """Do it; a PretraceError as early as a mistake can be known."""
-        plan = ScorePlan.parse(self.settings.scores)
+        settings, engine, labelled = self.settings, self.inputs.engine, self.evaluation is not None
+        plan = ScorePlan.parse(settings.scores)
         method = methods.make(self.how.method)
-        check_use(plan, self.settings, self.how)
+        check_use(plan, settings, self.how)
         plan.check_servers(self._wanted.roles)
-        check_writable(self.out, RUN)
+        check_writable(self.inputs.out, RUN)
         stream = self._stream()
         unread: list[Unreadable] = []
-        settings, labelled, cache = self.settings, self.evaluation is not None, self.settings.cache
         whole = settings.windows or self.how.tune_share or self.how.reference_share
-        divided = divided_by(self.job, self.engine)
+        divided = divided_by(self.inputs.job, engine)
         if whole and divided:
             raise ExpressionError(say("scoring.whole", option=divided))
         corpus = None if divided else stream.whole(sys.maxsize - 1 if whole else shards.SHARD, unread.append)
@@ -284,36 +278,42 @@ class _ScoreCommand:
         texts = TextsToScore(
             stream=stream,
             source=self.source,
-            how=self.job,
-            out=self.out,
+            how=self.inputs.job,
+            out=self.inputs.out,
             kept={"labels": lasting(str(self.how.labels))} if self.how.labels else {},
             evaluation=measuring,
             unread=unread,
             corpus=corpus,
         )
         if corpus is None:
-            texts = in_shards(texts, self.engine, labelled=labelled)
+            texts = in_shards(texts, engine, labelled=labelled)
         elif labelled:
             check_labels(corpus)
         first = next(texts.corpora())  # on which what concerns a corpus as a whole is checked
         plan.check_texts(first)  # here as well: tuning takes long
         given = self._reference()
         parts = CorpusParts(None, given, first)
-        if self.engine.on_ray and not settings.dry_run:
+        if engine.on_ray and not settings.dry_run:
             fitted = replace(parts, test=Corpus(stream.name, ()))
             task = self._wanted, settings.scores, fitted, method, self._options(parts)
-            job = texts.score_on_ray(self.engine, *task)
+            job = texts.score_on_ray(engine, *task)
             return self._finish(job.rows(texts.folder), texts)
         if corpus is not None and not settings.windows:
-            parts = _divided(corpus, settings, self.evaluation, given)
+            parts = self._divided(corpus, given)
         models = opened(self._wanted)
         if corpus is not None and settings.windows:
-            parts = _divided(windows(corpus, models.target), settings, self.evaluation, given)
+            parts = self._divided(windows(corpus, models.target), given)
         if corpus is not None:
             texts = replace(texts, corpus=parts.test, stream=GivenStream(parts.test))
         if settings.dry_run:
             return foretold(
-                workload(texts.corpora(self.job.turn), models, plan, labelled=parts.reference, cache=cache)
+                workload(
+                    texts.corpora(self.inputs.job.turn),
+                    models,
+                    plan,
+                    labelled=parts.reference,
+                    cache=settings.cache,
+                )
             )
         with trained() as on_step:
             models = with_texts(models, self._wanted, parts, method, seed=settings.seed, on_step=on_step)
@@ -322,15 +322,17 @@ class _ScoreCommand:
         return scored if isinstance(scored, Reply) else self._finish(scored, texts)
 
     def _finish(self, rows: ScoredRows, texts: TextsToScore) -> Reply:
-        return finish_run(rows, texts.stream, self.out, texts.evaluation, texts.unread, texts.unreadable)
+        return finish_run(
+            rows, texts.stream, self.inputs.out, texts.evaluation, texts.unread, texts.unreadable
+        )
 
     def _stream(self) -> TextStream:
-        job, found = self.job, self.how.labels
+        skip, found = self.inputs.job.skip_unreadable, self.how.labels
         if found is None:
-            return self.source.stream(skip_unreadable=job.skip_unreadable)
+            return self.source.stream(skip_unreadable=skip)
         if self.source.columns.label:
             raise ExpressionError("--labels and --columns label both give the labels: give one of the two.")
-        return label_source(self.source, found, skip_unreadable=job.skip_unreadable)
+        return label_source(self.source, found, skip_unreadable=skip)
 
     @property
     def how(self) -> EvaluationSettings:
@@ -349,49 +351,38 @@ class _ScoreCommand:
         check_labels(given)
         return given
 
+    def _divided(self, corpus: Corpus, given: Corpus | None) -> CorpusParts:
+        if self.evaluation is None:
+            return CorpusParts(None, given, corpus)
+        parts = set_aside(corpus, **self._shares, seed=self.settings.seed)
+        if parts.tuning or parts.reference:
+            check_labels(parts.test)
+        if parts.reference is not None:
+            check_labels(parts.reference)
+        return replace(parts, reference=parts.reference or given)
+
+    @property
+    def _shares(self) -> dict[str, float]:
+        return {"tuning": self.how.tune_share, "reference": self.how.reference_share}
+
     def _options(self, parts: CorpusParts, corpus: Corpus | None = None) -> Options:
-        record = _record(self.source, self.target, self.settings, self.evaluation, parts)
-        record["given"] = {name: value for name, value in self.given.items() if name not in _NOT_RECORDED}
-        if corpus is not None and (self.settings.windows or "set_aside" in record):  # a part of it is scored
-            record["whole_texts"] = record_corpus(corpus)
-        return Options(cache=self.settings.cache, seed=self.settings.seed, settings=record)
-
-
-def _divided(
-    corpus: Corpus, settings: ScoreSettings, evaluation: EvaluationSettings | None, given: Corpus | None
-) -> CorpusParts:
-    if evaluation is None:
-        return CorpusParts(None, given, corpus)
-    shares = {"tuning": evaluation.tune_share, "reference": evaluation.reference_share}
-    parts = set_aside(corpus, **shares, seed=settings.seed)
-    if parts.tuning or parts.reference:
-        check_labels(parts.test)
-    if parts.reference is not None:
-        check_labels(parts.reference)
-    return replace(parts, reference=parts.reference or given)
-
-
-def _record(
-    source: Source,
-    target: Target,
-    settings: ScoreSettings,
-    evaluation: EvaluationSettings | None,
-    parts: CorpusParts,
-) -> dict[str, Any]:
-    """What run.json says of the command."""
-    record: dict[str, Any] = {
-        "command": "evaluate" if evaluation else "score",
-        "scores": settings.scores,
-        "windows": settings.windows,
-        "columns": source.columns.recorded,
-        "opening": {name: value for name, value in asdict(target.opening).items() if value is not None},
-    }
-    if evaluation and evaluation.labels:
-        record["labels"] = {"scan": str(evaluation.labels), "sha256": file_hash(evaluation.labels / RESULT)}
-    if evaluation and (evaluation.tune_share or evaluation.reference_share):
-        shares = {"tuning": evaluation.tune_share, "reference": evaluation.reference_share}
-        record["set_aside"] = {
-            name: {"share": share, "texts": len(getattr(parts, name) or ()) if share else 0}
-            for name, share in shares.items()
+        """How texts are scored, with what run.json says of the command."""
+        settings, opening, labels = self.settings, asdict(self.target.opening), self.how.labels
+        record: dict[str, Any] = {
+            "command": "evaluate" if self.evaluation else "score",
+            "scores": settings.scores,
+            "windows": settings.windows,
+            "columns": self.source.columns.recorded,
+            "opening": {name: value for name, value in opening.items() if value is not None},
         }
-    return record
+        if labels:
+            record["labels"] = {"scan": str(labels), "sha256": file_hash(labels / RESULT)}
+        if any(self._shares.values()):
+            record["set_aside"] = {
+                name: {"share": share, "texts": len(getattr(parts, name) or ()) if share else 0}
+                for name, share in self._shares.items()
+            }
+        record["given"] = {name: value for name, value in self.given.items() if name not in _NOT_RECORDED}
+        if corpus is not None and (settings.windows or "set_aside" in record):  # a part of it is scored
+            record["whole_texts"] = record_corpus(corpus)
+        return Options(cache=settings.cache, seed=settings.seed, settings=record)

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -64,16 +63,11 @@ def opened(wanted: ModelsSettings, *, second: bool = False) -> Models:
 
 
 def finished(
-    verdict: Verdict,
-    out: Path,
-    given: Mapping[str, Any],
-    *,
-    checked: str = "check",
-    shown: RenderableType | None = None,
+    verdict: Verdict, out: Path, given: Mapping[str, Any], *shown: RenderableType, checked: bool = True
 ) -> Reply:
-    """Write the verdict with the options that were `given`; its checks are printed below the heading `checked`."""
+    """Write the verdict with the options that were `given`."""
     made = with_command(verdict, given)
-    return save_result(made, out, partial(conclusion, made, out, checked, shown=shown))
+    return save_result(made, out, conclusion(made, out, *shown, checked=checked))
 
 
 def with_command(verdict: Verdict, given: Mapping[str, Any]) -> Verdict:
@@ -153,17 +147,13 @@ def opened_for_access(
 # `--found`: what a scan found of the same texts, shown beside a test of a model.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundInputs:
-    """What a scan found of the same texts."""
-
-    found: Path | None = option(
-        None,
+def found_option() -> Any:
+    """The field for what a scan found of the same texts."""
+    said = (
         "The --out of a `pretrace scan` of the same texts: what was found is shown beside the answer. It is no part of "
-        "the test or its p-value.",
-        panel=CONTROLS,
-        path="in",
+        "the test or its p-value."
     )
+    return option(None, said, panel=CONTROLS, path="in")
 
 
 def found_of(found: Path | None, texts: Callable[[], Iterable[Text]], source: str) -> dict[str, Any] | None:

@@ -6,16 +6,14 @@ The facts are read with care: those of another's recipe may be anything.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from pretrace.report import wording
-from pretrace.report.facts import elsewhere, flattened, mapping, without_tables
+from pretrace.report.facts import elsewhere, flattened, mapping, rounded, without_tables
 from pretrace.report.frame import section
 from pretrace.report.plots import CHANCE, CONTROL, KINDS, REST
 from pretrace.report.svg import canvas, styled, to_svg
@@ -24,6 +22,7 @@ from pretrace.types import Run
 Entry = Mapping[str, float]
 """Figures by name; a yes or no is 1.0 or 0.0."""
 
+NEURONS = ("layer", "members", "nonmembers", "difference", "chosen")
 PARAMETERS = {"threshold": "threshold τ", "alpha": "ratio α", "k": "layers used K"}
 _MEMBER = KINDS["member"]
 _PALE = 0.32
@@ -132,7 +131,7 @@ def _layers(axes: Axes, places: Sequence[float]) -> None:
 
 
 _ADAPTER = {
-    "method.expression": "Method", "corpus": "Corpus", "texts": "Texts", "groups": "Documents",
+    "method: expression": "Method", "corpus": "Corpus", "texts": "Texts", "groups": "Documents",
     "nonmembers": "Non-members", "members": "Members", "tokens": "Tokens", "steps": "Steps",
     "parameters": "Weights trained", "seed": "Seed",
 }  # fmt: skip
@@ -140,61 +139,53 @@ _ADAPTER = {
 _PREFIX = re.compile(r"^(settings|reference)\.")
 
 
-class FittedFacts(NamedTuple):
-    """What one fitted score tells of itself: figures by layer, one entry a setting that was tried, each empty where the
-    score has none; the probe's layer; the settings that `sensitivity` varies; the numbers of members and non-members
-    it was fitted on; and whatever else is told, by name."""
-
-    name: str
-    neurons: tuple[Entry, ...]
-    probe: tuple[Entry, ...]
-    sensitivity: tuple[Entry, ...]
-    chosen: float | None
-    used: Entry
-    reference: tuple[float, ...]
-    others: Sequence[tuple[str, str]]
-
-
 @section("What the detectors were fitted on", "fitted", "run/fitted.html", appendix=True)
 def fitted(run: Run) -> dict[str, Any] | None:
     """FSD's tuning and one part a fitted score; nothing where nothing was fitted."""
-    adapter = run.settings.get("adapter")
-    scores = [
-        {"facts": one, "grid": _is_grid(one.sensitivity, one.used), **dict(_figures(one, number))}
-        for number, one in enumerate(fitted_facts(run))
-    ]
+    adapter, found = run.settings.get("adapter"), mapping(run.settings.get("fitted"))
+    told = {str(name): facts for name, facts in found.items() if isinstance(facts, Mapping)}
+    scores = [_score(name, facts, number) for number, (name, facts) in enumerate(told.items())]
     tuned = _adapter(adapter) if isinstance(adapter, Mapping) else None
     return {"scores": scores, "adapter": tuned, "controlled": elsewhere(run)} if scores or tuned else None
 
 
-def fitted_facts(run: Run) -> tuple[FittedFacts, ...]:
-    """The facts of every fitted score, in the order they were recorded."""
-    found = mapping(run.settings.get("fitted"))
-    return tuple(_facts(str(name), facts) for name, facts in found.items() if isinstance(facts, Mapping))
-
-
-def _facts(name: str, facts: Mapping[str, Any]) -> FittedFacts:
-    layers, settings = facts.get("layers"), mapping(facts.get("settings"))
-    neurons = entries(layers, ("layer", "members", "nonmembers", "difference", "chosen"))
-    sizes = entries([facts.get("reference")], ("members", "nonmembers"))
-    used = {key: value for key in PARAMETERS for value in numbers([settings.get(key)])}
-    if neurons and "k" in used:  # more layers than there are come to the same as all of them
-        used["k"] = min(used["k"], float(len(neurons)))
-    chosen = [entry["layer"] for entry in entries(layers, ("layer", "chosen")) if entry["chosen"]]
-    chosen = chosen if len(chosen) == 1 else list(numbers([facts.get("chosen")]))
-    others = without_tables(facts)
+def _score(name: str, facts: Mapping[str, Any], number: int) -> dict[str, Any]:
+    """What one fitted score tells of itself, with a figure of each table that it has."""
+    layers, used, figures = facts.get("layers"), used_settings(facts), dict[str, tuple[Figure, str]]()
+    if by_layer := entries(layers, NEURONS):
+        words = f"Member and non-member neurons of {len(by_layer)} layers for {name}"
+        figures["neurons"] = neurons(by_layer), words
+    if probed := entries(layers, ("layer", "auc")):
+        chosen = [entry["layer"] for entry in entries(layers, ("layer", "chosen")) if entry["chosen"]]
+        chosen = chosen if len(chosen) == 1 else list(numbers([facts.get("chosen")]))
+        figures["probe"] = (
+            probe(probed, chosen[0] if chosen else None),
+            f"AUC of the probe of {len(probed)} layers for {name}",
+        )
+    if tried := entries(facts.get("sensitivity"), (*PARAMETERS, "auc")):
+        figures["sensitivity"] = sensitivity(tried, used), f"AUC under {len(tried)} settings of {name}"
+    sizes, others = entries([facts.get("reference")], ("members", "nonmembers")), without_tables(facts)
     if sizes:  # a sentence says them
         others["reference"] = {key: n for key, n in others["reference"].items() if key not in sizes[0]}
-    return FittedFacts(
-        name=name,
-        neurons=neurons,
-        probe=entries(layers, ("layer", "auc")),
-        sensitivity=entries(facts.get("sensitivity"), (*PARAMETERS, "auc")),
-        chosen=chosen[0] if chosen else None,
-        used=used,
-        reference=tuple(sizes[0].values()) if sizes else (),
-        others=[(_PREFIX.sub("", k).replace("_", " "), v) for k, v in flattened(others) if v != "none"],
-    )
+    return {
+        "name": name,
+        "reference": tuple(sizes[0].values()) if sizes else (),
+        "others": [(_PREFIX.sub("", k).replace("_", " "), v) for k, v in flattened(others) if v != "none"],
+        "grid": _is_grid(tried, used),
+        **{
+            kind: to_svg(figure, name=f"{kind}-{number}", label=label)
+            for kind, (figure, label) in figures.items()
+        },
+    }
+
+
+def used_settings(facts: Mapping[str, Any]) -> dict[str, float]:
+    """The settings that `sensitivity` varies, as they were used."""
+    layers, settings = entries(facts.get("layers"), NEURONS), mapping(facts.get("settings"))
+    used = {key: value for key in PARAMETERS for value in numbers([settings.get(key)])}
+    if layers and "k" in used:  # more layers than there are come to the same as all of them
+        used["k"] = min(used["k"], float(len(layers)))
+    return used
 
 
 def entries(found: Any, names: tuple[str, ...]) -> tuple[Entry, ...]:
@@ -212,30 +203,9 @@ def numbers(found: Any) -> tuple[float, ...]:
 
 
 def _adapter(card: Mapping[str, Any]) -> dict[str, object]:
-    known = dict(flattened(without_tables(card)))
-    method = card.get("method")
-    if "method.expression" not in known and method:
-        parts = [f"{name} {value}" for name, value in flattened(without_tables(mapping(method)))]
-        known["method.expression"] = ", ".join(parts) if isinstance(method, Mapping) else str(method)
-    known_losses = numbers(card.get("losses"))
-    spaced = {
-        name: wording.count(int(value)) if re.fullmatch(r"[0-9]{4,18}", value) else value
-        for name, value in known.items()
-    }
+    known, known_losses = dict(rounded(without_tables(card))), numbers(card.get("losses"))
     return {
-        "facts": [(words, spaced[name]) for name, words in _ADAPTER.items() if name in spaced],
+        "facts": [(words, known[name]) for name, words in _ADAPTER.items() if name in known],
         "losses": known_losses,
         "plot": to_svg(losses(known_losses), name="losses", label="Loss by epoch") if known_losses else None,
     }
-
-
-def _figures(facts: FittedFacts, number: int) -> Iterator[tuple[str, Markup]]:
-    if found := facts.neurons:
-        label = f"Member and non-member neurons of {len(found)} layers for {facts.name}"
-        yield "neurons", to_svg(neurons(found), name=f"neurons-{number}", label=label)
-    if found := facts.probe:
-        label = f"AUC of the probe of {len(found)} layers for {facts.name}"
-        yield "probe", to_svg(probe(found, facts.chosen), name=f"probe-{number}", label=label)
-    if found := facts.sensitivity:
-        label = f"AUC under {len(found)} settings of {facts.name}"
-        yield "sensitivity", to_svg(sensitivity(found, facts.used), name=f"sensitivity-{number}", label=label)

@@ -7,10 +7,11 @@ darker as the token grows more surprising, so they survive a grey printer; the i
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions
 from rich.style import Style
 from rich.text import Text as Line
 
@@ -82,28 +83,32 @@ def summarise(heat: Heat, *, most: int = 5) -> HeatSummary:
     return HeatSummary(len(heat.pieces), len(known), mean, wording.perplexity(mean), tuple(surprising))
 
 
-def print_heat(heat: Heat, console: Console) -> None:
-    """Print a text's tokens by how surprising each was, then a legend and the figures. Where the console has no colour,
+@dataclass(frozen=True, slots=True)
+class ShownHeat:
+    """A text's tokens by how surprising each was, then a legend and the figures. Where the console has no colour,
     tokens below 1 in 1,000 stand in ⟦brackets⟧, below 1 in 10,000 in two."""
-    plain = console.no_color or console.color_system is None
-    head = Line(named(heat.id), style="bold")
-    if heat.note:
-        head.append(f"  {spelled_out(heat.note)}", style="not bold italic")
-    lines = [head, _body(heat, plain)]
-    if len(heat.pieces) > MAX_PIECES:
-        lines.append(Line(f"… the first {MAX_PIECES} of {wording.count(len(heat.pieces))} tokens"))
-    legend = Line("⟦token⟧ held less likely than 1 in 1,000, ⟦⟦token⟧⟧ than 1 in 10,000")
-    if not plain:
-        legend = Line("probability at least")
-        for step, style in list(zip(STEPS, _TERMINAL, strict=True))[1:]:
-            legend.append("  ")
-            legend.append(step.words, style)
-    lines += [Line(), legend, _figures(summarise(heat))]
-    for line in lines:
-        if console.options.ascii_only:
-            # One character for one, so that the colours stay on their tokens.
-            line.plain = line.plain.translate(_ASCII).encode("ascii", "replace").decode()
-        console.print(line)
+
+    heat: Heat
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Line]:
+        heat, plain = self.heat, console.no_color or console.color_system is None
+        head = Line(named(heat.id), style="bold")
+        if heat.note:
+            head.append(f"  {spelled_out(heat.note)}", style="not bold italic")
+        lines = [head, _body(heat, plain)]
+        if len(heat.pieces) > MAX_PIECES:
+            lines.append(Line(f"… the first {MAX_PIECES} of {wording.count(len(heat.pieces))} tokens"))
+        legend = Line("⟦token⟧ held less likely than 1 in 1,000, ⟦⟦token⟧⟧ than 1 in 10,000")
+        if not plain:
+            legend = Line("probability at least")
+            for step, style in list(zip(STEPS, _TERMINAL, strict=True))[1:]:
+                legend.append("  ")
+                legend.append(step.words, style)
+        for line in (*lines, Line(), legend, _figures(summarise(heat))):
+            if options.ascii_only:
+                # One character for one, so that the colours stay on their tokens.
+                line.plain = line.plain.translate(_ASCII).encode("ascii", "replace").decode()
+            yield line
 
 
 def shown(piece: str) -> str:

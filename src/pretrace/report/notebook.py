@@ -21,7 +21,7 @@ def html(result: Run | Verdict) -> str:
     """The result as HTML for the cell of a notebook, in which what strangers wrote is escaped."""
     if isinstance(result, Run):
         return str(_run(result))
-    kind = {"audit": "Audit", "flags": "Flagging"}.get(verdict.kind_of(result), "Test")
+    kind = verdict.page_of(result).made.capitalize()
     page = fill("notebook/page.html", {"title": kind, "first": verdict.first_page(result), "seal": ""})
     return str(fill("notebook/framed.html", {"kind": kind, "result": result, "page": str(page)}))
 

@@ -26,6 +26,11 @@ _LATEX = {
 }
 
 
+def name_of(row: Measured) -> str:
+    """What a row is called, with the kind of control that it is."""
+    return _NAMES.get(row.kind, "{}").format(row.name)
+
+
 def format_table(run: Run, form: Form) -> str:
     """The figures of each score and control with 95% intervals over documents; the best score of each column is bold.
     LaTeX is a `tabular` with the rules of booktabs. OutputError where the run was not measured."""
@@ -37,7 +42,7 @@ def format_table(run: Run, form: Form) -> str:
     }
     rows = [
         [
-            _escape(_NAMES.get(row.kind, "{}").format(row.name), latex),
+            _escape(name_of(row), latex),
             *(
                 _cell(of(row), latex, bold=row.kind == "score" and f"{of(row).value:.3f}" == best[title])
                 for title, of in _COLUMNS.items()

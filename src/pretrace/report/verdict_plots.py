@@ -1,46 +1,34 @@
 """The figures of verdicts: a result against what chance gives, the probability of seeing training by the number of
-units, the documents of an audit as dots, the scores of a flagging, and what other tests register of their own.
-
-They draw what a result recorded. They are made to be read without colour: filled against hollow, dark against light.
+units, and values as dots. They draw what a result recorded. They are made to be read without colour: filled against
+hollow, dark against light.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
-from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
-from pretrace.registry import test_pages
-from pretrace.report.frame import Sections
 from pretrace.report.plots import CHANCE, KINDS
-from pretrace.report.svg import canvas, hide_height, to_svg
-from pretrace.report.wording import brief, first_of, fixed, named, plural
-from pretrace.results.run import axis_range, p_bars, score_bars
-from pretrace.results.serialization import from_plain
-from pretrace.results.wording import say
-from pretrace.types import AuditFigures, Bars, Bools, Doubles, Null, Power, Verdict
-from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of
-from pretrace.verdicts.audit.built import figures_of as audit_figures
+from pretrace.report.svg import canvas, hide_height
+from pretrace.report.wording import fixed, plural
+from pretrace.types import Bools, Doubles, Null, Power
 
 SIGN, HELD = KINDS["member"], "#1c1c1c"
-OTHER, KNOWN = "#b9cbd8", "#1c1c1c"
 HILL, TAIL = "#cbcbcb", "#777777"
 WIDTH = 7.6
 _SCALELESS = 9_900.0
 """Strength of a result of documents that are all alike: nearly the most that a test gives, which a test holds."""
 _VISIBLE = 0.02
 """The share of the highest bar below which a bar is too low to be in the way of words."""
-_STRENGTH = "strength of the result: 0 is no difference, 1 is a usual chance difference"
-"""The axis of a test whose statistic is a mean over its spread."""
 
 
-def against_chance(null: Null, *, this: str = "this audit", axis: str = _STRENGTH) -> Figure:
+def against_chance(null: Null, *, this: str = "this audit") -> Figure:
     """The hill of what chance gives, its part from the critical value on dark, and what was found by `this`."""
     with canvas(WIDTH, 2.0, constrained=False) as (figure, axes):
         figure.subplots_adjust(left=0.006, right=0.994, top=0.99, bottom=0.22)
@@ -60,7 +48,7 @@ def against_chance(null: Null, *, this: str = "this audit", axis: str = _STRENGT
         axes.text(
             beside, 0.42, "what chance gives if the\ntexts were not used", ha="right", va="center", fontsize=9
         )
-        axes.set_xlabel(axis)
+        axes.set_xlabel("strength of the result: 0 is no difference, 1 is a usual chance difference")
     return figure
 
 
@@ -174,36 +162,6 @@ class TestFigure(NamedTuple):
     titles: Mapping[str, Sequence[str]] = {}
 
 
-class TestPage:
-    """What the report of one test has of its own, registered in `registry.test_pages` by the test's name."""
-
-    sections: ClassVar[Sections[Verdict]] = ()
-    """Sections that come before those of every test."""
-
-    @staticmethod
-    def draw(verdict: Verdict) -> TestFigure | None:
-        """Draw the test's own figure; None where there is none."""
-        return None
-
-
-def page_of(verdict: Verdict) -> type[TestPage]:
-    """Find what the report of this test has of its own."""
-    found = test_pages.factory(verdict.test) if verdict.test in test_pages else TestPage
-    return cast(type[TestPage], found)
-
-
-def draw_own(verdict: Verdict) -> list[tuple[Markup, str]]:
-    """Draw the figure of the test that gave this verdict, with its caption; nothing where it has none of its own."""
-    found = {"audit": documents, "flag": sides}.get(verdict.test, page_of(verdict).draw)(verdict)
-    if found is None:
-        return []
-    return [(to_svg(found.figure, name="own", label=found.label, titles=found.titles), found.caption)]
-
-
-_MOST_DOTS = 1500
-"""Dots a side; beyond, one stands for several documents."""
-
-
 class _Dots(NamedTuple):
     """Dots: `x` in the unit of the axis, `y` in `rows`, their `size` in points, and the places of the units of each."""
 
@@ -212,79 +170,6 @@ class _Dots(NamedTuple):
     rows: float
     size: float
     units: tuple[tuple[int, ...], ...]
-
-
-def documents(audit: Verdict) -> TestFigure | None:
-    """One dot a document: suspect ones over control documents, or suspect ones alone to the left and right of 0."""
-    if not audit.figures:  # it was refused
-        return None
-    own, found = audit_figures(audit), {side: documents_of(audit, side) for side in (SUSPECT, CONTROL)}
-    suspects, controls = (values for _, values in found.values())
-    if not len(suspects):
-        return None
-    several, each = bool(len(controls)), -(-max(len(suspects), len(controls)) // _MOST_DOTS)
-    sides = (SUSPECT, CONTROL) if several else (SUSPECT,)
-    low, high = axis_range(np.concatenate([suspects, controls, np.zeros(int(not several))]))
-    low, high = low - 0.03 * (high - low), high + 0.03 * (high - low)
-    dots = [stack_dots(found[side][1], (low, high), 66.0 if several else 100.0, each) for side in sides]
-    rows, size = max(one.rows for one in dots), min(one.size for one in dots)
-    titles: dict[str, list[str]] = {}
-    with canvas(WIDTH, 2.5 if several else 2.0, constrained=False) as (figure, axes):
-        top, bottom = (0.99, 0.17) if several else (0.9, 0.21)
-        figure.subplots_adjust(left=0.006, right=0.994, top=top, bottom=bottom)
-        frame(axes, low, high)
-        for side, one in zip(sides, dots, strict=True):
-            names, values = found[side]
-            floor = 1.08 * rows if several and side == SUSPECT else 0.0
-            filled = np.full(len(one.x), side == SUSPECT) if several else one.x > 0
-            draw_dots(axes, one._replace(y=one.y + floor, size=size), side, filled=filled)
-            for full, units in zip(filled, one.units, strict=True):
-                called = first_of([named(names[units[0]], 60)], len(units))
-                line = titles.setdefault(f"{side}-{'filled' if full else 'hollow'}", [])
-                line.append(f"{called}: {brief(float(values[units[0]]), 3)}")
-            if several:
-                axes.text(
-                    low, floor + 0.36 * rows, f"{side} documents", fontsize=9, fontweight="bold", va="center"
-                )
-        _label_ends(axes, own, rows, (low, high), several=several)
-    dot = say(f"report.drawn.{'dot' if each == 1 else 'dots'}", unit="document", each=each)
-    if own.design != "placebos":
-        caption = say("report.drawn.sides", dot=dot)
-    else:
-        ahead, fewer = int((suspects > 0).sum()), say("report.drawn.fewer") if own.margin else ""
-        numbers: dict[str, Any] = {
-            "dot": dot,
-            "ahead": ahead,
-            "behind": len(suspects) - ahead,
-            "fewer": fewer,
-        }
-        caption = say("report.drawn.ahead", than="the margin" if own.margin else "nothing", **numbers)
-    label = say("report.drawn.documents", suspects=len(suspects), controls=len(controls))
-    return TestFigure(figure, label, caption, titles)
-
-
-def _label_ends(
-    axes: Axes, own: AuditFigures, rows: float, edges: tuple[float, float], *, several: bool
-) -> None:
-    if several:
-        axes.set_ylim(-0.4, 2.12 * rows)
-        axes.axhline(1.08 * rows - 0.4, color=CHANCE, linewidth=0.6)
-        ends = ("← less well", "better →") if own.design == "controls" else ("← less", "more →")
-    else:
-        draw_middle(axes, 1.13 * rows, "no sign of training", 0.94)
-        ends = ("← imitation expected better", "true ending expected better →")
-        ends = ("← no more than the margin", "more than the margin →") if own.margin else ends
-    how: Any = {"fontsize": 9, "va": "center", "transform": axes.get_xaxis_transform()}
-    for end, words, where in zip(edges, ends, ("left", "right"), strict=True):
-        axes.text(end, 0.9 if several else 0.7, words, ha=where, **how)
-    compared = bool(own.compared_with)
-    if own.design == "controls":
-        more = "how much better the model knows a document than the other model does"
-        axes.set_xlabel(more if compared else "how well the model knows a document")
-    else:
-        less = ", less the margin" if own.margin else ""
-        more = f"how much more the model prefers the true text than the other model does{less}"
-        axes.set_xlabel(more if compared else "how much the model prefers the true text")
 
 
 def stack_dots(values: Doubles, ends: tuple[float, float], height: float, number: int) -> _Dots:
@@ -328,74 +213,3 @@ def draw_middle(axes: Axes, top: float, words: str, height: float) -> None:
     axes.axvline(0.0, color=HELD, linewidth=0.9, ymax=min(1.0, height - 0.02))
     how: Any = {"ha": "center", "va": "bottom", "fontsize": 9, "transform": axes.get_xaxis_transform()}
     axes.text(0.0, height, words, **how)
-
-
-# The texts of a flagging beside the known non-members, and their p-values.
-
-
-def sides(flagged: Verdict) -> TestFigure:
-    """Above the texts, flagged ones dark; below the known ones, both as shares; a line at the least flagged score."""
-    counts = flagged.figures["counts"]
-    if whole := flagged.figures.get("whole"):
-        bars, least = from_plain(Bars, whole["scores"], "scores"), whole["least"]
-    else:
-        texts = flagged.table("flags")
-        scores, chosen = texts["score"], np.ma.filled(texts["flagged"], False)
-        bars = score_bars(scores, chosen, flagged.table("known")["score"])
-        least = float(scores[chosen].min()) if chosen.any() else None
-    low, high = bars.low, bars.high
-    with canvas(WIDTH, 2.6) as (figure, axes):
-        edges, every, _, known = _bars(axes, bars, low, high)
-        axes.stairs(-known, edges, color=KNOWN, linewidth=1.1)
-        axes.axhline(0, color=CHANCE, linewidth=0.8)
-        top = max(float(every.max()), float(known.max())) * 1.25
-        axes.set_ylim(-top, top)
-        pad = (high - low) / 60
-        axes.set_xlim(low - pad, high + pad)
-        if least is not None and flagged.units == counts["texts"]:  # documents have no line of their texts
-            place = float(np.clip(least, low, high))
-            axes.plot([place, place], [-top, top], color=KNOWN, linewidth=0.9, dashes=(2, 1.6))
-            right = place < low + 0.75 * (high - low)
-            words = "  flagged from here on" if right else "flagged from here on  "
-            axes.text(place, top, words, ha="left" if right else "right", va="top", fontsize=9)
-        axes.text(low, top, "the texts", va="top", fontsize=9)
-        axes.text(low, -top, "known non-members", va="bottom", fontsize=9)
-        hide_height(axes)
-        axes.xaxis.set_major_locator(MaxNLocator(nbins=7, steps=[1, 2, 2.5, 5, 10]))
-        axes.set_xlabel("score (higher: more like a text the model was trained on)")
-    dark = ", the flagged ones dark" if counts["flagged_documents"] else ""
-    shape = say("report.drawn.shape") if flagged.outcome != "refused" else ""
-    label = say("report.drawn.scores", **{name: counts[name] for name in ("texts", "flagged", "known")})
-    return TestFigure(figure, label, say("report.drawn.above", dark=dark, shape=shape and f" {shape}"))
-
-
-def p_values(flagged: Verdict) -> TestFigure:
-    """The p-values of the documents as shares, with the level that they would have if none had been seen."""
-    whole = flagged.figures.get("whole") or {}
-    if whole.get("p"):
-        bars, small = from_plain(Bars, whole["p"], "p"), whole["low_p"]
-    else:
-        texts = flagged.table("flags")  # a document has one p-value, however many texts
-        first = np.unique(np.array(texts["document"], dtype=object), return_index=True)[1]
-        p, chosen = texts["p"][first], texts["flagged"][first]
-        bars, small = p_bars(p, chosen), int((p <= 0.05).sum())
-    with canvas(WIDTH, 1.9) as (figure, axes):
-        edges, *_ = _bars(axes, bars, 0.0, 1.0)
-        axes.axhline(1 / (len(edges) - 1), color=KNOWN, linewidth=0.9, dashes=(4, 2.2))
-        axes.set_xlim(-0.01, 1.01)
-        axes.set_xlabel("p-value")
-        axes.yaxis.set_major_locator(MaxNLocator(nbins=4))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.0f}%"))
-        axes.set_ylabel("documents")
-        axes.grid(axis="y")
-    return TestFigure(figure, say("report.drawn.p_values", documents=sum(bars.every), small=small), "")
-
-
-def _bars(axes: Axes, bars: Bars, low: float, high: float) -> tuple[Doubles, ...]:
-    """Draw the texts in question, the flagged ones dark: the edges, and the shares of all, flagged and known ones."""
-    edges, every, known = np.linspace(low, high, len(bars.every) + 1), sum(bars.every), sum(bars.known)
-    parts = ((bars.every, every), (bars.flagged, every), (bars.known, known))
-    shares = [np.array(some) / max(1, of) for some, of in parts]
-    axes.stairs(shares[0], edges, fill=True, color=OTHER)
-    axes.stairs(shares[1], edges, fill=True, color=SIGN)
-    return (edges, *shares)

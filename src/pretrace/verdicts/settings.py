@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pretrace.registry import require
 from pretrace.settings import (
@@ -12,18 +12,14 @@ from pretrace.settings import (
     MODEL,
     Option,
     check_ranges,
+    input_option,
     is_kept,
     option,
+    output_option,
     requested_option,
     statements_of,
 )
 from pretrace.verdicts.draws import LEAST_DRAWS, MOST_DRAWS
-
-
-def input_option(default: Any = MISSING, help: str = "", panel: str = "") -> Any:
-    """The field for what is read: a text, a folder, a model; it stands in the short help."""
-    return option(default, help, panel=panel, path="in", essential=True)
-
 
 TEST = "Test"
 """The group of options on the test itself."""
@@ -86,12 +82,10 @@ class ModelsBeside:
         states="placebo",
     )
     requested_by: str = requested_option(TEST)
-    out: Path = option(
+    out: Path = output_option(
         help="Folder for report.html, result.json and every table; a result of that kind that is already there is "
         "replaced.",
         panel=TEST,
-        path="out",
-        essential=True,
     )
 
     @property

@@ -8,11 +8,9 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from rich.console import Console
-
 from pretrace.baselines.blind import gap as measure
 from pretrace.baselines.classifiers import open_embedder
-from pretrace.cli.answer import PlainText, Reply, lines, plain_table
+from pretrace.cli.answer import Reply, plain_table, prose
 from pretrace.cli.progress import Activity, announce_training, shown, watched
 from pretrace.corpora import Columns, open_corpus
 from pretrace.errors import ExpressionError, MissingPackageError
@@ -132,7 +130,7 @@ def said(built: Built) -> Iterator[str]:
 def _answer(built: Built, words: list[str]) -> Reply:
     files = {"file": str(built.out), "card_file": str(built.card_path)}
     own = {**files, "rows": len(built.rows), "card": built.card}
-    return Reply(say=lines(*words), outcome="built", statement=words[0], own=own)
+    return Reply(words, outcome="built", statement=words[0], own=own)
 
 
 @contextmanager
@@ -174,18 +172,10 @@ def gap(
     announce_training(settings.classifiers)
     found = measure(*pair.open(), settings.classifiers, seed=drawn.seed)
 
-    def say(console: Console) -> None:
-        table = plain_table("classifier", numbers=("AUC", "texts"))
-        for one in found:
-            table.add_row(PlainText(one.classifier), PlainText(bracketed(one.auc, ends=3)), f"{one.texts:,}")
-        table.caption = PlainText(
-            "0.5: no classifier of texts can tell A from B. Where one can, a membership score may, too."
-        )
-        console.print(table)
-        for one in filter(lambda one: one.note, found):
-            console.print(PlainText(one.note), soft_wrap=True)
-
-    return Reply(say=say, own={"classifiers": found})
+    rows = [(one.classifier, bracketed(one.auc, ends=3), f"{one.texts:,}") for one in found]
+    words = "0.5: no classifier of texts can tell A from B. Where one can, a membership score may, too."
+    table = plain_table("classifier", numbers=("AUC", "texts"), rows=rows, caption=words)
+    return Reply([table, *(one.note for one in found if one.note)], own={"classifiers": found})
 
 
 def quality(
@@ -224,17 +214,10 @@ def quality(
     if figures is not None:
         atomic_bytes(figures, to_json({_KEY: 1, **own}), FIGURES)
 
-    def say(console: Console) -> None:
-        table = plain_table("measure", numbers=("A with A", "A with B"))
-        for row in found.rows:
-            table.add_row(row.name, *(PlainText(bracketed(one, 4, 4)) for one in (row.inside, row.across)))
-        size, other = found.texts
-        table.caption = PlainText(f"{size:,} texts of A, {other:,} of B; 95% intervals")
-        table.caption_justify = "left"
-        console.print(table)
-        for row in found.rows:
-            console.print(PlainText(f"- {row.name}: {row.meaning}"))
-        for note in notes:
-            console.print(PlainText(note))
-
-    return Reply(say=say, own=own)
+    measures = [(row.name, *(bracketed(one, 4, 4) for one in (row.inside, row.across))) for row in found.rows]
+    size, other = found.texts
+    words = f"{size:,} texts of A, {other:,} of B; 95% intervals"
+    table = plain_table("measure", numbers=("A with A", "A with B"), rows=measures, caption=words)
+    return Reply(
+        [table, *map(prose, (*(f"- {row.name}: {row.meaning}" for row in found.rows), *notes))], own=own
+    )

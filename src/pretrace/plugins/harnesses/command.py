@@ -20,9 +20,8 @@ from pretrace.results.verdicts import VERDICTS
 from pretrace.runs import save_verdict
 from pretrace.scoring.plan import with_texts
 from pretrace.scoring.settings import Companions, ModelsSettings, Target
-from pretrace.settings import MODEL, like, option
+from pretrace.settings import MODEL, input_option, like, option, output_option
 from pretrace.verdicts.flag.planning import FLAGGING, FlagSettings
-from pretrace.verdicts.settings import input_option
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,11 +45,9 @@ class _SamplesInputs:
         "them, or a log of the same task, whose accuracy then stands beside.",
         panel=FLAGGING,
     )
-    out: Path = option(
+    out: Path = output_option(
         help="Folder for report.html, result.json, items.csv and accuracy.csv; a result there is replaced.",
         panel=FLAGGING,
-        path="out",
-        essential=True,
     )
     flags_out: Path | None = option(
         None, "Folder for the flagging in full, as `flag` writes it.", panel=FLAGGING, path="out"

@@ -6,7 +6,8 @@ import numpy as np
 
 from pretrace.registry import test_pages
 from pretrace.report.svg import canvas
-from pretrace.report.verdict_plots import HELD, TestFigure, TestPage
+from pretrace.report.verdict import TestPage
+from pretrace.report.verdict_plots import HELD, TestFigure
 from pretrace.results.wording import say
 from pretrace.types import Verdict
 

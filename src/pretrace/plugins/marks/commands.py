@@ -6,11 +6,13 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
+from rich.console import RenderableType
+
 from pretrace.backends import open_model
 from pretrace.backends.instructed import open_instructed
 from pretrace.backends.proposals import open_proposer
 from pretrace.backends.settings import ModelSettings
-from pretrace.cli.answer import Reply, lines
+from pretrace.cli.answer import Reply, prose
 from pretrace.cli.options import RawOptions
 from pretrace.cli.progress import Stages
 from pretrace.cli.verdicts import TextAccess, finished, named, opened, opened_for_access
@@ -24,30 +26,26 @@ from pretrace.results.output_checks import NEW
 from pretrace.results.verdicts import VERDICTS
 from pretrace.results.wording import say
 from pretrace.scoring.settings import Target
-from pretrace.settings import MODEL, RUN, Option, like, option, shared
+from pretrace.settings import MODEL, RUN, Option, input_option, like, output_option, shared
 from pretrace.types import Backend, Corpus
 from pretrace.verdicts.planting import check_plantable
 from pretrace.verdicts.reading import draws_of
-from pretrace.verdicts.settings import TEST, ModelsBeside, TestSettings, input_option
+from pretrace.verdicts.settings import TEST, ModelsBeside, TestSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _MarkOutputs:
     """Where the marked texts and the sealed file go, and the model for the sample size."""
 
-    out: Path = option(
+    out: Path = output_option(
         help="New folder for what is published: published.jsonl, and commitment.txt to publish or timestamp with "
         "it.",
         panel=RUN,
-        path="out",
-        essential=True,
     )
-    sealed: Path = option(
+    sealed: Path = output_option(
         help="New file for all variants and the draw, readable by its owner alone. Keep it secret and safe; it is "
         "never overwritten.",
         panel=RUN,
-        path="out",
-        essential=True,
     )
     model: str | None = input_option(
         None,
@@ -118,10 +116,17 @@ def _publish(seal: marking.Seal, rows: bytes, outputs: _MarkOutputs, advice: tup
     between = " to ".join(map(str, dict.fromkeys((sizes[0], sizes[-1]))))
     notes, published = [*seal.notes, *advice], outputs.out / marking.PUBLISHED
     unmarked = [f"Not marked: {one.id!r} ({one.reason})." for one in seal.unmarked[:3]]
-    said = [
+    listed = [
         f"One of {between} {'orders' if seal.parts else 'variants'} of each was drawn.",
         *notes,
         *unmarked,
+    ]
+    said: list[RenderableType] = [
+        prose(first, "bold"),
+        *(prose(f"- {line}") for line in listed),
+        f"Publish these texts, unchanged: {published}",
+        f"Publish or timestamp this commitment: {commitment}",
+        f"Keep this file secret and safe: {outputs.sealed}",
     ]
     own = {
         "marked": len(seal.documents),
@@ -134,14 +139,7 @@ def _publish(seal: marking.Seal, rows: bytes, outputs: _MarkOutputs, advice: tup
         "published": str(published),
         "sealed": str(outputs.sealed),
     }
-    say = lines(
-        first,
-        *(f"- {line}" for line in said),
-        f"Publish these texts, unchanged: {published}",
-        f"Publish or timestamp this commitment: {commitment}",
-        f"Keep this file secret and safe: {outputs.sealed}",
-    )
-    return Reply(say=say, outcome="marked", statement=first, folder=outputs.out, own=own)
+    return Reply(said, outcome="marked", statement=first, folder=outputs.out, own=own)
 
 
 # `pretrace mark check` and `canaries`: check all that can be checked, open models, test, write, print.
@@ -169,12 +167,10 @@ class _CheckInputs:
         panel=MODEL,
     )
     opening: ModelSettings = field(default_factory=ModelSettings)
-    prompts: Path | None = option(
+    prompts: Path | None = output_option(
         None,
         "Write the beginnings of the trigger sentences to this file (JSON lines: id, prompt), and stop.",
         panel=_TRIGGERS,
-        path="out",
-        essential=True,
     )
     answers: str | None = input_option(
         None, "A file with what a model answered to them (id, answer); no model is opened.", panel=_TRIGGERS
@@ -211,7 +207,7 @@ def check(
         check_writable(inputs.prompts, NEW)
         number = checking.write_prompts(marking.read_seal(sealed, inputs.commitment), inputs.prompts)
         said = f"{number:,} prompts in {inputs.prompts}: put each to the model as it is, keep id and answer."
-        return Reply(say=lines(said), statement=said, own={"prompts": number, "file": str(inputs.prompts)})
+        return Reply([said], statement=said, own={"prompts": number, "file": str(inputs.prompts)})
     if companions.out is None:
         raise ExpressionError("a test writes its result to a folder: name it with --out.")
     beside = shared(ModelsBeside, companions)

@@ -10,7 +10,8 @@ from matplotlib.ticker import MaxNLocator
 from pretrace.registry import test_pages
 from pretrace.report import verdict_plots as plots
 from pretrace.report.svg import canvas, hide_height
-from pretrace.report.verdict_plots import TestFigure, TestPage
+from pretrace.report.verdict import TestPage
+from pretrace.report.verdict_plots import TestFigure
 from pretrace.report.wording import plural
 from pretrace.results.run import axis_range
 from pretrace.results.wording import say

@@ -7,8 +7,7 @@ from typing import Any
 from pretrace.registry import test_pages
 from pretrace.report import facts
 from pretrace.report.frame import section
-from pretrace.report.verdict import when
-from pretrace.report.verdict_plots import TestPage
+from pretrace.report.verdict import TestPage, when
 from pretrace.types import Verdict
 
 _MOST_TOLD = 1e6

@@ -8,9 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from rich.text import Text as Plain
-
-from pretrace.cli.answer import Reply, lines
+from pretrace.cli.answer import Reply, prose
 from pretrace.cli.options import RawOptions
 from pretrace.cli.progress import Activity, shown
 from pretrace.cli.verdicts import finished, with_text_column
@@ -27,7 +25,7 @@ from pretrace.report.wording import duration
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import VERDICTS
 from pretrace.results.wording import say
-from pretrace.settings import TEXTS, option
+from pretrace.settings import TEXTS, input_option, option, output_option
 from pretrace.types import COMPARED, Corpus
 
 
@@ -35,21 +33,17 @@ from pretrace.types import COMPARED, Corpus
 class _Searched:
     """Which corpus is searched, for which control texts, and where the result goes."""
 
-    corpus: tuple[str, ...] = option(
+    corpus: tuple[str, ...] = input_option(
         (),
         "What is searched: a .jsonl, .parquet, .txt, .warc or .wet file (also .gz, .zst), a folder, a pattern, or an "
         "address such as hf://datasets/NAME or s3://BUCKET. Or an index of infini-gram: infini-gram:FOLDER#TOKENIZER, "
         "infini-gram:https://HOST/#NAME. May be given more than once.",
         panel=TEXTS,
-        path="in",
-        essential=True,
     )
-    controls: str | None = option(
+    controls: str | None = input_option(
         None,
         "Control texts of the same kind, searched for in the same pass: what is found of them too is common.",
         panel=COMPARED,
-        path="in",
-        essential=True,
     )
     plan: bool = option(
         False, "Say what would be read and how long it takes, and stop.", panel=TEXTS, essential=True
@@ -62,12 +56,10 @@ class _Searched:
         path="out",
     )
     engine: EngineSettings = field(default_factory=EngineSettings)
-    out: Path | None = option(
+    out: Path | None = output_option(
         None,
         "Folder for report.html, result.json, texts.csv and hits.csv; an earlier scan there is replaced.",
         panel=TEXTS,
-        path="out",
-        essential=True,
     )
 
     def check(self) -> None:
@@ -97,7 +89,7 @@ def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Raw
     asked = room.Searching(corpus, heldout, files_of(searched.corpus), settings, searched.corpus)
     if searched.plan or searched.out is None:
         plan = room.plan_scan(asked)
-        return Reply(say=lines(plan.words), outcome="plan", statement=plan.words, own={"plan": plan})
+        return Reply([plan.words], outcome="plan", statement=plan.words, own={"plan": plan})
     if searched.clean is not None:
         check_clean(asked, searched.clean)
     parts = room.parts_of(searched.out)
@@ -107,7 +99,7 @@ def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Raw
         words = (
             f"This part was read. Other parts are missing in {parts}: run them, then once without --shard."
         )
-        return Reply(say=lines(words), outcome="part", statement=words)
+        return Reply([words], outcome="part", statement=words)
     unread = found.settings["searched"]["not read"]
     cleaned = None
     if searched.clean is not None:
@@ -117,7 +109,7 @@ def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Raw
         assert whole is not None
         cleaned = clean(asked, whole, searched.clean)
         found = replace(found, notes=(*found.notes, cleaned))
-    answer = finished(found, searched.out, given, checked="", shown=Plain(cleaned) if cleaned else None)
+    answer = finished(found, searched.out, given, *([prose(cleaned)] if cleaned else []), checked=False)
     if not unread:
         room.delete_parts(parts)
     return answer

@@ -25,7 +25,7 @@ from pretrace.plugins.serve.workspace import RequestError, Workspace, inside, re
 from pretrace.report import plots, wording
 from pretrace.report.facts import mapping
 from pretrace.report.svg import to_svg
-from pretrace.report.verdict_plots import draw_own
+from pretrace.report.verdict import draw_own
 from pretrace.results.output_checks import FILES_KEY, MARKER
 from pretrace.types import Estimate, Run, Verdict
 from pretrace.verification import verify_folder

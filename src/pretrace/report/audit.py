@@ -1,0 +1,243 @@
+"""What the report of an audit has of its own: its first page, its sections, and its documents as dots."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+from matplotlib.axes import Axes
+
+from pretrace.registry import test_pages
+from pretrace.report import advice, facts, verdict, wording
+from pretrace.report.frame import Section, section
+from pretrace.report.plots import CHANCE
+from pretrace.report.svg import canvas
+from pretrace.report.verdict_plots import WIDTH, TestFigure, draw_dots, draw_middle, frame, stack_dots
+from pretrace.report.wording import brief, first_of, named, plural
+from pretrace.results.run import axis_range
+from pretrace.results.wording import say, sentences_of
+from pretrace.types import AuditFigures, Pair, Power, Verdict
+from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, figures_of, pairs_of
+from pretrace.verdicts.audit.checks import ALIKE, widest_gap
+
+_MOST_DOTS = 1500
+"""Dots a side; beyond, one stands for several documents."""
+_EXAMPLES = {SUSPECT: 12, CONTROL: 4}
+"""Generated texts of either side that are shown to read."""
+
+
+def _part(
+    title: str | Callable[[Verdict], str],
+    anchor: str,
+    found: Callable[[AuditFigures], object] = lambda own: True,
+    *,
+    appendix: bool = False,
+) -> Callable[[Verdict], Section | None]:
+    """A section of what an audit recorded, where something was `found`."""
+
+    def values(audit: Verdict) -> dict[str, Any] | None:
+        own, rejected = figures_of(audit), facts.rejected(audit)
+        if not found(own):
+            return None
+        return {
+            "audit": audit,
+            "own": own,
+            "controls": len(documents_of(audit, CONTROL)[0]),
+            "sensitivity": own.sensitivity if rejected else None,
+            "leant": wording.beside_leans(own.leans, audit.effect, own.margin),
+            "could_see": audit.planted is not None or not rejected,
+        }
+
+    return section(title, anchor, f"audit/{anchor}.html", appendix=appendix)(values)
+
+
+@section("What the audit could have seen", "power", "audit/power.html")
+def _power(audit: Verdict) -> dict[str, Any] | None:
+    """The power at each exposure that was tried, the lightest first; nothing beside a result without one."""
+    tried = _tried(audit)
+    if not tried and facts.rejected(audit):
+        return None
+    shown = [
+        (one, verdict.draw_power(audit, one, f"power{i or ''}", "this audit")) for i, one in enumerate(tried)
+    ]
+    return {"audit": audit, "powers": shown}
+
+
+def _tried(audit: Verdict) -> tuple[Power, ...]:
+    return figures_of(audit).powers or ((audit.planted,) if audit.planted else ())
+
+
+@section("The generated texts", "texts", "audit/texts.html", appendix=True)
+def _generated(audit: Verdict) -> dict[str, Any] | None:
+    """The quality of the generated texts, and a dozen of them to read; nothing where no text was generated."""
+    quality = figures_of(audit).quality
+    pairs = {side: pairs_of(audit, side) for side in _EXAMPLES}
+    if not pairs[SUSPECT] and not quality:
+        return None
+    examples: list[tuple[str, Pair]] = []
+    for side, some in pairs.items():  # evenly spaced, and so from as many documents as there are
+        number = min(_EXAMPLES[side], len(some))
+        examples += [(side, some[i * len(some) // number]) for i in range(number)]
+    return {"quality": quality, "examples": examples, "total": sum(map(len, pairs.values()))}
+
+
+@section("Everything that was tried", "variants", "audit/variants.html")
+def _variants(audit: Verdict) -> dict[str, Any]:
+    """Everything else that was tried: further procedures, and audits made before this one."""
+    earlier = audit.settings.get("earlier")
+    entries = [] if audit.register or not isinstance(earlier, list | tuple) else earlier
+    told = [facts.line(entry) if isinstance(entry, Mapping) else str(entry) for entry in entries]
+    return {"variants": figures_of(audit).variants, "register": audit.register, "earlier": told}
+
+
+@test_pages.add("audit")
+class AuditPage(verdict.TestPage):
+    """Suspect documents and what they were compared with."""
+
+    kind, made, template = "Audit", "audit", "audit/first.html"
+    titles, needs_figures = ("Nothing was found", "Nothing shown", "Inconclusive"), True
+    every = (
+        _part("The test", "test"),
+        _part(lambda audit: f"The placebo{'s' * (len(figures_of(audit).placebos) > 1)}", "placebo"),
+        _part("What innocent models showed", "leans", lambda own: own.leans),
+        *(verdict.checked, _power, verdict.searched, _variants),
+        _part("What this audit cannot say", "limits"),
+        _part("The plan", "plan", lambda own: own.plan, appendix=True),
+        _part("The texts without the model", "gap", lambda own: own.gaps, appendix=True),
+        *(_generated, verdict.repeating, advice.of_verdict),
+    )
+
+    @classmethod
+    def values(cls, audit: Verdict, shared: Mapping[str, Any]) -> dict[str, Any]:
+        own, shows_test = figures_of(audit), figures_of(audit).procedure == "pretrace"
+        found, others = documents_of(audit, SUSPECT)[1], documents_of(audit, CONTROL)[1]
+        compared = own.compared_with
+        base = next((one.name for one in own.placebos if (compared or "").startswith(f"{one.name} + ")), None)
+        tuned, ahead = base is not None and own.placebo is None, None
+        if len(found) and len(others):  # of a document of each side, drawn at random; a tie counts half
+            below, up_to = (np.searchsorted(np.sort(others), found, side=side) for side in ("left", "right"))
+            ahead = int((below + up_to).sum()) / (2 * len(others) * len(found))
+        deciding = widest_gap(own.plan.gaps, ALIKE) if own.plan and own.design != "placebos" else None
+        apart = ""
+        if deciding is not None:  # how often a program that sees only texts tells both sides apart
+            widest = deciding.auc
+            low, high = round(100 * max(0.0, widest.low)), round(100 * min(1.0, widest.high))
+            apart = f"{round(100 * widest.value)} of 100 cases (95% interval {low} to {high})"
+        [(dots, caption)] = verdict.draw_own(audit) or [(Markup(""), "")]
+        withheld = audit.outcome == "inconclusive"
+        return {
+            "audit": audit,
+            "own": own,
+            "suspects": len(found),
+            "controls": len(others),
+            "failed": [(one, "" if withheld else words) for one, words in shared["failed"]],
+            "reasons": wording.once(audit.reasons),
+            "shows_test": shows_test,
+            "share_ahead": ahead,
+            "ahead": int((found > 0).sum()),
+            "other": base if tuned else compared,
+            "tuned": tuned,
+            "told_apart": apart,
+            "often": wording.strength(audit.p, own.facts) if audit.p is not None else "",
+            "sensitivity": own.sensitivity if facts.rejected(audit) and shows_test else None,
+            "leans": wording.beside_leans(own.leans, audit.effect, own.margin),
+            "seen": _tried(audit),
+            "dots": dots,
+            "caption": caption,
+            "hill": verdict.draw_chance(audit, "this audit") if shows_test else "",
+        }
+
+    @classmethod
+    def identify(cls, audit: Verdict, models: Mapping[str, Any]) -> Iterator[verdict.IdentityRow]:
+        own, grades = figures_of(audit), sentences_of("report.grades")
+        yield verdict.identify_model("Model in question", audit.model, facts.of_model(audit, "target"))
+        used = [placebo for placebo in own.placebos if placebo.grade != "other" or len(own.placebos) == 1]
+        found = [facts.mapping(part) for role, part in models.items() if str(role).startswith("placebo")]
+        for placebo in used:
+            recorded = next((one for one in found if one.get("name") == placebo.name), {})
+            facts_of = {**placebo.facts, **recorded}
+            yield verdict.identify_model("Compared with", placebo.name, facts_of, grades[placebo.grade])
+        if used:
+            label = f"How {'it' if len(used) == 1 else 'each'} is known not to have seen the texts"
+            yield verdict.IdentityRow(label, audit.statements.get("placebo") or verdict.UNSTATED)
+        else:
+            yield verdict.IdentityRow("Compared with", "no other model")
+        sides = ((SUSPECT, "Suspect texts", "document"), (CONTROL, "Control documents", "control document"))
+        for side, label, noun in sides:
+            if side == CONTROL and own.design == "placebos":
+                yield verdict.IdentityRow(label, "none")
+                return
+            counted = f"{plural(len(documents_of(audit, side)[0]), noun)}, each listed in documents.csv"
+            yield verdict.IdentityRow(
+                label, counted, verdict.hash_of(audit, "corpus" if side == SUSPECT else "heldout")
+            )
+        yield verdict.IdentityRow(
+            "Where they come from", audit.statements.get("controls") or verdict.UNSTATED
+        )
+
+    @staticmethod
+    def draw(audit: Verdict) -> TestFigure | None:
+        """One dot a document: suspect ones over control documents, or suspect ones alone to the left and right of 0."""
+        own, found = figures_of(audit), {side: documents_of(audit, side) for side in (SUSPECT, CONTROL)}
+        suspects, controls = (values for _, values in found.values())
+        if not len(suspects):
+            return None
+        several, each = bool(len(controls)), -(-max(len(suspects), len(controls)) // _MOST_DOTS)
+        sides = (SUSPECT, CONTROL) if several else (SUSPECT,)
+        low, high = axis_range(np.concatenate([suspects, controls, np.zeros(int(not several))]))
+        low, high = low - 0.03 * (high - low), high + 0.03 * (high - low)
+        dots = [stack_dots(found[side][1], (low, high), 66.0 if several else 100.0, each) for side in sides]
+        rows, size = max(one.rows for one in dots), min(one.size for one in dots)
+        titles: dict[str, list[str]] = {}
+        with canvas(WIDTH, 2.5 if several else 2.0, constrained=False) as (figure, axes):
+            top, bottom = (0.99, 0.17) if several else (0.9, 0.21)
+            figure.subplots_adjust(left=0.006, right=0.994, top=top, bottom=bottom)
+            frame(axes, low, high)
+            for side, one in zip(sides, dots, strict=True):
+                names, values = found[side]
+                floor = 1.08 * rows if several and side == SUSPECT else 0.0
+                filled = np.full(len(one.x), side == SUSPECT) if several else one.x > 0
+                draw_dots(axes, one._replace(y=one.y + floor, size=size), side, filled=filled)
+                for full, units in zip(filled, one.units, strict=True):
+                    called = first_of([named(names[units[0]], 60)], len(units))
+                    line = titles.setdefault(f"{side}-{'filled' if full else 'hollow'}", [])
+                    line.append(f"{called}: {brief(float(values[units[0]]), 3)}")
+                if several:
+                    how: Any = {"fontsize": 9, "fontweight": "bold", "va": "center"}
+                    axes.text(low, floor + 0.36 * rows, f"{side} documents", **how)
+            _label_ends(axes, own, rows, (low, high), several=several)
+        dot = say(f"report.drawn.{'dot' if each == 1 else 'dots'}", unit="document", each=each)
+        if own.design != "placebos":
+            caption = say("report.drawn.sides", dot=dot)
+        else:
+            ahead, fewer = int((suspects > 0).sum()), say("report.drawn.fewer") if own.margin else ""
+            numbers: Any = {"dot": dot, "ahead": ahead, "behind": len(suspects) - ahead, "fewer": fewer}
+            caption = say("report.drawn.ahead", than="the margin" if own.margin else "nothing", **numbers)
+        label = say("report.drawn.documents", suspects=len(suspects), controls=len(controls))
+        return TestFigure(figure, label, caption, titles)
+
+
+def _label_ends(
+    axes: Axes, own: AuditFigures, rows: float, edges: tuple[float, float], *, several: bool
+) -> None:
+    if several:
+        axes.set_ylim(-0.4, 2.12 * rows)
+        axes.axhline(1.08 * rows - 0.4, color=CHANCE, linewidth=0.6)
+        ends = ("← less well", "better →") if own.design == "controls" else ("← less", "more →")
+    else:
+        draw_middle(axes, 1.13 * rows, "no sign of training", 0.94)
+        ends = ("← imitation expected better", "true ending expected better →")
+        ends = ("← no more than the margin", "more than the margin →") if own.margin else ends
+    how: Any = {"fontsize": 9, "va": "center", "transform": axes.get_xaxis_transform()}
+    for end, words, where in zip(edges, ends, ("left", "right"), strict=True):
+        axes.text(end, 0.9 if several else 0.7, words, ha=where, **how)
+    compared = bool(own.compared_with)
+    if own.design == "controls":
+        more = "how much better the model knows a document than the other model does"
+        axes.set_xlabel(more if compared else "how well the model knows a document")
+    else:
+        less = ", less the margin" if own.margin else ""
+        more = f"how much more the model prefers the true text than the other model does{less}"
+        axes.set_xlabel(more if compared else "how much the model prefers the true text")

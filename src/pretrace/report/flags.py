@@ -1,0 +1,187 @@
+"""What the report of a flagging has of its own: its first page, its sections, and the scores of both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from pretrace.registry import test_pages
+from pretrace.report import advice, facts, verdict, wording
+from pretrace.report.frame import section
+from pretrace.report.plots import CHANCE
+from pretrace.report.svg import canvas, hide_height, to_svg
+from pretrace.report.verdict_plots import HELD, SIGN, WIDTH, TestFigure
+from pretrace.report.wording import named, plural
+from pretrace.results.run import p_bars, score_bars
+from pretrace.results.serialization import from_plain
+from pretrace.results.wording import say, sentences_of
+from pretrace.types import Bars, Doubles, Verdict
+from pretrace.verdicts.flag.built import expected, set_test, tried, whole
+
+_MOST = 100
+"""Texts in the report; flags.csv has all."""
+_OTHER = "#b9cbd8"
+
+
+@section("The test", "test", "flags/test.html")
+def _test_of_flagging(flagged: Verdict) -> dict[str, Any]:
+    """Hypothesis, rate and what was found, for each text and for the set."""
+    method, shown = flagged.figures["method"], ""
+    if flagged.outcome != "refused":
+        figure, label, *_ = draw_p_values(flagged)
+        shown = to_svg(figure, name="pvalues", label=label)
+    methods = sentences_of("report.flag_methods")
+    return _numbers(flagged) | {"method": methods.get(method, method), "p_values": shown}
+
+
+@section("The texts", "texts", "flags/texts.html")
+def flags(flagged: Verdict) -> dict[str, Any]:
+    """The texts with the highest scores, flagged or not."""
+    found, told = flagged.table("flags"), flagged.outcome != "refused"
+    ids, groups, scores = found["id"], found["group"], found["score"]
+    recorded, sought = facts.mapping(flagged.settings.get("found")), "found" in flagged.settings
+    there = {str(row["id"]): wording.percent(float(row["share"]), 0) for row in recorded.get("rows", ())}
+    rows = [
+        {
+            "id": ids[i],
+            "group": groups[i] if groups[i] != ids[i] else "",
+            "score": float(scores[i]),
+            **{name: wording.p_value(float(found[name][i])) if told else "–" for name in ("p", "q")},
+            "flagged": told and bool(found["flagged"][i]),
+            "found": there.get(ids[i], "0%") if sought else "",
+        }
+        for i in sorted(range(len(found)), key=lambda i: -scores[i])[:_MOST]
+    ]
+    return _numbers(flagged) | {"rows": rows, "sought": sought}
+
+
+def _numbers(flagged: Verdict) -> dict[str, Any]:
+    counts = flagged.figures["counts"]
+    return {
+        "flagged": flagged,
+        "figures": flagged.figures,
+        "told": flagged.outcome != "refused",
+        "scored": counts["texts"],
+        "asked": counts["documents"],
+        "unit": "document" if counts["documents"] < counts["texts"] else "text",
+        "number": counts["flagged_documents"],
+        "texts_flagged": counts["flagged"],
+        "documents": counts["known_documents"],
+        "unscored": counts["skipped"],
+        "table": "flags/" if flagged.figures.get("whole") else "flags.csv",
+        "test": set_test(flagged),
+    }
+
+
+@test_pages.add("flag")
+class FlagPage(verdict.TestPage):
+    """The texts in question beside the known non-members."""
+
+    kind, made, template = "Flagged texts", "flagging", "flags/first.html"
+    names_skipped = True
+    every = (
+        *(_test_of_flagging, flags, verdict.searched, verdict.checked),
+        section("What this cannot say", "limits", "flags/limits.html")(_numbers),
+        *(verdict.repeating, advice.of_verdict),
+    )
+
+    @classmethod
+    def values(cls, flagged: Verdict, shared: Mapping[str, Any]) -> dict[str, Any]:
+        numbers = _numbers(flagged)
+        flags = f"{wording.count(numbers['number'])} of {plural(numbers['asked'], numbers['unit'])} flagged"
+        return numbers | {
+            "title": sentences_of("report.flag_titles").get(flagged.outcome, flags),
+            "drawn": verdict.draw_own(flagged),
+            "css": sentences_of("report.flag_classes")[flagged.outcome],
+            "expected": expected(numbers["number"], flagged.figures["fdr"]),
+            "whole": " ".join(whole(set_test(flagged), flagged.units)),
+            "tried": " ".join(tried(flagged.outcome, flagged.planted)),
+        }
+
+    @classmethod
+    def identify(cls, flagged: Verdict, models: Mapping[str, Any]) -> Iterator[verdict.IdentityRow]:
+        counts, roles = flagged.figures["counts"], sentences_of("report.flag_roles")
+        for role, one in models.items():
+            label = roles.get(role, f"{role[:1].upper()}{role[1:]} model")
+            yield verdict.identify_model(label, str(facts.mapping(one).get("name", "")), one)
+        for label, part, name, texts, documents in (
+            ("Texts", "texts", flagged.corpus, "texts", "documents"),
+            ("Known non-members", "nonmembers", flagged.figures["nonmembers"], "known", "known_documents"),
+        ):
+            of = f" of {plural(counts[documents], 'document')}" if counts[documents] < counts[texts] else ""
+            counted = f"{named(name)}, {plural(counts[texts], 'text')}{of}"
+            yield verdict.IdentityRow(label, counted, verdict.hash_of(flagged, part))
+
+    @staticmethod
+    def draw(flagged: Verdict) -> TestFigure:
+        """Above the texts, flagged ones dark; below the known ones, both as shares; a line at the least flagged."""
+        counts = flagged.figures["counts"]
+        if whole := flagged.figures.get("whole"):
+            bars, least = from_plain(Bars, whole["scores"], "scores"), whole["least"]
+        else:
+            texts = flagged.table("flags")
+            scores, chosen = texts["score"], np.ma.filled(texts["flagged"], False)
+            bars = score_bars(scores, chosen, flagged.table("known")["score"])
+            least = float(scores[chosen].min()) if chosen.any() else None
+        low, high = bars.low, bars.high
+        with canvas(WIDTH, 2.6) as (figure, axes):
+            edges, every, _, known = _bars(axes, bars, low, high)
+            axes.stairs(-known, edges, color=HELD, linewidth=1.1)
+            axes.axhline(0, color=CHANCE, linewidth=0.8)
+            top = max(float(every.max()), float(known.max())) * 1.25
+            axes.set_ylim(-top, top)
+            pad = (high - low) / 60
+            axes.set_xlim(low - pad, high + pad)
+            if (
+                least is not None and flagged.units == counts["texts"]
+            ):  # documents have no line of their texts
+                place = float(np.clip(least, low, high))
+                axes.plot([place, place], [-top, top], color=HELD, linewidth=0.9, dashes=(2, 1.6))
+                right = place < low + 0.75 * (high - low)
+                words = "  flagged from here on" if right else "flagged from here on  "
+                axes.text(place, top, words, ha="left" if right else "right", va="top", fontsize=9)
+            axes.text(low, top, "the texts", va="top", fontsize=9)
+            axes.text(low, -top, "known non-members", va="bottom", fontsize=9)
+            hide_height(axes)
+            axes.xaxis.set_major_locator(MaxNLocator(nbins=7, steps=[1, 2, 2.5, 5, 10]))
+            axes.set_xlabel("score (higher: more like a text the model was trained on)")
+        dark = ", the flagged ones dark" if counts["flagged_documents"] else ""
+        shape = say("report.drawn.shape") if flagged.outcome != "refused" else ""
+        label = say("report.drawn.scores", **{name: counts[name] for name in ("texts", "flagged", "known")})
+        return TestFigure(figure, label, say("report.drawn.above", dark=dark, shape=shape and f" {shape}"))
+
+
+def draw_p_values(flagged: Verdict) -> TestFigure:
+    """The p-values of the documents as shares, with the level that they would have if none had been seen."""
+    whole = flagged.figures.get("whole") or {}
+    if whole.get("p"):
+        bars, small = from_plain(Bars, whole["p"], "p"), whole["low_p"]
+    else:
+        texts = flagged.table("flags")  # a document has one p-value, however many texts
+        first = np.unique(np.array(texts["document"], dtype=object), return_index=True)[1]
+        p, chosen = texts["p"][first], texts["flagged"][first]
+        bars, small = p_bars(p, chosen), int((p <= 0.05).sum())
+    with canvas(WIDTH, 1.9) as (figure, axes):
+        edges, *_ = _bars(axes, bars, 0.0, 1.0)
+        axes.axhline(1 / (len(edges) - 1), color=HELD, linewidth=0.9, dashes=(4, 2.2))
+        axes.set_xlim(-0.01, 1.01)
+        axes.set_xlabel("p-value")
+        axes.yaxis.set_major_locator(MaxNLocator(nbins=4))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.0f}%"))
+        axes.set_ylabel("documents")
+        axes.grid(axis="y")
+    return TestFigure(figure, say("report.drawn.p_values", documents=sum(bars.every), small=small), "")
+
+
+def _bars(axes: Axes, bars: Bars, low: float, high: float) -> tuple[Doubles, ...]:
+    """Draw the texts in question, the flagged ones dark: the edges, and the shares of all, flagged and known ones."""
+    edges, every, known = np.linspace(low, high, len(bars.every) + 1), sum(bars.every), sum(bars.known)
+    parts = ((bars.every, every), (bars.flagged, every), (bars.known, known))
+    shares = [np.array(some) / max(1, of) for some, of in parts]
+    axes.stairs(shares[0], edges, fill=True, color=_OTHER)
+    axes.stairs(shares[1], edges, fill=True, color=SIGN)
+    return (edges, *shares)
