@@ -60,7 +60,7 @@ def test_members_are_old_and_non_members_new(built):
 
 def test_a_snippet_is_so_many_words_of_its_page(built, pages):
     words = ChineseWords()
-    texts = {page.id: page.text for page in Pages(pages, PageColumns())}
+    texts = {page.id: page.text for page in Pages(PatentPages(pages))}
     starts = set()
     for row in built.rows:
         text = str(row["text"])
@@ -127,7 +127,7 @@ def test_dates_from_a_table_and_from_names(tmp_path):
     (place / "gbk.html").write_bytes(f"<meta charset=gb2312><p>{made.text('g')}".encode("gb18030"))
     table = "page,published,priority\na.txt,2015-07-03,\nsub/b,,2024-06\ngone,,\n"
     (tmp_path / "dates.csv").write_text(table)
-    reader = Pages(place, PageColumns(), tmp_path / "dates.csv")
+    reader = Pages(PatentPages(place, dates=tmp_path / "dates.csv"))
     found = {page.id: (str(page.dates.published), str(page.dates.priority)) for page in reader}
     assert found == {
         "a.txt": ("2015-07-03", "None"),
@@ -160,16 +160,16 @@ def test_a_table_of_pages(tmp_path, kind):
         from pyarrow import parquet
 
         parquet.write_table(pyarrow.Table.from_pylist(rows), path)
-    found = list(Pages(path, PageColumns()))
+    found = list(Pages(PatentPages(path)))
     dated = {page.id: str(page.dates.published) for page in found}
     assert dated == {"CN1": "2019-01-01", "CN2": "2020-02-02"}
     assert found[1].text == made.text("CN2").replace("\n", " ")
     with pytest.raises(TextsError, match=r"no column 'when'; it has 'id', 'html'"):
-        list(Pages(path, PageColumns(published="when")))
+        list(Pages(PatentPages(path, PageColumns(published="when"))))
     if kind == "jsonl":
         path.write_text(json.dumps({**rows[0], "id": [1]}))
         with pytest.raises(TextsError, match=r"row 0 holds \[1\] where a name"):
-            list(Pages(path, PageColumns()))
+            list(Pages(PatentPages(path)))
 
 
 @pytest.mark.parametrize(
@@ -207,4 +207,4 @@ def test_nothing_left_says_why_and_writes_nothing(tmp_path):
     (tmp_path / "empty").mkdir()
     for name, message in (("gone", "no file or folder"), ("empty", r"holds no \.txt file")):
         with pytest.raises(TextsError, match=message):
-            list(Pages(tmp_path / name, PageColumns()))
+            list(Pages(PatentPages(tmp_path / name)))
