@@ -15,7 +15,6 @@ from processes import Running, forking, job
 from starlette.testclient import TestClient
 
 from pretrace.plugins.serve import jobs
-from pretrace.plugins.serve.forms import forms
 from pretrace.plugins.serve.serving import application, configuration
 from pretrace.plugins.serve.settings import Limits, ServeSettings
 from pretrace.plugins.serve.workspace import Workspace
@@ -92,9 +91,9 @@ def visit(tmp_path, monkeypatch):
         (model / name).touch()
     monkeypatch.chdir(model.parent)
 
-    def made(limits=None, **settings):
+    def made(limits=Limits(), **settings):  # noqa: B008
         folder = tmp_path / "workspace"
-        served = application(ServeSettings(workspace=folder, **settings), forms(), limits=limits)
+        served = application(ServeSettings(workspace=folder, **settings), limits=limits)
         client = TestClient(served, base_url=HOME, raise_server_exceptions=False)
         clients.append(client)
         return Visitor(client, Workspace.at(folder))
@@ -149,7 +148,7 @@ class Site:
         settings = ServeSettings(workspace=self.workspace, port=self.port, **self.settings)
         listener = _bound(settings)
         self.port = listener.getsockname()[1]
-        made = application(settings, forms(), port=self.port, limits=self.limits)
+        made = application(settings, port=self.port, limits=self.limits)
         config = configuration(made, self.limits)
         config.timeout_graceful_shutdown = 1
         self.server = uvicorn.Server(config)

@@ -217,7 +217,7 @@ def test_a_port_in_use_is_said_with_the_cure(site, tmp_path):
     settings = ServeSettings(workspace=tmp_path / "other", port=site.port)
     said = f"port {site.port} of 127.0.0.1 is in use: give another --port"
     with pytest.raises(ExpressionError, match=said):
-        serve(settings, {})
+        serve(settings)
 
 
 def test_without_the_extra_it_says_what_to_install(monkeypatch, tmp_path):

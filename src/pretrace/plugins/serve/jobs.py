@@ -99,14 +99,13 @@ class Jobs:
         self, workspace: Workspace, settings: ServeSettings | None = None, limits: Limits | None = None
     ) -> None:
         self.workspace = workspace
-        self.settings = settings or ServeSettings(workspace=workspace.folder)
-        self.limits = limits or Limits()
+        self.settings, self.limits = settings or ServeSettings(), limits or Limits()
         self._children: dict[int, subprocess.Popen[bytes]] = {}
         self._lock = threading.RLock()
 
     def check_room(self, number: int = 1) -> None:
         """RequestError where so many jobs more cannot wait: too many wait already, or the workspace is full."""
-        waiting = sum(self.state(job).name == "waiting" for job in self.all())
+        waiting = sum(state.name == "waiting" for _, state in self.states())
         if waiting + number > self.limits.waiting:
             raise RequestError(say("serve.refused.waiting", waiting=waiting, most=self.limits.waiting), 429)
         self.workspace.left(self.settings.most_kept * 1_000_000)
@@ -139,6 +138,10 @@ class Jobs:
     def all(self) -> list[WebJob]:
         """All jobs, the latest first."""
         return self.workspace.records(WebJob, "jobs")
+
+    def states(self) -> list[tuple[WebJob, State]]:
+        """All jobs with how they are doing, the latest first."""
+        return [(job, self.state(job)) for job in self.all()]
 
     def state(self, job: WebJob) -> State:
         """How a job is doing, from its process and its files."""
@@ -182,8 +185,8 @@ class Jobs:
     def stop_all(self) -> None:
         """Stop every job that is not over: those that wait never begin."""
         with self._lock:
-            for job in sorted(self.all(), key=lambda job: job.pid):  # those that wait first
-                if not self.state(job).over:
+            for job, state in sorted(self.states(), key=lambda one: one[0].pid):  # those that wait first
+                if not state.over:
                     self.stop(job)
 
     def resume(self, job: WebJob) -> None:
@@ -200,15 +203,15 @@ class Jobs:
     def tick(self) -> None:
         """Start the job whose turn it is, and end those that were asked to stop and do not, or take too much."""
         with self._lock:
-            states = [(job, self.state(job).name) for job in self.all()]
-            for job, name in states:
-                if name == "running":
+            free, states = self.limits.running, self.states()
+            for job, state in states:
+                free -= state.name in ("running", "stopping")
+                if state.name == "running":
                     self._end_excess(job)
-                if name == "stopping" and time.time() - job.stopped > self.limits.stop_seconds:
+                if state.name == "stopping" and time.time() - job.stopped > self.limits.stop_seconds:
                     self._signal(job, signal.SIGKILL)
-            running = sum(name in ("running", "stopping") for _, name in states)
-            waiting = [job for job, name in reversed(states) if name == "waiting"]
-            for job in waiting[: max(0, self.limits.running - running)]:
+            waiting = [job for job, state in reversed(states) if state.name == "waiting"]
+            for job in waiting[: max(0, free)]:
                 self._start(job)
 
     def _start(self, job: WebJob) -> None:

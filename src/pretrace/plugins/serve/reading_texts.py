@@ -100,9 +100,9 @@ def _known(jobs: Jobs, upload: Upload, options: tuple[str, ...]) -> tuple[str, s
     workspace = jobs.workspace
     digest = hashlib.sha256("\0".join((upload.id, *options)).encode()).hexdigest()[:12]
     out = f"results/known-{slug(upload.name)}-{digest}"
-    for one in jobs.all():
-        if one.out == out and jobs.state(one).name not in ("failed", "unanswered"):
-            if jobs.state(one).name == "stopped":
+    for one, state in jobs.states():
+        if one.out == out and state.name not in ("failed", "unanswered"):
+            if state.name == "stopped":
                 jobs.resume(one)
             return one.id, out
     facts, texts = facts_of(workspace, upload), texts_of(workspace, upload.id)

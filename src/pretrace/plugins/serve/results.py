@@ -200,8 +200,8 @@ def download(desk: CurrentPage, name: str, path: str) -> Response:
 def delete(desk: CurrentPage, name: str, form: Posted) -> RedirectResponse:
     """Delete a result that no job is writing."""
     folder = _folder(desk, name)
-    for one in desk.jobs.all():
-        if one.out == f"results/{name}" and not desk.jobs.state(one).over:
+    for one, state in desk.jobs.states():
+        if one.out == f"results/{name}" and not state.over:
             raise RequestError("A job that is not over writes into this folder: stop the job first.", 409)
     remove(folder)
     return go("/results")

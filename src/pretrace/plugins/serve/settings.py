@@ -156,7 +156,6 @@ class Limits:
     depth: int = 10
     """Folders inside each other there."""
     texts: int = 200_000
-    columns: int = 1_000
     column_characters: int = 100_000
     """Characters of the names of all columns together."""
     waiting: int = 20
