@@ -310,7 +310,7 @@ def test_the_keyboard_is_enough_and_a_phone_is_wide_enough(tab, site):
     page = tab("/")
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
-    for path in ("/", "/text", "/collections", "/jobs", "/results", "/compare"):
+    for path in ("/", "/text", "/collections", "/jobs", "/results"):
         page.set_viewport_size(PHONE)
         page.goto(path)
         assert fits(page), path

@@ -1,10 +1,11 @@
-"""The pages of results: a list with filters, one beside another, their files, and whether they are as written."""
+"""The pages of results: a list with filters, their figures and files, and whether they are as written."""
 
 from __future__ import annotations
 
 import tempfile
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -13,7 +14,6 @@ from urllib.parse import quote
 
 from fastapi import APIRouter
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response, StreamingResponse
-from markupsafe import Markup
 
 from pretrace import runs
 from pretrace.errors import OutputError
@@ -21,13 +21,12 @@ from pretrace.plugins.serve.pages import REPORT_POLICY, CurrentPage, PageContext
 from pretrace.plugins.serve.settings import WORDS
 from pretrace.plugins.serve.uploads import remove
 from pretrace.plugins.serve.workspace import RequestError, Workspace, inside, read
-from pretrace.report import plots, wording
+from pretrace.report import wording
 from pretrace.report.facts import mapping
-from pretrace.report.svg import to_svg
 from pretrace.report.verdict_plots import draw_own
 from pretrace.results.folder import file_hash
 from pretrace.results.output_checks import FILES_KEY, MARKER
-from pretrace.types import Estimate, Run, Verdict
+from pretrace.types import Run, Verdict
 from pretrace.verification import verify_folder
 
 router = APIRouter()
@@ -107,7 +106,11 @@ def listed(desk: CurrentPage, kind: str = "", name: str = "", outcome: str = "")
 def result(desk: CurrentPage, name: str) -> HTMLResponse:
     """One result with its report, its tables, and the SHA-256 of its JSON part, to be written down elsewhere."""
     folder = _folder(desk, name)
-    entry, found, _ = _loaded(desk, name)
+    entry, found = _entry(folder), None
+    if entry is None or entry.name != name:
+        raise RequestError("This folder holds no result of pretrace.", 404)
+    with suppress(OutputError):  # the check of its hashes says what is wrong with it
+        found = runs.load(folder)
     return desk.page(
         "result.html",
         here="results",
@@ -129,18 +132,6 @@ def _files(folder: Path) -> list[tuple[str, int]]:
     """The files of a result, with their sizes."""
     found = sorted(path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
     return [(path.relative_to(folder).as_posix(), path.stat().st_size) for path in found]
-
-
-def _loaded(desk: PageContext, name: str) -> tuple[ResultEntry, object, str]:
-    """A result with its entry in the list; None, and why, where it cannot be read."""
-    folder = _folder(desk, name)
-    entry = _entry(folder)
-    if entry is None or entry.name != name:
-        raise RequestError("This folder holds no result of pretrace.", 404)
-    try:
-        return entry, runs.load(folder), ""
-    except OutputError as error:
-        return entry, None, str(error)
 
 
 @router.get("/results/{name}/verified", response_class=HTMLResponse)
@@ -198,48 +189,6 @@ def delete(desk: CurrentPage, name: str, form: Posted) -> RedirectResponse:
             raise RequestError("A job that is not over writes into this folder: stop the job first.", 409)
     remove(folder)
     return go("/results")
-
-
-@router.get("/compare", response_class=HTMLResponse)
-def compare(desk: CurrentPage, one: str = "", other: str = "") -> HTMLResponse:
-    """The figures and the reports of two results side by side."""
-    found = [_loaded(desk, name) for name in (one, other) if name]
-    sides = [(entry, figures(result), why) for entry, result, why in found] if len(found) == 2 else []
-    return desk.page(
-        "compare.html",
-        here="results",
-        entries=entries(desk.workspace),
-        sides=sides,
-        rows=list(dict.fromkeys(label for _, figures, _ in sides for label in figures)),
-        charts=side_by_side([(entry.corpus or entry.name, result) for entry, result, _ in found])
-        if sides
-        else [],
-        chosen=(one, other),
-    )
-
-
-def side_by_side(sides: Sequence[tuple[str, object]]) -> list[Markup]:
-    """Draw what two results have measured alike, with its intervals on one axis: effects of a unit, AUCs of a score."""
-    found = [(name, dict(_measured(one))) for name, one in sides]
-    shared = [label for label in found[0][1] if all(label in some for _, some in found)]
-    drawn: list[Markup] = []
-    for axis in dict.fromkeys(axis for axis, _ in shared):
-        rows = [
-            (" · ".join(filter(None, (label[1], name))), {"score": measured[label]})
-            for label in shared
-            if label[0] == axis
-            for name, measured in found
-        ]
-        figure = plots.across(rows, axis=axis)
-        drawn.append(to_svg(figure, name=f"axis-{len(drawn)}", label=f"{axis}, with 95% intervals"))
-    return drawn
-
-
-def _measured(found: object) -> Iterator[tuple[tuple[str, str], Estimate]]:
-    if isinstance(found, Verdict) and found.effect is not None:
-        yield (f"Effect: {found.effect_unit}" if found.effect_unit else "Effect", ""), found.effect
-    if isinstance(found, Run) and found.evaluation is not None:
-        yield from ((("AUC", row.name), row.auc) for row in found.evaluation.rows)
 
 
 _ABOVE = ("Outcome", "Statement")
