@@ -14,10 +14,10 @@ from typing import Any, Literal, get_args, get_origin
 
 from pretrace.cli.commands import made, places
 from pretrace.plugins.serve.jobs import AHEAD
-from pretrace.plugins.serve.settings import WORDS, Limits
+from pretrace.plugins.serve.settings import Limits
 from pretrace.plugins.serve.uploads import UploadFacts
 from pretrace.plugins.serve.workspace import RequestError
-from pretrace.results.wording import say
+from pretrace.results.wording import say, sentences_of
 from pretrace.settings import join_keys
 from pretrace.verdicts.advise import Advised
 
@@ -79,14 +79,14 @@ class Field:
     def words(self) -> str:
         """The help for those who fill in a form and type no command."""
         said = self.help.replace("`", "")
-        for typed, seen in WORDS["typed"].items():
+        for typed, seen in sentences_of("typed").items():
             said = said.replace(typed, seen)
         return _OPTION.sub(lambda found: f"“{_label(found[1])}”", said)
 
 
 def _label(name: str) -> str:
     words = name.replace("-", " ")
-    return WORDS["labels"].get(name) or words[:1].upper() + words[1:]
+    return sentences_of("labels").get(name) or words[:1].upper() + words[1:]
 
 
 @dataclass(frozen=True, slots=True)

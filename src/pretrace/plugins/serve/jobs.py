@@ -21,11 +21,11 @@ from typing import Literal
 
 import psutil
 
-from pretrace.plugins.serve.settings import WORDS, Limits, ServeSettings
+from pretrace.plugins.serve.settings import Limits, ServeSettings
 from pretrace.plugins.serve.workspace import RequestError, Workspace, fresh, read, save
 from pretrace.results.atomic import atomic_bytes
 from pretrace.results.serialization import to_json
-from pretrace.results.wording import say
+from pretrace.results.wording import say, sentences_of
 from pretrace.runs import MARKERS
 
 _PROGRESS_VARIABLE = "PRETRACE_PROGRESS"
@@ -84,7 +84,7 @@ class State:
     @property
     def words(self) -> str:
         """The state in words."""
-        return WORDS["states"][self.name]
+        return str(sentences_of("states")[self.name])
 
     @property
     def over(self) -> bool:

@@ -18,7 +18,6 @@ from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Resp
 from pretrace import runs
 from pretrace.errors import OutputError
 from pretrace.plugins.serve.pages import REPORT_POLICY, CurrentPage, PageContext, Posted, go
-from pretrace.plugins.serve.settings import WORDS
 from pretrace.plugins.serve.uploads import remove
 from pretrace.plugins.serve.workspace import RequestError, Workspace, inside, read
 from pretrace.report import wording
@@ -26,6 +25,7 @@ from pretrace.report.facts import mapping
 from pretrace.report.verdict_plots import draw_own
 from pretrace.results.folder import file_hash
 from pretrace.results.output_checks import FILES_KEY, MARKER
+from pretrace.results.wording import sentences_of
 from pretrace.types import Run, Verdict
 from pretrace.verification import verify_folder
 
@@ -49,7 +49,7 @@ class ResultEntry:
     @property
     def words(self) -> str:
         """The outcome in words."""
-        return WORDS["outcomes"].get(self.outcome, self.outcome)
+        return str(sentences_of("outcomes").get(self.outcome, self.outcome))
 
 
 def entries(workspace: Workspace) -> list[ResultEntry]:
@@ -218,7 +218,7 @@ def _of_run(run: Run) -> Iterator[tuple[str, str]]:
 
 
 def _of_verdict(verdict: Verdict) -> Iterator[tuple[str, str]]:
-    yield "Outcome", WORDS["outcomes"][verdict.outcome]
+    yield "Outcome", sentences_of("outcomes")[verdict.outcome]
     yield "Statement", verdict.statement
     if verdict.test == "flag":
         yield "Score", verdict.figures["score"]

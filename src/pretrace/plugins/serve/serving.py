@@ -259,8 +259,6 @@ async def _looked_after(app: FastAPI) -> AsyncIterator[None]:
     task = asyncio.create_task(look())
     yield
     task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task
 
 
 async def _refused(request: Request, error: Exception) -> HTMLResponse:

@@ -18,9 +18,8 @@ from pretrace.plugins.serve import uploads as room
 from pretrace.plugins.serve.forms import COMMANDS, CommandForm, prefilled
 from pretrace.plugins.serve.jobs import FilledForm
 from pretrace.plugins.serve.pages import CurrentPage, PageContext, Posted, files_in, go, line
-from pretrace.plugins.serve.settings import WORDS
 from pretrace.plugins.serve.workspace import RequestError, fresh, slug
-from pretrace.results.wording import say
+from pretrace.results.wording import say, sentences_of
 from pretrace.verdicts.advise import Advice, Advised, advise, enough, situate
 
 router = APIRouter()
@@ -174,7 +173,7 @@ def setup(desk: CurrentPage, request: Request, name: str, test: str, again: str 
         test=test,
         row=row,
         form=filled,
-        title=row.choice.title if row else WORDS["others"][test].partition(":")[0],
+        title=row.choice.title if row else sentences_of("others")[test].partition(":")[0],
         uploads=room.uploads(desk.workspace),
     )
 
@@ -239,7 +238,7 @@ def _begun(
 
 
 def _form(desk: PageContext, test: str) -> CommandForm:
-    command = COMMANDS.get(test, test if test in WORDS["others"] else "")
+    command = COMMANDS.get(test, test if test in sentences_of("others") else "")
     if command not in desk.forms:
         raise RequestError("There is no such test here.", 404)
     if command != SEARCH:

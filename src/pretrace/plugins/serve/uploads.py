@@ -22,7 +22,7 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, BinaryIO
 
-from pretrace.corpora import Columns, open_corpus
+from pretrace.corpora import Columns
 from pretrace.corpora.columns import USUAL
 from pretrace.corpora.documents import DOCUMENTS, SOURCE
 from pretrace.corpora.folders import is_about
@@ -388,22 +388,19 @@ def look_into(path: Path, name: str, text_column: str, limits: Limits) -> Upload
     columns = _columns(path, limits)
     chosen, guessed = choose_text(place, Columns(text=text_column or None))
     try:
-        corpus, other = open_corpus(place, chosen), False
-    except TextsError:
-        try:
-            corpus, other = open_corpus(place, replace(chosen, label="")), True
-        except TextsError as error:
-            if not {*columns} - {"text", "input", chosen.text}:  # no other column could be chosen
-                raise
-            problem = str(error).replace(place, name)
-            return UploadFacts(text_column=chosen.text or "", columns=columns, problem=problem)
+        seen = look(place, chosen)
+    except TextsError as error:
+        if not {*columns} - {"text", "input", chosen.text}:  # no other column could be chosen
+            raise
+        problem = str(error).replace(place, name)
+        return UploadFacts(text_column=chosen.text or "", columns=columns, problem=problem)
+    corpus = seen.corpus
     texts = [text.text for text in corpus.texts]
-    lengths = [len(text) for text in texts]
-    told, (spoken, among) = look(place, chosen, corpus), languages(texts)
+    lengths, (spoken, among) = [len(text) for text in texts], languages(texts)
     return UploadFacts(
         text_column=chosen.text or "",
         texts=len(texts),
-        documents=told.situation.documents,
+        documents=seen.situation.documents,
         members=sum(text.member is True for text in corpus.texts),
         nonmembers=sum(text.member is False for text in corpus.texts),
         columns=columns,
@@ -414,12 +411,12 @@ def look_into(path: Path, name: str, text_column: str, limits: Limits) -> Upload
         duplicates=len(texts) - len(set(texts)),
         languages=spoken,
         languages_of=among,
-        said=tuple(said.replace(place, name) for said in told.said[1:]),
+        said=tuple(said.replace(place, name) for said in seen.said[1:]),
         notes=tuple(note.replace(place, name) for note in corpus.notes),
-        situation=told.situation,
-        names=told.names,
+        situation=seen.situation,
+        names=seen.names,
         first=tuple(" ".join(text[:_FIRST_READ].split())[:_FIRST_SHOWN] for text in texts[:FIRST]),
-        other_labels=other,
+        other_labels=seen.columns.label == "",
         guessed=bool(guessed),
     )
 
