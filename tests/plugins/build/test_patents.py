@@ -6,9 +6,11 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
+import pyarrow
 import pytest
 from made import read_lines, written
 from plugins.build import patent_pages as made
+from pyarrow import parquet
 
 from pretrace.corpora import open_corpus
 from pretrace.corpora.dates import days
@@ -85,13 +87,6 @@ def test_whatever_was_left_out_is_counted_and_named(built):
     assert 0.5 < card["blind"]["bag_of_words_auc"][0] <= 1
 
 
-def test_the_result_opens_as_a_corpus(built):
-    corpus = open_corpus(str(built.out))
-    assert len(corpus) == 24
-    assert sum(bool(text.member) for text in corpus.texts) == 12
-    assert open_corpus(f"patentmia(path='{built.out}', length=120)").texts[0].text == corpus.texts[0].text
-
-
 def test_a_page_keeps_its_snippet_when_others_go(built, tmp_path):
     fewer = made.folder(tmp_path / "fewer")
     for name in ("CN3A.html", "CN503A.html", "between.html"):
@@ -116,7 +111,8 @@ def test_the_length_series_has_one_beginning(pages, tmp_path, built):
         assert row["id"] == f"{row['group']}#{row['length']}"
         assert whole[str(row["group"])].startswith(str(row["text"]))
         assert len(words.spans(str(row["text"]))) == row["length"]
-    assert open_corpus(f"patentmia(path='{series.out}', length=60)").texts[0].group in whole
+    opened = open_corpus(f"patentmia(path='{series.out}', length=60)").texts
+    assert sum(bool(text.member) for text in opened) == 5 == len(opened) / 2
 
 
 def test_dates_from_a_table_and_from_names(tmp_path):
@@ -152,13 +148,8 @@ def test_a_table_of_pages(tmp_path, kind):
         written(path, rows)
     elif kind == "csv":
         with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, ["id", "html", "published"])
-            writer.writeheader()
-            writer.writerows(rows)
+            csv.writer(file).writerows([rows[0], *(row.values() for row in rows)])
     else:
-        import pyarrow
-        from pyarrow import parquet
-
         parquet.write_table(pyarrow.Table.from_pylist(rows), path)
     found = list(Pages(PatentPages(path)))
     dated = {page.id: str(page.dates.published) for page in found}
