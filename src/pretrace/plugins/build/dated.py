@@ -148,12 +148,9 @@ def _drawn(
     rows: list[writing.Row], source: str, settings: DatedSettings, made: writing.Building
 ) -> list[writing.Row]:
     """The rows of either class without copies, as many of both where that was asked for, in the order of their ids."""
-    kept: dict[str, writing.Row] = {}
-    for row in sorted(rows, key=lambda row: (row["date"], row["id"])):
-        # of two copies the older stays, so that no text is on both sides
-        if kept.setdefault(writing.exact_key(row["text"]), row) is not row:
-            made.left_out["a copy of another text"].append(row["id"])
-    sides = [{row["id"]: row for row in kept.values() if row["label"] == label} for label in (1, 0)]
+    # of two copies the older stays, so that no text is on both sides
+    kept = made.distinct(sorted(rows, key=lambda row: (row["date"], row["id"])))
+    sides = [{row["id"]: row for row in kept if row["label"] == label} for label in (1, 0)]
     before, cutoff = settings.edges
     for side, where in zip(sides, (f"before {before}", f"on {cutoff} or later"), strict=True):
         if not side:

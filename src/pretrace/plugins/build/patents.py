@@ -32,7 +32,7 @@ from pretrace.corpora.reading import counted, refuse_repeated_ids
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.plugins.build import writing
 from pretrace.plugins.build.segmenting import ChineseWords, chinese_share
-from pretrace.plugins.build.writing import Row, blind_baseline, exact_key
+from pretrace.plugins.build.writing import Row, blind_baseline
 from pretrace.registry import require
 from pretrace.results.wording import say
 from pretrace.settings import COLUMNS, check_ranges, option, seed_option
@@ -287,17 +287,11 @@ _CHARSET = re.compile(rb"charset\s*=\s*[\"']?([\w-]+)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class PatentPage:
-    """One patent page: its text, a line a block, its dates, and whether it is a member."""
+    """One patent page: its text, a line a block, and its dates."""
 
     id: str
     text: str
     dates: Dates
-    member: bool = False
-
-    @property
-    def date(self) -> str:
-        """The date that tells on which side it is."""
-        return str(self.dates.published if self.member else self.dates.priority)
 
 
 @dataclass(frozen=True, slots=True)
@@ -622,10 +616,9 @@ def build_patents(
     record = {**where, "columns": asdict(pages.columns), **asdict(settings)}
     writing.check_place(out, record)
     builder, reader = _Builder(settings, on_progress), Pages(pages)
-    sides = builder.dated(reader)
-    lines = find_boilerplate((page.text for page in sides), settings.boilerplate)
-    cleaned = [replace(page, text=drop_lines(page.text, lines)) for page in sides]
-    rows = builder.rows(builder.distinct(cleaned))
+    dated = builder.dated(reader)
+    lines = find_boilerplate((row["text"] for row in dated), settings.boilerplate)
+    rows = builder.drawn([{**row, "text": drop_lines(row["text"], lines)} for row in dated])
     longest = [row for row in rows if row["length"] == max(settings.lengths, default=settings.words)]
     near = f" Near copies: a Jaccard index of {settings.near:g} or more over shingles of 8 characters."
     return builder.write(
@@ -654,38 +647,29 @@ class _Builder(writing.Building):
         super().__init__("pages", on_progress)
         self.settings, self.words = settings, ChineseWords()
 
-    def dated(self, pages: Iterable[PatentPage]) -> list[PatentPage]:
+    def dated(self, pages: Iterable[PatentPage]) -> list[Row]:
         """The pages whose dates tell on which side they are."""
-        found, edges = [], self.settings.edges
+        found, edges = list[Row](), self.settings.edges
         for page in pages:
-            self.note(page.id, page.text, str(page.dates.published), str(page.dates.priority))
-            label = sort_page(page.dates, *edges)
+            dates = page.dates
+            self.note(page.id, page.text, str(dates.published), str(dates.priority))
+            label = sort_page(dates, *edges)
+            if isinstance(label, bool) and chinese_share(page.text) < self.settings.chinese:
+                label = "too little Chinese"
             if isinstance(label, str):
                 self.left_out[label].append(page.id)
-            elif chinese_share(page.text) < self.settings.chinese:
-                self.left_out["too little Chinese"].append(page.id)
             else:
-                found.append(replace(page, member=label))
+                day = str(dates.published if label else dates.priority)
+                row = {"id": page.id, "text": page.text, "label": int(label), "group": page.id, "date": day}
+                found.append(row)
         return found
 
-    def distinct(self, pages: Sequence[PatentPage]) -> list[PatentPage]:
-        """The pages without copies; of two the older stays, so that a copy of a member is no non-member."""
-        exact, near, kept = set[str](), Near(self.settings.near), list[PatentPage]()
-        for page in sorted(pages, key=lambda page: (not page.member, page.date, page.id)):
-            self.on_progress("comparing pages", len(kept))
-            key = exact_key(page.text)
-            if key in exact:
-                self.left_out["a copy of another page"].append(page.id)
-            elif self.settings.near and near.known(page.text):
-                self.left_out["nearly a copy of another page"].append(page.id)
-            else:
-                exact.add(key)
-                kept.append(page)
-        return kept
-
-    def rows(self, pages: Sequence[PatentPage]) -> list[Row]:
-        """As many rows of either class, in the order of their ids; TextsError where a class is empty."""
-        sides = {side: {page.id: page for page in pages if page.member == side} for side in (True, False)}
+    def drawn(self, pages: Sequence[Row]) -> list[Row]:
+        """As many rows of either class, in the order of their ids, of pages without copies: of two the older stays, so
+        that a copy of a member is no non-member. TextsError where a class is empty."""
+        near = Near(self.settings.near).known if self.settings.near else lambda text: False
+        pages = self.distinct(sorted(pages, key=lambda row: (-row["label"], row["date"], row["id"])), near)
+        sides = {side: {row["id"]: row for row in pages if row["label"] == side} for side in (True, False)}
         first, second = sorted(sides, key=lambda side: (len(sides[side]), not side))
         few = self._cut(sides[first], first, self.settings.size)
         many = self._cut(sides[second], second, len(few))
@@ -694,7 +678,7 @@ class _Builder(writing.Building):
             del few[name]
         return [row for _, rows in sorted((few | many).items()) for row in rows]
 
-    def _cut(self, pages: Mapping[str, PatentPage], member: bool, most: int | None) -> dict[str, list[Row]]:
+    def _cut(self, pages: Mapping[str, Row], member: bool, most: int | None) -> dict[str, list[Row]]:
         """The rows of the first pages that are long enough, in an order drawn from seed and id; or TextsError."""
         found: dict[str, list[Row]] = {}
         for name in writing.drawn_order(pages, self.settings.seed, "patent page"):
@@ -712,24 +696,18 @@ class _Builder(writing.Building):
             raise TextsError(say("build.refused.no_page", of_side=side, **numbers))
         return found
 
-    def _snippet(self, page: PatentPage) -> list[Row]:
+    def _snippet(self, page: Row) -> list[Row]:
         """The rows of one page; none where it has too few words."""
-        settings = self.settings
-        spans = self.words.spans(page.text) if len(page.text) >= settings.words else []
+        settings, text, name = self.settings, page["text"], page["id"]
+        spans = self.words.spans(text) if len(text) >= settings.words else []
         places = len(spans) - settings.words + 1
         if places < 1:
             return []
         # the place comes from the page's own name, so that other pages may come and go
-        start = int(np.random.default_rng(writing.keyed("snippet", settings.seed, page.id)).integers(places))
-        lengths = settings.lengths or (settings.words,)
-        return [
-            {
-                "id": f"{page.id}#{length}" if settings.lengths else page.id,
-                "text": page.text[spans[start][0] : spans[start + length - 1][1]],
-                "label": int(page.member),
-                "group": page.id,
-                "date": page.date,
-                "length": length,
-            }
-            for length in lengths
-        ]
+        start = int(np.random.default_rng(writing.keyed("snippet", settings.seed, name)).integers(places))
+        rows = []
+        for length in settings.lengths or (settings.words,):
+            cut = text[spans[start][0] : spans[start + length - 1][1]]
+            called = f"{name}#{length}" if settings.lengths else name
+            rows.append({**page, "id": called, "text": cut, "length": length})
+        return rows

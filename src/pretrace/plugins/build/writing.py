@@ -116,6 +116,20 @@ class Building:
         self.on_progress(f"reading {self.what}", self.read)
         _add_strings(self.digest, parts)
 
+    def distinct(self, rows: Iterable[Row], near: Callable[[str], bool] = lambda text: False) -> list[Row]:
+        """The rows without copies, of which the first stays, and without those that are `near` an earlier one."""
+        exact, kept = set[str](), list[Row]()
+        for row in rows:
+            self.on_progress(f"comparing {self.what}", len(kept))
+            key = exact_key(row["text"])
+            if key in exact or near(row["text"]):
+                copy = "a copy" if key in exact else "nearly a copy"
+                self.left_out[f"{copy} of another {self.what.removesuffix('s')}"].append(row["id"])
+            else:
+                exact.add(key)
+                kept.append(row)
+        return kept
+
     def write(self, out: Path, rows: Sequence[Row], blind: Mapping[str, Any], **card: Any) -> Built:
         """Write the benchmark with its card, which says how well words alone tell its two sides apart (`blind`)."""
         sides = [[row["group"] for row in rows if row["label"] == label] for label in (1, 0)]
