@@ -30,6 +30,7 @@ from pretrace.runs import MARKERS
 
 _PROGRESS_VARIABLE = "PRETRACE_PROGRESS"
 _LOG_SHOWN = 20_000
+_MODELS_SHOWN = 12
 AHEAD = ("--plan", "--dry-run")
 """The options by which a command says what it would do, and ends."""
 _SAME_MOMENT = 1.0
@@ -142,6 +143,11 @@ class Jobs:
     def states(self) -> list[tuple[WebJob, State]]:
         """All jobs with how they are doing, the latest first."""
         return [(job, self.state(job)) for job in self.all()]
+
+    def models(self) -> list[str]:
+        """Models that were named before, the latest first."""
+        words = (word.partition("--model=") for job in self.all() for word in job.command)
+        return [*dict.fromkeys(model for before, sign, model in words if sign and not before)][:_MODELS_SHOWN]
 
     def state(self, job: WebJob) -> State:
         """How a job is doing, from its process and its files."""

@@ -67,7 +67,6 @@ def begin(desk: CurrentPage, form: Posted) -> RedirectResponse:
         text = text_in(desk.workspace, file.filename or "The file", file.file, desk.limits)
     model, scores, known = line(form, "model"), line(form, "scores") or _SCORES, line(form, "known")
     workspace, limits = desk.workspace, desk.limits
-    desk.check_model("Model", model)
     if not text.strip():
         raise RequestError("There is no text: paste one, or choose a file that holds one.", 422)
     if len(text) > limits.text_characters:
@@ -91,7 +90,6 @@ def begin(desk: CurrentPage, form: Posted) -> RedirectResponse:
     job = desk.jobs.add(f"Look at “{title}”", command, out)
     beside = (upload.id, upload.name, *_known(desk.jobs, upload, options)) if upload else ()
     save(folder / "look.json", Look(made, title, len(text), model, scores, time.time(), job.id, *beside))
-    workspace.remember(model)
     return go(f"/text/{made}")
 
 

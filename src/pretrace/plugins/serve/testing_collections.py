@@ -142,7 +142,7 @@ def one(desk: CurrentPage, request: Request, name: str) -> HTMLResponse:
             for test, form in forms.items()
             if said.issuperset(one.name for one in form.fields if one.required)
         ],
-        model=case.given["model"] or next(iter(desk.workspace.models()), ""),
+        model=case.given["model"] or next(iter(desk.jobs.models()), ""),
         unspoken=room.UNSPOKEN,
     )
 
@@ -232,8 +232,6 @@ def _begun(
             test, {name: tuple(filter(None, some)) for name, some in values.items() if any(some)}, notes
         ),
     )
-    if test != SEARCH:
-        desk.workspace.remember(*(one.strip() for one in values.get("model", ())))
     return go(f"/jobs/{job.id}")
 
 

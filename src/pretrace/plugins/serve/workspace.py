@@ -5,7 +5,6 @@
     looks/ID/      one text that was looked at: look.json, text.jsonl, and run/ when it was scored
     jobs/ID/       one command: job.json, log.txt, progress.json
     results/NAME/  what commands write; results from elsewhere may be put here as well
-    models.json    models that were named before
     secret         the key of sessions; nobody else may read it
     server.json    the process that serves this folder
 
@@ -30,7 +29,6 @@ from pretrace.results.serialization import from_json, from_plain, to_json, to_pl
 from pretrace.results.wording import say
 
 T = TypeVar("T")
-_MODELS_KEPT = 12
 ROOMS = ("incoming", "texts", "looks", "jobs", "results")
 _RECORDS = {
     "texts": ("upload.json", "collection"), "looks": ("look.json", "text"), "jobs": ("job.json", "job"),
@@ -104,10 +102,7 @@ class Workspace:
 
     def within(self, relative: str) -> Path:
         """A path that the workspace itself recorded, relative to its folder; RequestError where it leads out of it."""
-        place = Path(os.path.realpath(self.folder / relative))
-        if not place.is_relative_to(self.folder):
-            raise RequestError("There is no such page here.", 404)
-        return place
+        return _below(self.folder, self.folder / relative)
 
     def records(self, kind: type[T], room: str) -> list[T]:
         """All records of a kind in one of its folders, the latest first."""
@@ -122,26 +117,23 @@ class Workspace:
                 return found
         raise RequestError(f"There is no such {what} here: it may have been deleted from the workspace.", 404)
 
-    def models(self) -> list[str]:
-        """Models that were named before, the latest first."""
-        return [str(one) for one in read(self.folder / "models.json").get("models", [])]
-
-    def remember(self, *models: str) -> None:
-        """Put models in front of those that were named before."""
-        named = dict.fromkeys(filter(None, (*models, *self.models())))
-        atomic_bytes(self.folder / "models.json", to_json({"models": list(named)[:_MODELS_KEPT]}))
-
 
 def inside(folder: Path, name: str) -> Path:
     """The entry of a folder that a request names, also of several parts; RequestError (404) where it lies elsewhere."""
     parts = name.split("/")
     plain = all(part not in ("", ".", "..") and len(part) <= _LONGEST for part in parts)
-    if not plain or "\0" in name or "\\" in name:
-        raise RequestError("There is no such page here.", 404)
-    place, home = Path(os.path.realpath(folder.joinpath(*parts))), Path(os.path.realpath(folder))
-    if not place.is_relative_to(home) or place == home or not place.exists():
+    place = _below(folder, folder.joinpath(*parts)) if plain and not {"\0", "\\"} & {*name} else folder
+    if place == folder or not place.exists():
         raise RequestError("There is no such page here.", 404)
     return place
+
+
+def _below(folder: Path, place: Path) -> Path:
+    """A path with its links followed; RequestError (404) where it leads out of a folder."""
+    found = Path(os.path.realpath(place))
+    if not found.is_relative_to(os.path.realpath(folder)):
+        raise RequestError("There is no such page here.", 404)
+    return found
 
 
 def slug(name: str, fallback: str = "texts") -> str:
