@@ -70,10 +70,15 @@ class Field:
     @property
     def bounds(self) -> str:
         """What a number may be, in words; empty where nothing is known."""
-        low, high = self.least, self.most
-        if low is None or high is None:
-            return f"{low:g} or more" if low is not None else f"{high:g} at most" if high is not None else ""
-        return f"{low:g} to {high:g}"
+        if self.least is not None and self.most is not None:
+            return f"{self.least:g} to {self.most:g}"
+        return (
+            f"{self.least:g} or more"
+            if self.least is not None
+            else f"{self.most:g} at most"
+            if self.most
+            else ""
+        )
 
     @property
     def words(self) -> str:
@@ -113,7 +118,7 @@ class CommandForm:
         self,
         values: Values,
         path_of: Callable[[str], str],
-        find_model: Callable[[str, str, str], object] = lambda label, written, field: None,
+        find_model: Callable[[str, str, str], object] = lambda *named: None,
     ) -> list[str]:
         """The options of the command as they were filled in; `path_of` gives the path of an upload, `find_model`
         refuses a model (label, name, field). RequestError, naming the field, for an empty one, a number that is
@@ -204,11 +209,9 @@ def prefilled(
 ) -> CommandForm:
     """The form of a test with what is known of the case: columns that were seen, and what the page was told."""
     alone = row is not None and row.choice.name == "placebo"
-    known = {
-        "columns.text": facts.text_column,
-        "model": given.get("model", ""),
-        "controls": "" if alone else given.get("controls", ""),
-        "placebo": given.get("earlier", "") if row else "",
-        "power": "on" if alone else "",
-    }
+    known = {"columns.text": facts.text_column, **given}
+    if alone:
+        known |= {"controls": "", "power": "on"}
+    if row is None:
+        known["placebo"] = ""
     return form.filled({name: value for name, value in known.items() if value})

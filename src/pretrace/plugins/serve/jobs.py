@@ -237,8 +237,7 @@ class Jobs:
                     start_new_session=True,  # a Ctrl-C that stops the server is not for it
                 )
         except (OSError, ValueError) as error:  # or it would keep those that wait behind it from their turn
-            said = f"The command cannot be started ({error}): start again with other values."
-            atomic_bytes(place / "progress.json", to_json({"ended": 2, "message": said}))
+            self._fail(job, f"The command cannot be started ({error}): start again with other values.")
             return
         self._children[child.pid] = child
         with suppress(psutil.Error):
@@ -255,15 +254,20 @@ class Jobs:
             with suppress(psutil.Error):
                 known = one.memory_info()
                 taken += known.rss - getattr(known, "shared", 0)
-        said = say("serve.excess.hours", hours=hours) if time.time() - job.born > hours * 3600 else ""
-        said = say("serve.excess.memory", memory=memory) if taken > memory * 1_000_000 else said
-        if not said:
+        if taken > memory * 1_000_000:
+            said = say("serve.excess.memory", memory=memory)
+        elif time.time() - job.born > hours * 3600:
+            said = say("serve.excess.hours", hours=hours)
+        else:
             return
         for one in processes:
             with suppress(psutil.Error):
                 one.kill()
-        with suppress(psutil.Error):
-            processes[0].wait(self.limits.stop_seconds)
+        psutil.wait_procs(processes, self.limits.stop_seconds)
+        self._fail(job, said)
+
+    def _fail(self, job: WebJob, said: str) -> None:
+        """Say in place of the command how it ended."""
         atomic_bytes(self._place(job) / "progress.json", to_json({"ended": 2, "message": said}))
 
     def _process(self, job: WebJob) -> psutil.Process | None:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
@@ -25,7 +25,7 @@ from pretrace.verdicts.advise import Advice, Advised, advise, enough, situate
 router = APIRouter()
 SEARCH = "scan"
 _MOST_NOTES = 4_000
-GIVEN = ("model", "controls", "earlier")
+GIVEN = ("model", "controls", "placebo")
 """What a visitor says of the case on the page of a collection."""
 
 
@@ -51,7 +51,7 @@ class Case:
         unseen = room.facts_of(desk.workspace, known).documents if known else 0
         # of a model that may not be chosen nobody learns whether it is there
         asked = model if desk.may_choose(model) else ""
-        has = situate(facts.situation, asked, unseen=unseen, checkpoint=bool(given["earlier"]))
+        has = situate(facts.situation, asked, unseen=unseen, checkpoint=bool(given["placebo"]))
         return cls(upload, facts, given, advise(has, upload.name, model=model or "MODEL", names=facts.names))
 
     def row(self, test: str) -> Advised | None:
@@ -180,29 +180,19 @@ def setup(desk: CurrentPage, request: Request, name: str, test: str, again: str 
 
 @router.post("/collections/{name}/test/{test}")
 def start(desk: CurrentPage, name: str, test: str, form: Posted) -> RedirectResponse:
-    """Start a test."""
-    found, wanted = room.upload_of(desk.workspace, name), _form(desk, test)
+    """Start a test, or its plan: from its form, or `at_once` with what was said of the case and the usual options."""
+    wanted, at_once = _form(desk, test), line(form, "at_once")
     values = {field.name: [str(one) for one in form.getlist(field.name)] for field in wanted.fields}
+    if at_once:
+        case = Case.of(desk, name, lambda name: line(form, name))
+        row = case.row(test)
+        if row is None or row.state != "applies":
+            raise RequestError("This test does not apply with what you have: see what is missing.", 422)
+        filled = prefilled(wanted, row, case.facts, case.given)
+        values = {field.name: [field.default] for field in filled.fields if field.default}
     notes = str(form.get("notes") or "").strip()[:_MOST_NOTES]
-    return _begun(desk, found, test, values, notes=notes, plan=bool(form.get("ahead")))
-
-
-@router.post("/collections/{name}/{how}/{test}")
-def start_at_once(
-    desk: CurrentPage, name: str, how: Literal["start", "plan"], test: str, form: Posted
-) -> RedirectResponse:
-    """Start a test that applies, or its plan, with what was said of the case and the usual options."""
-    case = Case.of(desk, name, lambda name: line(form, name))
-    row = case.row(test)
-    if row is None or row.state != "applies":
-        raise RequestError("This test does not apply with what you have: see what is missing.", 422)
-    filled = prefilled(_form(desk, test), row, case.facts, case.given)
-    values = {field.name: [field.default] for field in filled.fields if field.default}
-    try:
-        return _begun(desk, case.upload, test, values, plan=how == "plan")
-    except RequestError as error:
-        field = "earlier" if error.field == "placebo" else error.field
-        raise RequestError(str(error), error.status, field=field) from error
+    plan = at_once == "plan" or bool(form.get("ahead"))
+    return _begun(desk, room.upload_of(desk.workspace, name), test, values, notes=notes, plan=plan)
 
 
 def _begun(
