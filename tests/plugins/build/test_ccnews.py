@@ -15,7 +15,7 @@ from tiny_marian import SAYINGS, make_marian, reworded
 
 from pretrace.backends.settings import ModelSettings
 from pretrace.corpora import Columns, open_corpus
-from pretrace.errors import ModelError, TextsError
+from pretrace.errors import TextsError
 from pretrace.plugins.build.ccnews import (
     BackTranslation,
     CcnewsSettings,
@@ -238,15 +238,6 @@ def test_rewriting_by_a_server(tmp_path, chat):
         assert card["left_out"]["nonmember: cut off at the limit of length"]["count"] > 0
         asked = [one["messages"][0]["content"] for one in chat.asked]
         assert len(asked) == len(set(asked))
-
-
-def test_rewriting_by_a_model_here(tmp_path, model_folder):
-    few = CcnewsSettings(texts=4, fewest_words=1, most_words=8)
-    how = Rewriting(str(model_folder), tokens=4)
-    with pytest.raises(TextsError, match="nonmembers of at least"):  # random weights never end
-        build_ccnews(MEMBERS, NONMEMBERS, how, folder=tmp_path, settings=few)
-    with pytest.raises(ModelError, match="no folder here"):
-        build_ccnews(MEMBERS, NONMEMBERS, Rewriting("nobody/nothing"), folder=tmp_path, settings=SMALL)
 
 
 _KILLED = """

@@ -15,7 +15,7 @@ from processes import Running, forking, job
 from starlette.testclient import TestClient
 
 from pretrace.plugins.serve import jobs
-from pretrace.plugins.serve.serving import application, configuration
+from pretrace.plugins.serve.serving import _bound, application, configuration
 from pretrace.plugins.serve.settings import Limits, ServeSettings
 from pretrace.plugins.serve.workspace import Workspace
 
@@ -37,6 +37,7 @@ def warm_jobs(monkeypatch):
 
     def begin(words, *, stdout, env, cwd, **how):
         assert words[1:4] == ["-P", "-m", "pretrace"]
+        assert how["start_new_session"]
         process = forking().Process(target=job, args=(words[4:], env, str(cwd), stdout.name))
         process.start()
         started.append(Running(process))
@@ -65,19 +66,14 @@ class Visitor:
     @staticmethod
     def said(answer):
         """The sentence of a page that says what did not work."""
-        return sentence(answer)
+        found = re.search(r'role="alert"[^>]*>(.*?)</p>', answer.text, re.DOTALL)
+        return found[1] if found else ""
 
     def upload(self, name, content):
         """The address of the page of an upload."""
         answer = self.post("/collections", file=(name, content), follow_redirects=False)
-        assert answer.status_code == 303, sentence(answer)
+        assert answer.status_code == 303, self.said(answer)
         return answer.headers["location"]
-
-
-def sentence(answer):
-    """The sentence of a page that says what did not work."""
-    found = re.search(r'role="alert"[^>]*>(.*?)</p>', answer.text, re.DOTALL)
-    return found[1] if found else ""
 
 
 @pytest.fixture
@@ -143,8 +139,6 @@ class Site:
         return f"http://127.0.0.1:{self.port}"
 
     def start(self):
-        from pretrace.plugins.serve.serving import _bound
-
         settings = ServeSettings(workspace=self.workspace, port=self.port, **self.settings)
         listener = _bound(settings)
         self.port = listener.getsockname()[1]

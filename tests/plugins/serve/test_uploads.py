@@ -94,6 +94,15 @@ def test_languages_are_guessed_text_by_text(workspace):
     assert (facts.languages, facts.languages_of) == ({"en": 0.6, "de": 0.2, "und": 0.2}, 5)
 
 
+def texts_and(name, column):
+    return packed(pa.table({"text": ["one two three", "four five six"], name: column}))
+
+
+TWO = pa.Table.from_arrays([pa.array(["a b"]), pa.array(["x"]), pa.array(["y"])], names=["text", "n", "n"])
+UNREADABLE = (  # dates out of range, an unknown time zone, two columns of one name, damaged
+    texts_and("when", pa.array([2**62, -(2**62)], pa.timestamp("us"))),
+    texts_and("when", pa.array([1, 2], pa.timestamp("us", "Mars/Olympus"))), packed(TWO), b"PAR1damaged",
+)  # fmt: skip
 LINK = zipfile.ZipInfo("a.txt")
 LINK.external_attr = (stat.S_IFLNK | 0o777) << 16
 MANY = bytes(1_500_000)
@@ -134,6 +143,7 @@ OUTSIDE = ("../a.txt", "/etc/a.txt", "x/../../a.txt", "C:\\a.txt")
         ("a.zip", zipped(DEEP), {}, "lies in 900 folders inside each other, and 10 is the"),
         ("a.txt", b"ab cd " * 400, {"expanded": 1000}, "more than 200,000 texts, or 1,000 characters"),
         ("a.csv", LONG, {}, "more than 100,000 characters"),
+        *(("odd.parquet", content, {}, "odd.parquet") for content in UNREADABLE),
     ],
 )  # fmt: skip
 def test_what_is_not_what_it_says_or_too_much_is_refused_and_nothing_kept(
@@ -174,30 +184,6 @@ def test_hostile_names_and_cells_are_shown_as_text(visitor):
         assert "<script>alert" not in shown
         assert "<img" not in shown
     assert "&lt;script&gt;alert(1)" in visitor.client.get(page).text
-
-
-def texts_and(name, column):
-    return packed(pa.table({"text": ["one two three", "four five six"], name: column}))
-
-
-TWO = pa.Table.from_arrays([pa.array(["a b"]), pa.array(["x"]), pa.array(["y"])], names=["text", "n", "n"])
-UNREADABLE = {
-    "dates out of range": texts_and("when", pa.array([2**62, -(2**62)], pa.timestamp("us"))),
-    "an unknown time zone": texts_and("when", pa.array([1, 2], pa.timestamp("us", "Mars/Olympus"))),
-    "two columns of one name": packed(TWO),
-    "damaged": b"PAR1damaged",
-}
-
-
-@pytest.mark.parametrize("what", UNREADABLE)
-def test_an_upload_that_cannot_be_read_is_said_and_the_list_stays_whole(visitor, what):
-    answer = visitor.post("/collections", file=("odd.parquet", UNREADABLE[what]))
-    assert answer.status_code == 422
-    assert visitor.said(answer).startswith("odd.parquet")
-    assert not uploads(visitor.workspace)
-    assert not list(visitor.workspace.room("incoming").iterdir())
-    page = visitor.client.get("/collections")
-    assert (page.status_code, "Nothing yet." in page.text) == (200, True)
 
 
 def test_no_test_is_started_with_what_could_not_be_read(visitor):
