@@ -135,18 +135,18 @@ def test_a_margin_may_reach_behind_all_dates(texts, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("rows", "message"),
+    ("row", "message"),
     [
-        ([{"text": "a b", "date": "2020-01-01"}], "no column 'published'; its first row has 'text', 'date'"),
-        ([{"text": "a", "published": "soon"}], "no date that can be read, such as 2023-03-01; found 'soon'"),
+        ({"text": "a b", "date": "2020-01-01"}, "no column 'published'; its first row has 'text', 'date'"),
+        ({"text": "a", "published": "soon"}, "no date that can be read, such as 2023-03-01; found 'soon'"),
         (
-            [{"text": "a b", "published": "2020-01-01"}],
+            {"text": "a b", "published": "2020-01-01"},
             "dated on 2023-03-01 or later; of 1 were left out: none",
         ),
     ],
 )
-def test_files_that_will_not_do(tmp_path, rows, message):
-    source = DatedTexts(write(tmp_path / "t.jsonl", rows), "published")
+def test_files_that_will_not_do(tmp_path, row, message):
+    source = DatedTexts(write(tmp_path / "t.jsonl", [row]), "published")
     with pytest.raises(TextsError, match=message):
         build_dated(source, tmp_path / "out.jsonl", SETTINGS)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["t.jsonl"]

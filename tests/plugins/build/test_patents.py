@@ -34,7 +34,7 @@ from pretrace.plugins.build.patents import (
     read_markup,
     sort_page,
     take_labels,
-)  # fmt: skip
+)
 from pretrace.plugins.build.segmenting import ChineseWords, _tokenizer, chinese_share
 
 SETTINGS = PatentSettings(words=120)

@@ -53,10 +53,10 @@ def test_a_form_of_another_page_is_refused(visitor):
     assert (answer.status_code, visitor.said(answer)) == (422, said)
 
 
-@pytest.mark.parametrize("field", [{"model": "a\0b"}, {"model": "m" * 200_000}, {"scores": "lo\0ss"}])
-def test_what_can_be_no_part_of_a_command_is_refused_before_anything_is_kept(visitor, field):
-    answer = visitor.post("/text", {"text": "a", "model": "m", **field})
-    assert (answer.status_code, "The field" in visitor.said(answer)) == (422, True)
+def test_what_can_be_no_part_of_a_command_is_refused_before_anything_is_kept(visitor):
+    for field in ({"model": "a\0b"}, {"model": "m" * 200_000}, {"scores": "lo\0ss"}):
+        answer = visitor.post("/text", {"text": "a", "model": "m", **field})
+        assert (answer.status_code, "The field" in visitor.said(answer)) == (422, True)
     assert not list(visitor.workspace.room("looks").iterdir())
 
 
@@ -151,15 +151,14 @@ def test_a_body_that_is_too_large_is_refused_whatever_it_says(visit):
     assert not list(visitor.workspace.room("texts").iterdir())
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["..", ".", "", "/etc", "../secret", "a/../../secret", "a\0", "..\\secret", "a//b", "missing", "x" * 300],
-)
-def test_no_name_leads_out_of_its_folder(tmp_path, name):
+def test_no_name_leads_out_of_its_folder(tmp_path):
     (tmp_path / "results" / "a").mkdir(parents=True)
     (tmp_path / "secret").write_text("key")
-    with pytest.raises(RequestError):
-        inside(tmp_path / "results", name)
+    for name in (
+        "..", ".", "", "/etc", "../secret", "a/../../secret", "a\0", "..\\secret", "a//b", "missing", "x" * 300,
+    ):  # fmt: skip
+        with pytest.raises(RequestError):
+            inside(tmp_path / "results", name)
 
 
 def test_a_link_leads_nowhere(visitor, tmp_path):
@@ -258,12 +257,15 @@ def test_a_login_leads_to_no_other_server(visit):
         assert (answer.status_code, answer.headers["location"].startswith("/evil.example")) == (303, True)
 
 
+_LISTED = {"model": ("m", "vllm:http://gpu:8000")}
+
+
 @pytest.mark.parametrize(
     ("settings", "listed"),
     [
-        ({"proxy_name": ("page.example",), "token": TOKEN, "model": ("m", "vllm:http://gpu:8000")}, True),
+        ({"proxy_name": ("page.example",), "token": TOKEN, **_LISTED}, True),
         ({"proxy_name": ("page.example",), "token": TOKEN}, False),
-        ({"model": ("m", "vllm:http://gpu:8000")}, True),  # so also on this machine, where some are listed
+        (_LISTED, True),  # so also on this machine, where some are listed
     ],
 )
 def test_visitors_through_a_proxy_choose_among_the_models_that_were_listed(visit, settings, listed):

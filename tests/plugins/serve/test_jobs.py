@@ -136,30 +136,21 @@ def _key(monkeypatch):
     monkeypatch.delenv(KEY_HOSTS, raising=False)
 
 
-@pytest.mark.parametrize(
-    ("hosts", "url", "given"),
-    [
-        (None, "http://elsewhere.example/v1", True),  # the command line: who has the key names the address
-        ("", "http://api.example.com/v1", False),
-        ("api.example.com", "https://api.example.com/v1", True),
-        ("api.example.com", "https://API.example.com:8443/v1", True),
-        ("API.example.com", "https://api.example.com/v1", True),
-        ("other,api.example.com", "https://api.example.com", True),
-        ("other, api.example.com ", "https://api.example.com", True),
-        ("api.example.com", "https://api.example.com.evil.example/v1", False),
-        ("api.example.com", "https://evil.example/api.example.com", False),
-        ("api.example.com", "https://evil.example#api.example.com", False),
-        ("example.com", "https://api.example.com", False),
-        ("localhost:8000", "http://localhost:8000/v1", True),
-        ("localhost:8000", "http://localhost:9000/v1", False),
-        ("localhost:80", "http://localhost/v1", True),
-        ("localhost:443", "http://localhost/v1", False),
-        ("[::1]:8000", "http://[::1]:8000", True),
-        ("[::1]", "http://[::1]:8000", True),
-        (",", "http://api.example.com", False),
-        ("api.example.com:x", "http://api.example.com", False),
-    ],
-)
+API, LOCAL = "https://api.example.com", "http://localhost"
+GIVEN = [
+    (None, "http://elsewhere.example/v1", True),  # the command line: who has the key names the address
+    ("", f"{API}/v1", False), ("api.example.com", f"{API}/v1", True), ("API.example.com", f"{API}/v1", True),
+    ("api.example.com", f"{API.upper()}:8443/v1", True), ("other, api.example.com ", API, True),
+    ("api.example.com", f"{API}.evil.example/v1", False), ("example.com", f"{API}/v1", False),
+    ("api.example.com", "https://evil.example/api.example.com", False), (",", API, False),
+    ("api.example.com", "https://evil.example#api.example.com", False), ("api.example.com:x", API, False),
+    ("localhost:8000", f"{LOCAL}:8000/v1", True), ("localhost:8000", f"{LOCAL}:9000/v1", False),
+    ("localhost:80", f"{LOCAL}/v1", True), ("localhost:443", f"{LOCAL}/v1", False),
+    ("[::1]:8000", "http://[::1]:8000", True), ("[::1]", "http://[::1]:8000", True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("hosts", "url", "given"), GIVEN)
 def test_a_key_goes_to_the_hosts_that_are_named(monkeypatch, hosts, url, given):
     if hosts is not None:
         monkeypatch.setenv(KEY_HOSTS, hosts)

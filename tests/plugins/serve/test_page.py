@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 from made import drawn, written
 
-from pretrace.plugins.serve.forms import COMMANDS, CommandForm, Field, forms
+from pretrace.plugins.serve.forms import COMMANDS, forms
 from pretrace.plugins.serve.jobs import FilledForm, Jobs
 from pretrace.plugins.serve.uploads import facts_of, upload_of, uploads
-from pretrace.plugins.serve.workspace import RequestError
 from pretrace.runs import load_verdict
 
 
@@ -253,14 +252,6 @@ def test_every_test_has_a_form_that_names_a_model_and_no_output():
         names = [field.name for field in form.fields]
         assert ("model" in names) != (form.command == "scan")  # a search asks no model
         assert not {"out", "texts", "plugin", "model-args.trust-remote-code"} & {*names}
-
-
-def test_a_number_keeps_its_bounds():
-    form = CommandForm(("made", "up"), "", (Field("months", "number", "How many.", least=1, most=120),))
-    assert form.arguments({"months": ["120"]}, str) == ["--months=120"]
-    for typed in ("121", "0", "many", "nan"):
-        with pytest.raises(RequestError, match="Months is a number, 1 to 120"):
-            form.arguments({"months": [typed]}, str)
 
 
 def test_a_value_cannot_become_another_option_and_lines_become_one_each():

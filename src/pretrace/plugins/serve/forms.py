@@ -6,7 +6,6 @@ always stands behind `--name=`, so that none can be taken for another option, an
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, replace
@@ -38,8 +37,6 @@ LEFT_OUT = ("plan", "seed", "tuned", "plugin")
 """Essential options that the page has no place for: those of files on this machine, and of what is typed rarely."""
 ALWAYS = ("requested-by",)
 """Options that the page asks for whether they are essential or not: a report without them has a blank."""
-LEVEL = (0.001, 0.5)
-"""What a level on the page may be, where the settings themselves set no bounds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +118,8 @@ class CommandForm:
         find_model: Callable[[str, str, str], object] = lambda *named: None,
     ) -> list[str]:
         """The options of the command as they were filled in; `path_of` gives the path of an upload, `find_model`
-        refuses a model (label, name, field). RequestError, naming the field, for an empty one, a number that is
-        none."""
+        refuses a model (label, name, field). RequestError, naming the field, for an empty one, and what is no choice.
+        Numbers are checked by the command."""
         made: list[str] = []
         for field in self.fields:
             written = field.written(values)
@@ -152,10 +149,9 @@ def forms() -> dict[str, CommandForm]:
             left_out = own.metavar or own.path == "out" or name in LEFT_OUT
             if left_out or not (own.essential or name in ALWAYS):
                 continue
-            least, most = LEVEL if leaf.name == "level" and own.least is None else (own.least, own.most)
             fields.append(Field(
                 name, _kind(leaf), own.help, leaf.shown, leaf.default is MISSING,
-                tuple(get_args(leaf.hint)) if get_origin(leaf.hint) is Literal else (), least, most,
+                tuple(get_args(leaf.hint)) if get_origin(leaf.hint) is Literal else (), own.least, own.most,
             ))  # fmt: skip
         fields.sort(key=lambda field: not field.required)
         ahead = next((option for option in AHEAD if option[2:].replace("-", "_") in command.declared), "")
@@ -193,15 +189,6 @@ def _check(field: Field, written: str) -> None:
     check_part(field.label, written)
     if field.kind == "choice" and written not in field.choices:
         raise RequestError(f"{field.label} is one of {', '.join(field.choices)}.", 422, field=field.name)
-    if field.kind == "number":
-        try:
-            number = float(written)
-        except ValueError:
-            number = math.nan
-        low = -math.inf if field.least is None else field.least
-        if not low <= number <= (math.inf if field.most is None else field.most):
-            bounds = f", {field.bounds}" if field.bounds else ""
-            raise RequestError(f"{field.label} is a number{bounds}.", 422, field=field.name)
 
 
 def prefilled(
