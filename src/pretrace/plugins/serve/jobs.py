@@ -22,8 +22,9 @@ from typing import Literal
 import psutil
 
 from pretrace.plugins.serve.settings import Limits, ServeSettings
-from pretrace.plugins.serve.workspace import RequestError, Workspace, fresh, read, save
+from pretrace.plugins.serve.workspace import RequestError, Workspace, fresh, save
 from pretrace.results.atomic import atomic_bytes
+from pretrace.results.output_checks import json_object
 from pretrace.results.serialization import to_json
 from pretrace.results.wording import say, sentences_of
 from pretrace.runs import MARKERS
@@ -152,7 +153,7 @@ class Jobs:
     def state(self, job: WebJob) -> State:
         """How a job is doing, from its process and its files."""
         alive = self._process(job)  # before the file is read: a command writes how it ended, and is gone then
-        told = read(self._place(job) / "progress.json")
+        told = json_object(self._place(job) / "progress.json") or {}
         ended, said = told.get("ended"), str(told.get("message") or told.get("said") or "")
         folder = self.workspace.within(job.out)
         # a result that is whole: the parts of a large run lie there before that

@@ -19,12 +19,12 @@ from pretrace import runs
 from pretrace.errors import OutputError
 from pretrace.plugins.serve.pages import REPORT_POLICY, CurrentPage, PageContext, Posted, go
 from pretrace.plugins.serve.uploads import remove
-from pretrace.plugins.serve.workspace import RequestError, Workspace, inside, read
+from pretrace.plugins.serve.workspace import RequestError, Workspace, inside
 from pretrace.report import wording
 from pretrace.report.facts import mapping
 from pretrace.report.verdict_plots import draw_own
 from pretrace.results.folder import file_hash
-from pretrace.results.output_checks import FILES_KEY, MARKER
+from pretrace.results.output_checks import FILES_KEY, MARKER, json_object
 from pretrace.results.wording import sentences_of
 from pretrace.types import Run, Verdict
 from pretrace.verification import verify_folder
@@ -67,7 +67,7 @@ def _entry(place: Path) -> ResultEntry | None:
 
 @lru_cache(maxsize=4096)
 def _read_entry(place: Path, marker: str, changed: int) -> ResultEntry:
-    facts, kind = read(place / marker), runs.kind_of(place).name
+    facts, kind = json_object(place / marker) or {}, runs.kind_of(place).name
     kind = str(facts.get("test", "test")) if kind == "test result" else kind
     names = ("corpus", "model", "outcome", "statement")
     corpus, model, outcome, statement = (str(facts.get(one) or "") for one in names)

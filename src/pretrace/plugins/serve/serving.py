@@ -50,8 +50,9 @@ from pretrace.plugins.serve.pages import (
 from pretrace.plugins.serve.reading_texts import looks
 from pretrace.plugins.serve.settings import Limits, ServeSettings
 from pretrace.plugins.serve.uploads import TAKEN, sweep
-from pretrace.plugins.serve.workspace import RequestError, Workspace, read
+from pretrace.plugins.serve.workspace import RequestError, Workspace
 from pretrace.results.atomic import atomic_bytes
+from pretrace.results.output_checks import json_object
 from pretrace.results.serialization import to_json
 from pretrace.results.wording import say
 
@@ -100,26 +101,23 @@ def stop_all(desk: CurrentPage, form: Posted) -> RedirectResponse:
     return go("/jobs")
 
 
-@router.post("/jobs/{name}/begin")
-def begin(desk: CurrentPage, name: str, form: Posted) -> RedirectResponse:
-    """Start what a job only planned."""
-    planned = desk.jobs.get(name)
-    if not planned.plans:
-        raise RequestError("This job was no plan: it cannot be started in this way.", 409)
-    command = tuple(part for part in planned.command if part not in AHEAD)
-    title = planned.title.removeprefix("Plan of ")
-    made = desk.jobs.add(title, command, planned.out, texts=planned.texts, form=planned.form)
-    return go(f"/jobs/{made.id}")
-
-
 @router.post("/jobs/{name}/{what}")
-def stop_or_resume(
-    desk: CurrentPage, name: str, what: Literal["stop", "resume"], form: Posted
+def change(
+    desk: CurrentPage, name: str, what: Literal["stop", "resume", "begin"], form: Posted
 ) -> RedirectResponse:
-    """Ask a job to stop, or let it go on."""
+    """Ask a job to stop, let it go on, or start what it only planned."""
     found = desk.jobs.get(name)
-    desk.jobs.stop(found) if what == "stop" else desk.jobs.resume(found)
-    return go(f"/jobs/{quote(name)}")
+    if what == "stop":
+        desk.jobs.stop(found)
+    elif what == "resume":
+        desk.jobs.resume(found)
+    elif found.plans:
+        command = tuple(part for part in found.command if part not in AHEAD)
+        title = found.title.removeprefix("Plan of ")
+        found = desk.jobs.add(title, command, found.out, texts=found.texts, form=found.form)
+    else:
+        raise RequestError("This job was no plan: it cannot be started in this way.", 409)
+    return go(f"/jobs/{quote(found.id)}")
 
 
 @router.get(LOGIN, response_class=HTMLResponse)
@@ -306,7 +304,7 @@ def configuration(app: FastAPI, limits: Limits) -> uvicorn.Config:
 def _claim(workspace: Workspace) -> None:
     """Write down who serves the workspace; OutputError where another process does."""
     place = workspace.folder / "server.json"
-    known = read(place)
+    known = json_object(place) or {}
     with suppress(psutil.Error, TypeError, ValueError):
         other = psutil.Process(int(known["pid"])) if "pid" in known else None
         if other and other.pid != os.getpid() and abs(other.create_time() - float(known["born"])) < 1:

@@ -21,7 +21,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pretrace.errors import OutputError, PretraceError
 from pretrace.results.atomic import atomic_bytes, explained
@@ -144,14 +144,6 @@ def slug(name: str, fallback: str = "texts") -> str:
 def fresh(stem: str) -> str:
     """An id that no other entry has, by which entries sort in the order they were made."""
     return f"{time.strftime('%Y%m%d-%H%M%S')}-{slug(stem)}-{secrets.token_hex(3)}"
-
-
-def read(path: Path) -> dict[str, Any]:
-    """The JSON object in a file; empty where there is none, or something else."""
-    try:
-        return from_json(path.read_bytes())
-    except (OSError, ValueError, TypeError):
-        return {}
 
 
 def save(path: Path, record: object) -> None:
