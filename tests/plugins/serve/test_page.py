@@ -88,6 +88,17 @@ def test_a_plan_is_made_first_and_started_with_one_click(visitor, still):
     assert visitor.post(f"/jobs/{begun.id}/begin").status_code == 409
 
 
+def test_a_test_that_applies_is_planned_and_started_at_once(visitor, still):
+    pages = [visitor.upload(f"{name}.jsonl", rows(25)) for name in "ab"]
+    given = {"model": "m", "controls": pages[1].rpartition("/")[2], "at_once": "plan"}
+    for how in ("plan", "start"):
+        assert visitor.post(f"{pages[0]}/test/flag", given | {"at_once": how}).status_code == 200
+    made = sorted((job.command for job in Jobs(visitor.workspace).all()), key=len)
+    assert [("--model=m" in one, "--dry-run" in one) for one in made] == [(True, False), (True, True)]
+    missing = visitor.post(f"{pages[0]}/test/placebo", given)  # an earlier checkpoint
+    assert missing.status_code == 422
+
+
 def test_what_was_typed_stands_in_the_form_of_the_next_try(visitor, still):
     Path("m").rename("<m>")
     address = visitor.upload("mine.jsonl", rows())
