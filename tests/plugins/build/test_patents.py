@@ -227,9 +227,6 @@ GOOGLE = """<!doctype html><html><head><title>CN1</title>
 </article></body></html>"""
 
 
-JSON_LD = '<script type="application/ld+json">{}</script>'
-
-
 def dates(html):
     found = read_markup(html)[1]
     return str(found.published), str(found.priority)
@@ -250,8 +247,6 @@ def test_a_google_page():
         ('<meta name="DC.date" content="2019-05-21" scheme="dateSubmitted">', "None", "None"),
         ('<meta name="priority_date" content="2018-01-05">', "None", "2018-01-05"),
         ('<span itemprop="priorityDate">2018-01-05</span>', "None", "2018-01-05"),
-        (JSON_LD.format('{"datePublished": "2019-05-21"}'), "2019-05-21", "None"),
-        (JSON_LD.format('{"datePublished": '), "None", "None"),
         ("<dl><dt>公开日</dt><dd>2019.05.21</dd><dt>优先权日</dt><dd>2018年1月5日</dd>", "2019-05-21", "2018-01-05"),
         ("<p>授权公告日：2019-05-21</p><p>【优先权日】2018-01-05</p>", "2019-05-21", "2018-01-05"),
         ("<p>公开(公告)日: 20190521</p>", "2019-05-21", "None"),

@@ -8,7 +8,6 @@ a random place.
 from __future__ import annotations
 
 import codecs
-import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -182,8 +181,6 @@ class _Page:
                 self._add(re.sub(r"\s+", " ", text))
             elif node.tag in (_FLAT, "script", "style"):
                 given = {name: value or "" for name, value in node.attributes.items()}
-                if given.get("type", "").lower() == "application/ld+json" and node.tag == "script":
-                    self.dates["meta published"] += _published_in(node.text())
                 written = given.pop(_WAS, f"{node.tag}/").lower()  # "p", "/p" or "p/"
                 tag = written.strip("/")
                 if not written.startswith("/"):
@@ -255,17 +252,6 @@ def _lines(pieces: Sequence[tuple[str, frozenset[str]]]) -> str:
     kept = "".join(piece for piece, around in pieces if not originals or "source" in around or piece == "\n")
     lines = (" ".join(line.split()) for line in kept.split("\n"))
     return "\n".join(line for line in lines if line)
-
-
-def _published_in(data: str) -> list[str]:
-    """The dates of publication in linked data (JSON-LD)."""
-    try:
-        found = json.loads(data)
-    except (ValueError, RecursionError):
-        return []
-    entries = found if isinstance(found, list) else [found]
-    dates = (entry.get("datePublished") for entry in entries if isinstance(entry, dict))
-    return [date for date in dates if isinstance(date, str)]
 
 
 # Pages a user has: a folder of HTML and text files, or a table with a page a row.
