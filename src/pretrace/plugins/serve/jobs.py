@@ -49,6 +49,9 @@ class FilledForm:
     notes: str = ""
 
 
+_NO_FORM = FilledForm()
+
+
 @dataclass(frozen=True, slots=True)
 class WebJob:
     """One command: what it is called, its arguments, the folder its result goes to (relative to the workspace), and
@@ -65,7 +68,7 @@ class WebJob:
     born: float = 0.0
     stopped: float = 0.0
     texts: str = ""
-    form: FilledForm = FilledForm()
+    form: FilledForm = _NO_FORM
 
     @property
     def plans(self) -> bool:
@@ -119,11 +122,11 @@ class Jobs:
         out: str,
         *,
         texts: str = "",
-        form: FilledForm | None = None,
+        form: FilledForm = _NO_FORM,
     ) -> WebJob:
         """A job that waits for its turn; `texts` is the upload it is about. RequestError where `check_room` has one."""
-        made = WebJob(fresh(command[0]), title, command, out, time.time(), str(Path.cwd()), texts=texts)
-        made = replace(made, form=form or made.form)
+        now, here = time.time(), str(Path.cwd())
+        made = WebJob(fresh(command[0]), title, command, out, now, here, texts=texts, form=form)
         with self._lock:
             self.check_room()
             self.workspace.check_room("jobs", self.limits.kept)
@@ -159,11 +162,8 @@ class Jobs:
         # a result that is whole: the parts of a large run lie there before that
         result = any((folder / marker).is_file() for marker in MARKERS)
         if alive:
-            share, left = (
-                float(one) if isinstance(one, int | float) else None
-                for one in (told.get("share"), told.get("left"))
-            )
-            return State("stopping" if job.stopped else "running", share or 0.0, left, said)
+            name: Name = "stopping" if job.stopped else "running"
+            return State(name, told.get("share") or 0.0, told.get("left"), said)
         if isinstance(ended, int) and ended != _STOPPED:
             if ended in (0, 3, 4):
                 return State("done" if result else "unanswered", 1.0, result=result)
@@ -274,12 +274,8 @@ class Jobs:
     def _process(self, job: WebJob) -> psutil.Process | None:
         """The process of a job while it runs."""
         child = self._children.get(job.pid)
-        with suppress(psutil.Error):
-            if job.pid and (child is None or child.poll() is None):
-                found = psutil.Process(job.pid)
-                same = abs(found.create_time() - job.born) < _SAME_MOMENT
-                return found if same and found.status() != psutil.STATUS_ZOMBIE else None
-        return None
+        ended = not job.pid or (child is not None and child.poll() is not None)
+        return None if ended else running(job.pid, job.born)
 
     def _signal(self, job: WebJob, number: signal.Signals) -> None:
         with suppress(psutil.Error):
@@ -291,3 +287,12 @@ class Jobs:
 
     def _keep(self, job: WebJob) -> None:
         save(self._place(job) / "job.json", job)
+
+
+def running(pid: int, born: float) -> psutil.Process | None:
+    """The process of a number, while it runs; None where the number belongs to one that began at another moment."""
+    with suppress(psutil.Error):
+        found = psutil.Process(pid)
+        if abs(found.create_time() - born) < _SAME_MOMENT and found.status() != psutil.STATUS_ZOMBIE:
+            return found
+    return None

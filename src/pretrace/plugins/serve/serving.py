@@ -35,7 +35,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from pretrace.errors import ExpressionError, OutputError, PretraceError
 from pretrace.plugins.serve import reading_texts, results, testing_collections
 from pretrace.plugins.serve.forms import forms
-from pretrace.plugins.serve.jobs import AHEAD, Jobs
+from pretrace.plugins.serve.jobs import AHEAD, Jobs, running
 from pretrace.plugins.serve.pages import (
     ENTERED,
     LOGIN,
@@ -305,10 +305,9 @@ def _claim(workspace: Workspace) -> None:
     """Write down who serves the workspace; OutputError where another process does."""
     place = workspace.folder / "server.json"
     known = json_object(place) or {}
-    with suppress(psutil.Error, TypeError, ValueError):
-        other = psutil.Process(int(known["pid"])) if "pid" in known else None
-        if other and other.pid != os.getpid() and abs(other.create_time() - float(known["born"])) < 1:
-            raise OutputError(say("serve.refused.served", folder=workspace.folder, pid=other.pid))
+    other = running(known.get("pid", 0), known.get("born", 0.0))
+    if other and other.pid != os.getpid():
+        raise OutputError(say("serve.refused.served", folder=workspace.folder, pid=other.pid))
     born = psutil.Process().create_time()
     atomic_bytes(place, to_json({"pid": os.getpid(), "born": born, "folder": str(Path.cwd())}))
 
