@@ -42,8 +42,8 @@ FAMILIES = {
     "folders and links": ("tests/corpora/test_text_folders.py",),
     "forms of a text in a corpus": ("tests/plugins/scan/test_forms.py",),
     "lies of servers": ("tests/backends/serving/test_l",),
-    "attacks on the page": ("tests/plugins/serve/test_guard.py", "tests/plugins/serve/test_attacks.py"),
-    "uploads": ("tests/plugins/serve/test_uploads.py", "tests/plugins/serve/test_inspection.py"),
+    "attacks on the page": ("tests/plugins/serve/test_guard.py",),
+    "uploads": ("tests/plugins/serve/test_uploads.py",),
     "modules in the working folder": ("tests/test_working_folder.py",),
 }
 

@@ -2,7 +2,7 @@
 
 Each case gives whether it ended as promised: refused in one line with exit code 2, or done. The table is printed
 (`pytest -s`), and a family that keeps less than it promises fails. What needs a server or a browser of its own has its
-tests beside it: tests/plugins/serve/test_guard.py and test_attacks.py, tests/backends/serving/test_lying_servers.py,
+tests beside it: tests/plugins/serve/test_guard.py, tests/backends/serving/test_lying_servers.py,
 tests/test_working_folder.py.
 """
 

@@ -167,7 +167,7 @@ def by_scan(path, tmp):
 def by_page(path, tmp):
     """The beginnings of the first texts that the page shows, of as many as it counts."""
     if path.is_file():
-        uploads.check(path, path.name, Limits())
+        uploads.check(path, path.name, Limits().expanded)
     facts = look_into(path, path.name, "", Limits())
     assert facts.texts == len(facts.first)
     return list(facts.first)

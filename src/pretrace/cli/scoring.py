@@ -306,15 +306,8 @@ class _ScoreCommand:
         if corpus is not None:
             texts = replace(texts, corpus=parts.test, stream=GivenStream(parts.test))
         if settings.dry_run:
-            return foretold(
-                workload(
-                    texts.corpora(self.inputs.job.turn),
-                    models,
-                    plan,
-                    labelled=parts.reference,
-                    cache=settings.cache,
-                )
-            )
+            mine = texts.corpora(self.inputs.job.turn)
+            return foretold(workload(mine, models, plan, labelled=parts.reference, cache=settings.cache))
         with trained() as on_step:
             models = with_texts(models, self._wanted, parts, method, seed=settings.seed, on_step=on_step)
         after = REPORT + (EVALUATION if labelled else 0.0)

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pretrace.corpora.dates import cutoff_day, days
-from pretrace.errors import ExpressionError
+from pretrace.corpora.dates import days
 from pretrace.plugins.build.segmenting import cut_pieces, split_sentences
 
 WEST = timezone(timedelta(hours=-5))
@@ -61,12 +60,6 @@ def test_the_same_instant_in_every_form(moment):
     written = moment.strftime("%a, %d %b %Y %H:%M:%S +0000")
     forms = [moment, moment.isoformat(), int(moment.timestamp()), written]
     assert {str(days(form)) for form in forms} == {moment.date().isoformat()}
-
-
-def test_a_cutoff_is_one_day():
-    assert cutoff_day("2023-03-01", "cutoff") == date(2023, 3, 1)
-    with pytest.raises(ExpressionError, match="cutoff wants a day such as 2023-03-01, found '2023'"):
-        cutoff_day("2023", "cutoff")
 
 
 def characters(texts):

@@ -1,28 +1,41 @@
-"""A small PatentMIA from made-up pages, from the first to the last step."""
+"""PatentMIA from made-up pages: their text and dates by rule, what is taken out of them, and the whole of it."""
 
 import csv
+import importlib.util
+import itertools
 import json
+import random
+import tempfile
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
+import pyarrow
 import pytest
 from made import read_lines, written
 from plugins.build import patent_pages as made
+from pyarrow import parquet
 
 from pretrace.corpora import open_corpus
 from pretrace.corpora.dates import days
-from pretrace.errors import TextsError
+from pretrace.corpora.near_copies import shingles
+from pretrace.errors import MissingPackageError, TextsError
 from pretrace.plugins.build.patents import (
     Dates,
+    Near,
     PageColumns,
     Pages,
     PatentPages,
     PatentSettings,
     build_patents,
+    drop_lines,
+    find_boilerplate,
+    jaccard,
+    read_markup,
     sort_page,
+    take_labels,
 )
-from pretrace.plugins.build.segmenting import ChineseWords
+from pretrace.plugins.build.segmenting import ChineseWords, _tokenizer, chinese_share
 
 SETTINGS = PatentSettings(words=120)
 LEFT = {
@@ -60,7 +73,7 @@ def test_members_are_old_and_non_members_new(built):
 
 def test_a_snippet_is_so_many_words_of_its_page(built, pages):
     words = ChineseWords()
-    texts = {page.id: page.text for page in Pages(pages, PageColumns())}
+    texts = {page.id: page.text for page in Pages(PatentPages(pages))}
     starts = set()
     for row in built.rows:
         text = str(row["text"])
@@ -83,13 +96,6 @@ def test_whatever_was_left_out_is_counted_and_named(built):
     assert set(card["versions"]) == {"pretrace", "jieba", "numpy"}
     assert any("neither .html nor .txt" in note for note in card["notes"])
     assert 0.5 < card["blind"]["bag_of_words_auc"][0] <= 1
-
-
-def test_the_result_opens_as_a_corpus(built):
-    corpus = open_corpus(str(built.out))
-    assert len(corpus) == 24
-    assert sum(bool(text.member) for text in corpus.texts) == 12
-    assert open_corpus(f"patentmia(path='{built.out}', length=120)").texts[0].text == corpus.texts[0].text
 
 
 def test_a_page_keeps_its_snippet_when_others_go(built, tmp_path):
@@ -116,7 +122,8 @@ def test_the_length_series_has_one_beginning(pages, tmp_path, built):
         assert row["id"] == f"{row['group']}#{row['length']}"
         assert whole[str(row["group"])].startswith(str(row["text"]))
         assert len(words.spans(str(row["text"]))) == row["length"]
-    assert open_corpus(f"patentmia(path='{series.out}', length=60)").texts[0].group in whole
+    opened = open_corpus(f"patentmia(path='{series.out}', length=60)").texts
+    assert sum(bool(text.member) for text in opened) == 5 == len(opened) / 2
 
 
 def test_dates_from_a_table_and_from_names(tmp_path):
@@ -127,7 +134,7 @@ def test_dates_from_a_table_and_from_names(tmp_path):
     (place / "gbk.html").write_bytes(f"<meta charset=gb2312><p>{made.text('g')}".encode("gb18030"))
     table = "page,published,priority\na.txt,2015-07-03,\nsub/b,,2024-06\ngone,,\n"
     (tmp_path / "dates.csv").write_text(table)
-    reader = Pages(place, PageColumns(), tmp_path / "dates.csv")
+    reader = Pages(PatentPages(place, dates=tmp_path / "dates.csv"))
     found = {page.id: (str(page.dates.published), str(page.dates.priority)) for page in reader}
     assert found == {
         "a.txt": ("2015-07-03", "None"),
@@ -152,24 +159,19 @@ def test_a_table_of_pages(tmp_path, kind):
         written(path, rows)
     elif kind == "csv":
         with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, ["id", "html", "published"])
-            writer.writeheader()
-            writer.writerows(rows)
+            csv.writer(file).writerows([rows[0], *(row.values() for row in rows)])
     else:
-        import pyarrow
-        from pyarrow import parquet
-
         parquet.write_table(pyarrow.Table.from_pylist(rows), path)
-    found = list(Pages(path, PageColumns()))
+    found = list(Pages(PatentPages(path)))
     dated = {page.id: str(page.dates.published) for page in found}
     assert dated == {"CN1": "2019-01-01", "CN2": "2020-02-02"}
     assert found[1].text == made.text("CN2").replace("\n", " ")
     with pytest.raises(TextsError, match=r"no column 'when'; it has 'id', 'html'"):
-        list(Pages(path, PageColumns(published="when")))
+        list(Pages(PatentPages(path, PageColumns(published="when"))))
     if kind == "jsonl":
         path.write_text(json.dumps({**rows[0], "id": [1]}))
         with pytest.raises(TextsError, match=r"row 0 holds \[1\] where a name"):
-            list(Pages(path, PageColumns()))
+            list(Pages(PatentPages(path)))
 
 
 @pytest.mark.parametrize(
@@ -207,4 +209,208 @@ def test_nothing_left_says_why_and_writes_nothing(tmp_path):
     (tmp_path / "empty").mkdir()
     for name, message in (("gone", "no file or folder"), ("empty", r"holds no \.txt file")):
         with pytest.raises(TextsError, match=message):
-            list(Pages(tmp_path / name, PageColumns()))
+            list(Pages(PatentPages(tmp_path / name)))
+
+
+# Pages of HTML: their text, and their dates by rule.
+
+GOOGLE = """<!doctype html><html><head><title>CN1</title>
+<meta name="DC.date" content="2018-01-05" scheme="dateSubmitted"><script>var a = "<p>no</p>";</script></head>
+<body><article itemscope><header>Google Patents</header>
+<dd><time itemprop="priorityDate" datetime="2018-01-05">2018-01-05</time></dd>
+<dd><time itemprop="publicationDate" datetime="2019-05-21">2019-05-21</time></dd>
+<section itemprop="abstract"><h2>Abstract</h2><div>本发明涉及<b>水泵</b>。</div></section>
+<section itemprop="description"><h2>Description</h2><p>第一段<br>第二段<p>第三 段&nbsp;&lt;末&gt;</section>
+<table><tr itemprop="backwardReferences" itemscope><td itemprop="publicationDate">1999-01-01</td>
+<td itemprop="priorityDate">1998-01-01</td><td>别的专利</td></tr></table>
+<tr itemprop="similarDocuments" itemscope><td><time itemprop="publicationDate" datetime="1997-01-01"></time></td></tr>
+</article></body></html>"""
+
+
+def dates(html):
+    found = read_markup(html)[1]
+    return str(found.published), str(found.priority)
+
+
+def test_a_google_page():
+    text, found = read_markup(GOOGLE)
+    assert text == "本发明涉及水泵。\n第一段\n第二段\n第三 段 <末>"
+    assert (str(found.published), str(found.priority)) == ("2019-05-21", "2018-01-05")
+
+
+@pytest.mark.parametrize(
+    ("html", "published", "priority"),
+    [
+        ('<meta name="citation_publication_date" content="2019/05/21">', "2019-05-21", "None"),
+        ('<meta property="article:published_time" content="2019-05-21T08:00+08:00">', "2019-05-21", "None"),
+        ('<meta name="DC.date" content="2019-05-21" scheme="issue">', "2019-05-21", "None"),
+        ('<meta name="DC.date" content="2019-05-21" scheme="dateSubmitted">', "None", "None"),
+        ('<meta name="priority_date" content="2018-01-05">', "None", "2018-01-05"),
+        ('<span itemprop="priorityDate">2018-01-05</span>', "None", "2018-01-05"),
+        ("<dl><dt>公开日</dt><dd>2019.05.21</dd><dt>优先权日</dt><dd>2018年1月5日</dd>", "2019-05-21", "2018-01-05"),
+        ("<p>授权公告日：2019-05-21</p><p>【优先权日】2018-01-05</p>", "2019-05-21", "2018-01-05"),
+        ("<p>公开(公告)日: 20190521</p>", "2019-05-21", "None"),
+        ("<p>Publication date: May 21, 2019</p><p>Priority date 2018-01-05", "2019-05-21", "2018-01-05"),
+        ("<p>公开日为2015年3月4日的专利文献CN1公开了一种水泵。</p>", "None", "None"),
+        ("<p>nothing</p>", "None", "None"),
+    ],
+)  # fmt: skip
+def test_dates_in_other_forms(html, published, priority):
+    assert dates(f"<html><body>{html}</body></html>") == dates(html) == (published, priority)
+
+
+def test_lines_that_give_the_date_away_are_taken_out():
+    page = "一种水泵\n公开日：2019-05-21\n优先权日\n2018-01-05\n正文公开日：2019-05-21。\n公开日：不详\n"
+    text, found = take_labels(page)
+    assert text == "一种水泵\n正文公开日：2019-05-21。\n公开日：不详\n"
+    assert (str(found.published), str(found.priority)) == ("2019-05-21", "2018-01-05")
+
+
+def test_the_original_of_a_translated_page_is_read():
+    html = (
+        '<section itemprop="description"><div><span class="notranslate"><span class="google-src-text">水泵</span> '
+        'Water pump</span></div><div><span class="google-src-text">壳体</span> Shell</div></section>'
+    )
+    assert read_markup(html)[0] == "水泵\n壳体"
+
+
+def test_an_unclosed_head_hides_nothing():
+    assert read_markup("<html><head><title>CN1<body><p>水泵</p>")[0].endswith("水泵")
+
+
+@pytest.mark.parametrize(
+    ("line", "published", "priority"),
+    [
+        ("(43)申请公布日 2019.05.21", "2019-05-21", "None"), ("公开日 | 2019-05-21", "2019-05-21", "None"),
+        ("\u3000\u3000（45）授权公告日：2019年5月21日", "2019-05-21", "None"),
+        ("公开号：CN118000000A 公开日：2024-07-02", "2024-07-02", "None"),
+        ("申请号：202410012345.6；申请日：2024-03-05；优先权日：2024-03-04。", "None", "2024-03-04"),
+        ("申请日\n2024.03.05", "None", "None"), ("专利号：ZL 2019 1 0012345.6", "None", "None"),
+    ],
+)  # fmt: skip
+def test_no_form_of_such_a_line_stays(line, published, priority):
+    text, found = take_labels(f"一种水泵\n{line}\n正文")
+    assert text == "一种水泵\n正文"
+    assert (str(found.published), str(found.priority)) == (published, priority)
+
+
+def test_sentences_that_name_dates_stay():
+    page = "公开日：2019-05-21的文献CN1公开了一种水泵。\n申请号为202410012345.6的专利公开了一种水泵。\n"
+    page += "参见公开日：2019-05-21。\n申请日\n本发明涉及一种水泵。"
+    assert take_labels(page)[0] == page
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("<p>水泵<![", "水泵"), ("<p>水泵<![if !IE]>壳体<![endif]>", "水泵壳体"), ("<p>水泵<![CDATA[ x ]]>", "水泵"),
+        ("<p>水泵<!x", "水泵"), ("<p>水泵<!-- 壳体", "水泵"), ("<p>水泵<?php 壳体", "水泵"), ("<p>水\0泵\0", "水泵"),
+        ("<p>\ud83d水泵", "\ufffd水泵"), ("<p a=\"<p>\" b='>' c=<p>水泵</p/>", "水泵"),
+        ("<nav/><p>水泵</p><nav id=a/>x", "水泵"), ("<script>a</scripty>b</script><p>水泵", "水泵"),
+    ],
+)  # fmt: skip
+def test_odd_markup_is_read_as_browsers_do(html, text):
+    assert read_markup(html)[0] == text
+
+
+@pytest.mark.parametrize("opened", ["<div>", "<a href=x>", "<table><tr><td>"])
+def test_what_is_nested_deep_is_read(opened):
+    """Not in a tree built by the rules of the standard: 40,000 open <div> take it most of a minute."""
+    text, found = read_markup("水泵" + opened * 40_000 + "<p>公开日：2019-05-21</p>底座" + "</div>" * 1000)
+    assert (text, str(found.published)) == ("水泵\n底座", "2019-05-21")
+
+
+LONG = (
+    "公开日" + " " * 100_000 + "x", "公开日：2019 " * 10_000, "<a href='" * 560_000, "<!--" * 100_000, "<![" * 100_000,
+    "<" * 100_000, "&" * 100_000, "\0" * 100_000, "<div></p>" * 50_000, "<a " * 100_000 + "/>", "<nav>" * 2000 + "x",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("page", [*LONG, "", "<", "<p", "</p></div>", "<body><body>", "&#xD800;"])
+def test_long_and_broken_pages_are_read(page):
+    """Most of these would take hours if reading took longer than in proportion to their length."""
+    take_labels(page)
+    read_markup(page)[0].encode("utf-8", "surrogatepass")
+
+
+# What is taken out of pages, and their words.
+
+TEXT = "本发明涉及一种水泵，包括壳体 10 与 LED 灯；\n\n  所述壳体\u3000设有进水口。\r\n"
+
+
+def noise(seed, length=1500):
+    rng = random.Random(seed)
+    return "".join(chr(rng.randrange(0x4E00, 0x9000)) for _ in range(length))
+
+
+def test_words_tile_the_text_but_for_white_space():
+    words = ChineseWords()
+    spans = words.spans(TEXT)
+    whole = _tokenizer()[0].cut(TEXT)
+    assert [TEXT[a:b] for a, b in spans] == [word for word in whole if not word.isspace()]
+    gaps = [TEXT[a:b] for (_, a), (b, _) in itertools.pairwise(spans)]
+    assert all(not gap.strip() for gap in gaps)
+    assert "".join(TEXT[a:b] for a, b in spans) == "".join(TEXT.split())
+
+
+def test_a_run_without_end_is_cut():
+    words = ChineseWords()
+    assert words.spans("的" * 30_000)[-1][1] == 30_000
+    assert not words.spans("")
+    assert not words.spans(" \n")
+
+
+def test_jieba_leaves_nothing_behind_and_says_nothing(capfd):
+    cache = Path(tempfile.gettempdir()) / "jieba.cache"
+    before = cache.stat().st_mtime_ns if cache.exists() else None
+    _tokenizer.cache_clear()
+    ChineseWords()
+    assert (cache.stat().st_mtime_ns if cache.exists() else None) == before
+    assert capfd.readouterr() == ("", "")
+
+
+def test_without_jieba_the_extra_is_named(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(MissingPackageError, match=r"pip install jieba$"):
+        ChineseWords()
+
+
+def test_the_share_of_chinese():
+    assert chinese_share("水泵 ab\n") == 0.5
+    assert chinese_share(" ") == 0.0
+    assert chinese_share("\U00020000") == 1.0
+
+
+def test_boilerplate_stands_on_many_pages():
+    texts = [f"Google Patents\n  返回 \n第{i}页\n" for i in range(40)] + ["x"] * 60
+    lines = find_boilerplate(texts, 0.2)
+    assert lines == {"x": 60, "Google Patents": 40, "返回": 40}
+    assert drop_lines(texts[3], lines) == "第3页\n"
+    assert find_boilerplate(["a\na"] * 9, 0.0) == {}
+    assert find_boilerplate(texts, 0.7) == {}
+
+
+def test_near_copies_are_found_and_others_are_not():
+    near = Near(0.8)
+    assert not any(near.known(noise(seed)) for seed in range(30))
+    for seed in range(30):
+        text = noise(seed)
+        assert near.known(text[:1480] + noise(99, 20)), "a new end"
+        assert near.known(" ".join(text))
+        assert not near.known(text[:700] + noise(1000 + seed, 800)), "half of it"
+
+
+def test_the_jaccard_index_is_that_of_shingle_sets():
+    one, other = noise(1, 100), noise(1, 100)[:60] + noise(2, 40)
+    sets = [{text[i : i + 8] for i in range(93)} for text in (one, other)]
+    expected = len(sets[0] & sets[1]) / len(sets[0] | sets[1])
+    assert jaccard(shingles(one), shingles(other)) == pytest.approx(expected)
+    assert 0 < expected < 1
+
+
+@pytest.mark.parametrize("text", ["", "水", "水泵水泵水", "\ud83d" * 20])
+def test_short_texts_have_a_sketch(text):
+    near = Near(0.8)
+    assert not near.known(text)
+    assert near.known(text)
+    assert not near.known(noise(5))

@@ -1,7 +1,7 @@
 """Instructions to a model on a server; what all servers may do wrong is tested with the client that asks them."""
 
-import builtins
 import json
+import sys
 
 import pytest
 
@@ -44,22 +44,16 @@ def test_cut_answers_are_known_and_nothing_is_asked_twice(chat):
         ask(opened(chat), "a whole")
 
 
-def test_the_key_is_never_recorded(chat, monkeypatch):
+def test_what_was_answered_before_an_error_is_kept_and_the_key_nowhere(chat, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-    model = opened(chat)
-    ask(model, "a")
-    assert chat.keys == {"Bearer sk-secret"}
-    assert "secret" not in model.fingerprint + str(model.facts)
-
-
-def test_what_was_answered_before_an_error_is_kept(chat):
+    assert "secret" not in opened(chat).fingerprint + str(opened(chat).facts)
     ask(opened(chat), "abc")
     chat.status = 500
     with pytest.raises(ModelError, match="500"):
         ask(opened(chat), "abc", "def")
     chat.status, number = 200, len(chat.asked)
     assert ask(opened(chat), "abc", "def") == [Written("cba"), Written("fed")]
-    assert len(chat.asked) == number + 1
+    assert (len(chat.asked), chat.keys) == (number + 1, {"Bearer sk-secret"})
 
 
 SHAPE, JSON = "does not answer as chat completions do", "does not answer in JSON"
@@ -101,29 +95,16 @@ def test_no_text_at_all_and_settings_that_a_server_does_not_know(chat):
         ask(opened(chat), "a", sampling=Sampling(repetition_penalty=1.2))
 
 
-@pytest.mark.parametrize(
-    ("source", "says"),
-    [
-        *((one, "a server is written server:http") for one in (
-            "server:", "server:http://localhost/v1", "server:localhost:8000/v1#m", "server:http://#m",
-            "server:http://h:x/#m",
-        )),
-        ("server:https://me:secret@host/v1#m", "put the key in PRETRACE_API_KEY"),
-    ],
-)  # fmt: skip
-def test_addresses_that_are_none(source, says):
-    with pytest.raises(ModelError, match=says):
-        open_instructed(source)
+def test_addresses_that_are_none():
+    sources = ("", "http://localhost/v1", "localhost:8000/v1#m", "http://#m", "http://h:x/#m")
+    said = dict.fromkeys(sources, "a server is written server:http")
+    said["https://me:secret@host/v1#m"] = "put the key in PRETRACE_API_KEY"
+    for source, says in said.items():
+        with pytest.raises(ModelError, match=says):
+            open_instructed(f"server:{source}")
 
 
 def test_missing_package(monkeypatch):
-    real = builtins.__import__
-
-    def without(name, *args, **kwargs):
-        if name == "httpx":
-            raise ImportError(name)
-        return real(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setitem(sys.modules, "httpx", None)
     with pytest.raises(MissingPackageError, match=r"pretrace\[servers\]"):
         open_instructed("server:http://localhost/v1#m")

@@ -5,8 +5,14 @@ import importlib.util
 import pytest
 from tiny_marian import SAYINGS, make_marian
 
+from pretrace.backends.settings import ModelSettings
 from pretrace.errors import ExpressionError, MissingPackageError, ModelError
-from pretrace.plugins.build.translating import Translator, open_translator
+from pretrace.plugins.build.ccnews import BackTranslation
+from pretrace.plugins.build.translating import CUT, EMPTY, Translator, open_translator
+
+
+def opened(folder, **how):
+    return open_translator(str(folder), ModelSettings(), **how)
 
 
 @pytest.fixture(scope="module")
@@ -17,39 +23,38 @@ def marian(tmp_path_factory):
 def test_sentence_by_sentence_with_the_space_between(marian):
     first, second, *rest = SAYINGS
     texts = [" ".join(SAYINGS), f"  {first}\n\n{second} ", *rest, "", " \n"]
-    found = open_translator(str(marian)).translate(texts)
+    found = opened(marian).translate(texts)
     french = list(SAYINGS.values())
     expected = [" ".join(french), f"  {french[0]}\n\n{french[1]} ", *french[2:], "", " \n"]
     assert [one.text for one in found] == expected
-    assert [one.pieces for one in found] == [8, 2, 1, 1, 1, 1, 1, 1, 0, 0]
-    assert not any(one.cut or one.empty for one in found)
+    assert not any(one.fault for one in found)
 
 
 def test_greedy_or_the_models_own_beams(marian):
-    assert open_translator(str(marian)).beams == 2
-    greedy = open_translator(str(marian), beams=1)
-    assert greedy.fingerprint != open_translator(str(marian)).fingerprint
+    assert opened(marian).beams == 2
+    greedy = opened(marian, beams=1)
+    assert greedy.fingerprint != opened(marian).fingerprint
     assert [one.text for one in greedy.translate(list(SAYINGS))] == list(SAYINGS.values())
     with pytest.raises(ExpressionError, match="--trans beams"):
-        open_translator(str(marian), beams=0)
+        BackTranslation(beams=0)
 
 
 def test_a_long_text_is_translated_whole(marian):
-    translator = open_translator(str(marian))
+    translator = opened(marian)
     sentence = " ".join(f"word{i}" for i in range(100))  # more than the model reads
-    [found] = translator.translate([sentence])
-    assert found.pieces > 5
-    assert len(found.text.split()) >= found.pieces
+    pieces = translator._pieces(sentence)
+    assert len(pieces) > 5
+    assert len(translator.translate([sentence])[0].text.split()) >= len(pieces)
 
 
 def test_what_has_no_end_is_counted(marian):
-    translator = open_translator(str(marian), cache=False)
+    translator = opened(marian, cache=False)
     bias = translator._model.final_logits_bias
     bias[0, 0] = -1e4
-    assert translator.translate(["It rained for seven days. It rained for seven days."])[0].cut == 2
+    assert translator.translate(["It rained for seven days."])[0].fault == CUT
     bias[0, 0] = 1e4
     [none] = translator.translate(["It rained for seven days. ***"])
-    assert (none.text.strip(), none.pieces, none.cut, none.empty) == ("", 2, 0, 1)
+    assert (none.text.strip(), none.fault) == ("", EMPTY)
 
 
 def test_nothing_is_translated_twice(marian, monkeypatch):
@@ -63,12 +68,12 @@ def test_nothing_is_translated_twice(marian, monkeypatch):
         return real(self, texts)
 
     monkeypatch.setattr(Translator, "_batch", watched)
-    limit, translator = 3, open_translator(str(marian))
+    limit, translator = 3, opened(marian)
     translator._budget = 20  # one sentence at a time
     with pytest.raises(KeyboardInterrupt):
         translator.translate([" ".join(SAYINGS)])
     assert len(seen) == 3
-    limit, again = 8, open_translator(str(marian))
+    limit, again = 8, opened(marian)
     again._budget = 20
     assert again.translate([" ".join(SAYINGS), *SAYINGS])[0].text == " ".join(SAYINGS.values())
     assert sorted(seen) == sorted(SAYINGS)
@@ -76,13 +81,13 @@ def test_nothing_is_translated_twice(marian, monkeypatch):
 
 def test_what_is_no_marian_model(marian, model_folder, tmp_path):
     with pytest.raises(ModelError, match=r"is no MarianMT model \(its kind is gpt_neox\)"):
-        open_translator(str(model_folder))
+        opened(model_folder)
     bare = tmp_path / "bare"
     bare.mkdir()
     for name in ("config.json", "model.safetensors", "vocab.json", "target.spm"):
         (bare / name).write_bytes((marian / name).read_bytes())
     with pytest.raises(ModelError, match=r"lacks source\.spm"):
-        open_translator(str(bare))
+        opened(bare)
 
 
 @pytest.mark.parametrize("package", ["sentencepiece", "sacremoses"])
@@ -90,4 +95,4 @@ def test_missing_package(package, monkeypatch):
     real = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == package else real(name))
     with pytest.raises(MissingPackageError, match=r"pretrace\[all\]"):
-        open_translator("anything")
+        opened("anything")

@@ -15,8 +15,7 @@ from processes import Running, forking, job
 from starlette.testclient import TestClient
 
 from pretrace.plugins.serve import jobs
-from pretrace.plugins.serve.forms import forms
-from pretrace.plugins.serve.serving import application, configuration
+from pretrace.plugins.serve.serving import _bound, application, configuration
 from pretrace.plugins.serve.settings import Limits, ServeSettings
 from pretrace.plugins.serve.workspace import Workspace
 
@@ -38,6 +37,7 @@ def warm_jobs(monkeypatch):
 
     def begin(words, *, stdout, env, cwd, **how):
         assert words[1:4] == ["-P", "-m", "pretrace"]
+        assert how["start_new_session"]
         process = forking().Process(target=job, args=(words[4:], env, str(cwd), stdout.name))
         process.start()
         started.append(Running(process))
@@ -66,19 +66,14 @@ class Visitor:
     @staticmethod
     def said(answer):
         """The sentence of a page that says what did not work."""
-        return sentence(answer)
+        found = re.search(r'role="alert"[^>]*>(.*?)</p>', answer.text, re.DOTALL)
+        return found[1] if found else ""
 
     def upload(self, name, content):
         """The address of the page of an upload."""
         answer = self.post("/collections", file=(name, content), follow_redirects=False)
-        assert answer.status_code == 303, sentence(answer)
+        assert answer.status_code == 303, self.said(answer)
         return answer.headers["location"]
-
-
-def sentence(answer):
-    """The sentence of a page that says what did not work."""
-    found = re.search(r'role="alert"[^>]*>(.*?)</p>', answer.text, re.DOTALL)
-    return found[1] if found else ""
 
 
 @pytest.fixture
@@ -92,9 +87,9 @@ def visit(tmp_path, monkeypatch):
         (model / name).touch()
     monkeypatch.chdir(model.parent)
 
-    def made(limits=None, **settings):
+    def made(limits=Limits(), **settings):  # noqa: B008
         folder = tmp_path / "workspace"
-        served = application(ServeSettings(workspace=folder, **settings), forms(), limits=limits)
+        served = application(ServeSettings(workspace=folder, **settings), limits=limits)
         client = TestClient(served, base_url=HOME, raise_server_exceptions=False)
         clients.append(client)
         return Visitor(client, Workspace.at(folder))
@@ -144,12 +139,10 @@ class Site:
         return f"http://127.0.0.1:{self.port}"
 
     def start(self):
-        from pretrace.plugins.serve.serving import _bound
-
         settings = ServeSettings(workspace=self.workspace, port=self.port, **self.settings)
         listener = _bound(settings)
         self.port = listener.getsockname()[1]
-        made = application(settings, forms(), port=self.port, limits=self.limits)
+        made = application(settings, port=self.port, limits=self.limits)
         config = configuration(made, self.limits)
         config.timeout_graceful_shutdown = 1
         self.server = uvicorn.Server(config)

@@ -1,68 +1,62 @@
-"""Who may ask for what: Host, Origin, token, sizes, and paths."""
+"""Who may ask for what: Host, Origin, token, sizes, models, paths, and what a real server takes from a socket."""
 
 import base64
+import itertools
 import json
 import os
-import sys
+import socket
+from contextlib import ExitStack, closing
+from pathlib import Path
 
 import psutil
 import pytest
 from itsdangerous import TimestampSigner
 
-from pretrace.errors import ExpressionError, OutputError
-from pretrace.plugins.serve.settings import TOKEN_VARIABLE, ServeSettings
+from pretrace.errors import ExpressionError, MissingPackageError, OutputError
+from pretrace.plugins.serve import command
+from pretrace.plugins.serve.serving import _claim, serve
+from pretrace.plugins.serve.settings import TOKEN_VARIABLE, Limits, ServeSettings
 from pretrace.plugins.serve.workspace import RequestError, Workspace, inside
 
 TOKEN = "a token of many characters"
 HOME = "http://127.0.0.1:8765"
 
 
-def alert(answer):
-    return answer.text.partition('id="sentence">')[2].partition("<")[0]
-
-
-@pytest.mark.parametrize("host", ["127.0.0.1:8765", "localhost:8765", "LOCALHOST", "localhost:9000"])
-def test_the_own_names_are_answered(visitor, host):
-    assert visitor.client.get("/", headers={"host": host}).status_code == 200
-
-
-@pytest.mark.parametrize(
-    "host",
-    ["evil.example", "127.0.0.1.evil.example", "", "10.0.0.7:8765", "localhost.evil.example", "[::1", "*"],
-)
-def test_another_name_is_refused_before_anything_is_read(visitor, host):
-    for answer in (
-        visitor.client.get("/results", headers={"host": host}),
-        visitor.client.post("/collections", headers={"host": host}),
-    ):
+def test_the_own_names_are_answered_and_another_is_refused_before_anything_is_read(visitor):
+    for host in ("127.0.0.1:8765", "localhost:8765", "LOCALHOST", "localhost:9000"):
+        assert visitor.client.get("/", headers={"host": host}).status_code == 200
+    others = (
+        "evil.example",
+        "127.0.0.1.evil.example",
+        "",
+        "10.0.0.7:8765",
+        "localhost.evil.example",
+        "[::1",
+        "*",
+    )
+    for host, ask in itertools.product(others, (visitor.client.get, visitor.client.post)):
+        answer = ask("/collections", headers={"host": host})
         assert (answer.status_code, answer.text) == (400, "Invalid host header")
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {"origin": "http://evil.example"}, {"origin": "null"}, {"origin": "http://[::1"},
-        {"origin": "http://127.0.0.1:9999"}, {"sec-fetch-site": "cross-site"},
-        {"sec-fetch-site": "same-site"},
-    ],
-)  # fmt: skip
-def test_a_form_of_another_page_is_refused(visitor, headers):
-    answer = visitor.post("/text", {"text": "a", "model": "m"}, headers=headers)
-    assert answer.status_code == 403
+def test_a_form_of_another_page_is_refused(visitor):
+    for name, value in (
+        *(("origin", f"http://{host}") for host in ("evil.example", "[::1", "127.0.0.1:9999")), ("origin", "null"),
+        ("sec-fetch-site", "cross-site"), ("sec-fetch-site", "same-site"),
+    ):  # fmt: skip
+        answer = visitor.post("/text", {"text": "a", "model": "m"}, headers={name: value})
+        assert answer.status_code == 403, value
     assert not list(visitor.workspace.room("jobs").iterdir())
-
-
-def test_the_own_page_may_send_forms(visitor):
-    headers = {"origin": HOME, "sec-fetch-site": "same-origin"}
-    answer = visitor.post("/text", {"text": " ", "model": "m"}, headers=headers)
+    own = {"origin": HOME, "sec-fetch-site": "same-origin"}
+    answer = visitor.post("/text", {"text": " ", "model": "m"}, headers=own)
     said = "There is no text: paste one, or choose a file that holds one."
-    assert (answer.status_code, alert(answer)) == (422, said)
+    assert (answer.status_code, visitor.said(answer)) == (422, said)
 
 
-@pytest.mark.parametrize("field", [{"model": "a\0b"}, {"model": "m" * 200_000}, {"scores": "lo\0ss"}])
-def test_what_can_be_no_part_of_a_command_is_refused_before_anything_is_kept(visitor, field):
-    answer = visitor.post("/text", {"text": "a", "model": "m", **field})
-    assert (answer.status_code, "The field" in alert(answer)) == (422, True)
+def test_what_can_be_no_part_of_a_command_is_refused_before_anything_is_kept(visitor):
+    for field in ({"model": "a\0b"}, {"model": "m" * 200_000}, {"scores": "lo\0ss"}):
+        answer = visitor.post("/text", {"text": "a", "model": "m", **field})
+        assert (answer.status_code, "The field" in visitor.said(answer)) == (422, True)
     assert not list(visitor.workspace.room("looks").iterdir())
 
 
@@ -152,20 +146,19 @@ def test_a_body_that_is_too_large_is_refused_whatever_it_says(visit):
 
     headers = {"content-type": "multipart/form-data; boundary=b"}
     unmeasured = visitor.client.post("/collections", content=pieces(), headers=headers)
-    said = alert(unmeasured).partition(":")[0]
+    said = visitor.said(unmeasured).partition(":")[0]
     assert (unmeasured.status_code, said) == (413, "That is larger than is taken here")
     assert not list(visitor.workspace.room("texts").iterdir())
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["..", ".", "", "/etc", "../secret", "a/../../secret", "a\0", "..\\secret", "a//b", "missing", "x" * 300],
-)
-def test_no_name_leads_out_of_its_folder(tmp_path, name):
+def test_no_name_leads_out_of_its_folder(tmp_path):
     (tmp_path / "results" / "a").mkdir(parents=True)
     (tmp_path / "secret").write_text("key")
-    with pytest.raises(RequestError):
-        inside(tmp_path / "results", name)
+    for name in (
+        "..", ".", "", "/etc", "../secret", "a/../../secret", "a\0", "..\\secret", "a//b", "missing", "x" * 300,
+    ):  # fmt: skip
+        with pytest.raises(RequestError):
+            inside(tmp_path / "results", name)
 
 
 def test_a_link_leads_nowhere(visitor, tmp_path):
@@ -198,8 +191,6 @@ def test_a_workspace_is_for_its_owner_alone_and_a_folder_of_somebody_else_is_non
 
 
 def test_a_workspace_has_one_server(tmp_path):
-    from pretrace.plugins.serve.serving import _claim
-
     workspace = Workspace.at(tmp_path / "w")
     other = psutil.Process(os.getppid())
     place = workspace.folder / "server.json"
@@ -212,25 +203,110 @@ def test_a_workspace_has_one_server(tmp_path):
 
 
 def test_a_port_in_use_is_said_with_the_cure(site, tmp_path):
-    from pretrace.plugins.serve.serving import serve
-
     settings = ServeSettings(workspace=tmp_path / "other", port=site.port)
     said = f"port {site.port} of 127.0.0.1 is in use: give another --port"
     with pytest.raises(ExpressionError, match=said):
-        serve(settings, {})
+        serve(settings)
 
 
 def test_without_the_extra_it_says_what_to_install(monkeypatch, tmp_path):
-    from pretrace.errors import MissingPackageError
-    from pretrace.plugins.serve.command import serve
+    for package in ("uvicorn", "py3langid"):
+        known = {package: None}
+        monkeypatch.setattr(command, "find_spec", lambda name, known=known: known.get(name, name))
+        with pytest.raises(MissingPackageError, match=rf"{package}.*pip install 'pretrace\[serve\]'"):
+            command.serve(ServeSettings(workspace=tmp_path / "w"))
 
-    # only the module that imports uvicorn: a second package would stay behind as the attribute of its parent
-    monkeypatch.delitem(sys.modules, "pretrace.plugins.serve.serving", raising=False)
-    monkeypatch.delattr("pretrace.plugins.serve.serving", raising=False)
-    monkeypatch.setitem(sys.modules, "uvicorn", None)
-    with pytest.raises(MissingPackageError, match=r"pip install 'pretrace\[serve\]'"):
-        serve(ServeSettings(workspace=tmp_path / "w"))
-    known = {"py3langid": None}
-    monkeypatch.setattr("pretrace.plugins.serve.command.find_spec", lambda name: known.get(name, name))
-    with pytest.raises(MissingPackageError, match="py3langid"):
-        serve(ServeSettings(workspace=tmp_path / "w"))
+
+@pytest.fixture
+def small(sites, tmp_path):
+    """A real server that takes two connections."""
+    made = sites(tmp_path / "w", Limits(connections=2), token=TOKEN)
+    yield made
+    made.stop()
+
+
+def asked(port, head):
+    """The answer of a real server to what is sent at once, until it closes the connection."""
+    with closing(socket.create_connection(("127.0.0.1", port), timeout=60)) as made:
+        made.sendall(head)
+        return b"".join(iter(lambda: made.recv(65_536), b"")).decode("utf-8", "replace")
+
+
+def test_a_real_server_refuses_nonsense_long_heads_and_too_many_connections(small):
+    login = b"GET /login HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+    assert "This page asks for its token" in asked(small.port, login + b"\r\n")
+    assert asked(small.port, b"\x16\x03\x01 not HTTP at all\r\n\r\n").startswith("HTTP/1.1 400")
+    assert asked(small.port, login + b"X: " + b"x" * 20_000).startswith("HTTP/1.1 400")
+    assert asked(small.port, login + b"Host: evil.example\r\n\r\n").startswith("HTTP/1.1 400")
+    with ExitStack() as held:
+        for _ in range(2):
+            held.enter_context(closing(socket.create_connection(("127.0.0.1", small.port))))
+        assert asked(small.port, login + b"\r\n").startswith("HTTP/1.1 503")
+    assert "This page asks for its token" in asked(small.port, login + b"\r\n")
+
+
+def test_a_login_leads_to_no_other_server(visit):
+    client = visit(token=TOKEN).client
+    for path in (
+        "//evil.example",
+        "//evil.example",
+        "///evil.example/x",
+        "//evil.example/%2e%2e",
+    ):  # then with a cookie
+        answer = client.get(f"{HOME}{path}?token={TOKEN}", follow_redirects=False)
+        assert (answer.status_code, answer.headers["location"].startswith("/evil.example")) == (303, True)
+
+
+_LISTED = {"model": ("m", "vllm:http://gpu:8000")}
+
+
+@pytest.mark.parametrize(
+    ("settings", "listed"),
+    [
+        ({"proxy_name": ("page.example",), "token": TOKEN, **_LISTED}, True),
+        ({"proxy_name": ("page.example",), "token": TOKEN}, False),
+        (_LISTED, True),  # so also on this machine, where some are listed
+    ],
+)
+def test_visitors_through_a_proxy_choose_among_the_models_that_were_listed(visit, settings, listed):
+    visitor = visit(**settings)
+    visitor.client.get("/", params={"token": TOKEN})
+    page = visitor.upload("a.jsonl", '{"text": "one two three"}\n')
+    other = visitor.upload("b.jsonl", '{"text": "one two three"}\n').rpartition("/")[2]
+    answers = []
+    for wrong in ("/etc", "/etc/passwd", "/nowhere", "completions:http://elsewhere.example"):
+        for path, data in (
+            ("/text", {"model": wrong, "text": "a"}),
+            (f"{page}/test/score", {"model": wrong}),
+            (f"{page}/test/flag", {"model": "m", "controls": other, "placebo": wrong}),
+            (f"{page}/test/canaries", {"model": "m", "placebo": f"m\n{wrong}"}),
+        ):
+            answer = visitor.post(path, data)
+            answers.append((answer.status_code, visitor.said(answer).partition(" ")[2]))
+    assert {status for status, _ in answers} == {403}
+    assert len(set(answers)) == 1  # what is there and what is not is told alike
+    assert not list(visitor.workspace.room("jobs").iterdir())
+    for path in ("/text", f"{page}/test/flag", page):
+        shown = visitor.client.get(path).text
+        assert '<option value="vllm:http://gpu:8000">' in shown or not listed
+        assert 'list="models"' not in shown
+        assert ("No model was listed" in shown) is not listed
+    if listed:
+        answer = visitor.post(f"{page}/test/score", {"model": "m"}, follow_redirects=False)
+        assert answer.status_code == 303
+
+
+def test_the_owner_names_any_model_that_is_there(visitor):
+    assert 'list="models"' in visitor.client.get("/text").text
+    for model, status in (("m", 303), ("/some/folder", 422)):
+        answer = visitor.post("/text", {"model": model, "text": "a"}, follow_redirects=False)
+        assert answer.status_code == status
+
+
+def test_the_limits_are_those_that_the_docs_list():
+    page = (Path(__file__).parents[3] / "docs" / "serve.md").read_text(encoding="utf-8")
+    settings = ServeSettings()
+    assert f"{settings.most_upload} MB (`--limits upload`)" in page
+    assert f"{settings.most_kept / 1000:g} GB (`--limits workspace`)" in page
+    assert f"{settings.job_memory:,} MB (`--limits job_memory`)" in page
+    assert f"{settings.job_hours:g} hours (`--limits job_hours`)" in page

@@ -1,4 +1,4 @@
-"""Jobs as real processes: how they end, what is said of it, and that they outlive the server."""
+"""Jobs as real processes: how they end, what is said of it, that they outlive the server, and what they may know."""
 
 import json
 import os
@@ -7,6 +7,9 @@ import time
 
 import pytest
 
+from pretrace.backends.serving.address import KEY_HOSTS, api_key, wants_key
+from pretrace.backends.serving.client import Client
+from pretrace.errors import ModelError
 from pretrace.plugins.serve.jobs import Jobs, WebJob
 from pretrace.plugins.serve.settings import Limits, ServeSettings
 from pretrace.plugins.serve.workspace import RequestError, Workspace, save
@@ -111,16 +114,6 @@ def test_a_number_that_belongs_to_another_process_now_is_not_the_job(jobs):
     jobs.stop(mine)  # or this test would be stopped
 
 
-def test_the_token_is_not_handed_on(jobs, monkeypatch):
-    seen = {}
-    monkeypatch.setenv("PRETRACE_TOKEN", "secret")
-    monkeypatch.setattr("subprocess.Popen", lambda command, **how: seen.update(how) or os._exit)
-    with pytest.raises(AttributeError):
-        jobs.add("list", ("list",), "results/none")
-    assert "PRETRACE_TOKEN" not in seen["env"]
-    assert seen["start_new_session"]
-
-
 def test_damaged_records_are_passed_over(jobs):
     place = jobs.workspace.room("jobs") / "odd"
     place.mkdir()
@@ -129,3 +122,78 @@ def test_damaged_records_are_passed_over(jobs):
         assert jobs.all() == []
         with pytest.raises(RequestError):
             jobs.get("odd")
+
+
+# The key of a server goes to the hosts it belongs to: a model on the page can be named by somebody else.
+
+KEY = "sk-that-nobody-else-may-see"
+
+
+@pytest.fixture(autouse=True)
+def _key(monkeypatch):
+    monkeypatch.setenv("PRETRACE_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.delenv(KEY_HOSTS, raising=False)
+
+
+API, LOCAL = "https://api.example.com", "http://localhost"
+GIVEN = [
+    (None, "http://elsewhere.example/v1", True),  # the command line: who has the key names the address
+    ("", f"{API}/v1", False), ("api.example.com", f"{API}/v1", True), ("API.example.com", f"{API}/v1", True),
+    ("api.example.com", f"{API.upper()}:8443/v1", True), ("other, api.example.com ", API, True),
+    ("api.example.com", f"{API}.evil.example/v1", False), ("example.com", f"{API}/v1", False),
+    ("api.example.com", "https://evil.example/api.example.com", False), (",", API, False),
+    ("api.example.com", "https://evil.example#api.example.com", False), ("api.example.com:x", API, False),
+    ("localhost:8000", f"{LOCAL}:8000/v1", True), ("localhost:8000", f"{LOCAL}:9000/v1", False),
+    ("localhost:80", f"{LOCAL}/v1", True), ("localhost:443", f"{LOCAL}/v1", False),
+    ("[::1]:8000", "http://[::1]:8000", True), ("[::1]", "http://[::1]:8000", True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("hosts", "url", "given"), GIVEN)
+def test_a_key_goes_to_the_hosts_that_are_named(monkeypatch, hosts, url, given):
+    if hosts is not None:
+        monkeypatch.setenv(KEY_HOSTS, hosts)
+    assert api_key(url) == (KEY if given else "")
+    assert ("--key-host" in wants_key(url)) is not given
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_the_client_sends_it_nowhere_else(monkeypatch, elsewhere, named):
+    host, asked = elsewhere
+    monkeypatch.setenv(KEY_HOSTS, host if named else "api.example.com")
+    client = Client(f"http://{host}/v1", requests=1, seconds=5, retries=0)
+    try:
+        with pytest.raises(ModelError, match="wants a key it knows") as met:
+            client.find("/models")
+    finally:
+        client.close()
+    assert (KEY in str(asked)) is named
+    assert ("given only to the hosts" in str(met.value)) is not named
+
+
+@pytest.mark.usefixtures("warm_jobs")
+def test_a_job_of_the_page_gives_the_key_to_no_server_that_was_not_named_when_it_was_served(
+    tmp_path, elsewhere
+):
+    host, asked = elsewhere
+    settings = ServeSettings(workspace=tmp_path / "w", key_host=("api.example.com",))
+    jobs = Jobs(Workspace.at(settings.workspace), settings)
+    texts = tmp_path / "a.jsonl"
+    texts.write_text(json.dumps({"text": "one two three"}) + "\n")
+    model = f"--model=completions:http://{host}/v1#m"
+    command = ("score", str(texts), f"--out={tmp_path / 'out'}", model, "--scores=loss")
+    job = jobs.add("score", command, "results/none")
+    state = ended(jobs, job)
+    assert (state.name, "--key-host" in state.said) == ("failed", True), jobs.log(job)
+    assert asked
+    assert KEY not in str(asked)
+
+
+def test_the_environment_of_a_job_names_the_hosts_and_holds_the_key_only_for_them():
+    given = dict.fromkeys(("PRETRACE_API_KEY", "OPENAI_API_KEY"), KEY)
+    given |= {"PRETRACE_TOKEN": "t" * 16, "HOME": "/", KEY_HOSTS: "x"}
+    assert ServeSettings().environment(given) == {"HOME": "/", KEY_HOSTS: ""}
+    named = ServeSettings(key_host=("a.example", "b.example:80")).environment(given)
+    keys = {"PRETRACE_API_KEY": KEY, "OPENAI_API_KEY": KEY}
+    assert named == {"HOME": "/", KEY_HOSTS: "a.example,b.example:80", **keys}

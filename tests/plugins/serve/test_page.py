@@ -1,17 +1,20 @@
-"""What a visitor does with texts, jobs and results beyond starting a test: names, plans, second tries."""
+"""What a visitor does with texts, jobs and results: names, plans, second tries, searches, and forms of commands."""
 
 import io
 import json
 import re
 import socket
+import time
 import zipfile
 from pathlib import Path
 
 import pytest
 from made import drawn, written
 
+from pretrace.plugins.serve.forms import COMMANDS, forms
 from pretrace.plugins.serve.jobs import FilledForm, Jobs
 from pretrace.plugins.serve.uploads import facts_of, upload_of, uploads
+from pretrace.runs import load_verdict
 
 
 @pytest.fixture
@@ -85,6 +88,17 @@ def test_a_plan_is_made_first_and_started_with_one_click(visitor, still):
     assert visitor.post(f"/jobs/{begun.id}/begin").status_code == 409
 
 
+def test_a_test_that_applies_is_planned_and_started_at_once(visitor, still):
+    pages = [visitor.upload(f"{name}.jsonl", rows(25)) for name in "ab"]
+    given = {"model": "m", "controls": pages[1].rpartition("/")[2], "at_once": "plan"}
+    for how in ("plan", "start"):
+        assert visitor.post(f"{pages[0]}/test/flag", given | {"at_once": how}).status_code == 200
+    made = sorted((job.command for job in Jobs(visitor.workspace).all()), key=len)
+    assert [("--model=m" in one, "--dry-run" in one) for one in made] == [(True, False), (True, True)]
+    missing = visitor.post(f"{pages[0]}/test/placebo", given)  # an earlier checkpoint
+    assert missing.status_code == 422
+
+
 def test_what_was_typed_stands_in_the_form_of_the_next_try(visitor, still):
     Path("m").rename("<m>")
     address = visitor.upload("mine.jsonl", rows())
@@ -130,16 +144,6 @@ def test_any_answer_of_a_server_will_do(visitor, still, elsewhere):
     assert (path, "Authorization" in headers) == ("/v1/models", False)
 
 
-def test_where_models_are_listed_nobody_learns_which_files_are_there(visit, still, tmp_path):
-    visitor = visit(model=("smollm2",))
-    address = visitor.upload("mine.jsonl", rows())
-    said = {
-        visitor.said(visitor.post(f"{address}/test/score", {"model": str(place)}))
-        for place in (tmp_path, tmp_path / "nothing")
-    }
-    assert said == {"Model is one of smollm2: no other can be chosen on this page."}
-
-
 def test_all_files_of_a_result_come_in_one_archive_and_it_can_be_deleted(visitor, still):
     folder = visitor.workspace.room("results") / "a b"
     folder.mkdir()
@@ -173,9 +177,6 @@ def test_a_first_visit_has_an_example_one_click_away(visit, still, monkeypatch):
     assert (job.command[0], "--model=smollm2" in job.command) == ("flag", True)
     sides = [{json.loads(row)["id"] for row in side.splitlines()} for side in example.example_texts()]
     assert not sides[0] & sides[1]
-
-
-def test_no_example_where_its_model_cannot_be_chosen(visit):
     visitor = visit(model=("another",))
     assert "Run the example" not in visitor.client.get("/").text
     assert visitor.post("/example").status_code == 403
@@ -202,3 +203,72 @@ def test_one_question_has_one_number(call, visitor, tmp_path, model_folder):
     assert len(found) == 6
     assert len({*found}) == 1, found
     assert len({re.search(r"With (\d+)", said)[1] for said in (planned, audited, flagged)}) == 1
+
+
+def lines(texts):
+    return "".join(json.dumps({"text": one}) + "\n" for one in texts).encode()
+
+
+def test_an_upload_is_searched_in_the_named_corpus_alone(visit, tmp_path):
+    words = ("river", "stone", "harbour", "valley") * 6
+    texts = [" ".join(f"{word}{i}" for word in words) for i in range(12)]
+    corpus = tmp_path / "TRAINING.jsonl"
+    corpus.write_bytes(lines([f"It said: {texts[0]} and no more.", "Other words altogether. " * 20]))
+    secret = tmp_path / "SECRET.jsonl"
+    secret.write_bytes(lines(texts))
+    visitor = visit(corpus=(str(corpus),))
+    page = visitor.upload("mine.jsonl", lines(texts))
+    assert "Search training data for these texts" in visitor.client.get(page).text
+    assert str(corpus) in visitor.client.get(f"{page}/test/scan").text
+    refused = visitor.post(f"{page}/test/scan", {"corpus": str(secret)})
+    assert (refused.status_code, "Training data to search is one of" in visitor.said(refused)) == (422, True)
+    started = visitor.post(f"{page}/test/scan", {"corpus": str(corpus), "near": "on"})
+    assert started.status_code == 200, visitor.said(started)
+    (result,) = _finished(visitor)
+    found = load_verdict(result)
+    assert found.table("texts").columns["found"][:2] == ("whole", "no")
+    shown = visitor.client.get(f"/results/{result.name}/report.html")
+    assert "<mark" in shown.text or "<mark" in (result / "report.html").read_text(encoding="utf-8")
+
+
+def test_nothing_is_searched_where_nothing_was_named(visit, tmp_path):
+    visitor = visit()
+    page = visitor.upload("mine.jsonl", lines(["some words of a text that is long enough to be seen"] * 3))
+    assert "Search training data" not in visitor.client.get(page).text
+    for answer in (
+        visitor.client.get(f"{page}/test/scan"),
+        visitor.post(f"{page}/test/scan", {"corpus": str(tmp_path)}),
+    ):
+        assert (answer.status_code, "pretrace serve --corpus" in visitor.said(answer)) == (403, True)
+
+
+def _finished(visitor):
+    """The folders of results, once there is one."""
+    jobs = Jobs(visitor.workspace)
+    for _ in range(2000):
+        jobs.tick()
+        found = [one.parent for one in visitor.workspace.folder.glob("results/[!.]*/result.json")]
+        if found:
+            return found
+        time.sleep(0.1)
+    raise AssertionError([one.read_text() for one in visitor.workspace.folder.glob("jobs/*/log.txt")])
+
+
+FORMS = forms()
+
+
+def test_every_test_has_a_form_that_names_a_model_and_no_output():
+    assert set(COMMANDS.values()) <= FORMS.keys()
+    for form in FORMS.values():
+        names = [field.name for field in form.fields]
+        assert ("model" in names) != (form.command == "scan")  # a search asks no model
+        assert not {"out", "texts", "plugin", "model-args.trust-remote-code"} & {*names}
+
+
+def test_a_value_cannot_become_another_option_and_lines_become_one_each():
+    given = {"model": ["--plugin=evil.py"], "controls": ["u"], "score": ["loss"]}
+    made = FORMS["flag"].arguments(given, lambda upload: f"/w/{upload}.jsonl")
+    assert made == ["--model=--plugin=evil.py", "--controls=/w/u.jsonl", "--score=loss"]
+    given = {"model": ["m"], "placebo": ["one\n two \n\n"], "power": ["on"]}
+    made = FORMS["canaries"].arguments(given, str)
+    assert made == ["--model=m", "--placebo=one", "--placebo=two", "--power"]

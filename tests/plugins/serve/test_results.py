@@ -1,7 +1,6 @@
 """The list of results, two side by side, their files, and whether they are as written."""
 
 import json
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +10,7 @@ from made import run_of
 from pretrace.plugins.serve import reading_texts, results
 from pretrace.results.verdicts import save_verdict
 from pretrace.runs import save_run
-from pretrace.types import Estimate, Heat, Table, Verdict
+from pretrace.types import Heat, Table, Verdict
 
 NASTY = "<script>alert(1)</script>"
 
@@ -73,19 +72,14 @@ def test_a_result_with_its_report_and_files(filled):
 
 
 def test_hostile_names_are_shown_as_text(filled):
-    for path in ("/results", "/results/two", "/compare?one=two&other=one run"):
+    for path in ("/results", "/results/two", "/results/two/verified"):
         assert "<script>alert" not in filled.client.get(path).text
 
 
-def test_two_results_side_by_side(filled):
-    page = filled.client.get("/compare", params={"one": "one run", "other": "two"}).text
-    assert page.count(">Report of ") == 2
-    row = page.partition("loss: median, range")[2].partition("</tr>")[0]
-    assert ("3.000 (0.000 to 6.000)" in row, "4.500 (1.500 to 7.500)" in row) == (True, True)
-    other = filled.client.get("/compare", params={"one": "one run", "other": "three"}).text
-    assert "inconclusive" in other.partition("Outcome")[2]
-    assert other.count(">Report of ") == 1  # the other has no report
-    assert filled.client.get("/compare", params={"one": "one run", "other": "../secret"}).status_code == 404
+def test_the_figures_of_a_result(filled):
+    page = filled.client.get("/results/two").text
+    assert "4.500 (1.500 to 7.500)" in page.partition("loss: median, range")[2]
+    assert "It cannot be said." in filled.client.get("/results/three").text
 
 
 @pytest.mark.parametrize("name", ["scores.csv", "scores.parquet", "run.json", "report.html"])
@@ -118,16 +112,3 @@ def test_where_a_text_stands_among_known_ones():
     assert zlib["score"] == "zlib"
     lower = reading_texts.places(one, make_run("known", 10.0))[0]
     assert (lower["above"], lower["share"]) == (4, 0.0)
-
-
-def verdict(**more):
-    return replace(make_verdict(), effect_unit="nats", **more)
-
-
-def test_only_what_is_alike_is_drawn_on_one_axis():
-    one, other = (verdict(effect=Estimate(value, value - 1, value + 1)) for value in (1.0, 4.0))
-    (chart,) = results.side_by_side([("one", one), ("other", other)])
-    assert re.findall("<text[^>]*>([^<]*)</text>", chart)[-3:] == ["Effect: nats", "one", "other"]
-    assert "style=" not in chart  # which the policy of a page would not let through
-    assert results.side_by_side([("one", one), ("other", replace(other, effect_unit="bits"))]) == []
-    assert results.side_by_side([("one", one), ("a run", make_run("a run"))]) == []

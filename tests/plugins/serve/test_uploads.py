@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import os
+import re
 import stat
 import zipfile
 
@@ -62,7 +63,7 @@ def test_a_folder_is_a_collection_of_a_text_a_file(workspace):
     assert rename(workspace, made, "drafts of mine").name == "drafts of mine"
     with pytest.raises(RequestError, match="names a place outside"):
         take_folder(workspace, "x", folder(**{"x/../../evil.txt": b"a"}))
-    with pytest.raises(RequestError, match="two files"):
+    with pytest.raises(RequestError, match="of the same name"):
         take_folder(workspace, "x", folder(**{"x/A.txt": b"a", "x/a.txt": b"a"}))
     assert not [*workspace.room("incoming").iterdir()]
 
@@ -80,7 +81,7 @@ def test_the_text_of_a_document_is_looked_at(visitor, monkeypatch):
 
 def test_what_is_seen_in_a_collection(workspace):
     facts = facts_of(workspace, take(workspace, "a.jsonl", io.BytesIO(LINES)))
-    assert (facts.duplicates, facts.columns, facts.scripts) == (1, ("text", "date"), {"Latin": 1.0})
+    assert (facts.duplicates, facts.columns) == (1, ("text", "date"))
     assert (facts.shortest, facts.longest) == (25, 25)
 
 
@@ -93,13 +94,22 @@ def test_languages_are_guessed_text_by_text(workspace):
     assert (facts.languages, facts.languages_of) == ({"en": 0.6, "de": 0.2, "und": 0.2}, 5)
 
 
+def texts_and(name, column):
+    return packed(pa.table({"text": ["one two three", "four five six"], name: column}))
+
+
+TWO = pa.Table.from_arrays([pa.array(["a b"]), pa.array(["x"]), pa.array(["y"])], names=["text", "n", "n"])
+UNREADABLE = (  # dates out of range, an unknown time zone, two columns of one name, damaged
+    texts_and("when", pa.array([2**62, -(2**62)], pa.timestamp("us"))),
+    texts_and("when", pa.array([1, 2], pa.timestamp("us", "Mars/Olympus"))), packed(TWO), b"PAR1damaged",
+)  # fmt: skip
 LINK = zipfile.ZipInfo("a.txt")
 LINK.external_attr = (stat.S_IFLNK | 0o777) << 16
 MANY = bytes(1_500_000)
-NAMES = ",".join(["text", *(f"c{i}" for i in range(1000))]).encode()
 DEEP = [("/".join(f"{number}x{i}" for i in range(900)) + "/a.txt", "a text") for number in range(30)]
 LONG = b"text," + b"x" * 200_000 + b"\na,b\n"
-SMALL = {"expanded": 2_000_000}
+SMALL, FEW = {"expanded": 2_000_000}, {"entries": 3}
+TWINS = ("A.TXT", "a.txt/b.txt")
 OUTSIDE = ("../a.txt", "/etc/a.txt", "x/../../a.txt", "C:\\a.txt")
 
 
@@ -117,48 +127,30 @@ OUTSIDE = ("../a.txt", "/etc/a.txt", "x/../../a.txt", "C:\\a.txt")
         ("a.jsonl.gz", b"plain", {}, "a.jsonl.gz, line 1 is not JSON"),
         ("a.txt", b"caf\xe9 au lait", {}, "a.txt, line 1, is not UTF-8; it looks like cp1252"),
         ("a.txt", POINTER, {}, "is a Git LFS pointer"),
-        ("a.jsonl.gz", gzip.compress(LINES * 99)[:-20], {}, "a.jsonl.gz cannot be unpacked"),
-        ("a.zip", b"PKnot", {}, "a.zip cannot be unpacked"),
+        ("a.jsonl.gz", gzip.compress(LINES * 99)[:-20], {}, "a.jsonl.gz cannot be read (EOFError"),
+        ("a.zip", b"PKnot", {}, "a.zip cannot be read (BadZipFile"),
         ("a.zip", zipped([]), {}, "a.zip holds no texts: put files that end in .txt"),
         ("a.zip", zipped([("a.exe", "x"), ("b.bin", "x")]), {}, "a.zip holds no texts"),
         ("a.zip", zipped([("a.pdf", "x")]), {}, "the .pdf file is damaged"),
         *(("a.zip", zipped([(name, "x")]), {}, "names a place outside of it") for name in OUTSIDE),
-        *(
-            (
-                "a.zip",
-                zipped([("a.txt", "x"), (name, "y")]),
-                {},
-                "holds two files, or a file and a folder, of the same",
-            )
-            for name in ("A.TXT", "a.txt/b.txt")
-        ),
+        *(("a.zip", zipped([("a.txt", "x"), (name, "y")]), {}, "of the same name") for name in TWINS),
         ("a.zip", zipped([(LINK, "/etc/passwd")]), {}, "is a link and no file"),
         # too much
         ("a.zip", zipped([("a.txt", MANY), ("b.txt", MANY)]), SMALL, "unpacks to more than 2 MB"),
         ("a.txt.gz", gzip.compress(2 * MANY), SMALL, "unpacks to more than 2 MB"),
-        (
-            "a.zip",
-            zipped([(f"{i}.txt", "x") for i in range(4)]),
-            {"entries": 3},
-            "4 files and folders, and 3 is the most",
-        ),
-        (
-            "a.zip",
-            zipped([(f"{i}/a.txt", "x") for i in range(4)]),
-            {"entries": 3},
-            "8 files and folders, and 3 is the most",
-        ),
+        ("a.zip", zipped([(f"{i}.txt", "x") for i in range(4)]), FEW, "4 files and folders, and 3 is the most"),
+        ("a.zip", zipped([(f"{i}/a.txt", "x") for i in range(4)]), FEW, "8 files and folders, and 3 is the most"),
         ("a.zip", zipped(DEEP), {}, "lies in 900 folders inside each other, and 10 is the"),
         ("a.txt", b"ab cd " * 400, {"expanded": 1000}, "more than 200,000 texts, or 1,000 characters"),
-        ("a.csv", NAMES + b"\n" + b"," * 1000, {}, "1,001 columns"),
-        ("a.csv", LONG, {}, "100,000 characters are the most"),
+        ("a.csv", LONG, {}, "more than 100,000 characters"),
+        *(("odd.parquet", content, {}, "odd.parquet") for content in UNREADABLE),
     ],
-)
+)  # fmt: skip
 def test_what_is_not_what_it_says_or_too_much_is_refused_and_nothing_kept(
     workspace, name, content, limits, said
 ):
     assert len(content) < 1_000_000
-    with pytest.raises(RequestError, match=said.replace(".", r"\.")):
+    with pytest.raises(RequestError, match=re.escape(said)):
         take(workspace, name, io.BytesIO(content), Limits(**limits))
     assert nothing_is_left(workspace)
     assert not list(workspace.folder.parent.glob("*.txt"))
@@ -192,30 +184,6 @@ def test_hostile_names_and_cells_are_shown_as_text(visitor):
         assert "<script>alert" not in shown
         assert "<img" not in shown
     assert "&lt;script&gt;alert(1)" in visitor.client.get(page).text
-
-
-def texts_and(name, column):
-    return packed(pa.table({"text": ["one two three", "four five six"], name: column}))
-
-
-TWO = pa.Table.from_arrays([pa.array(["a b"]), pa.array(["x"]), pa.array(["y"])], names=["text", "n", "n"])
-UNREADABLE = {
-    "dates out of range": texts_and("when", pa.array([2**62, -(2**62)], pa.timestamp("us"))),
-    "an unknown time zone": texts_and("when", pa.array([1, 2], pa.timestamp("us", "Mars/Olympus"))),
-    "two columns of one name": packed(TWO),
-    "damaged": b"PAR1damaged",
-}
-
-
-@pytest.mark.parametrize("what", UNREADABLE)
-def test_an_upload_that_cannot_be_read_is_said_and_the_list_stays_whole(visitor, what):
-    answer = visitor.post("/collections", file=("odd.parquet", UNREADABLE[what]))
-    assert answer.status_code == 422
-    assert visitor.said(answer).startswith("odd.parquet")
-    assert not uploads(visitor.workspace)
-    assert not list(visitor.workspace.room("incoming").iterdir())
-    page = visitor.client.get("/collections")
-    assert (page.status_code, "Nothing yet." in page.text) == (200, True)
 
 
 def test_no_test_is_started_with_what_could_not_be_read(visitor):

@@ -33,7 +33,7 @@ from pretrace.errors import ExpressionError, TextsError
 from pretrace.plugins.build import writing
 from pretrace.plugins.build.segmenting import cut_pieces, split_sentences
 from pretrace.plugins.build.set_similarity import shared_words
-from pretrace.plugins.build.translating import open_translator
+from pretrace.plugins.build.translating import CUT, EMPTY, Changed, open_translator
 from pretrace.registry import require
 from pretrace.results.wording import say
 from pretrace.scoring.evidence import Progress, Silent
@@ -58,14 +58,6 @@ Opening = Annotated[ModelSettings, *_OPENING]
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
-    """A transformed text, and why it cannot be used: "" where it can."""
-
-    text: str
-    fault: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Transform:
     """An opened transformation: `facts` of its models, `change` transforms texts in order, given a seed."""
 
@@ -84,6 +76,9 @@ class BackTranslation:
     opening: Opening = field(default_factory=ModelSettings)
     kind = "trans"
 
+    def __post_init__(self) -> None:
+        check_ranges(self)
+
     def open(self) -> Transform:
         """Both translators, loaded."""
         how: dict[str, Any] = {"beams": self.beams, "cache": is_kept()}
@@ -93,14 +88,9 @@ class BackTranslation:
             abroad = there.translate(texts)
             home = back.translate([one.text for one in abroad])
             return [
-                Changed(
-                    last.text,
-                    CUT if first.cut or last.cut
-                    else EMPTY if first.empty or last.empty
-                    else _same(text, last.text),
-                )
+                Changed(last.text, max(first.fault, last.fault, key=_FAULTS.index) or _same(text, last.text))
                 for text, first, last in zip(texts, abroad, home, strict=True)
-            ]  # fmt: skip
+            ]
 
         return Transform({"there": dict(there.facts), "back": dict(back.facts)}, change)
 
@@ -170,15 +160,10 @@ class Rewriting:
         """The model, loaded, or the server's address."""
         model = open_instructed(self.model, self.opening, cache=is_kept())
 
-        def change(
-            texts: Sequence[str], seed: int
-        ) -> list[Changed]:  # the answer to the prompt with each text
-            answers = model.answers(
-                [self.prompt.replace(PLACE, text) for text in texts],
-                tokens=self.tokens,
-                sampling=Sampling(temperature=self.temperature),
-                seed=seed,
-            )
+        def change(texts: Sequence[str], seed: int) -> list[Changed]:
+            asked = [self.prompt.replace(PLACE, text) for text in texts]
+            sampling = Sampling(temperature=self.temperature)
+            answers = model.answers(asked, tokens=self.tokens, sampling=sampling, seed=seed)
             return [
                 Changed(one.text, _same(text, one.text) if one.ended or not one.text else CUT)
                 for text, one in zip(texts, answers, strict=True)
@@ -190,16 +175,15 @@ class Rewriting:
 TransformMethod = BackTranslation | Masking | Rewriting
 """A transformation before its models are opened: its settings, and `kind`, its name in the benchmark."""
 
-EMPTY = "came back empty"
-CUT = "cut off at the limit of length"
-_UNCHANGED = "came back unchanged"
+_FAULTS = ("", EMPTY, CUT)
+"""What may be wrong with a translation, the worst last."""
 
 
 def _same(old: str, new: str) -> str:
     """What is wrong with a text of which nothing came back, or which came back as it was, white space aside."""
     if not new.strip():
         return EMPTY
-    return _UNCHANGED if old.split() == new.split() else ""
+    return "came back unchanged" if old.split() == new.split() else ""
 
 
 # Which texts become part of a CCNewsPDD, and how much of each: the same for members and non-members.
@@ -320,14 +304,14 @@ class CcnewsSettings:
     seed: int = seed_option()
 
     def __post_init__(self) -> None:
-        even = self.texts >= 2 and self.texts % 2 == 0
-        require(even, f"--texts counts both sides together and must be even, found {self.texts}.")
-        good = 1 <= self.fewest_words <= self.most_words
-        require(
-            good,
-            say("build.refused.lengths_order", fewest_words=self.fewest_words, most_words=self.most_words),
-        )
         check_ranges(self)
+        require(
+            self.texts % 2 == 0, f"--texts counts both sides together and must be even, found {self.texts}."
+        )
+        require(
+            self.fewest_words <= self.most_words,
+            f"--words least must not be more than --words most, found {self.fewest_words} and {self.most_words}.",
+        )
 
 
 def build_ccnews(
@@ -336,13 +320,13 @@ def build_ccnews(
     method: TransformMethod,
     *,
     folder: Path,
-    settings: CcnewsSettings | None = None,
-    progress: Progress | None = None,
+    settings: CcnewsSettings,
+    progress: Progress = Silent(),  # noqa: B008 (it has no state)
 ) -> writing.Built:
     """The benchmark, written to `folder/KIND.jsonl` with its card: id, text, label, group, original, transformed (0 or
     1), split. What models made is kept, so a killed build goes on. TextsError for too few texts, OutputError where
     something else is there, ModelError for a model that cannot be had."""
-    settings, out = settings or CcnewsSettings(), folder / f"{method.kind}.jsonl"
+    out = folder / f"{method.kind}.jsonl"
     chosen = asdict(method)
     chosen["opening"] = {name: chosen["opening"][name] for name in _OPENING}
     sources = {"members": record_corpus(members), "nonmembers": record_corpus(nonmembers)}
@@ -357,13 +341,12 @@ def build_ccnews(
         sides[name] = list(draw_candidates(corpus, name, settings, known=known, left=left))
         _refuse_few(name, len(sides[name]), settings)
     transform = method.open()
-    watch = progress or Silent()
     rows: list[writing.Row] = []
     for name, some in sides.items():
         changed = name == NONMEMBERS or settings.transform_both
         pairs = [(one, one.text) for one in some[: settings.texts // 2]]
         if changed:
-            pairs = _changed(name, some, transform, settings, left, watch)
+            pairs = _changed(name, some, transform, settings, left, progress)
         rows += [
             {
                 "id": one.id,
@@ -423,20 +406,19 @@ def _changed(
 
 def _sizes(rows: Sequence[writing.Row]) -> dict[str, Any]:
     """Texts, words and splits of each side, and how many of its words a transformed text has kept."""
-
-    def mean_words(side: Sequence[writing.Row], name: str) -> float:
-        return round(float(np.mean([count_words(str(row[name])) for row in side])), 2)
-
     told: dict[str, Any] = {}
     for name, label in (("members", 1), ("nonmembers", 0)):
         side = [row for row in rows if row["label"] == label]
-        kept = shared_words([(str(row["original"]), str(row["text"])) for row in side if row["transformed"]])
-        splits = [row["split"] for row in side]
+        changed = [(row["original"], row["text"]) for row in side if row["transformed"]]
+        kept, splits = shared_words(changed), [row["split"] for row in side]
+        words, before = (
+            round(float(np.mean([count_words(row[one]) for row in side])), 2) for one in ("text", "original")
+        )
         told[name] = {
             "texts": len(side),
-            "transformed": sum(int(row["transformed"]) for row in side),
-            "mean_words": mean_words(side, "text"),
-            "mean_words_originally": mean_words(side, "original"),
+            "transformed": len(changed),
+            "mean_words": words,
+            "mean_words_originally": before,
             "words_shared_with_original": None if kept is None else round(kept, 4),
             "splits": {split: splits.count(split) for split in ("reference", "validation", "test")},
         }
@@ -447,17 +429,20 @@ def _blind(rows: Sequence[writing.Row], settings: CcnewsSettings) -> dict[str, A
     """What a bag of words makes of the originals, the published recipe and both sides transformed."""
     plain = [{**row, "text": row["original"]} for row in rows]
     recipe = [{**row, "text": row["original"] if row["label"] else row["text"]} for row in rows]
-    given: dict[str, tuple[Sequence[writing.Row], str]] = {
+    given = {
         "original": (plain, "the two collections differ as texts."),
         "published": (recipe, "the collections differ, or the machine that wrote one side shows."),
     }
     if settings.transform_both:
-        given["transform_both"] = (rows, "the collections differ even after the same machine went over both.")
+        given["transform_both"] = (
+            [*rows],
+            "the collections differ even after the same machine went over both.",
+        )
     found = {
         name: writing.blind_baseline(some, seed=settings.seed, why=why) for name, (some, why) in given.items()
     }
-    plainly: dict[str, Any] = {"transform_both": None} | {name: told.plain() for name, told in found.items()}
-    auc = {name: told.auc[0] for name, told in found.items() if told.auc is not None}
+    auc = {name: value for name, (_, value) in found.items() if value is not None}
     kind = "none" if len(auc) < len(found) else "both" if settings.transform_both else "alone"
     moved = auc.get("published", 0.0) - auc.get("original", 0.0)
-    return {**plainly, "finding": say(f"build.blind.{kind}", moved=moved, **auc)}
+    finding = say(f"build.blind.{kind}", moved=moved, **auc)
+    return {"transform_both": None, **{name: told for name, (told, _) in found.items()}, "finding": finding}

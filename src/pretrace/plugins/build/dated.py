@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date, timedelta
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 from pretrace.corpora.columns import Columns
 from pretrace.corpora.dates import Days, cutoff_day, days
 from pretrace.corpora.opening import open_stream
+from pretrace.corpora.reading import refuse_repeated_ids
 from pretrace.errors import TextsError
 from pretrace.plugins.build import writing
 from pretrace.plugins.build.patents import CUTTING, SIDES
@@ -34,24 +34,29 @@ class DatedSettings:
         help="The day the model's training data ends; texts of that day and later are non-members.",
         panel=SIDES,
     )
-    margin_days: int = option(0, "Leave out texts from this many days before the cutoff.", panel=SIDES)
+    margin_days: int = option(
+        0, "Leave out texts from this many days before the cutoff.", panel=SIDES, least=0, most=364_999
+    )
     balanced: bool = option(False, "Draw as many of the larger class as the smaller has.", panel=SIDES)
     words: int | None = option(
         None,
         "Take the first N words of each text (separated by white space); shorter texts are left out.",
         panel=CUTTING,
+        least=1,
     )
-    length: int | None = option(None, "Take the first N characters instead.", panel=CUTTING)
+    length: int | None = option(None, "Take the first N characters instead.", panel=CUTTING, least=1)
     seed: int = seed_option()
 
     def __post_init__(self) -> None:
         cutoff_day(self.cutoff, "cutoff")
-        require(self.margin_days >= 0, f"the margin is a number of days from 0 on, found {self.margin_days}.")
-        require(self.margin_days < 365_000, f"a margin of {self.margin_days} days reaches before all dates.")
-        require(self.words is None or self.words >= 1, f"words must be at least 1, found {self.words}.")
-        require(self.length is None or self.length >= 1, f"length must be at least 1, found {self.length}.")
         require(self.words is None or self.length is None, say("build.refused.words_and_length"))
         check_ranges(self)
+
+    @property
+    def edges(self) -> tuple[date, date]:
+        """The day before which members are dated, and the one from which on non-members are."""
+        cutoff, margin = cutoff_day(self.cutoff, "cutoff"), timedelta(days=self.margin_days)
+        return max(cutoff - date.min, margin) - margin + date.min, cutoff
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +72,6 @@ class DatedTexts:
     columns: Unlabelled = field(default_factory=Columns)
 
 
-class _Dated(NamedTuple):
-    id: str
-    text: str
-    group: str
-    days: Days
-    member: bool = False
-
-
 def build_dated(
     texts: DatedTexts,
     out: Path,
@@ -88,22 +85,13 @@ def build_dated(
     record: dict[str, Any] = {"texts": texts.source, "columns": columns, **asdict(settings)}
     writing.check_place(out, record)
     made = writing.Building("texts", on_progress)
-    kept: dict[str, _Dated] = {}
-    found = _sorted(_read(texts, made), settings, made)
-    for one in sorted(found, key=lambda one: (one.days.first, one.days.last, one.id)):
-        # of two copies the older stays, so that no text is on both sides
-        if kept.setdefault(writing.exact_key(one.text), one) is not one:
-            made.left_out["a copy of another text"].append(one.id)
-    rows: list[writing.Row] = [
-        {"id": one.id, "text": one.text, "label": int(one.member), "group": one.group or one.id, "date": str(one.days)}
-        for one in _drawn(list(kept.values()), texts.source, settings, made)
-    ]  # fmt: skip
+    rows = _drawn(_rows(texts, settings, made), texts.source, settings, made)
     on_progress("asking the blind baseline", len(rows))
     both = ({row["group"] for row in rows if row["label"] == label} for label in (1, 0))
     return made.write(
         out,
         rows,
-        writing.blind_baseline(rows, seed=settings.seed, why=_WHY),
+        writing.blind_baseline(rows, seed=settings.seed, why=_WHY)[0],
         kind="dated texts, built",
         settings=record,
         counts={"groups_on_both_sides": len(set.intersection(*both))},
@@ -111,74 +99,70 @@ def build_dated(
     )
 
 
-def _read(texts: DatedTexts, made: writing.Building) -> Iterator[_Dated]:
-    """The texts that have a date; TextsError where none has, naming what was found instead."""
+def _rows(texts: DatedTexts, settings: DatedSettings, made: writing.Building) -> list[writing.Row]:
+    """The texts whose date tells on which side they are, cut to size; TextsError where none has a date, naming what was
+    found instead."""
     stream = open_stream(texts.source, replace(texts.columns, label="", more=(texts.date,)))
-    strange, some, seen = "", False, set[str]()
-    for text in stream.texts():
-        name, written = text.id, text.meta[texts.date]
-        if name in seen:
-            raise TextsError(say("build.refused.repeated_text", source=stream.source, name=name))
-        seen.add(name)
-        made.note(name, text.text, written)
+    edges = settings.edges
+    rows: list[writing.Row] = []
+    names: list[str] = []
+    strange: list[str] = []
+    for one in stream.texts():
+        written, text = one.meta[texts.date], one.text
+        names.append(one.id)
+        made.note(one.id, text, written)
         found = days(written)
         if found is None:
-            strange = strange or written
-            made.left_out["no usable date"].append(name)
-            continue
-        some = True
-        yield _Dated(name, text.text, text.group, found)
-    if not some:
-        source, date = stream.source, texts.date
-        raise TextsError(say("build.refused.no_date", source=source, date=date, found=strange[:60]))
-
-
-def _edges(settings: DatedSettings) -> tuple[date, date]:
-    """The day before which members are dated, and the one from which on non-members are."""
-    cutoff, margin = cutoff_day(settings.cutoff, "cutoff"), timedelta(days=settings.margin_days)
-    return max(cutoff - date.min, margin) - margin + date.min, cutoff
-
-
-def _sorted(texts: Iterable[_Dated], settings: DatedSettings, made: writing.Building) -> Iterator[_Dated]:
-    """The texts whose date tells on which side they are, cut to size."""
-    before, cutoff = _edges(settings)
-    for one in texts:
-        member = one.days.last < before
-        if not member and one.days.first < cutoff:
-            inside = one.days.first >= before and one.days.last < cutoff
-            made.left_out["within the margin" if inside else "the date does not tell the side"].append(one.id)
-            continue
-        text, length = one.text, settings.length
+            strange.append(written)
         if settings.words is not None:
             text = first_words(text, settings.words)
-        elif length is not None:
-            text = text[:length] if len(text) >= length else ""
-        if text.strip():
-            yield one._replace(text=text, member=member)
+        elif settings.length is not None:
+            text = text[: settings.length] if len(text) >= settings.length else ""
+        side = _side(found, *edges)
+        if not (isinstance(side, str) or text.strip()):
+            side = "too short" if one.text.strip() else "empty"
+        if isinstance(side, str):
+            made.left_out[side].append(one.id)
         else:
-            made.left_out["too short" if one.text.strip() else "empty"].append(one.id)
+            row = {"id": one.id, "text": text, "label": int(side), "group": one.group or one.id}
+            rows.append({**row, "date": str(found)})
+    refuse_repeated_ids(names, stream.source)
+    if len(strange) == len(names):
+        found_instead = next(filter(None, strange), "")[:60]
+        where = {"source": stream.source, "date": texts.date}
+        raise TextsError(say("build.refused.no_date", **where, found=found_instead))
+    return rows
+
+
+def _side(found: Days | None, before: date, cutoff: date) -> bool | str:
+    """True for a member, False for a non-member, or in words why a text is neither."""
+    if found is None:
+        return "no usable date"
+    if found.last < before or found.first >= cutoff:
+        return found.last < before
+    inside = before <= found.first and found.last < cutoff
+    return "within the margin" if inside else "the date does not tell the side"
 
 
 def _drawn(
-    texts: Sequence[_Dated], source: str, settings: DatedSettings, made: writing.Building
-) -> list[_Dated]:
-    """The texts of either class, as many of both where that was asked for, in the order of their ids."""
-    sides = {label: {one.id: one for one in texts if one.member == label} for label in (True, False)}
-    before, cutoff = _edges(settings)
-    for label, side in sides.items():
+    rows: list[writing.Row], source: str, settings: DatedSettings, made: writing.Building
+) -> list[writing.Row]:
+    """The rows of either class without copies, as many of both where that was asked for, in the order of their ids."""
+    # of two copies the older stays, so that no text is on both sides
+    kept = made.distinct(sorted(rows, key=lambda row: (row["date"], row["id"])))
+    sides = [{row["id"]: row for row in kept if row["label"] == label} for label in (1, 0)]
+    before, cutoff = settings.edges
+    for side, where in zip(sides, (f"before {before}", f"on {cutoff} or later"), strict=True):
         if not side:
-            where = f"before {before}" if label else f"on {cutoff} or later"
             numbers = {"source": source, "read": made.read, "left_out": made.left_out}
             raise TextsError(say("build.refused.side_empty", where=where, **numbers))
-    most = min(map(len, sides.values())) if settings.balanced else len(texts)
-    kept: list[_Dated] = []
-    for side in sides.values():
-        for rank, name in enumerate(writing.drawn_order(side, settings.seed, "dated text")):
-            if rank < most:
-                kept.append(side[name])
-            else:
-                made.left_out["not drawn"].append(name)
-    return sorted(kept, key=lambda one: one.id)
+    most = min(map(len, sides)) if settings.balanced else len(rows)
+    drawn: list[writing.Row] = []
+    for side in sides:
+        names = writing.drawn_order(side, settings.seed, "dated text")
+        drawn += [side[name] for name in names[:most]]
+        made.left_out["not drawn"] += names[most:]
+    return sorted(drawn, key=lambda row: row["id"])
 
 
 def first_words(text: str, words: int) -> str:

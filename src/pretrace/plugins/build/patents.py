@@ -8,13 +8,14 @@ a random place.
 from __future__ import annotations
 
 import codecs
-import json
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 from selectolax.lexbor import LexborHTMLParser
@@ -24,12 +25,13 @@ from pretrace.corpora.dates import Days, cutoff_day, days
 from pretrace.corpora.documents import unreadable_explained
 from pretrace.corpora.folders import walk
 from pretrace.corpora.near_copies import Hashes, shingles
-from pretrace.corpora.opening import every_row, refuse_missing
+from pretrace.corpora.opening import every_row
 from pretrace.corpora.packing import ending_of, not_utf8, open_unpacked, without_packing
+from pretrace.corpora.reading import refuse_repeated_ids
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.plugins.build import writing
 from pretrace.plugins.build.segmenting import ChineseWords, chinese_share
-from pretrace.plugins.build.writing import Row, blind_baseline, exact_key
+from pretrace.plugins.build.writing import Row, blind_baseline
 from pretrace.registry import require
 from pretrace.results.rounding import plural
 from pretrace.results.wording import say
@@ -92,6 +94,12 @@ class Dates:
     published: Days | None = None
     priority: Days | None = None
 
+    @classmethod
+    def earliest(cls, written: Mapping[str, list[str]], where: str = "") -> Dates:
+        """The earliest of the dates that were written as each; `where` is what their names begin with."""
+        known = (filter(None, map(days, written.get(where + name, ()))) for name in ("published", "priority"))
+        return cls(*(min(some, key=lambda one: (one.first, one.last), default=None) for some in known))
+
     def or_else(self, other: Dates) -> Dates:
         """These dates, and those of the other for what is not known here."""
         return Dates(self.published or other.published, self.priority or other.priority)
@@ -100,9 +108,7 @@ class Dates:
 def read_markup(html: str) -> tuple[str, Dates]:
     """The text of a page, a line a block of it, and its dates."""
     page = _Page(html)
-    found = {name: _earliest(some) for name, some in page.dates.items()}
-    marked = Dates(found["published"], found["priority"])
-    meta = Dates(found["meta published"], found["meta priority"])
+    marked, meta = (Dates.earliest(page.dates, where) for where in ("", "meta "))
     whole, labelled = take_labels(_lines(page.pieces))
     sections = [(piece, around) for piece, around in page.pieces if "section" in around]
     text = take_labels(_lines(sections))[0] if sections else whole
@@ -116,7 +122,7 @@ def take_labels(text: str) -> tuple[str, Dates]:
     numbers, which hold the year, though no date is read from them."""
     lines, at = text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), 0
     kept: list[str] = []
-    found: dict[str, list[str]] = {"published": [], "priority": []}
+    found = defaultdict[str, list[str]](list)
     while at < len(lines):
         line, taken = " ".join(lines[at].split()), 1
         fields = _fields(line)
@@ -125,10 +131,9 @@ def take_labels(text: str) -> tuple[str, Dates]:
         if not fields:
             kept.append(lines[at])
         for name, value in fields:
-            if name in found:
-                found[name].append(value)
+            found[name].append(value)
         at += taken if fields else 1
-    return "\n".join(kept), Dates(_earliest(found["published"]), _earliest(found["priority"]))
+    return "\n".join(kept), Dates.earliest(found)
 
 
 def _fields(line: str) -> list[tuple[str, str]]:
@@ -145,11 +150,6 @@ def _fields(line: str) -> list[tuple[str, str]]:
     return fields if all(sound) else []
 
 
-def _earliest(written: Iterable[str]) -> Days | None:
-    known = [found for found in map(days, written) if found]
-    return min(known, key=lambda one: (one.first, one.last), default=None)
-
-
 _MARKED = {"publicationdate": "published", "datepublished": "meta published", "prioritydate": "priority"}
 """What a property says of a date."""
 
@@ -163,9 +163,9 @@ class _Page:
         minute; and they drop the rows and cells of a table that stand outside of one, which may say that a date is
         another patent's."""
         self.pieces: list[tuple[str, frozenset[str]]] = []
-        names = ("published", "priority", "meta published", "meta priority")
-        self.dates: dict[str, list[str]] = {name: [] for name in names}
-        self._open: list[tuple[str, frozenset[str]]] = []  # tag, and what it and those around it mean to us
+        self.dates = defaultdict[str, list[str]](list)
+        # tag, and what it and those around it mean to us; the first is never closed
+        self._open: list[tuple[str, frozenset[str]]] = [("", frozenset())]
         self._tags, self._awaited = Counter[str](), ""
         flat = _TAG.sub(
             lambda m: f"<{_FLAT} {_WAS}={m[1]}{m[2]}/ {m[3]}" if m[3] else f"<{_FLAT} {_WAS}={m[1]}{m[2]} ",
@@ -182,13 +182,9 @@ class _Page:
                 self._add(re.sub(r"\s+", " ", text))
             elif node.tag in (_FLAT, "script", "style"):
                 given = {name: value or "" for name, value in node.attributes.items()}
-                if given.get("type", "").lower() == "application/ld+json" and node.tag == "script":
-                    self.dates["meta published"] += _published_in(node.text())
                 written = given.pop(_WAS, f"{node.tag}/").lower()  # "p", "/p" or "p/"
                 tag = written.strip("/")
                 if not written.startswith("/"):
-                    if tag == "meta":
-                        self._meta(given)
                     self._start(tag, given)
                 if written.startswith("/") or (written.endswith("/") and tag not in _VOID):
                     self._end(tag)
@@ -204,17 +200,21 @@ class _Page:
         if tag not in _INLINE:
             self._add("\n")
         if tag in _VOID:
+            if tag == "meta":
+                self._meta(given)
             return
         if tag == "body":
-            self._close(0)  # the end of <head> may go without saying
-        if tag in _CLOSED_BY_THE_NEXT and self._open and self._open[-1][0] == tag:
+            self._close(1)  # the end of <head> may go without saying
+        if tag in _CLOSED_BY_THE_NEXT and self._open[-1][0] == tag:
             self._close(len(self._open) - 1)
-        meaning = "source" if "google-src-text" in given.get("class", "") else ""
         # a heading within a section is the site's, not the patent's
-        if tag in _HIDDEN or (tag == "h2" and "section" in self._around()):
-            meaning = "hidden"
-        meaning = "other" if prop.startswith(_OTHER_PATENTS) else meaning
-        meaning = "section" if prop in _SECTIONS and tag in ("section", "div") else meaning
+        is_hidden = tag in _HIDDEN or (tag == "h2" and "section" in self._around())
+        is_source = "google-src-text" in given.get("class", "")
+        meaning = "hidden" if is_hidden else "source" if is_source else ""
+        if prop in _SECTIONS and tag in ("section", "div"):
+            meaning = "section"
+        elif prop.startswith(_OTHER_PATENTS):
+            meaning = "other"
         self._open.append((tag, self._around() | {meaning}))
         self._tags[tag] += 1
 
@@ -232,7 +232,7 @@ class _Page:
 
     def _around(self) -> frozenset[str]:
         """What the open tags mean."""
-        return self._open[-1][1] if self._open else frozenset()
+        return self._open[-1][1]
 
     def _meta(self, given: Mapping[str, str]) -> None:
         name = (given.get("name") or given.get("property") or "").lower()
@@ -255,17 +255,6 @@ def _lines(pieces: Sequence[tuple[str, frozenset[str]]]) -> str:
     return "\n".join(line for line in lines if line)
 
 
-def _published_in(data: str) -> list[str]:
-    """The dates of publication in linked data (JSON-LD)."""
-    try:
-        found = json.loads(data)
-    except (ValueError, RecursionError):
-        return []
-    entries = found if isinstance(found, list) else [found]
-    dates = (entry.get("datePublished") for entry in entries if isinstance(entry, dict))
-    return [date for date in dates if isinstance(date, str)]
-
-
 # Pages a user has: a folder of HTML and text files, or a table with a page a row.
 
 
@@ -285,17 +274,11 @@ _CHARSET = re.compile(rb"charset\s*=\s*[\"']?([\w-]+)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class PatentPage:
-    """One patent page: its text, a line a block, its dates, and whether it is a member."""
+    """One patent page: its text, a line a block, and its dates."""
 
     id: str
     text: str
     dates: Dates
-    member: bool = False
-
-    @property
-    def date(self) -> str:
-        """The date that tells on which side it is."""
-        return str(self.dates.published if self.member else self.dates.priority)
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,49 +291,60 @@ class PageColumns:
     id: str | None = COLUMNS.key(None, "Column of the page's id; id unless named.")
 
 
-class Pages:
-    """The pages of a file or folder, read once; `notes` then tells what was mended. `dates` is a table (page,
-    published, priority) that comes before the dates of a page, named by its path with or without ending, or by its
-    id."""
+@dataclass(frozen=True, slots=True)
+class PatentPages:
+    """Where the pages are: a folder or a table, its columns, and a table of dates."""
 
-    def __init__(self, source: Path, columns: PageColumns, dates: Path | None = None) -> None:
-        self.source, self.columns = source, columns
+    source: Path = option(
+        help="A folder of .html and .txt files, or a .jsonl, .csv, .tsv or .parquet file with a page a row.",
+        metavar="PAGES",
+        path="in",
+    )
+    columns: PageColumns = field(default_factory=PageColumns)
+    dates: Path | None = option(
+        None,
+        "A table with the columns page, published and priority, for pages without dates.",
+        panel=PAGES,
+        path="in",
+    )
+
+
+class Pages:
+    """The pages of a file or folder, read once; `notes` then tells what was mended. The table of dates comes before the
+    dates of a page, which it names by its path with or without ending, or by its id."""
+
+    def __init__(self, given: PatentPages) -> None:
+        self.source, self.columns = given.source, given.columns
         self.known: dict[str, Dates] = {}
         self._used: set[str] = set()
         self._other_files, self._encodings = 0, Counter[str]()
-        needed, where = {"page", "published", "priority"}, shown(dates) if dates else ""
-        for number, row in enumerate(_rows(dates, needed, ("page",)) if dates else ()):
-            page = _name_in(row, "page", f"{where}: row {number}")
+        needed = {"page", "published", "priority"}
+        for where, row in _rows(given.dates, needed, ("page",)) if given.dates else ():
+            page = _name_in(row, "page", where)
             if page in self.known:
-                raise TextsError(f"{where}: row {number} names the page {page!r} a second time.")
+                raise TextsError(f"{where} names the page {page!r} a second time.")
             self.known[page] = Dates(days(row.get("published")), days(row.get("priority")))
 
     def __iter__(self) -> Iterator[PatentPage]:
-        refuse_missing(self.source)
-        seen: set[str] = set()
+        names: list[str] = []
         for page in self._of_folder() if self.source.is_dir() else self._of_table():
-            if page.id in seen:
-                raise TextsError(say("build.refused.repeated_page", source=shown(self.source), id=page.id))
-            seen.add(page.id)
+            names.append(page.id)
             stem = re.sub(r"\.(html?|txt)$", "", without_packing(page.id), flags=re.IGNORECASE)
             if name := next((one for one in (page.id, stem) if one in self.known), None):
                 self._used.add(name)
                 page = replace(page, dates=self.known[name].or_else(page.dates))
             yield page
+        refuse_repeated_ids(names, shown(self.source))
 
     def notes(self) -> list[str]:
         """What a card should tell of the reading, in sentences."""
-        unused = sorted(set(self.known) - self._used)
-        told: dict[str, object] = {
-            f"{plural(self._other_files, 'file')} in the folder left out: neither .html nor .txt.": self._other_files,
-            f"The dates file names {plural(len(unused), 'page')} that are not among the pages, such as "
-            f"{next(iter(unused), '')!r}.": unused,
-        }
-        told |= {
-            f"{plural(number, 'page')} not in UTF-8 read as {name}.": name != "utf-8"
-            for name, number in sorted(self._encodings.items())
-        }
-        return [note for note, count in told.items() if count]
+        files, unused = self._other_files, sorted(set(self.known) - self._used)
+        told = [f"{plural(files, 'file')} in the folder left out: neither .html nor .txt."] if files else []
+        if unused:
+            pages = f"{plural(len(unused), 'page')} that are not among the pages, such as {unused[0]!r}"
+            told.append(f"The dates file names {pages}.")
+        others = sorted((name, n) for name, n in self._encodings.items() if name != "utf-8")
+        return told + [f"{plural(n, 'page')} not in UTF-8 read as {name}." for name, n in others]
 
     def _of_folder(self) -> Iterator[PatentPage]:
         below = walk(self.source)
@@ -363,63 +357,63 @@ class Pages:
             raise TextsError(f"{shown(self.source / name)} cannot be read: {why}.")
         for name, file in pages.items():
             with unreadable_explained(shown(file)), open_unpacked(file) as stream:
-                raw = stream.read()
-            content = self._decoded(raw, file)
+                content = self._decoded(stream.read(), file)
             text, dates = read_markup(content) if ending_of(name) in _MARKUP else take_labels(content)
             told = {found["what"].lower(): days(found["date"]) for found in _IN_NAME.finditer(name)}
             in_name = Dates(told.get("published"), told.get("priority"))
             yield PatentPage(mended(name)[0], text, in_name.or_else(dates))
 
     def _of_table(self) -> Iterator[PatentPage]:
-        columns, where = self.columns, shown(self.source)
-        published = (columns.published,) if columns.published else _PUBLISHED_NAMES
-        priority = (columns.priority,) if columns.priority else _PRIORITY_NAMES
-        identity = columns.id or "id"
+        columns = self.columns
         needed = {name for name in (columns.published, columns.priority, columns.id) if name}
         names = (columns.text,) if columns.text else _TEXT_NAMES
-        for number, row in enumerate(_rows(self.source, needed, names)):
+        dated = [
+            (own,) if own else usual
+            for own, usual in ((columns.published, _PUBLISHED_NAMES), (columns.priority, _PRIORITY_NAMES))
+        ]
+        for number, (where, row) in enumerate(_rows(self.source, needed, names)):
             column = next((name for name in names if row.get(name)), names[0])
             raw = row.get(column)
             if not isinstance(raw, str):
-                raise TextsError(say("build.refused.no_page_text", where=where, number=number, column=column))
+                raise TextsError(f"{where} has no text in the column {column!r}: mend it or take it out.")
             marked = column == "html" or _LOOKS_LIKE_MARKUP.match(raw)
             text, dates = read_markup(raw) if marked else take_labels(raw)
-            given = Dates(*(
-                days(next((row[name] for name in some if row.get(name) not in (None, "")), None))
-                for some in (published, priority)
-            ))  # fmt: skip
-            name = _name_in(row, identity, f"{where}: row {number}") or str(number)
-            yield PatentPage(name, text, given.or_else(dates))
+            cells = (
+                next((row[one] for one in some if row.get(one) not in (None, "")), None) for some in dated
+            )
+            name = _name_in(row, columns.id or "id", where) or str(number)
+            yield PatentPage(name, text, Dates(*map(days, cells)).or_else(dates))
 
     def _decoded(self, raw: bytes, file: Path) -> str:
         """The text of a file: UTF-8, else what it says it is, else GB 18030 as Chinese pages are; or TextsError."""
         said = _CHARSET.search(raw[:2048])
         for name in ("utf-8", *((said[1].decode(),) if said else ()), "gb18030"):
-            try:
+            with suppress(UnicodeDecodeError, LookupError):
                 content = raw.removeprefix(codecs.BOM_UTF8).decode(name)
-            except (UnicodeDecodeError, LookupError):
-                continue
-            self._encodings[name.lower()] += 1
-            return mended(content)[0]
+                if name != "utf-8":
+                    self._encodings[name.lower()] += 1
+                return mended(content)[0]
         raise TextsError(not_utf8(raw, shown(file)))
 
 
-def _rows(source: Path, needed: set[str], texts: Sequence[str]) -> Iterator[Mapping[str, object]]:
-    """The rows of a table by column, some of which must be there; the first row has one of `texts`."""
+def _rows(source: Path, needed: set[str], texts: Sequence[str]) -> Iterator[tuple[str, Mapping[str, object]]]:
+    """The rows of a table, each with what messages call it; all columns of `needed` are there, and in the first row one
+    of `texts`."""
     found: dict[str, None] = {}
-    where = shown(source)
-    for row in every_row(source):
+    table = shown(source)
+    for number, row in enumerate(every_row(source)):
         if not found and not any(name in row.fields for name in texts):
-            missing = "' or '".join(texts)
-            raise TextsError(
-                say("build.refused.no_column", where=where, missing=missing, names=listed(row.fields))
-            )
+            _refuse_column(table, "' or '".join(texts), row.fields)
         found |= dict.fromkeys(row.fields)
-        yield row.fields
+        yield f"{table}: row {number}", row.fields
     if not found:
-        raise TextsError(f"{where} holds no texts: give a source with at least one.")
+        raise TextsError(f"{table} holds no texts: give a source with at least one.")
     for name in sorted(needed - found.keys()):
-        raise TextsError(f"{where} has no column '{name}'; it has {listed(found)}: name another one.")
+        _refuse_column(table, name, found)
+
+
+def _refuse_column(table: str, missing: str, found: Collection[str]) -> NoReturn:
+    raise TextsError(f"{table} has no column '{missing}'; it has {listed(found)}: name another one.")
 
 
 def _name_in(row: Mapping[str, object], column: str, where: str) -> str:
@@ -427,7 +421,8 @@ def _name_in(row: Mapping[str, object], column: str, where: str) -> str:
     try:
         return name_of(row.get(column))
     except ValueError:
-        raise TextsError(say("build.refused.no_name", where=where, found=str(row.get(column))[:60])) from None
+        found = str(row.get(column))[:60]
+        raise TextsError(f"{where} holds {found} where a name or a number was wanted: mend it.") from None
 
 
 def sort_page(dates: Dates, before: date, after: date) -> bool | str:
@@ -500,10 +495,8 @@ class Near:
             # template would all be compared in full, which takes hours for thousands
             other = self._sketches[place]
             used, same = np.count_nonzero(other | sketch), np.count_nonzero((other == sketch) & (other != 0))
-            if (
-                same >= (self.least - 0.1) * used
-                and jaccard(hashes, shingles(self._texts[place])) >= self.least
-            ):
+            is_likely = same >= (self.least - 0.1) * used
+            if is_likely and jaccard(hashes, shingles(self._texts[place])) >= self.least:
                 return True
         for key in keys:
             self._bands.setdefault(key, []).append(len(self._texts))
@@ -539,7 +532,9 @@ _WHY = "patents of different years differ in their subjects and words."
 def _lengths(written: str) -> tuple[int, ...]:
     parts = [part.strip() for part in written.split(",") if part.strip()]
     if not all(part.isdecimal() and part.isascii() for part in parts):
-        raise ExpressionError(say("build.refused.lengths_written", found=written[:60]))
+        raise ExpressionError(
+            f"--lengths wants whole numbers, such as 64,128,256,512; found {written[:60]!r}."
+        )
     return tuple(map(int, parts))
 
 
@@ -551,7 +546,7 @@ class PatentSettings:
 
     before: str = option("2023-01-01", "Members were published before this day.", panel=SIDES)
     after: str = option("2024-03-01", "Non-members have a priority date after this day.", panel=SIDES)
-    words: int = option(512, "Words of a snippet, as jieba segments them.", panel=CUTTING)
+    words: int = option(512, "Words of a snippet, as jieba segments them.", panel=CUTTING, least=1)
     lengths: tuple[int, ...] = option(
         (),
         "Give the first N words of each snippet instead, one row for each length: 64,128,256,512.",
@@ -562,10 +557,17 @@ class PatentSettings:
         None,
         "The most pages of either class (the paper: 5000); as many as there are unless given.",
         panel=SIDES,
+        least=1,
     )
-    chinese: float = option(0.3, "Least share of Chinese characters in a page.", panel=CLEANING)
+    chinese: float = option(
+        0.3, "Least share of Chinese characters in a page.", panel=CLEANING, least=0, most=1
+    )
     boilerplate: float = option(
-        0.2, "Take out lines that stand on more than this share of the pages.", panel=CLEANING
+        0.2,
+        "Take out lines that stand on more than this share of the pages.",
+        panel=CLEANING,
+        least=0,
+        most=1,
     )
     near: float = option(
         0.8,
@@ -575,38 +577,17 @@ class PatentSettings:
     seed: int = seed_option()
 
     def __post_init__(self) -> None:
-        before, after = cutoff_day(self.before, "before"), cutoff_day(self.after, "after")
-        require(before <= after, say("build.refused.order_of_days", before=before, after=after))
-        require(self.words >= 1, f"a snippet has at least one word, found words {self.words}.")
-        wrong = [length for length in self.lengths if not 1 <= length <= self.words]
-        require(not wrong, say("build.refused.lengths_range", words=self.words, found=wrong[:1]))
-        require(
-            len(set(self.lengths)) == len(self.lengths),
-            say("build.refused.lengths_differ", lengths=list(self.lengths)),
-        )
-        require(self.size is None or self.size >= 1, f"size must be at least 1, found {self.size}.")
-        for name, share in (("chinese", self.chinese), ("boilerplate", self.boilerplate)):
-            require(0 <= share <= 1, f"{name} is a share between 0 and 1, found {share}.")
-        require(self.near == 0 or 0.7 <= self.near <= 1, say("build.refused.near", near=self.near))
         check_ranges(self)
+        before, after = self.edges
+        require(before <= after, say("build.refused.order_of_days", before=before, after=after))
+        good = len({*self.lengths} & {*range(1, self.words + 1)}) == len(self.lengths)
+        require(good, say("build.refused.lengths", words=self.words, found=[*self.lengths]))
+        require(self.near == 0 or 0.7 <= self.near <= 1, say("build.refused.near", near=self.near))
 
-
-@dataclass(frozen=True, slots=True)
-class PatentPages:
-    """Where the pages are: a folder or a table, its columns, and a table of dates."""
-
-    source: Path = option(
-        help="A folder of .html and .txt files, or a .jsonl, .csv, .tsv or .parquet file with a page a row.",
-        metavar="PAGES",
-        path="in",
-    )
-    columns: PageColumns = field(default_factory=PageColumns)
-    dates: Path | None = option(
-        None,
-        "A table with the columns page, published and priority, for pages without dates.",
-        panel=PAGES,
-        path="in",
-    )
+    @property
+    def edges(self) -> tuple[date, date]:
+        """The day before which members were published, and the one after which non-members have their priority."""
+        return cutoff_day(self.before, "before"), cutoff_day(self.after, "after")
 
 
 def build_patents(
@@ -621,20 +602,16 @@ def build_patents(
     where = {"pages": str(pages.source), "dates": None if pages.dates is None else str(pages.dates)}
     record = {**where, "columns": asdict(pages.columns), **asdict(settings)}
     writing.check_place(out, record)
-    words = ChineseWords()
-    builder = _Builder(settings, words, on_progress)
-    reader = Pages(pages.source, pages.columns, pages.dates)
-    sides = builder.dated(reader)
-    lines = find_boilerplate((page.text for page in sides), settings.boilerplate)
-    rows = builder.rows(
-        builder.distinct([replace(page, text=drop_lines(page.text, lines)) for page in sides])
-    )
+    builder, reader = _Builder(settings, on_progress), Pages(pages)
+    dated = builder.dated(reader)
+    lines = find_boilerplate((row["text"] for row in dated), settings.boilerplate)
+    rows = builder.drawn([{**row, "text": drop_lines(row["text"], lines)} for row in dated])
     longest = [row for row in rows if row["length"] == max(settings.lengths, default=settings.words)]
     near = f" Near copies: a Jaccard index of {settings.near:g} or more over shingles of 8 characters."
     return builder.write(
         out,
         rows,
-        blind_baseline(longest, seed=settings.seed, why=_WHY),
+        blind_baseline(longest, seed=settings.seed, why=_WHY)[0],
         kind="PatentMIA, built",
         settings=record,
         counts={"rows": len(rows)},
@@ -646,52 +623,40 @@ def build_patents(
             + (near if settings.near else ""),
             "Words are those of jieba's default cut, punctuation marks among them and white space not.",
         ],
-        versions={"jieba": words.version},
+        versions={"jieba": builder.words.version},
     )
 
 
 class _Builder(writing.Building):
     """The steps from pages to rows, each counting what it leaves out."""
 
-    def __init__(
-        self, settings: PatentSettings, words: ChineseWords, on_progress: writing.OnProgress
-    ) -> None:
+    def __init__(self, settings: PatentSettings, on_progress: writing.OnProgress) -> None:
         super().__init__("pages", on_progress)
-        self.settings, self.words = settings, words
-        self._before, self._after = cutoff_day(settings.before, "before"), cutoff_day(settings.after, "after")
+        self.settings, self.words = settings, ChineseWords()
 
-    def dated(self, pages: Iterable[PatentPage]) -> list[PatentPage]:
+    def dated(self, pages: Iterable[PatentPage]) -> list[Row]:
         """The pages whose dates tell on which side they are."""
-        found = []
+        found, edges = list[Row](), self.settings.edges
         for page in pages:
-            self.note(page.id, page.text, str(page.dates.published), str(page.dates.priority))
-            label = sort_page(page.dates, self._before, self._after)
+            dates = page.dates
+            self.note(page.id, page.text, str(dates.published), str(dates.priority))
+            label = sort_page(dates, *edges)
+            if isinstance(label, bool) and chinese_share(page.text) < self.settings.chinese:
+                label = "too little Chinese"
             if isinstance(label, str):
                 self.left_out[label].append(page.id)
-            elif chinese_share(page.text) < self.settings.chinese:
-                self.left_out["too little Chinese"].append(page.id)
             else:
-                found.append(replace(page, member=label))
+                day = str(dates.published if label else dates.priority)
+                row = {"id": page.id, "text": page.text, "label": int(label), "group": page.id, "date": day}
+                found.append(row)
         return found
 
-    def distinct(self, pages: Sequence[PatentPage]) -> list[PatentPage]:
-        """The pages without copies; of two the older stays, so that a copy of a member is no non-member."""
-        exact, near, kept = set[str](), Near(self.settings.near), list[PatentPage]()
-        for page in sorted(pages, key=lambda page: (not page.member, page.date, page.id)):
-            self.on_progress("comparing pages", len(kept))
-            key = exact_key(page.text)
-            if key in exact:
-                self.left_out["a copy of another page"].append(page.id)
-            elif self.settings.near and near.known(page.text):
-                self.left_out["nearly a copy of another page"].append(page.id)
-            else:
-                exact.add(key)
-                kept.append(page)
-        return kept
-
-    def rows(self, pages: Sequence[PatentPage]) -> list[Row]:
-        """As many rows of either class, in the order of their ids; TextsError where a class is empty."""
-        sides = {side: {page.id: page for page in pages if page.member == side} for side in (True, False)}
+    def drawn(self, pages: Sequence[Row]) -> list[Row]:
+        """As many rows of either class, in the order of their ids, of pages without copies: of two the older stays, so
+        that a copy of a member is no non-member. TextsError where a class is empty."""
+        near = Near(self.settings.near).known if self.settings.near else lambda text: False
+        pages = self.distinct(sorted(pages, key=lambda row: (-row["label"], row["date"], row["id"])), near)
+        sides = {side: {row["id"]: row for row in pages if row["label"] == side} for side in (True, False)}
         first, second = sorted(sides, key=lambda side: (len(sides[side]), not side))
         few = self._cut(sides[first], first, self.settings.size)
         many = self._cut(sides[second], second, len(few))
@@ -700,7 +665,7 @@ class _Builder(writing.Building):
             del few[name]
         return [row for _, rows in sorted((few | many).items()) for row in rows]
 
-    def _cut(self, pages: Mapping[str, PatentPage], member: bool, most: int | None) -> dict[str, list[Row]]:
+    def _cut(self, pages: Mapping[str, Row], member: bool, most: int | None) -> dict[str, list[Row]]:
         """The rows of the first pages that are long enough, in an order drawn from seed and id; or TextsError."""
         found: dict[str, list[Row]] = {}
         for name in writing.drawn_order(pages, self.settings.seed, "patent page"):
@@ -712,29 +677,24 @@ class _Builder(writing.Building):
             else:
                 self.left_out["too short"].append(name)
         if not found:
-            before, after = f"published before {self._before}", f"whose priority date is after {self._after}"
+            before, after = self.settings.edges
+            side = f"published before {before}" if member else f"whose priority date is after {after}"
             numbers = {"words": self.settings.words, "read": self.read, "left_out": self.left_out}
-            raise TextsError(say("build.refused.no_page", of_side=before if member else after, **numbers))
+            raise TextsError(say("build.refused.no_page", of_side=side, **numbers))
         return found
 
-    def _snippet(self, page: PatentPage) -> list[Row]:
+    def _snippet(self, page: Row) -> list[Row]:
         """The rows of one page; none where it has too few words."""
-        settings = self.settings
-        spans = self.words.spans(page.text) if len(page.text) >= settings.words else []
+        settings, text, name = self.settings, page["text"], page["id"]
+        spans = self.words.spans(text) if len(text) >= settings.words else []
         places = len(spans) - settings.words + 1
         if places < 1:
             return []
         # the place comes from the page's own name, so that other pages may come and go
-        start = int(np.random.default_rng(writing.keyed("snippet", settings.seed, page.id)).integers(places))
-        lengths = settings.lengths or (settings.words,)
-        return [
-            {
-                "id": f"{page.id}#{length}" if settings.lengths else page.id,
-                "text": page.text[spans[start][0] : spans[start + length - 1][1]],
-                "label": int(page.member),
-                "group": page.id,
-                "date": page.date,
-                "length": length,
-            }
-            for length in lengths
-        ]
+        start = int(np.random.default_rng(writing.keyed("snippet", settings.seed, name)).integers(places))
+        rows = []
+        for length in settings.lengths or (settings.words,):
+            cut = text[spans[start][0] : spans[start + length - 1][1]]
+            called = f"{name}#{length}" if settings.lengths else name
+            rows.append({**page, "id": called, "text": cut, "length": length})
+        return rows

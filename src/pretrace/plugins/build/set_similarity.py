@@ -32,7 +32,6 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.errors import TextsError
-from pretrace.registry import require
 from pretrace.settings import check_ranges, seed_option
 from pretrace.statistics.resampling import tail_share
 from pretrace.statistics.words import WORD
@@ -47,7 +46,7 @@ _FEWEST = {"A": 4, "B": 2}  # documents: each half of A has two as well
 @dataclass(frozen=True, slots=True)
 class Comparing:
     """How much work a comparison is: the `most` texts of a side (more are drawn from), `resamples` of documents
-    for the intervals, and random `halves` for the divergence. ExpressionError for a value out of its range."""
+    for the intervals, and random `halves` for the divergence. ExpressionError for a seed out of its range."""
 
     most: int = 1000
     resamples: int = 500
@@ -55,9 +54,6 @@ class Comparing:
     seed: int = seed_option()
 
     def __post_init__(self) -> None:
-        require(self.most >= 4, f"at least 4 texts of a side are compared, found {self.most}.")
-        require(self.resamples >= 100, f"at least 100 resamples are drawn, found {self.resamples}.")
-        require(self.halves >= 1, f"at least one split into halves is wanted, found {self.halves}.")
         check_ranges(self)
 
 
@@ -81,15 +77,14 @@ class SetComparison:
 
 
 def compare_sets(
-    a: Sequence[Text], b: Sequence[Text], settings: Comparing | None = None, *, embed: Embed | None = None
+    a: Sequence[Text], b: Sequence[Text], settings: Comparing, *, embed: Embed | None = None
 ) -> SetComparison:
     """A with itself beside A with B; without `embed` there is no row of the embeddings' similarity. Texts without a
     word are left out and counted. TextsError where A has fewer than four documents or B fewer than two: a half of A is
     compared as well."""
     from sklearn.feature_extraction.text import CountVectorizer
 
-    settings, notes = settings or Comparing(), list[str]()
-    numbers: dict[str, int] = {}
+    numbers, notes = dict[str, int](), list[str]()
     rng = np.random.default_rng([settings.seed, 1])
     left, right = (
         _TextSet.of(texts, name, settings, rng, numbers, notes) for name, texts in (("A", a), ("B", b))

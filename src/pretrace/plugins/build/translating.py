@@ -1,8 +1,7 @@
 """Texts translated by MarianMT models (Tiedemann et al. 2024), by transformers' own beam search.
 
 These models learnt from single sentences. So a text is translated sentence by sentence, one of more than PIECE tokens
-in several pieces, and joined again in order. `Translation` counts the pieces that ran into the limit or came back
-empty.
+in several pieces, and joined again in order.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ from pretrace.cache.location import cache_folder
 from pretrace.cache.store import Batch, written_once
 from pretrace.errors import MissingPackageError, ModelError
 from pretrace.plugins.build.segmenting import cut_pieces, split_sentences
-from pretrace.registry import require
 from pretrace.results.wording import say
 from pretrace.rewrites import readable
 from pretrace.types import Written
@@ -38,14 +36,16 @@ _GPU_BUDGET = 16384
 _FILES = ("source.spm", "target.spm", "vocab.json", "target_vocab.json", "tokenizer_config.json")
 
 
+EMPTY = "came back empty"
+CUT = "cut off at the limit of length"
+
+
 @dataclass(frozen=True, slots=True)
-class Translation:
-    """A translated text; of its `pieces` so many were `cut` at the limit, or came back `empty`."""
+class Changed:
+    """A transformed text, and why it cannot be used: "" where it can."""
 
     text: str
-    pieces: int
-    cut: int = 0
-    empty: int = 0
+    fault: str = ""
 
 
 class Translator:
@@ -56,7 +56,6 @@ class Translator:
     def __init__(
         self, model: Any, tokenizer: Any, *, facts: Mapping[str, Any], beams: int | None, cache: bool = True
     ) -> None:
-        require(beams is None or beams >= 1, f"--trans beams must be at least 1 (greedy), found {beams}.")
         self._model = model.eval()
         self._tokenizer = tokenizer
         self.name = str(facts["name"])
@@ -74,8 +73,9 @@ class Translator:
         self.fingerprint = json.dumps({"format": FORMAT, **self.facts, "name": None, "limit": self._limit})
         self._kept_as = self.fingerprint if cache else None
 
-    def translate(self, texts: Sequence[str], /) -> list[Translation]:
-        """Each text translated, in order, from disk where it can be. ModelError where it gives no numbers."""
+    def translate(self, texts: Sequence[str], /) -> list[Changed]:
+        """Each text translated, in order, from disk where it can be; a piece of it that was cut, or came back empty, is
+        its fault. ModelError where the model gives no numbers."""
         parts = [[_PARTED.findall(one)[0] for one in self._pieces(readable(text))] for text in texts]
         cores = list(dict.fromkeys(core for some in parts for _, core, _ in some if core))
         lengths = self._lengths(cores)
@@ -89,23 +89,22 @@ class Translator:
         found = dict(zip(cores, written_once(self._kept_as, cores, "", write), strict=True))
         made = []
         for some in parts:
-            written = [(core, found[core]) for _, core, _ in some if core]
+            written = {core: found[core] for _, core, _ in some if core}
             joined = "".join(
                 before + (found[core].text if core else "") + after for before, core, after in some
             )
-            cut = sum(not one.ended for _, one in written)
-            empty = sum(not one.text and any(map(str.isalnum, core)) for core, one in written)
-            made.append(Translation(joined, len(written), cut, empty))
+            cut = not all(one.ended for one in written.values())
+            empty = any(not one.text and any(map(str.isalnum, core)) for core, one in written.items())
+            made.append(Changed(joined, CUT if cut else EMPTY if empty else ""))
         return made
 
     def _pieces(self, text: str) -> list[str]:
         every = split_sentences(text)
-        long = [length > self._piece for length in self._lengths(every)]
-        cut = [
-            cut_pieces(one, self._piece, self._lengths) if is_long else [one]
-            for one, is_long in zip(every, long, strict=True)
+        return [
+            piece
+            for one, length in zip(every, self._lengths(every), strict=True)
+            for piece in (cut_pieces(one, self._piece, self._lengths) if length > self._piece else [one])
         ]
-        return [piece for some in cut for piece in some]
 
     def _lengths(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text, its end token left out; at least 1."""
@@ -116,9 +115,10 @@ class Translator:
     def _batch(self, texts: Sequence[str]) -> list[Written]:
         given = self._tokenizer(list(texts), return_tensors="pt", padding=True, truncation=False)
         given = {name: given[name].to(self._model.device) for name in ("input_ids", "attention_mask")}
-        settings = {"num_beams": self.beams, "do_sample": False, "max_new_tokens": self._limit}
         try:
-            made = self._model.generate(**given, **settings)
+            made = self._model.generate(
+                **given, num_beams=self.beams, do_sample=False, max_new_tokens=self._limit
+            )
         except RuntimeError as error:
             reason = " ".join(str(error).split())[:200]
             raise ModelError(say("build.refused.untranslated", name=self.name, reason=reason)) from None
@@ -133,7 +133,7 @@ class Translator:
 
 
 def open_translator(
-    source: str, settings: ModelSettings | None = None, *, beams: int | None = None, cache: bool = True
+    source: str, settings: ModelSettings, *, beams: int | None = None, cache: bool = True
 ) -> Translator:
     """The MarianMT model of a hub id, such as Helsinki-NLP/opus-mt-en-fr, or a folder. ModelError for none that may be
     opened safely (a pickle needs `allow_pickle`), MissingPackageError without the extra `all`."""
@@ -141,7 +141,6 @@ def open_translator(
         # Without sacremoses transformers only warns, and translates another punctuation.
         if importlib.util.find_spec(package) is None:
             raise MissingPackageError(package, "translation", "all")
-    settings = settings or ModelSettings()
     allow_pickle = settings.allow_pickle
     located = loading.locate(source, allow_pickle=allow_pickle)
     family: object = None

@@ -24,7 +24,7 @@ from pretrace.results.wording import say
 from pretrace.statistics.resampling import group_bootstrap
 from pretrace.types import Estimate
 
-Row = dict[str, str | int]
+Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,13 @@ class Built:
 
     @property
     def card_path(self) -> Path:
-        """Where the card lies: `patentmia.jsonl` has `patentmia.card.json` beside it."""
-        return self.out.with_name(f"{self.out.name.removesuffix('.jsonl')}.card.json")
+        """Where the card lies."""
+        return card_of(self.out)
+
+
+def card_of(out: Path) -> Path:
+    """The card beside a benchmark: `patentmia.card.json` for `patentmia.jsonl`."""
+    return out.with_name(f"{out.name.removesuffix('.jsonl')}.card.json")
 
 
 class LeftOut(defaultdict[str, list[str]]):
@@ -52,14 +57,14 @@ class LeftOut(defaultdict[str, list[str]]):
 
     def plain(self) -> dict[str, Any]:
         """Counts and names by reason, in the same order whatever order they came in."""
-        return {why: {"count": len(who), "ids": sorted(who)} for why, who in sorted(self.items())}
+        return {why: {"count": len(who), "ids": sorted(who)} for why, who in sorted(self.items()) if who}
 
 
 CARD = OutputFile("card of a benchmark", json_with("settings", "sha256"))
 
 
 def _has_its_card(path: Path) -> bool:
-    card = json_object(Built((), {}, path).card_path) or {}
+    card = json_object(card_of(path)) or {}
     return "settings" in card and card.get("sha256") == file_hash(path)
 
 
@@ -70,16 +75,13 @@ def check_place(out: Path, settings: Mapping[str, Any]) -> None:
     """OutputError where `out` cannot be written, or holds anything but what the same settings made."""
     if out.suffix != ".jsonl":
         raise OutputError(f"a benchmark is written as JSON lines: --out {out.name}.jsonl, found {out.name}.")
-    card = Built((), {}, out).card_path
-    check_writable(card, CARD)
+    check_writable(card_of(out), CARD)
     check_writable(out, _BENCHMARK)
     if not out.exists():
         return
-    old, new = (json_object(card) or {})["settings"], json.loads(json.dumps(settings))
-    changed = "unreadable"
-    if isinstance(old, dict):
-        names = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
-        changed = ", ".join(f"{one} {str(old.get(one))[:40]}, now {str(new.get(one))[:40]}" for one in names)
+    old, new = (json_object(card_of(out)) or {})["settings"], json.loads(json.dumps(settings))
+    names = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
+    changed = ", ".join(f"{one} {str(old.get(one))[:40]}, now {str(new.get(one))[:40]}" for one in names)
     if changed:
         raise OutputError(say("build.refused.other_settings", out=out, changed=changed))
 
@@ -114,18 +116,28 @@ class Building:
         self.on_progress(f"reading {self.what}", self.read)
         _add_strings(self.digest, parts)
 
-    def write(self, out: Path, rows: Sequence[Row], blind: BlindBaseline, **card: Any) -> Built:
+    def distinct(self, rows: Iterable[Row], near: Callable[[str], bool] = lambda text: False) -> list[Row]:
+        """The rows without copies, of which the first stays, and without those that are `near` an earlier one."""
+        exact, kept = set[str](), list[Row]()
+        for row in rows:
+            self.on_progress(f"comparing {self.what}", len(kept))
+            key = exact_key(row["text"])
+            if key in exact or near(row["text"]):
+                copy = "a copy" if key in exact else "nearly a copy"
+                self.left_out[f"{copy} of another {self.what.removesuffix('s')}"].append(row["id"])
+            else:
+                exact.add(key)
+                kept.append(row)
+        return kept
+
+    def write(self, out: Path, rows: Sequence[Row], blind: Mapping[str, Any], **card: Any) -> Built:
         """Write the benchmark with its card, which says how well words alone tell its two sides apart (`blind`)."""
-        sides = [[str(row["group"]) for row in rows if row["label"] == label] for label in (1, 0)]
+        sides = [[row["group"] for row in rows if row["label"] == label] for label in (1, 0)]
         members, nonmembers = (len({*side}) if "rows" in card["counts"] else len(side) for side in sides)
-        card["counts"] = {
-            self.what: self.read,
-            "members": members,
-            "nonmembers": nonmembers,
-            **card["counts"],
-        }
+        counts = {self.what: self.read, "members": members, "nonmembers": nonmembers}
+        card["counts"] = {**counts, **card["counts"]}
         card["versions"] = {"pretrace": __version__, **card.get("versions", {}), "numpy": np.__version__}
-        found = {"left_out": self.left_out.plain(), "blind": blind.plain()}
+        found = {"left_out": self.left_out.plain(), "blind": blind}
         return write(out, rows, {**card, **found, f"{self.what}_sha256": self.digest.hexdigest()})
 
 
@@ -156,41 +168,28 @@ _TELLING = 0.6
 """AUC from which on the two classes of a benchmark are said to be told apart by their words."""
 
 
-@dataclass(frozen=True, slots=True)
-class BlindBaseline:
-    """The blind AUC with its 95% interval (None for too few texts), that of the texts' length, and a sentence."""
-
-    auc: tuple[float, float, float] | None
-    length_auc: tuple[float, float, float]
-    sentence: str
-
-    @property
-    def apart(self) -> bool:
-        return self.auc is not None and self.auc[1] > 0.5 and self.auc[0] >= _TELLING
-
-    def plain(self) -> dict[str, object]:
-        """For a card."""
-        return {
-            "bag_of_words_auc": None if self.auc is None else [round(value, 4) for value in self.auc],
-            "text_length_auc": [round(value, 4) for value in self.length_auc],
-            "tells_apart": self.apart,
-            "says": self.sentence,
-        }
-
-
-def blind_baseline(rows: Sequence[Mapping[str, object]], *, seed: int, why: str) -> BlindBaseline:
-    """How well words alone tell members from non-members of a benchmark (Das et al. 2024). `rows` have text, label
-    (1: member), id and group; `why` is what to bear in mind where they do. TextsError where one side is missing."""
-    texts, members = [str(row["text"]) for row in rows], np.array([row["label"] == 1 for row in rows])
-    groups = [str(row["group"]) or str(row["id"]) for row in rows]
+def blind_baseline(rows: Sequence[Row], *, seed: int, why: str) -> tuple[dict[str, Any], float | None]:
+    """How well words alone tell members from non-members of a benchmark (Das et al. 2024): for its card, and the AUC
+    (None for too few texts). `rows` have text, label (1: member) and group; `why` is what to bear in mind where they
+    do. TextsError where one side is missing."""
+    texts, members = [row["text"] for row in rows], np.array([row["label"] == 1 for row in rows])
+    groups = [row["group"] for row in rows]
     judged = bag_of_words(texts, members, groups, seed=seed)
     lengths = np.array([len(text) for text in texts], dtype=np.float64)
     columns = [lengths] if judged.scores is None else [lengths, judged.scores]
     spread = group_bootstrap(columns, members, groups=groups, seed=seed, resamples=200).auc
     auc = None if judged.scores is None else spread.widened(1, WIDENING).estimate(1)
-    length = spread.estimate(0)
-    known = None if auc is None else (auc.value, auc.low, auc.high)
-    return BlindBaseline(known, (length.value, length.low, length.high), _sentence(auc, why))
+    plain = {
+        "bag_of_words_auc": None if auc is None else _rounded(auc),
+        "text_length_auc": _rounded(spread.estimate(0)),
+        "tells_apart": auc is not None and auc.low > 0.5 and auc.value >= _TELLING,
+        "says": _sentence(auc, why),
+    }
+    return plain, None if auc is None else auc.value
+
+
+def _rounded(auc: Estimate) -> list[float]:
+    return [round(value, 4) for value in (auc.value, auc.low, auc.high)]
 
 
 def _sentence(auc: Estimate | None, why: str) -> str:

@@ -26,10 +26,9 @@ def serve(settings: ServeSettings) -> None:
         if find_spec(module) is None:
             raise MissingPackageError(module.replace("_", "-"), "pretrace serve", "serve")
     from pretrace.plugins.serve import serving
-    from pretrace.plugins.serve.forms import forms
 
     with silenced(True), suppress(KeyboardInterrupt):  # the way to stop it; a page that is open is no news
-        serving.serve(settings, forms(), ready=lambda address: _ready(address, settings))
+        serving.serve(settings, ready=lambda address: _ready(address, settings))
     print("The page is closed. Tests that were started go on; the page shows them when it is opened again.")
 
 

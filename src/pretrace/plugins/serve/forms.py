@@ -6,7 +6,6 @@ always stands behind `--name=`, so that none can be taken for another option, an
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, replace
@@ -14,10 +13,10 @@ from typing import Any, Literal, get_args, get_origin
 
 from pretrace.cli.commands import made, places
 from pretrace.plugins.serve.jobs import AHEAD
-from pretrace.plugins.serve.settings import WORDS, Limits
+from pretrace.plugins.serve.settings import Limits
 from pretrace.plugins.serve.uploads import UploadFacts
 from pretrace.plugins.serve.workspace import RequestError
-from pretrace.results.wording import say
+from pretrace.results.wording import say, sentences_of
 from pretrace.settings import join_keys
 from pretrace.verdicts.advise import Advised
 
@@ -38,8 +37,6 @@ LEFT_OUT = ("plan", "seed", "tuned", "plugin")
 """Essential options that the page has no place for: those of files on this machine, and of what is typed rarely."""
 ALWAYS = ("requested-by",)
 """Options that the page asks for whether they are essential or not: a report without them has a blank."""
-LEVEL = (0.001, 0.5)
-"""What a level on the page may be, where the settings themselves set no bounds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,23 +67,28 @@ class Field:
     @property
     def bounds(self) -> str:
         """What a number may be, in words; empty where nothing is known."""
-        low, high = self.least, self.most
-        if low is None or high is None:
-            return f"{low:g} or more" if low is not None else f"{high:g} at most" if high is not None else ""
-        return f"{low:g} to {high:g}"
+        if self.least is not None and self.most is not None:
+            return f"{self.least:g} to {self.most:g}"
+        return (
+            f"{self.least:g} or more"
+            if self.least is not None
+            else f"{self.most:g} at most"
+            if self.most
+            else ""
+        )
 
     @property
     def words(self) -> str:
         """The help for those who fill in a form and type no command."""
         said = self.help.replace("`", "")
-        for typed, seen in WORDS["typed"].items():
+        for typed, seen in sentences_of("typed").items():
             said = said.replace(typed, seen)
         return _OPTION.sub(lambda found: f"“{_label(found[1])}”", said)
 
 
 def _label(name: str) -> str:
     words = name.replace("-", " ")
-    return WORDS["labels"].get(name) or words[:1].upper() + words[1:]
+    return sentences_of("labels").get(name) or words[:1].upper() + words[1:]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +115,11 @@ class CommandForm:
         self,
         values: Values,
         path_of: Callable[[str], str],
-        find_model: Callable[[str, str, str], object] = lambda label, written, field: None,
+        find_model: Callable[[str, str, str], object] = lambda *named: None,
     ) -> list[str]:
         """The options of the command as they were filled in; `path_of` gives the path of an upload, `find_model`
-        refuses a model (label, name, field). RequestError, naming the field, for an empty one, a number that is
-        none."""
+        refuses a model (label, name, field). RequestError, naming the field, for an empty one, and what is no choice.
+        Numbers are checked by the command."""
         made: list[str] = []
         for field in self.fields:
             written = field.written(values)
@@ -147,10 +149,9 @@ def forms() -> dict[str, CommandForm]:
             left_out = own.metavar or own.path == "out" or name in LEFT_OUT
             if left_out or not (own.essential or name in ALWAYS):
                 continue
-            least, most = LEVEL if leaf.name == "level" and own.least is None else (own.least, own.most)
             fields.append(Field(
                 name, _kind(leaf), own.help, leaf.shown, leaf.default is MISSING,
-                tuple(get_args(leaf.hint)) if get_origin(leaf.hint) is Literal else (), least, most,
+                tuple(get_args(leaf.hint)) if get_origin(leaf.hint) is Literal else (), own.least, own.most,
             ))  # fmt: skip
         fields.sort(key=lambda field: not field.required)
         ahead = next((option for option in AHEAD if option[2:].replace("-", "_") in command.declared), "")
@@ -188,15 +189,6 @@ def _check(field: Field, written: str) -> None:
     check_part(field.label, written)
     if field.kind == "choice" and written not in field.choices:
         raise RequestError(f"{field.label} is one of {', '.join(field.choices)}.", 422, field=field.name)
-    if field.kind == "number":
-        try:
-            number = float(written)
-        except ValueError:
-            number = math.nan
-        low = -math.inf if field.least is None else field.least
-        if not low <= number <= (math.inf if field.most is None else field.most):
-            bounds = f", {field.bounds}" if field.bounds else ""
-            raise RequestError(f"{field.label} is a number{bounds}.", 422, field=field.name)
 
 
 def prefilled(
@@ -204,11 +196,9 @@ def prefilled(
 ) -> CommandForm:
     """The form of a test with what is known of the case: columns that were seen, and what the page was told."""
     alone = row is not None and row.choice.name == "placebo"
-    known = {
-        "columns.text": facts.text_column,
-        "model": given.get("model", ""),
-        "controls": "" if alone else given.get("controls", ""),
-        "placebo": given.get("earlier", "") if row else "",
-        "power": "on" if alone else "",
-    }
+    known = {"columns.text": facts.text_column, **given}
+    if alone:
+        known |= {"controls": "", "power": "on"}
+    if row is None:
+        known["placebo"] = ""
     return form.filled({name: value for name, value in known.items() if value})

@@ -21,15 +21,17 @@ from typing import Literal
 
 import psutil
 
-from pretrace.plugins.serve.settings import WORDS, Limits, ServeSettings
-from pretrace.plugins.serve.workspace import RequestError, Workspace, fresh, read, save
+from pretrace.plugins.serve.settings import Limits, ServeSettings
+from pretrace.plugins.serve.workspace import RequestError, Workspace, fresh, save
 from pretrace.results.atomic import atomic_bytes
+from pretrace.results.output_checks import json_object
 from pretrace.results.serialization import to_json
-from pretrace.results.wording import say
+from pretrace.results.wording import say, sentences_of
 from pretrace.runs import MARKERS
 
 _PROGRESS_VARIABLE = "PRETRACE_PROGRESS"
 _LOG_SHOWN = 20_000
+_MODELS_SHOWN = 12
 AHEAD = ("--plan", "--dry-run")
 """The options by which a command says what it would do, and ends."""
 _SAME_MOMENT = 1.0
@@ -45,6 +47,9 @@ class FilledForm:
     test: str = ""
     values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     notes: str = ""
+
+
+_NO_FORM = FilledForm()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +68,7 @@ class WebJob:
     born: float = 0.0
     stopped: float = 0.0
     texts: str = ""
-    form: FilledForm = FilledForm()
+    form: FilledForm = _NO_FORM
 
     @property
     def plans(self) -> bool:
@@ -84,7 +89,7 @@ class State:
     @property
     def words(self) -> str:
         """The state in words."""
-        return WORDS["states"][self.name]
+        return str(sentences_of("states")[self.name])
 
     @property
     def over(self) -> bool:
@@ -99,14 +104,13 @@ class Jobs:
         self, workspace: Workspace, settings: ServeSettings | None = None, limits: Limits | None = None
     ) -> None:
         self.workspace = workspace
-        self.settings = settings or ServeSettings(workspace=workspace.folder)
-        self.limits = limits or Limits()
+        self.settings, self.limits = settings or ServeSettings(), limits or Limits()
         self._children: dict[int, subprocess.Popen[bytes]] = {}
         self._lock = threading.RLock()
 
     def check_room(self, number: int = 1) -> None:
         """RequestError where so many jobs more cannot wait: too many wait already, or the workspace is full."""
-        waiting = sum(self.state(job).name == "waiting" for job in self.all())
+        waiting = sum(state.name == "waiting" for _, state in self.states())
         if waiting + number > self.limits.waiting:
             raise RequestError(say("serve.refused.waiting", waiting=waiting, most=self.limits.waiting), 429)
         self.workspace.left(self.settings.most_kept * 1_000_000)
@@ -118,11 +122,11 @@ class Jobs:
         out: str,
         *,
         texts: str = "",
-        form: FilledForm | None = None,
+        form: FilledForm = _NO_FORM,
     ) -> WebJob:
         """A job that waits for its turn; `texts` is the upload it is about. RequestError where `check_room` has one."""
-        made = WebJob(fresh(command[0]), title, command, out, time.time(), str(Path.cwd()), texts=texts)
-        made = replace(made, form=form or made.form)
+        now, here = time.time(), str(Path.cwd())
+        made = WebJob(fresh(command[0]), title, command, out, now, here, texts=texts, form=form)
         with self._lock:
             self.check_room()
             self.workspace.check_room("jobs", self.limits.kept)
@@ -140,20 +144,26 @@ class Jobs:
         """All jobs, the latest first."""
         return self.workspace.records(WebJob, "jobs")
 
+    def states(self) -> list[tuple[WebJob, State]]:
+        """All jobs with how they are doing, the latest first."""
+        return [(job, self.state(job)) for job in self.all()]
+
+    def models(self) -> list[str]:
+        """Models that were named before, the latest first."""
+        words = (word.partition("--model=") for job in self.all() for word in job.command)
+        return [*dict.fromkeys(model for before, sign, model in words if sign and not before)][:_MODELS_SHOWN]
+
     def state(self, job: WebJob) -> State:
         """How a job is doing, from its process and its files."""
         alive = self._process(job)  # before the file is read: a command writes how it ended, and is gone then
-        told = read(self._place(job) / "progress.json")
+        told = json_object(self._place(job) / "progress.json") or {}
         ended, said = told.get("ended"), str(told.get("message") or told.get("said") or "")
         folder = self.workspace.within(job.out)
         # a result that is whole: the parts of a large run lie there before that
         result = any((folder / marker).is_file() for marker in MARKERS)
         if alive:
-            share, left = (
-                float(one) if isinstance(one, int | float) else None
-                for one in (told.get("share"), told.get("left"))
-            )
-            return State("stopping" if job.stopped else "running", share or 0.0, left, said)
+            name: Name = "stopping" if job.stopped else "running"
+            return State(name, told.get("share") or 0.0, told.get("left"), said)
         if isinstance(ended, int) and ended != _STOPPED:
             if ended in (0, 3, 4):
                 return State("done" if result else "unanswered", 1.0, result=result)
@@ -182,8 +192,8 @@ class Jobs:
     def stop_all(self) -> None:
         """Stop every job that is not over: those that wait never begin."""
         with self._lock:
-            for job in sorted(self.all(), key=lambda job: job.pid):  # those that wait first
-                if not self.state(job).over:
+            for job, state in sorted(self.states(), key=lambda one: one[0].pid):  # those that wait first
+                if not state.over:
                     self.stop(job)
 
     def resume(self, job: WebJob) -> None:
@@ -200,15 +210,15 @@ class Jobs:
     def tick(self) -> None:
         """Start the job whose turn it is, and end those that were asked to stop and do not, or take too much."""
         with self._lock:
-            states = [(job, self.state(job).name) for job in self.all()]
-            for job, name in states:
-                if name == "running":
+            free, states = self.limits.running, self.states()
+            for job, state in states:
+                free -= state.name in ("running", "stopping")
+                if state.name == "running":
                     self._end_excess(job)
-                if name == "stopping" and time.time() - job.stopped > self.limits.stop_seconds:
+                if state.name == "stopping" and time.time() - job.stopped > self.limits.stop_seconds:
                     self._signal(job, signal.SIGKILL)
-            running = sum(name in ("running", "stopping") for _, name in states)
-            waiting = [job for job, name in reversed(states) if name == "waiting"]
-            for job in waiting[: max(0, self.limits.running - running)]:
+            waiting = [job for job, state in reversed(states) if state.name == "waiting"]
+            for job in waiting[: max(0, free)]:
                 self._start(job)
 
     def _start(self, job: WebJob) -> None:
@@ -228,8 +238,7 @@ class Jobs:
                     start_new_session=True,  # a Ctrl-C that stops the server is not for it
                 )
         except (OSError, ValueError) as error:  # or it would keep those that wait behind it from their turn
-            said = f"The command cannot be started ({error}): start again with other values."
-            atomic_bytes(place / "progress.json", to_json({"ended": 2, "message": said}))
+            self._fail(job, f"The command cannot be started ({error}): start again with other values.")
             return
         self._children[child.pid] = child
         with suppress(psutil.Error):
@@ -246,26 +255,27 @@ class Jobs:
             with suppress(psutil.Error):
                 known = one.memory_info()
                 taken += known.rss - getattr(known, "shared", 0)
-        said = say("serve.excess.hours", hours=hours) if time.time() - job.born > hours * 3600 else ""
-        said = say("serve.excess.memory", memory=memory) if taken > memory * 1_000_000 else said
-        if not said:
+        if taken > memory * 1_000_000:
+            said = say("serve.excess.memory", memory=memory)
+        elif time.time() - job.born > hours * 3600:
+            said = say("serve.excess.hours", hours=hours)
+        else:
             return
         for one in processes:
             with suppress(psutil.Error):
                 one.kill()
-        with suppress(psutil.Error):
-            processes[0].wait(self.limits.stop_seconds)
+        psutil.wait_procs(processes, self.limits.stop_seconds)
+        self._fail(job, said)
+
+    def _fail(self, job: WebJob, said: str) -> None:
+        """Say in place of the command how it ended."""
         atomic_bytes(self._place(job) / "progress.json", to_json({"ended": 2, "message": said}))
 
     def _process(self, job: WebJob) -> psutil.Process | None:
         """The process of a job while it runs."""
         child = self._children.get(job.pid)
-        with suppress(psutil.Error):
-            if job.pid and (child is None or child.poll() is None):
-                found = psutil.Process(job.pid)
-                same = abs(found.create_time() - job.born) < _SAME_MOMENT
-                return found if same and found.status() != psutil.STATUS_ZOMBIE else None
-        return None
+        ended = not job.pid or (child is not None and child.poll() is not None)
+        return None if ended else running(job.pid, job.born)
 
     def _signal(self, job: WebJob, number: signal.Signals) -> None:
         with suppress(psutil.Error):
@@ -277,3 +287,12 @@ class Jobs:
 
     def _keep(self, job: WebJob) -> None:
         save(self._place(job) / "job.json", job)
+
+
+def running(pid: int, born: float) -> psutil.Process | None:
+    """The process of a number, while it runs; None where the number belongs to one that began at another moment."""
+    with suppress(psutil.Error):
+        found = psutil.Process(pid)
+        if abs(found.create_time() - born) < _SAME_MOMENT and found.status() != psutil.STATUS_ZOMBIE:
+            return found
+    return None

@@ -47,18 +47,12 @@ class PageContext:
         """Whether visitors may choose a model."""
         return self.settings.any_model or model in self.settings.model
 
-    def check_model(self, label: str, written: str, field: str = "model") -> None:
-        """RequestError, about that field of the form, for a model that may not be chosen."""
+    def find_model(self, label: str, written: str, field: str = "model") -> None:
+        """RequestError, about that field of the form, for a model that may not be chosen or is not there."""
         listed = ", ".join(self.settings.model)
         if not self.may_choose(written):
-            said = (
-                f"{label} is one of {listed}: no other can be chosen on this page." if listed else _NO_MODEL
-            )
-            raise RequestError(said, 403, field=field)
-
-    def find_model(self, label: str, written: str, field: str = "model") -> None:
-        """As `check_model`, and RequestError for one that is not there, of those that may be chosen."""
-        self.check_model(label, written, field)
+            said = f"{label} is one of {listed}: no other can be chosen on this page."
+            raise RequestError(said if listed else _NO_MODEL, 403, field=field)
         try:
             check_model(written)
         except (ModelError, MissingPackageError) as error:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -14,7 +13,7 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from pretrace.errors import OutputError
-from pretrace.plugins.serve.jobs import Jobs, State
+from pretrace.plugins.serve.jobs import Jobs, State, WebJob
 from pretrace.plugins.serve.pages import CurrentPage, PageContext, Posted, files_in, go, line
 from pretrace.plugins.serve.uploads import Upload, facts_of, text_in, texts_of, upload_of, uploads
 from pretrace.plugins.serve.workspace import RequestError, Workspace, fresh, save, slug
@@ -37,7 +36,7 @@ _TITLE = 60
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """One text, its model, scores and job; and the upload, job and run of known non-members, "" without any."""
+    """One text, its model, scores and job; and the upload and job of known non-members, "" without any."""
 
     id: str
     title: str
@@ -49,7 +48,6 @@ class Look:
     known: str = ""
     known_name: str = ""
     known_job: str = ""
-    known_run: str = ""
 
 
 @router.get("/text", response_class=HTMLResponse)
@@ -67,7 +65,6 @@ def begin(desk: CurrentPage, form: Posted) -> RedirectResponse:
         text = text_in(desk.workspace, file.filename or "The file", file.file, desk.limits)
     model, scores, known = line(form, "model"), line(form, "scores") or _SCORES, line(form, "known")
     workspace, limits = desk.workspace, desk.limits
-    desk.check_model("Model", model)
     if not text.strip():
         raise RequestError("There is no text: paste one, or choose a file that holds one.", 422)
     if len(text) > limits.text_characters:
@@ -89,28 +86,27 @@ def begin(desk: CurrentPage, form: Posted) -> RedirectResponse:
     options = (f"--model={model}", f"--scores={scores}")
     command = ("score", str(folder / "text.jsonl"), f"--out={workspace.folder / out}", *options)
     job = desk.jobs.add(f"Look at “{title}”", command, out)
-    beside = (upload.id, upload.name, *_known(desk.jobs, upload, options)) if upload else ()
+    beside = (upload.id, upload.name, _known(desk.jobs, upload, options).id) if upload else ()
     save(folder / "look.json", Look(made, title, len(text), model, scores, time.time(), job.id, *beside))
-    workspace.remember(model)
     return go(f"/text/{made}")
 
 
-def _known(jobs: Jobs, upload: Upload, options: tuple[str, ...]) -> tuple[str, str]:
-    """The job that scores known non-members, and its run; an earlier one with the same options is taken again."""
+def _known(jobs: Jobs, upload: Upload, options: tuple[str, ...]) -> WebJob:
+    """The job that scores known non-members; an earlier one with the same options is taken again."""
     workspace = jobs.workspace
     digest = hashlib.sha256("\0".join((upload.id, *options)).encode()).hexdigest()[:12]
     out = f"results/known-{slug(upload.name)}-{digest}"
-    for one in jobs.all():
-        if one.out == out and jobs.state(one).name not in ("failed", "unanswered"):
-            if jobs.state(one).name == "stopped":
+    for one, state in jobs.states():
+        if one.out == out and state.name not in ("failed", "unanswered"):
+            if state.name == "stopped":
                 jobs.resume(one)
-            return one.id, out
+            return one
     facts, texts = facts_of(workspace, upload), texts_of(workspace, upload.id)
     named = {"text": facts.text_column} if facts.text_column else {}
     named |= {"label": ""} if facts.other_labels else {}
     columns = [f"--columns={join_keys(named)}"] if named else []
     command = ("score", texts, f"--out={workspace.folder / out}", *columns, *options)
-    return jobs.add(f"Known non-members: {upload.name}", command, out, texts=upload.id).id, out
+    return jobs.add(f"Known non-members: {upload.name}", command, out, texts=upload.id)
 
 
 def looks(workspace: Workspace) -> list[Look]:
@@ -123,9 +119,8 @@ def looks(workspace: Workspace) -> list[Look]:
 def one(desk: CurrentPage, name: str, part: Literal["", "part"] = "") -> HTMLResponse:
     """What was found in a text, as far as it is known now; its `part` has no frame and is put in its place."""
     look = desk.workspace.record(Look, "looks", name)
-    (job, state), (known_job, known_state) = _job(desk, look.job), _job(desk, look.known_job)
-    run, problem = _run_in(desk.workspace, f"looks/{look.id}/run", state)
-    known, known_problem = _run_in(desk.workspace, look.known_run, known_state)
+    job, state, run, problem = _scored(desk, look.job)
+    known_job, known_state, known, known_problem = _scored(desk, look.known_job)
     # without the rank of a text among others, of which there are none
     heat = [replace(one, note=one.note.partition("; ")[2]) for one in run.heat] if run else []
     section = tokens(replace(run, heat=tuple(heat))) if run else None
@@ -145,18 +140,18 @@ def one(desk: CurrentPage, name: str, part: Literal["", "part"] = "") -> HTMLRes
     )
 
 
-def _job(desk: PageContext, name: str) -> tuple[object, State]:
-    with suppress(RequestError):  # deleted by hand; what it made may still be there
-        return (job := desk.jobs.get(name)), desk.jobs.state(job)
-    return None, State("stopped", said="It was deleted from the workspace.") if name else State("done")
-
-
-def _run_in(workspace: Workspace, relative: str, state: State) -> tuple[Run | None, str]:
-    """The run of a job that is over, and what is wrong with it; None while there is none."""
+def _scored(desk: PageContext, name: str) -> tuple[WebJob | None, State, Run | None, str]:
+    """A job, how it is doing, its run where it is over, and what is wrong with that."""
+    if not name:
+        return None, State("done"), None, ""
     try:
-        return (load_run(workspace.within(relative)) if state.result else None), ""
+        job = desk.jobs.get(name)
+        state = desk.jobs.state(job)
+        return job, state, load_run(desk.workspace.within(job.out)) if state.result else None, ""
+    except RequestError:
+        return None, State("stopped", said="It was deleted from the workspace."), None, ""
     except OutputError as error:
-        return None, str(error)
+        return job, state, None, str(error)
 
 
 def places(run: Run, known: Run) -> list[dict[str, Any]]:

@@ -1,11 +1,11 @@
-"""The pages of results: a list with filters, one beside another, their files, and whether they are as written."""
+"""The pages of results: a list with filters, their figures and files, and whether they are as written."""
 
 from __future__ import annotations
 
-import hashlib
 import tempfile
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -14,20 +14,19 @@ from urllib.parse import quote
 
 from fastapi import APIRouter
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response, StreamingResponse
-from markupsafe import Markup
 
 from pretrace import runs
 from pretrace.errors import OutputError
 from pretrace.plugins.serve.pages import REPORT_POLICY, CurrentPage, PageContext, Posted, go
-from pretrace.plugins.serve.settings import WORDS
 from pretrace.plugins.serve.uploads import remove
-from pretrace.plugins.serve.workspace import RequestError, Workspace, inside, read
-from pretrace.report import plots, wording
+from pretrace.plugins.serve.workspace import RequestError, Workspace, inside
+from pretrace.report import wording
 from pretrace.report.facts import mapping
-from pretrace.report.svg import to_svg
 from pretrace.report.verdict import draw_own
-from pretrace.results.output_checks import FILES_KEY, MARKER
-from pretrace.types import Estimate, Run, Verdict
+from pretrace.results.folder import file_hash
+from pretrace.results.output_checks import FILES_KEY, MARKER, json_object
+from pretrace.results.wording import sentences_of
+from pretrace.types import Run, Verdict
 from pretrace.verification import verify_folder
 
 router = APIRouter()
@@ -35,9 +34,10 @@ router = APIRouter()
 
 @dataclass(frozen=True, slots=True)
 class ResultEntry:
-    """One result in the list: its folder's name, what it is, of which texts and model, and how it ended."""
+    """One result in the list: its folder's name, its JSON part, what it is, of which texts and model, how it ended."""
 
     name: str
+    marker: str
     kind: str
     corpus: str
     model: str
@@ -49,7 +49,7 @@ class ResultEntry:
     @property
     def words(self) -> str:
         """The outcome in words."""
-        return WORDS["outcomes"].get(self.outcome, self.outcome)
+        return str(sentences_of("outcomes").get(self.outcome, self.outcome))
 
 
 def entries(workspace: Workspace) -> list[ResultEntry]:
@@ -59,21 +59,15 @@ def entries(workspace: Workspace) -> list[ResultEntry]:
 
 
 def _entry(place: Path) -> ResultEntry | None:
-    marker = _marker(place)
+    marker = next((one for one in runs.MARKERS if (place / one).is_file()), None)
     if marker is None or place.is_symlink() or place.name.startswith("."):
         return None  # what lies elsewhere, or is being written, is not shown
-    return _read_entry(place, marker.name, marker.stat().st_mtime_ns)
-
-
-def _marker(folder: Path) -> Path | None:
-    """The JSON part of a result; None where a folder holds none."""
-    return next((folder / marker for marker in runs.MARKERS if (folder / marker).is_file()), None)
+    return _read_entry(place, marker, (place / marker).stat().st_mtime_ns)
 
 
 @lru_cache(maxsize=4096)
 def _read_entry(place: Path, marker: str, changed: int) -> ResultEntry:
-    facts, report = read(place / marker), (place / runs.REPORT).is_file()
-    kind = runs.kind_of(place).name
+    facts, kind = json_object(place / marker) or {}, runs.kind_of(place).name
     kind = str(facts.get("test", "test")) if kind == "test result" else kind
     names = ("corpus", "model", "outcome", "statement")
     corpus, model, outcome, statement = (str(facts.get(one) or "") for one in names)
@@ -81,11 +75,10 @@ def _read_entry(place: Path, marker: str, changed: int) -> ResultEntry:
         target = mapping(mapping(mapping(facts.get("settings")).get("models")).get("target"))
         model = str(target.get("name") or "")
         outcome = "evaluated" if "metrics.json" in mapping(facts.get(FILES_KEY)) else "scored"
-        number, scores = mapping(facts.get("counts")).get("texts", 0), facts.get("scores")
-        many = len(scores) if isinstance(scores, list) else 0
-        if isinstance(number, int):
-            statement = f"{wording.plural(number, 'text')}, {wording.plural(many, 'score')}."
-    return ResultEntry(place.name, kind, corpus, model, outcome, statement, changed / 1e9, report)
+        number = mapping(facts.get("counts")).get("texts")
+        statement = f"{wording.plural(number, 'text')}." if isinstance(number, int) else ""
+    at, report = changed / 1e9, (place / runs.REPORT).is_file()
+    return ResultEntry(place.name, marker, kind, corpus, model, outcome, statement, at, report)
 
 
 @router.get("/results", response_class=HTMLResponse)
@@ -113,18 +106,21 @@ def listed(desk: CurrentPage, kind: str = "", name: str = "", outcome: str = "")
 def result(desk: CurrentPage, name: str) -> HTMLResponse:
     """One result with its report, its tables, and the SHA-256 of its JSON part, to be written down elsewhere."""
     folder = _folder(desk, name)
-    entry, found, _ = _loaded(desk, name)
-    told, marker = figures(found), _marker(folder)
+    entry, found = _entry(folder), None
+    if entry is None or entry.name != name:
+        raise RequestError("This folder holds no result of pretrace.", 404)
+    with suppress(OutputError):  # the check of its hashes says what is wrong with it
+        found = runs.load(folder)
     return desk.page(
         "result.html",
         here="results",
         entry=entry,
         drawn=draw_own(found) if isinstance(found, Verdict) else (),
-        figures={label: value for label, value in told.items() if label not in ("Outcome", "Statement")},
+        figures={label: value for label, value in figures(found).items() if label not in _ABOVE},
         appendix=(folder / runs.APPENDIX).is_file(),
         # what has a page of its own is not among the files
         files=[one for one in _files(folder) if one[0] not in (runs.REPORT, runs.APPENDIX)],
-        mark=hashlib.sha256(marker.read_bytes()).hexdigest() if marker else "",
+        mark=file_hash(folder / entry.marker),
     )
 
 
@@ -138,22 +134,10 @@ def _files(folder: Path) -> list[tuple[str, int]]:
     return [(path.relative_to(folder).as_posix(), path.stat().st_size) for path in found]
 
 
-def _loaded(desk: PageContext, name: str) -> tuple[ResultEntry, object, str]:
-    """A result with its entry in the list; None, and why, where it cannot be read."""
-    folder = _folder(desk, name)
-    entry = _entry(folder)
-    if entry is None or entry.name != name:
-        raise RequestError("This folder holds no result of pretrace.", 404)
-    try:
-        return entry, runs.load(folder), ""
-    except OutputError as error:
-        return entry, None, str(error)
-
-
 @router.get("/results/{name}/verified", response_class=HTMLResponse)
 def verified(desk: CurrentPage, name: str) -> HTMLResponse:
     """Whether a result is what was written (its files, its JSON part and its report), to be put into its page."""
-    folder, said = _folder(desk, name), ""
+    folder = _folder(desk, name)
     try:
         wrong = "; ".join(one.words for one in verify_folder(folder).checks if one.state == "no")
         said = f"{wrong}. Make the result again." if wrong else ""
@@ -200,69 +184,30 @@ def download(desk: CurrentPage, name: str, path: str) -> Response:
 def delete(desk: CurrentPage, name: str, form: Posted) -> RedirectResponse:
     """Delete a result that no job is writing."""
     folder = _folder(desk, name)
-    for one in desk.jobs.all():
-        if one.out == f"results/{name}" and not desk.jobs.state(one).over:
+    for one, state in desk.jobs.states():
+        if one.out == f"results/{name}" and not state.over:
             raise RequestError("A job that is not over writes into this folder: stop the job first.", 409)
     remove(folder)
     return go("/results")
 
 
-@router.get("/compare", response_class=HTMLResponse)
-def compare(desk: CurrentPage, one: str = "", other: str = "") -> HTMLResponse:
-    """The figures and the reports of two results side by side."""
-    found = [_loaded(desk, name) for name in (one, other) if name]
-    sides = [(entry, figures(result), why) for entry, result, why in found]
-    loaded = [(entry.corpus or entry.name, result) for entry, result, why in found if not why]
-    rows = list(dict.fromkeys(label for _, figures, _ in sides for label in figures))
-    return desk.page(
-        "compare.html",
-        here="results",
-        entries=entries(desk.workspace),
-        sides=sides if len(sides) == 2 else [],
-        rows=rows,
-        charts=side_by_side(loaded) if len(loaded) == 2 else (),
-        chosen=(one, other),
-    )
-
-
-def side_by_side(sides: Sequence[tuple[str, object]]) -> list[Markup]:
-    """Draw what two results have measured alike, with its intervals on one axis: effects of a unit, AUCs of a score."""
-    found = [(name, dict(_measured(one))) for name, one in sides]
-    shared = [label for label in found[0][1] if all(label in measured for _, measured in found)]
-    drawn: list[Markup] = []
-    for axis in dict.fromkeys(axis for axis, _ in shared):
-        rows = [
-            (" · ".join(filter(None, (score, name))), {"score": measured[axis, score]})
-            for _, score in (label for label in shared if label[0] == axis)
-            for name, measured in found
-        ]
-        figure = plots.across(rows, axis=axis)
-        drawn.append(to_svg(figure, name=f"axis-{len(drawn)}", label=f"{axis}, with 95% intervals"))
-    return drawn
-
-
-def _measured(found: object) -> Iterator[tuple[tuple[str, str], Estimate]]:
-    if isinstance(found, Verdict) and found.effect is not None:
-        yield (f"Effect: {found.effect_unit}" if found.effect_unit else "Effect", ""), found.effect
-    if isinstance(found, Run) and found.evaluation is not None:
-        yield from ((("AUC", row.name), row.auc) for row in found.evaluation.rows)
+_ABOVE = ("Outcome", "Statement")
+"""Figures that stand above the others on the page of a result."""
 
 
 def figures(found: object) -> dict[str, str]:
     """What a result found, name by name, in words and numbers."""
-    told = (
-        _of_run(found) if isinstance(found, Run) else _of_verdict(found) if isinstance(found, Verdict) else ()
-    )
-    return dict(told)
+    if isinstance(found, Run):
+        return dict(_of_run(found))
+    return dict(_of_verdict(found)) if isinstance(found, Verdict) else {}
 
 
 def _of_run(run: Run) -> Iterator[tuple[str, str]]:
     yield "Texts", wording.count(run.whole.texts if run.whole else len(run.ids))
     if run.evaluation is None:
         for score in run.scores:
-            low, _, middle, _, high = run.quartiles(score)
-            spread = f"{wording.significant(low)} to {wording.significant(high)}"
-            yield f"{score}: median, range", f"{wording.significant(middle)} ({spread})"
+            low, _, middle, _, high = map(wording.significant, run.quartiles(score))
+            yield f"{score}: median, range", f"{middle} ({low} to {high})"
         return
     for row in run.evaluation.rows:
         named = {"score": row.name, "blind": f"{row.name} (never saw the model)"}
@@ -273,19 +218,19 @@ def _of_run(run: Run) -> Iterator[tuple[str, str]]:
 
 
 def _of_verdict(verdict: Verdict) -> Iterator[tuple[str, str]]:
-    yield "Outcome", WORDS["outcomes"][verdict.outcome]
+    yield "Outcome", sentences_of("outcomes")[verdict.outcome]
     yield "Statement", verdict.statement
-    is_flag = verdict.test == "flag"
-    if is_flag:
-        counts = {name: wording.count(number) for name, number in verdict.figures["counts"].items()}
+    if verdict.test == "flag":
         yield "Score", verdict.figures["score"]
-        yield "Documents", f"{counts['documents']}, known {counts['known_documents']}"
-        yield "Flagged documents", counts["flagged_documents"]
+        for name in ("documents", "known_documents", "flagged_documents"):
+            counted = wording.count(verdict.figures["counts"][name])
+            yield name.replace("_", " ").capitalize(), counted
+    else:
+        yield f"{verdict.unit.capitalize()}s", wording.count(verdict.units)
+        if verdict.test == "audit":
+            yield "Control documents", wording.count(verdict.situation.unseen)
     if verdict.p is not None:
-        yield "p of the whole set" if is_flag else "p", wording.p_value(verdict.p)
-    if not is_flag:
-        controls = f", controls {wording.count(verdict.situation.unseen)}" if verdict.test == "audit" else ""
-        yield f"{verdict.unit.capitalize()}s", f"{wording.count(verdict.units)}{controls}"
+        yield "p of the whole set" if verdict.test == "flag" else "p", wording.p_value(verdict.p)
     if verdict.effect is not None:
         effect, spread = wording.effect(verdict.effect)
         yield "Effect", f"{effect} {spread} {verdict.effect_unit}".strip()

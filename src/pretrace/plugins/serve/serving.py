@@ -12,7 +12,7 @@ import hashlib
 import hmac
 import os
 import socket
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from importlib.resources import files as resources
 from pathlib import Path
@@ -23,7 +23,7 @@ import psutil
 import uvicorn
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -34,8 +34,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pretrace.errors import ExpressionError, OutputError, PretraceError
 from pretrace.plugins.serve import reading_texts, results, testing_collections
-from pretrace.plugins.serve.forms import CommandForm
-from pretrace.plugins.serve.jobs import AHEAD, Jobs
+from pretrace.plugins.serve.forms import forms
+from pretrace.plugins.serve.jobs import AHEAD, Jobs, running
 from pretrace.plugins.serve.pages import (
     ENTERED,
     LOGIN,
@@ -50,24 +50,23 @@ from pretrace.plugins.serve.pages import (
 from pretrace.plugins.serve.reading_texts import looks
 from pretrace.plugins.serve.settings import Limits, ServeSettings
 from pretrace.plugins.serve.uploads import TAKEN, sweep
-from pretrace.plugins.serve.workspace import RequestError, Workspace, read
+from pretrace.plugins.serve.workspace import RequestError, Workspace
 from pretrace.results.atomic import atomic_bytes
+from pretrace.results.output_checks import json_object
 from pretrace.results.serialization import to_json
 from pretrace.results.wording import say
 
 router = APIRouter()
-_TYPES = {"js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8"}
 _LATEST = 5
 
 
 @router.get("/", response_class=HTMLResponse)
 def home(desk: CurrentPage) -> HTMLResponse:
     """What can be done here, what is going on, and what was found last."""
-    jobs = [(job, desk.jobs.state(job)) for job in desk.jobs.all()]
     return desk.page(
         "home.html",
         here="home",
-        jobs=[(job, state) for job, state in jobs if not state.over][:_LATEST],
+        jobs=[(job, state) for job, state in desk.jobs.states() if not state.over][:_LATEST],
         latest=results.entries(desk.workspace)[:_LATEST],
         example=testing_collections.example_offered(desk),
         taken=TAKEN,
@@ -77,8 +76,7 @@ def home(desk: CurrentPage) -> HTMLResponse:
 @router.get("/jobs", response_class=HTMLResponse)
 def jobs(desk: CurrentPage) -> HTMLResponse:
     """All jobs."""
-    found = [(job, desk.jobs.state(job)) for job in desk.jobs.all()]
-    return desk.page("jobs.html", here="jobs", jobs=found)
+    return desk.page("jobs.html", here="jobs", jobs=desk.jobs.states())
 
 
 @router.get("/jobs/{name}", response_class=HTMLResponse)
@@ -103,26 +101,23 @@ def stop_all(desk: CurrentPage, form: Posted) -> RedirectResponse:
     return go("/jobs")
 
 
-@router.post("/jobs/{name}/begin")
-def begin(desk: CurrentPage, name: str, form: Posted) -> RedirectResponse:
-    """Start what a job only planned."""
-    planned = desk.jobs.get(name)
-    if not planned.plans:
-        raise RequestError("This job was no plan: it cannot be started in this way.", 409)
-    command = tuple(part for part in planned.command if part not in AHEAD)
-    title = planned.title.removeprefix("Plan of ")
-    made = desk.jobs.add(title, command, planned.out, texts=planned.texts, form=planned.form)
-    return go(f"/jobs/{made.id}")
-
-
 @router.post("/jobs/{name}/{what}")
-def stop_or_resume(
-    desk: CurrentPage, name: str, what: Literal["stop", "resume"], form: Posted
+def change(
+    desk: CurrentPage, name: str, what: Literal["stop", "resume", "begin"], form: Posted
 ) -> RedirectResponse:
-    """Ask a job to stop, or let it go on."""
+    """Ask a job to stop, let it go on, or start what it only planned."""
     found = desk.jobs.get(name)
-    desk.jobs.stop(found) if what == "stop" else desk.jobs.resume(found)
-    return go(f"/jobs/{quote(name)}")
+    if what == "stop":
+        desk.jobs.stop(found)
+    elif what == "resume":
+        desk.jobs.resume(found)
+    elif found.plans:
+        command = tuple(part for part in found.command if part not in AHEAD)
+        title = found.title.removeprefix("Plan of ")
+        found = desk.jobs.add(title, command, found.out, texts=found.texts, form=found.form)
+    else:
+        raise RequestError("This job was no plan: it cannot be started in this way.", 409)
+    return go(f"/jobs/{quote(found.id)}")
 
 
 @router.get(LOGIN, response_class=HTMLResponse)
@@ -141,23 +136,15 @@ def enter(desk: CurrentPage, request: Request, form: Posted) -> Response:
     return go("/")
 
 
-@router.get("/favicon.ico")
-def icon() -> Response:
-    """Nothing: the pages have no sign of their own, and browsers ask for one."""
-    return Response(status_code=204)
-
-
-@router.get("/static/report.css")
-def report_style() -> Response:
-    """The style of the reports."""
-    return PlainTextResponse(rendered("style.css", {}), media_type=_TYPES["css"])
-
-
 @router.get("/static/{name}")
-def static(name: Literal["page.css", "page.js"]) -> Response:
-    """What the pages add to it, and their script."""
-    content = resources("pretrace.plugins.serve").joinpath("static", name).read_bytes()
-    return Response(content, media_type=_TYPES[name.rpartition(".")[2]])
+def static(name: Literal["report.css", "page.css", "page.js"]) -> Response:
+    """The style of the reports, what the pages add to it, and their script."""
+    kind = "javascript" if name == "page.js" else "css"
+    if name == "report.css":
+        content = rendered("style.css", {})
+    else:
+        content = resources("pretrace.plugins.serve").joinpath("static", name).read_text("utf-8")
+    return Response(content, media_type=f"text/{kind}")
 
 
 _POLICY = (
@@ -165,7 +152,7 @@ _POLICY = (
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 """The content security policy of a page: nothing from elsewhere, no script or style within it."""
-_OPEN = (LOGIN, "/static/report.css", "/static/page.css", "/static/page.js")
+_OPEN = (LOGIN, *(f"/static/{name}" for name in ("report.css", "page.css", "page.js")))
 _HEADERS = {
     "Content-Security-Policy": _POLICY,
     "X-Content-Type-Options": "nosniff",
@@ -230,18 +217,12 @@ def _go(path: str) -> Response:
     return RedirectResponse(f"/{path.lstrip('/')}", 303)
 
 
-def application(
-    settings: ServeSettings,
-    forms: Mapping[str, CommandForm],
-    *,
-    port: int | None = None,
-    limits: Limits | None = None,
-) -> FastAPI:
+def application(settings: ServeSettings, *, port: int | None = None, limits: Limits = Limits()) -> FastAPI:  # noqa: B008
     """The site of a workspace; OutputError where the workspace cannot be used. `port` is the one that is really bound:
-    cookies do not tell ports apart. `forms` are the commands that can be started, by name."""
-    workspace, limits = Workspace.at(settings.workspace), limits or Limits()
+    cookies do not tell ports apart."""
+    workspace = Workspace.at(settings.workspace)
     sweep(workspace)
-    desk = PageContext(workspace, Jobs(workspace, settings, limits), forms, settings, limits)
+    desk = PageContext(workspace, Jobs(workspace, settings, limits), forms(), settings, limits)
     # A session ends with the browser, with another token, and with the secret of the workspace.
     key = hmac.new(workspace.secret, settings.token.encode(), hashlib.sha256).hexdigest()
     cookie = f"pretrace_{settings.port if port is None else port}"
@@ -276,8 +257,6 @@ async def _looked_after(app: FastAPI) -> AsyncIterator[None]:
     task = asyncio.create_task(look())
     yield
     task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task
 
 
 async def _refused(request: Request, error: Exception) -> HTMLResponse:
@@ -287,21 +266,18 @@ async def _refused(request: Request, error: Exception) -> HTMLResponse:
     elif isinstance(error, RequestValidationError):
         status, sentence = 404, _SAID[404]
     elif isinstance(error, HTTPException):
-        detail = str(error.detail)
-        status = 413 if "maximum size" in detail else error.status_code
-        sentence = _SAID.get(status, f"{detail.rstrip('.')}: go back and try again.")
+        status = 413 if "maximum size" in error.detail else error.status_code
+        sentence = _SAID.get(status, f"{error.detail.rstrip('.')}: go back and try again.")
     return desk_of(request).page("problem.html", status, sentence=sentence, field=field)
 
 
-def serve(
-    settings: ServeSettings, forms: Mapping[str, CommandForm], *, ready: Callable[[str], object] = print
-) -> None:
+def serve(settings: ServeSettings, *, ready: Callable[[str], object] = print) -> None:
     """Serve the workspace until the process is stopped; `ready` is given the address once it can be opened."""
     workspace = Workspace.at(settings.workspace)
     _claim(workspace)
     listener = _bound(settings)
     port = int(listener.getsockname()[1])
-    config = configuration(application(settings, forms, port=port), Limits())
+    config = configuration(application(settings, port=port), Limits())
     try:
         ready(f"http://{_HOST}:{port}/")
         uvicorn.Server(config).run(sockets=[listener])
@@ -328,27 +304,19 @@ def configuration(app: FastAPI, limits: Limits) -> uvicorn.Config:
 def _claim(workspace: Workspace) -> None:
     """Write down who serves the workspace; OutputError where another process does."""
     place = workspace.folder / "server.json"
-    known = read(place)
-    with suppress(psutil.Error, TypeError, ValueError):
-        other = psutil.Process(int(known["pid"])) if "pid" in known else None
-        if other and other.pid != os.getpid() and abs(other.create_time() - float(known["born"])) < 1:
-            raise OutputError(say("serve.refused.served", folder=workspace.folder, pid=other.pid))
+    known = json_object(place) or {}
+    other = running(known.get("pid", 0), known.get("born", 0.0))
+    if other and other.pid != os.getpid():
+        raise OutputError(say("serve.refused.served", folder=workspace.folder, pid=other.pid))
     born = psutil.Process().create_time()
     atomic_bytes(place, to_json({"pid": os.getpid(), "born": born, "folder": str(Path.cwd())}))
 
 
 def _bound(settings: ServeSettings) -> socket.socket:
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    if os.name == "posix":
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((_HOST, settings.port))
-        listener.listen()
+        return socket.create_server((_HOST, settings.port))
     except OSError as error:
-        listener.close()
         used = error.errno == errno.EADDRINUSE
         reason = "is in use" if used else f"cannot be listened on ({error.strerror or error})"
-        raise ExpressionError(
-            say("serve.refused.port", port=settings.port, host=_HOST, reason=reason)
-        ) from error
-    return listener
+        said = say("serve.refused.port", port=settings.port, host=_HOST, reason=reason)
+        raise ExpressionError(said) from error

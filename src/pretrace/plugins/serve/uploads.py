@@ -2,28 +2,27 @@
 
 `take` (a file) and `take_folder` (several that are one text each) fail with a RequestError, after which nothing is
 left. Bytes lie in `incoming/` until they become an entry of `texts/` by one renaming. A zip is read entry by entry and
-never past the limits, and names in it become paths inside the upload's own folder (`_places`).
+never past the limits, and names in it become paths inside the upload's own folder (`_texts_among`).
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
 import shutil
 import stat
 import statistics
+import sys
+import tempfile
 import time
-import unicodedata
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path, PurePosixPath
-from typing import IO, TYPE_CHECKING, BinaryIO
+from typing import IO, Any, BinaryIO
 
-from pretrace.corpora import Columns, open_corpus
+from pretrace.corpora import Columns
 from pretrace.corpora.columns import USUAL
 from pretrace.corpora.documents import DOCUMENTS, SOURCE
 from pretrace.corpora.folders import is_about
@@ -46,91 +45,101 @@ OF_A_FOLDER = (".txt", *DOCUMENTS)
 """Files that are one text each in a folder or a zip."""
 _BINARY = (".parquet", ".arrow", ".docx", ".pdf", ".epub")
 """No plain text: their readers say what is wrong with one."""
-_LONGEST_PART = 200
 _PIECE = 1 << 20
 _LONGEST_NAME = 200
 _LONGEST_SENTENCE = 600
+_LIMITS = Limits()
 
 
 @dataclass(frozen=True, slots=True)
 class Upload:
     """One upload: `path` is the file or folder of texts, relative to the workspace; `name` what the visitor called it,
-    `size` and `sha256` those of what was sent (of a folder that of all hashes), `at` the time in seconds since 1970,
-    `left_out` the files of a folder or zip that are no texts."""
+    `size` the bytes of its texts, `at` the time in seconds since 1970, `left_out` the files of a folder or zip that are
+    no texts."""
 
     id: str
     name: str
     path: str
     size: int
-    sha256: str
     at: float
     files: int = 1
     left_out: int = 0
 
 
+_Fill = Callable[[Path, int], tuple[int, int, int]]
+"""Puts texts at a path, up to so many bytes: their bytes, their files, and how many others were left out."""
+
+
 def take(
-    workspace: Workspace, name: str, stream: BinaryIO, limits: Limits | None = None, most: int | None = None
+    workspace: Workspace, name: str, stream: BinaryIO, limits: Limits = _LIMITS, most: int = sys.maxsize
 ) -> Upload:
     """The upload, kept with what was seen in it, up to `most` bytes of workspace; RequestError, and nothing is kept."""
-    limits = limits or Limits()
     name = PurePosixPath(name.replace("\\", "/")).name.strip()
     ending = ending_of(name)
     stem = name.removesuffix(ending)[:_LONGEST_NAME]
     name = f"{stem}{ending}"
-    with _entry(workspace, stem, limits, most) as (folder, left):
-        file = folder / f"{slug(stem)}{ending}"
-        sent = _copied(stream, file)
-        if not sent[0]:
+
+    def copy(path: Path, room: int) -> tuple[int, int, int]:
+        size = _copied(stream, path, name, room)
+        if not size:
             raise RequestError(f"{name} is empty: choose a file that holds texts.")
-        path, counts, room = file, (1, 0), replace(limits, expanded=min(limits.expanded, left))
-        with _readable(file, name, unpacking=True):
-            if ending.lower() == ".zip":
-                path = folder / slug(stem)
-                counts = _unpacked(file, path, name, room)
-                file.unlink()
-            else:
-                check(file, name, room)
-        return _kept(path, name, sent, counts, limits)
+        check(path, name, min(limits.expanded, room))
+        return size, 1, 0
+
+    def unpack(path: Path, room: int) -> tuple[int, int, int]:
+        with zipfile.ZipFile(stream) as packed:
+            entries = {one.filename: one for one in packed.infolist() if not one.is_dir()}
+            for inside, one in entries.items():
+                if stat.S_ISLNK(one.external_attr >> 16):
+                    said = f"{name}: {inside[:100]} is a link and no file: put the file itself into the zip."
+                    raise RequestError(said)
+            return _placed(entries, packed.open, path, name, limits, min(limits.expanded, room))
+
+    if ending.lower() == ".zip":
+        return _taken(workspace, slug(stem), name, unpack, limits, most)
+    return _taken(workspace, f"{slug(stem)}{ending}", name, copy, limits, most)
 
 
 def take_folder(
     workspace: Workspace,
     name: str,
     files: Mapping[str, BinaryIO],
-    limits: Limits | None = None,
-    most: int | None = None,
+    limits: Limits = _LIMITS,
+    most: int = sys.maxsize,
 ) -> Upload:
     """The upload of a folder, or of several files that are one text each, by their paths; otherwise as `take`."""
-    limits = limits or Limits()
     name = " ".join(name.split())[:_LONGEST_NAME]
-    with _entry(workspace, name, limits, most) as (folder, _):
-        found = _places(list(files), folder / slug(name), name, limits)
-        size, digest = 0, hashlib.sha256()
-        for path, place in sorted(found.items()):
-            one, hashed = _copied(files[path], place)
-            size += one
-            digest.update(f"{hashed}  {path}\n".encode("utf-8", "replace"))
-        counts = len(found), len(files) - len(found)
-        return _kept(folder / slug(name), name, (size, digest.hexdigest()), counts, limits)
+
+    def copy(path: Path, room: int) -> tuple[int, int, int]:
+        return _placed(files, files.__getitem__, path, name, limits, room)
+
+    return _taken(workspace, slug(name), name, copy, limits, most)
 
 
-@contextmanager
-def _entry(workspace: Workspace, stem: str, limits: Limits, most: int | None) -> Iterator[tuple[Path, int]]:
-    """A folder for an upload that comes in, and the bytes it may have; nothing is left of it after an error."""
+def _taken(workspace: Workspace, called: str, name: str, fill: _Fill, limits: Limits, most: int) -> Upload:
+    """What `fill` puts into a new folder, under the name `called`, as an upload; nothing is left after an error."""
     workspace.check_room("texts", limits.kept)
-    left = workspace.left(most) if most else limits.expanded
-    folder = workspace.room("incoming") / fresh(stem)
+    room = workspace.left(most)
+    folder = workspace.room("incoming") / fresh(called)
     with explained(folder):
         folder.mkdir()
         try:
-            yield folder, left
+            with _readable(folder / called, name):
+                size, files, left_out = fill(folder / called, room)
+                facts = look_into(folder / called, name, "", limits)
+            where = f"texts/{folder.name}"
+            upload = Upload(folder.name, name, f"{where}/{called}", size, time.time(), files, left_out)
+            save(folder / "facts.json", facts)
+            save(folder / "upload.json", upload)
+            folder.rename(workspace.folder / where)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
+    return upload
 
 
 @contextmanager
-def _readable(path: Path, name: str, *, unpacking: bool = False) -> Iterator[None]:
+def _readable(path: Path, name: str) -> Iterator[None]:
     """RequestError, with the name that the visitor knows, for what readers of archives, tables and texts raise."""
     try:
         yield
@@ -141,24 +150,9 @@ def _readable(path: Path, name: str, *, unpacking: bool = False) -> Iterator[Non
     except Exception as error:
         if isinstance(error, OSError) and error.errno is not None:  # the disk, and not the file
             raise
-        if unpacking:
-            raise RequestError(say("serve.refused.packed", name=name, error=error)) from error
-        said = f"{type(error).__name__}: {error}".rstrip(".: ").replace(str(path), name)
-        raise RequestError(
-            say("serve.refused.unreadable", name=name, found=" ".join(said.split())[:_LONGEST_SENTENCE]), 422
-        ) from error
-
-
-def _kept(path: Path, name: str, sent: tuple[int, str], counts: tuple[int, int], limits: Limits) -> Upload:
-    """Look into an upload, whose texts lie at `path`, and move it to the others by one renaming."""
-    with _readable(path, name):
-        facts = look_into(path, name, "", limits)
-    folder = path.parent
-    upload = Upload(folder.name, name, f"texts/{folder.name}/{path.name}", *sent, time.time(), *counts)
-    save(folder / "facts.json", facts)
-    save(folder / "upload.json", upload)
-    folder.rename(folder.parent.parent / "texts" / folder.name)
-    return upload
+        said = " ".join(f"{type(error).__name__}: {error}".rstrip(".: ").replace(str(path), name).split())
+        said = f"{name} cannot be read ({said[:_LONGEST_SENTENCE]}): mend it, or upload it in another format."
+        raise RequestError(said, 422) from error
 
 
 def together(names: Sequence[str]) -> list[tuple[str, list[int]]]:
@@ -186,25 +180,20 @@ def together(names: Sequence[str]) -> list[tuple[str, list[int]]]:
 
 def text_in(workspace: Workspace, name: str, stream: BinaryIO, limits: Limits) -> str:
     """The text of a file that a visitor sends to look at; nothing is kept. RequestError where it has none."""
-    folder = workspace.room("incoming") / fresh("document")
-    with explained(folder):
-        try:
-            file = folder / "document"
-            _copied(stream, file)
-            name = name[-_LONGEST_NAME:]
-            with _readable(file, name, unpacking=True):
-                check(file, name, limits)
-            with _readable(file, name):
-                reading = TextReading(USUAL, name)
-                kind = reader_of(name) if reader_of(name) in DOCUMENTS else SOURCE
-                return next(reading.stream(file_rows(file, reading, kind))).text
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+    name = name[-_LONGEST_NAME:]
+    with tempfile.TemporaryDirectory(dir=workspace.room("incoming")) as folder:
+        file = Path(folder, "document")
+        with explained(file), _readable(file, name):
+            _copied(stream, file, name, limits.expanded)
+            check(file, name, limits.expanded)
+            reading = TextReading(USUAL, name)
+            kind = reader_of(name) if reader_of(name) in DOCUMENTS else SOURCE
+            return next(reading.stream(file_rows(file, reading, kind))).text
 
 
 def rename(workspace: Workspace, upload: Upload, name: str) -> Upload:
     """The upload under another name; its file stays, and its ending, which a folder has not."""
-    folder = workspace.within(upload.path).is_dir() and not upload.name.lower().endswith(".zip")
+    folder = workspace.within(upload.path).is_dir()
     ending = "" if folder else ending_of(upload.name)
     stem = " ".join(name.split()).removesuffix(ending).strip()
     if not stem:
@@ -248,41 +237,28 @@ def texts_of(workspace: Workspace, name: str) -> str:
 
 
 def facts_of(workspace: Workspace, upload: Upload) -> UploadFacts:
-    """What was seen in an upload, if need be now; it never fails: what cannot be seen is a `problem`."""
-    place = workspace.room("texts") / upload.id / "facts.json"
-    try:
-        return record_in(UploadFacts, place) or seen(workspace, upload)
-    except RequestError as error:
-        save(place, found := UploadFacts(problem=str(error)))
-        return found
+    """What was seen in an upload; a `problem` where that is lost."""
+    lost = UploadFacts(problem="what was seen in it is lost; upload it again.")
+    return record_in(UploadFacts, workspace.room("texts") / upload.id / "facts.json") or lost
 
 
-def seen(
-    workspace: Workspace, upload: Upload, text_column: str = "", limits: Limits | None = None
-) -> UploadFacts:
+def look_again(workspace: Workspace, upload: Upload, text_column: str, limits: Limits) -> None:
     """Look into an upload again, at another column, and keep what was seen; RequestError, and nothing changes."""
     path = workspace.within(upload.path)
-    if not os.path.lexists(path):
-        raise RequestError(f"The file of {upload.name} is not there any more: upload it again.", 404)
     with _readable(path, upload.name):
-        found = look_into(path, upload.name, text_column, limits or Limits())
+        found = look_into(path, upload.name, text_column, limits)
     save(workspace.room("texts") / upload.id / "facts.json", found)
-    return found
 
 
-def _copied(
-    stream: IO[bytes], place: Path, check: Callable[[int], None] = lambda size: None, size: int = 0
-) -> tuple[int, str]:
-    """Copy a stream into a new file; `size` and its bytes, of which `check` is told, and its SHA-256."""
-    digest = hashlib.sha256()
+def _copied(stream: IO[bytes], place: Path, name: str, most: int, size: int = 0) -> int:
+    """Copy a stream into a new file; `size` and its bytes, `most` together."""
     place.parent.mkdir(parents=True, exist_ok=True)
     with place.open("xb") as file:
         while piece := stream.read(_PIECE):
             size += len(piece)
-            check(size)
-            digest.update(piece)
+            _check_size(size, name, most)
             file.write(piece)
-    return size, digest.hexdigest()
+    return size
 
 
 # What lies in an upload: checked against what its name says, unpacked where it is a zip.
@@ -291,107 +267,85 @@ def _copied(
 def ending_of(name: str) -> str:
     """The ending of a file that can be taken, as it is written; RequestError for a name of another kind."""
     plain = without_packing(name)
-    for ending in ENDINGS:
-        if plain.lower().endswith(ending):
-            return name[len(plain) - len(ending) :]
     if name.lower().endswith(".zip"):
         return name[-4:]
+    if reader_of(name) in ENDINGS:
+        return name[len(plain) - len(reader_of(name)) :]
     raise RequestError(
-        say("serve.refused.other_kind", name=name[:100] or "A file without a name", taken=TAKEN)
+        f"{name[:100] or 'A file without a name'} is of no kind that can be read here: upload {TAKEN}."
     )
 
 
-def check(place: Path, name: str, limits: Limits) -> None:
-    """RequestError where a file that should be plain text is none, or a packed one unpacks to too much."""
+def check(place: Path, name: str, most: int) -> None:
+    """RequestError where a file that should be plain text is none, or a packed one has more than `most` bytes."""
     with unpacked_file(place) as file:
         head = file.peek(HEAD)[:HEAD]
         kind, size = recognise_format(name, head), 0
         while not file.seekable() and (piece := file.read(_PIECE)):
             size += len(piece)
-            _check_size(size, name, limits)
+            _check_size(size, name, most)
     if kind not in _BINARY and b"\0" in head and encoding_of(head, None) == "utf-8":
         raise RequestError(f"{name} holds no plain text, whatever its ending says: upload {TAKEN}.")
 
 
-def _check_size(size: int, name: str, limits: Limits) -> None:
-    if size > limits.expanded:
-        raise RequestError(say("serve.refused.expanded", name=name, most=limits.expanded // 1_000_000), 413)
+def _check_size(size: int, name: str, most: int) -> None:
+    if size > most:
+        raise RequestError(f"{name} unpacks to more than {most // 1_000_000:,} MB: upload a part of it.", 413)
 
 
-def _unpacked(archive: Path, folder: Path, name: str, limits: Limits) -> tuple[int, int]:
-    """The number of texts of a zip, which lie in `folder` afterwards, and of files that are none."""
-    folder.mkdir()
-    with zipfile.ZipFile(archive) as packed:
-        entries = [one for one in packed.infolist() if not one.is_dir()]
-        for one in entries:
-            shown = f"{name}: {one.filename[:100]}"
-            if one.flag_bits & 1:
-                raise RequestError(f"{shown} is locked with a password: make the zip without one.")
-            if stat.S_ISLNK(one.external_attr >> 16):
-                raise RequestError(f"{shown} is a link and no file: put the file itself into the zip.")
-        found = _places([one.filename for one in entries], folder, name, limits)
-        size = 0
-        for path, place in found.items():
-            with packed.open(path) as source:
-                size, _ = _copied(source, place, lambda size: _check_size(size, name, limits), size)
-    return len(found), sum(not _litter(one.filename) for one in entries) - len(found)
-
-
-def _places(names: Sequence[str], folder: Path, whole: str, limits: Limits) -> dict[str, Path]:
-    """Where the texts among the files of a zip, or of a folder that a visitor calls `whole`, go inside `folder`, by
-    name, without files of other kinds. RequestError for none, too many, two of a name, or a name that leaves the
-    folder."""
-    kept = [name for name in names if not _litter(name)]
-    parts = {name: _parts(name, whole, limits) for name in kept}
+def _placed(
+    names: Collection[str],
+    opened: Callable[[str], IO[bytes]],
+    folder: Path,
+    whole: str,
+    limits: Limits,
+    most: int,
+) -> tuple[int, int, int]:
+    """Copy the texts among the files of a zip, or of a folder that a visitor calls `whole`, into `folder`: their bytes,
+    their number, and that of the other files. RequestError for none, too many, or a name that leaves the folder."""
+    parts = {name: _parts(name, whole, limits) for name in names if not _is_litter(name)}
     above = {one[0] for one in parts.values()} if all(len(one) > 1 for one in parts.values()) else set()
     within = {name: one[1:] if len(above) == 1 else one for name, one in parts.items()}
-    of_kind = {name: reader_of(name) for name in within}
-    documents = [name for name, kind in of_kind.items() if kind in OF_A_FOLDER]
-    tables = [name for name, kind in of_kind.items() if kind in TABLES]
+    documents = [name for name in within if reader_of(name) in OF_A_FOLDER]
+    tables = [name for name in within if reader_of(name) in TABLES]
     if tables and all(is_about("/".join(within[name])) for name in documents):
         documents = []  # what tells of the tables is no text beside them
-    texts = {name: folder.joinpath(*within[name]) for name in documents or tables}
+    texts, size = {name: folder.joinpath(*within[name]) for name in documents or tables}, 0
     if not texts:
-        raise RequestError(
-            say("serve.refused.no_texts", whole=whole, endings=", ".join((*OF_A_FOLDER, *TABLES)))
-        )
+        endings = ", ".join((*OF_A_FOLDER, *TABLES))
+        raise RequestError(f"{whole} holds no texts: put files that end in {endings} into it.")
     found = {str(place).lower() for place in texts.values()}
     folders = {str(up).lower() for one in texts.values() for up in one.parents if up.is_relative_to(folder)}
-    if len(parts) < len(kept) or len(found) < len(texts) or found & folders:
-        raise RequestError(say("serve.refused.same_names", whole=whole))
-    if len(found | folders) - 1 > limits.entries:
+    if len(found) < len(texts) or found & folders:
         raise RequestError(
-            say("serve.refused.entries", whole=whole, most=len(found | folders) - 1, entries=limits.entries)
+            f"{whole} holds files, or a file and a folder, of the same name: rename one of them."
         )
-    return texts
+    if (number := len(found | folders) - 1) > limits.entries:
+        numbers = {"most": number, "entries": limits.entries}
+        raise RequestError(say("serve.refused.entries", whole=whole, **numbers))
+    for name, place in texts.items():
+        with opened(name) as source:
+            size = _copied(source, place, whole, most, size)
+    return size, len(texts), len(parts) - len(texts)
 
 
-def _litter(name: str) -> bool:
+def _is_litter(name: str) -> bool:
     """Whether file browsers put an entry there, and no author."""
     path = PurePosixPath(name)
     return "__MACOSX" in path.parts or path.name in (".DS_Store", "Thumbs.db", "desktop.ini")
 
 
 def _parts(name: str, whole: str, limits: Limits) -> tuple[str, ...]:
-    """The parts of the path of a file; RequestError for one that is too long, too deep, or would leave its folder."""
+    """The parts of the path of a file; RequestError for one that is too deep, or would leave its folder."""
     shown = f"{whole}: {name[:100]}"
     parts = PurePosixPath(name).parts
     if not parts or name.startswith("/") or ".." in parts or "\\" in name or ":" in name or "\0" in name:
         raise RequestError(say("serve.refused.outside", shown=shown))
-    if any(len(part.encode("utf-8", "replace")) > _LONGEST_PART for part in parts):
-        raise RequestError(f"{shown} has too long a name: shorten it.")
     if len(parts) - 1 > limits.depth:
         raise RequestError(say("serve.refused.depth", shown=shown, most=len(parts) - 1, depth=limits.depth))
     return parts
 
 
-if TYPE_CHECKING:
-    from py3langid.langid import LanguageIdentifier
-
-
-_LETTERS_READ = 2_000_000
-"""Characters of all texts together that are looked at for their scripts."""
-_SCRIPTS_SHOWN = 4
 FIRST = 3
 """Texts of which the beginning is shown."""
 _FIRST_READ, _FIRST_SHOWN = 2_000, 300
@@ -399,9 +353,10 @@ _FIRST_READ, _FIRST_SHOWN = 2_000, 300
 
 @dataclass(frozen=True, slots=True)
 class UploadFacts:
-    """What was seen in an upload. Lengths are in characters; `scripts` are shares of the letters by script,
-    `languages` those of the texts by code, among `languages_of` texts that were looked at.
-    `problem` says why nothing else could be seen, `columns` then what there is to choose from."""
+    """What was seen in an upload. Lengths are in characters; `languages` are shares of the texts by code, among
+    `languages_of` texts that were looked at; `first` are the beginnings of the first texts. `problem` says why nothing
+    else could be seen, `columns` then what there is to choose from. `other_labels`: a column called label says
+    something else than membership, and must be left out. `guessed`: nobody named the column of the text."""
 
     text_column: str = ""
     texts: int = 0
@@ -414,7 +369,6 @@ class UploadFacts:
     longest: int = 0
     empty: int = 0
     duplicates: int = 0
-    scripts: Mapping[str, float] = field(default_factory=dict)
     languages: Mapping[str, float] = field(default_factory=dict)
     languages_of: int = 0
     said: tuple[str, ...] = ()
@@ -425,39 +379,28 @@ class UploadFacts:
     other_labels: bool = False
     first: tuple[str, ...] = ()
     guessed: bool = False
-    """Whether a column called label says something else than membership, and must be left out. `first` are the
-    beginnings of the first texts; `guessed` says that nobody named the column they stand in."""
 
 
 def look_into(path: Path, name: str, text_column: str, limits: Limits) -> UploadFacts:
     """What is seen in a file or folder that a visitor calls `name`. A table without a text has a `problem`: choose a
     column. TextsError where nothing can be read, RequestError beyond the limits; other errors of a reader pass."""
     place = str(path)
-
-    def plain(said: str) -> str:
-        return said.replace(place, name)
-
+    columns = _columns(path, limits)
+    chosen, guessed = choose_text(place, Columns(text=text_column or None))
     try:
-        columns = _columns(path, limits)
-        chosen, guessed = choose_text(place, Columns(text=text_column or None))
+        seen = look(place, chosen)
     except TextsError as error:
-        raise TextsError(plain(str(error))) from error
-    try:
-        corpus, other = open_corpus(place, chosen), False
-    except TextsError:
-        try:
-            corpus, other = open_corpus(place, replace(chosen, label="")), True
-        except TextsError as error:
-            if not {*columns} - {"text", "input", chosen.text}:  # no other column could be chosen
-                raise TextsError(plain(str(error))) from error
-            return UploadFacts(text_column=chosen.text or "", columns=columns, problem=plain(str(error)))
+        if not {*columns} - {"text", "input", chosen.text}:  # no other column could be chosen
+            raise
+        problem = str(error).replace(place, name)
+        return UploadFacts(text_column=chosen.text or "", columns=columns, problem=problem)
+    corpus = seen.corpus
     texts = [text.text for text in corpus.texts]
-    lengths = [len(text) for text in texts]
-    told, (spoken, among) = look(place, chosen, corpus), languages(texts)
+    lengths, (spoken, among) = [len(text) for text in texts], languages(texts)
     return UploadFacts(
         text_column=chosen.text or "",
         texts=len(texts),
-        documents=told.situation.documents,
+        documents=seen.situation.documents,
         members=sum(text.member is True for text in corpus.texts),
         nonmembers=sum(text.member is False for text in corpus.texts),
         columns=columns,
@@ -466,41 +409,16 @@ def look_into(path: Path, name: str, text_column: str, limits: Limits) -> Upload
         longest=max(lengths),
         empty=sum(not text.strip() for text in texts),
         duplicates=len(texts) - len(set(texts)),
-        scripts=scripts(texts),
         languages=spoken,
         languages_of=among,
-        said=tuple(map(plain, told.said[1:])),
-        notes=tuple(map(plain, corpus.notes)),
-        situation=told.situation,
-        names=told.names,
+        said=tuple(said.replace(place, name) for said in seen.said[1:]),
+        notes=tuple(note.replace(place, name) for note in corpus.notes),
+        situation=seen.situation,
+        names=seen.names,
         first=tuple(" ".join(text[:_FIRST_READ].split())[:_FIRST_SHOWN] for text in texts[:FIRST]),
-        other_labels=other,
+        other_labels=seen.columns.label == "",
         guessed=bool(guessed),
     )
-
-
-def scripts(texts: Sequence[str]) -> dict[str, float]:
-    """The share of each script among the letters of the first texts, the largest first.
-
-    >>> scripts(["abc", "а1"])
-    {'Latin': 0.75, 'Cyrillic': 0.25}
-    """
-    counted: Counter[str] = Counter()
-    characters: Counter[str] = Counter()
-    read = 0
-    for text in texts:
-        characters.update(text[: _LETTERS_READ - read])
-        read += len(text)
-        if read >= _LETTERS_READ:
-            break
-    for character, number in characters.items():
-        if character.isalpha():
-            counted[unicodedata.name(character, "other").split()[0].capitalize()] += number
-    total = sum(counted.values())
-    return {_SCRIPTS.get(name, name): n / total for name, n in counted.most_common(_SCRIPTS_SHOWN)}
-
-
-_SCRIPTS = {"Cjk": "Chinese characters", "Hiragana": "Japanese (hiragana)", "Katakana": "Japanese (katakana)"}
 
 
 def _columns(path: Path, limits: Limits) -> tuple[str, ...]:
@@ -513,13 +431,11 @@ def _columns(path: Path, limits: Limits) -> tuple[str, ...]:
             return ()
         if number == 1 and {*row.fields} != {"text"}:
             names = tuple(row.fields)
-            if len(names) > limits.columns or sum(map(len, names)) > limits.column_characters:
-                found = {"columns": len(names), "characters": sum(map(len, names))}
-                raise RequestError(say("serve.refused.columns", **found, limits=limits))
+            if len(" ".join(names)) > limits.column_characters:
+                raise RequestError(say("serve.refused.columns", most=limits.column_characters))
         size += sum(len(cell) for cell in row.fields.values() if isinstance(cell, str))
         if number > limits.texts or size > limits.expanded:
-            most = f"{limits.texts:,} texts, or {limits.expanded:,} characters,"
-            raise RequestError(say("serve.refused.too_large", most=most), 413)
+            raise RequestError(say("serve.refused.too_large", limits=limits), 413)
     return names
 
 
@@ -543,7 +459,7 @@ def languages(texts: Sequence[str]) -> tuple[dict[str, float], int]:
 
 
 @cache
-def _identifier() -> LanguageIdentifier:
+def _identifier() -> Any:
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True, min_confidence=_SURE)

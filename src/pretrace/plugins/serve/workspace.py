@@ -1,11 +1,10 @@
 """The folder in which the page keeps everything: texts, single texts that were looked at, jobs and results.
 
     incoming/ID/   an upload that is being taken in; it vanishes unless it becomes one of the next
-    texts/ID/      one upload: its files, upload.json (name, size, hash), facts.json (what was seen in it)
+    texts/ID/      one upload: its files, upload.json (name, size), facts.json (what was seen in it)
     looks/ID/      one text that was looked at: look.json, text.jsonl, and run/ when it was scored
     jobs/ID/       one command: job.json, log.txt, progress.json
     results/NAME/  what commands write; results from elsewhere may be put here as well
-    models.json    models that were named before
     secret         the key of sessions; nobody else may read it
     server.json    the process that serves this folder
 
@@ -22,7 +21,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pretrace.errors import OutputError, PretraceError
 from pretrace.results.atomic import atomic_bytes, explained
@@ -30,7 +29,6 @@ from pretrace.results.serialization import from_json, from_plain, to_json, to_pl
 from pretrace.results.wording import say
 
 T = TypeVar("T")
-_MODELS_KEPT = 12
 ROOMS = ("incoming", "texts", "looks", "jobs", "results")
 _RECORDS = {
     "texts": ("upload.json", "collection"), "looks": ("look.json", "text"), "jobs": ("job.json", "job"),
@@ -104,10 +102,7 @@ class Workspace:
 
     def within(self, relative: str) -> Path:
         """A path that the workspace itself recorded, relative to its folder; RequestError where it leads out of it."""
-        place = Path(os.path.realpath(self.folder / relative))
-        if not place.is_relative_to(self.folder):
-            raise RequestError("There is no such page here.", 404)
-        return place
+        return _below(self.folder, self.folder / relative)
 
     def records(self, kind: type[T], room: str) -> list[T]:
         """All records of a kind in one of its folders, the latest first."""
@@ -122,26 +117,23 @@ class Workspace:
                 return found
         raise RequestError(f"There is no such {what} here: it may have been deleted from the workspace.", 404)
 
-    def models(self) -> list[str]:
-        """Models that were named before, the latest first."""
-        return [str(one) for one in read(self.folder / "models.json").get("models", [])]
-
-    def remember(self, *models: str) -> None:
-        """Put models in front of those that were named before."""
-        named = dict.fromkeys(filter(None, (*models, *self.models())))
-        atomic_bytes(self.folder / "models.json", to_json({"models": list(named)[:_MODELS_KEPT]}))
-
 
 def inside(folder: Path, name: str) -> Path:
     """The entry of a folder that a request names, also of several parts; RequestError (404) where it lies elsewhere."""
     parts = name.split("/")
     plain = all(part not in ("", ".", "..") and len(part) <= _LONGEST for part in parts)
-    if not plain or "\0" in name or "\\" in name:
-        raise RequestError("There is no such page here.", 404)
-    place, home = Path(os.path.realpath(folder.joinpath(*parts))), Path(os.path.realpath(folder))
-    if not place.is_relative_to(home) or place == home or not place.exists():
+    place = _below(folder, folder.joinpath(*parts)) if plain and not {"\0", "\\"} & {*name} else folder
+    if place == folder or not place.exists():
         raise RequestError("There is no such page here.", 404)
     return place
+
+
+def _below(folder: Path, place: Path) -> Path:
+    """A path with its links followed; RequestError (404) where it leads out of a folder."""
+    found = Path(os.path.realpath(place))
+    if not found.is_relative_to(os.path.realpath(folder)):
+        raise RequestError("There is no such page here.", 404)
+    return found
 
 
 def slug(name: str, fallback: str = "texts") -> str:
@@ -152,14 +144,6 @@ def slug(name: str, fallback: str = "texts") -> str:
 def fresh(stem: str) -> str:
     """An id that no other entry has, by which entries sort in the order they were made."""
     return f"{time.strftime('%Y%m%d-%H%M%S')}-{slug(stem)}-{secrets.token_hex(3)}"
-
-
-def read(path: Path) -> dict[str, Any]:
-    """The JSON object in a file; empty where there is none, or something else."""
-    try:
-        return from_json(path.read_bytes())
-    except (OSError, ValueError, TypeError):
-        return {}
 
 
 def save(path: Path, record: object) -> None:

@@ -194,19 +194,6 @@ function takeText(form, text, input, files) {
   files[0].text().then((content) => { text.value = content; input.value = ""; });
 }
 
-// Two ticks in the list of results are the two sides of the next page.
-function pickTwo() {
-  const link = document.getElementById("compare");
-  const ticks = [...document.querySelectorAll(".pick")];
-  const changed = () => {
-    const names = ticks.filter((one) => one.checked).map((one) => encodeURIComponent(one.value));
-    link.href = "/compare?" + ["one", "other"].slice(0, names.length).map((side, place) => `${side}=${names[place]}`).join("&");
-    for (const one of ticks) one.disabled = names.length >= 2 && !one.checked;
-  };
-  for (const one of ticks) one.addEventListener("change", changed);
-  if (link) changed();
-}
-
 // Languages come as codes; the browser knows their names.
 function nameLanguages() {
   const names = new Intl.DisplayNames("en", { type: "language" });
@@ -215,6 +202,5 @@ function nameLanguages() {
 
 document.documentElement.classList.add("scripted");
 watch(document);
-pickTwo();
 nameLanguages();
 for (const element of document.querySelectorAll("[data-poll], [data-load]")) renew(element, EVERY);
