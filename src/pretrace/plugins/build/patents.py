@@ -343,7 +343,7 @@ class Pages:
         if unused:
             pages = f"{plural(len(unused), 'page')} that are not among the pages, such as {unused[0]!r}"
             told.append(f"The dates file names {pages}.")
-        others = sorted((name, n) for name, n in self._encodings.items() if name != "utf-8")
+        others = sorted(self._encodings.items())
         return told + [f"{plural(n, 'page')} not in UTF-8 read as {name}." for name, n in others]
 
     def _of_folder(self) -> Iterator[PatentPage]:
