@@ -29,7 +29,9 @@ class Turn:
         number, _, of = written.partition("/")
         numbers = [int(one) for one in (number, of) if one.strip().isdecimal()]
         if len(numbers) < 2 or not 1 <= numbers[0] <= numbers[1]:
-            raise ExpressionError(f"--shard is written I/N, as in 3/64, with I from 1 to N; found {written!r}.")
+            raise ExpressionError(
+                f"--shard is written I/N, as in 3/64, with I from 1 to N; found {written!r}."
+            )
         return cls(*numbers)
 
     def takes(self, index: int) -> bool:
