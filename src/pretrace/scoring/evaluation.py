@@ -50,7 +50,7 @@ from pretrace.statistics.controls import (
     shuffles,
     survives,
 )
-from pretrace.statistics.documents import MEMBERS, NONMEMBERS, Grouping, Groups, Numbers, grouped_split
+from pretrace.statistics.documents import MEMBERS, NONMEMBERS, Grouping, Numbers, grouped_split
 from pretrace.statistics.paired import ScorePair, adjusted, usual_baseline
 from pretrace.statistics.resampling import (
     Bootstrap,
@@ -227,9 +227,7 @@ def measure(
     members = _checked(rows, run, counted["label"])
     linked, withheld = 0, ""
     if stream and unlearned is not None:  # before a classifier judges: no near copies on both of its sides
-        ids = rows.ids()
-        groups, linked = copies_linked(stream.texts(), ids, groups, members)
-        withheld = unlike(stream.texts(), ids, groups, members, seed=seed)
+        groups, linked, withheld = compare_as_texts(stream.texts(), rows.ids(), groups, members, seed=seed)
     judged = _judged(rows, stream, members, groups, seed) if stream else None
     columns = {(name, "score"): run.matrix[:, k] for k, name in enumerate(run.scores)}  # resampled together
     note = say("measured.blind_left_out")
@@ -384,65 +382,48 @@ _JUDGED = 1000
 """Texts of each label that classifiers of texts see."""
 
 
-def copies_linked(
-    texts: Iterable[Text], ids: Sequence[str], groups: Groups, members: Bools
-) -> tuple[Numbers, int]:
-    """The document of each row, as a number, where texts without a group that say mostly the same as others of their
-    label count with these as one, and how many documents fewer that makes. `ids`, `groups` and `members` are of the
-    rows, [rows]; `texts` are at least theirs.
+def compare_as_texts(
+    texts: Iterable[Text], ids: Sequence[str], groups: Numbers, members: Bools, *, seed: int
+) -> tuple[Numbers, int, str]:
+    """The document of each row, where texts without a group that say mostly the same as others of their label count
+    with these as one; how many documents fewer that makes; and why members and non-members are not known to be alike
+    as texts, "" where nothing that sees texts alone (words, form, length) tells them apart, of at most 1,000 texts of
+    each label, drawn at random. `ids`, `groups` and `members` are of the rows, [rows]; `texts` are at least theirs.
 
     Rows of near copies move together in any model. Counted as many, they make a model that forgot the members, and one
-    that never saw them, look as if it had not.
-    """
-    codes = np.unique(np.asarray(groups), return_inverse=True)[1].astype(np.int64)
-    place, sketches, order = {name: i for i, name in enumerate(ids)}, Sketches(), []
-    for text in texts:
-        row = place.get(text.id)
-        if row is not None:
-            sketches.add(text.text, alone=not text.group)
-            order.append(row)
-    rows = np.array(order, dtype=np.int64)
-    known, documents = members[rows], int(codes.max()) + 1
-    linked = link(sketches, codes[rows], np.arange(documents), (known, ~known))
-    return linked[codes], documents - len(np.unique(linked))
-
-
-def unlike(
-    texts: Iterable[Text], ids: Sequence[str], groups: Groups, members: Bools, *, seed: int = 0
-) -> str:
-    """Why members and non-members are not known to be alike as texts; "" where nothing that sees texts alone (words,
-    form, length) tells them apart, of at most 1,000 texts of each label, drawn at random. Arguments as in
-    `copies_linked`, `groups` as it gives them.
-
-    Two models that never saw the members, trained alike but for chance, differ in how well they know one kind of text
-    and another, by the same in all documents of a kind. No interval over documents holds that, so it would be read as
-    memory of the members, or as its lack.
+    that never saw them, look as if it had not. Two models that never saw the members, trained alike but for chance,
+    differ in how well they know one kind of text and another, by the same in all documents of a kind. No interval over
+    documents holds that, so it would be read as memory of the members, or as its lack.
     """
     rng = np.random.default_rng(seed)
     sides = [np.flatnonzero(members == label) for label in (True, False)]
-    drawn = [rng.permutation(rows)[:_JUDGED].tolist() for rows in sides]
-    wanted = {ids[row]: (side, str(groups[row])) for side, rows in enumerate(drawn) for row in rows}
-    found: tuple[list[Text], list[Text]] = ([], [])
+    drawn = {row for rows in sides for row in rng.permutation(rows)[:_JUDGED].tolist()}
+    place, sketches, order = {name: i for i, name in enumerate(ids)}, Sketches(), list[int]()
+    judged: dict[int, str] = {}
     for text in texts:
-        if text.id in wanted:
-            side, group = wanted[text.id]
-            found[side].append(Text(text.id, text.text, group=group))
+        if (row := place.get(text.id)) is not None:
+            sketches.add(text.text, alone=not text.group)
+            order.append(row)
+            if row in drawn:
+                judged[row] = text.text
+    known, documents = members[order], int(groups.max()) + 1
+    linked = link(sketches, groups[order], np.arange(documents), (known, ~known))
+    groups, fewer = linked[groups], documents - len(np.unique(linked))
+    found: tuple[list[Text], list[Text]] = ([], [])
+    for row, said in judged.items():
+        found[0 if members[row] else 1].append(Text(ids[row], said, group=str(groups[row])))
+    mine, others = Corpus("members", tuple(found[0])), Corpus("non-members", tuple(found[1]))
     try:
-        gaps = baseline.gap(
-            Corpus("members", tuple(found[0])),
-            Corpus("non-members", tuple(found[1])),
-            "words,form",
-            seed=seed,
-        )
+        gaps = baseline.gap(mine, others, "words,form", seed=seed)
     except TextsError as error:
-        return say("unlearned.unknown", why=str(error).rstrip("."))
+        return groups, fewer, say("unlearned.unknown", why=str(error).rstrip("."))
     length, widest = gaps[-1], max(gaps, key=lambda one: one.auc.low)
     if length.auc.high < 0.5:
         widest = length
     elif widest.auc.low <= 0.5:
-        return ""
+        return groups, fewer, ""
     auc = "{} [{}, {}]".format(*shown(widest.auc, edges=(0.5,)))
-    return say("unlearned.apart", classifier=widest.classifier, auc=auc)
+    return groups, fewer, say("unlearned.apart", classifier=widest.classifier, auc=auc)
 
 
 def _forgotten(
@@ -450,8 +431,8 @@ def _forgotten(
 ) -> tuple[tuple[Unlearned, ...], Sequence[str]]:
     """The reading of each score of a model that was to forget the members, whose placebo is the model `retrained`
     without them, and what is said of it. `margin` is the difference of AUC within which the two count as the same;
-    `copies` are the documents that count with near copies of them as one (`copies_linked`); `withheld` says why nothing
-    can be read (`unlike`). ExpressionError for a margin out of range, TextsError without a placebo.
+    `copies` are the documents that count with near copies of them as one, `withheld` says why nothing can be read
+    (`compare_as_texts`). ExpressionError for a margin out of range, TextsError without a placebo.
     """
     require(0 < margin <= 0.5, f"the margin of --unlearned lies above 0 and is at most 0.5, found {margin}.")
     found = tuple(Unlearned(row.name, margin, row.lead, withheld) for row in rows if row.lead is not None)
