@@ -53,7 +53,9 @@ def test_what_datasets_saves_is_read(tmp_path):
     datasets.DatasetDict({"train": data, "test": data.select([3])}).save_to_disk(tmp_path / "two")
     assert texts(tmp_path / "two", split="test") == ["text 3"]
     for split in (None, "dev"):
-        with pytest.raises(TextsError, match="has the splits 'test', 'train': name one with --reading split="):
+        with pytest.raises(
+            TextsError, match="has the splits 'test', 'train': name one with --reading split="
+        ):
             texts(tmp_path / "two", split=split)
     (tmp_path / "one" / "cache-0123456789abcdef.arrow").write_bytes(b"what a later step left there")
     assert texts(tmp_path / "one") == data["text"][:]
