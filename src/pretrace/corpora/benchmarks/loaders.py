@@ -253,17 +253,15 @@ def _join_sides(sides: Mapping[Any, str], schema: Schema, folder: Path, whole: s
 
 def _side_of(file: Path, schema: Schema) -> str:
     """The side of a file below the folder, "" where its path tells none; TextsError where it tells both."""
-    told: dict[str, str] = {}
-    for part in file.parts:
-        if not (low := part.lower()).startswith(schema.neither):
-            if low.startswith(schema.nonmembers):
-                told.setdefault(NONMEMBERS, part)
-            elif low.startswith(schema.members):
-                told.setdefault(MEMBERS, part)
+    parts = [low for low in map(str.lower, file.parts) if not low.startswith(schema.neither)]
+    told = {
+        side
+        for side, names in ((MEMBERS, schema.members), (NONMEMBERS, schema.nonmembers))
+        if any(part.startswith(names) for part in parts)
+    }
     if len(told) > 1:
         raise TextsError(
-            f"{shown(file)} may hold members ({shown(Path(told[MEMBERS]))!r}) or non-members "
-            f"({shown(Path(told[NONMEMBERS]))!r}): rename the file or its folders so that they agree."
+            f"{shown(file)} may hold members or non-members by its path: rename it or its folders."
         )
     return next(iter(told), "")
 
