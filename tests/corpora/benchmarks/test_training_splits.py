@@ -64,12 +64,6 @@ def test_one_file_with_labels(tmp_path):
         pile("arxiv", str(write(tmp_path / "none.jsonl", {"text": "a"})))
 
 
-def test_a_side_without_files(tmp_path):
-    write(tmp_path / "train.jsonl", {"text": "a"})
-    with pytest.raises(TextsError, match=r"no file of nonmembers: .* begin with val or test"):
-        pile("arxiv", str(tmp_path))
-
-
 def test_subsets_by_any_of_their_names():
     assert len(PILE_SUBSETS) == 22
     for name, short in PILE_SUBSETS.items():
