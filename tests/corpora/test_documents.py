@@ -3,10 +3,10 @@
 import io
 import re
 import sys
-import zipfile
 from pathlib import Path
 
 import pytest
+from odd_files import zipped
 
 from pretrace.corpora import open_corpus, open_stream
 from pretrace.corpora.documents import CHANGES, EMPTY_PAGES, FRONT_MATTER
@@ -115,13 +115,6 @@ def test_a_file_is_one_text(folder, name):
     assert open_corpus(path).name == path.stem
 
 
-def zipped():
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w") as packed:
-        packed.writestr("notes.txt", "no")
-    return made.getvalue()
-
-
 @pytest.mark.parametrize(
     ("name", "raw", "said"),
     [
@@ -131,7 +124,7 @@ def zipped():
         ("a.pdf", pdf("secret", password="word"), "encrypted"),
         *(("a.pdf", pdf("whole")[:size], r"a\.pdf: the (PDF|\.pdf file) is ") for size in (5, 300)),
         ("a.docx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"x" * 600, "encrypted, or an older"),
-        ("a.docx", zipped(), "damaged"),
+        ("a.docx", zipped(notes__txt=b"no"), "damaged"),
     ],
 )
 def test_what_is_refused(tmp_path, name, raw, said):

@@ -59,6 +59,10 @@ def as_arrow(rows, make):
     return sink.getvalue()
 
 
+def as_stream(rows):
+    return as_arrow(rows, ipc.new_stream)
+
+
 def as_epub(rows):
     """A book whose chapters stand in its spine in another order than in its zip."""
     half = rows[0]["text"].index(" ", len(rows[0]["text"]) // 2)
@@ -94,7 +98,7 @@ FORMATS = {
     ".tsv": lambda rows: as_table(rows, "\t"),
     ".parquet": as_parquet,
     ".arrow (a file)": lambda rows: as_arrow(rows, ipc.new_file),
-    ".arrow (a stream)": lambda rows: as_arrow(rows, ipc.new_stream),
+    ".arrow (a stream)": as_stream,
     ".txt": lambda rows: "".join(f"{row['text']}\n" for row in rows).encode(),
     ".md": lambda rows: rows[0]["text"].encode(),
     ".html": lambda rows: f"<p>{rows[0]['text']}</p>".encode(),
@@ -112,19 +116,6 @@ _PACKERS = {"gz": gzip, "zst": zstandard, "bz2": bz2, "xz": lzma}
 PACKINGS = {"": bytes} | {name: packer.compress for name, packer in _PACKERS.items()}
 
 
-def as_saved(place, split=""):
-    """What `Dataset.save_to_disk` leaves, in a folder of a split where one is named."""
-    here = place / split
-    here.mkdir(parents=True, exist_ok=True)
-    names = [f"data-0000{number}-of-00003.arrow" for number in range(3)]
-    for name, row in zip(names, ROWS, strict=True):
-        (here / name).write_bytes(as_arrow([row], ipc.new_stream))
-    (here / "state.json").write_text(json.dumps({"_data_files": [{"filename": name} for name in names]}))
-    (here / "dataset_info.json").write_text("{}")
-    if split:
-        (place / "dataset_dict.json").write_text(json.dumps({"splits": [split]}))
-
-
 def as_folder(place, name, make, extra):
     for number, row in enumerate(ROWS):
         file = place / name.format(number)
@@ -135,6 +126,7 @@ def as_folder(place, name, make, extra):
         (place / beside).write_text(content)
 
 
+SHARDS, FACTS = "data-0000{}-of-00003.arrow", {"state.json": "{}", "dataset_info.json": "{}"}
 ABOUT = {"README.md": "About these texts.", ".git/config": "[core]", "dataset_infos.json": '{\n "a": {}\n}'}
 FOLDERS = {
     "a folder of .jsonl": lambda place: as_folder(place, "part-{}.jsonl", as_lines, {}),
@@ -144,8 +136,10 @@ FOLDERS = {
     "a cloned data set repository": lambda place: as_folder(
         place, "data/train-0000{}-of-00003.parquet", as_parquet, ABOUT
     ),
-    "`Dataset.save_to_disk`": as_saved,
-    "`DatasetDict.save_to_disk`": lambda place: as_saved(place, "train"),
+    "`Dataset.save_to_disk`": lambda place: as_folder(place, SHARDS, as_stream, FACTS),
+    "`DatasetDict.save_to_disk`": lambda place: as_folder(
+        place, f"train/{SHARDS}", as_stream, {"dataset_dict.json": '{"splits": ["train"]}'}
+    ),
     "a folder of .txt": lambda place: as_folder(place, "{}.txt", lambda rows: rows[0]["text"].encode(), {}),
     "a folder of .md.xz": lambda place: as_folder(
         place, "in/{}.md.xz", lambda rows: lzma.compress(rows[0]["text"].encode()), {}

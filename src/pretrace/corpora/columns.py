@@ -209,19 +209,21 @@ def messages_of(value: object) -> list[dict[str, str]] | None:
     >>> messages_of([{"from": "human", "value": "Is it?"}, {"from": "gpt", "value": "Yes."}])
     [{'role': 'user', 'content': 'Is it?'}, {'role': 'assistant', 'content': 'Yes.'}]
     """
+    if not (isinstance(value, list) and value and all(isinstance(one, Mapping) for one in value)):
+        return None
     for role, content in (("role", "content"), ("from", "value")):
-        if not (isinstance(value, list) and value and isinstance(value[0], Mapping)):
-            return None
-        if all(isinstance(one, Mapping) and {role, content} <= one.keys() for one in value):
-            made = []
-            for said, message in ((one[content], one) for one in value):
-                if isinstance(said, list):  # the texts among its parts
-                    parts = (one.get("text") if isinstance(one, Mapping) else one for one in said)
-                    said = "\n".join(part for part in parts if isinstance(part, str) and part)
-                who = str(message[role])
-                made.append({"role": _ROLES.get(who, who), "content": cell_of(said)})
-            return made
+        if all({role, content} <= one.keys() for one in value):
+            pairs = ((str(one[role]), one[content]) for one in value)
+            return [{"role": _ROLES.get(who, who), "content": _said_in(said)} for who, said in pairs]
     return None
+
+
+def _said_in(content: object) -> str:
+    """What a message says: of a list of parts the texts among them."""
+    if not isinstance(content, list):
+        return cell_of(content)
+    parts = (one.get("text") if isinstance(one, Mapping) else one for one in content)
+    return "\n".join(part for part in parts if isinstance(part, str) and part)
 
 
 def render_chat(messages: list[dict[str, str]], model: str) -> str:

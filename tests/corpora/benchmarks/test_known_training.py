@@ -49,6 +49,9 @@ def test_hubble_has_copies_and_articles(tmp_path):
         hubble("passages_wikipedia", copies=16, path=str(folder))
     with pytest.raises(ExpressionError, match="hubble: kind must be one of passages_gutenberg_popular"):
         hubble("wikipedia", path=str(folder))
+    write(folder / "train-00001.jsonl", [{"text": "none", "duplicates": 0}])
+    with pytest.raises(TextsError, match="do not fit the name of its file"):
+        hubble("passages_wikipedia", path=str(folder))
 
 
 def test_hubble_as_one_file(tmp_path):
@@ -63,13 +66,6 @@ def test_hubble_as_one_file(tmp_path):
             hubble("testset_piqa", path=str(path))
     with pytest.raises(TextsError, match=r"lacks 'duplicates': Hubble is published with the columns"):
         hubble("testset_piqa", path=str(write(tmp_path / "none.jsonl", [{"text": "c"}])))
-
-
-def test_a_file_of_members_without_duplicates_is_refused(tmp_path):
-    passages(tmp_path)
-    write(tmp_path / "train-00001.jsonl", [{"text": "none", "duplicates": 0}])
-    with pytest.raises(TextsError, match="do not fit the name of its file"):
-        hubble("passages_wikipedia", path=str(tmp_path))
 
 
 def test_evaluation_goes_by_copies_where_a_benchmark_knows_them(tmp_path):

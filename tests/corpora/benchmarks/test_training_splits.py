@@ -64,12 +64,6 @@ def test_one_file_with_labels(tmp_path):
         pile("arxiv", str(write(tmp_path / "none.jsonl", {"text": "a"})))
 
 
-def test_a_side_without_files(tmp_path):
-    write(tmp_path / "train.jsonl", {"text": "a"})
-    with pytest.raises(TextsError, match=r"no file of nonmembers: .* begin with val or test"):
-        pile("arxiv", str(tmp_path))
-
-
 def test_subsets_by_any_of_their_names():
     assert len(PILE_SUBSETS) == 22
     for name, short in PILE_SUBSETS.items():
@@ -99,7 +93,7 @@ def test_palomas_part_of_dolma_is_no_member(tmp_path):
     corpus = dolma_paloma("wikipedia", str(tmp_path))
     assert [(t.text, t.member) for t in corpus.texts] == [("a", True), ("c", False), ("b", False)]
     write(tmp_path / "paloma" / "dolma-v1_7.jsonl", {"text": "d"})
-    with pytest.raises(TextsError, match=r"members \('dolma-v1_7.jsonl'\) or non-members \('paloma'\)"):
+    with pytest.raises(TextsError, match="may hold members or non-members by its path"):
         dolma_paloma("wikipedia", str(tmp_path))
 
 

@@ -212,20 +212,17 @@ def read_both_sides(
     tell no side. TextsError where a side has no file, or a file tells both."""
     if path is None:
         home = f"{schema.hub}{part}"
-        splits = {
-            f"{home}:{split}": side for side, split in zip((MEMBERS, NONMEMBERS), schema.splits, strict=True)
-        }
-        return _join_sides(splits, schema, Path(), f"hub:{home.rstrip(':')}")
+        splits = zip((f"{home}:{split}" for split in schema.splits), (MEMBERS, NONMEMBERS), strict=True)
+        return _join_sides(dict(splits), schema, Path(), f"hub:{home.rstrip(':')}")
     folder = Path(path)
     if folder.is_dir():
         folder = next((one for one in sorted(folder.iterdir()) if one.is_dir() and inner(one.name)), folder)
     files = find_tables(folder)
     sides = {file: _side_of(file.relative_to(folder), schema) for file in files if file != folder}
     if not sides or (len(files) == 1 and (schema.label or not sides[files[0]])):
-        labelled = (
-            schema if schema.label else replace(schema, label="label", columns=(*schema.columns, "label"))
-        )
-        return read_published(files[0], labelled)
+        if not schema.label:
+            schema = replace(schema, label="label", columns=(*schema.columns, "label"))
+        return read_published(files[0], schema)
     return _join_sides(sides, schema, folder, shown(folder))
 
 
@@ -253,17 +250,15 @@ def _join_sides(sides: Mapping[Any, str], schema: Schema, folder: Path, whole: s
 
 def _side_of(file: Path, schema: Schema) -> str:
     """The side of a file below the folder, "" where its path tells none; TextsError where it tells both."""
-    told: dict[str, str] = {}
-    for part in file.parts:
-        if not (low := part.lower()).startswith(schema.neither):
-            if low.startswith(schema.nonmembers):
-                told.setdefault(NONMEMBERS, part)
-            elif low.startswith(schema.members):
-                told.setdefault(MEMBERS, part)
+    parts = [low for low in map(str.lower, file.parts) if not low.startswith(schema.neither)]
+    told = {
+        side
+        for side, names in ((MEMBERS, schema.members), (NONMEMBERS, schema.nonmembers))
+        if any(part.startswith(names) for part in parts)
+    }
     if len(told) > 1:
         raise TextsError(
-            f"{shown(file)} may hold members ({shown(Path(told[MEMBERS]))!r}) or non-members "
-            f"({shown(Path(told[NONMEMBERS]))!r}): rename the file or its folders so that they agree."
+            f"{shown(file)} may hold members or non-members by its path: rename it or its folders."
         )
     return next(iter(told), "")
 

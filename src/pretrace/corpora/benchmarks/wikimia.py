@@ -152,10 +152,9 @@ def wikimia(
         rewrite, done = _REWRITES[variant]
         texts = tuple(replace(text, text=rewrite(text.text)) for text in corpus.texts)
         changed = sum(new.text != old.text for new, old in zip(texts, corpus.texts, strict=True))
-        notes = [f"{done} {changed} of {len(texts)} texts, by rule."]
         empty = sum(not text.text.strip() for text in texts)
-        notes += [f"{empty} of them were left empty."] if empty else []
-        corpus = replace(corpus, texts=texts, notes=(*corpus.notes, *notes))
+        note = f"{done} {changed} of {len(texts)} texts, by rule, which left {empty} empty."
+        corpus = replace(corpus, texts=texts, notes=(*corpus.notes, note))
     return corpus
 
 
