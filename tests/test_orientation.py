@@ -9,9 +9,7 @@ import pytest
 import torch
 from net.api import (
     Corpus,
-    HuggingFace,
     Models,
-    ModelSettings,
     Options,
     Text,
     auc,
@@ -21,7 +19,7 @@ from net.api import (
     scores,
     tuned_model,
 )
-from tiny import WORDS, make_model, make_tokenizer
+from tiny import WORDS, make_model, make_tokenizer, opened
 from transformers import GPTNeoXForCausalLM
 
 INSIDE = ("na_pdd", "probe", "recall", "con_recall", "codec", "learned")
@@ -73,7 +71,6 @@ def read_often(folder, texts, times):
 @pytest.fixture(scope="module")
 def run(trained):
     texts, others = twins(5), twins(7)
-    tokenizer = make_tokenizer()
 
     def make(folder):
         read_often(folder / "target", [t.text for t in texts if t.member], 40)
@@ -83,8 +80,7 @@ def run(trained):
     model, reference = (
         GPTNeoXForCausalLM.from_pretrained(trained(make) / name).eval() for name in ("target", "reference")
     )
-    target = HuggingFace(model, tokenizer, name="trained", weights="a", settings=ModelSettings())
-    other = HuggingFace(reference, tokenizer, name="reference", weights="b", settings=ModelSettings())
+    target, other = opened(model, weights="a"), opened(reference, weights="b")
     nonmembers = Corpus("others", tuple(text for text in others if not text.member))
     models = Models(
         target,

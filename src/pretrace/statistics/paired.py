@@ -17,8 +17,6 @@ import numpy as np
 from pretrace.statistics.resampling import Spread, paired_difference
 from pretrace.types import Comparison, Estimate
 
-_USUAL_BASELINE = "loss"
-
 
 @dataclass(frozen=True, slots=True)
 class ScorePair:
@@ -48,7 +46,7 @@ def adjusted(pairs: Sequence[ScorePair], baseline: str) -> tuple[Comparison, ...
 
 def usual_baseline(scores: Sequence[str]) -> str:
     """The score that others are compared with unless one is named: `loss`, or the first where it is missing."""
-    return _USUAL_BASELINE if _USUAL_BASELINE in scores else scores[0]
+    return "loss" if "loss" in scores else scores[0]
 
 
 def holm(p: Sequence[float]) -> list[float]:

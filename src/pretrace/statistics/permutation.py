@@ -259,11 +259,10 @@ def _cumulants(sums: Doubles, number: int) -> tuple[Doubles, Doubles, Doubles]:
 
 FEWEST = 3
 """Documents of a group that counts; the largest holds half of all."""
-DRAWN = 1000
 
 
 def own_group(
-    alike: npt.ArrayLike, side: npt.ArrayLike, *, permutations: int = DRAWN, seed: int = 0
+    alike: npt.ArrayLike, side: npt.ArrayLike, *, permutations: int = 1000, seed: int = 0
 ) -> tuple[float, Bools]:
     """The p-value that documents of this `side` [documents] form groups of their own by chance, and the most surprising
     group, by a likeness of at most 1, `alike` [documents, documents]: (1 + the deals that surprise as much) /

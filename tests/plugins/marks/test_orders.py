@@ -114,6 +114,7 @@ def test_options_change_places_and_the_right_answer_is_written_anew(tmp_path):
     ("some", "told", "said"),
     [
         (rows(1), (), "can have 1 orders"),
+        ([{"id": "a", "text": ""}], (), "can have 1 orders"),
         ([{"id": f"r{i}", "text": "the same row"} for i in range(80)], (), "such as differ"),
         (items(1), ("--options", "choices"), "can have 24 orders"),
         (items(24), ("--options", "text"), "no list of options in text"),

@@ -3,11 +3,9 @@
 import numpy as np
 import pytest
 import torch
-from tiny import SENTENCES, make_model, make_tokenizer
+from tiny import SENTENCES, opened
 
 from pretrace.backends.generation import never_drawn
-from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.settings import ModelSettings
 from pretrace.plugins.scores.coverage import covered
 from pretrace.scores import parse
 from pretrace.types import Continued, Quantity
@@ -17,9 +15,7 @@ GREEDY, DRAWN = Continued(1, temperature=0.0), Continued(3, share=0.3)
 
 @pytest.fixture(scope="module")
 def backend():
-    return HuggingFace(
-        make_model("gpt_neox"), make_tokenizer(), name="tiny", weights="w", settings=ModelSettings()
-    )
+    return opened()
 
 
 def written(backend, texts, states):

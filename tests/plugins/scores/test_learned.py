@@ -5,9 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scores import test_prefixed
 
 from pretrace.errors import LeakError
+from pretrace.plugins import SCORES
 from pretrace.plugins.scores.learned import Classifier, Learned
+from pretrace.scores import scores
 from pretrace.statistics.roc import auc
 from pretrace.testing import make_trace
 from pretrace.types import Evidence, Needs, Peak, Reference, Text, View
@@ -57,3 +60,16 @@ def test_a_classifier_carries_over_without_reference_texts(tmp_path, fitted):
     assert score(e) == fitted(e)
     with pytest.raises(LeakError, match=r"t6.*fitted on"):
         score(one(6, member=True, gain=0.3))
+
+
+# Scores of a text behind members or others of its collection: the numbers are a whole pass's.
+
+
+def test_the_scores_of_the_table_are_there():
+    assert all(scores.factory(name).__module__ == module for name, module in SCORES.items())
+
+
+@pytest.mark.parametrize("start", ["never", "always"])
+@pytest.mark.parametrize("score", ["con_recall(shots=2)", "codec"])
+def test_it_is_the_likelihood_of_a_whole_pass(start, score):
+    test_prefixed.test_it_is_the_likelihood_of_a_whole_pass(start, score)

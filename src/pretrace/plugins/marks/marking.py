@@ -411,7 +411,7 @@ def mark_order(
             else [tuple(rng.permutation(number).tolist()) for _ in range(most)]
         )
         made = ((written([parts[i] for i in order]), order) for order in orders)
-        found = {collapsed(text): (text, order) for text, order in made if text}
+        found = {collapsed(text): (text, order) for text, order in made}
         texts, kept = zip(*found.values(), strict=True)
         chosen = int(rng.integers(len(kept)))
         if len(texts) > 1:
