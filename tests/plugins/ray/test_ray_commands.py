@@ -79,7 +79,7 @@ def wait(until, seconds=400):
         ("score --shard 1/2", "give one of the two"),
         ("score --windows", "--ray does not go with --windows"),
         ("score --ray=address=127.0.0.1:1", "no Ray cluster at --ray address=127.0.0.1:1"),
-        ("scan --shard 1/2", "--shard divides the files by hand"),
+        ("scan --shard 1/2", "give one of the two"),
         ("scan --workers 2", "--workers counts threads here"),
     ],
 )

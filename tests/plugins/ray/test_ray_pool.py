@@ -83,15 +83,17 @@ def test_a_piece_that_kills_every_worker_is_named(ray, monkeypatch):
     assert set(done) == set(range(5))  # what was answered before stays
 
 
-def test_workers_that_die_while_they_open_the_models(ray, monkeypatch):
+@pytest.mark.parametrize(
+    ("task", "said"),
+    [
+        (Doubling(opens=False), "2 workers died while they opened the models"),
+        (Doubling(), r"^a number below zero: give others\.$"),
+    ],
+)
+def test_a_worker_that_cannot_is_told(ray, monkeypatch, task, said):
     monkeypatch.setattr(pool, "MOST_DEATHS", 2)
-    with pytest.raises(EngineError, match="2 workers died while they opened the models"):
-        answers(ray, Doubling(opens=False), 1, on=ALONE)
-
-
-def test_a_refusal_of_a_worker_is_one_of_ours(ray):
-    with pytest.raises(PretraceError, match=r"^a number below zero: give others\.$"):
-        answers(ray, Doubling(), 1, -1, on=ALONE)
+    with pytest.raises(PretraceError, match=said):
+        answers(ray, task, 1, -1, on=ALONE)
 
 
 def test_workers_that_opened_different_things(ray):

@@ -1,12 +1,10 @@
 """An audit whose texts are read by workers on a real Ray is the audit of this process."""
 
-import numpy as np
 import pytest
 from made import drawn, written
 
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.errors import ExpressionError
-from pretrace.frequencies import Frequencies, counting
 from pretrace.jobs.settings import EngineSettings
 from pretrace.plugins.ray.scoring import reading_elsewhere
 from pretrace.runs import load_verdict
@@ -52,17 +50,6 @@ def test_models_behind_servers_are_asked_from_here():
         reading_elsewhere(EngineSettings(workers=0), wanted, Models(Served())),
     ):
         pass
-
-
-def test_counted_on_ray(ray, model_folder, lines, tmp_path, monkeypatch, call):
-    monkeypatch.setattr(counting, "CHARACTERS", 5000)
-    how, tables = ("count", lines(2000), "--model", model_folder, "--out"), []
-    for name, more in (("HERE", []), ("RAY", ["--ray=workers=2"])):
-        assert call(*how, tmp_path / f"{name}.npz", *more)[0] == 0
-        tables.append(Frequencies.load(tmp_path / f"{name}.npz"))
-    here, there = tables
-    assert np.array_equal(here.counts, there.counts)
-    assert (here.texts, here.source, here.method) == (there.texts, there.source, there.method)
 
 
 def test_scanned_on_ray(ray, sentences, tmp_path, call):

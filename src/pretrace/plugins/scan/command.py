@@ -82,7 +82,7 @@ def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Raw
     be read."""
     searched.check()
     if searched.engine.on_ray and settings.shard:
-        raise ExpressionError(say("scan.refused.shard_and_ray"))
+        raise ExpressionError(say("cluster.both"))
     columns = replace(with_text_column(source).columns, label=source.columns.label or "")
     corpus = replace(source, columns=columns).open()
     heldout = open_corpus(searched.controls, columns.of_another) if searched.controls else None
@@ -117,20 +117,19 @@ def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Raw
 
 @contextmanager
 def _shown() -> Iterator[Callable[[int, int, int, int], None]]:
-    seen = list[tuple[int, int, int, int]]()
+    """Show the progress of a search, which is told files read, of how many, and bytes read, of how many."""
+    seen = list[tuple[int, int, int, int]]()  # the first and the last
 
     def line() -> str:
         if not seen:
             return ""
-        first, (files, of, read, size) = seen[0][2], seen[-1]
-        speed = max(1.0, (read - first) / max(1e-9, time.monotonic() - activity.since))
-        left = f", {duration((size - read) / speed)} left" if size > read else ""
+        files, of, read, size = seen[-1]
+        speed = max(1.0, (read - seen[0][2]) / max(1e-9, time.monotonic() - activity.since))
         done = f"searched {read / 1e6:,.0f} of {size / 1e6:,.0f} MB ({files:,} of {of:,} files)"
-        return f"{done}, {speed / 1e6:,.0f} MB/s{left}"
+        return f"{done}, {speed / 1e6:,.0f} MB/s, {duration(max(0, size - read) / speed)} left"
 
     def note_read(files: int, of: int, read: int, size: int) -> None:
-        seen.append((files, of, read, size))
-        del seen[1:-1]
+        seen[1:] = [(files, of, read, size)]
 
     with shown(Activity("opening the corpus", line)) as activity:
         yield note_read

@@ -222,16 +222,7 @@ def fold_strings(
     while True:
         out = room(wanted) if room else np.empty(wanted, dtype=np.uint8)
         end = kernels.fold(
-            raw,
-            strings.places,
-            strings.escaped,
-            head,
-            sizes,
-            *forms(spaced=spaced),
-            exact,
-            spaced,
-            out,
-            spans,
+            raw, strings.places, strings.escaped, head, sizes, forms(spaced=spaced), exact, spaced, out, spans
         )
         if end >= 0:
             return out[:end], spans
@@ -310,7 +301,7 @@ class HashTable(NamedTuple):
     def find(self, hashes: Hashes) -> tuple[Numbers, Numbers]:
         """Which of some hashes are keys, and which."""
         at, found = np.empty((2, len(hashes)), dtype=np.int64)
-        number = load_kernels().find(hashes, self.shift, self.bitmap, self.keys, self.buckets, at, found)
+        number = load_kernels().find(hashes, self, at, found)
         return at[:number], found[:number]
 
 

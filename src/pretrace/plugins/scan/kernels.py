@@ -309,11 +309,12 @@ def entity(raw: Any, i: int, end: int, names: Any) -> tuple[int, int, int]:
 
 @compiled
 def fold(
-    raw: Any, places: Any, escaped: Any, heads: Any, sizes: Any, plain: Any, pairs: Any, codes: Any, letters: Any,
-    orders: Any, names: Any, meanings: Any, exact: bool, spaced: bool, out: Any, spans: Any,
+    raw: Any, places: Any, escaped: Any, heads: Any, sizes: Any, rule: Any, exact: bool, spaced: bool, out: Any,
+    spans: Any,
 ) -> int:  # fmt: skip
-    """Fold strings into `out`, one behind the other; the end, or -1 where there is not enough room. Where `sizes` of a
-    string is no -1, a gap and so many bytes of `heads` come before it."""
+    """Fold strings into `out` by a rule (`Forms`), one behind the other; the end, or -1 where there is not enough room.
+    Where `sizes` of a string is no -1, a gap and so many bytes of `heads` come before it."""
+    plain, pairs, codes, letters, orders, names, meanings = rule
     n, head, left = 0, 0, 2 * BLOCK
     for v in range(len(places)):
         left += places[v, 1] - places[v, 0] + sizes[v] + 1
@@ -746,9 +747,9 @@ def set_bits(hashes: Any, shift: Any, bitmap: Any) -> None:
 
 
 @compiled
-def find(hashes: Any, shift: Any, bitmap: Any, keys: Any, buckets: Any, at: Any, found: Any) -> int:
-    """Which of some hashes are keys, and which; how many are. The bit map says nearly always no; `buckets` say where
-    the keys of one of its words begin."""
+def find(hashes: Any, table: Any, at: Any, found: Any) -> int:
+    """Which of some hashes are keys of a `HashTable`, and which; how many are. The bit map says nearly always no."""
+    keys, _, bitmap, shift, buckets = table
     n = kept = 0
     for k in range(len(hashes)):
         at[n] = k
@@ -767,9 +768,7 @@ def find(hashes: Any, shift: Any, bitmap: Any, keys: Any, buckets: Any, at: Any,
 
 
 @compiled
-def probe(
-    words: Any, every: int, shift: Any, bitmap: Any, keys: Any, buckets: Any, places: Any, found: Any
-) -> int:  # fmt: skip
+def probe(words: Any, every: int, table: Any, places: Any, found: Any) -> int:
     """The blocks at every `every`-th word of 8 bytes that have a key, and its number; how many there are."""
     n = 0
     ahead = np.empty(AHEAD, dtype=np.uint64)
@@ -779,8 +778,8 @@ def probe(
         for k in range(some):  # the bit map's words come from memory while the next hashes are made
             i = (begin + k) * every
             ahead[k] = hashed(words[i], words[i + 1], words[i + 2])
-            prefetch(bitmap, np.int64(ahead[k] >> shift))
-        last = n + find(ahead[:some], shift, bitmap, keys, buckets, places[n:], found[n:])
+            prefetch(table.bitmap, np.int64(ahead[k] >> table.shift))
+        last = n + find(ahead[:some], table, places[n:], found[n:])
         for k in range(n, last):
             places[k] = (begin + places[k]) * every
         n = last

@@ -14,6 +14,7 @@ import numpy as np
 
 from pretrace.corpora import TextStream
 from pretrace.corpora.opening import OnUnreadable
+from pretrace.corpora.reading import named
 from pretrace.errors import TextsError
 from pretrace.plugins.scan.folding import folded
 from pretrace.plugins.scan.scan import SLIGHT
@@ -54,20 +55,20 @@ class _LabelledStream(TextStream):
 
     def __init__(self, stream: TextStream, found: Path, verdict: Verdict) -> None:
         super().__init__(stream.name, stream.source)
-        self.card, self._stream = stream.card, stream
-        self._found, self._verdict = found, verdict
-        self._labels = {name: (member, copies) for name, member, copies in labels_of(verdict)}
+        self.card, self._stream, self._found, self._verdict = stream.card, stream, found, verdict
 
     def texts(self, tell: OnUnreadable | None = None) -> Iterator[Text]:
         """The texts that have a label, in order; TextsError for one that the scan did not look for."""
+        labels = {name: (member, copies) for name, member, copies in labels_of(self._verdict)}
         for text in _check_scanned(self._found, self._verdict, self._stream.texts(tell), self.source):
-            member, copies = self._labels[text.id]
+            member, copies = labels[text.id]
             if member is not None:
                 yield replace(text, member=member, meta={**text.meta, "copies": str(copies)})
-        kinds = [member for member, _ in self._labels.values()]
-        members, others, neither = map(kinds.count, (True, False, None))
-        note = say("scan.labelled", slight=SLIGHT, members=members, nonmembers=others, neither=neither)
-        self.notes = (*self._stream.notes, note)
+        kinds = [member for member, _ in labels.values()]
+        numbers = dict(
+            zip(("members", "nonmembers", "neither"), map(kinds.count, (True, False, None)), strict=True)
+        )
+        self.notes = (*self._stream.notes, say("scan.labelled", slight=SLIGHT, **numbers))
 
 
 def labelled_by(found: Path, stream: TextStream) -> TextStream:
@@ -75,8 +76,7 @@ def labelled_by(found: Path, stream: TextStream) -> TextStream:
     verdict = _opened_scan(found, "--labels")
     unread = [one["file"] for one in verdict.settings["searched"]["not read"] if one["unread"]]
     if unread:
-        more = f" and {len(unread) - 1:,} more files" if len(unread) > 1 else ""
-        raise TextsError(say("scan.refused.unread_labels", found=found, file=unread[0], more=more))
+        raise TextsError(say("scan.refused.unread_labels", found=found, files=named(unread)))
     return _LabelledStream(stream, found, verdict)
 
 

@@ -136,9 +136,8 @@ class Search:
     def _probe(self, buffer: Bytes) -> tuple[Numbers, Numbers]:
         """The places of the blocks at every `every`-th byte (a multiple of 8) that have a key, and its number."""
         words, step = buffer[: len(buffer) // 8 * 8].view(np.uint64), self._table.every // 8
-        keys, _, bitmap, shift, buckets = self._table.hashes
         places, found = np.empty((2, len(words) // step + 1), dtype=np.int64)
-        number = self._kernels.probe(words, step, shift, bitmap, keys, buckets, places, found)
+        number = self._kernels.probe(words, step, self._table.hashes, places, found)
         return places[:number] * 8, found[:number]
 
 

@@ -97,14 +97,12 @@ class WordsFound:
     def add(self, found: CorpusDocuments) -> None:
         """The documents of a buffer."""
         words, owners = words_of(found.strings)
-        if self._wording.grams is not None:
-            self._grams[self._wording.grams.table.find(sequences(words, owners, GRAM)[0])[1]] = True
-        if self._wording.shingles is not None:
-            self._near(self._wording.shingles, *sequences(words, owners, SHINGLE), found)
-
-    def _near(
-        self, held: Held, hashes: Numbers, owners: npt.NDArray[np.int64], found: CorpusDocuments
-    ) -> None:
+        grams, held = self._wording.grams, self._wording.shingles
+        if grams is not None:
+            self._grams[grams.table.find(sequences(words, owners, GRAM)[0])[1]] = True
+        if held is None:
+            return
+        hashes, owners = sequences(words, owners, SHINGLE)
         at, key = held.table.find(hashes)
         if not len(at):
             return
