@@ -4,7 +4,7 @@ import pytest
 
 from pretrace.errors import OutputError
 from pretrace.verdicts.draws import TextsSketch
-from pretrace.verdicts.register import FILE, RegisterEntry, count_earlier_tests, known, note, read_tests
+from pretrace.verdicts.register import FILE, RegisterEntry, earlier_tests, known, note, read_tests
 
 
 def test_a_damaged_line_is_passed_over(tmp_path):
@@ -28,19 +28,20 @@ def entry(test="order", weights="w", **settings):
 
 
 def test_different_tests_of_the_same_texts_are_counted_and_the_same_one_only_once(tmp_path):
-    assert count_earlier_tests(entry(), 0.05, tmp_path).number == 1
+    (first,) = earlier_tests(entry(), 0.05, tmp_path)
+    assert first.startswith("No other test of these texts is known")
     made = (entry(), 0.2), (entry(score="zlib"), 0.03), (entry(weights="other"), 0.5), (entry(), 0.2)
     for one, p in made:
         note(one, p, "inconclusive", tmp_path)
-    new = count_earlier_tests(entry("canaries"), 0.05, tmp_path)
-    assert (new.number, new.again) == (4, False)
-    told = [line.partition(": ")[2] for line in new.others]
+    words, *others = earlier_tests(entry("canaries"), 0.05, tmp_path)
+    assert "4 different tests" in words
+    assert "For 4 tests the level is 0.0125 each, and for one it is 0.05." in words
+    told = [line.partition(": ")[2] for line in others]
     assert told == [f"order of model, p = {p}, inconclusive" for p in (0.2, 0.03, 0.5)]
-    again = count_earlier_tests(entry(), 0.05, tmp_path)
-    assert (again.number, again.again, len(again.others)) == (3, True, 2)
+    assert len(earlier_tests(entry(), 0.05, tmp_path)) == 3  # the same test made again is no new one
     assert len(known(["another", "one  text\n"], tmp_path)) == 3  # a multiset, whatever white space
     other = RegisterEntry("order", TextsSketch.of(["other texts"]), "w", {})
-    assert count_earlier_tests(other, 0.05, tmp_path).number == 1
+    assert len(earlier_tests(other, 0.05, tmp_path)) == 1
 
 
 TEXTS = [f"text {number}" for number in range(1000)]
@@ -63,14 +64,5 @@ def test_collections_that_share_half_of_their_texts_are_one(tmp_path, number, ch
     first = TEXTS[:number]
     note(RegisterEntry("audit", TextsSketch.of(first), "w", {}), 0.6, "inconclusive", tmp_path)
     again = RegisterEntry("audit", TextsSketch.of(changed(first)), "w", {})
-    found = count_earlier_tests(again, 0.05, tmp_path)
-    assert (found.number, found.again) == (2 if same else 1, False)
+    assert len(earlier_tests(again, 0.05, tmp_path)) == (2 if same else 1)
     assert (len(known(changed(first), tmp_path)) == 1) is same
-
-
-def test_the_words_give_both_levels(tmp_path):
-    for weights in "ab":
-        note(entry(weights=weights), 0.5, "inconclusive", tmp_path)
-    said = "For 3 tests the level is 0.0167 each, and for one it is 0.05."
-    assert said in count_earlier_tests(entry(), 0.05, tmp_path).words
-    assert "known" in count_earlier_tests(entry(), 0.05, tmp_path / "empty").words

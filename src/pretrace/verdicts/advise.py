@@ -59,29 +59,22 @@ PIECE = 200
 FEWEST_ROWS = 20
 """Rows of a set below which a draw has too few orders to tell apart."""
 
-Kind = Literal["exact", "exact if", "conditional"]
-"""How the null distribution is known: by a random draw, by one with an assumption, or by assumptions tested in part."""
-
 
 @dataclass(frozen=True, slots=True)
 class OfferedTest:
     """A test that can be asked for: its `commands` in order, names in braces filled in, what it `reads` at least, the
-    `effort` to have its material; unless it `accuses` it can end only with "nothing shown"."""
+    `effort` to have its material; unless it `accuses` it can end only with "nothing shown". `kind_words` says how the
+    null distribution is known: by a random draw, by one with an assumption, or by assumptions tested in part."""
 
     name: str
     title: str
     needs: str
-    kind: Kind
+    kind_words: Literal["exact", "exact if its assumption holds", "conditional"]
     assumes: str
     commands: tuple[str, ...]
     effort: int
     reads: Literal["text", "logprobs", "weights"] = "logprobs"
     accuses: bool = True
-
-    @property
-    def kind_words(self) -> str:
-        """The kind as a reader sees it."""
-        return "exact if its assumption holds" if self.kind == "exact if" else self.kind
 
 
 _STRINGS = "random strings in the texts, such as hashes and UUIDs of version 4"
@@ -105,15 +98,14 @@ def _find_missing(test: str, has: Situation) -> tuple[str, bool]:
         "recite": [(has.unseen, FEWEST_RECITED, "control documents")],
         "placebo": [earlier],
     }[test]
-    takes = list(material)
-    if has.documents and test in (*_AUDITS, "recite"):  # the documents in question, where they were counted
-        fewest = FEWEST_RECITED if test == "recite" else FEW_DOCUMENTS
-        few = test == "recite" and has.windowed is not None and has.documents >= fewest
-        takes.append(
-            (has.windowed or 0, fewest, _WINDOWED)
-            if few
-            else (has.documents, fewest, "documents in question")
-        )
+    takes, fewest = (
+        list(material),
+        {"recite": FEWEST_RECITED, **dict.fromkeys(_AUDITS, FEW_DOCUMENTS)}.get(test, 0),
+    )
+    if 0 < has.documents < fewest:  # the documents in question, where they were counted
+        takes.append((has.documents, fewest, "documents in question"))
+    elif test == "recite" and has.windowed is not None:
+        takes.append((has.windowed, fewest, _WINDOWED))
     said = (
         what if fewest == 1 else f"{fewest - some} {'more ' if some else ''}{what}"
         for some, fewest, what in takes

@@ -439,9 +439,8 @@ def build_verdict(  # noqa: PLR0913 (a verdict is made of many parts)
     more = advice if said.outcome == "inconclusive" else ()
     earlier: tuple[str, ...] = (say("register.unregistered"),)
     if keep:
-        before = register.count_earlier_tests(entry, level)
+        earlier = register.earlier_tests(entry, level)
         register.note(entry, found.p, said.outcome)
-        earlier = before.words, *before.others
     parts = (words, _WORDED), (found, _FOUND), (shown, _SHOWN)
     return Verdict(
         test=entry.test,

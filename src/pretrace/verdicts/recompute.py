@@ -21,7 +21,7 @@ from pretrace.statistics.sensitivity import controls_left_out
 from pretrace.statistics.shift import set_shift
 from pretrace.types import Check, Estimate, Run, SetTest, Table, Verdict
 from pretrace.verdicts.audit import built, checks
-from pretrace.verdicts.audit.built import DocumentValues, answer, p_value
+from pretrace.verdicts.audit.built import answer, p_value
 from pretrace.verdicts.audit.data import beyond
 from pretrace.verdicts.audit.settings import PRETRACE
 from pretrace.verdicts.flag import concluding
@@ -91,8 +91,7 @@ def _audit(found: Verdict) -> Iterator[Number]:
     own, seed = built.figures_of(found), int(found.settings["seed"])
     p, effect, new = found.p, found.effect, list[Check]()
     if own.procedure == PRETRACE:
-        (documents, values), (others, controls) = (built.documents_of(found, side) for side in built.SIDES)
-        tested = DocumentValues(documents, values, others, controls, own.margin)
+        tested = built.values_of(found, margin=own.margin)
         decided = answer(tested, pieces=own.pieces, seed=seed, facts={})
         p, effect = decided.p, decided.effect
         yield Number("p", found.p, p)
@@ -100,7 +99,7 @@ def _audit(found: Verdict) -> Iterator[Number]:
         new = [checks.documents_check(tested), checks.reverse_check(tested, seed=seed)]
         if not tested.paired:
             new.append(checks.spread_check(tested, seed=seed))
-            left = controls_left_out(values, controls, found.level, seed=seed) or 0
+            left = controls_left_out(*tested.sides, found.level, seed=seed) or 0
             new.append(checks.mixture_check(left if p <= found.level else None, tested))
         compared = own.compared_with is None and p <= found.level
         seconds = [

@@ -37,32 +37,19 @@ class RegisterEntry:
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class EarlierTests:
-    """That `number` different tests of these texts were made, with this one; `others` a line each; `again`: again."""
-
-    number: int
-    level: float
-    others: tuple[str, ...] = ()
-    again: bool = False
-
-    @property
-    def words(self) -> str:
-        """The sentences for page one and the terminal."""
-        return say("register.first") if self.number == 1 else words_of(self.number, self.level)
-
-
 def words_of(number: int, level: float) -> str:
     """How many tests of texts are known, and the level of each for one false accusation in 1 / level cases over all."""
+    if number == 1:
+        return say("register.first")
     return say("register.several", number=number, each=level / number, level=level)
 
 
-def count_earlier_tests(entry: RegisterEntry, level: float, folder: Path | None = None) -> EarlierTests:
-    """Count the different tests (test, settings, model) of the same texts, with this one. Ask before `note`."""
-    lines = _different(entry.texts, folder)
-    own = _identity(asdict(entry))
-    others = tuple(_described(line) for identity, line in lines.items() if identity != own)
-    return EarlierTests(len(others) + 1, level, others, own in lines)
+def earlier_tests(entry: RegisterEntry, level: float, folder: Path | None = None) -> tuple[str, ...]:
+    """Say how many different tests (test, settings, model) of the same texts there are with this one, then the others,
+    a line each. Ask before `note`."""
+    lines, own = _different(entry.texts, folder), _identity(asdict(entry))
+    others = [_described(line) for identity, line in lines.items() if identity != own]
+    return (words_of(len(others) + 1, level), *others)
 
 
 def known(texts: Iterable[str], folder: Path | None = None) -> tuple[str, ...]:

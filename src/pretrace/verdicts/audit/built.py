@@ -180,15 +180,16 @@ def documents_of(found: Verdict, side: str, column: str = "value") -> tuple[tupl
     return tuple(table["document"][row] for row in rows), np.asarray(table[column][rows])
 
 
+def values_of(found: Verdict, column: str = "value", *, margin: float = 0.0) -> DocumentValues:
+    """The values of the documents of both sides, as they stand in a column."""
+    suspect, control = (documents_of(found, side, column) for side in SIDES)
+    return DocumentValues(*suspect, *control, margin)
+
+
 def seconds_of(found: Verdict) -> dict[str, DocumentValues]:
     """The values of each second model, by its name."""
-    names = [name for name in found.table(DOCUMENTS).columns if name.startswith(SECOND)]
-    return {
-        name.removeprefix(SECOND): DocumentValues(
-            *documents_of(found, SUSPECT, name), *documents_of(found, CONTROL, name)
-        )
-        for name in names
-    }
+    columns = (name for name in found.table(DOCUMENTS).columns if name.startswith(SECOND))
+    return {name.removeprefix(SECOND): values_of(found, name) for name in columns}
 
 
 def pairs_of(found: Verdict, side: str) -> tuple[Pair, ...]:
