@@ -55,13 +55,9 @@ _TRACE = ""  # its label; that of a state is the state's name
 
 
 class Traces(Entries):
-    """The traces of one back end, whose fingerprint names weights, dtype, tokenizer, start rule and length limit.
-
-    It can be pickled: the copy opens the same file by itself.
-    """
+    """The traces of one back end, whose fingerprint names weights, dtype, tokenizer, start rule and length limit."""
 
     def __init__(self, fingerprint: str | None, folder: Path | None = None) -> None:
-        self._arguments = fingerprint, folder
         super().__init__(_KIND, fingerprint, folder)
 
     def get(self, keys: Sequence[bytes], want: Quantity, states: States = frozenset()) -> list[Trace | None]:
@@ -112,9 +108,6 @@ class Traces(Entries):
         finally:
             if held:
                 self.put(*zip(*held, strict=True))
-
-    def __reduce__(self) -> tuple[type[Traces], tuple[str | None, Path | None]]:
-        return Traces, self._arguments
 
 
 open_store = Traces
