@@ -13,7 +13,7 @@ from pretrace.cli.streams import VARIABLE, said_at, silenced
 from pretrace.scoring.outlook import Stage, TimeEstimate
 from pretrace.tuning.plan import TrainingStep
 
-STEP = TrainingStep(step=20, steps=80, epoch=1, epochs=2, loss=3.214, tokens_per_second=512.4)
+STEP = TrainingStep(step=20, steps=80, loss=3.214, tokens_per_second=512.4)
 
 
 @pytest.fixture

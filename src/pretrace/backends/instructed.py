@@ -88,7 +88,7 @@ class Completer:
 class LocalInstructed:
     """An `Instructed` over weights here, by its chat template; without one an empty line follows the instruction."""
 
-    def __init__(self, backend: HuggingFace, *, cache: bool = True, budget: int | None = None) -> None:
+    def __init__(self, backend: HuggingFace, *, cache: bool = True) -> None:
         self.backend = backend
         self.name = backend.name
         # An answer ends at what the model's generation settings and its tokenizer call the end.
@@ -97,7 +97,7 @@ class LocalInstructed:
         for named in (getattr(settings, "eos_token_id", None), backend.tokenizer.eos_token_id):
             ends |= set(named if isinstance(named, list | tuple) else [] if named is None else [named])
         known = sorted(int(token) for token in ends if 0 <= int(token) < backend.vocabulary)
-        self._writer = Writer(backend, ends=known, budget=budget)
+        self._writer = Writer(backend, ends=known)
         template = getattr(backend.tokenizer, "chat_template", None)
         self._template = template is not None
         written = None if template is None else hashlib.sha256(json.dumps(template).encode()).hexdigest()
@@ -158,23 +158,20 @@ class LocalInstructed:
         return made
 
 
-_RETRIES = 4  # the client waits longer before each: about ten seconds together
 _UNLIMITED = Budget(1 << 62, 1 << 62)
 
 
 class ServerInstructed:
     """An `Instructed` behind a server of chat completions, `server:http://host:port/v1#model-name`; ModelError for
     another form. Whoever runs it may change the weights under the same name; then what is on disk is what the earlier
-    ones wrote. What it does not answer within `seconds`, or is too busy for, is asked again, `retries` times."""
+    ones wrote."""
 
-    def __init__(
-        self, source: str, *, cache: bool = True, seconds: float = SECONDS, retries: int = _RETRIES
-    ) -> None:
+    def __init__(self, source: str, *, cache: bool = True) -> None:
         url, _, model = source.removeprefix(_SERVER).partition("#")
         if split_url(url) is None or not model:
             raise ModelError(say("models.server", source=source[:100]))
         address = parse_text_address(f"chat:{url}#{model}")
-        client = Client(address.url, requests=REQUESTS, seconds=seconds, retries=retries)
+        client = Client(address.url, requests=REQUESTS, seconds=SECONDS)
         how: dict[str, Any] = {"instruction": "{beginning}", "reads_refusals": False}
         served = self._served = Continuing(address, client, _UNLIMITED, cache=cache, **how)
         self.name = f"{address.model} at {address.url}"

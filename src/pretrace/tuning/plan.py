@@ -64,13 +64,10 @@ class TrainingPlan:
 
 @dataclass(frozen=True, slots=True)
 class TrainingStep:
-    """Where a training stands: `step` of `steps`, `epoch` of `epochs`, from 1; `loss` the mean of this step in
-    nats a token."""
+    """Where a training stands: `step` of `steps`, from 1; `loss` the mean of this step in nats a token."""
 
     step: int
     steps: int
-    epoch: int
-    epochs: int
     loss: float
     tokens_per_second: float
 

@@ -293,8 +293,8 @@ class Training:
                 checkpoint.save(self.model, self.optimiser, position)
                 saved = time.monotonic()
             if on_step:
-                where = position.step, self.steps, epoch + 1, self.plan.epochs
-                on_step(TrainingStep(*where, total / count, tokens / max(now - began, 1e-9)))
+                speed = tokens / max(now - began, 1e-9)
+                on_step(TrainingStep(position.step, self.steps, total / count, speed))
 
     def _step(self, batch: Sequence[int]) -> tuple[float, int]:
         """Take one step; its summed loss in nats and the number of tokens it predicted."""

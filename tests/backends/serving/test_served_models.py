@@ -147,7 +147,7 @@ def test_a_request_that_fails_is_repeated(trouble, kind, opened, server, model_f
 
 def test_a_slow_server(opened, server):
     model = opened("vllm")
-    model.client = Client(f"{server.root}/v1", requests=1, seconds=0.2, retries=0)
+    model.client = Client(f"{server.root}/v1", requests=1, seconds=0.2)
     server.slow = 60.0  # until the test is over
     with pytest.raises(ModelError, match="did not answer in time: allow it more"):
         asked(model, SENTENCES)

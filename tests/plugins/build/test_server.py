@@ -14,8 +14,13 @@ def ask(model, *texts, tokens=9, seed=0, sampling=None):
     return model.answers(list(texts), tokens=tokens, sampling=sampling or Sampling(), seed=seed)
 
 
+@pytest.fixture(autouse=True)
+def _no_second_try(monkeypatch):
+    monkeypatch.setattr("pretrace.backends.serving.client.RETRIES", 0)
+
+
 def opened(chat, *, cache=True):
-    return ServerInstructed(chat.source, cache=cache, retries=0, seconds=10)
+    return ServerInstructed(chat.source, cache=cache)
 
 
 def test_answers_in_order_with_all_that_was_set(chat):

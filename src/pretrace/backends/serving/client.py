@@ -71,18 +71,10 @@ class Client(_Quoting):
     """Asks one server, at most `requests` at once, each for `seconds`. `keyless`: no server of models, which gets no
     key. MissingPackageError without the extra `servers`."""
 
-    def __init__(
-        self,
-        url: str,
-        *,
-        requests: int,
-        seconds: float,
-        retries: int | None = None,
-        keyless: bool = False,
-    ) -> None:
+    def __init__(self, url: str, *, requests: int, seconds: float, keyless: bool = False) -> None:
         httpx = _import_httpx()
         self.url, self.requests = url, requests
-        self._seconds, self._retries = seconds, RETRIES if retries is None else retries
+        self._seconds = seconds
         self._key = "" if keyless else api_key(url)
         self._limit = asyncio.Semaphore(requests)
         # A redirect could carry texts and key elsewhere, so none is followed.
@@ -135,9 +127,9 @@ class Client(_Quoting):
                     trouble, tries = self._refusal(status, headers, said, tried)
                     after = headers.get("retry-after", "")
                 except (TimeoutError, httpx.TimeoutException):
-                    trouble, tries = ModelError(slow), min(self._retries, _SLOW_RETRIES)
+                    trouble, tries = ModelError(slow), min(RETRIES, _SLOW_RETRIES)
                 except httpx.HTTPError:
-                    trouble, tries = ModelError(gone), self._retries
+                    trouble, tries = ModelError(gone), RETRIES
                 except (httpx.InvalidURL, ValueError, RecursionError) as error:
                     deep = isinstance(error, RecursionError)
                     found = "lists within lists, too deep to be read" if deep else said or str(error)
@@ -191,7 +183,7 @@ class Client(_Quoting):
             what = f"refused to answer ({status}): {reason}{cure}"
         may_help = passing and headers.get("x-should-retry") != "false" and not blames
         error = (NotTakenError if blames else ModelError)(f"{self.url} {what}")
-        return error, self._retries if may_help else 0
+        return error, RETRIES if may_help else 0
 
 
 def _import_httpx() -> Any:
