@@ -24,8 +24,8 @@ from cyclopts import App, ArgumentCollection, CycloptsError, Group, Parameter, T
 from pretrace.cli.answer import Answered, alone, deliver
 from pretrace.cli.config import options_in
 from pretrace.cli.streams import silenced
-from pretrace.errors import ExpressionError, OutputError, nearest, require
-from pretrace.registry import load_plugin
+from pretrace.errors import ExpressionError, OutputError, require
+from pretrace.registry import load_plugin, nearest
 from pretrace.settings import LARGEST, Option, check_ranges, join_keys, option, option_of, split_keys
 
 _QUOTED = re.compile(r"'([^']+)'|\"([^\"]+)\"")

@@ -39,7 +39,7 @@ def _test_of_flagging(flagged: Verdict) -> dict[str, Any]:
 
 
 @section("The texts", "texts", "flags/texts.html")
-def flags(flagged: Verdict) -> dict[str, Any]:
+def _texts(flagged: Verdict) -> dict[str, Any]:
     """The texts with the highest scores, flagged or not."""
     found, told = flagged.table("flags"), flagged.outcome != "refused"
     ids, groups, scores = found["id"], found["group"], found["score"]
@@ -84,7 +84,7 @@ class FlagPage(verdict.TestPage):
     kind, made, template = "Flagged texts", "flagging", "flags/first.html"
     names_skipped = True
     every = (
-        *(_test_of_flagging, flags, verdict.searched, verdict.checked),
+        *(_test_of_flagging, _texts, verdict.searched, verdict.checked),
         section("What this cannot say", "limits", "flags/limits.html")(_numbers),
         *(verdict.repeating, advice.of_verdict),
     )
@@ -114,7 +114,7 @@ class FlagPage(verdict.TestPage):
         ):
             of = f" of {plural(counts[documents], 'document')}" if counts[documents] < counts[texts] else ""
             counted = f"{named(name)}, {plural(counts[texts], 'text')}{of}"
-            yield verdict.IdentityRow(label, counted, verdict.hash_of(flagged, part))
+            yield label, counted, verdict.hash_of(flagged, part)
 
     @staticmethod
     def draw(flagged: Verdict) -> TestFigure:

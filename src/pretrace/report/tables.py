@@ -17,18 +17,13 @@ _COLUMNS: dict[str, Callable[[Measured], Estimate]] = {
     "TPR at 5% FPR": lambda row: row.tpr,
     "accuracy": lambda row: row.accuracy,
 }
-_NAMES = {"blind": "{} (blind)", "placebo": "{} (placebo)", "shuffled": "{} (labels shuffled)"}
+NAMES = {"blind": "{} (blind)", "placebo": "{} (placebo)", "shuffled": "{} (labels shuffled)"}
 _LATEX = {
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
     "\\": "\\textbackslash{}",
     "~": "\\textasciitilde{}",
     "^": "\\textasciicircum{}",
 }
-
-
-def name_of(row: Measured) -> str:
-    """What a row is called, with the kind of control that it is."""
-    return _NAMES.get(row.kind, "{}").format(row.name)
 
 
 def format_table(run: Run, form: Form) -> str:
@@ -42,7 +37,7 @@ def format_table(run: Run, form: Form) -> str:
     }
     rows = [
         [
-            _escape(name_of(row), latex),
+            _escape(NAMES.get(row.kind, "{}").format(row.name), latex),
             *(
                 _cell(of(row), latex, bold=row.kind == "score" and f"{of(row).value:.3f}" == best[title])
                 for title, of in _COLUMNS.items()
