@@ -185,6 +185,16 @@ def _range(own: Option) -> str:
     return f" [at most {own.most}]" if own.least is None else f" [{own.least} to {own.most}]"
 
 
+def output_option(default: Any = MISSING, help: str = "", panel: str = "") -> Any:
+    """The field for what is written: a file or a folder; it stands in the short help."""
+    return option(default, help, panel=panel, path="out", essential=True)
+
+
+def written_to(help: str) -> Option:
+    """How a parameter that is what is written stands in the short help."""
+    return Option(help, panel="", path="out", essential=True)
+
+
 # What every command takes is declared once, of the program: cyclopts shows and completes it for each.
 
 

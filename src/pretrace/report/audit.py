@@ -166,12 +166,12 @@ class AuditPage(verdict.TestPage):
         else:
             yield "Compared with", "no other model", ()
         suspects, controls = (len(documents_of(audit, side)[0]) for side in (SUSPECT, CONTROL))
-        rest = "each listed in documents.csv"
-        yield "Suspect texts", f"{plural(suspects, 'document')}, {rest}", verdict.hash_of(audit, "corpus")
+        counted = f"{plural(suspects, 'document')}, each listed in documents.csv"
+        yield "Suspect texts", counted, verdict.hash_of(audit, "corpus")
         if own.design == "placebos":
             yield "Control documents", "none", ()
             return
-        counted = f"{plural(controls, 'control document')}, {rest}"
+        counted = f"{plural(controls, 'control document')}, each listed in documents.csv"
         yield "Control documents", counted, verdict.hash_of(audit, "heldout")
         yield "Where they come from", said("controls") or verdict.UNSTATED, ()
 

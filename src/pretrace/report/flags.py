@@ -30,11 +30,10 @@ _OTHER = "#b9cbd8"
 @section("The test", "test", "flags/test.html")
 def _test_of_flagging(flagged: Verdict) -> dict[str, Any]:
     """Hypothesis, rate and what was found, for each text and for the set."""
-    method, shown = flagged.figures["method"], ""
+    methods, method, shown = sentences_of("report.flag_methods"), flagged.figures["method"], ""
     if flagged.outcome != "refused":
         figure, label, *_ = draw_p_values(flagged)
         shown = to_svg(figure, name="pvalues", label=label)
-    methods = sentences_of("report.flag_methods")
     return _numbers(flagged) | {"method": methods.get(method, method), "p_values": shown}
 
 

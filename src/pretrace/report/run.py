@@ -226,11 +226,9 @@ def _texts(run: Run) -> dict[str, Any] | None:
         return None
     order = np.argsort(-run.column(run.scores[0]), kind="stable").tolist()
     count, sampled = counts(run)["texts"], run.whole.sampled if run.whole else 0
-    whole = len(order) <= 2 * _EDGE
-    listed = order if whole else order[:_EDGE] + order[-_EDGE:]
-    ranks = (
-        range(1, len(order) + 1) if whole else [*range(1, _EDGE + 1), *range(count - _EDGE + 1, count + 1)]
-    )
+    whole, ranks = len(order) <= 2 * _EDGE, [*range(1, len(order) + 1)]
+    if not whole:
+        order, ranks = order[:_EDGE] + order[-_EDGE:], [*ranks[:_EDGE], *range(count - _EDGE + 1, count + 1)]
     columns = run.scores[:_COLUMNS]
     drawn, every = facts.drawn(run), {score: run.quartiles(score) for score in run.scores}
     return {
@@ -242,7 +240,7 @@ def _texts(run: Run) -> dict[str, Any] | None:
         "ranges": [(name, (q[0], *drawn.quartiles(name)[1:-1], q[-1])) for name, q in every.items()],
         "rows": [
             (rank, i, _LABEL_WORDS[run.members[i]], run.matrix[i, :_COLUMNS])
-            for rank, i in zip(ranks, listed, strict=True)
+            for rank, i in zip(ranks, order, strict=True)
         ],
         "gap": 0 if whole else _EDGE,
         "labels": any(member is not None for member in run.members),
@@ -289,19 +287,8 @@ def _limits(run: Run) -> dict[str, Any]:
 
 
 SECTIONS: Sections[Run] = (
-    *(
-        _summary,
-        benchmark,
-        _results,
-        _by_copies,
-        controls,
-        _curves,
-        comparisons,
-        _distributions,
-        _texts,
-        tokens,
-    ),
-    *(_limits, fitted, skipped, settings),
+    *(_summary, benchmark, _results, _by_copies, controls, _curves, comparisons, _distributions, _texts),
+    *(tokens, _limits, fitted, skipped, settings),
 )
 """The sections of a run's report in reading order."""
 

@@ -47,8 +47,7 @@ def format_table(run: Run, form: Form) -> str:
     ]
     heads = ["score", *(_escape(title, latex) for title in _COLUMNS)]
     sides = f"{found.members:,} members, {found.nonmembers:,} non-members"
-    said = f"{run.corpus}: {sides}, {found.groups:,} documents; 95% intervals"
-    said = _escape(said, latex)
+    said = _escape(f"{run.corpus}: {sides}, {found.groups:,} documents; 95% intervals", latex)
     if not latex:
         every = (heads, ["---", *["---:"] * (len(heads) - 1)], *rows)
         return "\n".join((*(f"| {' | '.join(row)} |" for row in every), "", said))
@@ -61,15 +60,17 @@ def format_table(run: Run, form: Form) -> str:
 def save_figures(run: Run, folder: str | Path) -> tuple[Path, ...]:
     """Write ROC curves and AUCs as PDF and SVG to a new `folder`; OutputError where it is there or nothing was
     measured."""
-    from pretrace.report import plots
+    from pretrace.report import plots, svg
 
     found = _measured(run)
     rows, floor = found.rows, 0.5 / max(10, found.nonmembers, found.members)
     figures = {"roc": plots.roc(rows), "roc-log": plots.roc(rows, floor=floor), "auc": plots.forest(rows)}
     names = [f"{name}.{ending}" for name in figures for ending in ("pdf", "svg")]
-    with new_folder(Path(folder)) as partial:
+    undated = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}  # the same bytes each time
+    with new_folder(Path(folder)) as partial, svg.styled():
         for name in names:
-            plots.save_vectors(figures[Path(name).stem], partial / name)
+            stem, _, form = name.partition(".")
+            figures[stem].savefig(partial / name, facecolor="white", metadata=undated[form])
     return tuple(Path(folder) / name for name in names)
 
 

@@ -123,9 +123,9 @@ def first_page(verdict: Verdict) -> Markup:
     withheld = facts.rejected(verdict) and verdict.outcome == "inconclusive"
     told = [f"{check.title}: no. {words}" for check, words in failed]
     reasons = [one for one in verdict.reasons if not any(one.startswith(check.title) for check, _ in failed)]
-    if facts.rejected(verdict):  # then what the test gave is no reason
-        kept = [one for one in reasons if not one.startswith(_GAVE)]
-        reasons = kept if kept or told else reasons
+    kept = [one for one in reasons if not one.startswith(_GAVE)]
+    if facts.rejected(verdict) and (kept or told):  # then what the test gave is no reason
+        reasons = kept
     values: dict[str, Any] = {
         "verdict": verdict,
         "title": next((one for one in page.titles if verdict.statement.startswith(f"{one}:")), ""),
@@ -184,9 +184,8 @@ def draw_chance(verdict: Verdict, this: str) -> Markup:
     if null is None:
         return Markup("")
     observed, critical = (strength(one, wording.brief(one, 3)) for one in (null.observed, null.critical))
-    label = (
-        f"A histogram of the {sum(null.counts)} results that chance gave, the result of {this} at {observed}"
-    )
+    label = f"A histogram of the {sum(null.counts)} results that chance gave, "
+    label += f"the result of {this} at {observed}"
     label += f", and a line at {critical}." if np.isfinite(null.critical) else "."
     return to_svg(against_chance(null, this=this), name="hill", label=label)
 
