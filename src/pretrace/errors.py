@@ -21,7 +21,7 @@ from __future__ import annotations
 import difflib
 import errno
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
@@ -72,12 +72,6 @@ def suggest(name: str, known: Iterable[str] = ()) -> str:
         name, beside, n=1
     )
     return f" Did you mean {beside[near[0]]}?" if near else ""
-
-
-def nearest(name: str, known: Collection[str]) -> str:
-    """What is meant by a name that nothing has, as the end of a sentence."""
-    near = difflib.get_close_matches(name, list(known), n=1)
-    return f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(sorted(known))}."
 
 
 def regular(path: Path) -> Path:

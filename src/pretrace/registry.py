@@ -13,6 +13,7 @@ known otherwise, or when all names are listed.
 from __future__ import annotations
 
 import ast
+import difflib
 import hashlib
 import importlib
 import inspect
@@ -22,12 +23,12 @@ import traceback
 import types
 import typing
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from pretrace.errors import ExpressionError, PretraceError, nearest
+from pretrace.errors import ExpressionError, PretraceError
 from pretrace.errors import require as require  # a score finds both beside its registry
 from pretrace.errors import require_least as require_least
 from pretrace.plugins import PAGES, SCORES, TESTS
@@ -37,6 +38,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _Factory = Callable[..., T]
+
+
+def nearest(name: str, known: Collection[str]) -> str:
+    """What is meant by a name that nothing has, as the end of a sentence."""
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(sorted(known))}."
 
 
 class Registry(Generic[T]):

@@ -62,21 +62,6 @@ def option(default: Any = MISSING, help: str = "", **how: Any) -> Any:
     return field(default=default, metadata={"option": Option(help, **how)})
 
 
-def input_option(default: Any = MISSING, help: str = "", panel: str = "") -> Any:
-    """The field for what is read: a text, a folder, a model; it stands in the short help."""
-    return option(default, help, panel=panel, path="in", essential=True)
-
-
-def output_option(default: Any = MISSING, help: str = "", panel: str = "") -> Any:
-    """The field for what is written: a file or a folder; it stands in the short help."""
-    return option(default, help, panel=panel, path="out", essential=True)
-
-
-def written_to(help: str) -> Option:
-    """How a parameter that is what is written stands in the short help."""
-    return Option(help, panel="", path="out", essential=True)
-
-
 def like(settings: type[Any], name: str, **default: Any) -> Any:
     """The same option as a field of other settings, with the same default unless another is given."""
     found: Field[Any] = next(one for one in fields(settings) if one.name == name)

@@ -20,7 +20,7 @@ from pretrace.backends.settings import split_revision
 from pretrace.cli.answer import CANNOT_ANSWER, Reply, alone
 from pretrace.cli.auditing import audit, make_audit, open_audit
 from pretrace.cli.commands import find_function
-from pretrace.cli.options import arguments_of
+from pretrace.cli.options import arguments_of, output_option
 from pretrace.cli.printing import closing
 from pretrace.cli.progress import Stages
 from pretrace.cli.streams import asks, confirm, note, quiet, say
@@ -33,7 +33,7 @@ from pretrace.registry import find_test
 from pretrace.report.wording import duration
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import AUDIT, VERDICTS
-from pretrace.settings import RUN, input_option, option, output_option
+from pretrace.settings import RUN, option
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.types import Corpus, Situation
 from pretrace.verdicts.advise import (
@@ -51,6 +51,7 @@ from pretrace.verdicts.advise import (
 )
 from pretrace.verdicts.audit.audit import Audit
 from pretrace.verdicts.audit.settings import AuditSettings
+from pretrace.verdicts.settings import input_option
 from pretrace.verdicts.wording import say as sentence
 
 _SHORTER = (32, 16)

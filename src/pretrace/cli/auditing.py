@@ -12,7 +12,7 @@ from pretrace.backends import open_model
 from pretrace.backends.loading import device_of
 from pretrace.backends.settings import ModelSettings
 from pretrace.cli.answer import Reply, show
-from pretrace.cli.options import RawOptions
+from pretrace.cli.options import RawOptions, output_option
 from pretrace.cli.printing import described, foreseen
 from pretrace.cli.progress import Stages, announce_training
 from pretrace.cli.streams import quiet
@@ -27,20 +27,12 @@ from pretrace.runs import save_verdict
 from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models
 from pretrace.scoring.settings import Companions, ModelsSettings, Target
-from pretrace.settings import (
-    MODEL,
-    input_option,
-    like,
-    option,
-    output_option,
-    requested_option,
-    statements_of,
-)
+from pretrace.settings import MODEL, like, option, requested_option, statements_of
 from pretrace.tuning import training
 from pretrace.types import COMPARED, GENERATING, AuditPlan, Backend, Corpus, DesignError
 from pretrace.verdicts.audit.audit import Audit
 from pretrace.verdicts.audit.settings import AUDIT, BESIDE, AuditSettings, exposures
-from pretrace.verdicts.settings import TestSettings
+from pretrace.verdicts.settings import TestSettings, input_option
 
 QUICK_PAIRS, QUICK_LEARNT = 200, 100
 _PACKAGED = "smollm2"

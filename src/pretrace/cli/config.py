@@ -16,7 +16,8 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, get_origin
 
-from pretrace.errors import ExpressionError, TextsError, nearest, regular
+from pretrace.errors import ExpressionError, TextsError, regular
+from pretrace.registry import nearest
 from pretrace.settings import join_keys
 
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from rich.table import Table
 
 from pretrace.cli.answer import Reply, plain_table, prose
-from pretrace.cli.options import RawOptions
+from pretrace.cli.options import RawOptions, output_option
 from pretrace.cli.printing import conclusion, foretold, save_result
 from pretrace.cli.progress import Stages
 from pretrace.cli.scoring import TextsToScore, finish_run, in_shards, label_source, lasting
@@ -38,20 +38,14 @@ from pretrace.scoring.outlook import REPORT, SET_TEST, Watch, workload
 from pretrace.scoring.parts import UNREADABLE, ScoredRows
 from pretrace.scoring.plan import Models, with_texts
 from pretrace.scoring.settings import Companions, ModelsSettings, Target
-from pretrace.settings import (
-    CONTROLS,
-    Option,
-    dry_run_option,
-    input_option,
-    output_option,
-    requested_option,
-)
+from pretrace.settings import CONTROLS, Option, dry_run_option, requested_option
 from pretrace.types import Corpus, Situation, Verdict
 from pretrace.verdicts.advise import foresee
 from pretrace.verdicts.flag.built import flagged_rows
 from pretrace.verdicts.flag.flag import flag_rows, unscored
 from pretrace.verdicts.flag.planning import FLAGGING, BothSets, FlagPlan, FlagSettings
 from pretrace.verdicts.planting import check_plantable
+from pretrace.verdicts.settings import input_option
 
 KEY = "flagging"
 """Under which the settings of a flagging stand in those of its job."""

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from pretrace.cli.answer import Reply, plain_table
 from pretrace.cli.commands import call, options_of, places
-from pretrace.cli.options import EVERYWHERE, ForwardedFlags
+from pretrace.cli.options import EVERYWHERE, ForwardedFlags, written_to
 from pretrace.cli.printing import measured
 from pretrace.cli.streams import note
 from pretrace.corpora import Columns
@@ -24,8 +24,9 @@ from pretrace.results.folder import OpenFolder
 from pretrace.results.run import COMPARISONS
 from pretrace.runs import REPORT, kind_of, load_run, save
 from pretrace.scoring.side_by_side import side_by_side
-from pretrace.settings import TEXTS, Option, input_option, join_keys, split_keys, written_to
+from pretrace.settings import TEXTS, Option, join_keys, split_keys
 from pretrace.types import Run, SettingDifference
+from pretrace.verdicts.settings import input_option
 from pretrace.verification import verify as check
 
 FAILED = 2

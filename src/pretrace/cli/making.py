@@ -13,6 +13,7 @@ from pretrace.backends import open_tokenizer
 from pretrace.backends.huggingface import open_huggingface
 from pretrace.backends.settings import ModelSettings
 from pretrace.cli.answer import Reply, prose, show
+from pretrace.cli.options import written_to
 from pretrace.cli.printing import measured, preview
 from pretrace.cli.progress import counted, trained, watched
 from pretrace.corpora import Columns, open_stream
@@ -28,7 +29,7 @@ from pretrace.results.output_checks import ADAPTER, PLANTED
 from pretrace.results.run import RUN
 from pretrace.scoring.provenance import record_tuning
 from pretrace.scoring.settings import EvaluationSettings, ScoreSettings, Target
-from pretrace.settings import MODEL, Option, written_to
+from pretrace.settings import MODEL, Option
 from pretrace.tuning.adapters import tune as make_adapter
 from pretrace.tuning.plan import methods
 from pretrace.tuning.planting import PlantSettings

@@ -24,8 +24,8 @@ from cyclopts import App, ArgumentCollection, CycloptsError, Group, Parameter, T
 from pretrace.cli.answer import Answered, alone, deliver
 from pretrace.cli.config import options_in
 from pretrace.cli.streams import silenced
-from pretrace.errors import ExpressionError, OutputError, nearest, require
-from pretrace.registry import load_plugin
+from pretrace.errors import ExpressionError, OutputError, require
+from pretrace.registry import load_plugin, nearest
 from pretrace.settings import LARGEST, Option, check_ranges, join_keys, option, option_of, split_keys
 
 _QUOTED = re.compile(r"'([^']+)'|\"([^\"]+)\"")
@@ -183,6 +183,16 @@ def _range(own: Option) -> str:
     if own.most is None:
         return f" [{own.least} or more]"
     return f" [at most {own.most}]" if own.least is None else f" [{own.least} to {own.most}]"
+
+
+def output_option(default: Any = MISSING, help: str = "", panel: str = "") -> Any:
+    """The field for what is written: a file or a folder; it stands in the short help."""
+    return option(default, help, panel=panel, path="out", essential=True)
+
+
+def written_to(help: str) -> Option:
+    """How a parameter that is what is written stands in the short help."""
+    return Option(help, panel="", path="out", essential=True)
 
 
 # What every command takes is declared once, of the program: cyclopts shows and completes it for each.

@@ -20,7 +20,7 @@ from pretrace.errors import TextsError
 from pretrace.registry import Registry
 from pretrace.report.facts import sentences
 from pretrace.report.heat import ShownHeat
-from pretrace.report.tables import name_of
+from pretrace.report.tables import NAMES
 from pretrace.report.wording import bracketed, duration, first_of, percent, plural
 from pretrace.results.verdicts import EXIT_CODES, kind_of_test
 from pretrace.runs import REPORT, render, save
@@ -131,7 +131,8 @@ def measured(run: Run) -> Table:
     rows = []
     for row in run.evaluation.rows:
         rests = f" ({row.texts:,} texts)" if row.texts is not None and row.texts < texts else ""
-        rows.append((name_of(row) + rests, *map(bracketed, (row.auc, row.tpr, row.accuracy))))
+        name = NAMES.get(row.kind, "{}").format(row.name)
+        rows.append((name + rests, *map(bracketed, (row.auc, row.tpr, row.accuracy))))
     title = f"{run.corpus}: {texts} texts, {run.evaluation.groups} documents; 95% intervals"
     figures = "AUC", "TPR at 5% FPR", "accuracy"  # narrow: it must fit in 80 columns
     return plain_table("score", numbers=figures, rows=rows, title=prose(title))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pretrace.cli.answer import Answered, Reply
-from pretrace.cli.options import RawOptions
+from pretrace.cli.options import RawOptions, output_option
 from pretrace.cli.printing import finished, foretold
 from pretrace.cli.progress import doing, trained, watched
 from pretrace.cli.verdicts import opened
@@ -49,7 +49,6 @@ from pretrace.scoring.plan import Models, ScorePlan, check_use, with_texts
 from pretrace.scoring.provenance import record_corpus
 from pretrace.scoring.settings import EvaluationSettings, ModelsSettings, ScoreSettings, Target
 from pretrace.settings import RUN as RUN_PANEL
-from pretrace.settings import output_option
 from pretrace.tuning.plan import methods
 from pretrace.types import Corpus
 

@@ -159,23 +159,21 @@ class AuditPage(verdict.TestPage):
             recorded = next((one for one in found if one.get("name") == placebo.name), {})
             facts_of = {**placebo.facts, **recorded}
             yield verdict.identify_model("Compared with", placebo.name, facts_of, grades[placebo.grade])
+        said = audit.statements.get
         if used:
             label = f"How {'it' if len(used) == 1 else 'each'} is known not to have seen the texts"
-            yield verdict.IdentityRow(label, audit.statements.get("placebo") or verdict.UNSTATED)
+            yield label, said("placebo") or verdict.UNSTATED, ()
         else:
-            yield verdict.IdentityRow("Compared with", "no other model")
-        sides = ((SUSPECT, "Suspect texts", "document"), (CONTROL, "Control documents", "control document"))
-        for side, label, noun in sides:
-            if side == CONTROL and own.design == "placebos":
-                yield verdict.IdentityRow(label, "none")
-                return
-            counted = f"{plural(len(documents_of(audit, side)[0]), noun)}, each listed in documents.csv"
-            yield verdict.IdentityRow(
-                label, counted, verdict.hash_of(audit, "corpus" if side == SUSPECT else "heldout")
-            )
-        yield verdict.IdentityRow(
-            "Where they come from", audit.statements.get("controls") or verdict.UNSTATED
-        )
+            yield "Compared with", "no other model", ()
+        suspects, controls = (len(documents_of(audit, side)[0]) for side in (SUSPECT, CONTROL))
+        counted = f"{plural(suspects, 'document')}, each listed in documents.csv"
+        yield "Suspect texts", counted, verdict.hash_of(audit, "corpus")
+        if own.design == "placebos":
+            yield "Control documents", "none", ()
+            return
+        counted = f"{plural(controls, 'control document')}, each listed in documents.csv"
+        yield "Control documents", counted, verdict.hash_of(audit, "heldout")
+        yield "Where they come from", said("controls") or verdict.UNSTATED, ()
 
     @staticmethod
     def draw(audit: Verdict) -> TestFigure | None:

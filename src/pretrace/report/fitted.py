@@ -48,7 +48,7 @@ def neurons(layers: Sequence[Entry]) -> Figure:
     return figure
 
 
-def probe(layers: Sequence[Entry], chosen: float | None) -> Figure:
+def _probe(layers: Sequence[Entry], chosen: float | None) -> Figure:
     """The AUC of the probe of each layer where the layer was chosen; the chosen one is filled."""
     with canvas(8.6, 2.3) as (figure, axes):
         places, values = [e["layer"] for e in layers], [e["auc"] for e in layers]
@@ -99,7 +99,7 @@ def _agrees(point: Entry, used: Mapping[str, float], *, but: str) -> bool:
     return all(point[name] == used.get(name) for name in PARAMETERS if name != but)
 
 
-def losses(values: Sequence[float]) -> Figure:
+def _losses(values: Sequence[float]) -> Figure:
     """The mean loss of each epoch of a tuning, in nats a token."""
     with canvas(8.6, 1.9) as (figure, axes):
         axes.plot(
@@ -157,9 +157,9 @@ def _score(name: str, facts: Mapping[str, Any], number: int) -> dict[str, Any]:
         figures["neurons"] = neurons(by_layer), words
     if probed := entries(layers, ("layer", "auc")):
         chosen = [entry["layer"] for entry in entries(layers, ("layer", "chosen")) if entry["chosen"]]
-        chosen = chosen if len(chosen) == 1 else list(numbers([facts.get("chosen")]))
+        chosen = chosen if len(chosen) == 1 else list(_numbers([facts.get("chosen")]))
         figures["probe"] = (
-            probe(probed, chosen[0] if chosen else None),
+            _probe(probed, chosen[0] if chosen else None),
             f"AUC of the probe of {len(probed)} layers for {name}",
         )
     if tried := entries(facts.get("sensitivity"), (*PARAMETERS, "auc")):
@@ -182,7 +182,7 @@ def _score(name: str, facts: Mapping[str, Any], number: int) -> dict[str, Any]:
 def used_settings(facts: Mapping[str, Any]) -> dict[str, float]:
     """The settings that `sensitivity` varies, as they were used."""
     layers, settings = entries(facts.get("layers"), NEURONS), mapping(facts.get("settings"))
-    used = {key: value for key in PARAMETERS for value in numbers([settings.get(key)])}
+    used = {key: value for key in PARAMETERS for value in _numbers([settings.get(key)])}
     if layers and "k" in used:  # more layers than there are come to the same as all of them
         used["k"] = min(used["k"], float(len(layers)))
     return used
@@ -191,11 +191,11 @@ def used_settings(facts: Mapping[str, Any]) -> dict[str, float]:
 def entries(found: Any, names: tuple[str, ...]) -> tuple[Entry, ...]:
     """Read a table of figures from a list of mappings; empty unless every entry has a number for every name."""
     rows = found if isinstance(found, list | tuple) else ()
-    values = [numbers([mapping(row).get(name) for name in names]) for row in rows]
+    values = [_numbers([mapping(row).get(name) for name in names]) for row in rows]
     return tuple(dict(zip(names, row, strict=True)) for row in values) if all(values) else ()
 
 
-def numbers(found: Any) -> tuple[float, ...]:
+def _numbers(found: Any) -> tuple[float, ...]:
     """Read a list of finite numbers; empty for anything else."""
     values = found if isinstance(found, list | tuple) else ()
     sound = all(isinstance(one, int | float) and -1e12 < one < 1e12 for one in values)
@@ -203,9 +203,9 @@ def numbers(found: Any) -> tuple[float, ...]:
 
 
 def _adapter(card: Mapping[str, Any]) -> dict[str, object]:
-    known, known_losses = dict(rounded(without_tables(card))), numbers(card.get("losses"))
+    known, known_losses = dict(rounded(without_tables(card))), _numbers(card.get("losses"))
     return {
         "facts": [(words, known[name]) for name, words in _ADAPTER.items() if name in known],
         "losses": known_losses,
-        "plot": to_svg(losses(known_losses), name="losses", label="Loss by epoch") if known_losses else None,
+        "plot": to_svg(_losses(known_losses), name="losses", label="Loss by epoch") if known_losses else None,
     }

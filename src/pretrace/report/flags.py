@@ -30,16 +30,15 @@ _OTHER = "#b9cbd8"
 @section("The test", "test", "flags/test.html")
 def _test_of_flagging(flagged: Verdict) -> dict[str, Any]:
     """Hypothesis, rate and what was found, for each text and for the set."""
-    method, shown = flagged.figures["method"], ""
+    methods, method, shown = sentences_of("report.flag_methods"), flagged.figures["method"], ""
     if flagged.outcome != "refused":
         figure, label, *_ = draw_p_values(flagged)
         shown = to_svg(figure, name="pvalues", label=label)
-    methods = sentences_of("report.flag_methods")
     return _numbers(flagged) | {"method": methods.get(method, method), "p_values": shown}
 
 
 @section("The texts", "texts", "flags/texts.html")
-def flags(flagged: Verdict) -> dict[str, Any]:
+def _texts(flagged: Verdict) -> dict[str, Any]:
     """The texts with the highest scores, flagged or not."""
     found, told = flagged.table("flags"), flagged.outcome != "refused"
     ids, groups, scores = found["id"], found["group"], found["score"]
@@ -84,7 +83,7 @@ class FlagPage(verdict.TestPage):
     kind, made, template = "Flagged texts", "flagging", "flags/first.html"
     names_skipped = True
     every = (
-        *(_test_of_flagging, flags, verdict.searched, verdict.checked),
+        *(_test_of_flagging, _texts, verdict.searched, verdict.checked),
         section("What this cannot say", "limits", "flags/limits.html")(_numbers),
         *(verdict.repeating, advice.of_verdict),
     )
@@ -114,7 +113,7 @@ class FlagPage(verdict.TestPage):
         ):
             of = f" of {plural(counts[documents], 'document')}" if counts[documents] < counts[texts] else ""
             counted = f"{named(name)}, {plural(counts[texts], 'text')}{of}"
-            yield verdict.IdentityRow(label, counted, verdict.hash_of(flagged, part))
+            yield label, counted, verdict.hash_of(flagged, part)
 
     @staticmethod
     def draw(flagged: Verdict) -> TestFigure:

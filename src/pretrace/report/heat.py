@@ -102,8 +102,7 @@ class ShownHeat:
         if not plain:
             legend = Line("probability at least")
             for step, style in list(zip(STEPS, _TERMINAL, strict=True))[1:]:
-                legend.append("  ")
-                legend.append(step.words, style)
+                legend.append("  ").append(step.words, style)
         for line in (*lines, Line(), legend, _figures(summarise(heat))):
             if options.ascii_only:
                 # One character for one, so that the colours stay on their tokens.

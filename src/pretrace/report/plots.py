@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 import textwrap
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +17,6 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocato
 
 from pretrace.report.svg import canvas, hide_height, styled
 from pretrace.report.wording import named
-from pretrace.results.atomic import write_atomically
 from pretrace.results.run import LARGEST, axis_range
 from pretrace.types import Doubles, Estimate, Measured
 
@@ -149,18 +147,6 @@ def distribution(groups: Mapping[str, Doubles], *, own: float | None = None) -> 
         if own is not None:
             axes.axvline(float(np.clip(own, low, high)), color=TARGET, linewidth=1.6)
     return figure
-
-
-def save_vectors(figure: Figure, path: Path) -> None:
-    """Write a figure as PDF or SVG, whole or not at all, the same bytes each time; OutputError where it cannot be."""
-    form = path.suffix.removeprefix(".")
-    undated = {"CreationDate": None} if form == "pdf" else {"Date": None}
-
-    def draw(beside: Path) -> None:
-        with styled():
-            figure.savefig(beside, format=form, facecolor="white", metadata=undated)
-
-    write_atomically(path, draw)
 
 
 def _rate_axes(axes: Axes, floor: float | None) -> None:

@@ -72,7 +72,7 @@ _ADDRESS = re.compile(r"https?://[^\s\"'<>]+")
 
 
 @section("Summary", "summary", "run/summary.html")
-def summary(run: Run) -> dict[str, Any]:
+def _summary(run: Run) -> dict[str, Any]:
     """What was asked, of which model and which texts, and what was found."""
     return {
         "run": run,
@@ -102,7 +102,7 @@ def benchmark(run: Run) -> dict[str, Any] | None:
 
 
 @section("Results", "results", "run/results.html")
-def results(run: Run) -> dict[str, Any] | None:
+def _results(run: Run) -> dict[str, Any] | None:
     """How well each score told members from non-members, in a table and a plot; nothing without an evaluation."""
     rows = facts.compared(run)
     if run.evaluation is None or not rows:
@@ -121,7 +121,7 @@ def results(run: Run) -> dict[str, Any] | None:
 
 
 @section("AUC by the number of copies", "copies", "run/copies.html")
-def by_copies(run: Run) -> dict[str, Any] | None:
+def _by_copies(run: Run) -> dict[str, Any] | None:
     """The AUC of each score for members with so many copies in the training data; nothing where none were counted."""
     found = run.evaluation.by_copies if run.evaluation else ()
     if not found:
@@ -166,7 +166,7 @@ def controls(run: Run) -> dict[str, Any] | None:
 
 
 @section("ROC curves", "roc", "run/curves.html", appendix=_many)
-def curves(run: Run) -> dict[str, Any] | None:
+def _curves(run: Run) -> dict[str, Any] | None:
     """ROC curves on linear and on logarithmic axes with one legend; nothing without an evaluation."""
     rows, evaluation = facts.compared(run), run.evaluation
     if evaluation is None or not rows:
@@ -196,7 +196,7 @@ def comparisons(run: Run) -> dict[str, Any] | None:
 
 
 @section("Distributions of the scores", "distributions", "run/distributions.html", appendix=_many)
-def distributions(run: Run) -> dict[str, Any] | None:
+def _distributions(run: Run) -> dict[str, Any] | None:
     """How each score is distributed over the texts: one small histogram a score; nothing for a handful of texts."""
     sampled, run = run.whole.sampled if run.whole else 0, facts.drawn(run)
     if len(run.ids) < _FEWEST_FOR_HISTOGRAM or not run.scores:
@@ -220,17 +220,15 @@ def distributions(run: Run) -> dict[str, Any] | None:
 
 
 @section("Scores of the texts", "texts", "run/texts.html")
-def texts(run: Run) -> dict[str, Any] | None:
+def _texts(run: Run) -> dict[str, Any] | None:
     """Ranges of the scores, and the texts from the top and the bottom; nothing where an evaluation speaks instead."""
     if run.evaluation is not None or not run.ids or not run.scores:
         return None
     order = np.argsort(-run.column(run.scores[0]), kind="stable").tolist()
     count, sampled = counts(run)["texts"], run.whole.sampled if run.whole else 0
-    whole = len(order) <= 2 * _EDGE
-    listed = order if whole else order[:_EDGE] + order[-_EDGE:]
-    ranks = (
-        range(1, len(order) + 1) if whole else [*range(1, _EDGE + 1), *range(count - _EDGE + 1, count + 1)]
-    )
+    whole, ranks = len(order) <= 2 * _EDGE, [*range(1, len(order) + 1)]
+    if not whole:
+        order, ranks = order[:_EDGE] + order[-_EDGE:], [*ranks[:_EDGE], *range(count - _EDGE + 1, count + 1)]
     columns = run.scores[:_COLUMNS]
     drawn, every = facts.drawn(run), {score: run.quartiles(score) for score in run.scores}
     return {
@@ -240,9 +238,11 @@ def texts(run: Run) -> dict[str, Any] | None:
         "columns": columns,
         # the ends are those of all texts, the quarters those of the texts that were drawn
         "ranges": [(name, (q[0], *drawn.quartiles(name)[1:-1], q[-1])) for name, q in every.items()],
-        "rows": [(rank, i, _LABEL_WORDS[run.members[i]]) for rank, i in zip(ranks, listed, strict=True)],
+        "rows": [
+            (rank, i, _LABEL_WORDS[run.members[i]], run.matrix[i, :_COLUMNS])
+            for rank, i in zip(ranks, order, strict=True)
+        ],
         "gap": 0 if whole else _EDGE,
-        "matrix": {i: [run.matrix[i, run.scores.index(score)] for score in columns] for i in listed},
         "labels": any(member is not None for member in run.members),
     }
 
@@ -280,15 +280,15 @@ def settings(run: Run) -> dict[str, Any] | None:
 
 
 @section("What the numbers mean, and what they do not", "limits", "run/limits.html")
-def limits(run: Run) -> dict[str, Any]:
+def _limits(run: Run) -> dict[str, Any]:
     """What the figures rest on."""
     strongest, elsewhere = facts.control(run), facts.elsewhere(run)
     return {"run": run, "counts": counts(run), "strongest": strongest, "elsewhere": elsewhere}
 
 
 SECTIONS: Sections[Run] = (
-    *(summary, benchmark, results, by_copies, controls, curves, comparisons, distributions, texts, tokens),
-    *(limits, fitted, skipped, settings),
+    *(_summary, benchmark, _results, _by_copies, controls, _curves, comparisons, _distributions, _texts),
+    *(tokens, _limits, fitted, skipped, settings),
 )
 """The sections of a run's report in reading order."""
 

@@ -19,7 +19,7 @@ _NAME = 32
 
 
 @section("What can be compared", "differences", "side_by_side/differences.html")
-def summary(found: SideBySide) -> dict[str, Any]:
+def _summary(found: SideBySide) -> dict[str, Any]:
     """The settings in which the runs differ, those that forbid a comparison first."""
     return {
         "found": found,
@@ -28,7 +28,7 @@ def summary(found: SideBySide) -> dict[str, Any]:
     }
 
 
-def score(found: SideBySide, name: str, place: int) -> Section:
+def _score(found: SideBySide, name: str, place: int) -> Section:
     """One score: models by corpora with the controls beside it, and the same as a figure."""
     rows = [(model, [found.cell(model, corpus, name) for corpus in found.corpora]) for model in found.models]
     drawn = [
@@ -54,8 +54,8 @@ def score(found: SideBySide, name: str, place: int) -> Section:
 
 
 SECTIONS: Sections[SideBySide] = (
-    summary,
-    lambda found: [score(found, name, place) for place, name in enumerate(found.scores, 1)],
+    _summary,
+    lambda found: [_score(found, name, place) for place, name in enumerate(found.scores, 1)],
     section("The runs", "runs", "side_by_side/runs.html")(lambda found: {"runs": found.runs}),
 )
 """The sections in reading order."""

@@ -17,18 +17,13 @@ _COLUMNS: dict[str, Callable[[Measured], Estimate]] = {
     "TPR at 5% FPR": lambda row: row.tpr,
     "accuracy": lambda row: row.accuracy,
 }
-_NAMES = {"blind": "{} (blind)", "placebo": "{} (placebo)", "shuffled": "{} (labels shuffled)"}
+NAMES = {"blind": "{} (blind)", "placebo": "{} (placebo)", "shuffled": "{} (labels shuffled)"}
 _LATEX = {
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
     "\\": "\\textbackslash{}",
     "~": "\\textasciitilde{}",
     "^": "\\textasciicircum{}",
 }
-
-
-def name_of(row: Measured) -> str:
-    """What a row is called, with the kind of control that it is."""
-    return _NAMES.get(row.kind, "{}").format(row.name)
 
 
 def format_table(run: Run, form: Form) -> str:
@@ -42,7 +37,7 @@ def format_table(run: Run, form: Form) -> str:
     }
     rows = [
         [
-            _escape(name_of(row), latex),
+            _escape(NAMES.get(row.kind, "{}").format(row.name), latex),
             *(
                 _cell(of(row), latex, bold=row.kind == "score" and f"{of(row).value:.3f}" == best[title])
                 for title, of in _COLUMNS.items()
@@ -52,8 +47,7 @@ def format_table(run: Run, form: Form) -> str:
     ]
     heads = ["score", *(_escape(title, latex) for title in _COLUMNS)]
     sides = f"{found.members:,} members, {found.nonmembers:,} non-members"
-    said = f"{run.corpus}: {sides}, {found.groups:,} documents; 95% intervals"
-    said = _escape(said, latex)
+    said = _escape(f"{run.corpus}: {sides}, {found.groups:,} documents; 95% intervals", latex)
     if not latex:
         every = (heads, ["---", *["---:"] * (len(heads) - 1)], *rows)
         return "\n".join((*(f"| {' | '.join(row)} |" for row in every), "", said))
@@ -66,15 +60,17 @@ def format_table(run: Run, form: Form) -> str:
 def save_figures(run: Run, folder: str | Path) -> tuple[Path, ...]:
     """Write ROC curves and AUCs as PDF and SVG to a new `folder`; OutputError where it is there or nothing was
     measured."""
-    from pretrace.report import plots
+    from pretrace.report import plots, svg
 
     found = _measured(run)
     rows, floor = found.rows, 0.5 / max(10, found.nonmembers, found.members)
     figures = {"roc": plots.roc(rows), "roc-log": plots.roc(rows, floor=floor), "auc": plots.forest(rows)}
     names = [f"{name}.{ending}" for name in figures for ending in ("pdf", "svg")]
-    with new_folder(Path(folder)) as partial:
+    undated = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}  # the same bytes each time
+    with new_folder(Path(folder)) as partial, svg.styled():
         for name in names:
-            plots.save_vectors(figures[Path(name).stem], partial / name)
+            stem, _, form = name.partition(".")
+            figures[stem].savefig(partial / name, facecolor="white", metadata=undated[form])
     return tuple(Path(folder) / name for name in names)
 
 

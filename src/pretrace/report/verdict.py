@@ -10,7 +10,7 @@ from __future__ import annotations
 from calendar import month_name
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from markupsafe import Markup
@@ -37,12 +37,8 @@ _MOST_TESTS = 5
 """Earlier tests of the same texts that page one names."""
 
 
-class IdentityRow(NamedTuple):
-    """A row: what it is about, what is recorded, and smaller lines beneath it, each with whether it is a code."""
-
-    label: str
-    value: str
-    notes: tuple[tuple[str, bool], ...] = ()
+IdentityRow = tuple[str, str, Sequence[tuple[str, bool]]]
+"""What a row is about, what is recorded, and smaller lines beneath it, each with whether it is a code."""
 
 
 class TestPage:
@@ -55,14 +51,11 @@ class TestPage:
     """That of page one."""
     titles: tuple[str, ...] = ("Nothing was found", "Inconclusive", "Found", "Not found")
     """What a statement may begin with, before a colon; it stands above the rest of the statement."""
-    needs_figures = False
-    """Whether a verdict without figures, which was refused, has the report of any test."""
-    names_skipped = False
-    """Whether a section of the test's own names the texts that were left out."""
+    needs_figures = names_skipped = False
+    """Whether a refused verdict, which has no figures, is shown as any test; whether a section names skipped texts."""
     sections: ClassVar[Sections[Verdict]] = ()
-    """Sections that come before those of every test."""
     every: ClassVar[Sections[Verdict]] = ()
-    """The sections of every test, in reading order."""
+    """Sections of the test's own, and behind them those of every test, in reading order."""
 
     @staticmethod
     def draw(verdict: Verdict) -> TestFigure | None:
@@ -94,13 +87,13 @@ class TestPage:
                     notes = ("not asked",) if unasked and role == "placebo" else ()
                     yield identify_model(title, str(name), one, *notes)
         if said := verdict.statements.get("placebo"):
-            yield IdentityRow("How it is known not to have seen the texts", said)
+            yield "How it is known not to have seen the texts", said, ()
         counted = f"{verdict.corpus}, {plural(verdict.units, verdict.unit)} in the {_made(verdict)}"
-        yield IdentityRow("Texts", counted, hash_of(verdict, "corpus"))
+        yield "Texts", counted, hash_of(verdict, "corpus")
         if verdict.register:
             first, *others = map(wording.plain, verdict.register)
             more = tuple((named(one), False) for one in others[:_MOST_TESTS])
-            yield IdentityRow("Tests of these texts", first, more)
+            yield "Tests of these texts", first, more
 
 
 def page_of(verdict: Verdict) -> type[TestPage]:
@@ -130,9 +123,9 @@ def first_page(verdict: Verdict) -> Markup:
     withheld = facts.rejected(verdict) and verdict.outcome == "inconclusive"
     told = [f"{check.title}: no. {words}" for check, words in failed]
     reasons = [one for one in verdict.reasons if not any(one.startswith(check.title) for check, _ in failed)]
-    if facts.rejected(verdict):  # then what the test gave is no reason
-        kept = [one for one in reasons if not one.startswith(_GAVE)]
-        reasons = kept if kept or told else reasons
+    kept = [one for one in reasons if not one.startswith(_GAVE)]
+    if facts.rejected(verdict) and (kept or told):  # then what the test gave is no reason
+        reasons = kept
     values: dict[str, Any] = {
         "verdict": verdict,
         "title": next((one for one in page.titles if verdict.statement.startswith(f"{one}:")), ""),
@@ -144,7 +137,11 @@ def first_page(verdict: Verdict) -> Markup:
         "served": (*facts.served(verdict.settings), *facts.sentences(verdict.settings)),
         "foreseen": advice.foreseeable(verdict) if verdict.outcome != "refused" else None,
         "p": wording.p_value(verdict.p) if verdict.p is not None else "",
-        "rows": tuple(identity(verdict)),
+        "rows": (
+            (f"Date of the {_made(verdict)}", when(verdict.settings.get("time")), ()),
+            ("Requested by", verdict.statements.get("requested_by") or UNSTATED, ()),
+            *page.identify(verdict, facts.mapping(verdict.settings.get("models"))),
+        ),
         "drawn": (),
     }
     values |= page.values(verdict, values)
@@ -153,17 +150,10 @@ def first_page(verdict: Verdict) -> Markup:
     return fill(page.template, values)
 
 
-def identity(verdict: Verdict) -> Iterator[IdentityRow]:
-    """The date, who asked, the models, and the texts."""
-    yield IdentityRow(f"Date of the {_made(verdict)}", when(verdict.settings.get("time")))
-    yield IdentityRow("Requested by", verdict.statements.get("requested_by") or UNSTATED)
-    yield from page_of(verdict).identify(verdict, facts.mapping(verdict.settings.get("models")))
-
-
 def identify_model(label: str, name: str, recorded: object, *notes: str) -> IdentityRow:
     """A model by what was `recorded` of it."""
     own, marks = facts.model_as_served(name, facts.mapping(recorded))
-    return IdentityRow(label, own, (*((note, False) for note in notes), *marks))
+    return label, own, (*((note, False) for note in notes), *marks)
 
 
 def hash_of(verdict: Verdict, part: str) -> tuple[tuple[str, bool], ...]:
@@ -194,9 +184,8 @@ def draw_chance(verdict: Verdict, this: str) -> Markup:
     if null is None:
         return Markup("")
     observed, critical = (strength(one, wording.brief(one, 3)) for one in (null.observed, null.critical))
-    label = (
-        f"A histogram of the {sum(null.counts)} results that chance gave, the result of {this} at {observed}"
-    )
+    label = f"A histogram of the {sum(null.counts)} results that chance gave, "
+    label += f"the result of {this} at {observed}"
     label += f", and a line at {critical}." if np.isfinite(null.critical) else "."
     return to_svg(against_chance(null, this=this), name="hill", label=label)
 
@@ -240,7 +229,7 @@ def draw_power(verdict: Verdict, found: Power, name: str, this: str) -> str:
 
 
 @section("The tables", "tables", "verdict/tables.html", appendix=True)
-def tables(verdict: Verdict) -> dict[str, Any] | None:
+def _tables(verdict: Verdict) -> dict[str, Any] | None:
     """The first rows of every table."""
     shown = [
         (one.name, tuple(one.columns), list(zip(*map(_cells, one.columns.values()), strict=True)), len(one))
@@ -271,7 +260,7 @@ TestPage.every = (
     section(lambda found: "The test" if found.hypothesis else "The search", "test", "verdict/test.html")(
         lambda verdict: {"verdict": verdict, "figures": facts.without_tables(verdict.figures)}
     ),
-    *(checked, _power_of_test, tables, repeating, advice.of_verdict),
+    *(checked, _power_of_test, _tables, repeating, advice.of_verdict),
 )
 
 
@@ -281,7 +270,7 @@ def technical_part(verdict: Verdict) -> Sequence[Section]:
     return speaking((*page.sections, *page.every), verdict)
 
 
-def heading(verdict: Verdict) -> str:
+def _heading(verdict: Verdict) -> str:
     """Name the report."""
     model = called(verdict.model)
     if not model:
@@ -290,7 +279,7 @@ def heading(verdict: Verdict) -> str:
 
 
 PAGE = ReportPage(
-    heading,
+    _heading,
     (technical_part,),
     lambda verdict: {"first": first_page(verdict)},
 )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pretrace.registry import require
 from pretrace.settings import (
@@ -12,14 +12,18 @@ from pretrace.settings import (
     MODEL,
     Option,
     check_ranges,
-    input_option,
     is_kept,
     option,
-    output_option,
     requested_option,
     statements_of,
 )
 from pretrace.verdicts.draws import LEAST_DRAWS, MOST_DRAWS
+
+
+def input_option(default: Any = MISSING, help: str = "", panel: str = "") -> Any:
+    """The field for what is read: a text, a folder, a model; it stands in the short help."""
+    return option(default, help, panel=panel, path="in", essential=True)
+
 
 TEST = "Test"
 """The group of options on the test itself."""
@@ -82,10 +86,12 @@ class ModelsBeside:
         states="placebo",
     )
     requested_by: str = requested_option(TEST)
-    out: Path = output_option(
+    out: Path = option(
         help="Folder for report.html, result.json and every table; a result of that kind that is already there is "
         "replaced.",
         panel=TEST,
+        path="out",
+        essential=True,
     )
 
     @property

@@ -8,7 +8,7 @@ from pathlib import Path
 from pretrace.backends.settings import ModelSettings
 from pretrace.cli.answer import Reply
 from pretrace.cli.flagging import FlagInputs, check_use
-from pretrace.cli.options import RawOptions
+from pretrace.cli.options import RawOptions, output_option
 from pretrace.cli.progress import watched
 from pretrace.cli.verdicts import finished, opened, with_command
 from pretrace.corpora import open_corpus
@@ -20,8 +20,9 @@ from pretrace.results.verdicts import VERDICTS
 from pretrace.runs import save_verdict
 from pretrace.scoring.plan import with_texts
 from pretrace.scoring.settings import Companions, ModelsSettings, Target
-from pretrace.settings import MODEL, input_option, like, option, output_option
+from pretrace.settings import MODEL, like, option
 from pretrace.verdicts.flag.planning import FLAGGING, FlagSettings
+from pretrace.verdicts.settings import input_option
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from pretrace.backends.instructed import open_instructed
 from pretrace.backends.proposals import open_proposer
 from pretrace.backends.settings import ModelSettings
 from pretrace.cli.answer import Reply, prose
-from pretrace.cli.options import RawOptions
+from pretrace.cli.options import RawOptions, output_option
 from pretrace.cli.progress import Stages
 from pretrace.cli.verdicts import TextAccess, finished, named, opened, opened_for_access
 from pretrace.corpora import open_corpus
@@ -26,11 +26,11 @@ from pretrace.results.output_checks import NEW
 from pretrace.results.verdicts import VERDICTS
 from pretrace.results.wording import say
 from pretrace.scoring.settings import Target
-from pretrace.settings import MODEL, RUN, Option, input_option, like, output_option, shared
+from pretrace.settings import MODEL, RUN, Option, like, shared
 from pretrace.types import Backend, Corpus
 from pretrace.verdicts.planting import check_plantable
 from pretrace.verdicts.reading import draws_of
-from pretrace.verdicts.settings import TEST, ModelsBeside, TestSettings
+from pretrace.verdicts.settings import TEST, ModelsBeside, TestSettings, input_option
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

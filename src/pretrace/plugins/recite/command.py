@@ -17,10 +17,9 @@ from pretrace.report.wording import duration
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import VERDICTS
 from pretrace.scoring.settings import Target
-from pretrace.settings import input_option
 from pretrace.types import COMPARED
 from pretrace.verdicts.reading import draws_of
-from pretrace.verdicts.settings import ModelsBeside
+from pretrace.verdicts.settings import ModelsBeside, input_option
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pretrace.cli.answer import Reply, prose
-from pretrace.cli.options import RawOptions
+from pretrace.cli.options import RawOptions, output_option
 from pretrace.cli.progress import Activity, shown
 from pretrace.cli.verdicts import finished, with_text_column
 from pretrace.corpora import open_corpus
@@ -25,8 +25,9 @@ from pretrace.report.wording import duration
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import VERDICTS
 from pretrace.results.wording import say
-from pretrace.settings import TEXTS, input_option, option, output_option
+from pretrace.settings import TEXTS, option
 from pretrace.types import COMPARED, Corpus
+from pretrace.verdicts.settings import input_option
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
