@@ -107,8 +107,8 @@ def test_what_cannot_be_used_gives_its_place_to_the_next(tmp_path):
     members = Corpus("m", (*MEMBERS.texts, Text("short", "Too short.")))
     twin = NONMEMBERS.texts[0]
     more = Text("copied", MEMBERS.texts[3].text.upper()), Text("twin", f" {twin.text}\n")
-    sibling = Text("sibling", NONMEMBERS.texts[1].text + " Again.", group=NONMEMBERS.texts[1].id)
-    nonmembers = Corpus("n", (*NONMEMBERS.texts, *more, sibling))
+    siblings = (Text(f"s{one.id}", one.text, group="one page") for one in corpus("n", 2, NEWS, seed=5).texts)
+    nonmembers = Corpus("n", (*NONMEMBERS.texts, *more, *siblings))
     method = Marked(faulty="^[A-M]")
     build_ccnews(members, nonmembers, method, folder=tmp_path, settings=SMALL)
     rows = rows_of(tmp_path / "trans.jsonl")
