@@ -16,7 +16,10 @@ from tiny_marian import SAYINGS, make_marian, reworded
 from pretrace.backends.settings import ModelSettings
 from pretrace.corpora import Columns, open_corpus
 from pretrace.errors import TextsError
+from pretrace.plugins.build import ccnews
 from pretrace.plugins.build.ccnews import (
+    CUT,
+    EMPTY,
     BackTranslation,
     CcnewsSettings,
     Changed,
@@ -107,8 +110,8 @@ def test_what_cannot_be_used_gives_its_place_to_the_next(tmp_path):
     members = Corpus("m", (*MEMBERS.texts, Text("short", "Too short.")))
     twin = NONMEMBERS.texts[0]
     more = Text("copied", MEMBERS.texts[3].text.upper()), Text("twin", f" {twin.text}\n")
-    sibling = Text("sibling", NONMEMBERS.texts[1].text + " Again.", group=NONMEMBERS.texts[1].id)
-    nonmembers = Corpus("n", (*NONMEMBERS.texts, *more, sibling))
+    siblings = (Text(f"s{one.id}", one.text, group="one page") for one in corpus("n", 2, NEWS, seed=5).texts)
+    nonmembers = Corpus("n", (*NONMEMBERS.texts, *more, *siblings))
     method = Marked(faulty="^[A-M]")
     build_ccnews(members, nonmembers, method, folder=tmp_path, settings=SMALL)
     rows = rows_of(tmp_path / "trans.jsonl")
@@ -196,6 +199,19 @@ def test_back_translation_by_real_models(tmp_path, translators):
     models = json.loads((tmp_path / "trans.card.json").read_text())["models"]
     assert len(models["there"]["weights"]) == len(models["back"]["weights"]) == 64
     assert models["there"]["weights"] != models["back"]["weights"]
+
+
+def test_a_fault_of_either_way_is_one_of_the_text(monkeypatch):
+    class Faulty:
+        facts = {}  # noqa: RUF012
+
+        def __init__(self, *faults):
+            self.translate = lambda texts: [Changed(f"{t}!", f) for t, f in zip(texts, faults, strict=True)]
+
+    ways = iter([Faulty("", CUT, EMPTY), Faulty(CUT, EMPTY, "")])
+    monkeypatch.setattr(ccnews, "open_translator", lambda *_, **__: next(ways))
+    found = BackTranslation().open().change(["a", "b", "c"], 0)
+    assert [one.fault for one in found] == [CUT, CUT, EMPTY]
 
 
 def test_masking_by_a_real_model(tmp_path):

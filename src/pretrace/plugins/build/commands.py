@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -53,15 +53,14 @@ def patents(pages: PatentPages, out: Out, settings: PatentSettings) -> Reply:
     """PatentMIA from patent pages you have: snippets of Chinese patents, old ones against new ones."""
     with _watched() as on_progress:
         built = build_patents(pages, out, settings, on_progress=on_progress)
-    tried = f"Try: pretrace evaluate \"patentmia(path='{out}')\" --model MODEL --out RUN"
-    return _answer(built, [*said(built), tried])
+    return _answer(built, said(built, f"\"patentmia(path='{out}')\""))
 
 
 def dated(texts: DatedTexts, settings: DatedSettings, out: Out) -> Reply:
     """A WikiMIA of your own: texts from before a model's cutoff against later ones."""
     with _watched() as on_progress:
         built = build_dated(texts, out, settings, on_progress=on_progress)
-    return _answer(built, [*said(built), f"Try: pretrace evaluate {out} --model MODEL --out RUN"])
+    return _answer(built, said(built, str(out)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,14 +92,12 @@ def ccnews(
     """Build a CCNewsPDD: members as they are, non-members transformed so that no model can have read them."""
     if inputs.transform == "prompt" and not prompt.model:
         raise ExpressionError(say("build.refused.no_rewriter"))
-    known: dict[str, TransformMethod] = {"trans": trans, "mask": mask, "prompt": prompt}
-    columns = inputs.columns
+    methods: dict[str, TransformMethod] = {"trans": trans, "mask": mask, "prompt": prompt}
+    columns, method = inputs.columns, methods[inputs.transform]
     others = read_side(inputs.nonmembers, columns, date_column=inputs.date_column, year=inputs.year)
-    sides = read_side(inputs.members, columns), others
+    members = read_side(inputs.members, columns)
     with watched("transforming") as progress:
-        built = build_ccnews(
-            *sides, known[inputs.transform], folder=inputs.out, settings=settings, progress=progress
-        )
+        built = build_ccnews(members, others, method, folder=inputs.out, settings=settings, progress=progress)
     card: Any = built.card
     blind = card["blind"]
     titles = {"original": "originals", "published": "as published", "transform_both": "both sides"}
@@ -113,8 +110,8 @@ def ccnews(
     ])  # fmt: skip
 
 
-def said(built: Built) -> Iterator[str]:
-    """What was written, how many of either class, what was left out, and what the card warns of."""
+def said(built: Built, corpus: str) -> Iterator[str]:
+    """What was written, how many of either class, what was left out, what the card warns of, and what to do next."""
     counts = built.card["counts"]
     yield f"Members: {counts['members']:,}; non-members: {counts['nonmembers']:,}; rows: {len(built.rows):,}."
     for why, found in built.card["left_out"].items():
@@ -125,10 +122,11 @@ def said(built: Built) -> Iterator[str]:
     blind = built.card["blind"]
     yield f"{'Warning' if blind['tells_apart'] else 'Note'}: {blind['says']}"
     yield f"Written: {built.out}, {built.card_path}"
+    yield f"Try: pretrace evaluate {corpus} --model MODEL --out RUN"
 
 
-def _answer(built: Built, words: list[str]) -> Reply:
-    files = {"file": str(built.out), "card_file": str(built.card_path)}
+def _answer(built: Built, said: Iterable[str]) -> Reply:
+    words, files = [*said], {"file": str(built.out), "card_file": str(built.card_path)}
     own = {**files, "rows": len(built.rows), "card": built.card}
     return Reply(words, outcome="built", statement=words[0], own=own)
 
@@ -205,8 +203,9 @@ def quality(
         embed, missing = None, f"Similarity of embeddings is left out: {error}."
     found = compare_sets(first.texts, second.texts, settings, embed=embed)
     notes = [*found.notes, *([missing] if missing else [])]
+    size, other = found.texts
     own = {
-        "texts": {"a": found.texts[0], "b": found.texts[1]},
+        "texts": {"a": size, "b": other},
         "rows": [asdict(row) for row in found.rows],
         "notes": notes,
         "settings": {"a": pair.a, "b": pair.b, "embeddings": embeddings, **asdict(settings)},

@@ -14,12 +14,12 @@ import numpy as np
 
 from pretrace.corpora import TextStream
 from pretrace.corpora.opening import OnUnreadable
-from pretrace.corpora.reading import named
 from pretrace.errors import TextsError
 from pretrace.plugins.scan.folding import folded
 from pretrace.plugins.scan.scan import SLIGHT
 from pretrace.results.folder import file_hash
 from pretrace.results.output_checks import RESULT
+from pretrace.results.rounding import listed
 from pretrace.results.verdicts import load_verdict
 from pretrace.results.wording import say
 from pretrace.types import Text, Verdict
@@ -76,7 +76,7 @@ def labelled_by(found: Path, stream: TextStream) -> TextStream:
     verdict = _opened_scan(found, "--labels")
     unread = [one["file"] for one in verdict.settings["searched"]["not read"] if one["unread"]]
     if unread:
-        raise TextsError(say("scan.refused.unread_labels", found=found, files=named(unread)))
+        raise TextsError(say("scan.refused.unread_labels", found=found, files=listed(unread)))
     return _LabelledStream(stream, found, verdict)
 
 

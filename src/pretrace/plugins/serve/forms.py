@@ -67,15 +67,10 @@ class Field:
     @property
     def bounds(self) -> str:
         """What a number may be, in words; empty where nothing is known."""
-        if self.least is not None and self.most is not None:
-            return f"{self.least:g} to {self.most:g}"
-        return (
-            f"{self.least:g} or more"
-            if self.least is not None
-            else f"{self.most:g} at most"
-            if self.most
-            else ""
-        )
+        low, high = ("" if end is None else f"{end:g}" for end in (self.least, self.most))
+        if low and high:
+            return f"{low} to {high}"
+        return f"{low} or more" if low else f"{high} at most" if high else ""
 
     @property
     def words(self) -> str:

@@ -17,7 +17,6 @@ from contextlib import asynccontextmanager, suppress
 from importlib.resources import files as resources
 from pathlib import Path
 from typing import Literal
-from urllib.parse import quote
 
 import psutil
 import uvicorn
@@ -117,7 +116,7 @@ def change(
         found = desk.jobs.add(title, command, found.out, texts=found.texts, form=found.form)
     else:
         raise RequestError("This job was no plan: it cannot be started in this way.", 409)
-    return go(f"/jobs/{quote(found.id)}")
+    return go(f"/jobs/{found.id}")
 
 
 @router.get(LOGIN, response_class=HTMLResponse)
