@@ -22,7 +22,6 @@ from pretrace.cli.auditing import audit, make_audit, open_audit
 from pretrace.cli.commands import find_function
 from pretrace.cli.options import arguments_of, output_option
 from pretrace.cli.printing import closing
-from pretrace.cli.progress import Stages
 from pretrace.cli.streams import asks, confirm, note, quiet, say
 from pretrace.cli.verdicts import with_text_column
 from pretrace.corpora import open_corpus
@@ -123,7 +122,7 @@ class _AskStep:
             function = find_function(self.name)
             asked = arguments_of(function, self._given(place))
             if self.planned is not None:
-                return make_audit(self.planned, place / self.name, asked["given"], watch=Stages())
+                return make_audit(self.planned, place / self.name, asked["given"])
             if asked["source"].columns == seen.columns:
                 asked["source"] = _ReadSource(
                     texts=asked["source"].texts, columns=seen.columns, corpus=seen.corpus

@@ -24,12 +24,11 @@ from pretrace.jobs.settings import EngineSettings
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import AUDIT as AUDIT_FOLDER
 from pretrace.runs import save_verdict
-from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models
 from pretrace.scoring.settings import Companions, ModelsSettings, Target
 from pretrace.settings import MODEL, like, option, requested_option, statements_of
 from pretrace.tuning import training
-from pretrace.types import COMPARED, GENERATING, AuditPlan, Backend, Corpus, DesignError
+from pretrace.types import COMPARED, GENERATING, Backend, Corpus, DesignError
 from pretrace.verdicts.audit.audit import Audit
 from pretrace.verdicts.audit.settings import AUDIT, BESIDE, AuditSettings, exposures
 from pretrace.verdicts.settings import TestSettings, input_option
@@ -135,11 +134,13 @@ def audit(
     planned = open_audit(corpus, controls, target, inputs, settings)
     if inputs.plan or out is None:
         return foreseen(planned.plan)
+    if planned.plan.design is not None and not quiet():
+        show(described(planned.plan), stderr=True)
     reading = nullcontext(planned.models)
     if engine.on_ray:
         reading = engine.find("scoring").reading_elsewhere(engine, _wanted(target, inputs), planned.models)
     with reading as spread:
-        return make_audit(planned, out, given, spread, beside, watch=_PlanShown())
+        return make_audit(planned, out, given, spread, beside)
 
 
 def open_audit(
@@ -159,13 +160,11 @@ def make_audit(
     given: RawOptions,
     models: Models | None = None,
     found: Mapping[str, Any] | None = None,
-    *,
-    watch: Watch,
 ) -> Reply:
     """Make an audit, read by `models` where they are given, and write it with the options of its command and what a
     scan `found`."""
     try:
-        made = planned.run(watch, models)
+        made = planned.run(Stages(), models)
     except DesignError as error:
         save_verdict(with_command(error.verdict, given), out)
         return foreseen(error.plan, out)
@@ -175,13 +174,6 @@ def make_audit(
 def _wanted(target: Target, inputs: AuditOptions) -> ModelsSettings:
     companions = Companions(reference_model=inputs.reference_model)
     return ModelsSettings(target=target, companions=companions, placebos=inputs.placebo, several=True)
-
-
-class _PlanShown(Stages):
-    def planned(self, plan: AuditPlan, /) -> None:
-        """What the audit can answer, and what it will cost."""
-        if not quiet():
-            show(described(plan), stderr=True)
 
 
 def completed(settings: AuditSettings, inputs: AuditOptions) -> AuditSettings:

@@ -162,7 +162,7 @@ def test_a_key_goes_to_the_hosts_that_are_named(monkeypatch, hosts, url, given):
 def test_the_client_sends_it_nowhere_else(monkeypatch, elsewhere, named):
     host, asked = elsewhere
     monkeypatch.setenv(KEY_HOSTS, host if named else "api.example.com")
-    client = Client(f"http://{host}/v1", requests=1, seconds=5, retries=0)
+    client = Client(f"http://{host}/v1", requests=1, seconds=5)
     try:
         with pytest.raises(ModelError, match="wants a key it knows") as met:
             client.find("/models")
