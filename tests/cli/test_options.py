@@ -86,6 +86,7 @@ def test_keys_of_an_option_add_up_and_are_recorded_by_name():
         ("dtpye=float32", "--model-args has no key 'dtpye'; did you mean 'dtype'?"),
         ("zzz=1", "--model-args has no key 'zzz'; there are allow_pickle, device, "),
         ("bfloat16", "--model-args is written KEY=VALUE, found 'bfloat16'"),
+        ("dtype", "found 'dtype': write dtype=VALUE."),
         ("max_tokens=many", "--model-args max_tokens is a whole number, found 'many'."),
         ("max_tokens=1", "--model-args max_tokens must be at least 2, found 1"),
         ("dtype=float32,dtype=float16", "--model-args dtype is given twice, as 'float32' and 'float16'"),

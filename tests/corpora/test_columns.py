@@ -56,6 +56,8 @@ def test_what_is_joined_keeps_its_white_space(tmp_path):
         CHAT,
         [{"from": "human", "value": "Is it raining?"}, {"from": "gpt", "value": "It is."}],
         [{"role": one["role"], "content": [{"type": "text", "text": one["content"]}]} for one in CHAT],
+        {"role": ["user", "assistant"], "content": ["Is it raining?", "It is."]},
+        {"from": ["human", "gpt"], "value": ["Is it raining?", "It is."]},
     ],
 )
 def test_a_conversation_is_what_is_said_in_it(tmp_path, value):
@@ -65,7 +67,7 @@ def test_a_conversation_is_what_is_said_in_it(tmp_path, value):
 
 
 @pytest.mark.parametrize(
-    "value", [[], ["a"], [{"role": "user"}], "a", None, {"role": ["user"], "content": ["a"]}]
+    "value", [[], ["a"], [{"role": "user"}], "a", None, {"role": ["user"], "content": []}]
 )
 def test_what_is_no_conversation(value):
     assert messages_of(value) is None

@@ -81,6 +81,7 @@ def as_epub(rows):
         )
         book.writestr(
             "OEBPS/book.opf",
+            '<!DOCTYPE package PUBLIC "-//OEB 1.2 Package//EN" "oebpkg12.dtd">'  # as older books have it
             f'<package xmlns="http://www.idpf.org/2007/opf"><manifest>{items}</manifest><spine>{spine}</spine></package>',
         )
         book.writestr("OEBPS/nav.xhtml", "<html><body><p>Contents</p></body></html>")

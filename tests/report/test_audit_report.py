@@ -172,6 +172,7 @@ def test_a_result_that_is_withheld_does_not_read_like_one():
     for words in ("How strong the result is", "would still occur", "Rosenbaum", "The test gave p", "refute"):
         assert words not in text
     assert "What would refute this result" in first_text(audits.controls())
+    assert "beyond what their words explain" in audits.without_placebo().hypothesis  # no model, no margin
 
 
 def test_power_beside_a_result_is_neither_advised_nor_a_failed_check():

@@ -94,6 +94,7 @@ def test_what_applies_comes_first_and_exact_tests_before_others():
     [
         ("controls", {}),
         ("controls", {"unseen": 4}),
+        ("recite", {"documents": 4}),
         ("flag", {"access": "logprobs"}),
         ("triggers", {"access": "text"}),
     ],

@@ -26,6 +26,7 @@ from pretrace.frequencies.table import COUNTS
 from pretrace.jobs.settings import EngineSettings
 from pretrace.results.atomic import check_writable
 from pretrace.results.output_checks import ADAPTER, PLANTED
+from pretrace.results.rounding import plural
 from pretrace.results.run import RUN
 from pretrace.scoring.provenance import record_tuning
 from pretrace.scoring.settings import EvaluationSettings, ScoreSettings, Target
@@ -155,7 +156,7 @@ def count(
         )
     table.save(out)
     seen = int((table.counts > 0).sum())
-    said = f"{table.total:,} tokens of {table.texts:,} texts, {seen:,} distinct: {out}"
+    said = f"{plural(table.total, 'token')} of {plural(table.texts, 'text')}, {seen:,} distinct: {out}"
     own = {"file": str(out), "tokens": table.total, "texts": table.texts, "distinct": seen}
     return Reply([said], statement=said, own=own)
 

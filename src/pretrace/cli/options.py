@@ -115,7 +115,8 @@ class CliOption(NamedTuple):
         found: dict[str, str] = {}
         for key, equals, value in (one for word in words for one in split_keys(word)):
             fault = f"has no key {key!r}" if equals else f"is written KEY=VALUE, found {key!r}"
-            require(bool(equals) and key in self.keys, f"{self.flag} {fault}{nearest(key, self.keys)}")
+            cure = f": write {key}=VALUE." if key in self.keys else nearest(key, self.keys)
+            require(bool(equals) and key in self.keys, f"{self.flag} {fault}{cure}")
             other = found.setdefault(key, value)
             require(
                 other == value, f"{self.flag} {key} is given twice, as {other!r} and {value!r}: give it once."

@@ -50,7 +50,7 @@ def save_result(result: Run | Verdict, folder: Path, said: Sequence[RenderableTy
     common: dict[str, Any] = {"said": said, "folder": folder, "report": folder / REPORT}
     if isinstance(result, Run):
         figures: dict[str, Any] = {"counts": content["counts"]}
-        statement = f"{content['counts']['texts']:,} texts were scored."
+        statement = f"Texts scored: {content['counts']['texts']:,}."
         if found := result.evaluation:
             rows = [{name: getattr(row, name) for name in _MEASURED} for row in found.rows]
             figures |= {"rows": rows, "findings": found.findings}
@@ -153,8 +153,8 @@ def preview(run: Run) -> Table:
     if many:
         rows.insert(_PREVIEW, ("…",) * (2 + len(names)))
     more = len(run.scores[_COLUMNS:])
-    caption = f"{more} more scores in {'scores/' if run.whole else 'scores.csv'}" if more else ""
-    title = prose(f"{run.corpus}: {_texts_of(run)} texts by {run.scores[0]}")
+    caption = f"{plural(more, 'more score')} in {'scores/' if run.whole else 'scores.csv'}" if more else ""
+    title = prose(f"{run.corpus}: {plural(_texts_of(run), 'text')} by {run.scores[0]}")
     table = plain_table("id", numbers=("tokens", *names), rows=rows, caption=caption, title=title)
     for column in table.columns[2:]:
         column.no_wrap, column.overflow = False, "fold"

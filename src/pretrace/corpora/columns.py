@@ -209,6 +209,10 @@ def messages_of(value: object) -> list[dict[str, str]] | None:
     >>> messages_of([{"from": "human", "value": "Is it?"}, {"from": "gpt", "value": "Yes."}])
     [{'role': 'user', 'content': 'Is it?'}, {'role': 'assistant', 'content': 'Yes.'}]
     """
+    if isinstance(value, Mapping):  # by columns, as parquet holds them
+        columns: list[Any] = [*value.values()]
+        if all(isinstance(one, list) for one in columns) and len({*map(len, columns)}) == 1:
+            value = [dict(zip(value, cells, strict=True)) for cells in zip(*columns, strict=True)]
     if not (isinstance(value, list) and value and all(isinstance(one, Mapping) for one in value)):
         return None
     for role, content in (("role", "content"), ("from", "value")):

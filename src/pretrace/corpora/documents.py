@@ -121,7 +121,7 @@ def _epub(raw: bytes, encoding: str | None) -> Document:
         locked = book.read(_LOCKS).decode("utf-8", "replace") if _LOCKS in book.namelist() else ""
         container = parse_xml(book.read("META-INF/container.xml"), "the book")
         place = next(one.attrib["full-path"] for one in container.iter(f"{_CONTAINER}rootfile"))
-        table, above = parse_xml(book.read(place), "the book"), place.rpartition("/")[0]
+        table, above = parse_xml(_DOCTYPE.sub(b"", book.read(place)), "the book"), place.rpartition("/")[0]
         items = {one.get("id"): one for one in table.iter(f"{_EPUB_TABLE}item")}
         for one in [items[one.get("idref")] for one in table.iter(f"{_EPUB_TABLE}itemref")]:
             if "nav" in one.get("properties", "").split():
@@ -134,6 +134,7 @@ def _epub(raw: bytes, encoding: str | None) -> Document:
 
 
 _LOCKS = "META-INF/encryption.xml"
+_DOCTYPE = re.compile(rb"<!DOCTYPE[^\[>]*>")  # of older books; one with declarations is refused
 
 
 SOURCE = ".source"

@@ -193,6 +193,9 @@ def _of_split(folder: Path, tables: Mapping[str, Path], reading: TextReading) ->
         if part := _PART.fullmatch(stem_of(name)):
             parts.setdefault((str(Path(name).with_name(part[1])), int(part[3])), set()).add(int(part[2]))
     for (name, number), there in parts.items():
+        if others := [str(n) for other, n in parts if other == name and n != number]:
+            numbers = " and in ".join([str(number), *others])
+            raise TextsError(say("texts.saved_twice", source=reading.source, name=name, numbers=numbers))
         if len(there) < number:
             facts = {"source": reading.source, "there": len(there), "number": number, "name": name}
             raise TextsError(say("texts.parts", **facts))

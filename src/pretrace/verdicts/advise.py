@@ -103,7 +103,8 @@ def _find_missing(test: str, has: Situation) -> tuple[str, bool]:
         {"recite": FEWEST_RECITED, **dict.fromkeys(_AUDITS, FEW_DOCUMENTS)}.get(test, 0),
     )
     if 0 < has.documents < fewest:  # the documents in question, where they were counted
-        takes.append((has.documents, fewest, "documents in question"))
+        place = len(takes) if test == "recite" else 0  # where the sentence names them
+        takes.insert(place, (has.documents, fewest, "documents in question"))
     elif test == "recite" and has.windowed is not None:
         takes.append((has.windowed, fewest, _WINDOWED))
     said = (
@@ -111,7 +112,8 @@ def _find_missing(test: str, has: Situation) -> tuple[str, bool]:
         for some, fewest, what in takes
         if some < fewest
     )
-    return " and ".join(said), any(some > 0 for some, _, _ in material)
+    begun = any(some > 0 for some, _, _ in material)
+    return " and ".join(said), begun or (test == "recite" and any(0 < some < most for some, most, _ in takes))
 
 
 @cache

@@ -120,11 +120,12 @@ _PAIR = ("id", "document", "prefix", "true", "generated")
 def words_of(figures: AuditFigures, answer: Answer, corpus: str, model: str) -> TestWording:
     """The sentences of an audit; `model` is its name in a sentence."""
     named, design = {"corpus": corpus, "model": model}, figures.design
+    is_alone = design == "placebos" and figures.compared_with is None
     return TestWording.of_kind(
         "audit.said",
         **named,
         compared=say(f"audit.compared.{design}", **named),
-        hypothesis=say(f"audit.hypothesis.{design}", **named),
+        hypothesis=say(f"audit.hypothesis.{'alone' if is_alone else design}", **named),
         assumption=say(f"audit.assumed.{'shared' if design == 'placebos' else 'unseen'}", model=model),
         statistic=answer.statistic,
         effect_unit=answer.unit,
