@@ -109,7 +109,7 @@ MANY = bytes(1_500_000)
 DEEP = [("/".join(f"{number}x{i}" for i in range(900)) + "/a.txt", "a text") for number in range(30)]
 LONG = b"text," + b"x" * 200_000 + b"\na,b\n"
 SMALL, FEW = {"expanded": 2_000_000}, {"entries": 3}
-TWINS = ("A.TXT", "a.txt/b.txt")
+TWINS = ("A.TXT", "a.txt/b.txt", "a.txt")
 OUTSIDE = ("../a.txt", "/etc/a.txt", "x/../../a.txt", "C:\\a.txt")
 
 

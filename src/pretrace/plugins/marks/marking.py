@@ -92,6 +92,7 @@ def canaries(corpus: Corpus, choices: int, draw: Callable[[int], int]) -> Varian
     names = _names(len(corpus), draw)
     variants, triggers = {}, {}
     for text in corpus.texts:
+        checked_variants(text.id, [text.text])
         name = next(names)
         free = [word for word in WORDS if word not in name.split("-")]
         words = _drawn(free, choices, draw)

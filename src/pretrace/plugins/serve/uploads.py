@@ -88,12 +88,13 @@ def take(
 
     def unpack(path: Path, room: int) -> tuple[int, int, int]:
         with zipfile.ZipFile(stream) as packed:
-            entries = {one.filename: one for one in packed.infolist() if not one.is_dir()}
-            for inside, one in entries.items():
+            entries = [one for one in packed.infolist() if not one.is_dir()]
+            for one in entries:
                 if stat.S_ISLNK(one.external_attr >> 16):
-                    said = f"{name}: {inside[:100]} is a link and no file: put the file itself into the zip."
+                    said = f"{name}: {one.filename[:100]} is a link and no file: put the file itself into the zip."
                     raise RequestError(said)
-            return _placed(entries, packed.open, path, name, limits, min(limits.expanded, room))
+            names = [one.filename for one in entries]
+            return _placed(names, packed.open, path, name, limits, min(limits.expanded, room))
 
     if ending.lower() == ".zip":
         return _taken(workspace, slug(stem), name, unpack, limits, most)
@@ -303,7 +304,8 @@ def _placed(
 ) -> tuple[int, int, int]:
     """Copy the texts among the files of a zip, or of a folder that a visitor calls `whole`, into `folder`: their bytes,
     their number, and that of the other files. RequestError for none, too many, or a name that leaves the folder."""
-    parts = {name: _parts(name, whole, limits) for name in names if not _is_litter(name)}
+    kept = [name for name in names if not _is_litter(name)]
+    parts = {name: _parts(name, whole, limits) for name in kept}
     above = {one[0] for one in parts.values()} if all(len(one) > 1 for one in parts.values()) else set()
     within = {name: one[1:] if len(above) == 1 else one for name, one in parts.items()}
     documents = [name for name in within if reader_of(name) in OF_A_FOLDER]
@@ -316,7 +318,7 @@ def _placed(
         raise RequestError(f"{whole} holds no texts: put files that end in {endings} into it.")
     found = {str(place).lower() for place in texts.values()}
     folders = {str(up).lower() for one in texts.values() for up in one.parents if up.is_relative_to(folder)}
-    if len(found) < len(texts) or found & folders:
+    if len(parts) < len(kept) or len(found) < len(texts) or found & folders:
         raise RequestError(
             f"{whole} holds files, or a file and a folder, of the same name: rename one of them."
         )
