@@ -146,6 +146,8 @@ WITHOUT = "row 1 (line 2) has no text"
         ("a.csv", 'text\na\n"b\nc\nd\n', ["line 3"]),  # an open quote swallows nothing
         *(("a.csv", f"text,label\nb,0\n{row}\n", ["line 3", "names 2"]) for row in ("a", "a,1,2")),
         ("a.json", '[{"text": "a"}, "b"]', ["row 1 is a string"]),
+        ("a.json", '[{"text": "a"},]', ["row 1 of its list: it is not JSON"]),
+        ("a.json", '[{"text": "a"}, {"te', ["row 1 of its list: it ends before its list does"]),
         *((name, raw, ["holds no texts"]) for name, raw in (("a.txt", "\n \n"), ("a.csv", "text\n"), ("a.json", "[]"))),
         *((f"a.{ending}", b"", ["a."]) for ending in ("txt", "jsonl", "csv", "tsv", "json", "parquet", "txt.gz")),
         *(

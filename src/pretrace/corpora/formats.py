@@ -206,6 +206,7 @@ _FIRST, _NEXT = re.compile(r"\s*\[\s*(\])?"), re.compile(r"\s*(?:,\s*|(\]))")
 """What stands before the first value of a list and before any other; the group is the end of the list."""
 _LONGEST_SIGN = 8
 """Characters of the longest value without quotes, -Infinity: at the end of what was read it may be cut."""
+_CUT = "ends before its list does: it was cut off"
 
 
 def _items_of_list(stream: io.BufferedReader, source: str) -> Iterator[object]:
@@ -222,7 +223,8 @@ def _items_of_list(stream: io.BufferedReader, source: str) -> Iterator[object]:
             if not sign and text[at:].strip():
                 raise ValueError("is not JSON")
             if not (some := characters.read(max(_READ_AHEAD, len(text) - at))):
-                raise ValueError("ends before its list does: it was cut off")
+                is_begun = not sign or text[sign.end() : sign.end() + 1] in '{["'
+                raise ValueError(_CUT if is_begun else "is not JSON")
             text, at = text[at:] + some, 0
         if text[sign.end() :].strip() or any(map(str.strip, characters)):
             raise ValueError("is not JSON: more stands behind its list")

@@ -52,7 +52,8 @@ def _link(partial: Path, place: Path) -> None:
         check_file(place, NEW)
         if isinstance(error, FileExistsError):
             raise
-        partial.replace(place)  # a file system without links
+        place.open("xb").close()  # a file system without links: the name is taken before it is filled
+        partial.replace(place)
 
 
 def atomic_bytes(path: Path, content: bytes, output: OutputFile = OWN) -> None:

@@ -12,6 +12,8 @@ from pretrace.errors import ExpressionError, OutputError, TextsError
 from pretrace.plugins.marks import marking
 from pretrace.plugins.marks.checking import CheckSettings, check_marks, check_published, model_day
 from pretrace.plugins.marks.marking import MarkSettings, VariantCandidates, read_seal
+from pretrace.results.atomic import atomic_bytes
+from pretrace.results.output_checks import NEW
 from pretrace.scoring.plan import Models
 from pretrace.testing import Memory
 from pretrace.types import Corpus, Text
@@ -84,6 +86,12 @@ def test_a_file_system_without_links_gets_a_sealed_file_too(seal, tmp_path, monk
     commitment = marking.publish(seal, tmp_path / "PUB", place)
     assert stat.S_IMODE(place.stat().st_mode) == 0o600
     assert read_seal(place, commitment).documents == seal.documents
+    other = tmp_path / "other.json"
+    looks = iter([lambda: None, lambda: None, lambda: other.write_text("theirs")])  # just behind the last look
+    monkeypatch.setattr("pretrace.results.atomic.check_file", lambda place, output: next(looks)())
+    with pytest.raises(OutputError, match="exists"):
+        atomic_bytes(other, b"ours", NEW)
+    assert other.read_text() == "theirs"
 
 
 def test_the_secret_never_lies_in_what_is_published(seal, tmp_path):
