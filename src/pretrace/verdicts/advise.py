@@ -268,21 +268,19 @@ class Seen:
     options: Mapping[str, Any]
 
 
-def look(source: str, columns: Columns, corpus: Corpus | None = None) -> Seen:
-    """Look at what stands in `source`, or in its texts, where they were read already; errors as for `open_corpus`."""
-    options: Mapping[str, Any] = {}
-    if corpus is None:
-        try:
-            corpus = open_corpus(source, columns)
-        except TextsError:
-            # a column called label may say something else than membership, which is no matter here
-            columns = replace(columns, label="")
-            corpus = open_corpus(source, columns)
-        four = {name: getattr(columns, name) for name in ("text", "label", "id", "group")}
-        more = {name: value for name in FURTHER if (value := getattr(columns, name)) and name != "chat_of"}
-        template = {name: more.pop(name) for name in ("template",) if name in more}
-        named = {name: value for name, value in four.items() if value is not None}
-        options = template | {name: some for name, some in (("columns", named), ("reading", more)) if some}
+def look(source: str, columns: Columns) -> Seen:
+    """Look at what stands in `source`; errors as for `open_corpus`."""
+    try:
+        corpus = open_corpus(source, columns)
+    except TextsError:
+        # a column called label may say something else than membership, which is no matter here
+        columns = replace(columns, label="")
+        corpus = open_corpus(source, columns)
+    four = {name: getattr(columns, name) for name in ("text", "label", "id", "group")}
+    more = {name: value for name in FURTHER if (value := getattr(columns, name)) and name != "chat_of"}
+    template = {name: more.pop(name) for name in ("template",) if name in more}
+    named = {name: value for name, value in four.items() if value is not None}
+    options = template | {name: some for name, some in (("columns", named), ("reading", more)) if some}
     documents = len({text.document for text in corpus.texts})
     canaries = len({one.lower() for text in corpus.texts for one in _RANDOM.findall(text.text)})
     said = [f"{plural(len(corpus), 'text')} of {plural(documents, 'document')}."]

@@ -23,7 +23,7 @@ _MOST_DOTS = 1200
 
 @test_pages.add("canaries")
 @test_pages.add("marks")
-class LotPage(TestPage):
+class SealedPage(TestPage):
     """The difference of each unit."""
 
     @staticmethod
