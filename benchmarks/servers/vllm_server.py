@@ -3,8 +3,7 @@
 `scripts/try-vllm` starts the server and calls this, which writes evidence/vllm.json and vllm.png. Both are
 asked the same texts by `pretrace`, nothing comes from a cache, and the repeats are interleaved: here, server, here, …
 With --start it writes instead what the check says of a server that was started in that way, by both kinds of address
-that vLLM answers, into evidence/vllm_starts.json, beside what stands there. With --inside no server is asked:
-vLLM opens the folder in this process, and evidence/vllm_inside.json is written.
+that vLLM answers, into evidence/vllm_starts.json, beside what stands there.
 """
 
 from __future__ import annotations
@@ -111,7 +110,6 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--start")
     parser.add_argument("--ended", type=Path)
-    parser.add_argument("--inside", action="store_true")
     parser.add_argument("--out", type=Path, default=RESULTS)
     given = parser.parse_args()
     if given.save:
@@ -134,23 +132,21 @@ def main() -> None:
         return
     here = open_model(str(given.folder), max_tokens=LENGTH)
     begin = time.perf_counter()
-    asked = f"vllm:{given.folder if given.inside else given.url}"
-    there = open_model(asked, tokenizer=str(given.folder), max_tokens=LENGTH)
+    there = open_model(f"vllm:{given.url}", tokenizer=str(given.folder), max_tokens=LENGTH)
     checked = time.perf_counter() - begin
     found = {
         "commit": commit(),
         "machine": machine(),
-        "vllm": there.facts["vllm"] if given.inside else given.vllm,
+        "vllm": given.vllm,
         "model": "SmolLM2-135M-Instruct, float32 from Q4_1",
         "texts": {"corpus": corpus, "number": len(texts), "longest": LENGTH},
         "self_check": {
-            "seconds": checked,  # vLLM's opening of the model with them where no server is asked
+            "seconds": checked,
             **{name: there.facts[name] for name in ("moved", "bit_identical")},
         },
         **measured(here, there, texts, given.repeats),
     }
-    name = "vllm_inside" if given.inside else "vllm"
-    write_results(given.out / f"{name}.json", found)
+    write_results(given.out / "vllm.json", found)
     print(json.dumps(found, indent=1))
 
 

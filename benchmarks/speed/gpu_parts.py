@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 import re
 import statistics
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,7 +15,6 @@ import numpy as np
 import torch
 
 from benchmarks import ROOT
-from benchmarks.servers import vllm_server
 from benchmarks.speed import passes as speed
 from pretrace import open_corpus, open_model
 from pretrace.backends._logits import Sweep, read
@@ -228,22 +225,6 @@ def llama(setting: Setting) -> dict[str, Any]:
     return compare(_random_llama(setting, "bfloat16"), setting)
 
 
-def vllm(setting: Setting) -> dict[str, Any]:
-    """SmolLM2-135M in bfloat16 opened by vLLM in this process, beside the same folder opened by transformers: tokens a
-    second and how far the numbers are apart. Nothing where vLLM is not installed."""
-    if importlib.util.find_spec("vllm") is None:
-        return {"not_measured": "vLLM is not installed in this environment"}
-    with tempfile.TemporaryDirectory() as folder:
-        model = smollm2(setting, "bfloat16")
-        model.model.save_pretrained(folder)
-        model.tokenizer.save_pretrained(folder)
-        del model
-        # vLLM first: it takes most of the memory that is free
-        there = open_model(f"vllm:{folder}", dtype="bfloat16", max_tokens=vllm_server.LENGTH)
-        here = open_model(folder, dtype="bfloat16", device=setting.device, max_tokens=vllm_server.LENGTH)
-        return vllm_server.measured(here, there, texts_of(setting), setting.repeats)
-
-
 def memory(setting: Setting) -> dict[str, Any]:
     """Peak megabytes of the statistics over the vocabulary, beside what the logits in float32 would take."""
     if setting.device == "cpu":
@@ -297,5 +278,4 @@ PARTS: dict[str, Callable[[Setting], dict[str, Any]]] = {
     "memory": memory,
     "smollm2_float32": smollm2_float32,
     "smollm2_float16": smollm2_float16,
-    "vllm_bfloat16": vllm,
 }

@@ -26,9 +26,9 @@ __all__ = [
 
 
 def open_model(model: str, **settings: Any) -> Backend:
-    """A back end for a hub id, a folder, a `.gguf` file, `smollm2`, a server (`vllm:URL`, `completions:URL`), what
-    vLLM opens in this process (`vllm:FOLDER`), or what a plug-in opens (`mine:NAME`). Keyword arguments are the
-    fields of `backends.settings.ModelSettings`. Raises ModelError."""
+    """A back end for a hub id, a folder, a `.gguf` file, `smollm2`, a server (`vllm:URL`, `completions:URL`), or what
+    a plug-in opens (`mine:NAME`). Keyword arguments are the fields of `backends.settings.ModelSettings`. Raises
+    ModelError."""
     chosen = ModelSettings(**settings)
     if text_kind(model) == "chat":
         raise ModelError(say("models.text_alone"))

@@ -39,7 +39,7 @@ class Target:
 
     model: str = option(
         help="A hub id, a model folder, a .gguf file, smollm2 (packaged), or a server: vllm:URL, "
-        "completions:URL. vllm:FOLDER has vLLM open the model in this process.",
+        "completions:URL.",
         panel=MODEL,
         path="in",
         essential=True,

@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal, cast
 from urllib.parse import SplitResult, urlsplit
 
@@ -34,13 +33,12 @@ _SAYS_LITTLE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
-    """One server. `url` is what routes are appended to, `model` the name behind a `#`, "" where none was written.
-    `here`: no server, but vLLM in this process, and `url` is the folder or hub id."""
+    """One server. `url` is what routes are appended to, `model` the name behind a `#`, "" where none was
+    written."""
 
     kind: Kind
     url: str
     model: str = ""
-    here: bool = False
 
 
 def text_kind(model: str) -> Kind | None:
@@ -65,11 +63,8 @@ def parse_text_address(model: str) -> ServerAddress:
 
 
 def parse_address(model: str) -> ServerAddress:
-    """The address in `vllm:http://host:8000#model-name`, or what vLLM opens here (`vllm:FOLDER`, `vllm:owner/name`);
-    ModelError for another form, a secret in it, or an API without log-probabilities of prompts."""
-    opened = model.partition(":")[2] if served_kind(model) == "vllm" else ""
-    if opened and (_HUB_ID.fullmatch(opened) or (opened.strip() and Path(opened).expanduser().is_dir())):
-        return ServerAddress("vllm", opened, here=True)
+    """The address in `vllm:http://host:8000#model-name`; ModelError for another form, a secret in it, or an API without
+    log-probabilities of prompts."""
     served, (parts, url, name) = served_kind(model), _split(model)
     if served is None or parts is None:
         raise ModelError(say("servers.address", kind=served or "vllm"))

@@ -30,7 +30,7 @@ import numpy as np
 
 from pretrace.backends.loading import tokenizer_of
 from pretrace.backends.serving.address import ServerAddress, parse_address
-from pretrace.backends.serving.client import Client, Engine, NotTakenError, answered
+from pretrace.backends.serving.client import Client, NotTakenError, answered
 from pretrace.backends.settings import OPENED, ModelSettings
 from pretrace.backends.tokens import Tokens, pack
 from pretrace.cache.location import cache_folder
@@ -87,7 +87,7 @@ class ServedModel:
 
     offers = Quantity.LOGP
 
-    def __init__(self, address: ServerAddress, client: Client | Engine, settings: ModelSettings) -> None:
+    def __init__(self, address: ServerAddress, client: Client, settings: ModelSettings) -> None:
         held = _list_models(client)
         for one in held.values():
             # what servers call the owner of their models
@@ -131,22 +131,21 @@ class ServedModel:
         self.fingerprint = json.dumps({**named, "max_tokens": self.max_tokens})
         weights = hashlib.sha256(json.dumps(named).encode()).hexdigest()
         # What the server could have done without being noticed.
-        unseen = say("servers.unseen_here" if address.here else "servers.unseen", kind=address.kind)
+        unseen = say("servers.unseen", kind=address.kind)
         moved = max(self.wobble, _MOVED)
         unseen += f" Asked again, alone and among others, a text's numbers moved by at most {moved:.1g} nats."
         self.facts: Mapping[str, Any] = {
             "name": self.name,
-            "server": "vLLM in this process" if address.here else address.url,
+            "server": address.url,
             "kind": address.kind,
             "served_model": model,
             "tokenizer_from": source,
             "tokenizer_read_by": self.tokens.read_by,
             "moved": self.wobble,
             "bit_identical": self.identical,
-            **(client.facts if isinstance(client, Engine) else {}),
             "unseen": unseen,
             "vocabulary": self.vocabulary,
-            "weights": f"{'opened by vLLM' if address.here else 'behind a server'}, by its answers: {weights[:32]}",
+            "weights": f"behind a server, by its answers: {weights[:32]}",
             "tokenizer": self.tokens.hash,
             "start": self.tokens.start,
             "prefix": named["prefix"],
@@ -515,17 +514,16 @@ def open_served(model: str, settings: ModelSettings) -> ServedModel:
     address = parse_address(model)
     kind = model.partition(":")[0]
     here = f"for weights that are opened here, and {kind}: names a server, which has opened its own"
-    settings.refuse(() if address.here else ("revision", *OPENED), here)
+    settings.refuse(("revision", *OPENED), here)
     with connect(address, settings) as client:
         return ServedModel(address, client, settings)
 
 
 @contextmanager
-def connect(address: ServerAddress, settings: ModelSettings) -> Iterator[Any]:
-    """A client of the server (or vLLM here), which is closed where the context ends with an error."""
+def connect(address: ServerAddress, settings: ModelSettings) -> Iterator[Client]:
+    """A client of the server, which is closed where the context ends with an error."""
     requests, seconds = settings.requests or REQUESTS, settings.request_timeout or SECONDS
-    url, here = address.url, address.here
-    client = Engine(url, settings) if here else Client(url, requests=requests, seconds=seconds)
+    client = Client(address.url, requests=requests, seconds=seconds)
     try:
         yield client
     except BaseException:
@@ -533,7 +531,7 @@ def connect(address: ServerAddress, settings: ModelSettings) -> Iterator[Any]:
         raise
 
 
-def _list_models(client: Client | Engine) -> dict[str, Mapping[str, Any]]:
+def _list_models(client: Client) -> dict[str, Mapping[str, Any]]:
     """The models that a server says it holds, with what it says of each; ModelError for something else than a list."""
     found = client.find("/models")
     listed = found.get("data") if isinstance(found, dict) else found
@@ -544,7 +542,7 @@ def _list_models(client: Client | Engine) -> dict[str, Mapping[str, Any]]:
     }
 
 
-def choose_name(wanted: str, client: Client | Engine, held: Mapping[str, Any] | None = None) -> str:
+def choose_name(wanted: str, client: Client, held: Mapping[str, Any] | None = None) -> str:
     """The name of the model; ModelError where it is not served, or none was named and there are several."""
     held, url = _list_models(client) if held is None else held, client.url
     names = ", ".join(shown(one)[:200] for one in sorted(held)[:10]) + (", …" if len(held) > 10 else "")

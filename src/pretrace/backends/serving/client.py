@@ -7,20 +7,16 @@ a size.
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import os
 import random
 import re
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import contextmanager
 from typing import Any
 
-from pretrace.backends.libraries import asyncio, torch
+from pretrace.backends.libraries import asyncio
 from pretrace.backends.serving.address import api_key, wants_key
-from pretrace.backends.settings import ModelSettings
 from pretrace.errors import MissingPackageError, ModelError, shown
 from pretrace.results.wording import say
 
@@ -47,27 +43,7 @@ class NotTakenError(ModelError):
     """The server understood the request and does not take one of this form (400 or 422)."""
 
 
-class _Quoting:
-    """Quotes what a server, or vLLM, said."""
-
-    _key = ""
-
-    def plain(self, message: str) -> str:
-        """What was said, on one line, short, without markup, without the key, and nothing a terminal obeys."""
-        message = message[:_SAID]
-        if self._key:
-            message = message.replace(self._key, "(the key)")
-        return shown(" ".join(_MARKUP.sub(" ", message).split()))[:200]
-
-    def quoted(self, body: Any) -> str:
-        """What an answer in JSON said, as `plain`."""
-        try:
-            return self.plain(json.dumps(body, default=str))
-        except (RecursionError, ValueError):
-            return "nothing that can be shown"
-
-
-class Client(_Quoting):
+class Client:
     """Asks one server, at most `requests` at once, each for `seconds`. `keyless`: no server of models, which gets no
     key. MissingPackageError without the extra `servers`."""
 
@@ -83,6 +59,20 @@ class Client(_Quoting):
         # Its own thread: whoever calls may have a loop that runs already, as a notebook has.
         self._thread = threading.Thread(target=self._loop.run_forever, name="pretrace-requests", daemon=True)
         self._thread.start()
+
+    def plain(self, message: str) -> str:
+        """What was said, on one line, short, without markup, without the key, and nothing a terminal obeys."""
+        message = message[:_SAID]
+        if self._key:
+            message = message.replace(self._key, "(the key)")
+        return shown(" ".join(_MARKUP.sub(" ", message).split()))[:200]
+
+    def quoted(self, body: Any) -> str:
+        """What an answer in JSON said, as `plain`."""
+        try:
+            return self.plain(json.dumps(body, default=str))
+        except (RecursionError, ValueError):
+            return "nothing that can be shown"
 
     def find(self, path: str) -> Any | None:
         """What lies at a path as JSON; None where the server has no such path."""
@@ -195,7 +185,7 @@ def _import_httpx() -> Any:
 
 
 def answered(
-    client: Client | Engine, more: Callable[[], tuple[Any, str, Mapping[str, Any]] | None]
+    client: Client, more: Callable[[], tuple[Any, str, Mapping[str, Any]] | None]
 ) -> Iterator[tuple[Any, Future[Any]]]:
     """Name and future of each request that is over, those with an answer first. `more` gives name, path and body of the
     next one, None for now none: the server is never idle. What is under way at the end is left."""
@@ -209,8 +199,6 @@ def answered(
     try:
         send()
         while waiting:
-            if isinstance(client, Engine):
-                client.answer()
             over = wait(waiting, return_when=FIRST_COMPLETED).done
             for done in sorted(over, key=lambda one: one.exception() is not None):
                 yield waiting.pop(done), done
@@ -229,110 +217,3 @@ def check_answers(url: str, seconds: float = 5.0) -> None:
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise ModelError(say("servers.silent", url=url, reason=reason)) from None
-
-
-ENGINE_REQUESTS = 16
-"""Requests that vLLM is given at once, unless told otherwise."""
-_ENVIRONMENT = {
-    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # in this process
-    "VLLM_NO_USAGE_STATS": "1",  # nothing is told to anybody
-    "VLLM_LOGGING_LEVEL": "ERROR",
-}
-"""What vLLM is told by the environment, where that does not say otherwise already."""
-_OTHERS = ("device", "device_map", "allow_pickle", "served_model", "request_timeout")
-_FAILURES = (ValueError, RuntimeError, OSError, NotImplementedError)  # what vLLM raises
-
-
-class Engine(_Quoting):
-    """A model that vLLM opened here, asked as `Client` asks a server: waiting requests go to vLLM together.
-    MissingPackageError without vLLM, ModelError where it cannot open the model or a setting is not its."""
-
-    def __init__(self, model: str, settings: ModelSettings) -> None:
-        settings.refuse(_OTHERS, f"not for vllm:{shown(model)}, which vLLM opens in this process")
-        if importlib.util.find_spec("vllm") is None:
-            raise MissingPackageError("vllm", f"vllm:{model}, a model that vLLM opens in this process,")
-        for name, value in _ENVIRONMENT.items():
-            os.environ.setdefault(name, value)
-        import vllm
-
-        self.url, self.requests = model, settings.requests or ENGINE_REQUESTS
-        invariant = os.environ.get("VLLM_BATCH_INVARIANT", "0") == "1"
-        on_cpu = settings.dtype == "auto" and not torch.cuda.is_available()
-        more = {"max_model_len": settings.max_tokens + 1} if settings.max_tokens else {}
-        with self._explained(f"vLLM cannot open {shown(model)}"):
-            self._vllm = vllm.LLM(
-                model=model,
-                tokenizer=settings.tokenizer,
-                revision=settings.revision,
-                dtype="float32" if on_cpu else settings.dtype,
-                trust_remote_code=settings.trust_remote_code,
-                enable_prefix_caching=False,  # what is remembered has no log-probabilities
-                **more,
-            )
-        self._sampling = vllm.SamplingParams
-        self._gathered: dict[Future[Any], Mapping[str, Any]] = {}
-        self.facts = {"vllm": str(vllm.__version__), "batch_invariant": invariant}
-
-    def find(self, path: str) -> Any:
-        """What vLLM's server says of its models."""
-        longest = self._vllm.llm_engine.model_config.max_model_len
-        return {"data": [{"id": self.url, "root": self.url, "max_model_len": longest}]}
-
-    def ask(self, path: str, body: Mapping[str, Any]) -> Any:
-        """The answer to one request."""
-        return self._answers([body])[0]
-
-    def start(self, path: str, body: Mapping[str, Any]) -> Future[Any]:
-        """Gather a request until answers are wanted."""
-        self._gathered[made := Future[Any]()] = body
-        return made
-
-    def answer(self) -> None:
-        """Have all that was gathered computed together."""
-        gathered, self._gathered = self._gathered, {}
-        open_requests = {one: body for one, body in gathered.items() if one.set_running_or_notify_cancel()}
-        for one, found in zip(open_requests, self._answers(list(open_requests.values())), strict=True):
-            one.set_result(found)
-
-    def close(self) -> None:
-        self._vllm.llm_engine.engine_core.shutdown()
-
-    def _answers(self, bodies: Sequence[Mapping[str, Any]]) -> list[Any]:
-        if not bodies:
-            return []
-        given = [body["prompt"] for body in bodies]
-        sets = [[p] if isinstance(p, str) else [{"prompt_token_ids": ids} for ids in p] for p in given]
-        names = ("max_tokens", "temperature", "logprobs", "prompt_logprobs")
-        sampling = self._sampling(
-            **{name: bodies[0][name] for name in names}
-        )  # which every request has alike
-        plain = {"use_tqdm": False, "tokenization_kwargs": {"add_special_tokens": False}}
-        with self._explained("vLLM did not answer"):
-            found = iter(self._vllm.generate([one for some in sets for one in some], sampling, **plain))
-        return [_answer([next(found) for _ in some]) for some in sets]
-
-    @contextmanager
-    def _explained(self, what: str) -> Iterator[None]:
-        try:
-            yield
-        except _FAILURES as error:
-            reason = self.plain(str(error)) or type(error).__name__
-            raise ModelError(say("servers.engine", what=what, reason=reason)) from error
-
-
-def _answer(outputs: Sequence[Any]) -> dict[str, Any]:
-    """What vLLM's server answers to prompts, from what the library returns for them."""
-    choices = []
-    for index, output in enumerate(outputs):
-        written = output.outputs[0]
-        ids = list(written.token_ids)
-        first = [] if not written.logprobs else [written.logprobs[0][ids[0]].logprob]
-        places = [
-            place and {str(id_): {"logprob": one.logprob, "rank": one.rank} for id_, one in place.items()}
-            for place in output.prompt_logprobs or ()
-        ]
-        choice = {"index": index, "text": written.text, "token_ids": ids, "prompt_logprobs": places}
-        choice["prompt_token_ids"], choice["logprobs"] = [*output.prompt_token_ids], {"token_logprobs": first}
-        choices.append(choice)
-    used = sum(len(one.prompt_token_ids) for one in outputs)
-    return {"choices": choices, "usage": {"prompt_tokens": used}}
