@@ -42,7 +42,7 @@ def check_clean(asked: Searching, folder: Path) -> None:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise OutputError(say("scan.refused.folder_full", folder=folder))
     for file in asked.files:
-        if file.is_index or not _is_cleaned(file):
+        if not _is_cleaned(file):
             raise TextsError(say("scan.refused.not_cleaned", address=file.address))
 
 

@@ -37,8 +37,7 @@ class _Searched:
     corpus: tuple[str, ...] = input_option(
         (),
         "What is searched: a .jsonl, .parquet, .txt, .warc or .wet file (also .gz, .zst), a folder, a pattern, or an "
-        "address such as hf://datasets/NAME or s3://BUCKET. Or an index of infini-gram: infini-gram:FOLDER#TOKENIZER, "
-        "infini-gram:https://HOST/#NAME. May be given more than once.",
+        "address such as hf://datasets/NAME or s3://BUCKET. May be given more than once.",
         panel=TEXTS,
     )
     controls: str | None = input_option(
