@@ -238,7 +238,7 @@ def scan(
     are missing (`ScanSettings.shard`). OutputError where `parts` belongs to other texts."""
     began, turn = time.perf_counter(), asked.settings.turn
     mine = [file for i, file in enumerate(asked.files) if turn.takes(i)]
-    claim_folder(parts, parts / "scan.txt", asked.digest, "other_parts")
+    _claim_folder(parts, asked.digest)
     missing = [file for file in mine if not _whole(_part(parts, file))]
     lock, size = threading.Lock(), sum(file.size for file in mine)
     done = [len(mine) - len(missing), size - sum(file.size for file in missing)]
@@ -255,14 +255,9 @@ def scan(
         for file, part in elsewhere(asked, ((file, f"the file {file.address}", file) for file in missing)):
             write_atomically(_path(parts, file), part.save)
             add(file.size, files=1)
-    whole = merge_found(asked, parts)
-    return None if whole is None else _Findings(asked, whole).verdict(time.perf_counter() - began)
-
-
-def merge_found(asked: Searching, parts: Path) -> searching.ScanPart | None:
-    """What was found in all files; None where one has no part yet."""
     # one at a time: a part holds much where much was found
-    return searching.merge_parts(_part(parts, file) for file in asked.files)
+    whole = searching.merge_parts(_part(parts, file) for file in asked.files)
+    return None if whole is None else _Findings(asked, whole).verdict(time.perf_counter() - began)
 
 
 def search_file(
@@ -325,12 +320,13 @@ def parts_of(out: Path) -> Path:
     return out.parent / f"{out.name}.parts"
 
 
-def claim_folder(folder: Path, mark: Path, digest: str, refused: str) -> None:
-    """Make a folder for the job that `mark` in it names; OutputError, `refused`, where it holds anything else."""
+def _claim_folder(parts: Path, digest: str) -> None:
+    """Make the folder for the parts of a scan; OutputError where it holds anything else."""
+    mark = parts / "scan.txt"
     known = mark.read_text(encoding="utf-8") if mark.exists() else None
-    if known != digest and folder.exists() and any(folder.iterdir()):
-        raise OutputError(say(f"scan.refused.{refused}", folder=folder))
-    mark.parent.mkdir(parents=True, exist_ok=True)
+    if known != digest and parts.exists() and any(parts.iterdir()):
+        raise OutputError(say("scan.refused.other_parts", folder=parts))
+    parts.mkdir(parents=True, exist_ok=True)
     if known is None:
         atomic_text(mark, digest)
 
