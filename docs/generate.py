@@ -541,7 +541,7 @@ def searched() -> str:
 
 
 def _scan_figures(parts: dict[str, typing.Any]) -> list[tuple[str, str]]:
-    recall, kills, index = parts["recall"], parts["kills"], parts["infini-gram"]
+    recall, kills = parts["recall"], parts["kills"]
     low, high = recall["bytes"]
     planted = f"planted runs of {low} to {high} bytes, with case, white space and line ends changed"
     return [
@@ -551,11 +551,6 @@ def _scan_figures(parts: dict[str, typing.Any]) -> list[tuple[str, str]]:
             "scans killed at different moments that gave the same tables after a restart",
             f"{kills['equal']:,} of {kills['scans']:,}",
         ),
-        (
-            "infini-gram: indexing the corpus",
-            f"{index['indexing MB/s']:.1f} MB/s, {index['index bytes a byte']:.1f} bytes for each byte",
-        ),
-        (f"infini-gram: {index['questions']:,} questions", f"{index['seconds']:.1f} seconds"),
         ("peak memory with the larger corpus, over that with 1 GB", f"{parts['memory']['ratio']:.2f}"),
         ("speed of two workers on Ray, over that of one", f"{parts['ray']['ratio']}"),
     ]
@@ -582,11 +577,9 @@ def _unmeasured(parts: dict[str, typing.Any]) -> list[str]:
     """What `benchmarks.search.scan` can measure and did not."""
     planned = {
         "speed-zst": "zst", "speed-parquet": "parquet", "grep": "`grep -F -f`", "aho": "an Aho-Corasick library",
-        "infini-gram": "infini-gram", "memory": "memory from 1 to 10 GB", "ray": "two workers on Ray",
+        "memory": "memory from 1 to 10 GB", "ray": "two workers on Ray",
     }  # fmt: skip
     missing = [words for start, words in planned.items() if not any(name.startswith(start) for name in parts)]
-    if "questions" not in parts.get("infini-gram", {}) and "infini-gram" in parts:
-        missing.append("questions to infini-gram's index")
     if "not run" in parts.get("aho-20000", {}):
         missing.append("pyahocorasick with 20,000 texts")
     return missing

@@ -44,7 +44,7 @@ BELOW = {
 NEEDED = {
     "samples --flags-out": "--out", "mark texts --out": "--sealed", "mark order --out": "--sealed",
     "mark texts --sealed": "--out", "mark order --sealed": "--out", "score --parts": "--out",
-    "evaluate --parts": "--out", "flag --parts": "--out", "scan --clean": "--out",
+    "evaluate --parts": "--out", "flag --parts": "--out",
 }  # fmt: skip
 """The other output that is asked for with it."""
 SHARDS = {"score --parts", "evaluate --parts", "flag --parts"}

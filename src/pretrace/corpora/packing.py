@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import bz2
 import codecs
-import gzip
 import io
 import lzma
 import re
@@ -17,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
 import zstandard
 
@@ -165,15 +164,6 @@ def _decompressor(packing: str) -> Any:
     if packing == "gz":
         return zlib.decompressobj(31)
     return bz2.BZ2Decompressor() if packing == "bz2" else lzma.LZMADecompressor(lzma.FORMAT_XZ)
-
-
-def packer(packing: str, plain: IO[bytes]) -> IO[bytes]:
-    """A stream that packs what is written to it; closing it leaves `plain` open."""
-    if packing == "gz":
-        return cast(IO[bytes], gzip.GzipFile(filename="", mode="wb", fileobj=plain, mtime=0))
-    if packing == "zst":
-        return cast(IO[bytes], zstandard.ZstdCompressor().stream_writer(plain, closefd=False))
-    return cast(IO[bytes], bz2.BZ2File(plain, "wb") if packing == "bz2" else lzma.LZMAFile(plain, "wb"))
 
 
 _MARKS = (

@@ -1,6 +1,5 @@
 """A scan from the command: formats, resuming, machines that share the work, what cannot be read, and the report."""
 
-import csv
 import gzip
 import json
 import string
@@ -14,7 +13,6 @@ from made import prose, written
 
 from pretrace import open_corpus
 from pretrace.errors import OutputError
-from pretrace.plugins.scan import cleaning
 from pretrace.plugins.scan import scan as room
 from pretrace.plugins.scan.corpus import CorpusReader, files_of, find_own_files
 from pretrace.plugins.scan.folding import FoldedTexts
@@ -265,74 +263,3 @@ def test_passages_add_up_over_parts(place):
     assert merge_parts(there).changes.tolist() == merge_parts(there[::-1]).changes.tolist()
     text = summarise_texts(merge_parts(there), found.folded)[1]
     assert text.passages == (FoundPassage(0, len(prose(1).replace(" ", "")), 2),)
-
-
-def cleaned(place, call, out="OUT"):
-    corpus = ("--corpus", place / "corpus")
-    return call(place / "texts.jsonl", *corpus, "--out", place / out, "--clean", place / "CLEAN")
-
-
-def test_what_holds_a_text_is_taken_out_and_listed(place, call):
-    (place / "corpus" / "e.txt").write_text(f"Here: {prose(3)}", encoding="utf-8")
-    before = (place / "corpus" / "a.jsonl").read_bytes().splitlines()
-    code, said = cleaned(place, call)
-    assert code == 3, said
-    assert "5 of 36 documents were taken out" in said
-    made = place / "CLEAN"
-    assert (made / "a.jsonl").read_bytes().splitlines() == before[:10]
-    with gzip.open(made / "b.jsonl.gz", "rt", encoding="utf-8") as file:
-        assert len([json.loads(line) for line in file]) == 10
-    table = pq.read_table(made / "c.parquet")
-    assert table.num_rows == 10
-    assert table.column_names == ["text", "url"]
-    assert (made / "d.txt").read_bytes() == (place / "corpus" / "d.txt").read_bytes()
-    assert (made / "e.txt").read_bytes() == b""
-    with (made / cleaning.LIST).open(encoding="utf-8", newline="") as file:
-        listed = [(Path(row["file"]).name, row["document"], row["text"]) for row in csv.DictReader(file)]
-    assert listed == [
-        ("a.jsonl", "10", "t0"),
-        ("b.jsonl.gz", "10", "t1"),
-        ("c.parquet", "10", "t1"),
-        ("c.parquet", "11", "t2"),
-        ("e.txt", "0", "t3"),
-    ]
-    assert sorted(one.name for one in place.iterdir() if "parts" in one.name) == []
-
-
-def test_it_goes_on_where_it_was_stopped(place, call, monkeypatch):
-    assert cleaned(place, call)[0] == 3
-    whole = {one.name: one.read_bytes() for one in (place / "CLEAN").iterdir()}
-    (place / "CLEAN").rename(place / "FIRST")
-    real, written = cleaning._write, []
-
-    def write(file, path, *, gone):
-        if len(written) == 2:
-            raise KeyboardInterrupt
-        written.append(file.address)
-        real(file, path, gone=gone)
-
-    monkeypatch.setattr(cleaning, "_write", write)
-    assert cleaned(place, call, "AGAIN")[0] == 130
-    assert not (place / "CLEAN").exists()
-    monkeypatch.setattr(cleaning, "_write", real)
-    kept = (place / "CLEAN.parts" / "a.jsonl").stat().st_mtime_ns
-    assert cleaned(place, call, "AGAIN")[0] == 3
-    assert (place / "CLEAN" / "a.jsonl").stat().st_mtime_ns == kept
-    assert {one.name: one.read_bytes() for one in (place / "CLEAN").iterdir()} == whole
-
-
-def test_nothing_is_replaced_and_nothing_is_half_cleaned(place, call):
-    (place / "CLEAN").mkdir()
-    (place / "CLEAN" / "mine.txt").write_text("keep")
-    code, said = cleaned(place, call)
-    assert (code, "holds something already" in said) == (2, True)
-    (place / "CLEAN" / "mine.txt").unlink()
-    written(place / "corpus" / "f.wet", [])
-    code, said = cleaned(place, call)
-    assert (code, "--clean writes .jsonl" in said) == (2, True)
-    (place / "corpus" / "f.wet").unlink()
-    packed = place / "corpus" / "b.jsonl.gz"
-    packed.write_bytes(packed.read_bytes()[:-40])
-    code, said = cleaned(place, call)
-    assert (code, "the corpus is not cleaned" in said) == (2, True)
-    assert not any((place / "CLEAN").iterdir())

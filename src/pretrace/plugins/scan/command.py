@@ -8,16 +8,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from pretrace.cli.answer import Reply, prose
+from pretrace.cli.answer import Reply
 from pretrace.cli.options import RawOptions, output_option
 from pretrace.cli.progress import Activity, shown
 from pretrace.cli.verdicts import finished, with_text_column
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source
-from pretrace.errors import ExpressionError, OutputError, TextsError
+from pretrace.errors import ExpressionError
 from pretrace.jobs.settings import EngineSettings
 from pretrace.plugins.scan import scan as room
-from pretrace.plugins.scan.cleaning import check_clean, clean
 from pretrace.plugins.scan.corpus import files_of
 from pretrace.plugins.scan.scan import ScanSettings
 from pretrace.plugins.scan.searching import RUN
@@ -37,8 +36,7 @@ class _Searched:
     corpus: tuple[str, ...] = input_option(
         (),
         "What is searched: a .jsonl, .parquet, .txt, .warc or .wet file (also .gz, .zst), a folder, a pattern, or an "
-        "address such as hf://datasets/NAME or s3://BUCKET. Or an index of infini-gram: infini-gram:FOLDER#TOKENIZER, "
-        "infini-gram:https://HOST/#NAME. May be given more than once.",
+        "address such as hf://datasets/NAME or s3://BUCKET. May be given more than once.",
         panel=TEXTS,
     )
     controls: str | None = input_option(
@@ -49,13 +47,6 @@ class _Searched:
     plan: bool = option(
         False, "Say what would be read and how long it takes, and stop.", panel=TEXTS, essential=True
     )
-    clean: Path | None = option(
-        None,
-        "A new folder for the files of the corpus without the documents that hold a text, and a list of what was "
-        "taken out.",
-        panel=TEXTS,
-        path="out",
-    )
     engine: EngineSettings = field(default_factory=EngineSettings)
     out: Path | None = output_option(
         None,
@@ -64,17 +55,13 @@ class _Searched:
     )
 
     def check(self) -> None:
-        """ExpressionError where corpus or --out is missing, OutputError where a folder cannot be written."""
+        """ExpressionError where corpus or --out is missing, OutputError where its folder cannot be written."""
         if not self.corpus:
             raise ExpressionError(say("scan.refused.no_corpus"))
         if self.out is None and not self.plan:
             raise ExpressionError(say("scan.refused.no_out"))
         if self.out is not None:
             check_writable(self.out, VERDICTS.of("scan"))
-        if self.out is not None and self.clean is not None:
-            mine, other = self.clean.resolve(), self.out.resolve()
-            if mine.is_relative_to(other) or other.is_relative_to(mine):
-                raise OutputError(say("scan.refused.folders_within", clean=self.clean, out=self.out))
 
 
 def scan(source: Source, searched: _Searched, settings: ScanSettings, given: RawOptions) -> Reply:
@@ -91,8 +78,6 @@ def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Raw
     if searched.plan or searched.out is None:
         plan = room.plan_scan(asked)
         return Reply([plan.words], outcome="plan", statement=plan.words, own={"plan": plan})
-    if searched.clean is not None:
-        check_clean(asked, searched.clean)
     parts = room.parts_of(searched.out)
     with _shown() as watch, searched.engine.spread(settings.workers) as elsewhere:
         found = room.scan(asked, parts, watch=watch, elsewhere=elsewhere)
@@ -101,17 +86,8 @@ def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Raw
             f"This part was read. Other parts are missing in {parts}: run them, then once without --shard."
         )
         return Reply([words], outcome="part", statement=words)
-    unread = found.settings["searched"]["not read"]
-    cleaned = None
-    if searched.clean is not None:
-        if any(one["unread"] for one in unread):
-            raise TextsError(say("scan.refused.unread_clean", found=unread[0]["file"]))
-        whole = room.merge_found(asked, parts)
-        assert whole is not None
-        cleaned = clean(asked, whole, searched.clean)
-        found = replace(found, notes=(*found.notes, cleaned))
-    answer = finished(found, searched.out, given, *([prose(cleaned)] if cleaned else []), checked=False)
-    if not unread:
+    answer = finished(found, searched.out, given, checked=False)
+    if not found.settings["searched"]["not read"]:
         room.delete_parts(parts)
     return answer
 

@@ -36,29 +36,22 @@ _NO_DATA = frozenset((
     "md5", "crc", "metadata",
 ))  # fmt: skip
 """Endings of files that hold no texts, which a corpus may well hold."""
-INDEX = "infini-gram:"
-"""How the address of an index begins, which is asked and not read (`scan.index`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class CorpusFile:
-    """One file of the corpus, by the address that fsspec opens, and its size in bytes (0 where it is not known); or an
-    index of it. `fault` says why it cannot be read, where that is known beforehand."""
+    """One file of the corpus, by the address that fsspec opens, and its size in bytes (0 where it is not known).
+    `fault` says why it cannot be read, where that is known beforehand."""
 
     address: str
     size: int
     fault: str = ""
 
     @property
-    def is_index(self) -> bool:
-        """Whether it is asked, and not read."""
-        return self.address.startswith(INDEX)
-
-    @property
     def changed(self) -> int:
         """When it changed, in nanoseconds since 1970; 0 where that is not known."""
         with suppress(OSError, ValueError):
-            return 0 if "://" in self.address or self.is_index else Path(self.address).lstat().st_mtime_ns
+            return 0 if "://" in self.address else Path(self.address).lstat().st_mtime_ns
         return 0
 
 
@@ -95,9 +88,6 @@ def files_of(sources: Sequence[str]) -> tuple[CorpusFile, ...]:
     TextsError for a source with no file that is read."""
     found: dict[str, CorpusFile] = {}
     for source in sources:
-        if source.startswith(INDEX):
-            found.setdefault(source, CorpusFile(source, 0))
-            continue
         mine = _listed(source)
         if not any(not one.fault for one in mine):
             told = f" ({mine[0].address}: {mine[0].fault})" if mine else ""
@@ -535,10 +525,3 @@ def _facts_of(item: object) -> DocumentFacts:
     both = {**(nested[0] if nested else {}), **item}
     found = (next((both[name] for name in names if name in both), None) for names in _FACTS.values())
     return DocumentFacts(*("" if value is None else str(value)[:500] for value in found))
-
-
-def facts_of(metadata: str) -> DocumentFacts:
-    """What an index keeps beside a document: what its line said, and the file where it said nothing of itself."""
-    facts = _facts_of(item := _item(metadata.encode("utf-8", "replace"), "replace"))
-    path = item.get("path") if isinstance(item, dict) else None
-    return facts if any(facts) else _facts_of({"url": path})

@@ -25,12 +25,11 @@ from zipfile import BadZipFile
 import numpy as np
 
 from pretrace.corpora import Columns
-from pretrace.errors import ExpressionError, OutputError, TextsError
+from pretrace.errors import OutputError, TextsError
 from pretrace.frequencies.counting import count_cores
 from pretrace.jobs.settings import Spread, Turn
 from pretrace.plugins.scan import searching
 from pretrace.plugins.scan.corpus import (
-    INDEX,
     CorpusFile,
     CorpusReader,
     DocumentFacts,
@@ -40,7 +39,6 @@ from pretrace.plugins.scan.corpus import (
     find_own_files,
 )
 from pretrace.plugins.scan.folding import FoldedTexts, Streams, Strings
-from pretrace.plugins.scan.index import ask_index, seconds_for
 from pretrace.plugins.scan.searching import COMMON, MANY, RUN, UNIQUE, WHOLE, BlockTable, Search
 from pretrace.plugins.scan.wording import GRAM, NEAR, SHINGLE, Wording, WordsFound
 from pretrace.registry import require
@@ -129,35 +127,28 @@ class ScanSettings:
 
 @dataclass(frozen=True, slots=True)
 class _ScanPlan:
-    """What a scan would read: files, bytes as they lie there, and seconds (None: unread); questions to indexes."""
+    """What a scan would read: files, bytes as they lie there, and seconds (None: unread)."""
 
     files: int
     bytes: int
     probed: int
     seconds: float | None
-    questions: int = 0
-    asking: float = 0.0
     columns: str = ""
 
     @property
     def words(self) -> str:
         """The plan in one sentence or two."""
-        said = []
-        if self.files:
-            said.append(say("scan.plan.read", files=self.files, size=self.bytes / 1e6, columns=self.columns))
-        if self.files and self.seconds is not None:
-            said.append(say("scan.plan.takes", seconds=duration(self.seconds), probed=self.probed / 1e6))
-        if self.questions:
-            asking = duration(self.asking)
-            said.append(say("scan.plan.asked", questions=self.questions, asking=asking))
-        return " ".join(said)
+        said = say("scan.plan.read", files=self.files, size=self.bytes / 1e6, columns=self.columns)
+        if self.seconds is None:
+            return said
+        takes = say("scan.plan.takes", seconds=duration(self.seconds), probed=self.probed / 1e6)
+        return f"{said} {takes}"
 
 
 class Searching:
     """What is looked for, in which files, and how; `sources` are what named the files. `texts` are those of both sides
     as they are given, and `folded` as they are compared, those of the collection first and the control texts behind
-    them; `indexes` is what of the corpus is asked, and not read. TextsError where no text is long enough to be found,
-    ExpressionError for options that an index cannot answer."""
+    them. TextsError where no text is long enough to be found."""
 
     def __init__(
         self,
@@ -170,12 +161,9 @@ class Searching:
         self.corpus, self.heldout, self.files, self.sources = corpus, heldout, files, sources
         self.settings, self.exact = settings, settings.match == "exact"
         self.texts = (*corpus.texts, *(heldout.texts if heldout else ()))
-        self.indexes = tuple(one for one in files if one.is_index)
         self.folded = FoldedTexts(self.written, exact=self.exact)
         if all(len(self.folded.letters(i)) <= RUN for i in range(len(corpus))):
             raise TextsError(say("scan.refused.too_short", name=corpus.name, run=RUN))
-        if self.indexes and (not self.exact or settings.near or settings.overlap):
-            raise ExpressionError(say("scan.refused.index_options"))
 
     @property
     def written(self) -> list[bytes]:
@@ -231,16 +219,7 @@ Watch = Callable[[int, int, int, int], object]
 
 def plan_scan(asked: Searching) -> _ScanPlan:
     """What a scan would read, timed on the first 50 MB; nothing is kept."""
-    files = [one for one in asked.files if not one.is_index]
-    questions, asking = 0, 0.0
-    for one in asked.indexes:
-        try:
-            more, longer = seconds_for(one, [text.text for text in asked.texts])
-        except Unread as error:
-            raise TextsError(f"{one.address} cannot be asked: {error}") from None
-        questions, asking = questions + more, asking + longer
-    if not files:
-        return _ScanPlan(0, 0, 0, None, questions, asking)
+    files = asked.files
     for most in (1, _PROBED):  # the kernels are compiled before the clock runs
         began, read = time.perf_counter(), 0
         for file in files:
@@ -249,7 +228,7 @@ def plan_scan(asked: Searching) -> _ScanPlan:
     took = time.perf_counter() - began
     size = sum(file.size for file in files)
     seconds = took * size / read / asked.workers(len(files)) if read and size else None
-    return _ScanPlan(len(files), size, read, seconds, questions, asking, asked.columns)
+    return _ScanPlan(len(files), size, read, seconds, asked.columns)
 
 
 def scan(
@@ -259,7 +238,7 @@ def scan(
     are missing (`ScanSettings.shard`). OutputError where `parts` belongs to other texts."""
     began, turn = time.perf_counter(), asked.settings.turn
     mine = [file for i, file in enumerate(asked.files) if turn.takes(i)]
-    claim_folder(parts, parts / "scan.txt", asked.digest, "other_parts")
+    _claim_folder(parts, asked.digest)
     missing = [file for file in mine if not _whole(_part(parts, file))]
     lock, size = threading.Lock(), sum(file.size for file in mine)
     done = [len(mine) - len(missing), size - sum(file.size for file in missing)]
@@ -276,14 +255,9 @@ def scan(
         for file, part in elsewhere(asked, ((file, f"the file {file.address}", file) for file in missing)):
             write_atomically(_path(parts, file), part.save)
             add(file.size, files=1)
-    whole = merge_found(asked, parts)
-    return None if whole is None else _Findings(asked, whole).verdict(time.perf_counter() - began)
-
-
-def merge_found(asked: Searching, parts: Path) -> searching.ScanPart | None:
-    """What was found in all files; None where one has no part yet."""
     # one at a time: a part holds much where much was found
-    return searching.merge_parts(_part(parts, file) for file in asked.files)
+    whole = searching.merge_parts(_part(parts, file) for file in asked.files)
+    return None if whole is None else _Findings(asked, whole).verdict(time.perf_counter() - began)
 
 
 def search_file(
@@ -291,13 +265,10 @@ def search_file(
     file: CorpusFile,
     *,
     read: Callable[[int], object] = lambda _: None,
-    kept: Path | None = None,
     most: int | None = None,
 ) -> searching.ScanPart:
     """What is found in one file, or in the first bytes of it, as many as `most`; `read` is told of bytes, and may raise
-    what ends the search. `kept` keeps answers of an index."""
-    if file.is_index:
-        return ask_index(file, [text.text for text in asked.texts], asked.folded, kept, lambda: read(0))
+    what ends the search."""
     search, facts = Search(asked.blocks), FileFacts(file.address)
     words = WordsFound(file.address, asked.wording) if asked.wording else None
     gathering = searching.Gathering(file.address, asked.folded)
@@ -326,13 +297,10 @@ def _search(asked: Searching, files: Sequence[CorpusFile], parts: Path, add: Cal
         add(size)
 
     def one(file: CorpusFile) -> None:
-        kept = _path(parts, file).with_suffix(".answers")
         try:
             read(0)
-            part = search_file(asked, file, read=read, kept=kept)
+            part = search_file(asked, file, read=read)
             write_atomically(_path(parts, file), part.save)
-            if _whole(part):
-                kept.unlink(missing_ok=True)
             add(0, files=1)
         except CancelledError:
             return
@@ -352,19 +320,20 @@ def parts_of(out: Path) -> Path:
     return out.parent / f"{out.name}.parts"
 
 
-def claim_folder(folder: Path, mark: Path, digest: str, refused: str) -> None:
-    """Make a folder for the job that `mark` in it names; OutputError, `refused`, where it holds anything else."""
+def _claim_folder(parts: Path, digest: str) -> None:
+    """Make the folder for the parts of a scan; OutputError where it holds anything else."""
+    mark = parts / "scan.txt"
     known = mark.read_text(encoding="utf-8") if mark.exists() else None
-    if known != digest and folder.exists() and any(folder.iterdir()):
-        raise OutputError(say(f"scan.refused.{refused}", folder=folder))
-    mark.parent.mkdir(parents=True, exist_ok=True)
+    if known != digest and parts.exists() and any(parts.iterdir()):
+        raise OutputError(say("scan.refused.other_parts", folder=parts))
+    parts.mkdir(parents=True, exist_ok=True)
     if known is None:
         atomic_text(mark, digest)
 
 
 def delete_parts(parts: Path) -> None:
     """Delete the parts of a scan that was concluded; what stands there beside them stays."""
-    for one in [*parts.glob("*.npz"), *parts.glob("*.answers"), parts / "scan.txt"]:
+    for one in [*parts.glob("*.npz"), parts / "scan.txt"]:
         one.unlink(missing_ok=True)
     with suppress(OSError):
         parts.rmdir()
@@ -461,16 +430,15 @@ class _Findings:
         asked, mine, controls, corpus = self.asked, self.mine, self.controls, self.asked.corpus
         usable = [one for one, state in zip(self.found, mine.states, strict=False) if state != "too short"]
         coverage = float(np.mean([one.coverage for one in usable]))
-        read = [one for one in self.whole.files if not one.file.startswith(INDEX)]
+        read = self.whole.files
         figures: dict[str, Any] = {"found": {state: mine.counts[state] for state in STATES}}
         if not controls:
             figures["whole texts with a long passage of their own"] = self.unique
         figures |= {
             "mean coverage": coverage,
             "documents read": sum(one.documents for one in read),
-            "documents that could not be read": sum(one.unreadable for one in self.whole.files),
-            "files": len(asked.files) - len(asked.indexes),
-            **({"indexes asked": len(asked.indexes)} if asked.indexes else {}),
+            "documents that could not be read": sum(one.unreadable for one in read),
+            "files": len(asked.files),
             "bytes": sum(one.bytes for one in read),
         }
         if controls:
@@ -491,7 +459,7 @@ class _Findings:
             **fill(sentences_of("scan.said"), run=RUN, name=corpus.name, where=asked.name),
             level=0.0,
             exact=True,
-            assumption=say("scan.asked" if asked.indexes else "scan.read"),
+            assumption=say("scan.read"),
             p=None,
             units=len(usable),
             effect=Estimate(coverage, coverage, coverage),
@@ -522,17 +490,15 @@ class _Findings:
     def _words(self, figures: Mapping[str, Any]) -> dict[str, Any]:
         """The sentences of a search by the fields of its verdict."""
         asked, mine, controls, settings = self.asked, self.mine, self.controls, self.asked.settings
-        files, indexes, short = figures["files"], asked.indexes, mine.counts["too short"]
+        short = mine.counts["too short"]
         own = find_own_files(asked.files, asked.corpus.source)
-        broken = [one.file.startswith(INDEX) for one in self.unread if one.unread]
+        broken = [one for one in self.unread if one.unread]
         is_open, seen = self.outcome == "inconclusive", mine.count(*_OWN, "common")
         answer: str = self.outcome
         if self.outcome == "found" or mine.counts["whole"]:
             answer = f"{'whole' if is_open else 'found'}_{'controls' if controls else 'alone'}"
         elif seen:
             answer = "passages"
-        elif not (files or is_open):
-            answer = "absent_asked"
         few_controls = controls and mine.whole * controls.units > controls.whole * mine.units
 
         def counted(*states: State) -> str:
@@ -545,9 +511,9 @@ class _Findings:
         numbers: dict[str, Any] = {
             "whole": counted("whole"), "own": counted(*_OWN), "seen": counted("template", "part", "common"),
             "mine": mine, "controls": controls, "number": len(asked.corpus), "short": short,
-            "files": plural(files, "file"), "documents": plural(figures["documents read"], "document"),
+            "files": plural(len(asked.files), "file"), "documents": plural(figures["documents read"], "document"),
             "size": figures["bytes"] / 1e6, "where": asked.name, "columns": asked.columns,
-            "indexes": ", ".join(one.address for one in indexes), "run": RUN, "unique": UNIQUE, "many": MANY,
+            "run": RUN, "unique": UNIQUE, "many": MANY,
             "whole_share": WHOLE, "slight": SLIGHT, "common_documents": COMMON, "chance": self.chance,
             "level": LEVEL, "texts_own": _named([one.address for one in own]),
             "unread": _named([one.unread or say("scan.unreadable", **asdict(one)) for one in self.unread]),
@@ -560,9 +526,9 @@ class _Findings:
         statement = chosen("statement", **{answer: True}, unread=self.unread, short=short)
         return {
             "statement": " ".join(statement),
-            "notes": (*asked.corpus.notes, *chosen("notes", read=files)),
+            "notes": (*asked.corpus.notes, *chosen("notes", read=True)),
             "compared": chosen(
-                "compared", files=files, exact=files and asked.exact, folded=not asked.exact, index=indexes,
+                "compared", files=True, exact=asked.exact, folded=not asked.exact,
                 words=settings.near or settings.overlap,
             ),
             "trust": chosen(
@@ -574,7 +540,7 @@ class _Findings:
                 *self._word_by_word(),
             ),
             "advice": chosen(
-                "advice", index=any(broken), files=not all(broken), own=own, controls=seen and not controls,
+                "advice", files=bool(broken), own=own, controls=seen and not controls,
                 more_controls=is_open and few_controls, short=is_open and short, absent=self.outcome == "absent",
             ),
         }  # fmt: skip

@@ -593,16 +593,6 @@ def summarise_texts(whole: ScanPart, texts: FoldedTexts) -> list[FoundText]:
     ]
 
 
-def common_bytes(whole: ScanPart, texts: FoldedTexts) -> npt.NDArray[np.bool_]:
-    """Which bytes of all texts stand in common passages."""
-    made = np.zeros(len(texts.buffer), dtype=np.bool_)
-    for i, text in enumerate(summarise_texts(whole, texts)):
-        first = texts.spans[i, 0] + texts.letters(i)
-        for one in (one for one in text.passages if one.common):
-            made[first[one.start] : first[one.end]] = True
-    return made
-
-
 def is_common(documents: int, usual: float) -> bool:
     """Whether a passage in so many documents is common, beside the `usual` number of the text's rarest quarter."""
     return documents >= _EVERYWHERE or (documents >= COMMON_DOCUMENTS and documents >= TIMES * usual)
