@@ -14,7 +14,6 @@ the scores without a model and the check on few strings let through. A run goes 
 from __future__ import annotations
 
 import argparse
-import base64
 import hashlib
 import json
 import string
@@ -40,7 +39,7 @@ LEVEL, DRAWS, STRINGS, ALTERNATIVES, CONTEXT, STEP = 0.05, 999, 20, 19, 200, 100
 NOISE = 0.7
 """Nats by which a character moves the value of a string for no reason that could be known: a taste for pairs of
 characters, drawn anew for every run."""
-HEX, CROCKFORD = "0123456789abcdef", "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+HEX = "0123456789abcdef"
 WORDS = """
 acorn almond amber anchor apple arrow autumn badger bakery basket beacon bottle branch bridge bucket butter
 button candle carpet castle cherry copper cotton desert dragon engine family father flower forest friend
@@ -50,8 +49,8 @@ rabbit river school season silver sister software spring square station summer s
 ticket travel tunnel velvet village violin water weather window winter yellow
 """.split()  # noqa: SIM905
 Rng = np.random.Generator
-Made = tuple[list[str], list[str], tuple[str, ...]]
-"""Texts with strings, the strings themselves, and the patterns that find them."""
+Made = tuple[list[str], list[str]]
+"""Texts with strings, and the strings themselves."""
 
 
 def main() -> None:
@@ -95,7 +94,7 @@ def _empty() -> dict[str, int]:
 def simulated(kind: Callable[[Rng, int], Made], run: int) -> tuple[bool, bool, bool]:
     """Whether a test could be made of fresh strings, whether it rejected, and whether it accused."""
     rng = np.random.default_rng([run, 17])
-    texts, _, patterns = kind(rng, STRINGS)
+    texts, _ = kind(rng, STRINGS)
     law = _law(kind)
     taste = rng.normal(0, NOISE, (128, 128))
 
@@ -103,9 +102,7 @@ def simulated(kind: Callable[[Rng, int], Made], run: int) -> tuple[bool, bool, b
         row = _codes(some)
         return reader(law, context, some) + float(taste[row[:-1], row[1:]].sum())
 
-    return tested(
-        texts, patterns, run, lambda rows: [np.array([value(c, s) for s in row]) for c, row in rows]
-    )
+    return tested(texts, run, lambda rows: [np.array([value(c, s) for s in row]) for c, row in rows])
 
 
 @cache
@@ -115,13 +112,12 @@ def _law(kind: Callable[[Rng, int], Made]) -> Law:
 
 def tested(
     texts: Sequence[str],
-    patterns: Sequence[str],
     run: int,
     values: Callable[[Sequence[tuple[str, Sequence[str]]]], list[Doubles]],
 ) -> tuple[bool, bool, bool]:
     """The test as the command makes it, with `values` in the place of a model."""
     corpus = Corpus("c", tuple(Text(str(i), text) for i, text in enumerate(texts)))
-    found, _ = random_strings(corpus, patterns, alternatives=ALTERNATIVES, context=CONTEXT, seed=run)
+    found, _ = random_strings(corpus, alternatives=ALTERNATIVES, context=CONTEXT, seed=run)
     if len(found) < FEWEST_STRINGS:
         return False, False, False
     rows = values([(one.context, (one.string, *one.alternatives)) for one in found])
@@ -206,15 +202,15 @@ def _prose(rng: Rng, number: int) -> str:
     return " ".join(rng.choice(WORDS, number))
 
 
-def _texts(make: Callable[[Rng], str], rng: Rng, number: int, pattern: str = "") -> Made:
+def _texts(make: Callable[[Rng], str], rng: Rng, number: int) -> Made:
     """A text a string, with prose before it."""
     strings = [make(rng) for _ in range(number)]
     texts = [f"{_prose(rng, 12)}: {one} {_prose(rng, 4)}." for one in strings]
-    return texts, strings, (pattern,) if pattern else ()
+    return texts, strings
 
 
-def _of(make: Callable[[Rng], str], pattern: str = "") -> Callable[[Rng, int], Made]:
-    return lambda rng, number: _texts(make, rng, number, pattern)
+def _of(make: Callable[[Rng], str]) -> Callable[[Rng, int], Made]:
+    return lambda rng, number: _texts(make, rng, number)
 
 
 def _changelog(rng: Rng, number: int) -> Made:
@@ -223,30 +219,30 @@ def _changelog(rng: Rng, number: int) -> Made:
         f"* **{w}:** {_prose(rng, 5)} ([{s[:7]}](https://github.com/some/{w}/commit/{s}))"
         for s, w in zip(strings, rng.choice(WORDS, number), strict=True)
     ]
-    return texts, strings, ()
+    return texts, strings
 
 
 def _checksums_sorted(rng: Rng, number: int) -> Made:
     strings = sorted(_hex(rng, 64) for _ in range(number))
-    return ["\n".join(f"{one}  {_prose(rng, 1)}.tar.gz" for one in strings)], strings, ()
+    return ["\n".join(f"{one}  {_prose(rng, 1)}.tar.gz" for one in strings)], strings
 
 
 def _checksums(rng: Rng, number: int) -> Made:
     strings = [_hex(rng, 64) for _ in range(number)]
-    return ["\n".join(f"{one}  {_prose(rng, 1)}.tar.gz" for one in strings)], strings, ()
+    return ["\n".join(f"{one}  {_prose(rng, 1)}.tar.gz" for one in strings)], strings
 
 
 def _two_cases(rng: Rng, number: int) -> Made:
     """Each UUID twice in a text: without hyphens in capitals, then as usual."""
     strings = [str(_uuid4(rng)) for _ in range(number)]
     texts = [f"{_prose(rng, 8)} {{{s.upper().replace('-', '')}}} = {s} {_prose(rng, 3)}." for s in strings]
-    return texts, strings, ()
+    return texts, strings
 
 
 def _suffix_before(rng: Rng, number: int) -> Made:
     """Docker's way: the last twelve digits as a name, then the whole."""
     strings = [_hex(rng, 64) for _ in range(number)]
-    return [f"{_prose(rng, 5)} {s[-12:]} sha256:{s} {_prose(rng, 3)}." for s in strings], strings, ()
+    return [f"{_prose(rng, 5)} {s[-12:]} sha256:{s} {_prose(rng, 3)}." for s in strings], strings
 
 
 def _uuid4(rng: Rng) -> uuid.UUID:
@@ -260,15 +256,6 @@ def _uuid1(rng: Rng) -> str:
     return f"{low:08x}{mid:04x}1{high:03x}9a3b0242ac120002"
 
 
-def _uuid1_clocks(rng: Rng) -> str:
-    """Other machines, other clocks."""
-    return _uuid1(rng)[:16] + f"{int(rng.integers(0x8000, 0xC000)):04x}{_hex(rng, 12)}"
-
-
-def _dashed(digits: str) -> str:
-    return str(uuid.UUID(digits))
-
-
 def _uuid7(rng: Rng) -> str:
     stamp = int(1.6e12 + rng.integers(1.5e11))
     return f"{stamp:012x}7{_hex(rng, 3)}{HEX[8 + int(rng.integers(4))]}{_hex(rng, 15)}"
@@ -278,24 +265,12 @@ def _uuid5(rng: Rng) -> str:
     return str(uuid.uuid5(uuid.NAMESPACE_DNS, f"{_prose(rng, 2)}{int(rng.integers(1e9))}")).replace("-", "")
 
 
-def _ulid(rng: Rng) -> str:
-    stamp, letters = int(1.5e12 + rng.integers(2e11)), ""
-    for _ in range(10):
-        stamp, rest = divmod(stamp, 32)
-        letters = CROCKFORD[rest] + letters
-    return letters + "".join(rng.choice(list(CROCKFORD), 16))
-
-
 def _work(zeros: Callable[[Rng], int]) -> Callable[[Rng], str]:
     def make(rng: Rng) -> str:
         number = zeros(rng)
         return "0" * number + _hex(rng, 64 - number)
 
     return make
-
-
-def _base64_words(rng: Rng) -> str:
-    return base64.b64encode(_prose(rng, 6).encode()[:24]).decode()
 
 
 def _hex_words(rng: Rng) -> str:
@@ -307,66 +282,19 @@ def _md5_word(rng: Rng) -> str:
 
 
 def _one_famous(rng: Rng, number: int) -> Made:
-    texts, strings, patterns = _texts(lambda r: _hex(r, 32), rng, number)
+    texts, strings = _texts(lambda r: _hex(r, 32), rng, number)
     known = hashlib.md5(str(rng.choice(WORDS)).encode()).hexdigest()
     texts[0], strings[0] = texts[0].replace(strings[0], known), known
-    return texts, strings, patterns
+    return texts, strings
 
 
 def _empty_files(rng: Rng, number: int) -> Made:
     """A list of files with the hashes of the empty file, of a line feed and of small numbers among them."""
-    texts, strings, patterns = _texts(lambda r: _hex(r, 32), rng, number)
+    texts, strings = _texts(lambda r: _hex(r, 32), rng, number)
     for i, content in enumerate((b"", b"\n", b"1", b"hello")):
         known = hashlib.md5(content).hexdigest()
         texts[i], strings[i] = texts[i].replace(strings[i], known), known
-    return texts, strings, patterns
-
-
-def _stamp(rng: Rng) -> str:
-    return f"{int(1.5e18 + rng.integers(2 * 10**17)):016x}"
-
-
-def _colour(rng: Rng) -> str:
-    return "#" + "".join(
-        f"{int(v) * 17 if rng.random() < 0.4 else int(rng.integers(256)):02x}"
-        for v in rng.integers(16, size=3)
-    )
-
-
-def _address(rng: Rng) -> str:
-    """Of a few networks, with zeros in the middle, as they are written in full."""
-    net = ["2001:0db8:85a3", "2a01:04f8:0c2c", "fe80:0000:0000"][int(rng.integers(3))]
-    groups = [_hex(rng, 4) if rng.random() < 0.6 else "0000" for _ in range(5)]
-    return ":".join([net, *groups])
-
-
-def _luhn(rng: Rng) -> str:
-    digits = [int(d) for d in rng.integers(10, size=15)]
-    total = sum(d if i % 2 else (2 * d - 9 if d > 4 else 2 * d) for i, d in enumerate(reversed(digits)))
-    return "".join(map(str, [*digits, -total % 10]))
-
-
-def _iban(rng: Rng) -> str:
-    bank = "".join(map(str, rng.integers(10, size=18)))
-    return f"DE{98 - int(bank + '131400') % 97:02d}{bank}"
-
-
-def _serials(rng: Rng, number: int) -> Made:
-    first = int(rng.integers(10**11, 9 * 10**11))
-    strings = [f"SN{first + i * int(rng.integers(1, 30)):014d}" for i in range(number)]
-    return [f"{_prose(rng, 8)} {s} {_prose(rng, 3)}." for s in strings], strings, (r"SN\d{14}",)
-
-
-def _licence(rng: Rng) -> str:
-    """Five groups of five; the second names the product, and the last the first again, turned around."""
-    groups = ["".join(rng.choice(list(CROCKFORD), 5)) for _ in range(4)]
-    product = ["PROAA", "HOMEB", "TEAMC"][int(rng.integers(3))]
-    return "-".join([groups[0], product, *groups[1:3], groups[0][::-1]])
-
-
-def _object_id(rng: Rng) -> str:
-    """MongoDB's: seconds, a machine, a counter."""
-    return f"{int(1.6e9 + rng.integers(1e8)):08x}5f3c9d1e7a{int(rng.integers(1 << 24)):06x}"
+    return texts, strings
 
 
 def _leading(rng: Rng) -> str:
@@ -374,17 +302,12 @@ def _leading(rng: Rng) -> str:
     return HEX[int(rng.integers(8))] + _hex(rng, 39)
 
 
-def _constant(rng: Rng, number: int) -> Made:
-    known = "X5O!P%@AP[4\\PZX54(P^)7CC)7}$EICAR-STANDARD-ANTIVIRUS-TEST-FILE!$H+H*"
-    return [f"{_prose(rng, 8)} {known}"] * number, [known] * number, (r"X5O!\S+",)
-
-
 def _examples(rng: Rng, number: int) -> Made:
     """UUIDs of version 4, half of them the examples that documentation prints, which every model has read."""
-    texts, strings, patterns = _texts(lambda r: str(_uuid4(r)), rng, number)
+    texts, strings = _texts(lambda r: str(_uuid4(r)), rng, number)
     for i, known in enumerate(EXAMPLES):
         texts[i], strings[i] = texts[i].replace(strings[i], known), known
-    return texts, strings, patterns
+    return texts, strings
 
 
 EXAMPLES = (
@@ -400,36 +323,21 @@ KINDS: dict[str, Callable[[Rng, int], Made]] = {
     "random hashes (SHA-256)": _of(lambda r: _hex(r, 64)),
     "random UUIDs of version 4": _of(lambda r: str(_uuid4(r))),
     "checksums, one list": _checksums,
-    "licence keys at random": _of(lambda r: "".join(r.choice(list(CROCKFORD), 20)), "[0-9A-HJKMNP-TV-Z]{20}"),
     "changelog: short hash, then the whole": _changelog,
     "image names: end of the hash, then the whole": _suffix_before,
     "UUIDs in two spellings": _two_cases,
     "UUIDs of version 1 without hyphens": _of(_uuid1),
-    "UUIDs of version 1, many machines, by a pattern": _of(
-        lambda r: _dashed(_uuid1_clocks(r)), r"[0-9a-f-]{36}"
-    ),
     "UUIDs of version 5 without hyphens": _of(_uuid5),
     "UUIDs of version 7 without hyphens": _of(_uuid7),
-    "ULIDs, by a pattern": _of(_ulid, "[0-9A-HJKMNP-TV-Z]{26}"),
     "block hashes, 8 to 19 leading zeros": _of(_work(lambda r: int(r.integers(8, 20)))),
     "block hashes, 3 leading zeros": _of(_work(lambda r: 3)),
     "first digit below 8": _of(_leading),
-    "base 64 of words, by a pattern": _of(_base64_words, "[0-9A-Za-z+/]{32}"),
     "hexadecimal digits of words": _of(_hex_words),
     "MD5 of words": _of(_md5_word),
     "one MD5 of a word in 20": _one_famous,
     "MD5 of an empty file and others": _empty_files,
     "UUIDs, 5 of 20 known examples": _examples,
-    "times in hexadecimal digits, by a pattern": _of(_stamp, r"\b[0-9a-f]{16}\b"),
-    "colours, by a pattern": _of(_colour, "#[0-9a-f]{6}"),
-    "IPv6 addresses, by a pattern": _of(_address, "[0-9a-f:]{39}"),
-    "numbers with Luhn's check digit, by a pattern": _of(_luhn, r"\b\d{16}\b"),
-    "IBANs, by a pattern": _of(_iban, r"DE\d{20}"),
-    "serial numbers that count, by a pattern": _serials,
-    "licence keys with a product and a mirror, by a pattern": _of(_licence, "(?:[0-9A-Z]{5}-){4}[0-9A-Z]{5}"),
-    "object ids, by a pattern": _of(_object_id, r"\b[0-9a-f]{24}\b"),
     "checksums, a sorted list": _checksums_sorted,
-    "a constant (EICAR)": _constant,
 }
 
 

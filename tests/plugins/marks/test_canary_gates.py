@@ -1,6 +1,5 @@
 """Strings that look random and are not: each kind is refused, or told by a score that sees no model. Fair ones pass."""
 
-import base64
 import hashlib
 import uuid
 from random import Random
@@ -24,12 +23,12 @@ from pretrace.statistics.permutation import randomisation_test
 from pretrace.testing import Memory
 from pretrace.types import Corpus, Text
 
-HEX, CROCKFORD = "0123456789abcdef", "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+HEX = "0123456789abcdef"
 
 
-def found_in(texts, *patterns):
+def found_in(texts):
     corpus = Corpus("c", tuple(Text(f"t{i}", text) for i, text in enumerate(texts)))
-    return random_strings(corpus, patterns, alternatives=19, context=200, seed=3)
+    return random_strings(corpus, alternatives=19, context=200, seed=3)
 
 
 def digits(rng, number):
@@ -45,35 +44,25 @@ ELSEWHERE = "with a beginning or end that stands elsewhere in the text"
 
 
 @pytest.mark.parametrize(
-    ("make", "why", "patterns"),
+    ("make", "why"),
     [
-        (lambda one, _: f"* fix ([{one[:7]}](https://github.com/a/b/commit/{one[:40]}))", ELSEWHERE, ()),
-        (lambda one, _: f"image {one[-12:].upper()} is sha256:{one}", ELSEWHERE, ()),
+        (lambda one, _: f"* fix ([{one[:7]}](https://github.com/a/b/commit/{one[:40]}))", ELSEWHERE),
+        (lambda one, _: f"image {one[-12:].upper()} is sha256:{one}", ELSEWHERE),
         # made from a time, or from a name
-        (lambda one, _: f"id {one[:12]}1{one[12:15]}9a3b{one[15:27]}", "UUIDs of other versions", ()),
-        (lambda one, _: f"id {uuid.uuid5(uuid.NAMESPACE_DNS, one).hex}", "UUIDs of other versions", ()),
+        (lambda one, _: f"id {one[:12]}1{one[12:15]}9a3b{one[15:27]}", "UUIDs of other versions"),
+        (lambda one, _: f"id {uuid.uuid5(uuid.NAMESPACE_DNS, one).hex}", "UUIDs of other versions"),
         # the times differ, the machine is the same
-        (
-            lambda one, _: f"id {one[:20]}0242ac120002",
-            "sharing their beginning or end with another string",
-            (),
-        ),
+        (lambda one, _: f"id {one[:20]}0242ac120002", "sharing their beginning or end with another string"),
         (
             lambda one, rng: f"block {'0' * int(rng.integers(6, 12))}{one}"[:70],
             "with a run at the beginning or end that a random string hardly has",
-            (),
         ),
-        (spelled, "that spell a text", ()),
-        (
-            lambda one, _: f"hue {one[:8]};",
-            "strings with fewer than 40 bits that may vary",
-            (r"\b[0-9a-f]{8}\b",),
-        ),
+        (spelled, "that spell a text"),
     ],
 )
-def test_strings_that_can_be_guessed_are_left_out(make, why, patterns):
+def test_strings_that_can_be_guessed_are_left_out(make, why):
     rng = np.random.default_rng(1)
-    found, left = found_in([make(digits(rng, 64), rng) for _ in range(20)], *patterns)
+    found, left = found_in([make(digits(rng, 64), rng) for _ in range(20)])
     assert len(found) <= 1
     assert left[why] >= 10
 
@@ -88,8 +77,6 @@ def test_known_strings_are_left_out():
     assert left == {"hashes of words": 8, "UUIDs of other versions": 1}  # one of them looks like a UUID
     found, left = found_in(["id 9B1DEB4D-3B7D-4BAD-9BDD-2B0D7B3DCB6D, F47AC10B-58CC-4372-A567-0E02B2C3D479"])
     assert (found, left) == ((), {"known examples": 2})
-    readable = base64.b64encode(b"meet me at the old bridge").decode()
-    assert found_in([f"data {readable}"], "[A-Za-z0-9+/]{30,}")[1] == {"that spell a text": 1}
 
 
 def test_one_string_in_two_spellings_counts_once_and_not_after_itself():
@@ -116,22 +103,10 @@ def test_alternatives_pass_what_the_strings_pass():
 
 
 def luhn(rng):
-    first = [int(d) for d in rng.integers(10, size=15)]
-    total = sum(d if i % 2 else (2 * d - 9 if d > 4 else 2 * d) for i, d in enumerate(reversed(first)))
-    return "card " + "".join(map(str, [*first, -total % 10]))
-
-
-def iban(rng):
-    bank = "".join(map(str, rng.integers(10, size=18)))
-    return f"to DE{98 - int(bank + '131400') % 97:02d}{bank}"
-
-
-def ulid(rng):
-    stamp, letters = int(1.5e12 + rng.integers(2e11)), ""
-    for _ in range(10):
-        stamp, rest = divmod(stamp, 32)
-        letters = CROCKFORD[rest] + letters
-    return "id " + letters + "".join(rng.choice(list(CROCKFORD), 16))
+    first = digits(rng, 39)
+    numbers = [int(c) for c in first if c.isdigit()]
+    total = sum(d if i % 2 else (2 * d - 9 if d > 4 else 2 * d) for i, d in enumerate(reversed(numbers)))
+    return f"card {first}{-total % 10}"
 
 
 def positive(rng):
@@ -139,22 +114,21 @@ def positive(rng):
 
 
 def words(rng):
-    return "key " + "".join("".join(rng.choice(list(some))) for some in ("bdfgklmnprst", "aeiou") * 9)
+    said = "".join(rng.choice(["c0de", "beef", "cafe", "5afe", "f00d", "ace5", "d1ce"], 13))
+    return f"key {digits(rng, 6)}{said}{digits(rng, 6)}"
 
 
 @pytest.mark.parametrize(
-    ("make", "by", "pattern"),
+    ("make", "by"),
     [
-        (luhn, "check digits", r"\b\d{16}\b"),
-        (iban, "check digits", r"DE\d{20}"),
-        (ulid, "the same characters in one place", "[0-9A-HJKMNP-TV-Z]{26}"),
-        (positive, "the same characters in one place", ""),
-        (words, "the same sequences of characters", r"\b[a-z]{15,}"),
+        (luhn, "check digits"),
+        (positive, "the same characters in one place"),
+        (words, "the same sequences of characters"),
     ],
 )
-def test_what_no_rule_refuses_is_told_without_a_model(make, by, pattern):
+def test_what_no_rule_refuses_is_told_without_a_model(make, by):
     rng = np.random.default_rng(4)
-    found, _ = found_in([make(rng) for _ in range(30)], *([pattern] if pattern else []))
+    found, _ = found_in([make(rng) for _ in range(30)])
     assert len(found) >= 5
     check = blind_check(found, 0)
     assert check.status == "failed"
@@ -209,16 +183,15 @@ def test_one_string_that_everybody_knows_carries_no_result():
 # Random strings asked of models that give text alone: the rest of a string after its first half.
 
 
-SETTINGS = CanarySettings(cache=False, pattern=(r"key-[a-z0-9]{16}",))
+SETTINGS = CanarySettings(cache=False)
 
 
 def corpus(seed=1, number=12):
     random = Random(seed)
     made = []
     for i in range(number):
-        key = "".join(random.choices("abcdefghijklmnopqrstuvwxyz0123456789", k=16))
         some = (f"{random.getrandbits(160):040x}", str(uuid.UUID(int=random.getrandbits(128), version=4)))
-        said = (*some, f"key-{key}")[i % 3]
+        said = some[i % 2]
         made.append(Text(f"t{i}", f"Build {i} of the tool has the sum {said} as it was sent."))
     return Corpus("sums", tuple(made))
 
@@ -226,7 +199,7 @@ def corpus(seed=1, number=12):
 def test_the_others_begin_as_the_string_does_and_go_on_otherwise():
     found = natural_canaries(corpus(), SETTINGS, text=True)
     assert len(found.strings) == 12
-    assert len({one.form.kind for one in found.strings}) == 3
+    assert len({one.form.kind for one in found.strings}) == 2
     for one, prompt in zip(found.strings, found.prompts, strict=True):
         assert all(some.startswith(one.begun) for some in (one.string, *one.alternatives))
         assert len({some[len(one.begun) :] for some in one.alternatives}) == 19

@@ -7,8 +7,6 @@ string pass the same rules, so that a string that was drawn at random is one of 
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
 import itertools
 import math
@@ -18,22 +16,20 @@ import string
 import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import regex
 
 from pretrace.backends.serving.address import called
 from pretrace.backends.tokens import vocabulary_of
-from pretrace.errors import ExpressionError, ModelError, TextsError
+from pretrace.errors import ModelError, TextsError
 from pretrace.registry import tests
 from pretrace.results.rounding import listed
 from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models
-from pretrace.settings import TEXTS, option
+from pretrace.settings import option
 from pretrace.statistics.permutation import randomisation_test, share_reached
 from pretrace.types import Backend, Check, Corpus, Situation, Table, Text, Verdict, Written
 from pretrace.verdicts import reading
@@ -46,22 +42,16 @@ from pretrace.verdicts.wording import fill, say, sentences_of, word_check
 
 _FEWEST_CHARACTERS = 6
 """A string with fewer different characters is no random one."""
-TRIES = 50
-"""Rounds of draws for the alternatives of one string, before it is given up."""
-_START, _END = r"(?:(?<![0-9A-Za-z])|(?<=\b0[xX]))", r"(?![0-9A-Za-z])"
-_UUID = re.compile(
-    r"(?<![0-9A-Za-z-])(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9A-F]{8}(?:-[0-9A-F]{4}){3}-[0-9A-F]{12})"
-    r"(?![0-9A-Za-z-])"
+_UUIDS = (rf"{some}{{8}}(?:-{some}{{4}}){{3}}-{some}{{12}}" for some in ("[0-9a-f]", "[0-9A-F]"))
+_HASHES = (f"{some}{{{length}}}" for some in ("[0-9a-f]", "[0-9A-F]") for length in (32, 40, 64))
+_STRING = re.compile(
+    rf"(?<![0-9A-Za-z-])(?:{'|'.join(_UUIDS)})(?![0-9A-Za-z-])"
+    rf"|(?:(?<![0-9A-Za-z])|(?<=\b0[xX]))(?:{'|'.join(_HASHES)})(?![0-9A-Za-z])"
 )
-_HEX = re.compile(rf"{_START}(?:[0-9a-f]+|[0-9A-F]+){_END}")
-_LENGTHS = (32, 40, 64)
-_BESIDE = 1000
-"""Characters on either side that a pattern may look at when it must find a new string."""
-_CLASSES = (string.digits, string.ascii_lowercase, string.ascii_uppercase)
-FEWEST_BITS = 40
-"""A string with fewer bits that vary (10 hexadecimal digits) may stand elsewhere by chance, or be chosen by hand."""
 _ONCE_IN = 1000
 """A likeness that would come about by chance less often than once in so many strings is taken for none of chance."""
+_RUN = 4
+"""Equal digits at the beginning or end that a random string hardly has: 1 in 4,096, as the first may be any."""
 _FAMOUS_UUIDS = frozenset(say("canaries.famous.uuids").split())
 """UUIDs of version 4 that documentation of libraries and standards prints as examples."""
 _PLAIN = str.maketrans(string.ascii_uppercase, string.ascii_lowercase, "-")
@@ -74,57 +64,64 @@ def plain(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """How a string is drawn anew: for each character the ones that may stand there, and what the whole must pass."""
+    """How a string is drawn anew: for each character the ones that may stand there."""
 
     kind: str
     characters: tuple[str, ...]
-    accepts: Callable[[str], bool] = field(compare=False)
 
-    @property
-    def bits(self) -> float:
-        """How much may vary: the base-2 logarithm of the number of strings of this format."""
-        return sum(math.log2(len(one)) for one in self.characters)
+    @classmethod
+    def of(cls, found: str) -> Format | None:
+        """The format of a UUID or a hash: one case, and hyphens and the version of a UUID, which is not random, as they
+        are; None for a UUID of another version, and for a number."""
+        plain = found.replace("-", "")
+        is_version_4 = len(plain) == 32 and plain[12] == "4" and plain[16] in "89abAB"
+        if found.isdigit() or (plain != found and not is_version_4):
+            return None
+        digits = "0123456789ABCDEF" if any(c in string.ascii_uppercase for c in found) else "0123456789abcdef"
+        characters = ["-" if c == "-" else digits for c in found]
+        if is_version_4:
+            places = [place for place, c in enumerate(found) if c != "-"]
+            for place in (places[12], places[16]):
+                characters[place] = found[place]
+        kind = f"{len(found)} hexadecimal digits" if plain == found else "UUID of version 4"
+        return cls(kind, tuple(characters))
 
     @property
     def varies(self) -> tuple[int, ...]:
         """The places of the string that are drawn anew."""
         return tuple(i for i, one in enumerate(self.characters) if len(one) > 1)
 
-    def lacks(self, made: str) -> str:
-        """Why too little of such a string varies; "" where enough does."""
-        if not self.accepts(made):
-            return f"strings of fewer than {_FEWEST_CHARACTERS} different characters"
-        return f"strings with fewer than {FEWEST_BITS} bits that may vary" if self.bits < FEWEST_BITS else ""
-
     def edges(self, number: float) -> tuple[int, int]:
-        """How many first, and how many last, characters have so many values or more; all where none are enough."""
+        """How many first, and how many last, characters have so many values or more."""
         first, last = (
             sum(values < number for values in itertools.accumulate(map(len, some), operator.mul)) + 1
             for some in (self.characters, self.characters[::-1])
         )
-        return min(first, len(self.characters)), min(last, len(self.characters))
+        return first, last
 
     @property
     def half(self) -> int:
         """How many first characters hold half of what may vary, or a little less."""
         bits = np.cumsum([math.log2(len(one)) for one in self.characters])
-        return int(np.count_nonzero(bits <= self.bits / 2))
+        return int(np.count_nonzero(bits <= bits[-1] / 2))
 
     def drawn(
         self, number: int, rng: np.random.Generator, refused: Callable[[str], object], begun: str
     ) -> tuple[str, ...]:
-        """So many strings of this format with that beginning, all equally likely; fewer where too few pass."""
-        sizes = np.array([len(one) for one in self.characters])
-        table = np.array([list(one.ljust(int(sizes.max()))) for one in self.characters])
+        """So many strings of this format with that beginning, all equally likely. Few are refused of any."""
+        sizes = [len(one) for one in self.characters]
         kept: list[str] = []
-        for _ in range(TRIES):
-            places = rng.integers(sizes, size=(number + 4, len(sizes)))
-            drawn = table[np.arange(len(sizes)), places].tolist()
-            made = (begun + "".join(row)[len(begun) :] for row in drawn)
-            kept += [one for one in made if self.accepts(one) and not refused(one)]
-            if len(kept) >= number:
-                break
+        while len(kept) < number:
+            for row in rng.integers(sizes, size=(number + 4, len(sizes))).tolist():
+                whole = "".join(one[place] for one, place in zip(self.characters, row, strict=True))
+                made = begun + whole[len(begun) :]
+                if _varied(made) and not refused(made):
+                    kept.append(made)
         return tuple(kept[:number])
+
+
+def _varied(made: str) -> bool:
+    return len(set(made)) >= _FEWEST_CHARACTERS and not made.replace("-", "").isdigit()
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,25 +165,18 @@ class FoundStrings(NamedTuple):
 
 
 def random_strings(
-    corpus: Corpus,
-    patterns: Sequence[str],
-    *,
-    alternatives: int,
-    context: int,
-    seed: int,
-    begun: bool = False,
+    corpus: Corpus, *, alternatives: int, context: int, seed: int, begun: bool = False
 ) -> FoundStrings:
     """The random strings of the texts with fresh alternatives each; those that are `begun` share half of what may vary.
     A string counts once, in whatever spelling. Alternatives depend on the seed and the string alone, lest the tests of
     many collections err together."""
-    compiled, left = _compiled_patterns(patterns), Counter[str]()
-    seen: set[str] = set()
+    left, seen = Counter[str](), set[str]()
     candidates: list[tuple[Text, int, str, Format, Callable[[str], str]]] = []
     for text in corpus.texts:
         around = _Around(text.text)
-        for start, made, form in _formats(text.text, compiled, left):
-            key, why = plain(made), form.lacks(made)
-            if not why:
+        for start, made, form in _strings_of(text.text, left):
+            key, why = plain(made), f"strings of fewer than {_FEWEST_CHARACTERS} different characters"
+            if _varied(made):
                 why = "found again" if key in seen else ""
                 seen.add(key)
             refused = around.refusing(start, made, form, context)
@@ -199,8 +189,7 @@ def random_strings(
 
     def ends(made: str, form: Format) -> list[tuple[str, str]]:
         head, tail = form.edges(values)
-        both = [("begins", plain(made[:head])), ("ends", plain(made[len(made) - tail :]))]
-        return both if head < len(made) else []
+        return [("begins", plain(made[:head])), ("ends", plain(made[len(made) - tail :]))]
 
     counts = Counter(end for _, _, made, form, _ in candidates for end in ends(made, form))
     found: list[FoundString] = []
@@ -218,12 +207,18 @@ def random_strings(
         head = made[: form.half] if begun else ""
         digest = hashlib.sha256(f"alternatives {seed} {made}".encode("utf-8", "surrogatepass")).digest()
         others = form.drawn(alternatives, np.random.default_rng(int.from_bytes(digest, "big")), bad, head)
-        if len(others) < alternatives:
-            left["too few other strings of their format"] += 1
-            continue
         before = text.text[max(0, start - context) : start]
         found.append(FoundString(f"{text.id}@{start}", text.id, form, before, made, others, head))
     return FoundStrings(tuple(found), dict(left))
+
+
+def _strings_of(text: str, left: Counter[str]) -> Iterator[tuple[int, str, Format]]:
+    """The UUIDs and hashes of one text, each with its place and format."""
+    for match in _STRING.finditer(text):
+        if form := Format.of(match[0]):
+            yield match.start(), match[0], form
+        elif "-" in match[0]:
+            left["UUIDs of other versions"] += 1
 
 
 class _Around:
@@ -248,11 +243,8 @@ class _Around:
             digits = plain(other)
             if form.kind.startswith("32 ") and digits[12] in "1235678" and digits[16] in "89ab":
                 return "UUIDs of other versions"
-            for side, choices in ((other, form.characters[0]), (other[::-1], form.characters[-1])):
-                run = next((i for i, one in enumerate(side) if one != side[0]), len(side))
-                # as the first of the run may be any, it is the others that a random string hardly has
-                if len(choices) ** (run - 1) >= 2 * _ONCE_IN:
-                    return "with a run at the beginning or end that a random string hardly has"
+            if 1 in (len(set(other[:_RUN])), len(set(other[-_RUN:]))):
+                return "with a run at the beginning or end that a random string hardly has"
             return ""
 
         return why
@@ -261,17 +253,10 @@ class _Around:
         """Why this very string is known or has a meaning; "" where it may be random."""
         if plain(made) in _FAMOUS_UUIDS:
             return "known examples"
-        readings, digits = [], made.replace("-", "")
-        if len(digits) % 2 == 0 and re.fullmatch("[0-9a-fA-F]+", digits):
-            readings.append(bytes.fromhex(digits))
-        if re.fullmatch(r"[0-9A-Za-z+/_-]+={0,2}", made):
-            some = made.rstrip("=").replace("-", "+").replace("_", "/")
-            with suppress(binascii.Error):
-                readings.append(base64.b64decode(some[: len(some) // 4 * 4], validate=True))
-        if any(len(one) >= 8 and all(32 <= byte < 127 for byte in one) for one in readings):
+        digest = _digest(made)
+        if all(32 <= byte < 127 for byte in digest):
             return "that spell a text"
-        found = _digest(made)
-        return "hashes of words" if found and (found in self._inputs or found in _famous()) else ""
+        return "hashes of words" if digest in self._inputs or digest in _famous() else ""
 
     @cached_property
     def _inputs(self) -> frozenset[bytes]:
@@ -285,9 +270,7 @@ class _Around:
 
 
 def _digest(made: str) -> bytes:
-    """The bytes of a string that may be a hash; none of another one."""
-    digits = plain(made)
-    return bytes.fromhex(digits) if len(digits) in _LENGTHS and _HEX.fullmatch(digits) else b""
+    return bytes.fromhex(plain(made))
 
 
 def _hashes(content: bytes, sizes: Container[int] = (16, 20, 32)) -> list[bytes]:
@@ -311,122 +294,6 @@ def _famous() -> frozenset[bytes]:
     return frozenset().union(*(_hashes(one) for content in every for one in (content, content + b"\n")))
 
 
-_PATIENCE = 3.0
-"""Seconds that a pattern may take for a text, and one more for every million characters of it."""
-_MOST_ELEMENTS = 100_000
-"""Elements of a pattern whose repeats are written out, as regex does with the least number: 270 bytes each."""
-_ELEMENT = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]|\\.|\{(\d{1,20})(?:,\d*)?\}|.", re.DOTALL)
-
-
-@contextmanager
-def _patience(pattern: regex.Pattern[str], text: str) -> Iterator[float]:
-    """The seconds that a user's pattern may take for a text, as one such as `(a|a)*b` takes longer than the universe
-    lasts for a few thousand letters. ExpressionError where the limit is reached."""
-    try:
-        yield _PATIENCE + len(text) / 1e6
-    except TimeoutError:
-        raise ExpressionError(say("canaries.slow", pattern=repr(pattern.pattern))) from None
-
-
-def _count_elements(pattern: str) -> int:
-    sums, last = [0], 0
-    for element in _ELEMENT.finditer(pattern):
-        if element[0] == "(":
-            sums.append(0)
-        elif element[0] == ")" and len(sums) > 1:
-            last = sums.pop()
-            sums[-1] += last
-        elif element[1]:
-            sums[-1] += last * (int(element[1]) - 1)
-            last *= int(element[1])
-        else:
-            last = last if element[0].isspace() else 1  # (?x) takes a repeat behind a space
-            sums[-1] += 1
-    return sum(sums)
-
-
-def _compiled_patterns(patterns: Sequence[str]) -> list[regex.Pattern[str]]:
-    """Compile the patterns; ExpressionError for one that is none, repeats too often, or finds the empty string."""
-    made = []
-    for pattern in patterns:
-        if (elements := _count_elements(pattern)) > _MOST_ELEMENTS:
-            numbers = {"pattern": pattern[:100], "elements": elements, "most": _MOST_ELEMENTS}
-            raise ExpressionError(say("marks.refused.elements", **numbers))
-        try:
-            one = regex.compile(pattern)
-        except (regex.error, OverflowError, RecursionError, MemoryError, ValueError) as error:
-            raise ExpressionError(f"--pattern {pattern!r} is no regular expression: {error}.") from None
-        if one.fullmatch(""):
-            raise ExpressionError(f"--pattern {pattern!r} finds the empty string: say how long a string is.")
-        made.append(one)
-    return made
-
-
-def _formats(
-    text: str, patterns: Sequence[regex.Pattern[str]], left: Counter[str]
-) -> list[tuple[int, str, Format]]:
-    """The strings of one text in their order, each with its place and format: hashes, and what patterns find beside."""
-    rows: dict[int, tuple[str, Format]] = {}
-    taken = np.zeros(len(text) + 1, dtype=bool)
-    hashes = (one for one in _HEX.finditer(text) if len(one[0]) in _LENGTHS and not one[0].isdigit())
-    for found in itertools.chain(_UUID.finditer(text), hashes):  # no part of a UUID is as long as a hash
-        taken[found.start() : found.end()] = True
-        if "-" not in found[0]:
-            rows[found.start()] = found[0], _hexadecimal(found[0], f"{len(found[0])} hexadecimal digits")
-        elif _is_version_4(found[0].replace("-", "")):
-            rows[found.start()] = found[0], _hexadecimal(found[0], "UUID of version 4")
-        else:
-            left["UUIDs of other versions"] += 1
-    for pattern in patterns:
-        with _patience(pattern, text) as seconds:
-            for match in pattern.finditer(text, timeout=seconds):
-                start, end = match.span()
-                if match[0] and not taken[start:end].any():
-                    taken[start:end] = True
-                    rows[start] = match[0], _of_pattern(text, start, match[0], pattern)
-    return [(start, *row) for start, row in sorted(rows.items(), key=lambda one: one[0])]
-
-
-def _is_version_4(digits: str) -> bool:
-    return digits[12] == "4" and digits[16] in "89abAB"
-
-
-def _hexadecimal(found: str, kind: str) -> Format:
-    """The format of a hash or UUID: one case, hyphens and the version of a UUID, which is not random, as they are."""
-    digits = "0123456789ABCDEF" if any(c in string.ascii_uppercase for c in found) else "0123456789abcdef"
-    characters = ["-" if c == "-" else digits for c in found]
-    places = [place for place, c in enumerate(found) if c != "-"]
-    if len(places) == 32 and _is_version_4(found.replace("-", "")):
-        for place in (places[12], places[16]):
-            characters[place] = found[place]
-    return Format(kind, tuple(characters), lambda made: _varied(made) and not made.replace("-", "").isdigit())
-
-
-def _of_pattern(text: str, start: int, own: str, pattern: regex.Pattern[str]) -> Format:
-    """The format of a string that a pattern found: each letter or digit from its own class, as far as the pattern takes
-    it there, all else as it is. The pattern must find the new string in the same place, so that all strings it can find
-    are equally likely where each character may vary by itself."""
-    end = start + len(own)
-    before, after = text[max(0, start - _BESIDE) : start], text[end : end + _BESIDE]
-
-    def finds(made: str) -> bool:
-        whole = f"{before}{made}{after}"
-        with _patience(pattern, whole) as seconds:
-            again = pattern.match(whole, len(before), timeout=seconds)
-        return again is not None and again.end() == len(before) + len(made)
-
-    characters = []
-    for place, character in enumerate(own):
-        some = next((one for one in _CLASSES if character in one), character)
-        kept = [one for one in some if finds(f"{own[:place]}{one}{own[place + 1 :]}")]
-        characters.append("".join(kept) or character)
-    return Format(f"pattern {pattern.pattern}", tuple(characters), lambda made: _varied(made) and finds(made))
-
-
-def _varied(made: str) -> bool:
-    return len(set(made)) >= _FEWEST_CHARACTERS
-
-
 ALTERNATIVES = 19
 """Fresh strings that each string is compared with: a fixed number, so that nobody can try several."""
 
@@ -435,13 +302,6 @@ ALTERNATIVES = 19
 class CanarySettings(TestSettings):
     """Which strings are tested, and how much of the text the model reads with them."""
 
-    pattern: tuple[str, ...] = option(
-        (),
-        "A regular expression for further strings that were drawn at random, such as 'key-[a-z0-9]{16}'; may be given "
-        "more than once.",
-        panel=TEXTS,
-        essential=True,
-    )
     context: int = option(
         200, "Characters before a string that the model reads with it.", panel=TEST, least=0, most=100_000
     )
@@ -449,7 +309,7 @@ class CanarySettings(TestSettings):
     @property
     def matters(self) -> Mapping[str, Any]:
         """What makes the test another one."""
-        return {"pattern": sorted(set(self.pattern)), "context": self.context}
+        return {"pattern": [], "context": self.context}  # the draws are those of results on file
 
 
 def natural_canaries(corpus: Corpus, settings: CanarySettings, *, text: bool = False) -> FoundStrings:
@@ -459,7 +319,7 @@ def natural_canaries(corpus: Corpus, settings: CanarySettings, *, text: bool = F
     )
     seed = seed_of("canaries", [one.text for one in ordered], **settings.matters)
     how: dict[str, Any] = {"alternatives": ALTERNATIVES, "context": settings.context, "seed": seed}
-    made = random_strings(replace(corpus, texts=tuple(ordered)), settings.pattern, begun=text, **how)
+    made = random_strings(replace(corpus, texts=tuple(ordered)), begun=text, **how)
     if (number := len(made.strings)) < FEWEST_STRINGS:
         numbers = {
             "name": corpus.name,
@@ -603,7 +463,7 @@ def known_check(strings: Sequence[FoundString], words: Collection[str]) -> Check
     """Check that no string is the hash of a common word; `words` are those that the models' tokenizers hold."""
     if not words:
         return word_check("canaries.known", None, words="untold")
-    wanted = {digest: one.id for one in strings if (digest := _digest(one.string))}
+    wanted = {_digest(one.string): one.id for one in strings}
     sizes = {len(one) for one in wanted}
     made = (one for word in words for one in _hashes(word.encode("utf-8", "replace"), sizes))
     found = sorted({wanted[one] for one in made if one in wanted})
@@ -693,8 +553,7 @@ class Canaries(RandomisationTest):
 
     def words(self, values: Rows) -> TestWording:
         model = called(self.models.target.name)
-        own = " " + say("canaries.own") if self.settings.pattern else ""
-        return TestWording.of_kind("canaries.said", corpus=self.corpus.name, model=model, own=own)
+        return TestWording.of_kind("canaries.said", corpus=self.corpus.name, model=model)
 
     def shown(self, values: Rows) -> TestDetails:
         strings, cut = self.found.strings, self._cut.get(self.models.target.name, 0)
