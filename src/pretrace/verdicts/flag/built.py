@@ -35,7 +35,7 @@ _NAMES = {"bh": "Benjamini-Hochberg", "by": "Benjamini-Yekutieli"}
 def word_flagging(end: CheckedScores, **names: str) -> Conclusion:
     """Say the outcome in a sentence, what leads to it, and what would help; `names` are corpus and model."""
     made, power, counts, outcome = end.limits, end.power, end.counts, end.outcome
-    together, least = map(so_many, (made.resolution.together, end.set_test.least))
+    together, least = map(so_many, (made.together, end.set_test.least))
     numbers: dict[str, Any] = {
         "unit": made.unit,
         "asked": made.asked,
@@ -68,7 +68,7 @@ def _missing(end: CheckedScores) -> Iterator[str]:
     made, power = end.limits, end.power
     if power is None:
         yield POWER.format("flagging")
-        if (made.resolution.together or made.asked + 1) > made.tenth:
+        if (made.together or made.asked + 1) > made.tenth:
             enough = needed(made.tenth, made.asked, made.fdr, made.method)
             yield say("flag.said.take", enough=enough, tenth=made.tenth, asked=made.asked, unit=made.unit)
     elif power.probability.value < ENOUGH:

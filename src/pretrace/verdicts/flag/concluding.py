@@ -274,7 +274,7 @@ def _ask_placebo(sides: Sides, limits: DetectionLimits) -> Check:
     q = conformal.adjusted(sides.p(*both), limits.method)
     number = int(conformal.flagged(q, rate).sum())
     blank = placebo_check(values, sides.asked, sides.documents, flagged=number, rate=rate, seed=sides.seed)
-    if conformal.resolution(sides.known, sides.number, rate, limits.method).together is None:
+    if conformal.least_together(sides.known, sides.number, rate, limits.method) is None:
         blank = replace(blank, words=f"{blank.words} {say('flag.placebo.vain')}")
     if blank.status == "not run":
         return blank
