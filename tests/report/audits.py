@@ -11,6 +11,7 @@ import numpy as np
 from pretrace.backends.serving.address import called
 from pretrace.results.rounding import p_value
 from pretrace.results.serialization import from_plain
+from pretrace.results.wording import say
 from pretrace.statistics.sensitivity import sensitivity
 from pretrace.types import (
     Answer,
@@ -29,7 +30,6 @@ from pretrace.types import (
 from pretrace.verdicts.audit import built
 from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, figures_of, pairs_of
 from pretrace.verdicts.outcome import POWER as POWER_CURE
-from pretrace.verdicts.wording import say
 
 MODEL, PLACEBO = "HuggingFaceTB/SmolLM2-135M", "HuggingFaceTB/SmolLM2-135M, checkpoint of step 240,000"
 CORPUS = "Harbour notes 2009–2021"

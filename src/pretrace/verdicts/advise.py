@@ -36,12 +36,12 @@ from pretrace.corpora.opening import operand, repeated_column
 from pretrace.errors import TextsError
 from pretrace.registry import find_test
 from pretrace.results.rounding import plural
+from pretrace.results.wording import fill, say, sentences_of
 from pretrace.settings import join_keys
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.statistics.power import auc_documents, auc_power
 from pretrace.types import Corpus, Estimate, Situation
 from pretrace.verdicts import register
-from pretrace.verdicts.wording import fill, say, sentences_of
 
 LEVEL = 0.05
 """The level at which the fewest units are counted."""

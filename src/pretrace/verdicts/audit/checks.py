@@ -20,6 +20,7 @@ from pretrace.backends.huggingface import HuggingFace, likeness
 from pretrace.baselines.blind import LENGTH, gap
 from pretrace.baselines.classifiers import WordFeatures
 from pretrace.errors import TextsError
+from pretrace.results.wording import fill, say, sentences_of
 from pretrace.scoring.outlook import guessed_seconds
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.statistics.permutation import own_group, two_sample
@@ -40,7 +41,7 @@ from pretrace.types import (
 from pretrace.verdicts.audit.built import DocumentValues, reversed_p
 from pretrace.verdicts.audit.settings import AuditSettings
 from pretrace.verdicts.audit.snippets import SnippetCut, join_documents, whole_snippets
-from pretrace.verdicts.wording import fill, say, sentences_of, word_check
+from pretrace.verdicts.outcome import word_check
 
 _SAME_ORIGIN = 0.2
 """The likeness of weights above which two models have a common past: trained apart they are at 0.00."""

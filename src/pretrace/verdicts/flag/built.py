@@ -21,13 +21,13 @@ import numpy as np
 from pretrace.backends.serving.address import called
 from pretrace.results.rounding import plural, times
 from pretrace.results.verdicts import figure
+from pretrace.results.wording import say
 from pretrace.statistics.conformal import needed
 from pretrace.types import Outcome, Power, SetTest, Verdict
 from pretrace.verdicts.flag.concluding import BEYOND, DRIFT, CheckedScores
 from pretrace.verdicts.flag.planning import so_many
 from pretrace.verdicts.frame import TestWording
 from pretrace.verdicts.outcome import ENOUGH, POWER, Conclusion, exposure
-from pretrace.verdicts.wording import say
 
 _NAMES = {"bh": "Benjamini-Hochberg", "by": "Benjamini-Yekutieli"}
 

@@ -34,6 +34,7 @@ from pretrace.baselines.blind import bag_of_words
 from pretrace.baselines.classifiers import FEWEST_TEXTS, WIDENING, Unit
 from pretrace.errors import TextsError
 from pretrace.results.rounding import p_value, plural
+from pretrace.results.wording import say
 from pretrace.scoring.holdout import drawn_documents
 from pretrace.statistics import conformal
 from pretrace.statistics.conformal import Method
@@ -50,8 +51,7 @@ from pretrace.statistics.shift import (
 )
 from pretrace.types import Bools, Check, Doubles, Estimate, Outcome, Power, SetTest
 from pretrace.verdicts.flag.planning import FEWEST_KNOWN, DetectionLimits, FlagSettings
-from pretrace.verdicts.outcome import ObservedFinding, conclude
-from pretrace.verdicts.wording import say, word_check
+from pretrace.verdicts.outcome import ObservedFinding, conclude, word_check
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,6 +18,7 @@ from pretrace.corpora.near_copies import BANDS, Sketches, link
 from pretrace.corpora.opening import GivenStream, OnUnreadable
 from pretrace.errors import TextsError
 from pretrace.registry import require
+from pretrace.results.wording import say
 from pretrace.scoring.parts import in_order
 from pretrace.scoring.plan import ScorePlan
 from pretrace.scoring.provenance import content_of, record_texts
@@ -27,7 +28,6 @@ from pretrace.statistics.documents import Numbers, linked_numbers
 from pretrace.types import Corpus, Text
 from pretrace.verdicts.draws import TextsSketch, seed_from, text_digest
 from pretrace.verdicts.settings import TestSettings
-from pretrace.verdicts.wording import say
 
 FEWEST_KNOWN = 20
 """Known documents; with 19 a text could be flagged at 5% only if all of the texts are."""
