@@ -437,7 +437,6 @@ class Audit:
             leans=checks.leans() if design == "placebos" else (),
             powers=powers,
             gaps=(*between, *plan.gaps),
-            quality=checks.pair_quality(sides[0], data.training) if sides[0] else (),
         )
         seconds = data.seconds if design != "placebos" and own else ()
         names = data.models.names(*data.seconds)
