@@ -2,7 +2,7 @@
 evidence/designs.json, and renders the page of scores from their docstrings, parameters and needs
 (`scripts/site` writes that page when it builds the site).
 
-The tables of evidence/methods.md and docs/methods.md are made from src/pretrace/verdicts/methods.json,
+The tables of evidence/methods.md and docs/methods.md are made from evidence/methods.json,
 evidence/dilution.md from dilution.json, those of scan.md from scan.json.
 
 Run `python docs/generate.py` after adding or changing a score or a test, or after new measurements
@@ -20,6 +20,7 @@ import sys
 import textwrap
 import typing
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from statistics import fmean
 
@@ -29,12 +30,12 @@ from pretrace.cli.commands import places
 from pretrace.rewrites import After, Disturbance, Neighbors, rewrites
 from pretrace.scores import scores
 from pretrace.types import Needs, Quantity, Recipe, View
-from pretrace.verdicts.advise import UNMEASURED, OfferedTest, Reached, figure, needed, offered_tests, rows
+from pretrace.verdicts.advise import UNMEASURED, OfferedTest, needed, offered_tests
 
 AUDITS = Path(__file__).with_name("audits.md")
 DESIGNS = RESULTS / "designs.json"
 METHODS = Path(__file__).with_name("methods.md")
-MEASURED = Path(__file__).parent.with_name("src") / "pretrace" / "verdicts" / "methods.json"
+MEASURED = DESIGNS.with_name("methods.json")
 BEGIN, END = "<!-- tests: written by docs/generate.py -->\n", "<!-- end of tests -->"
 
 BY_METHOD = "<!-- methods: written by docs/generate.py -->\n", "<!-- end of methods -->"
@@ -256,11 +257,49 @@ def _papers() -> str:
 METHODS_HEAD = """\
 # Methods by copies and dilution: every figure
 
-<!-- Made by docs/generate.py from src/pretrace/verdicts/methods.json. Do not edit by hand. -->
+<!-- Made by docs/generate.py from evidence/methods.json. Do not edit by hand. -->
 
 Every score and every test of a collection, on models whose training data are known. [Which method finds
-most](../docs/methods.md) says how to read the tables. `pretrace list --measured` prints the same rows.
+most](../docs/methods.md) says how to read the tables.
 """
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Reached:
+    """What a method reached: `value` and `never_saw` (a model that read nothing) are [value, low, high] of an AUC of
+    documents or a share of tests that reject at 5%, as `what` says; None where unmeasured. `units` are those of a test,
+    `passes` readings of a text, `dilution` how many times as much other text was read."""
+
+    method: str
+    what: str
+    kind: str
+    copies: int
+    dilution: float | None
+    place: str | None
+    parameters: float | None
+    units: int | None
+    value: tuple[float, float, float]
+    never_saw: tuple[float, float, float] | None
+    passes: int | None
+    source: str
+
+
+@cache
+def rows() -> tuple[Reached, ...]:
+    """Read all that was measured: by what, copies and dilution, then the best first."""
+    found = (
+        Reached(**{**one, **{k: one[k] and tuple(one[k]) for k in ("value", "never_saw")}})
+        for one in json.loads(MEASURED.read_text(encoding="utf-8"))["rows"]
+    )
+    return tuple(
+        sorted(found, key=lambda one: (one.what, one.copies, one.dilution or 0, -one.value[0], one.method))
+    )
+
+
+def figure(value: Sequence[float]) -> str:
+    """Say a value with its interval."""
+    middle, low, high = value
+    return f"{middle:.3f} ({low:.3f} to {high:.3f})"
 
 
 def every_method() -> str:

@@ -2,8 +2,7 @@
 
 `python -m benchmarks.methods` puts it together from the results on file (dilution, planted domains, designs, audits,
 published figures) and from the JSON files in evidence/methods, one a model, and writes
-src/pretrace/verdicts/methods.json, which `pretrace list --measured` prints. `python docs/generate.py` then
-writes docs/methods.md.
+evidence/methods.json. `python docs/generate.py` then writes docs/methods.md.
 
 `python -m benchmarks.methods add RUN --name NAME --kind "legal texts" --copies 4 [--dilution 1000] [--place late]
 [--source "…"]` adds a model of yours: RUN is the folder of `pretrace evaluate TEXTS --model TARGET --placebo TWIN
@@ -26,7 +25,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import RESULTS, ROOT, read_results
+from benchmarks import RESULTS, read_results
 from benchmarks.experiments import explained, figures
 from pretrace import PretraceError, runs
 from pretrace.errors import OutputError
@@ -40,7 +39,7 @@ from pretrace.verdicts.advise import studies
 from pretrace.verification import verify_folder
 
 Row = dict[str, Any]
-MERGED, SUBMITTED = ROOT / "src/pretrace/verdicts/methods.json", RESULTS / "methods"
+MERGED, SUBMITTED = RESULTS / "methods.json", RESULTS / "methods"
 FIELDS = (
     "method", "what", "kind", "copies", "dilution", "place", "parameters", "units", "value", "never_saw", "passes",
     "source",

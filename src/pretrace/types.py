@@ -1001,16 +1001,6 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True)
-class Quality:
-    """One measure of the generated texts beside the same of the true ones (None where it has no meaning)."""
-
-    measure: str
-    true: float | None
-    generated: float | None
-    words: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class AuditFigures:
     """What an audit found besides what every verdict holds; the figures of its `Verdict`, by these names.
 
@@ -1033,7 +1023,6 @@ class AuditFigures:
     leans: tuple[Lean, ...] = ()
     powers: tuple[Power, ...] = ()
     gaps: tuple[Gap, ...] = ()
-    quality: tuple[Quality, ...] = ()
 
     @property
     def compared_with(self) -> str | None:

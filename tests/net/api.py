@@ -51,7 +51,7 @@ NAMES = {
     "pretrace.scoring.parts": "ScoredRows run_of",
     "pretrace.scoring.plan": "Models ScorePlan check_placebos",
     "pretrace.statistics": "permutation power resampling sensitivity shift",
-    "pretrace.statistics.conformal": "adjusted drawn_pieces flagged needed p_values resolution",
+    "pretrace.statistics.conformal": "adjusted drawn_pieces flagged least_together needed p_values",
     "pretrace.statistics.documents": "Grouping MEMBERS NONMEMBERS by_document grouped_folds grouped_split",
     "pretrace.statistics.intervals": (
         "any_of difference_interval mean_interval score_difference score_interval share_interval standardised t_test"

@@ -11,6 +11,7 @@ import numpy as np
 from pretrace.backends.serving.address import called
 from pretrace.results.rounding import p_value
 from pretrace.results.serialization import from_plain
+from pretrace.results.wording import say
 from pretrace.statistics.sensitivity import sensitivity
 from pretrace.types import (
     Answer,
@@ -23,13 +24,11 @@ from pretrace.types import (
     Pair,
     Placebo,
     Power,
-    Quality,
     Verdict,
 )
 from pretrace.verdicts.audit import built
 from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, figures_of, pairs_of
 from pretrace.verdicts.outcome import POWER as POWER_CURE
-from pretrace.verdicts.wording import say
 
 MODEL, PLACEBO = "HuggingFaceTB/SmolLM2-135M", "HuggingFaceTB/SmolLM2-135M, checkpoint of step 240,000"
 CORPUS = "Harbour notes 2009–2021"
@@ -42,11 +41,6 @@ POWERFUL = Check(**DATA["powerful"])
 POWER = from_plain(Power, DATA["power"], "power")
 OWN = Placebo(**DATA["own"])
 FIGURES = from_plain(AuditFigures, DATA["figures"], "figures")
-QUALITY = (
-    *FIGURES.quality,
-    Quality("words shared with the true suffix", None, 0.21, "content words, Jaccard"),
-    Quality("exact copies of the true suffix", None, 0.0033),
-)
 NAMES = {one.name for one in fields(AuditFigures)}
 WORDS = ("assumption", "hypothesis", "statistic", "unit", "question", "compared", "effect_unit")
 
@@ -148,7 +142,7 @@ def placebos(documents=203, *, seed=1, mean=0.041):
         reasons=(found_words(answer), f"{NO_CONTROLS.title}: no. {NO_CONTROLS.words}"),
         advice=(GIVE_CONTROLS, CHECKS[-1].cure), answers=(first, answer),
         plan=replace(plan, cures=(GIVE_CONTROLS,)), variants=FIGURES.variants, placebos=(OWN,),
-        leans=FIGURES.leans, gaps=FIGURES.gaps, quality=QUALITY, pairs=pairs(16),
+        leans=FIGURES.leans, gaps=FIGURES.gaps, pairs=pairs(16),
         statements=DATA["placebos"]["statements"], settings=settings(documents),
     )  # fmt: skip
 
@@ -159,7 +153,7 @@ def controls(documents=120, *, seed=7, mean=-0.03):
     plan = replace(planned("controls", documents, control_documents=74), placebos=plan_of(audit).placebos)
     return altered(
         audit, **found, **said("controls"), design="controls", answers=(found["answer"],), plan=plan,
-        reasons=(found_words(found["answer"]),), advice=(), gaps=plan.gaps, leans=(), pairs=(), quality=(),
+        reasons=(found_words(found["answer"]),), advice=(), gaps=plan.gaps, leans=(), pairs=(),
         checks=tuple(check for check in CHECKS if check.name != "copies"), variants=(),
         statements={**audit.statements, "controls": told["note"]},
         settings={**audit.settings, "heldout": told["heldout"]},
@@ -173,7 +167,7 @@ def nothing():
     return altered(
         audit, **said("nothing"), design="differences", plan=plan, gaps=plan.gaps, planted=POWER,
         reasons=(found_words(answer_of(audit)), told["reason"]), advice=tuple(told["advice"]),
-        checks=(*CHECKS, POWERFUL), quality=QUALITY, pairs=pairs(16),
+        checks=(*CHECKS, POWERFUL), pairs=pairs(16),
         control_pairs=tuple(replace(pair, id=f"drawer/{pair.id}") for pair in pairs(8)),
     )  # fmt: skip
 
@@ -226,7 +220,7 @@ def hostile():
         variants=(replace(FIGURES.variants[0], procedure=evil, statistic=evil, unit=evil),),
         placebos=(Placebo(evil, "other", 0.5, evil, {evil: {evil: None}}),),
         statements={"requested_by": evil, "placebo": evil, "controls": evil, evil: evil},
-        gaps=(Gap(evil, estimate(0.6, 0.1), 10, evil),), quality=(Quality(evil, 1.0, None, evil),),
+        gaps=(Gap(evil, estimate(0.6, 0.1), 10, evil),),
         settings={
             **dict.fromkeys((evil, "time"), evil),
             "corpus": {evil: evil, "notes": [evil], "sha256": evil, "source": evil},

@@ -21,7 +21,7 @@ from pretrace.report import wording
 from pretrace.report.audit import AuditPage
 from pretrace.report.verdict import first_page, render, technical_part
 from pretrace.statistics.permutation import sign_flip_test
-from pretrace.types import Check, Estimate, Null, Pair, Power, Quality
+from pretrace.types import Check, Estimate, Null, Pair, Power
 from pretrace.verdicts.audit.built import figures_of
 from pretrace.verdicts.outcome import null_of
 
@@ -61,7 +61,6 @@ def test_any_pair_and_any_setting_stay_text(name, text):
     audit = altered(
         audits.bare(),
         pairs=(Pair(name, name, text, text, text),),
-        quality=(Quality(text, None, 0.0),),
         checks=(Check(name, text, "failed", text, text, {name: text}),),
         settings={name: {text: [text, {name: text}]}, "earlier": [text, {name: 1}]},
     )

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from net.api import adjusted, by_document, drawn_pieces, flagged, needed, p_values, resolution
+from net.api import adjusted, by_document, drawn_pieces, flagged, least_together, needed, p_values
 
 
 def test_the_formula_with_ties_counted_against_the_text():
@@ -114,20 +114,14 @@ def test_one_value_a_document_keeps_the_rate_there(method):
 @pytest.mark.parametrize(
     ("known", "texts", "fdr"), [(20, 50, 0.05), (19, 1, 0.05), (200, 100, 0.1), (9, 4, 0.05)]
 )
-def test_resolution_says_what_can_be_flagged(known, texts, fdr, method):
-    found = resolution(known, texts, fdr, method)
-
+def test_what_can_be_flagged_is_known_beforehand(known, texts, fdr, method):
     def can(n, k):
         p = np.array([1 / (n + 1)] * k + [1.0] * (texts - k))
         return bool(flagged(adjusted(p, method), fdr).any())
 
     flaggable = [k for k in range(1, texts + 1) if can(known, k)]
-    assert found.together == (flaggable[0] if flaggable else None)
-    assert can(found.needed, texts)
-    assert not can(found.needed - 1, texts)
-    assert can(found.needed_alone, 1)
-    assert found.needed_alone == 1 or not can(found.needed_alone - 1, 1)
-    assert found.smallest == 1 / (known + 1)
-    half = needed(texts // 2, texts, fdr, method)
-    assert can(half, max(1, texts // 2))
-    assert half == 1 or not can(half - 1, max(1, texts // 2))
+    assert least_together(known, texts, fdr, method) == (flaggable[0] if flaggable else None)
+    for above in (texts, max(1, texts // 2), 1):
+        least = needed(above, texts, fdr, method)
+        assert can(least, above)
+        assert least == 1 or not can(least - 1, above)

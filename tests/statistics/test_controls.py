@@ -76,7 +76,7 @@ def test_the_lead_is_paired_and_the_scores_keep_their_intervals():
     calls = Calls(np.zeros(4), ~chosen)
     drawn = group_bootstrap(columns.T, members, groups=run.groups, calls=calls, seed=5, resamples=100).auc
     for k, row in enumerate(found.rows[2:4]):
-        assert row.lead == paired_difference(drawn, k, 2 + k).estimate
+        assert row.lead == paired_difference(drawn, k, 2 + k)[0]
         assert row.lead.value == pytest.approx(found.rows[k].auc.value - row.auc.value)
         assert row.survives == survives(found.rows[k], row)
 

@@ -8,8 +8,9 @@ from statistics import NormalDist
 import pytest
 
 import pretrace.verdicts
+from pretrace.results.wording import fill, say, sentences_of
 from pretrace.verdicts.advise import comparison, expected, own_studies, picture, studies
-from pretrace.verdicts.wording import fill, say, sentences_of, word_check
+from pretrace.verdicts.outcome import word_check
 
 SOURCES = [path.read_text(encoding="utf-8") for path in Path(pretrace.verdicts.__path__[0]).rglob("*.py")]
 

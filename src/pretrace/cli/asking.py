@@ -32,6 +32,7 @@ from pretrace.registry import find_test
 from pretrace.report.wording import duration
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import AUDIT, VERDICTS
+from pretrace.results.wording import say as sentence
 from pretrace.settings import RUN, option
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.types import Corpus, Situation
@@ -51,7 +52,6 @@ from pretrace.verdicts.advise import (
 from pretrace.verdicts.audit.audit import Audit
 from pretrace.verdicts.audit.settings import AuditSettings
 from pretrace.verdicts.settings import input_option
-from pretrace.verdicts.wording import say as sentence
 
 _SHORTER = (32, 16)
 """Tokens of a snippet where too few texts are as long as the audit's own snippets."""

@@ -31,7 +31,6 @@ from pretrace.scoring.settings import Target
 from pretrace.settings import Option
 from pretrace.tuning.plan import methods
 from pretrace.types import AuditPlan, Outcome, Quantity, Run, Situation, Text, Verdict
-from pretrace.verdicts import advise as reached
 from pretrace.verdicts.advise import foresee
 from pretrace.verdicts.audit.settings import PROCEDURES
 
@@ -212,15 +211,8 @@ def report(run: Annotated[Path, Option("A folder that a run was written to.", me
     return Reply([f"Report: {page}"], folder=run, report=page)
 
 
-def list_(
-    measured: Annotated[
-        bool, Option("What each score and test reached where the training data are known, the best first.")
-    ] = False,
-) -> Reply:
+def list_() -> Reply:
     """List scores, corpora and what --model takes."""
-    if measured:
-        found = reached.rows()
-        return Reply([*reached.table(found)], own={"measured": [asdict(one) for one in found]})
 
     def summaries(registry: Registry[Any]) -> dict[str, str]:
         return {registry.signature(name): registry.summary(name) for name in registry}

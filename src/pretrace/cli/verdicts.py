@@ -23,13 +23,13 @@ from pretrace.cli.streams import note
 from pretrace.corpora.opening import Source, choose_text
 from pretrace.errors import ExpressionError, ModelError
 from pretrace.plugins import find_plugin
+from pretrace.results.wording import say
 from pretrace.scoring.plan import Models, open_models
 from pretrace.scoring.settings import Companions, ModelsSettings, Target
 from pretrace.settings import CONTROLS, MODEL, Option, option
 from pretrace.types import Backend, Text, Verdict
 from pretrace.verdicts.frame import with_second
 from pretrace.verdicts.settings import ModelsBeside, TestSettings
-from pretrace.verdicts.wording import say
 
 
 def with_text_column(source: Source) -> Source:

@@ -71,16 +71,15 @@ def _tried(audit: Verdict) -> tuple[Power, ...]:
 
 @section("The generated texts", "texts", "audit/texts.html", appendix=True)
 def _generated(audit: Verdict) -> dict[str, Any] | None:
-    """The quality of the generated texts, and a dozen of them to read; nothing where no text was generated."""
-    quality = figures_of(audit).quality
+    """A dozen of the generated texts to read; nothing where no text was generated."""
     pairs = {side: pairs_of(audit, side) for side in _EXAMPLES}
-    if not pairs[SUSPECT] and not quality:
+    if not pairs[SUSPECT]:
         return None
     examples: list[tuple[str, Pair]] = []
     for side, some in pairs.items():  # evenly spaced, and so from as many documents as there are
         number = min(_EXAMPLES[side], len(some))
         examples += [(side, some[i * len(some) // number]) for i in range(number)]
-    return {"quality": quality, "examples": examples, "total": sum(map(len, pairs.values()))}
+    return {"examples": examples, "total": sum(map(len, pairs.values()))}
 
 
 @section("Everything that was tried", "variants", "audit/variants.html")

@@ -51,7 +51,7 @@ from pretrace.statistics.controls import (
     survives,
 )
 from pretrace.statistics.documents import MEMBERS, NONMEMBERS, Grouping, Numbers, grouped_split
-from pretrace.statistics.paired import ScorePair, adjusted, usual_baseline
+from pretrace.statistics.paired import adjusted, compare, usual_baseline
 from pretrace.statistics.resampling import (
     Bootstrap,
     Calls,
@@ -113,7 +113,7 @@ class MeasuredPart:
 
     def lead(self, *keys: _Key) -> Estimate:
         """How far the AUC of the first of two columns exceeds that of the second."""
-        return paired_difference(self.bootstrap.auc, *map(self.keys.index, keys)).estimate
+        return paired_difference(self.bootstrap.auc, *map(self.keys.index, keys))[0]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -299,8 +299,8 @@ def _comparisons(scores: Sequence[str], parts: MeasuredParts) -> tuple[Compariso
         both = (name, "score"), (first, "score")
         if name != first and (part := parts.part(*both)):
             i, j = map(part.keys.index, both)
-            found.append(ScorePair.of(name, part.bootstrap.auc, (i, j), part.documents))
-    return adjusted(found, first)
+            found.append(compare(name, first, part.bootstrap.auc, (i, j), part.documents))
+    return adjusted(found)
 
 
 def _by_copies(

@@ -29,7 +29,6 @@ factor 1 + 1/2 + … + 1/m on the rate.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -44,21 +43,6 @@ METHODS: tuple[Method, ...] = ("bh", "by")
 
 _ROUNDING = 1e-12
 """A rate that is met exactly is met, in whatever order its factors were multiplied."""
-
-
-@dataclass(frozen=True, slots=True)
-class Resolution:
-    """How fine p-values can be, known before any score is: `smallest` is the least p-value there can be.
-
-    At least `together` asked documents have to stand above all known ones before any of them can be flagged,
-    None where not even all would be enough. `needed` known documents would do for any at all, `needed_alone`
-    for one asked document alone.
-    """
-
-    smallest: float
-    together: int | None
-    needed: int
-    needed_alone: int
 
 
 def p_values(
@@ -119,18 +103,12 @@ def flagged(q: npt.ArrayLike, fdr: float) -> Bools:
     return np.asarray(np.asarray(q, dtype=np.float64) <= fdr * (1 + _ROUNDING))
 
 
-def resolution(known: int, asked: int, fdr: float, method: Method = "bh") -> Resolution:
-    """What so many known and asked documents can show at a rate, before anything is scored. With k asked documents
-    above all n known ones, all k are flagged where 1 / (n + 1) <= k · rate / asked."""
-    require(0 < fdr < 1, f"the false discovery rate lies between 0 and 1, found {fdr:g}.")
+def least_together(known: int, asked: int, fdr: float, method: Method = "bh") -> int | None:
+    """The asked documents that have to stand above all known ones before any of them is flagged at a rate: with k
+    above all n, all k are where 1 / (n + 1) <= k · rate / asked. None where not even all would be enough."""
     rate = fdr if method == "bh" else fdr / _harmonic(asked)
     together = _ceil(asked / (rate * (known + 1)))
-    return Resolution(
-        smallest=1 / (known + 1),
-        together=together if together <= asked else None,
-        needed=needed(asked, asked, fdr, method),
-        needed_alone=needed(1, asked, fdr, method),
-    )
+    return together if together <= asked else None
 
 
 def needed(together: int, asked: int, fdr: float, method: Method = "bh") -> int:

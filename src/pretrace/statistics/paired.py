@@ -9,38 +9,31 @@ overlap can belong to scores of which one is better beyond doubt. The paper's t-
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from statistics import NormalDist
 
 import numpy as np
 
 from pretrace.statistics.resampling import Spread, paired_difference
-from pretrace.types import Comparison, Estimate
+from pretrace.types import Comparison
 
 
-@dataclass(frozen=True, slots=True)
-class ScorePair:
-    """A score beside the baseline on texts that both have: how far ahead, p for so many documents, and the least p."""
-
-    score: str
-    ahead: Estimate
-    p: float
-    least: float
-
-    @classmethod
-    def of(cls, score: str, spread: Spread, columns: tuple[int, int], documents: int) -> ScorePair:
-        """The pair from resamples: `columns` of score and baseline, `documents` of the scarcer class (`for_few`)."""
-        found = paired_difference(spread, *columns)
-        least = for_few(2 / (1 + len(spread.drawn)), documents)
-        return cls(score, found.estimate, for_few(found.p, documents), least)
+def compare(
+    score: str, baseline: str, spread: Spread, columns: tuple[int, int], documents: int
+) -> Comparison:
+    """Compare a score with the baseline, by their `columns` of the resamples of texts that both have, with so many
+    `documents` of the scarcer class (`for_few`)."""
+    ahead, p = paired_difference(spread, *columns)
+    p, least = for_few(p, documents), for_few(2 / (1 + len(spread.drawn)), documents)
+    return Comparison(score, baseline, "auc", ahead, p, p, least)
 
 
-def adjusted(pairs: Sequence[ScorePair], baseline: str) -> tuple[Comparison, ...]:
-    """The comparisons of all these pairs by AUC, with Holm's correction over them."""
-    p = holm([one.p for one in pairs])
+def adjusted(found: Sequence[Comparison]) -> tuple[Comparison, ...]:
+    """Correct comparisons that were made together (Holm)."""
+    p = holm([one.p for one in found])
     return tuple(
-        Comparison(one.score, baseline, "auc", one.ahead, one.p, corrected, min(1.0, len(pairs) * one.least))
-        for one, corrected in zip(pairs, p, strict=True)
+        replace(one, adjusted=corrected, least=min(1.0, len(found) * one.least))
+        for one, corrected in zip(found, p, strict=True)
     )
 
 

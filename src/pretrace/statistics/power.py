@@ -64,30 +64,16 @@ class PlantedValues:
     def paired(self) -> bool:
         return len(self.noise) == len(self.shift)
 
+    def alike(self, size: int) -> tuple[int, int]:
+        """So many documents on each side that the test has."""
+        return size, 0 if self.heldout is None else size
+
     def resampled(self, rng: np.random.Generator) -> PlantedValues:
         """The same measured on other documents, drawn from these."""
         first = rng.integers(0, len(self.noise), len(self.noise))
         shift = self.shift[first] if self.paired else rng.choice(self.shift, len(self.shift))
         beside = None if self.heldout is None else rng.choice(self.heldout, len(self.heldout))
         return PlantedValues.of(self.noise[first], shift, beside)
-
-
-@dataclass(frozen=True, slots=True)
-class SimulatedAudits:
-    """How audits are simulated: suspect documents, held-out ones (0 for a sign-flip test), level and seed."""
-
-    documents: int
-    heldout: int
-    level: float
-    seed: int
-
-    @property
-    def hopeless(self) -> bool:
-        """Whether no values at all could reach the level: the smallest p-value there is lies above it."""
-        # 64 documents have more ways than any level asks for.
-        both = min(self.documents, 64), min(self.heldout, 64)
-        ways = math.comb(sum(both), both[1]) if self.heldout else 2 ** both[0]
-        return 1 / ways > self.level
 
 
 def power(  # noqa: PLR0913
@@ -104,11 +90,10 @@ def power(  # noqa: PLR0913
     two-sample test against as many as `heldout` has. `noise` and `shift` are one value a planted document; the 95%
     interval resamples these. TextsError for fewer than two of either or one that is not finite."""
     planted = PlantedValues.of(noise, shift, heldout)
-    beside = 0 if planted.heldout is None else len(planted.heldout)
-    plan = SimulatedAudits(documents, beside, level, seed)
-    value = rejections(planted, plan, audits)
-    rng = np.random.default_rng([plan.seed, 1])
-    drawn = [rejections(planted.resampled(rng), plan, PART) for _ in range(RESAMPLES)]
+    sizes = documents, 0 if planted.heldout is None else len(planted.heldout)
+    rng = np.random.default_rng([seed, 1])
+    value = rejections(planted, sizes, level, seed, audits)
+    drawn = [rejections(planted.resampled(rng), sizes, level, seed, PART) for _ in range(RESAMPLES)]
     sides = planted.noise, planted.shift, planted.heldout
     tail = tail_share(min(len(side) for side in sides if side is not None))
     low, high = np.quantile(drawn, (tail, 1 - tail))
@@ -129,7 +114,7 @@ def curve(
     """Pairs of a number of documents and the probability of a rejection there, in the order of `sizes`. With `heldout`
     values the test is `two_sample`, and the number that of the documents on each side. TextsError as in `power`."""
     planted = PlantedValues.of(noise, shift, heldout)
-    return tuple((size, rejections(planted, _alike(planted, size, level, seed), AUDITS)) for size in sizes)
+    return tuple((size, rejections(planted, planted.alike(size), level, seed)) for size in sizes)
 
 
 def needed(
@@ -147,7 +132,7 @@ def needed(
         return None
 
     def enough(size: int) -> bool:
-        return rejections(planted, _alike(planted, size, level, seed), AUDITS) >= 0.8
+        return rejections(planted, planted.alike(size), level, seed) >= 0.8
 
     return _fewest(enough, 1)
 
@@ -190,50 +175,50 @@ def auc_documents(auc: float) -> int | None:
     return _fewest(lambda size: auc_power(auc, size, size) >= 0.8, 2)
 
 
-def _alike(planted: PlantedValues, size: int, level: float, seed: int) -> SimulatedAudits:
-    return SimulatedAudits(size, 0 if planted.heldout is None else size, level, seed)
-
-
-def rejections(planted: PlantedValues, plan: SimulatedAudits, audits: int) -> float:
-    """The share of simulated audits that reject; with the same seed all sizes draw the same documents first."""
-    if plan.hopeless:
+def rejections(
+    planted: PlantedValues, sizes: tuple[int, int], level: float, seed: int, audits: int = AUDITS
+) -> float:
+    """The share of simulated audits that reject, with so many suspect and held-out documents (0 for a sign-flip test);
+    with the same seed all sizes draw the same documents first."""
+    documents, controls = sizes
+    # No values at all could reach the level; 64 documents have more ways than any level asks for.
+    few, beside = min(documents, 64), min(controls, 64)
+    if 1 / (math.comb(few + beside, beside) if controls else 2**few) > level:
         return 0.0
-    if max(plan.documents, plan.heldout) > LARGE:
-        return _limit(planted, plan)
+    if max(sizes) > LARGE:
+        return _limit(planted, sizes, level)
     rejected = 0
     for rows in ((start // BLOCK, min(BLOCK, audits - start)) for start in range(0, audits, BLOCK)):
-        values = _drawn(planted, plan, rows)
+        values = _drawn(planted, documents, seed, rows)
         first = _cumulants(values)
         if planted.heldout is None:
-            critical = _flip_quantile(values, plan.level)
+            critical = _flip_quantile(values, level)
         else:
-            second = _cumulants(_row_by_row(planted.heldout, plan.heldout, (plan.seed, 4, *rows)))
-            freedom = satterthwaite(first[1], second[1], (plan.documents, plan.heldout))
-            critical = _student(freedom, plan.level)
+            second = _cumulants(_row_by_row(planted.heldout, controls, (seed, 4, *rows)))
+            critical = _student(satterthwaite(first[1], second[1], sizes), level)
             first = first[0] - second[0], first[1] + second[1], first[2] - second[2]
         rejected += int(np.count_nonzero(skew_corrected(*first) >= critical))
     return rejected / audits
 
 
-def _limit(planted: PlantedValues, plan: SimulatedAudits) -> float:
+def _limit(planted: PlantedValues, sizes: tuple[int, int], level: float) -> float:
     """The same for so many documents that means are normal."""
     together = planted.noise + planted.shift if planted.paired else planted.shift
     trained = together.var() + (0.0 if planted.paired else planted.noise.var())
-    beside = 0.0 if planted.heldout is None else planted.heldout.var() / plan.heldout
-    effect, variance = float(planted.shift.mean()), float(trained / plan.documents + beside)
+    beside = 0.0 if planted.heldout is None else planted.heldout.var() / sizes[1]
+    effect, variance = float(planted.shift.mean()), float(trained / sizes[0] + beside)
     if variance == 0:
         return float(effect > 0)
     normal = NormalDist()
-    return normal.cdf(effect / math.sqrt(variance) - normal.inv_cdf(1 - plan.level))
+    return normal.cdf(effect / math.sqrt(variance) - normal.inv_cdf(1 - level))
 
 
-def _drawn(planted: PlantedValues, plan: SimulatedAudits, block: tuple[int, int]) -> Doubles:
+def _drawn(planted: PlantedValues, documents: int, seed: int, block: tuple[int, int]) -> Doubles:
     """Values of the trained documents of a block of audits, [documents, audits]."""
-    first, second = ((plan.seed, part, *block) for part in (2, 3))
     if planted.paired:
-        return _row_by_row(planted.noise + planted.shift, plan.documents, first)
-    noise = _row_by_row(planted.noise, plan.documents, first)
-    return noise + _row_by_row(planted.shift, plan.documents, second)
+        return _row_by_row(planted.noise + planted.shift, documents, (seed, 2, *block))
+    noise = _row_by_row(planted.noise, documents, (seed, 2, *block))
+    return noise + _row_by_row(planted.shift, documents, (seed, 3, *block))
 
 
 def _row_by_row(values: Doubles, rows: int, key: tuple[int, ...]) -> Doubles:

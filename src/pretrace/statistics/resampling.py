@@ -90,14 +90,6 @@ class Calls:
     tested: Bools
 
 
-@dataclass(frozen=True, slots=True)
-class PairedDifference:
-    """How much the first figure exceeds the second, with a two-sided p-value for their being equal."""
-
-    estimate: Estimate
-    p: float
-
-
 def group_bootstrap(
     columns: Columns,
     members: Bools,
@@ -149,14 +141,14 @@ def group_bootstrap(
     )
 
 
-def paired_difference(spread: Spread, first: int, second: int) -> PairedDifference:
-    """How much one score's figure exceeds another's on the same resamples. p is twice the smaller share of these on
-    either side of zero (zero counts to both), the sample included: at least 2 / (resamples + 1)."""
+def paired_difference(spread: Spread, first: int, second: int) -> tuple[Estimate, float]:
+    """How much one score's figure exceeds another's on the same resamples, and the two-sided p: twice the smaller share
+    of these on either side of zero (zero counts to both), the sample included: at least 2 / (resamples + 1)."""
     apart = spread.drawn[:, first] - spread.drawn[:, second]
     tail = min(np.count_nonzero(apart <= 0), np.count_nonzero(apart >= 0))
     p = min(1.0, 2 * (1 + int(tail)) / (1 + len(apart)))
     value = float(spread.value[first] - spread.value[second])
-    return PairedDifference(_interval(value, apart, spread.tail), p)
+    return _interval(value, apart, spread.tail), p
 
 
 def affordable(resamples: int, *, texts: int, scores: int) -> int:

@@ -10,9 +10,6 @@ so. From an AUC to the power of the test: `statistics.power.auc_power`.
 
 `chance` makes the sentence and `picture` the picture; plans, `ask`, the page and page one of an inconclusive report
 call them.
-
-What each score and each test of a collection reached on models with known training data stands in `methods.json`,
-which `python -m benchmarks.methods` writes; evidence/methods.md shows all.
 """
 
 from __future__ import annotations
@@ -39,12 +36,12 @@ from pretrace.corpora.opening import operand, repeated_column
 from pretrace.errors import TextsError
 from pretrace.registry import find_test
 from pretrace.results.rounding import plural
+from pretrace.results.wording import fill, say, sentences_of
 from pretrace.settings import join_keys
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.statistics.power import auc_documents, auc_power
 from pretrace.types import Corpus, Estimate, Situation
 from pretrace.verdicts import register
-from pretrace.verdicts.wording import fill, say, sentences_of
 
 LEVEL = 0.05
 """The level at which the fewest units are counted."""
@@ -525,64 +522,3 @@ def picture(found: _Expected) -> Iterator[str]:
 def _hundredths(share: float) -> str:
     """A share as a number of cases in a hundred: never "0" or "100" where it is not."""
     return "fewer than 1" if share < 0.005 else "more than 99" if share > 0.995 else str(round(100 * share))
-
-
-@dataclass(frozen=True, slots=True)
-class Reached:
-    """What a method reached: `value` and `never_saw` (a model that read nothing) are [value, low, high] of an AUC of
-    documents or a share of tests that reject at 5%, as `what` says; None where unmeasured. `units` are those of a test,
-    `passes` readings of a text, `dilution` how many times as much other text was read."""
-
-    method: str
-    what: str
-    kind: str
-    copies: int
-    dilution: float | None
-    place: str | None
-    parameters: float | None
-    units: int | None
-    value: tuple[float, float, float]
-    never_saw: tuple[float, float, float] | None
-    passes: int | None
-    source: str
-
-
-@cache
-def rows() -> tuple[Reached, ...]:
-    """All that was measured: by what, copies and dilution, then the best first."""
-    found = (
-        Reached(**{**one, **{k: one[k] and tuple(one[k]) for k in ("value", "never_saw")}})
-        for one in _measured("methods.json")["rows"]
-    )
-    return tuple(
-        sorted(found, key=lambda one: (one.what, one.copies, one.dilution or 0, -one.value[0], one.method))
-    )
-
-
-def table(found: Sequence[Reached]) -> Iterator[str]:
-    """The rows as lines of equal-width letters."""
-    head = ("method", "what", "value (95%)", "never saw", "copies", "other text", "place", "model", "units")
-    lines = [(*head, "passes", "kind of text", "source"), *map(_cells, found)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for line in lines:
-        yield "  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip()
-
-
-def _cells(one: Reached) -> tuple[str, ...]:
-    other = "" if one.dilution is None else "none" if one.dilution == 0 else f"{one.dilution:g} times"
-    known = ["" if number is None else f"{number:,}" for number in (one.units, one.passes)]
-    return (
-        one.method, one.what, figure(one.value), f"{one.never_saw[0]:.3f}" if one.never_saw else "not measured",
-        str(one.copies), other, one.place or "", parameters_words(one.parameters) if one.parameters else "", *known,
-        one.kind, one.source,
-    )  # fmt: skip
-
-
-def figure(value: Sequence[float]) -> str:
-    """A value with its interval.
-
-    >>> figure((0.6172, 0.5781, 0.6559))
-    '0.617 (0.578 to 0.656)'
-    """
-    middle, low, high = value
-    return f"{middle:.3f} ({low:.3f} to {high:.3f})"

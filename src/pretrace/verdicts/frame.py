@@ -21,6 +21,7 @@ import numpy as np
 from pretrace.backends import open_model
 from pretrace.backends.serving.address import called
 from pretrace.errors import MissingPackageError, ModelError, TextsError
+from pretrace.results.wording import fill, say, sentences_of
 from pretrace.scoring.outlook import Timed, Watch
 from pretrace.scoring.plan import Models, check_placebos, weights_of
 from pretrace.scoring.provenance import record_corpus, record_software
@@ -64,7 +65,6 @@ from pretrace.verdicts.outcome import (
 )
 from pretrace.verdicts.planting import PlantedShift, paired_power, planted_copy
 from pretrace.verdicts.settings import POWER_BATCH, TestSettings
-from pretrace.verdicts.wording import fill, say, sentences_of
 
 V = TypeVar("V")
 Rows = tuple[Doubles, ...]

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from pretrace.results.rounding import plural, times
+from pretrace.results.wording import fill, say, sentences_of
 from pretrace.statistics.permutation import STEEPEST, PermutationTest
 from pretrace.types import Check, Estimate, Null, Outcome, Power
-from pretrace.verdicts.wording import say, word_check
 
 ENOUGH = 0.8
 """The share of tests that must find the training that was tried, before "nothing" is said."""
@@ -24,6 +25,30 @@ SECOND = "second"
 """The name of the check that the same test, made with a model that cannot have seen the texts, finds less."""
 BINS = 60
 POWER = "Measure what the {} would have seen: a copy of the model is trained on some of the texts. [--power]"
+
+
+def word_check(
+    kind: str,
+    good: bool | None,
+    figures: Mapping[str, Any] | None = None,
+    *,
+    words: str = "words",
+    **numbers: object,
+) -> Check:
+    """Put a check in words: one that passed, failed, or where `good` is None was not run. `words` names its sentence
+    among those of the kind. A cure is given where it failed, and where it was not run and there is one for that."""
+    found = sentences_of(kind)
+    status, cure = ("passed", "") if good else ("failed", "cure")
+    if good is None:
+        status, cure = "not run", "cure_not_run"
+    return Check(
+        kind.rpartition(".")[2],
+        fill(found["title"], **numbers),
+        status,  # type: ignore[arg-type]
+        fill(found[words], **numbers),
+        fill(found.get(cure, ""), **numbers),
+        figures or {},
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.statistics.words import Worded
 from pretrace.types import Backend, Check, Corpus, Doubles, Sampling, Text, Written
 from pretrace.verdicts.audit.snippets import complete
-from pretrace.verdicts.wording import word_check
+from pretrace.verdicts.outcome import word_check
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,6 +15,7 @@ import numpy as np
 from pretrace.backends.serving.address import called
 from pretrace.registry import find_test
 from pretrace.results.verdicts import figure
+from pretrace.results.wording import fill, sentences_of
 from pretrace.statistics.documents import Grouping
 from pretrace.statistics.roc import auc
 from pretrace.statistics.sensitivity import controls_left_out
@@ -29,7 +30,6 @@ from pretrace.verdicts.flag.concluding import Sides
 from pretrace.verdicts.flag.planning import KNOWN, TEXTS, FlagSettings
 from pretrace.verdicts.frame import VALUES, second_answers
 from pretrace.verdicts.outcome import SECOND, ObservedFinding, SecondAnswer, conclude, second_check
-from pretrace.verdicts.wording import fill, sentences_of
 
 CLOSE = 1e-6
 """How far, relative to its size, a number may lie from the recorded one: sums in another order differ less."""

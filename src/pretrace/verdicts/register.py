@@ -18,8 +18,8 @@ from typing import Any
 from pretrace.cache.location import cache_folder
 from pretrace.results.atomic import explained
 from pretrace.results.rounding import recorded_p
+from pretrace.results.wording import say
 from pretrace.verdicts.draws import TextsSketch
-from pretrace.verdicts.wording import say
 
 FILE = "audits.jsonl"
 _RESULT = ("time", "p", "outcome", "name")

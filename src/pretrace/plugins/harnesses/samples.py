@@ -25,6 +25,7 @@ from jinja2.sandbox import SandboxedEnvironment
 from pretrace.corpora.opening import every_row
 from pretrace.errors import TextsError
 from pretrace.registry import require
+from pretrace.results.wording import fill, say, sentences_of
 from pretrace.scoring.evidence import Progress
 from pretrace.scoring.plan import Models
 from pretrace.settings import TEXTS, Option, option
@@ -32,7 +33,6 @@ from pretrace.statistics.documents import by_document
 from pretrace.statistics.intervals import score_difference, score_interval
 from pretrace.types import Corpus, Doubles, Estimate, Outcome, Situation, Table, Text, Verdict
 from pretrace.verdicts.flag import FlagSettings, flag
-from pretrace.verdicts.wording import fill, say, sentences_of
 
 _NAME = re.compile(r"samples_(.+)_(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.?\d*)\.jsonl")
 _AGAIN = "run the evaluation again with lm-eval 0.4.5 or later, --log_samples and --output_path"

@@ -27,6 +27,7 @@ from pretrace.backends.tokens import vocabulary_of
 from pretrace.errors import ModelError, TextsError
 from pretrace.registry import tests
 from pretrace.results.rounding import listed
+from pretrace.results.wording import fill, say, sentences_of
 from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models
 from pretrace.settings import option
@@ -36,9 +37,8 @@ from pretrace.verdicts import reading
 from pretrace.verdicts.advise import FEWEST_STRINGS
 from pretrace.verdicts.draws import seed_of
 from pretrace.verdicts.frame import RandomisationTest, Rows, TestDetails, TestWording, verdict, watched
-from pretrace.verdicts.outcome import MOST_DOSE
+from pretrace.verdicts.outcome import MOST_DOSE, word_check
 from pretrace.verdicts.settings import ALONE, TEST, TestSettings
-from pretrace.verdicts.wording import fill, say, sentences_of, word_check
 
 _FEWEST_CHARACTERS = 6
 """A string with fewer different characters is no random one."""

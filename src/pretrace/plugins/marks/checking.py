@@ -25,6 +25,7 @@ from pretrace.registry import tests
 from pretrace.results.atomic import atomic_bytes
 from pretrace.results.output_checks import NEW
 from pretrace.results.rounding import listed, recorded_p, times
+from pretrace.results.wording import fill, say, sentences_of
 from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models, ScorePlan, weights_of
 from pretrace.scoring.provenance import record_corpus, texts_hash
@@ -33,12 +34,11 @@ from pretrace.statistics.intervals import share_interval
 from pretrace.statistics.permutation import chance_of_hits
 from pretrace.types import Backend, Check, Corpus, Doubles, Estimate, Situation, Table, Verdict
 from pretrace.verdicts import frame
-from pretrace.verdicts.outcome import ENOUGH
+from pretrace.verdicts.outcome import ENOUGH, word_check
 from pretrace.verdicts.planting import paired_power
 from pretrace.verdicts.reading import ScoreReader
 from pretrace.verdicts.register import read_tests
 from pretrace.verdicts.settings import ALONE, BESIDE, TEST, TestSettings
-from pretrace.verdicts.wording import fill, say, sentences_of, word_check
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

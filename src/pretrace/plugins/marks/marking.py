@@ -37,10 +37,10 @@ from pretrace.results.atomic import atomic_bytes, check_writable, new_folder, wr
 from pretrace.results.output_checks import NEW
 from pretrace.results.rounding import listed
 from pretrace.results.serialization import from_json, from_plain, to_json, to_plain
+from pretrace.results.wording import say, sentences_of
 from pretrace.settings import TEXTS, Option, check_ranges, is_kept, option, seed_option
 from pretrace.types import Corpus, Sampling, Text
 from pretrace.verdicts.settings import input_option
-from pretrace.verdicts.wording import say, sentences_of
 
 
 @dataclass(frozen=True, slots=True)

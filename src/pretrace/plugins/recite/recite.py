@@ -25,6 +25,7 @@ import numpy.typing as npt
 from pretrace.backends.serving.address import called
 from pretrace.errors import ModelError, TextsError
 from pretrace.registry import tests
+from pretrace.results.wording import say
 from pretrace.scoring.evidence import Progress, Want, open_store, trace
 from pretrace.scoring.outlook import REPORT, Stage, Watch, guessed_seconds
 from pretrace.scoring.plan import Models
@@ -53,11 +54,10 @@ from pretrace.verdicts.advise import FEWEST_RECITED
 from pretrace.verdicts.advise import PIECE as PIECE
 from pretrace.verdicts.audit.snippets import by_name
 from pretrace.verdicts.frame import ASKED, Numbers, Test, TestDetails, Tested, TestWording, verdict, watched
-from pretrace.verdicts.outcome import DOSE, ExcessOverSecondModel
+from pretrace.verdicts.outcome import DOSE, ExcessOverSecondModel, word_check
 from pretrace.verdicts.planting import trained
 from pretrace.verdicts.reading import TOKENS, Continues, alike, answers_check, continued, draws_of, gate_check
 from pretrace.verdicts.settings import TEST, TestSettings
-from pretrace.verdicts.wording import say, word_check
 
 DRAWN = Drawn(k=40, temperature=1.0)
 """How a sample is drawn: each token among the 40 likeliest, at temperature 1."""

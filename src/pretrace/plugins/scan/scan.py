@@ -45,10 +45,10 @@ from pretrace.registry import require
 from pretrace.report.wording import duration
 from pretrace.results.atomic import atomic_text, write_atomically
 from pretrace.results.rounding import plural
+from pretrace.results.wording import fill, say, sentences_of
 from pretrace.scoring.provenance import record_corpus, record_software
 from pretrace.settings import TEXTS, Option, check_ranges, option, requested_option, statements_of
 from pretrace.types import Corpus, Estimate, Skipped, Table, Text, Verdict
-from pretrace.verdicts.wording import fill, say, sentences_of
 
 SEARCH = "Search"
 """The group of options on how the corpus is searched."""

@@ -16,6 +16,7 @@ from pretrace.baselines.blind import pair_gap
 from pretrace.baselines.classifiers import telling_words
 from pretrace.corpora import Texts, corpus_of
 from pretrace.errors import ExpressionError, ModelError, ShortTextsError, TextsError
+from pretrace.results.wording import fill, say, sentences_of
 from pretrace.scoring.outlook import (
     REPORT,
     Action,
@@ -53,10 +54,9 @@ from pretrace.verdicts.audit.settings import ALONE, PRETRACE, RELEASE, AuditSett
 from pretrace.verdicts.audit.snippets import NO_TUNING, SCORING, Sample, SnippetCut, reading
 from pretrace.verdicts.draws import TextsSketch, seed_of, texts_hash
 from pretrace.verdicts.frame import Tested, build_verdict, record, watched, with_second
-from pretrace.verdicts.outcome import ENOUGH, exposure, second_check
+from pretrace.verdicts.outcome import ENOUGH, exposure, second_check, word_check
 from pretrace.verdicts.planting import PLANTING, check_plantable, plantable, planted_copy, power_of
 from pretrace.verdicts.register import RegisterEntry
-from pretrace.verdicts.wording import fill, say, sentences_of, word_check
 
 _A_DOCUMENT = 0.005
 """Seconds of all tests and checks for a document on either side."""
@@ -437,7 +437,6 @@ class Audit:
             leans=checks.leans() if design == "placebos" else (),
             powers=powers,
             gaps=(*between, *plan.gaps),
-            quality=checks.pair_quality(sides[0], data.training) if sides[0] else (),
         )
         seconds = data.seconds if design != "placebos" and own else ()
         names = data.models.names(*data.seconds)

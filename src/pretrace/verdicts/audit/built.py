@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 
 from pretrace.results.serialization import from_plain, to_plain
+from pretrace.results.wording import say
 from pretrace.statistics.intervals import difference_interval, mean_interval, standardised
 from pretrace.statistics.permutation import PermutationTest, sign_flip_test, two_sample_test
 from pretrace.types import Answer, AuditFigures, Doubles, Null, Pair, Situation, Table, Verdict
 from pretrace.verdicts import outcome
 from pretrace.verdicts.frame import TestDetails, TestWording
-from pretrace.verdicts.wording import say
 
 DRAWS = 10_000
 PAIRED = "sign-flip permutation test of document means, less a margin of {margin:.3g}"

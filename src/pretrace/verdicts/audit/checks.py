@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
@@ -20,6 +19,7 @@ from pretrace.backends.huggingface import HuggingFace, likeness
 from pretrace.baselines.blind import LENGTH, gap
 from pretrace.baselines.classifiers import WordFeatures
 from pretrace.errors import TextsError
+from pretrace.results.wording import fill, say, sentences_of
 from pretrace.scoring.outlook import guessed_seconds
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.statistics.permutation import own_group, two_sample
@@ -32,15 +32,13 @@ from pretrace.types import (
     Design,
     Gap,
     Lean,
-    Pair,
     Placebo,
-    Quality,
     Text,
 )
 from pretrace.verdicts.audit.built import DocumentValues, reversed_p
 from pretrace.verdicts.audit.settings import AuditSettings
 from pretrace.verdicts.audit.snippets import SnippetCut, join_documents, whole_snippets
-from pretrace.verdicts.wording import fill, say, sentences_of, word_check
+from pretrace.verdicts.outcome import word_check
 
 _SAME_ORIGIN = 0.2
 """The likeness of weights above which two models have a common past: trained apart they are at 0.00."""
@@ -274,74 +272,3 @@ def gap_check(gaps: Sequence[Gap], why: str, design: Design) -> Check:
 def copies_check(copied: float) -> Check:
     """Check that the generator did not repeat the true continuations."""
     return word_check("audit.copies", copied <= COPIES, {"identical": copied}, copied=copied)
-
-
-Units = tuple[str, ...]
-_SPACED = 0.05
-"""The share of white space above which words are counted; English has 0.17, Finnish 0.11, Thai 0.03."""
-
-
-def pair_quality(pairs: Sequence[Pair], training: Sequence[str]) -> tuple[Quality, ...]:
-    """Measures of the true and of the generated suffixes, each with a sentence; `training` are the texts the generator
-    was tuned on. A measure is None where there is nothing to take it of, or true ones are what it compares with. Words
-    are runs of letters and digits in lower case. Where the true suffixes have hardly any white space (Chinese, Thai,
-    sequences of letters) single characters take the place of words."""
-    true, generated = [pair.true for pair in pairs], [pair.generated for pair in pairs]
-    worded = sum(map(str.isspace, "".join(true))) >= _SPACED * sum(map(len, true))
-    name, length = ("words", 8) if worded else ("characters", 24)  # so many in a row make a copy
-
-    def split(text: str) -> Units:
-        return tuple(re.findall(r"\w+", text.lower()) if worded else "".join(text.lower().split()))
-
-    own, other = [list(map(split, texts)) for texts in (true, generated)]
-    # More words repeat more of them: both sides of a pair are cut to the same number first.
-    sizes = [min(len(a), len(b)) for a, b in zip(own, other, strict=True)]
-    cut = [[a[:n] for a, n in zip(side, sizes, strict=True)] for side in (own, other)]
-    shared = [(set(a), set(b)) for a, b in zip(own, other, strict=True) if a or b]
-    copies: list[float | None] = [None, None]
-    if training:
-        # The few runs of the suffixes are held, the many of the training texts pass by.
-        wanted = {run for side in (own, other) for units in side for run in _runs(units, length)}
-        known = wanted.intersection(run for text in training for run in _runs(split(text), length))
-        copies = [
-            _mean(not known.isdisjoint(_runs(units, length)) for units in side) for side in (own, other)
-        ]
-    found: dict[str, Sequence[float | None]] = {
-        "characters": [_mean(map(len, side)) for side in (true, generated)],
-        # words, where words are what is counted
-        **({name: [_mean(map(len, side)) for side in (own, other)]} if worded else {}),
-        "repetition": [_repeated(side) for side in (own, other)],
-        "distinct pairs": [_distinct(side, 2) for side in cut],
-        f"distinct {name}": [_distinct(side, 1) for side in cut],
-        "overlap": [None, _mean(len(a & b) / len(a | b) for a, b in shared)],  # Jaccard
-        "identical": [None, _mean(pair.true.strip() == pair.generated.strip() for pair in pairs)],
-        "copies": copies,
-        "empty": [_mean(not text.strip() for text in side) for side in (true, generated)],
-    }
-    kinds = {one: "distinct" if one == f"distinct {name}" else one for one in found}
-    return tuple(
-        Quality(one, sides[0], sides[1], say(f"quality.{kinds[one]}", name=name, length=length))
-        for one, sides in found.items()
-    )
-
-
-def _repeated(suffixes: Iterable[Units]) -> float | None:
-    """1 - (different runs of three in a suffix) / (runs of three in it), both summed over the suffixes."""
-    runs = [list(_runs(units, 3)) for units in suffixes]
-    total = sum(map(len, runs))
-    return 1 - sum(len(set(some)) for some in runs) / total if total else None
-
-
-def _distinct(suffixes: Iterable[Units], length: int) -> float | None:
-    """distinct-n (Li et al. 2016, "A diversity-promoting objective function"), over all the suffixes."""
-    runs = [run for units in suffixes for run in _runs(units, length)]
-    return len(set(runs)) / len(runs) if runs else None
-
-
-def _runs(units: Units, length: int) -> Iterator[Units]:
-    return (units[at : at + length] for at in range(len(units) - length + 1))
-
-
-def _mean(values: Iterable[float]) -> float | None:
-    found = list(values)
-    return float(np.mean(found)) if found else None

@@ -21,6 +21,7 @@ from pretrace.cache.location import text_key
 from pretrace.cache.store import Draw, open_continuations
 from pretrace.errors import ShortTextsError, TextsError
 from pretrace.results.rounding import listed
+from pretrace.results.wording import say
 from pretrace.scoring.evidence import Progress, Silent
 from pretrace.statistics.documents import link_documents
 from pretrace.tuning.adapters import tuned_model
@@ -28,7 +29,6 @@ from pretrace.tuning.plan import OnStep, methods
 from pretrace.types import Backend, Corpus, Generator, Skipped, Text
 from pretrace.verdicts.audit.settings import AuditSettings, SnippetSettings
 from pretrace.verdicts.draws import texts_hash
-from pretrace.verdicts.wording import say
 
 T = TypeVar("T")
 Spans = Callable[[str], npt.NDArray[np.int64]]

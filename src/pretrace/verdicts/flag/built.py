@@ -21,13 +21,13 @@ import numpy as np
 from pretrace.backends.serving.address import called
 from pretrace.results.rounding import plural, times
 from pretrace.results.verdicts import figure
+from pretrace.results.wording import say
 from pretrace.statistics.conformal import needed
 from pretrace.types import Outcome, Power, SetTest, Verdict
 from pretrace.verdicts.flag.concluding import BEYOND, DRIFT, CheckedScores
 from pretrace.verdicts.flag.planning import so_many
 from pretrace.verdicts.frame import TestWording
 from pretrace.verdicts.outcome import ENOUGH, POWER, Conclusion, exposure
-from pretrace.verdicts.wording import say
 
 _NAMES = {"bh": "Benjamini-Hochberg", "by": "Benjamini-Yekutieli"}
 
@@ -35,7 +35,7 @@ _NAMES = {"bh": "Benjamini-Hochberg", "by": "Benjamini-Yekutieli"}
 def word_flagging(end: CheckedScores, **names: str) -> Conclusion:
     """Say the outcome in a sentence, what leads to it, and what would help; `names` are corpus and model."""
     made, power, counts, outcome = end.limits, end.power, end.counts, end.outcome
-    together, least = map(so_many, (made.resolution.together, end.set_test.least))
+    together, least = map(so_many, (made.together, end.set_test.least))
     numbers: dict[str, Any] = {
         "unit": made.unit,
         "asked": made.asked,
@@ -68,7 +68,7 @@ def _missing(end: CheckedScores) -> Iterator[str]:
     made, power = end.limits, end.power
     if power is None:
         yield POWER.format("flagging")
-        if (made.resolution.together or made.asked + 1) > made.tenth:
+        if (made.together or made.asked + 1) > made.tenth:
             enough = needed(made.tenth, made.asked, made.fdr, made.method)
             yield say("flag.said.take", enough=enough, tenth=made.tenth, asked=made.asked, unit=made.unit)
     elif power.probability.value < ENOUGH:

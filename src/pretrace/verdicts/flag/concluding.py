@@ -34,6 +34,7 @@ from pretrace.baselines.blind import bag_of_words
 from pretrace.baselines.classifiers import FEWEST_TEXTS, WIDENING, Unit
 from pretrace.errors import TextsError
 from pretrace.results.rounding import p_value, plural
+from pretrace.results.wording import say
 from pretrace.scoring.holdout import drawn_documents
 from pretrace.statistics import conformal
 from pretrace.statistics.conformal import Method
@@ -50,8 +51,7 @@ from pretrace.statistics.shift import (
 )
 from pretrace.types import Bools, Check, Doubles, Estimate, Outcome, Power, SetTest
 from pretrace.verdicts.flag.planning import FEWEST_KNOWN, DetectionLimits, FlagSettings
-from pretrace.verdicts.outcome import ObservedFinding, conclude
-from pretrace.verdicts.wording import say, word_check
+from pretrace.verdicts.outcome import ObservedFinding, conclude, word_check
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,7 +274,7 @@ def _ask_placebo(sides: Sides, limits: DetectionLimits) -> Check:
     q = conformal.adjusted(sides.p(*both), limits.method)
     number = int(conformal.flagged(q, rate).sum())
     blank = placebo_check(values, sides.asked, sides.documents, flagged=number, rate=rate, seed=sides.seed)
-    if conformal.resolution(sides.known, sides.number, rate, limits.method).together is None:
+    if conformal.least_together(sides.known, sides.number, rate, limits.method) is None:
         blank = replace(blank, words=f"{blank.words} {say('flag.placebo.vain')}")
     if blank.status == "not run":
         return blank

@@ -17,6 +17,7 @@ from pretrace.results.folder import Write, texts_of, write_parquet
 from pretrace.results.run import p_bars, score_bars
 from pretrace.results.serialization import to_plain
 from pretrace.results.verdicts import truth
+from pretrace.results.wording import say
 from pretrace.scoring.detect import Options, score_rows
 from pretrace.scoring.evidence import Progress, Silent
 from pretrace.scoring.outlook import Watch
@@ -32,7 +33,6 @@ from pretrace.verdicts.flag.power import measured
 from pretrace.verdicts.frame import TestDetails, Tested, build_verdict
 from pretrace.verdicts.planting import check_plantable
 from pretrace.verdicts.register import RegisterEntry
-from pretrace.verdicts.wording import say
 
 
 def flag(

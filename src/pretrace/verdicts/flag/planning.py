@@ -18,16 +18,16 @@ from pretrace.corpora.near_copies import BANDS, Sketches, link
 from pretrace.corpora.opening import GivenStream, OnUnreadable
 from pretrace.errors import TextsError
 from pretrace.registry import require
+from pretrace.results.wording import say
 from pretrace.scoring.parts import in_order
 from pretrace.scoring.plan import ScorePlan
 from pretrace.scoring.provenance import content_of, record_texts
 from pretrace.settings import CONTROLS, check_ranges, is_kept, like, option
-from pretrace.statistics.conformal import METHODS, Method, Resolution, resolution
+from pretrace.statistics.conformal import METHODS, Method, least_together, needed
 from pretrace.statistics.documents import Numbers, linked_numbers
 from pretrace.types import Corpus, Text
 from pretrace.verdicts.draws import TextsSketch, seed_from, text_digest
 from pretrace.verdicts.settings import TestSettings
-from pretrace.verdicts.wording import say
 
 FEWEST_KNOWN = 20
 """Known documents; with 19 a text could be flagged at 5% only if all of the texts are."""
@@ -47,23 +47,19 @@ class DetectionLimits:
     about: tuple[str, ...] = ()
 
     @property
-    def resolution(self) -> Resolution:
-        """How fine p-values can be."""
-        return resolution(self.known, self.asked, self.fdr, self.method)
+    def together(self) -> int | None:
+        """The documents in question that must stand above all known ones before any is flagged; None for never."""
+        return least_together(self.known, self.asked, self.fdr, self.method)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What the numbers allow, unless a single text could be flagged, and how documents were put together."""
-        found = self.resolution
-        if found.together == 1:
+        if self.together == 1:
             return self.about
-        numbers = {
-            "known": self.known,
-            "unit": self.unit,
-            "asked": self.asked,
-            "rate": f"{100 * self.fdr:g}%",
-        }
-        return (say("flag.limits", found=found, together=so_many(found.together), **numbers), *self.about)
+        any_, alone = (needed(some, self.asked, self.fdr, self.method) for some in (self.asked, 1))
+        numbers = {"least": 1 / (self.known + 1), "needed": any_, "alone": alone, "limits": self}
+        together, rate = so_many(self.together), f"{100 * self.fdr:g}%"
+        return (say("flag.limits", together=together, rate=rate, **numbers), *self.about)
 
     @property
     def tenth(self) -> int:

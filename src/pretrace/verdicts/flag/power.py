@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from pretrace.results.wording import say
 from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models
 from pretrace.statistics.documents import means
@@ -31,7 +32,6 @@ from pretrace.verdicts.outcome import ENOUGH
 from pretrace.verdicts.planting import PlantedShift, planted_copy, trained
 from pretrace.verdicts.reading import ScoreReader
 from pretrace.verdicts.settings import POWER_BATCH
-from pretrace.verdicts.wording import say
 
 FEWEST = 4
 """Documents that are read at least: fewer say nothing of what training brings."""
