@@ -12,19 +12,21 @@ texts; `validation` is then 0 and a finding says so.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import PurePath
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from pretrace.baselines import blind as baseline
 from pretrace.baselines.classifiers import WIDENING
 from pretrace.corpora import Texts, TextStream, corpus_of
 from pretrace.corpora.near_copies import Sketches, link
 from pretrace.corpora.opening import GivenStream
-from pretrace.errors import ExpressionError, TextsError
+from pretrace.errors import TextsError
 from pretrace.registry import require
 from pretrace.results.wording import say
 from pretrace.scoring.detect import check_label_counts, check_labels
@@ -39,15 +41,13 @@ from pretrace.scoring.findings import (
     shown,
 )
 from pretrace.scoring.holdout import drawn_documents
-from pretrace.scoring.parts import ScoredRows, all_rows
+from pretrace.scoring.parts import ScoredRows
 from pretrace.scoring.settings import RETRAINED
 from pretrace.statistics.controls import (
     PLACEBO,
+    SHUFFLED,
     ThresholdDivision,
-    check_controls,
-    placebos,
-    shuffled_rows,
-    shuffles,
+    shuffled_row,
     survives,
 )
 from pretrace.statistics.documents import MEMBERS, NONMEMBERS, Grouping, Numbers, grouped_split
@@ -55,6 +55,7 @@ from pretrace.statistics.paired import adjusted, compare, usual_baseline
 from pretrace.statistics.resampling import (
     Bootstrap,
     Calls,
+    ReadColumn,
     group_bootstrap,
     paired_difference,
 )
@@ -67,7 +68,6 @@ from pretrace.types import (
     Doubles,
     Estimate,
     Evaluation,
-    Ints,
     Measured,
     Run,
     Text,
@@ -80,10 +80,10 @@ _Key = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeasuredPart:
-    """Columns measured together on `texts`: `columns` [columns][texts], in the order of `keys`."""
+    """Columns measured together on the same texts, in the order of `keys`; `columns` read each, [texts]."""
 
     keys: Sequence[_Key]
-    columns: Sequence[Doubles]
+    columns: Sequence[ReadColumn]
     members: Bools
     calls: Calls
     bootstrap: Bootstrap
@@ -101,7 +101,7 @@ class MeasuredPart:
             tpr=bootstrap.tpr.estimate(k),
             accuracy=bootstrap.accuracy.estimate(k),
             threshold=float(self.calls.thresholds[k]),
-            curve=roc_curve(self.columns[k], self.members),
+            curve=roc_curve(self.columns[k](), self.members),
             tpr_low=bootstrap.low_tpr.estimate(k) if bootstrap.low_tpr else None,
             texts=len(self.members),
         )
@@ -120,14 +120,15 @@ class MeasuredPart:
 class MeasuredParts:
     """The columns by the texts that they have: those with the same texts are measured together, under the same
     resamples. A column whose texts are all of one class has no part. All are measured by `members` and `groups`
-    [texts], how thresholds are chosen, and the draws."""
+    [texts], how thresholds are chosen, and the draws. A column is read when it is measured, and not kept."""
 
-    columns: Mapping[_Key, Doubles]
+    columns: Mapping[_Key, ReadColumn]
     members: Bools
     groups: Numbers
     division: ThresholdDivision
     seed: int
     wanted: int
+    _known: dict[_Key, npt.NDArray[np.uint8]] = field(default_factory=dict)
     _found: dict[bytes, MeasuredPart] = field(default_factory=dict)
 
     @property
@@ -137,44 +138,57 @@ class MeasuredParts:
 
     def part(self, *keys: _Key) -> MeasuredPart | None:
         """The part with the texts that have all these columns; None where it could not be measured."""
-        return self._found.get(self._texts(*keys).tobytes())
+        return self._found.get(self._texts(*keys))
 
-    def _texts(self, *keys: _Key) -> Bools:
+    def alike(self, columns: Iterable[Sequence[_Key]]) -> Iterator[tuple[Bools, bytes, list[_Key]]]:
+        """Which texts have all of some columns, with their name, once for all columns that have the same."""
+        wanted: dict[bytes, set[_Key]] = {}
+        for keys in columns:
+            wanted.setdefault(self._texts(*keys), set()).update(keys)
+        for name, some in wanted.items():
+            texts = np.unpackbits(np.frombuffer(name, np.uint8), count=len(self.members)).view(np.bool_)
+            if len(np.unique(self.members[texts])) == 2:
+                yield texts, name, [key for key in self.columns if key in some]
+
+    def _texts(self, *keys: _Key) -> bytes:
         wanted = {*keys, *((name, "score") for name, kind in keys if kind == PLACEBO)}
-        texts: Bools = np.logical_and.reduce([np.isfinite(self.columns[key]) for key in wanted])
-        return texts
+        for key in wanted - self._known.keys():
+            self._known[key] = np.packbits(np.isfinite(self.columns[key]()))
+        return bytes(np.bitwise_and.reduce([self._known[key] for key in wanted]).tobytes())
 
     def measure(self, scores: Sequence[str]) -> None:
         """Measure every column on its texts, together with what it is compared with: the score of a placebo,
         the usual baseline and the blind baselines beside a score. TextsError where no score can be measured."""
-        wanted: dict[bytes, tuple[Bools, set[_Key]]] = {}
         blind = [key for key in self.columns if key[1] == "blind"]
         first = [(usual_baseline(scores), "score")] if scores else []
+        wanted = []
         for key in self.columns:
             beside = {PLACEBO: [(key[0], "score")], "score": [*blind, *first]}.get(key[1], [])
-            for other in (key, *beside):
-                texts = self._texts(key, other)
-                wanted.setdefault(texts.tobytes(), (texts, set()))[1].update((key, other))
-        for name, (texts, keys) in wanted.items():
-            if len(np.unique(self.members[texts])) == 2:
-                self._found[name] = self._part([key for key in self.columns if key in keys], texts)
+            wanted += [(key, other) for other in (key, *beside)]
+        for texts, name, keys in self.alike(wanted):
+            self._found[name] = self._part(keys, texts)
         if scores and not any(self.part((name, "score")) for name in scores):
             raise TextsError(say("measured.nothing"))
 
     def _part(self, keys: Sequence[_Key], texts: Bools) -> MeasuredPart:
         some = slice(None) if texts.all() else texts  # all of them are not copied
-        columns = [self.columns[key][some] for key in keys]
+        columns = [partial(_read, self.columns[key], some) for key in keys]
         members, groups = self.members[some], self.groups[some]
         division = self.division.within(texts, self.members)
         chosen = division.chosen
-        thresholds = [best_threshold(column[chosen], members[chosen]) for column in columns]
+        thresholds = [best_threshold(read()[chosen], members[chosen]) for read in columns]
         calls = Calls(np.array(thresholds, dtype=np.float64), division.tested)
         how = {"seed": self.seed, "resamples": self.wanted}
-        bootstrap = group_bootstrap(columns, members, groups=groups, calls=calls, **how)
+        read = (read() for read in columns)
+        bootstrap = group_bootstrap(read, members, groups=groups, calls=calls, **how)
         bag = (BLIND, "blind")
         if bag in keys:  # a cross-fitted classifier varies more than its fixed predictions do
             bootstrap = bootstrap.widened(keys.index(bag), WIDENING)
         return MeasuredPart(keys, columns, members, calls, bootstrap, Grouping.of(groups, members).fewest)
+
+
+def _read(column: ReadColumn, texts: slice | Bools) -> Doubles:
+    return column()[texts]
 
 
 def evaluate(
@@ -217,48 +231,48 @@ def measure(
     `stream` has the texts of the rows; without it there is no blind baseline. `validation` is the share of texts
     thresholds are chosen on, 0 for all. Intervals are 95%, from resampling documents. `comparisons` are by the same
     resamples (`statistics.paired`); draws without a text to measure accuracy on, which only few
-    documents can make, are left out. Labels, numbers of documents, scores
-    and controls of all rows are in memory, the texts of those alone that the blind classifier judges. TextsError when
-    labels are missing or of one class, ExpressionError when a score or control is not a finite number and
-    `Run.missing` does not say why.
+    documents can make, are left out. Labels and numbers of documents of all
+    rows are in memory, and the ranks of the columns that are measured; texts are those that the blind classifier
+    judges. TextsError when labels are missing or of one class.
     """
     require(0 <= validation < 1, f"the validation share lies between 0 and 1, found {validation}.")
-    run, counted, groups = all_rows(rows)
-    members = _checked(rows, run, counted["label"])
+    scores, groups, labels = rows.scores, rows.documents, rows.column("label")
+    members: Bools = labels == 1
+    check_label_counts(rows.corpus, int(members.sum()), int((labels == 0).sum()), len(rows))
     linked, withheld = 0, ""
     if stream and unlearned is not None:  # before a classifier judges: no near copies on both of its sides
         groups, linked, withheld = compare_as_texts(stream.texts(), rows.ids(), groups, members, seed=seed)
-    judged = _judged(rows, stream, members, groups, seed) if stream else None
-    columns = {(name, "score"): run.matrix[:, k] for k, name in enumerate(run.scores)}  # resampled together
+    columns: dict[_Key, ReadColumn] = {(name, "score"): partial(rows.column, name) for name in scores}
     note = say("measured.blind_left_out")
-    if judged is not None:
-        note = say("measured.no_blind", note=judged.note)
-        if judged.scores is not None:
-            columns[BLIND, "blind"], note = judged.scores, judged.note
-        columns[LENGTH, "blind"] = counted["n_chars"].astype(np.float64)
-    columns |= {(name, PLACEBO): values for name, values in placebos(run).items()}
+    if stream:
+        judged, note = _judged(rows, stream, members, groups, seed)
+        columns |= {(BLIND, "blind"): judged} if judged else {}
+        columns[LENGTH, "blind"] = partial(rows.column, "n_chars")
+    columns |= {(name, PLACEBO): one for name, (one,) in rows.controls(PLACEBO).items()}  # resampled together
+    shuffled = rows.controls(SHUFFLED)
     division = _divided(members, groups, share=validation, seed=seed)
     parts = MeasuredParts(columns, members, groups, division, seed, resamples)
-    parts.measure(run.scores)
+    parts.measure(scores)
     grouping = Grouping.of(groups, members)
     measured = tuple(part.row(key) for key in columns if (part := parts.part(key)))
+    fitted = (shuffled_row(name, some, members, division) for name, some in shuffled.items())
     best, blind, lead = best_of(measured), blind_of(measured), None
     if best is not None and blind is not None:
         both = (best.name, best.kind), (blind.name, blind.kind)
         lead = part.lead(*both) if (part := parts.part(*both)) else None
-    named = placebo_name(run.settings)
+    named = placebo_name(rows.settings)
     readings, said = (
         ((), ()) if unlearned is None else _forgotten(measured, unlearned, named, linked, withheld)
     )
     evaluation = Evaluation(
-        rows=(*measured, *shuffled_rows(run, members, division)),
+        rows=(*measured, *filter(None, fitted)),
         members=int(np.count_nonzero(members)),
         nonmembers=int(np.count_nonzero(~members)),
         groups=len(grouping),
         resamples=parts.resamples,
         validation=division.held_out,
-        comparisons=_comparisons(run.scores, parts),
-        by_copies=_by_copies(run, members, groups, seed=seed, resamples=resamples),
+        comparisons=_comparisons(scores, parts),
+        by_copies=_by_copies(rows, parts),
         unlearned=readings,
     )
     circumstances = Circumstances(
@@ -268,8 +282,8 @@ def measure(
         asked=resamples,
         blind_note=note,
         placebo=named,
-        shuffles=shuffles(run),
-        partial=_partial(run),
+        shuffles={name: len(some) for name, some in shuffled.items()},
+        partial=_partial(rows),
         forgetting=unlearned is not None,
     )
     return replace(evaluation, findings=(*said, *sentences(evaluation, circumstances)))
@@ -277,17 +291,21 @@ def measure(
 
 def _judged(
     rows: ScoredRows, stream: TextStream, members: Bools, groups: Numbers, seed: int
-) -> baseline.BlindScores:
-    """What a bag of words makes of texts drawn by whole documents; NaN for the others."""
+) -> tuple[ReadColumn | None, str]:
+    """What a bag of words makes of texts drawn by whole documents, NaN for the others, and a note on it; None where it
+    makes nothing of them."""
     drawn = drawn_documents(groups, members, most=_BLIND_TEXTS, seed=seed)
-    texts = rows.texts_at(stream, drawn)
-    found = baseline.bag_of_words(texts, members[drawn], groups[drawn], seed=seed)
-    if found.scores is None or drawn.all():
-        return found
-    scores = np.full(len(members), np.nan)
-    scores[drawn] = found.scores
-    note = say("measured.sampled", drawn=len(texts), texts=len(members))
-    return baseline.BlindScores(scores, f"{note} {found.note}".strip())
+    found = baseline.bag_of_words(rows.texts_at(stream, drawn), members[drawn], groups[drawn], seed=seed)
+    if found.scores is None:
+        return None, say("measured.no_blind", note=found.note)
+    sampled = "" if drawn.all() else say("measured.sampled", drawn=int(drawn.sum()), texts=len(members))
+
+    def column() -> Doubles:
+        values = np.full(len(members), np.nan)
+        values[drawn] = found.scores
+        return values
+
+    return column, f"{sampled} {found.note}".strip()
 
 
 def _comparisons(scores: Sequence[str], parts: MeasuredParts) -> tuple[Comparison, ...]:
@@ -303,43 +321,36 @@ def _comparisons(scores: Sequence[str], parts: MeasuredParts) -> tuple[Compariso
     return adjusted(found)
 
 
-def _by_copies(
-    run: Run, members: Bools, groups: Numbers, *, seed: int, resamples: int
-) -> tuple[ByCopies, ...]:
+def _by_copies(rows: ScoredRows, parts: MeasuredParts) -> tuple[ByCopies, ...]:
     """The AUC of each score for the members with so many copies: 1, 2, 3 to 4, 5 to 8, … against all non-members."""
-    if run.copies is None:
+    if not rows.counted:
         return ()
-    alike: dict[bytes, list[int]] = {}  # the places of columns that are known for the same texts
-    for place, column in enumerate(run.matrix.T):
-        alike.setdefault(np.isnan(column).tobytes(), []).append(place)
-    steps = np.ceil(np.log2(np.maximum(1, run.copies)))
+    members, groups = parts.members, parts.groups
+    how: dict[str, Any] = {"seed": parts.seed, "resamples": parts.wanted}
+    steps = np.ceil(np.log2(np.maximum(1, rows.column("copies"))))
     found = []
-    for step in np.unique(steps[members]).tolist():
-        for places in alike.values():
-            here = (~members | (steps == step)) & ~np.isnan(run.matrix[:, places[0]])
-            if len(np.unique(members[here])) < 2:
-                continue
-            columns = [run.matrix[here, place] for place in places]
-            made = group_bootstrap(
-                columns, members[here], groups=groups[here], seed=seed, resamples=resamples
-            )
-            least = 1 if step == 0 else int(2 ** (step - 1)) + 1
-            number = int(np.count_nonzero(members[here]))
-            found += [
-                ByCopies(run.scores[k], least, int(2**step), number, made.auc.estimate(i))
-                for i, k in enumerate(places)
-            ]
-    return tuple(sorted(found, key=lambda one: (run.scores.index(one.score), one.least)))
+    for texts, _, keys in parts.alike([[(name, "score")] for name in rows.scores]):
+        for step in np.unique(steps[members]).tolist():
+            here = (~members | (steps == step)) & texts
+            if number := int(np.count_nonzero(members[here])):
+                some = (parts.columns[key]()[here] for key in keys)
+                made = group_bootstrap(some, members[here], groups=groups[here], **how)
+                least = 1 if step == 0 else int(2 ** (step - 1)) + 1
+                found += [
+                    ByCopies(name, least, int(2**step), number, made.auc.estimate(i))
+                    for i, (name, _) in enumerate(keys)
+                ]
+    return tuple(sorted(found, key=lambda one: (rows.scores.index(one.score), one.least)))
 
 
-def _partial(run: Run) -> tuple[str, ...]:
+def _partial(rows: ScoredRows) -> tuple[str, ...]:
     """Which scores lack values for some texts, why, and what their figures rest on; one sentence a score."""
     said = []
-    for name in run.scores:
-        lost = {one.id: one.reason for one in run.missing if one.score == name}
+    for name in rows.scores:
+        lost = {one.id: one.reason for one in rows.lost(name)}
         if lost:
             first, reason = next(iter(lost.items()))
-            numbers = {"number": len(lost), "first": repr(first), "left": len(run.ids) - len(lost)}
+            numbers = {"number": len(lost), "first": repr(first), "left": len(rows) - len(lost)}
             said.append(say("measured.partial", score=name, reason=reason, **numbers))
     return tuple(said)
 
@@ -351,21 +362,6 @@ def placebo_name(settings: Mapping[str, Any]) -> str:
     name = facts.get("name") if isinstance(facts, Mapping) else None
     path = PurePath(str(name or ""))
     return path.name if path.is_absolute() else str(name or "")
-
-
-def _checked(rows: ScoredRows, run: Run, labels: Ints) -> Bools:
-    """Who is a member, by the `labels` of `all_rows`, once all that an evaluation rests on is seen to be there."""
-    members: Bools = labels == 1
-    check_label_counts(run.corpus, int(members.sum()), int((labels == 0).sum()), len(labels))
-    known = np.column_stack([run.lacks(name) for name in run.scores]) if run.scores else False
-    wrong = np.argwhere(~(np.isfinite(run.matrix) | known))
-    if len(wrong):
-        row, column = wrong[0]
-        (name,) = rows.ids(np.arange(len(labels)) == row)
-        found = {"score": run.scores[column], "value": run.matrix[row, column], "text": repr(name)}
-        raise ExpressionError(say("measured.infinite", number=len(wrong), **found))
-    check_controls(run)
-    return members
 
 
 def _divided(members: Bools, groups: Numbers, *, share: float, seed: int) -> ThresholdDivision:

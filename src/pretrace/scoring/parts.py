@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ import numpy.typing as npt
 
 from pretrace.corpora import TextStream
 from pretrace.corpora.reading import Unreadable, refuse_repeated_ids
-from pretrace.errors import OutputError, TextsError
+from pretrace.errors import ExpressionError, OutputError, TextsError
 from pretrace.results.atomic import atomic_bytes
 from pretrace.results.folder import Column, arrow_table, texts_of, write_csv
 from pretrace.results.rounding import listed
@@ -41,10 +42,11 @@ from pretrace.scoring.evidence import CHUNK
 from pretrace.scoring.provenance import content_of
 from pretrace.statistics.controls import check_controls
 from pretrace.statistics.documents import Numbers
+from pretrace.statistics.resampling import ReadColumn
 from pretrace.types import (
     EXTREMES,
     Bools,
-    Control,
+    Doubles,
     Heat,
     Ints,
     Missing,
@@ -317,11 +319,17 @@ class ScoredRows:
 
     @classmethod
     def of_run(cls, run: Run, texts: Iterable[Text]) -> ScoredRows:
-        """Those of a run in memory; TextsError unless the texts of all rows are among `texts`, and what
-        `check_controls` raises."""
+        """Those of a run in memory; TextsError unless the texts of all rows are among `texts`, ExpressionError where a
+        score or control is not a finite number and `Run.missing` does not say why."""
         lengths = {text.id: len(text.text) for text in texts}
         if not lengths.keys() >= set(run.ids):
             raise TextsError(say("measured.texts", rows=len(run.ids), texts=len(lengths)))
+        for score in run.scores:
+            values = run.column(score)
+            wrong = np.flatnonzero(~(np.isfinite(values) | run.lacks(score)))
+            if len(wrong):
+                found = {"score": score, "value": values[wrong[0]], "text": repr(run.ids[wrong[0]])}
+                raise ExpressionError(say("measured.infinite", number=len(wrong), **found))
         check_controls(run)
         rows, lost = len(run.ids), (run.skipped, run.missing)
         part = Manifest(0, "", rows + len(run.skipped), rows, "", "", 0, *lost, ())
@@ -348,9 +356,43 @@ class ScoredRows:
             return self.place.table(part, columns)
         return self.place.select(columns) if columns else self.place
 
-    def column(self, name: str) -> npt.NDArray[Any]:
+    def column(self, name: str) -> Doubles:
         """A column of numbers of all rows, NaN where there is none."""
-        return np.concatenate([self.table(one, [name]).column(name).to_numpy() for one in self.parts])
+        found, begin = np.empty(len(self)), 0
+        for part in self.parts:
+            found[begin : begin + part.rows] = self.table(part, [name]).column(name).to_numpy()
+            begin += part.rows
+        return found
+
+    def __len__(self) -> int:
+        return sum(part.rows for part in self.parts)
+
+    @property
+    def counted(self) -> bool:
+        """Whether a scan counted the copies of each text."""
+        return bool(self.parts) and "copies" in self.table(self.parts[0]).column_names
+
+    def controls(self, kind: str) -> dict[str, list[ReadColumn]]:
+        """What reads the columns of the controls of a kind, by their scores, in the order of these."""
+        found = {one["score"]: control_columns(**one) for one in self.outlines if one["kind"] == kind}
+        return {
+            score: [partial(self.column, name) for name in found[score]]
+            for score in self.scores
+            if score in found
+        }
+
+    @property
+    def documents(self) -> Numbers:
+        """The document of each row, by its number among the sorted names."""
+        import pyarrow as pa
+
+        columns = (self.table(part, ["group"]).column(0).cast(pa.large_binary()) for part in self.parts)
+        blocks = [block for column in columns for block in column.dictionary_encode().chunks]
+        return in_order(blocks)[1].astype(np.int64)
+
+    def lost(self, score: str | None = None) -> Iterator[Missing]:
+        """The cells without a value, of one score or of all."""
+        return (one for part in self.parts for one in part.missing if score in (None, one.score))
 
     def check(self, part: Manifest) -> None:
         """OutputError unless a part on disk has the hash that its manifest says."""
@@ -411,7 +453,7 @@ class ScoredRows:
         write_csv(folder / "skipped.csv", SKIPPED_COLUMNS, lost)
         write_csv(folder / "cut.csv", CUT_COLUMNS, cut)
         if whole.missing:
-            cells = ((t.id, t.score, t.reason) for part in self.parts for t in part.missing)
+            cells = ((t.id, t.score, t.reason) for t in self.lost())
             write_csv(folder / "missing.csv", MISSING_COLUMNS, cells)
         unreadable = self.place.folder / UNREADABLE
         if whole.unreadable and unreadable.exists():
@@ -436,7 +478,7 @@ def run_of(rows: ScoredRows, *, seed: int = 0, unreadable: int = 0) -> Run:
             documents.extend([hash(group) for group in texts_of(table, "group")])
             labels.update(table.column("label").to_pylist())
     ends = _ends(rows)
-    lost = [one for part in rows.parts for one in part.missing]
+    lost = list(rows.lost())
     skipped = [one for part in rows.parts for one in part.skipped]
     whole, table = None, rows.place
     if rows.on_disk:
@@ -490,8 +532,7 @@ def _ends(rows: ScoredRows) -> set[int]:
         raise TextsError(say("scoring.no_tokens", texts=texts, name=rows.corpus))
     for score, some in ends.items():
         if not some:
-            why = (one.reason for part in rows.parts for one in part.missing if one.score == score)
-            reason = next(why, "it was skipped")
+            reason = next((one.reason for one in rows.lost(score)), "it was skipped")
             raise TextsError(say("scoring.no_value", name=rows.corpus, score=score, reason=reason))
     placebo = [name for one in rows.outlines if one["kind"] == "placebo" for name in control_columns(**one)]
     if placebo and not any(np.isfinite(rows.column(name)).any() for name in placebo):
@@ -535,48 +576,3 @@ def in_order(blocks: Sequence[Any]) -> tuple[Any, npt.NDArray[np.int32]]:
     place[order] = np.arange(len(order), dtype=np.int32)
     codes = np.concatenate([place[chunk.indices.to_numpy()] for chunk in unified.chunks])
     return names.take(pa.array(order)), codes
-
-
-def all_rows(scored: ScoredRows) -> tuple[Run, Mapping[str, Ints], Numbers]:
-    """Read a run with all rows of the parts, the label (1 member, 0 non-member, 2 unknown) and characters of each, and
-    its document, by number. The run has nothing else of its texts, save the ids of those that lack a value. One part is
-    read at a time."""
-    import pyarrow as pa
-
-    ids, blocks, counts = list[str](), list[Any](), ["label", "n_chars"]
-    if scored.parts and "copies" in scored.table(scored.parts[0]).column_names:
-        counts.append("copies")
-    found: dict[str, list[Any]] = {name: [] for name in counts}
-    columns = [list(scored.scores), *(control_columns(**one) for one in scored.outlines)]
-    rows = sum(part.rows for part in scored.parts)
-    matrices = [np.empty((rows, len(names)), order="F") for names in columns]
-    for part in scored.parts:
-        begin, lacking = len(ids), {one.id for one in part.missing}
-        table = scored.table(part, ["id", "group", *counts, *itertools.chain(*columns)])
-        named = texts_of(table, "id") if lacking else ()
-        ids += [name if name in lacking else "" for name in named] if lacking else [""] * table.num_rows
-        blocks += table.column("group").cast(pa.large_binary()).dictionary_encode().chunks
-        for name, some in found.items():
-            some.append(table.column(name).fill_null(2).to_numpy())
-        for names, matrix in zip(columns, matrices, strict=True):
-            for place, name in enumerate(names):
-                matrix[begin : len(ids), place] = table.column(name).to_numpy()
-    numbers = {name: np.concatenate(some) for name, some in found.items()}
-    run = Run(
-        corpus=scored.corpus,
-        ids=tuple(ids),
-        groups=(),
-        members=(),
-        tokens=np.zeros(0, np.int32),
-        cut=np.zeros(0, np.int32),
-        scores=scored.scores,
-        matrix=matrices[0],
-        missing=tuple(one for part in scored.parts for one in part.missing),
-        controls=tuple(
-            Control(one["score"], one["kind"], values)
-            for one, values in zip(scored.outlines, matrices[1:], strict=True)
-        ),
-        settings=scored.settings,
-        copies=numbers.get("copies"),
-    )
-    return run, numbers, in_order(blocks)[1].astype(np.int64)

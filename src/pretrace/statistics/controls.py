@@ -7,14 +7,15 @@ A score fitted on shuffled labels shows what fitting alone reaches.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from pretrace.registry import require
-from pretrace.statistics.resampling import FPR, LOW_FPR, LOW_FPR_NONMEMBERS
+from pretrace.statistics.resampling import FPR, LOW_FPR, LOW_FPR_NONMEMBERS, ReadColumn
 from pretrace.statistics.roc import RankedScores, accuracy, best_threshold, roc_curve
-from pretrace.types import Bools, Control, Doubles, Estimate, Measured, Run, Survival
+from pretrace.types import Bools, Doubles, Estimate, Measured, Run, Survival
 
 PLACEBO, SHUFFLED = "placebo", "shuffled"
 ENOUGH_SHUFFLES = 19
@@ -78,52 +79,35 @@ def check_controls(run: Run) -> None:
     require(not twice, "wanted one control of a kind a score, found two; leave one of them out.")
 
 
-def placebos(run: Run) -> dict[str, Doubles]:
-    """What each score gave on the placebo, [texts], by its name, in the scores' order."""
-    return {control.score: control.values[:, 0] for control in _of_kind(run, PLACEBO)}
-
-
-def shuffles(run: Run) -> dict[str, int]:
-    """How often each fitted score was fitted on shuffled labels, by its name."""
-    return {control.score: control.values.shape[1] for control in _of_kind(run, SHUFFLED)}
-
-
-def shuffled_rows(run: Run, members: Bools, division: ThresholdDivision) -> tuple[Measured, ...]:
-    """One row a score fitted on shuffled labels: median and range of the repeats, curve of the middle one."""
-    found = []
-    for control in _of_kind(run, SHUFFLED):
-        texts = np.asarray(np.isfinite(control.values).all(axis=1))
-        if control.values.shape[1] and len(np.unique(members[texts])) == 2:
-            part = division.within(texts, members)
-            found.append(_shuffled(control.score, control.values[texts], members[texts], part))
-    return tuple(found)
-
-
-def _of_kind(run: Run, kind: str) -> list[Control]:
-    found = [control for control in run.controls if control.kind == kind]
-    return sorted(found, key=lambda control: run.scores.index(control.score))
-
-
-def _shuffled(name: str, values: Doubles, members: Bools, division: ThresholdDivision) -> Measured:
+def shuffled_row(
+    name: str, columns: Sequence[ReadColumn], members: Bools, division: ThresholdDivision
+) -> Measured | None:
+    """The row of a score fitted on shuffled labels, with a column a repeat: median and range of the repeats, curve of
+    the middle one; None without a repeat, or where its texts are of one class."""
+    texts = np.logical_and.reduce([np.isfinite(read()) for read in columns])
+    if not columns or len(np.unique(members[texts])) < 2:
+        return None
+    division, members = division.within(texts, members), members[texts]
     rates = (FPR, LOW_FPR) if np.count_nonzero(~members) >= LOW_FPR_NONMEMBERS else (FPR,)
     once = np.ones((1, len(members)), dtype=np.float32)
-    figures = np.concatenate([RankedScores.of(column, members).figures(once, rates) for column in values.T])
     chosen, tested = division.chosen, division.tested
-    thresholds = [best_threshold(column[chosen], members[chosen]) for column in values.T]
-    calls = [
-        accuracy(column[tested], members[tested], threshold)
-        for column, threshold in zip(values.T, thresholds, strict=True)
-    ]
-    middle = int(np.argsort(figures[:, 0], kind="stable")[(len(figures) - 1) // 2])
+    repeats = []
+    for read in columns:
+        column = read()[texts]
+        threshold = best_threshold(column[chosen], members[chosen])
+        called = accuracy(column[tested], members[tested], threshold)
+        repeats.append((threshold, called, *RankedScores.of(column, members).figures(once, rates)[0]))
+    thresholds, calls, aucs, *reached = np.array(repeats).T
+    middle = int(np.argsort(aucs, kind="stable")[(len(aucs) - 1) // 2])
     return Measured(
         name=name,
         kind=SHUFFLED,
-        auc=_range(figures[:, 0]),
-        tpr=_range(figures[:, 1]),
-        accuracy=_range(np.array(calls)),
-        threshold=thresholds[middle],
-        curve=roc_curve(values[:, middle], members),
-        tpr_low=_range(figures[:, 2]) if len(rates) > 1 else None,
+        auc=_range(aucs),
+        tpr=_range(reached[0]),
+        accuracy=_range(calls),
+        threshold=float(thresholds[middle]),
+        curve=roc_curve(columns[middle]()[texts], members),
+        tpr_low=_range(reached[1]) if len(rates) > 1 else None,
         texts=len(members),
     )
 

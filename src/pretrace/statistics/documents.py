@@ -189,7 +189,8 @@ def _numbered(groups: Groups) -> Numbers:
     """The number of each text's group among the sorted names, from 0, none left out."""
     if isinstance(groups, np.ndarray) and groups.dtype.kind == "i":
         if groups.min() >= 0 and groups.max() < _DENSE * len(groups):  # counted, which is faster than sorted
-            return np.asarray((np.cumsum(np.bincount(groups) > 0) - 1)[groups])
+            there = np.bincount(groups) > 0
+            return groups if there.all() else np.asarray((np.cumsum(there) - 1)[groups])
         return np.unique(groups, return_inverse=True)[1]
     number = {name: code for code, name in enumerate(sorted(set(groups)))}
     return np.fromiter((number[name] for name in groups), dtype=np.int64, count=len(groups))

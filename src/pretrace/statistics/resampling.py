@@ -15,7 +15,7 @@ off on each side is not 2.5% but what gives that width back. Below about 20 grou
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from statistics import NormalDist
@@ -30,7 +30,8 @@ from pretrace.statistics.documents import Grouping, Groups, Numbers
 from pretrace.statistics.roc import RankedScores
 from pretrace.types import Bools, Doubles, Estimate
 
-Columns = Sequence[Doubles] | Doubles
+ReadColumn = Callable[[], Doubles]
+"""Reads one column, [texts]: of very many texts not all columns are in memory at once."""
 FPR = 0.05
 LOW_FPR = 0.001
 LOW_FPR_NONMEMBERS = 10_000
@@ -91,7 +92,7 @@ class Calls:
 
 
 def group_bootstrap(
-    columns: Columns,
+    columns: Iterable[Doubles],
     members: Bools,
     *,
     groups: Groups,
@@ -100,18 +101,22 @@ def group_bootstrap(
     resamples: int = 1000,
 ) -> Bootstrap:
     """AUC, true positive rates and accuracy of each of the `columns` [scores][texts] with resamples, at least 200,
-    fewer above WORK look-ups. ExpressionError when a column has a NaN, TextsError when a class is missing."""
+    fewer above WORK look-ups. Columns are taken one after the other, and not kept. ExpressionError when a column has a
+    NaN, TextsError when a class is missing."""
     require(resamples > 0, f"a bootstrap takes at least one resample, found {resamples}.")
+    grouping = Grouping.of(groups, members)
+    judge = _Judge.of(grouping.codes, calls) if calls else None
+    ranked = []
     for column in columns:
         if column.shape != members.shape:
             raise ExpressionError(
                 f"wanted scores for {len(members)} texts, found an array of {column.shape}."
             )
-    grouping = Grouping.of(groups, members)
-    ranked = [RankedScores.of(column, members) for column in columns]
+        ranked.append(RankedScores.of(column, members))
+        if judge:
+            judge.judge(len(ranked) - 1, column, members, grouping.codes)
     rates = (FPR, LOW_FPR) if np.count_nonzero(~members) >= LOW_FPR_NONMEMBERS else (FPR,)
-    judge = _Judge.of(columns, members, grouping.codes, calls) if calls else None
-    made = affordable(resamples, texts=len(members), scores=len(columns))
+    made = affordable(resamples, texts=len(members), scores=len(ranked))
 
     def figures(times: npt.NDArray[np.float32]) -> Doubles:
         """AUC and true positive rates where each group counts so many `times`, [resamples, scores, 1 + rates]."""
@@ -121,7 +126,7 @@ def group_bootstrap(
     whole = np.ones((1, len(grouping)), dtype=np.float32)
     value = figures(whole)[0]
     drawn = np.empty((made, *value.shape))
-    right = np.empty((made, len(columns)))
+    right = np.empty((made, len(ranked)))
     draws = group_draws(grouping, made, seed, judge)
     wide = max(1, _BLOCK // len(members))
     for first in range(0, made, wide):
@@ -174,20 +179,21 @@ class _Judge:
     """Accuracy from counts a group: `right` [groups, scores] of `tested` [groups] texts, in 32 bits where these hold
     every sum of any resample."""
 
+    calls: Calls
     right: npt.NDArray[np.floating[Any]]
     tested: npt.NDArray[np.floating[Any]]
 
     @classmethod
-    def of(cls, columns: Columns, members: Bools, codes: Numbers, calls: Calls) -> _Judge:
-        count = int(codes.max()) + 1
-        inside, labels = codes[calls.tested], members[calls.tested]
-        tested = np.bincount(inside, minlength=count)
-        kind = np.float32 if count * int(tested.max()) < 1 << 24 else np.float64
-        right = np.empty((count, len(columns)), kind)
-        for k, threshold in enumerate(calls.thresholds):
-            hits = (columns[k][calls.tested] >= threshold) == labels
-            right[:, k] = np.bincount(inside, weights=hits, minlength=count)
-        return cls(right, tested.astype(kind))
+    def of(cls, codes: Numbers, calls: Calls) -> _Judge:
+        tested = np.bincount(codes[calls.tested], minlength=int(codes.max()) + 1)
+        kind = np.float32 if len(tested) * int(tested.max()) < 1 << 24 else np.float64
+        return cls(calls, np.zeros((len(tested), len(calls.thresholds)), kind), tested.astype(kind))
+
+    def judge(self, score: int, column: Doubles, members: Bools, codes: Numbers) -> None:
+        """Count what a score calls rightly."""
+        tested = self.calls.tested
+        hits = (column[tested] >= self.calls.thresholds[score]) == members[tested]
+        self.right[:, score] = np.bincount(codes[tested], weights=hits, minlength=len(self.tested))
 
     def accuracy(self, times: npt.NDArray[np.float32]) -> Doubles:
         """Of each score where each group counts so many `times` [resamples, groups], [resamples, scores]."""

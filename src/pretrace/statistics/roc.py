@@ -54,7 +54,8 @@ class RankedScores:
         np.cumsum(np.take(weights, self.nonmembers, axis=1), axis=1, dtype=np.float64, out=passed[:, 1:])
         beaten = np.take(passed, self.below, axis=1)
         if self.upto is not self.below:
-            beaten = (beaten + np.take(passed, self.upto, axis=1)) / 2
+            beaten += np.take(passed, self.upto, axis=1)
+            beaten /= 2
         won = np.einsum("rm,rm->r", gained, beaten)
         reached = np.cumsum(gained, axis=1, out=gained)
         total, found = passed[:, -1], reached[:, -1]
@@ -94,11 +95,11 @@ def roc_curve(scores: npt.ArrayLike, members: npt.ArrayLike) -> Curve:
     """The ROC curve from (0, 0) to (1, 1), tied scores as one step, thinned to at most 400 points. The points kept are
     points of the full curve, closest together at low false positive rates. Errors as in `RankedScores.of`."""
     true, false = _steps(*_checked(scores, members))[1:]
-    true, false = np.concatenate(([0], true)), np.concatenate(([0], false))
     corners = np.ones(len(true), dtype=bool)
     # A point on the straight line between its neighbours adds nothing.
-    turn = np.diff(true)[:-1] * np.diff(false)[1:] - np.diff(true)[1:] * np.diff(false)[:-1]
-    corners[1:-1] = turn != 0
+    up, across = np.diff(true), np.diff(false)
+    flat, steep = ((up[:-1], across[1:]), (up[1:], across[:-1]))
+    corners[1:-1] = np.multiply(*flat, dtype=np.int64) != np.multiply(*steep, dtype=np.int64)
     fpr, tpr = false[corners] / false[-1], true[corners] / true[-1]
     keep = _thinned(fpr, tpr) if len(fpr) > _CURVE_POINTS else slice(None)
     return Curve(tuple(fpr[keep].tolist()), tuple(tpr[keep].tolist()))
@@ -109,9 +110,7 @@ def best_threshold(scores: npt.ArrayLike, members: npt.ArrayLike) -> float:
     fewest texts members. Errors as in `RankedScores.of`."""
     values, labels = _checked(scores, members)
     thresholds, true, false = _steps(values, labels)
-    thresholds = np.concatenate(([np.nextafter(thresholds[0], np.inf)], thresholds))
-    gain = np.concatenate(([0], true - false))  # accuracy is (gain + non-members) / texts
-    return float(thresholds[np.argmax(gain)])
+    return float(thresholds[np.argmax(true - false)])  # accuracy is (true - false + non-members) / texts
 
 
 def accuracy(scores: npt.ArrayLike, members: npt.ArrayLike, threshold: float) -> float:
@@ -142,14 +141,17 @@ def _checked(scores: npt.ArrayLike, members: npt.ArrayLike) -> tuple[Doubles, Bo
     return values, labels
 
 
-def _steps(values: Doubles, labels: Bools) -> tuple[Doubles, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Distinct scores from high to low, and how many members and non-members score at least that."""
+def _steps(values: Doubles, labels: Bools) -> tuple[Doubles, Indices, Indices]:
+    """A threshold above all scores, then the distinct ones from high to low, and how many members and non-members score
+    at least that. Counts are of 4 bytes, and what is needed no more is let go: there may be very many texts."""
     down = np.argsort(-values, kind="stable")
     ordered, hits = values[down], labels[down]
-    del down  # 8 bytes a text
-    last = np.append(np.flatnonzero(ordered[1:] != ordered[:-1]), len(ordered) - 1)
-    true = np.cumsum(hits, dtype=np.int64)[last]
-    return ordered[last], true, last.astype(np.int64) + 1 - true
+    del down
+    last = np.append(np.flatnonzero(ordered[1:] != ordered[:-1]), len(ordered) - 1).astype(np.int32)
+    true, false = np.zeros((2, len(last) + 1), np.int32)
+    true[1:] = np.cumsum(hits, dtype=np.int32)[last]
+    false[1:] = last + 1 - true[1:]
+    return np.concatenate(([np.nextafter(ordered[0], np.inf)], ordered[last])), true, false
 
 
 def _thinned(fpr: Doubles, tpr: Doubles) -> npt.NDArray[np.int64]:

@@ -23,6 +23,7 @@ from pretrace.scoring.evidence import Progress, Silent
 from pretrace.scoring.outlook import Watch
 from pretrace.scoring.parts import LISTED, SAMPLE, CutTokens, Hashes, Manifest, ScoredRows, keyed_hashes
 from pretrace.scoring.plan import Models, check_placebos
+from pretrace.statistics.controls import PLACEBO
 from pretrace.statistics.documents import Numbers
 from pretrace.types import Backend, Bools, Corpus, Doubles, Run, Situation, Skipped, Table, Verdict
 from pretrace.verdicts.flag.built import FLAGS, KNOWN, check_flagging, flag_words, word_flagging
@@ -84,7 +85,7 @@ def flag_rows(
 ) -> tuple[Verdict, FlagTables]:
     """The same from scored rows, those of a job too, with the whole tables; what is on disk is shown in part. `asking`
     are models that can still be asked, with who watches. TextsError for too few, OutputError for damaged parts."""
-    settings, seed, on_disk, sets = made.settings, made.seed, rows.on_disk, made.both.gathered
+    settings, seed, on_disk = made.settings, made.seed, rows.on_disk
     values, parts, cut = _read_scored(rows, made.documents)
 
     def read(chosen: Bools) -> list[str]:
@@ -112,9 +113,9 @@ def flag_rows(
     recorded = {**asked, "seed": seed, **made.records, **rest, "cut": cut}
     weights = {role: str(one.get("weights", one["name"])) for role, one in recorded.get("models", {}).items()}
     target, corpus = weights.pop("target", model), made.both.asked.name
-    matters = {**settings.matters, "known": sets.known.hash, "models": weights}
+    matters = {**settings.matters, "known": made.hashes[1], "models": weights}
     verdict = build_verdict(
-        RegisterEntry("flag", sets.asked.sketch, target, matters, model),
+        RegisterEntry("flag", made.sketch, target, matters, model),
         corpus,
         flag_words(figures, corpus=corpus, model=model, unit=end.limits.unit),
         Tested(end.set_test.p, sides.number),
@@ -144,33 +145,31 @@ def _read_scored(
     rows: ScoredRows, documents: LinkedDocuments
 ) -> tuple[tuple[Bools, Numbers, Doubles, Doubles | None, Doubles], list[Part], dict[str, Any]]:
     """What `Sides` have of the rows with every value, the parts, and what was cut; OutputError for a damaged part."""
-    score = rows.scores[0]
-    placebo = [f"placebo: {one['score']}" for one in rows.outlines if one["kind"] == "placebo"]
-    columns: dict[str, list[Any]] = {
-        name: [] for name in ("asked", "documents", score, *placebo[:1], "n_chars")
-    }
+    names = [rows.scores[0], *(f"placebo: {name}" for name in rows.controls(PLACEBO)), "n_chars"]
+    # in one piece from the start: pieces that are put together leave holes of their size in memory
+    values = np.empty((len(names), len(rows)))
+    asked, numbers = np.empty(len(rows), np.bool_), np.empty(len(rows), np.int64)
     parts, begin, read, cut = list[Part](), 0, 0, CutTokens()
     for part in rows.parts:
         rows.check(part)
         table = rows.table(part)
         dropped = table.column("n_cut").to_numpy()
         cut.add(texts_of(table, "id") if dropped.any() else (), dropped, table.column("n_tokens").to_numpy())
-        whole = np.isfinite(table.column(score).to_numpy())
-        for name in placebo:
-            whole &= np.isfinite(table.column(name).to_numpy())
-        parts.append((part, read, whole))
-        read += int(whole.sum())
         try:
             theirs = documents.found(slice(begin, begin + part.texts), table.column("group"))
         except ValueError as error:
             raise rows.place.damaged(part, str(error)) from error
         begin += part.texts
-        found = {"asked": table.column("label").is_null().to_numpy(), "documents": theirs}
-        for name, some in columns.items():
-            some.append((found[name] if name in found else table.column(name).to_numpy())[whole])
-    asked, numbers, scores, *others, lengths = (np.concatenate(columns.pop(name)) for name in list(columns))
-    values = asked, numbers, scores, others[0] if others else None, lengths.astype(np.float64)
-    return values, parts, asdict(cut)
+        found = [table.column(name).to_numpy() for name in names]
+        whole: Bools = np.logical_and.reduce([np.isfinite(one) for one in found])
+        parts.append((part, read, whole))
+        here = slice(read, read := read + int(whole.sum()))
+        for row, one in zip(values, found, strict=True):
+            row[here] = one[whole]
+        asked[here] = table.column("label").is_null().to_numpy()[whole]
+        numbers[here] = theirs[whole]
+    scores, *others, lengths = values[:, :read]
+    return (asked[:read], numbers[:read], scores, others[0] if others else None, lengths), parts, asdict(cut)
 
 
 def unscored(rows: ScoredRows) -> Iterator[Skipped]:

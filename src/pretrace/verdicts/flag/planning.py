@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import math
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -199,7 +199,7 @@ TEXTS, KNOWN = "TEXTS: ", "KNOWN: "
 """What ids begin with while both sets are one corpus: two files may number their rows alike."""
 
 
-@dataclass
+@dataclass(slots=True)
 class SetSide:
     """What was seen of one of the two sets."""
 
@@ -213,18 +213,12 @@ class SetSide:
         self.digest.update(content_of(text))
         self.digests += text_digest(text.text)
 
-    @cached_property
+    @property
     def hash(self) -> str:
         """The `texts_hash` of the texts, from which all draws follow: nobody chooses a seed."""
         parts = np.frombuffer(self.digests, dtype=">u8").reshape(-1, 4)
         order = np.lexsort(parts.T[::-1])
         return hashlib.sha256(parts[order].tobytes()).hexdigest()
-
-    @property
-    def sketch(self) -> TextsSketch:
-        """The sketch of the texts."""
-        starts = range(0, len(self.digests), 32)
-        return TextsSketch.of_digests(bytes(self.digests[at : at + 32]) for at in starts)
 
 
 @dataclass(slots=True)
@@ -308,10 +302,11 @@ class BothSets(TextStream):
         super().__init__(f"{asked.name} against {known.name}", f"{asked.source} and {known.source}")
         self.asked, self.known = asked, known
         self._gathered: GatheredSets | None = None
+        self._looked = False
 
     def texts(self, tell: OnUnreadable | None = None) -> Iterator[Text]:
-        """The texts in order; what a first reading to the end finds is kept (`gathered`)."""
-        seen = None if self._gathered else GatheredSets()
+        """The texts in order; what a first reading to the end finds is kept until it is asked for (`gathered`)."""
+        seen = None if self._looked else GatheredSets()
         for stream, mark, member in ((self.asked, TEXTS, None), (self.known, KNOWN, False)):
             for text in stream.texts(tell):
                 group = mark + text.group if text.group else ""
@@ -320,21 +315,22 @@ class BothSets(TextStream):
                     seen.add(text, both)
                 yield both
         self.notes = (*self.asked.notes, *self.known.notes)
-        self._gathered = self._gathered or seen
+        if seen and not self._looked:
+            self._gathered, self._looked = seen, True
 
     @property
     def corpus(self) -> Corpus:
         """Both sets in memory."""
         return Corpus(self.name, tuple(self.texts()), self.asked.source)
 
-    @property
     def gathered(self) -> GatheredSets:
-        """What a reading of both sets found."""
-        if self._gathered is None:
+        """What a reading of both sets found, which is some 50 bytes a text; it is given away."""
+        if not self._looked:
             for _ in self.texts():
                 pass
-        assert self._gathered is not None
-        return self._gathered
+        found, self._gathered = self._gathered, None
+        assert found is not None
+        return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -345,6 +341,12 @@ class FlagPlan:
     documents: LinkedDocuments
     prospect: DetectionLimits
     settings: FlagSettings
+    hashes: tuple[str, str]
+    """The `texts_hash` of each set, those in question first."""
+    sketch: TextsSketch
+    """Of the texts in question."""
+    records: Mapping[str, Any]
+    """What a flagging records of both sets, each as `record_corpus` says it."""
 
     @classmethod
     def of(cls, both: BothSets, settings: FlagSettings) -> FlagPlan:
@@ -354,7 +356,7 @@ class FlagPlan:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        found, asked, known = both.gathered, both.asked.name, both.known.name
+        found, asked, known = both.gathered(), both.asked.name, both.known.name
         texts, others = found.asked.texts, found.known.texts
         for name, number in ((asked, texts), (known, others)):
             if not number:
@@ -386,26 +388,23 @@ class FlagPlan:
         linked = documents.first[documents.codes]
         sizes = [np.unique(linked[side], return_counts=True)[1] for side in sides]
         how: dict[str, Any] = {"fdr": settings.fdr, "method": settings.controlled}
-        return cls(both, documents, prospect(*sizes, name=known, more=documents.notes, **how), settings)
+        records = {
+            name: record_texts(
+                stream, seen.texts, len(np.unique(documents.codes[side])), seen.digest.hexdigest()
+            )
+            for name, stream, seen, side in (
+                ("texts", both.asked, found.asked, sides[0]),
+                ("nonmembers", both.known, found.known, sides[1]),
+            )
+        }
+        limits = prospect(*sizes, name=known, more=documents.notes, **how)
+        sketch = TextsSketch.of_digests(found.asked.digests)
+        return cls(both, documents, limits, settings, (found.asked.hash, found.known.hash), sketch, records)
 
     @property
     def seed(self) -> int:
         """The seed of all draws."""
-        sets = self.both.gathered
-        return seed_from("flag", f"{sets.asked.hash} {sets.known.hash}", **self.settings.matters)
-
-    @property
-    def records(self) -> dict[str, Any]:
-        """What a flagging records of both sets, each as `record_corpus` says it."""
-        both, found, first = self.both, self.both.gathered, self.both.gathered.asked.texts
-        sides = {
-            "texts": (both.asked, found.asked, self.documents.codes[:first]),
-            "nonmembers": (both.known, found.known, self.documents.codes[first:]),
-        }
-        return {
-            name: record_texts(stream, side.texts, len(np.unique(codes)), side.digest.hexdigest())
-            for name, (stream, side, codes) in sides.items()
-        }
+        return seed_from("flag", " ".join(self.hashes), **self.settings.matters)
 
 
 def plan(corpus: Corpus, known: Corpus, settings: FlagSettings) -> FlagPlan:
