@@ -46,10 +46,20 @@ _LATIN = frozenset(("iso-8859-1", "latin-1", "latin1", "us-ascii", "ascii"))
 def read_html(html: str) -> str:
     """The text of a page or a piece of one, with the white space of a browser: each block begins a line; in `pre` it
     stays. TextsError for tags that are nested deeper than any page has them."""
+    page = parse_page(html)  # kept by name: nodes do not keep it in every version
+    return visible_text(page.body)
+
+
+def parse_page(html: str) -> LexborHTMLParser:
+    """The tree of a page. TextsError for tags that are nested deeper than any page has them."""
     steps = (-1 if one[1] else 1 for one in _TAG.finditer(html) if one[2].lower() not in _NOT_NESTED)
     if max(accumulate(steps, lambda depth, step: max(0, depth + step), initial=0)) > DEEPEST:
         raise TextsError(f"more than {DEEPEST:,} HTML tags stand open within each other: this is no page.")
-    tree = LexborHTMLParser(mended(html)[0])  # kept by name: nodes do not keep it in every version
+    return LexborHTMLParser(mended(html)[0])
+
+
+def visible_text(root: LexborNode | None) -> str:
+    """What a reader sees of all below a node, as `read_html` gives it."""
     done: list[str] = []
     now: list[str] = []
     pre, verbatim = 0, False  # open `pre` elements, in which white space stays
@@ -63,7 +73,7 @@ def read_html(html: str) -> str:
         now.clear()
         verbatim = False
 
-    for node, closed in _walked(tree.body) if tree.body else ():
+    for node, closed in _walked(root) if root else ():
         tag = node.tag or ""
         if tag == "-text" or tag in ("td", "th"):
             text = node.text(deep=False) if tag == "-text" else " "

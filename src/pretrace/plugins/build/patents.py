@@ -7,27 +7,26 @@ a random place.
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import NoReturn
 
 import numpy as np
 from selectolax.lexbor import LexborHTMLParser
 
-from pretrace.corpora.columns import listed, mended, name_of, shown
+from pretrace.corpora.columns import Columns, mended, shown
 from pretrace.corpora.dates import Days, cutoff_day, days
 from pretrace.corpora.documents import unreadable_explained
 from pretrace.corpora.folders import walk
 from pretrace.corpora.near_copies import Hashes, shingles
-from pretrace.corpora.opening import every_row
+from pretrace.corpora.opening import every_row, open_stream
 from pretrace.corpora.packing import ending_of, not_utf8, open_unpacked, without_packing
 from pretrace.corpora.reading import refuse_repeated_ids
+from pretrace.corpora.webpages import decode_page, parse_page, visible_text
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.plugins.build import writing
 from pretrace.plugins.build.segmenting import ChineseWords, chinese_share
@@ -38,31 +37,17 @@ from pretrace.results.wording import say
 from pretrace.settings import COLUMNS, check_ranges, option, seed_option
 
 # A patent's text and dates out of an HTML page, by rule. Pages as Google Patents lays them out are read section by
-# section (abstract, description, claims); of any other page the visible text is taken, without navigation and the
-# like. Dates are those of the page itself: what stands in its tables of cited and similar patents is passed over.
+# section (abstract, description, claims); of any other page the visible text is taken. Dates are those of the page
+# itself: its tables of cited and similar patents are removed first.
 
-_SECTIONS = frozenset(("abstract", "description", "claims"))
-_VOID = frozenset((
-    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr",
-))  # fmt: skip
-_HIDDEN = frozenset((
-    "head", "script", "style", "noscript", "template", "nav", "header", "footer", "aside", "button", "select",
-    "svg",
-))  # fmt: skip
-_INLINE = frozenset((
-    "a", "abbr", "b", "bdi", "bdo", "cite", "code", "em", "font", "i", "ins", "kbd", "mark", "q", "s", "small",
-    "span", "strong", "sub", "sup", "time", "u",
-))  # fmt: skip
-_CLOSED_BY_THE_NEXT = frozenset(("p", "li", "td", "th", "tr", "dt", "dd", "option"))
-_OTHER_PATENTS = (
-    "backwardreferences", "forwardreferences", "similardocuments", "docdbfamily", "applications",
-)  # fmt: skip
-
-_TAG = re.compile(
-    r"<(/?)(?!(?:script|style)(?![\w:-]))([a-z][\w:-]*)((?:[^<>]*[\s\"'])?/(?=>))?", re.IGNORECASE | re.ASCII
+_SECTION = ":is(section, div):is([itemprop=abstract i], [itemprop=description i], [itemprop=claims i])"
+_OTHER_PATENTS = ", ".join(
+    f'[itemprop^="{name}" i]'
+    for name in ("backwardReferences", "forwardReferences", "similarDocuments", "docdbFamily", "applications")
 )
-_FLAT = "param"  # an empty element that the standard lets stand anywhere in a body
-_WAS = "data-was"
+_ORIGINAL = "google-src-text"
+"""The class of what stands beside its translation on a page."""
+_OF_TABLES = re.compile(r"<(/?)(?:table|thead|tbody|tfoot|tr|td|th)(?![\w:-])", re.IGNORECASE)
 
 _PUBLISHED_META = frozenset((
     "citation_publication_date", "citation_date", "article:published_time", "datepublished", "publication_date",
@@ -106,13 +91,39 @@ class Dates:
 
 
 def read_markup(html: str) -> tuple[str, Dates]:
-    """The text of a page, a line a block of it, and its dates."""
-    page = _Page(html)
-    marked, meta = (Dates.earliest(page.dates, where) for where in ("", "meta "))
-    whole, labelled = take_labels(_lines(page.pieces))
-    sections = [(piece, around) for piece, around in page.pieces if "section" in around]
-    text = take_labels(_lines(sections))[0] if sections else whole
+    """The text of a page, a line a block of it, and its dates. TextsError for tags nested deeper than in any page."""
+    # rows and cells as plain blocks, since a parser drops those that stand outside of a table
+    page = parse_page(_OF_TABLES.sub(r"<\1div", html))
+    # a heading within a section is the site's, not the patent's
+    for node in page.css(f"{_OTHER_PATENTS}, {_SECTION} h2"):
+        node.decompose()
+    for original in page.css(f".{_ORIGINAL}"):
+        for node in [*original.parent.iter(include_text=True)] if original.parent else ():
+            if _ORIGINAL not in (node.attributes.get("class") or ""):
+                node.decompose()
+    written = _marked_dates(page)
+    marked, meta = (Dates.earliest(written, where) for where in ("", "meta "))
+    text, labelled = take_labels(visible_text(page.body))
+    if sections := page.css(f"{_SECTION}:not({_SECTION} *)"):
+        text = take_labels("\n".join(filter(None, map(visible_text, sections))))[0]
     return text, marked.or_else(meta).or_else(labelled)
+
+
+def _marked_dates(page: LexborHTMLParser) -> dict[str, list[str]]:
+    """The dates that a page marks as such, by what they are; those of its head begin with "meta "."""
+    found = defaultdict[str, list[str]](list)
+    for node in page.css("[itemprop]"):
+        if what := _MARKED.get((node.attributes["itemprop"] or "").lower()):
+            given = node.attributes.get("datetime") or node.attributes.get("content")
+            found[what].append(given or node.text(strip=True))
+    for node in page.css("meta"):
+        name = (node.attributes.get("name") or node.attributes.get("property") or "").lower()
+        scheme = (node.attributes.get("scheme") or "").lower()
+        if name in _PRIORITY_META or (name == "dc.date" and scheme == "priority"):
+            found["meta priority"].append(node.attributes.get("content") or "")
+        elif name in _PUBLISHED_META and scheme not in _FILED:
+            found["meta published"].append(node.attributes.get("content") or "")
+    return found
 
 
 def take_labels(text: str) -> tuple[str, Dates]:
@@ -154,122 +165,24 @@ _MARKED = {"publicationdate": "published", "datepublished": "meta published", "p
 """What a property says of a date."""
 
 
-class _Page:
-    """Collects what is visible, each piece with what the tags around it mean, and the dates that are marked as such."""
-
-    def __init__(self, html: str) -> None:
-        """Every tag becomes an empty element with its name as an attribute, and what is open is kept here. The
-        standard's rules of nesting search all open elements at most tags, so that a tree of 50,000 nested ones takes a
-        minute; and they drop the rows and cells of a table that stand outside of one, which may say that a date is
-        another patent's."""
-        self.pieces: list[tuple[str, frozenset[str]]] = []
-        self.dates = defaultdict[str, list[str]](list)
-        # tag, and what it and those around it mean to us; the first is never closed
-        self._open: list[tuple[str, frozenset[str]]] = [("", frozenset())]
-        self._tags, self._awaited = Counter[str](), ""
-        flat = _TAG.sub(
-            lambda m: f"<{_FLAT} {_WAS}={m[1]}{m[2]}/ {m[3]}" if m[3] else f"<{_FLAT} {_WAS}={m[1]}{m[2]} ",
-            mended(html)[0],
-        )
-        tree = LexborHTMLParser(f"<body>{flat}")  # kept by name: nodes do not keep it in every version
-        node = tree.body.first_child if tree.body else None
-        while node is not None:
-            if node.tag == "-text":
-                text = node.text(deep=False)
-                if self._awaited and text.strip():
-                    self.dates[self._awaited].append(text.strip())
-                    self._awaited = ""
-                self._add(re.sub(r"\s+", " ", text))
-            elif node.tag in (_FLAT, "script", "style"):
-                given = {name: value or "" for name, value in node.attributes.items()}
-                written = given.pop(_WAS, f"{node.tag}/").lower()  # "p", "/p" or "p/"
-                tag = written.strip("/")
-                if not written.startswith("/"):
-                    self._start(tag, given)
-                if written.startswith("/") or (written.endswith("/") and tag not in _VOID):
-                    self._end(tag)
-            node = node.next
-
-    def _start(self, tag: str, given: Mapping[str, str]) -> None:
-        prop = given.get("itemprop", "").lower()
-        if prop in _MARKED and "other" not in self._around():
-            if written := given.get("datetime") or given.get("content"):
-                self.dates[_MARKED[prop]].append(written)
-            else:
-                self._awaited = _MARKED[prop]
-        if tag not in _INLINE:
-            self._add("\n")
-        if tag in _VOID:
-            if tag == "meta":
-                self._meta(given)
-            return
-        if tag == "body":
-            self._close(1)  # the end of <head> may go without saying
-        if tag in _CLOSED_BY_THE_NEXT and self._open[-1][0] == tag:
-            self._close(len(self._open) - 1)
-        # a heading within a section is the site's, not the patent's
-        is_hidden = tag in _HIDDEN or (tag == "h2" and "section" in self._around())
-        is_source = "google-src-text" in given.get("class", "")
-        meaning = "hidden" if is_hidden else "source" if is_source else ""
-        if prop in _SECTIONS and tag in ("section", "div"):
-            meaning = "section"
-        elif prop.startswith(_OTHER_PATENTS):
-            meaning = "other"
-        self._open.append((tag, self._around() | {meaning}))
-        self._tags[tag] += 1
-
-    def _end(self, tag: str) -> None:
-        self._awaited = ""
-        if tag not in _INLINE:
-            self._add("\n")
-        if self._tags[tag]:
-            self._close(next(k for k in reversed(range(len(self._open))) if self._open[k][0] == tag))
-
-    def _close(self, place: int) -> None:
-        """Close the tag at a place, and all within it."""
-        self._tags.subtract(tag for tag, _ in self._open[place:])
-        del self._open[place:]
-
-    def _around(self) -> frozenset[str]:
-        """What the open tags mean."""
-        return self._open[-1][1]
-
-    def _meta(self, given: Mapping[str, str]) -> None:
-        name = (given.get("name") or given.get("property") or "").lower()
-        scheme = given.get("scheme", "").lower()
-        if name in _PRIORITY_META or (name == "dc.date" and scheme == "priority"):
-            self.dates["meta priority"].append(given.get("content", ""))
-        elif name in _PUBLISHED_META and scheme not in _FILED:
-            self.dates["meta published"].append(given.get("content", ""))
-
-    def _add(self, piece: str) -> None:
-        if not self._around() & {"hidden", "other"}:
-            self.pieces.append((piece, self._around()))
-
-
-def _lines(pieces: Sequence[tuple[str, frozenset[str]]]) -> str:
-    """The pieces as lines. Where a page shows a translation and keeps what was translated, the latter is it."""
-    originals = any("source" in around for _, around in pieces)
-    kept = "".join(piece for piece, around in pieces if not originals or "source" in around or piece == "\n")
-    lines = (" ".join(line.split()) for line in kept.split("\n"))
-    return "\n".join(line for line in lines if line)
-
-
 # Pages a user has: a folder of HTML and text files, or a table with a page a row.
 
 
 PAGES = "Pages"
 """The group of options on the pages."""
 
-_MARKUP = (".html", ".htm")
-_PLAIN = (".txt",)
-_TEXT_NAMES = ("text", "html", "content", "input")
-_PUBLISHED_NAMES = ("published", "publication_date", "publicationDate")
-_PRIORITY_NAMES = ("priority", "priority_date", "priorityDate")
+_ENDINGS = (".html", ".htm", ".txt")
+_USUAL = (
+    ("text", "html", "content", "input"),
+    ("published", "publication_date", "publicationDate"),
+    ("priority", "priority_date", "priorityDate"),
+)
+"""Usual names of the columns of the page and of its dates."""
 # Dates in a file's name: CN1.published-2019-05-21.priority-2018-01-05.txt.
 _IN_NAME = re.compile(r"(?P<what>published|priority)[-_=.](?P<date>\d{4}-?\d\d-?\d\d)(?=\D|$)", re.IGNORECASE)
 _LOOKS_LIKE_MARKUP = re.compile(r"\s*<(?:!doctype|html|head|body|article)\b", re.IGNORECASE)
-_CHARSET = re.compile(rb"charset\s*=\s*[\"']?([\w-]+)", re.IGNORECASE)
+_Written = tuple[str, str, bool, Dates]
+"""A page as it is written: its id, its characters, whether they are HTML, and what is known of its dates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +196,7 @@ class PatentPage:
 
 @dataclass(frozen=True, slots=True)
 class PageColumns:
-    """Columns of a table of pages; None stands for the usual names, `_TEXT_NAMES` and the like."""
+    """Columns of a table of pages; None stands for the usual names (`_USUAL`)."""
 
     text: str | None = COLUMNS.key(None, "Column of the page; text, html, content or input unless named.")
     published: str | None = COLUMNS.key(None, "Column of the publication date; published unless named.")
@@ -317,38 +230,43 @@ class Pages:
         self.source, self.columns = given.source, given.columns
         self.known: dict[str, Dates] = {}
         self._used: set[str] = set()
-        self._other_files, self._encodings = 0, Counter[str]()
-        needed = {"page", "published", "priority"}
-        for where, row in _rows(given.dates, needed, ("page",)) if given.dates else ():
-            page = _name_in(row, "page", where)
-            if page in self.known:
-                raise TextsError(f"{where} names the page {page!r} a second time.")
-            self.known[page] = Dates(days(row.get("published")), days(row.get("priority")))
+        self._other_files = self._guessed = 0
+        wanted = Columns("page", label="", id="page", group="", more=("published", "priority"))
+        for row in open_stream(given.dates, wanted).texts() if given.dates else ():
+            if row.text in self.known:
+                raise TextsError(f"{shown(given.dates or '')} names the page {row.text!r} a second time.")
+            self.known[row.text] = Dates(*(days(row.meta[name]) for name in wanted.more))
 
     def __iter__(self) -> Iterator[PatentPage]:
         names: list[str] = []
-        for page in self._of_folder() if self.source.is_dir() else self._of_table():
-            names.append(page.id)
-            stem = re.sub(r"\.(html?|txt)$", "", without_packing(page.id), flags=re.IGNORECASE)
-            if name := next((one for one in (page.id, stem) if one in self.known), None):
-                self._used.add(name)
-                page = replace(page, dates=self.known[name].or_else(page.dates))
-            yield page
+        for name, content, is_markup, dates in (
+            self._of_folder() if self.source.is_dir() else self._of_table()
+        ):
+            names.append(name)
+            try:
+                text, told = read_markup(content) if is_markup else take_labels(content)
+            except TextsError as error:
+                raise TextsError(f"{shown(self.source)}, page {name!r}: {error}") from None
+            stem = re.sub(r"\.(html?|txt)$", "", without_packing(name), flags=re.IGNORECASE)
+            if known := next((one for one in (name, stem) if one in self.known), None):
+                self._used.add(known)
+                dates = self.known[known].or_else(dates)
+            yield PatentPage(name, text, dates.or_else(told))
         refuse_repeated_ids(names, shown(self.source))
 
     def notes(self) -> list[str]:
         """What a card should tell of the reading, in sentences."""
-        files, unused = self._other_files, sorted(set(self.known) - self._used)
-        told = [f"{plural(files, 'file')} in the folder left out: neither .html nor .txt."] if files else []
-        if unused:
-            pages = f"{plural(len(unused), 'page')} that are not among the pages, such as {unused[0]!r}"
-            told.append(f"The dates file names {pages}.")
-        others = sorted(self._encodings.items())
-        return told + [f"{plural(n, 'page')} not in UTF-8 read as {name}." for name, n in others]
+        unused = sorted(set(self.known) - self._used)
+        counts = (
+            (self._other_files, "file", "in the folder left out: neither .html nor .txt"),
+            (len(unused), "page", f"named in the dates file not found, such as {', '.join(unused[:1])}"),
+            (self._guessed, "page", "not in UTF-8, without another encoding named, read as GB 18030"),
+        )
+        return [f"{plural(number, noun)} {said}." for number, noun, said in counts if number]
 
-    def _of_folder(self) -> Iterator[PatentPage]:
+    def _of_folder(self) -> Iterator[_Written]:
         below = walk(self.source)
-        pages = {name: file for name, file in below.files.items() if ending_of(name) in (*_MARKUP, *_PLAIN)}
+        pages = {name: file for name, file in below.files.items() if ending_of(name) in _ENDINGS}
         self._other_files = len(below.files) - len(pages)
         if not pages:
             yield from self._of_table()
@@ -357,72 +275,34 @@ class Pages:
             raise TextsError(f"{shown(self.source / name)} cannot be read: {why}.")
         for name, file in pages.items():
             with unreadable_explained(shown(file)), open_unpacked(file) as stream:
-                content = self._decoded(stream.read(), file)
-            text, dates = read_markup(content) if ending_of(name) in _MARKUP else take_labels(content)
+                raw = stream.read()
             told = {found["what"].lower(): days(found["date"]) for found in _IN_NAME.finditer(name)}
-            in_name = Dates(told.get("published"), told.get("priority"))
-            yield PatentPage(mended(name)[0], text, in_name.or_else(dates))
+            dates = Dates(told.get("published"), told.get("priority"))
+            yield mended(name)[0], self._decoded(raw, shown(file)), ending_of(name) != ".txt", dates
 
-    def _of_table(self) -> Iterator[PatentPage]:
-        columns = self.columns
-        needed = {name for name in (columns.published, columns.priority, columns.id) if name}
-        names = (columns.text,) if columns.text else _TEXT_NAMES
-        dated = [
-            (own,) if own else usual
-            for own, usual in ((columns.published, _PUBLISHED_NAMES), (columns.priority, _PRIORITY_NAMES))
-        ]
-        for number, (where, row) in enumerate(_rows(self.source, needed, names)):
-            column = next((name for name in names if row.get(name)), names[0])
-            raw = row.get(column)
-            if not isinstance(raw, str):
-                raise TextsError(f"{where} has no text in the column {column!r}: mend it or take it out.")
-            marked = column == "html" or _LOOKS_LIKE_MARKUP.match(raw)
-            text, dates = read_markup(raw) if marked else take_labels(raw)
-            cells = (
-                next((row[one] for one in some if row.get(one) not in (None, "")), None) for some in dated
-            )
-            name = _name_in(row, columns.id or "id", where) or str(number)
-            yield PatentPage(name, text, Dates(*map(days, cells)).or_else(dates))
+    def _of_table(self) -> Iterator[_Written]:
+        first = next(every_row(self.source), None)
+        found = first.fields if first else {}
+        given = self.columns
+        text, *dated = (
+            named or next((name for name in usual if name in found), "")
+            for named, usual in zip((given.text, given.published, given.priority), _USUAL, strict=True)
+        )
+        columns = Columns(text or None, label="", id=given.id, group="", more=tuple(filter(None, dated)))
+        for row in open_stream(self.source, columns).texts():
+            dates = Dates(*(days(row.meta.get(name)) for name in dated))
+            yield row.id, row.text, text == "html" or bool(_LOOKS_LIKE_MARKUP.match(row.text)), dates
 
-    def _decoded(self, raw: bytes, file: Path) -> str:
-        """The text of a file: UTF-8, else what it says it is, else GB 18030 as Chinese pages are; or TextsError."""
-        said = _CHARSET.search(raw[:2048])
-        for name in ("utf-8", *((said[1].decode(),) if said else ()), "gb18030"):
-            with suppress(UnicodeDecodeError, LookupError):
-                content = raw.removeprefix(codecs.BOM_UTF8).decode(name)
-                if name != "utf-8":
-                    self._encodings[name.lower()] += 1
-                return mended(content)[0]
-        raise TextsError(not_utf8(raw, shown(file)))
-
-
-def _rows(source: Path, needed: set[str], texts: Sequence[str]) -> Iterator[tuple[str, Mapping[str, object]]]:
-    """The rows of a table, each with what messages call it; all columns of `needed` are there, and in the first row one
-    of `texts`."""
-    found: dict[str, None] = {}
-    table = shown(source)
-    for number, row in enumerate(every_row(source)):
-        if not found and not any(name in row.fields for name in texts):
-            _refuse_column(table, "' or '".join(texts), row.fields)
-        found |= dict.fromkeys(row.fields)
-        yield f"{table}: row {number}", row.fields
-    if not found:
-        raise TextsError(f"{table} holds no texts: give a source with at least one.")
-    for name in sorted(needed - found.keys()):
-        _refuse_column(table, name, found)
-
-
-def _refuse_column(table: str, missing: str, found: Collection[str]) -> NoReturn:
-    raise TextsError(f"{table} has no column '{missing}'; it has {listed(found)}: name another one.")
-
-
-def _name_in(row: Mapping[str, object], column: str, where: str) -> str:
-    """An id as a string, "" where there is none; TextsError for a list or an object."""
-    try:
-        return name_of(row.get(column))
-    except ValueError:
-        found = str(row.get(column))[:60]
-        raise TextsError(f"{where} holds {found} where a name or a number was wanted: mend it.") from None
+    def _decoded(self, raw: bytes, file: str) -> str:
+        """The text of a file: as pages are decoded, else GB 18030, as Chinese pages are; or TextsError."""
+        try:
+            return decode_page(raw)
+        except TextsError:
+            with suppress(UnicodeDecodeError):
+                content = raw.decode("gb18030")
+                self._guessed += 1
+                return content
+        raise TextsError(not_utf8(raw, file))
 
 
 def sort_page(dates: Dates, before: date, after: date) -> bool | str:
