@@ -1,4 +1,4 @@
-"""The pages of results: a list with filters, their figures and files, and whether they are as written."""
+"""The pages of results: a list, their figures and files, and whether they are as written."""
 
 from __future__ import annotations
 
@@ -82,24 +82,9 @@ def _read_entry(place: Path, marker: str, changed: int) -> ResultEntry:
 
 
 @router.get("/results", response_class=HTMLResponse)
-def listed(desk: CurrentPage, kind: str = "", name: str = "", outcome: str = "") -> HTMLResponse:
-    """All results, or those of a kind and outcome whose name, texts or model hold some words."""
-
-    def wanted(one: ResultEntry) -> bool:
-        named = f"{one.name} {one.corpus} {one.model}".lower()
-        same = kind in ("", one.kind) and outcome in ("", one.outcome)
-        return same and all(word in named for word in name.lower().split())
-
-    everything = entries(desk.workspace)
-    return desk.page(
-        "results.html",
-        here="results",
-        entries=list(filter(wanted, everything)),
-        all=len(everything),
-        kinds=sorted({one.kind for one in everything}),
-        outcomes={one.outcome: one.words for one in everything},
-        filters={"kind": kind, "name": name, "outcome": outcome},
-    )
+def listed(desk: CurrentPage) -> HTMLResponse:
+    """All results."""
+    return desk.page("results.html", here="results", entries=entries(desk.workspace))
 
 
 @router.get("/results/{name}", response_class=HTMLResponse)
