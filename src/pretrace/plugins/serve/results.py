@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import tempfile
-import zipfile
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
-from urllib.parse import quote
 
 from fastapi import APIRouter
-from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response, StreamingResponse
+from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 
 from pretrace import runs
 from pretrace.errors import OutputError
@@ -129,23 +126,6 @@ def verified(desk: CurrentPage, name: str) -> HTMLResponse:
     except OutputError as error:
         said = str(error)
     return desk.page("verified.html", wrong=said.replace(f"{folder.parent}/", ""))
-
-
-@router.get("/results/{name}/all.zip")
-def everything(desk: CurrentPage, name: str) -> Response:
-    """All files of a result in one archive."""
-    named, folder = f"attachment; filename*=UTF-8''{quote(name, safe='')}.zip", _folder(desk, name)
-
-    def packed() -> Iterator[bytes]:  # piece by piece; it is written beside and never lies in the workspace
-        with tempfile.TemporaryFile() as file:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-                for name, _ in _files(folder):
-                    archive.write(folder / name, f"{folder.name}/{name}")
-            file.seek(0)
-            while piece := file.read(1 << 20):
-                yield piece
-
-    return StreamingResponse(packed(), media_type="application/zip", headers={"Content-Disposition": named})
 
 
 @router.get("/results/{name}/{page}")
