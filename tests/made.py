@@ -12,7 +12,7 @@ import numpy as np
 from tiny import MORE_WORDS
 
 from pretrace.cli.commands import call
-from pretrace.cli.options import command_of, with_launcher
+from pretrace.cli.options import command_of
 from pretrace.corpora.opening import GivenStream
 from pretrace.scoring.evaluation import measure
 from pretrace.scoring.parts import ScoredRows
@@ -45,7 +45,7 @@ def answer_to(*words):
 
 def call_function(function, *words, name="command"):
     """Carry out a command of this function."""
-    made = with_launcher(command_of(function, name))
+    made = command_of(function, name)
     how = {"print_error": False, "exit_on_error": False, "result_action": "return_value"}
     return made([str(word) for word in words], **how)
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import ast
 import difflib
-import hashlib
 import importlib
 import inspect
 import pkgutil
@@ -23,6 +22,7 @@ import traceback
 import types
 import typing
 import warnings
+import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -296,8 +296,7 @@ def load_plugin(path: str | Path) -> tuple[str, ...]:
     place = path.resolve()
     for registry, name in _files.pop(place, []):
         registry.remove(name)
-    digest = hashlib.sha256(bytes(place)).hexdigest()
-    module = types.ModuleType(f"{_MODULE}{digest[:16]}")
+    module = types.ModuleType(f"{_MODULE}{zlib.crc32(bytes(place)):08x}")  # the same in each process
     _names.add(str(path))
     module.__file__ = str(place)
     with _loading(str(path)) as added:

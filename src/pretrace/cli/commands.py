@@ -16,7 +16,7 @@ from cyclopts import App, Group
 
 from pretrace import __version__, plugins
 from pretrace.cli.answer import printer
-from pretrace.cli.options import EVERYWHERE, HELP_FLAGS, CliOption, command_of, with_launcher
+from pretrace.cli.options import EVERYWHERE, HELP_FLAGS, CliOption, command_of
 from pretrace.errors import ExpressionError
 
 _COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
@@ -67,14 +67,14 @@ _COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
 }
 """By question: where in this package a command of the core is made ("" for groups, and for what `plugins` has), and
 what the help says."""
-_WITHOUT_PLUGINS = frozenset({"runs report", "runs again", "demo", "serve", "cache info", "cache clear"})
-"""Commands that take no --plugin."""
 _OWN = plugins.COMMANDS | {
     words: f"pretrace.cli.{place}"
     for rows in _COMMANDS.values()
     for words, (place, _) in rows.items()
     if place
 }
+
+_COMPLETION = "--install-completion"
 
 
 @cache
@@ -100,11 +100,15 @@ def find_function(words: str) -> Any:
 
 def made(words: str) -> Any:
     """Import a command."""
-    return command_of(find_function(words), words)
+    return command_of(find_function(words), words, places)
 
 
 def __getattr__(words: str) -> Any:
     """A command as cyclopts looks it up when it is called: an attribute of this module."""
+    if words == _COMPLETION:
+        from cyclopts.completion.install import create_install_completion_command
+
+        return create_install_completion_command(app().install_completion, False)
     if words.startswith("__") or (words not in _OWN and words not in places()):
         raise AttributeError(words)
     return made(words)
@@ -154,16 +158,15 @@ def app(only: str = "") -> App:
             made.command(groups[first])
         groups[first].command(f"{__name__}:{words}", name=name, sort_key=i, **_listed(words))
     if not own:
-        made.register_install_completion_command(add_to_startup=False, group=_PANELS[-1])
-    with_launcher(made, _WITHOUT_PLUGINS)
+        said = "Install shell completion for this application."
+        made.command(f"{__name__}:{_COMPLETION}", name=_COMPLETION, help=said, group=_PANELS[-1])
     return made
 
 
 def call(words: Sequence[str]) -> int:
     """Carry out a command line here; its exit code."""
     words = list(words)
-    others = any(word.startswith("--config") for word in words)  # whose tables may be in the file
-    line = app("" if others else words[0])
+    line = app(words[0])
     run: Any = line.parse_commands(words)[1]
     for one in (one for one in run if hasattr(one.default_command, "declared")):
         one.help = one.default_command.__doc__  # all of it, where lists of commands have a line
@@ -172,4 +175,4 @@ def call(words: Sequence[str]) -> int:
         if "-" in words and words[words.index("-") - 1] not in valued and "--" not in words:
             words.remove("-")  # standard input, which would be taken for an option
             words += ["--", "-"]
-    return line.meta(words) or 0
+    return line(words) or 0

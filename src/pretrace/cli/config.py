@@ -11,7 +11,6 @@ columns = {text = "body", id = "key"}
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, get_origin
@@ -50,6 +49,8 @@ def options_in(
 
 
 def _read(path: Path) -> dict[str, Any]:
+    import tomllib  # most commands are given no file
+
     try:
         return tomllib.loads(regular(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:

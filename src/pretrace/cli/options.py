@@ -13,7 +13,7 @@ import inspect
 import os
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from functools import cache, partial
 from pathlib import Path
@@ -32,7 +32,6 @@ _QUOTED = re.compile(r"'([^']+)'|\"([^\"]+)\"")
 _WORDS = {int: "a whole number", float: "a number", bool: "true or false"}
 _KINDS = {int: "N", float: "X", Path: "PATH"}
 _panel = cache(Group.create_ordered)
-_GIVEN = "every"
 
 
 def _check_outputs(given: Sequence[tuple[CliOption, Any]]) -> None:
@@ -196,7 +195,7 @@ def written_to(help: str) -> Option:
     return Option(help, panel="", path="out", essential=True)
 
 
-# What every command takes is declared once, of the program: cyclopts shows and completes it for each.
+# What every command takes.
 
 
 _EVERY = "Every command"
@@ -227,52 +226,71 @@ class Everywhere:
 
 
 HELP_FLAGS = ["--help", "-h", "--help-all"]
+WITHOUT_PLUGINS = ("runs report", "runs again", "demo", "serve", "cache info", "cache clear")
+"""Commands that take no --plugin."""
 
 
-def with_launcher(line: App, without_plugins: Collection[str] = ()) -> App:
-    """The app that takes the options of every command, before or behind those of the command, and calls `line`;
-    ExpressionError for a plug-in given to a command `without_plugins`."""
-    tokens = inspect.Parameter(
-        "tokens",
-        inspect.Parameter.VAR_POSITIONAL,
-        annotation=Annotated[str, Parameter(show=False, allow_leading_hyphen=True)],
+# A command.
+
+
+def command_of(
+    function: Callable[..., Answered], words: str, tables: Callable[[], Iterable[str]] = tuple
+) -> App:
+    """Make a command of a function: it is given its settings, what it answers is printed, and the code of that comes
+    back. Files named by --plugin are imported before any settings are made. `words` are what is typed, `tables` the
+    commands that a file of options may have tables for."""
+    declared = declare_options(function)
+    every = {
+        name: leaf for name, leaf in EVERYWHERE.items() if name != "plugin" or words not in WITHOUT_PLUGINS
+    }
+    typed = sys.argv[: [*sys.argv, "--"].index("--")]
+    asked = not set(HELP_FLAGS[:2]).isdisjoint(typed) and HELP_FLAGS[2] not in typed
+    short = asked and any(leaf.option.essential for leaf in declared.values())
+    shown = [leaf for leaf in (declared | every).values() if leaf.option.essential or not short]
+    parameters = sorted((leaf.parameter(short=short) for leaf in shown), key=lambda one: one.kind)
+    signature = inspect.Signature(parameters)
+
+    def run(*positional: Any, **named: Any) -> int:
+        from pretrace.cli import progress  # imports numpy, which help and completion do without
+
+        given = signature.bind(*positional, **named).arguments
+        for path in given.get("plugin", ()):
+            load_plugin(path)
+        as_json, forwards = given.get("json", False), ForwardedFlags in get_type_hints(function).values()
+        with silenced(given.get("quiet", False)), progress.command(words):
+            with alone(as_json and not forwards):
+                answer = function(**arguments_of(function, given))
+            return answer if forwards else deliver(answer, words, as_json=as_json)  # type: ignore[return-value]
+
+    run.__signature__ = signature  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    run.words, run.declared = words, declared  # type: ignore[attr-defined]
+    run.__doc__ = " ".join((inspect.getdoc(function) or "").split())
+    more = len(every) + sum(short and not leaf.option.essential for leaf in declared.values())
+    return App(
+        name=words.split()[-1],
+        default_command=run,
+        help_flags=HELP_FLAGS,
+        help_epilogue=f"pretrace {words} --help-all shows {more} more options." if asked else None,
+        config=partial(_fill, words, declared | every, tables),
     )
-    own = [leaf.parameter(short="--help-all" not in sys.argv) for leaf in EVERYWHERE.values()]
-
-    def launch(*tokens: str, **named: Any) -> Any:
-        every = Everywhere(**named)
-        run: Any = line.parse_commands(tokens)[1][-1].default_command
-        words, declared = getattr(run, "words", ""), getattr(run, "declared", {})
-        if every.config:
-            known = {name: leaf for name, leaf in (EVERYWHERE | declared).items() if name != "config"}
-            found = options_in(every.config, words, known, {words, *line})
-            plugin = every.plugin or tuple(map(Path, found.pop("plugin", ())))
-            flags: dict[str, Any] = {
-                one: getattr(every, one) or found.pop(one, []) == ["true"] for one in ("json", "quiet")
-            }
-            every = replace(every, plugin=plugin, **flags)
-            line.config = (partial(_fill, str(every.config), found, declared),)
-        if every.plugin and words in without_plugins:
-            raise ExpressionError(f"pretrace {words} takes no --plugin.")
-        call, bound, ignored = line.parse_args(tokens)
-        return call(*bound.args, **bound.kwargs, **dict.fromkeys(ignored, every))
-
-    launch.__signature__ = inspect.Signature([tokens, *own])  # type: ignore[attr-defined]
-    launch.__annotations__ = {one.name: one.annotation for one in (tokens, *own)}
-    line.meta.default(launch)
-    line.meta.suppress_keyboard_interrupt = line.suppress_keyboard_interrupt
-    return line.meta
 
 
 def _fill(
-    path: str,
-    written: Mapping[str, list[str]],
+    command: str,
     declared: Mapping[str, CliOption],
-    app: App,
-    words: tuple[str, ...],
+    tables: Callable[[], Iterable[str]],
+    _app: App,
+    _words: tuple[str, ...],
     arguments: ArgumentCollection,
 ) -> None:
-    """Give what is `written` in a file to the options, and keys of options, that were not given."""
+    """Give what the file of --config holds to the options, and keys of options, that were not given."""
+    named = [token.value for one in arguments if one.field_info.name == "config" for token in one.tokens]
+    if not named:
+        return
+    path = Path(named[-1])
+    others = {name: leaf for name, leaf in declared.items() if name != "config"}
+    written = options_in(path, command, others, {command, *(words.split()[0] for words in tables())})
     for one in arguments:
         name = one.field_info.name
         values: Iterable[str] = written.get(name, ()) if not one.tokens else ()
@@ -281,48 +299,7 @@ def _fill(
             found = (part for word in written.get(name, ()) for part in split_keys(word))
             values = [join_keys({key: value}, equals) for key, equals, value in found if key not in given]
         for value in values:
-            one.tokens.append(Token(keyword=one.name, value=value, source=path, index=len(one.tokens)))
-
-
-# A command.
-
-
-def command_of(function: Callable[..., Answered], words: str) -> App:
-    """Make a command of a function: it is given its settings, what it answers is printed, and the code of that comes
-    back. Files named by --plugin are imported before any settings are made. `words` are what is typed."""
-    hints = get_type_hints(function, include_extras=True)
-    declared = declare_options(function)
-    forwards = ForwardedFlags in hints.values()
-    typed = sys.argv[: [*sys.argv, "--"].index("--")]
-    asked = not set(HELP_FLAGS[:2]).isdisjoint(typed) and HELP_FLAGS[2] not in typed
-    short = asked and any(leaf.option.essential for leaf in declared.values())
-    shown = [leaf for leaf in declared.values() if leaf.option.essential or not short]
-    own = sorted((leaf.parameter(short=short) for leaf in shown), key=lambda one: one.kind)
-    handed = Annotated[Everywhere, Parameter(parse=False)]
-    parameters = [*own, inspect.Parameter(_GIVEN, inspect.Parameter.KEYWORD_ONLY, annotation=handed)]
-
-    def run(*positional: Any, every: Everywhere, **named: Any) -> int:
-        from pretrace.cli import progress  # imports numpy, which help and completion do without
-
-        given = inspect.Signature(own).bind(*positional, **named).arguments
-        for path in every.plugin:
-            load_plugin(path)
-        with silenced(every.quiet), progress.command(words):
-            with alone(every.json and not forwards):
-                answer = function(**arguments_of(function, given, every))
-            return answer if forwards else deliver(answer, words, as_json=every.json)  # type: ignore[return-value]
-
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {one.name: one.annotation for one in parameters}
-    run.words, run.declared = words, declared  # type: ignore[attr-defined]
-    run.__doc__ = " ".join((inspect.getdoc(function) or "").split())
-    more = [*EVERYWHERE, *(name for name, leaf in declared.items() if short and not leaf.option.essential)]
-    return App(
-        name=words.split()[-1],
-        default_command=run,
-        help_flags=HELP_FLAGS,
-        help_epilogue=f"pretrace {words} --help-all shows {len(more)} more options." if asked else None,
-    )
+            one.tokens.append(Token(keyword=one.name, value=value, source=str(path), index=len(one.tokens)))
 
 
 def declare_options(function: Callable[..., Answered]) -> dict[str, CliOption]:
@@ -355,15 +332,13 @@ def _options_in(name: str, hint: Any, default: Any) -> Iterator[CliOption]:
                 yield CliOption(_name(one.name, described), described, inner, one.default)
 
 
-def arguments_of(
-    function: Callable[..., Answered], options: Mapping[str, Any], every: Everywhere | None = None
-) -> dict[str, Any]:
+def arguments_of(function: Callable[..., Answered], options: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of a command with these options, by their names in Python; the others are as if nobody had typed
     them, and a chat template is that of the model in question. OutputError as from `_check_outputs`."""
-    every, declared = every or Everywhere(), declare_options(function)
+    declared = declare_options(function)
     given = {name: leaf._unwritten for name, leaf in declared.items()} | dict(options)
-    leaves = {name: leaf for name, leaf in EVERYWHERE.items() if leaf.option.path}
-    written: dict[str, Any] = {name: getattr(every, name) for name in leaves}
+    leaves = {name: leaf for name, leaf in EVERYWHERE.items() if leaf.option.path and name in given}
+    written: dict[str, Any] = {name: given[name] for name in leaves}
     for name, leaf in declared.items():
         if leaf.keys:
             given[name] = leaf._read_keys(given[name])
@@ -375,9 +350,11 @@ def arguments_of(
     _check_outputs([(leaf, written[name]) for name, leaf in leaves.items()])
     hints = get_type_hints(function, include_extras=True)
     built = {
-        one: ForwardedFlags(f"--{flag}" for flag in ("json", "quiet") if getattr(every, flag))
+        one: ForwardedFlags(f"--{flag}" for flag in _SAID if given.get(flag))
         if hint is ForwardedFlags
-        else RawOptions(_recorded(given | ({"plugin": every.plugin} if every.plugin else {})))
+        else RawOptions(
+            _recorded({name: value for name, value in given.items() if name not in _NOT_RECORDED})
+        )
         if hint is RawOptions
         else _build_argument(one, hint, written, leaves)
         for one, hint in hints.items()
@@ -437,5 +414,8 @@ def _recorded(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
 
 
-EVERYWHERE = {leaf.name: leaf for leaf in _options_in(_GIVEN, Everywhere, MISSING)}
+EVERYWHERE = {leaf.name: leaf for leaf in _options_in("every", Everywhere, MISSING)}
 """The options of every command, by name."""
+_SAID = ("json", "quiet")
+"""Those that say how a command answers."""
+_NOT_RECORDED = (*_SAID, "config")

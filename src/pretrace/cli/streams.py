@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import Any
 
 from pretrace.errors import shown
-from pretrace.results.output_checks import json_object
 
 _INSTEAD = "pretrace"
 _SIGNS = {
@@ -141,9 +140,15 @@ def note_end(code: int, message: str) -> None:
 
 
 def _write(content: dict[str, Any]) -> None:
-    path = progress_file()
-    # nothing may be lost with what is there: an earlier state, or nothing
-    if path is None or (path.exists() and {"share", "ended"}.isdisjoint(json_object(path) or {})):
+    path, known = progress_file(), content
+    if path is None:
+        return
+    if path.exists():  # nothing may be lost with what is there
+        try:
+            known = json.loads(path.read_bytes())
+        except (OSError, ValueError, RecursionError):
+            return
+    if not isinstance(known, dict) or {"share", "ended"}.isdisjoint(known):
         return
     beside = path.with_name(f"{path.name}.{os.getpid()}")
     with _writing, suppress(OSError):  # progress is no reason to lose the work

@@ -1,11 +1,9 @@
 """What a visitor does with texts, jobs and results: names, plans, second tries, searches, and forms of commands."""
 
-import io
 import json
 import re
 import socket
 import time
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -144,14 +142,11 @@ def test_any_answer_of_a_server_will_do(visitor, still, elsewhere):
     assert (path, "Authorization" in headers) == ("/v1/models", False)
 
 
-def test_all_files_of_a_result_come_in_one_archive_and_it_can_be_deleted(visitor, still):
+def test_a_result_is_deleted_unless_a_job_writes_it(visitor, still):
     folder = visitor.workspace.room("results") / "a b"
     folder.mkdir()
     (folder / "run.json").write_text("{}")
     (folder / "secret").symlink_to(visitor.workspace.folder / "secret")
-    answer = visitor.client.get("/results/a b/all.zip")
-    assert answer.headers["content-disposition"] == "attachment; filename*=UTF-8''a%20b.zip"
-    assert zipfile.ZipFile(io.BytesIO(answer.content)).namelist() == ["a b/run.json"]
     job = Jobs(visitor.workspace).add("x", ("list",), "results/a b", form=FilledForm("score"))
     assert visitor.post("/results/a b/delete").status_code == 409
     visitor.post(f"/jobs/{job.id}/stop")

@@ -40,21 +40,13 @@ def filled(visitor):
     return visitor
 
 
-def test_the_list_and_its_filters(filled):
+def test_the_list(filled):
     found = results.entries(filled.workspace)
     seen = {one.name: (one.kind, one.outcome) for one in found}
     scored = ("run", "scored")
     assert seen == {"one run": scored, "two": scored, "three": ("recite", "inconclusive")}
-
-    def shown(**filters):
-        text = filled.client.get("/results", params=filters).text
-        return [name for name in ("one%20run", "two", "three") if f'"/results/{name}"' in text]
-
-    assert shown() == ["one%20run", "two", "three"]
-    assert shown(kind="recite") == ["three"]
-    assert shown(outcome="scored") == ["one%20run", "two"]
-    assert shown(name="MODEL-first") == ["one%20run"]
-    assert shown(name="nothing like it") == []
+    text = filled.client.get("/results").text
+    assert all(f'"/results/{name}"' in text for name in ("one%20run", "two", "three"))
 
 
 def test_a_result_with_its_report_and_files(filled):

@@ -1,19 +1,16 @@
-"""The pages of results: a list with filters, their figures and files, and whether they are as written."""
+"""The pages of results: a list, their figures and files, and whether they are as written."""
 
 from __future__ import annotations
 
-import tempfile
-import zipfile
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
-from urllib.parse import quote
 
 from fastapi import APIRouter
-from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response, StreamingResponse
+from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 
 from pretrace import runs
 from pretrace.errors import OutputError
@@ -82,24 +79,9 @@ def _read_entry(place: Path, marker: str, changed: int) -> ResultEntry:
 
 
 @router.get("/results", response_class=HTMLResponse)
-def listed(desk: CurrentPage, kind: str = "", name: str = "", outcome: str = "") -> HTMLResponse:
-    """All results, or those of a kind and outcome whose name, texts or model hold some words."""
-
-    def wanted(one: ResultEntry) -> bool:
-        named = f"{one.name} {one.corpus} {one.model}".lower()
-        same = kind in ("", one.kind) and outcome in ("", one.outcome)
-        return same and all(word in named for word in name.lower().split())
-
-    everything = entries(desk.workspace)
-    return desk.page(
-        "results.html",
-        here="results",
-        entries=list(filter(wanted, everything)),
-        all=len(everything),
-        kinds=sorted({one.kind for one in everything}),
-        outcomes={one.outcome: one.words for one in everything},
-        filters={"kind": kind, "name": name, "outcome": outcome},
-    )
+def listed(desk: CurrentPage) -> HTMLResponse:
+    """All results."""
+    return desk.page("results.html", here="results", entries=entries(desk.workspace))
 
 
 @router.get("/results/{name}", response_class=HTMLResponse)
@@ -144,23 +126,6 @@ def verified(desk: CurrentPage, name: str) -> HTMLResponse:
     except OutputError as error:
         said = str(error)
     return desk.page("verified.html", wrong=said.replace(f"{folder.parent}/", ""))
-
-
-@router.get("/results/{name}/all.zip")
-def everything(desk: CurrentPage, name: str) -> Response:
-    """All files of a result in one archive."""
-    named, folder = f"attachment; filename*=UTF-8''{quote(name, safe='')}.zip", _folder(desk, name)
-
-    def packed() -> Iterator[bytes]:  # piece by piece; it is written beside and never lies in the workspace
-        with tempfile.TemporaryFile() as file:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-                for name, _ in _files(folder):
-                    archive.write(folder / name, f"{folder.name}/{name}")
-            file.seek(0)
-            while piece := file.read(1 << 20):
-                yield piece
-
-    return StreamingResponse(packed(), media_type="application/zip", headers={"Content-Disposition": named})
 
 
 @router.get("/results/{name}/{page}")
