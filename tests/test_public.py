@@ -66,7 +66,7 @@ from pretrace.baselines.classifiers import classifiers
 from pretrace.corpora import known_corpora
 from pretrace.tuning.plan import methods
 from pretrace.types import Run, Verdict
-list(known_corpora()), methods.make("lora"), Run.to_arrow, Verdict._repr_html_
+list(known_corpora()), methods.make("lora"), Run.to_arrow, Verdict.to_arrow
 [classifiers.make(name) for name in ("gpt2(epochs=1)", "pretrained", "embeddings")]
 """
 

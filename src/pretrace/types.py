@@ -325,16 +325,6 @@ class Tabular:
         return import_module("pretrace.results.run").to_pandas(self)
 
 
-class ShownAsHtml:
-    """A result that a notebook shows as HTML."""
-
-    __slots__ = ()
-
-    def _repr_html_(self) -> str:
-        """A small table of a run; the first page of the report of anything else."""
-        return str(import_module("pretrace.report.notebook").html(self))
-
-
 Measure = Literal["auc", "tpr"]
 Survival = Literal["yes", "no", "not shown", "not above chance"]
 LEVEL = 0.05
@@ -581,7 +571,7 @@ class Whole:
 
 
 @dataclass(frozen=True, slots=True)
-class Run(ShownAsHtml, Tabular):
+class Run(Tabular):
     """What `detect` returns and `report` reads: row i of every array is text i.
 
     `matrix` is float64 [texts, scores]. Texts that could not be scored are in `skipped` and have no row; where
@@ -1086,7 +1076,7 @@ class Situation:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Verdict(ShownAsHtml, Tabular):
+class Verdict(Tabular):
     """The whole of an audit, a flagging or another test, as the report reads it and `result.json` holds it.
 
     `exact` says whether the null distribution is known by construction; `assumption` is what must hold in any case

@@ -11,7 +11,7 @@ from report import audits
 from report.test_flagging_report import made as flagging
 from report.test_report_html import HIDDEN, Page, check_safe
 
-from pretrace.report import notebook, run, side_by_side, verdict
+from pretrace.report import run, side_by_side, verdict
 from pretrace.report.wording import named
 from pretrace.scoring.side_by_side import side_by_side as beside
 
@@ -48,12 +48,6 @@ def test_hostile_names_stay_text(kind, hostile, controlled):
     assert source == PAGES[kind](hostile, controlled)
     for text in hostile.scores if kind == "run" else ():
         assert named(text) in page.text
-
-
-def test_hostile_names_are_text_in_a_notebook(hostile):
-    for shown in (notebook.html(hostile), notebook.html(audits.hostile())):
-        assert "<script" not in shown
-        assert "<img" not in shown
 
 
 def test_another_process_gives_the_same_bytes(labelled):

@@ -1,8 +1,5 @@
-"""What a notebook shows and what other libraries get: small, escaped, in a frame of its own, and the numbers of the
-run."""
+"""Results as tables of other libraries: the numbers of the run."""
 
-import html
-import re
 import sys
 from dataclasses import replace
 
@@ -13,24 +10,6 @@ from report.test_flagging_report import made as flagging
 
 from pretrace.errors import MissingPackageError
 from pretrace.types import Missing, Table
-
-
-def framed(shown):
-    """The page in the frame, as a browser reads it."""
-    (page,) = re.findall(r'<iframe sandbox [^>]*srcdoc="([^"]*)"', shown)
-    return html.unescape(page)
-
-
-def test_an_audit_and_a_flagging_are_their_first_pages():
-    shown = audits.placebos()._repr_html_()
-    page = framed(shown)
-    assert "pretrace · audit report" in page
-    assert "Technical part" not in page
-    assert "default-src 'none'" in page
-    assert shown.startswith("<div>\n<p>Audit of <b>")
-    said = html.escape(audits.placebos().statement, quote=False)
-    assert said in shown.partition("<iframe")[0]  # where frames are not shown
-    assert "7 of 60 texts flagged" in framed(flagging()._repr_html_())
 
 
 def test_a_run_as_arrow_and_pandas(controlled):
