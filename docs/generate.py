@@ -89,6 +89,8 @@ Where a paper and its authors' code disagree, the score follows the paper. In ad
 - `wbc`, `surp`: the ten lengths, the 20% and the 2 nats are second-hand: the authors' code could not be read here. A
   reimplementation of `surp` has the same numbers, and gives -100 to a text without such a token.
 - `recall`: the authors' code joins the shots without anything between them, and takes 12 by default; 7 is second-hand.
+- `coverage`: the authors' code counts the words of the sample that are in the text, over the length of either or of
+  both. Here the tokens of the text's end are counted.
 - `learned`: instead of the token's rank it has the distance to the likeliest token.
 - `codec`: the authors' description says "random samples from the same dataset"; one text before each, the same before
   all, is our choice.
@@ -115,6 +117,8 @@ PAPERS = {
     "arXiv:2407.21248.",
     "Chen et al. 2026": "Window-based membership inference attacks against fine-tuned large language models. USENIX "
     "Security 2026.",
+    "Hallinan et al. 2025": "The surprising effectiveness of membership inference with simple n-gram coverage. "
+    "arXiv:2508.09603.",
     "Ilić et al. 2026b": "Learning the signature of memorization in autoregressive language models. arXiv:2604.03199.",
     "Ilić et al. 2026a": "Powerful training-free membership inference against autoregressive language models. "
     "arXiv:2601.12104.",
@@ -209,6 +213,7 @@ def _plain_first(needs: Needs) -> list[tuple[View, Quantity]]:
 _INSIDE = {
     Quantity.NEURONS: "the feed-forward activations of the same pass",
     Quantity.HIDDEN: "the hidden states of the same pass",
+    Quantity.CONTINUED: "what the model writes in the text's place, a pass a token and sample (weights here)",
 }
 
 

@@ -12,6 +12,7 @@ from net.api import (
     DCPDD,
     GRID,
     SCORES,
+    Continued,
     Drawn,
     Evidence,
     Firing,
@@ -67,7 +68,7 @@ def evidence(seed, member=None):
         View(): (
             replace(
                 plain,
-                states=states(generator, n, member) | {Peak(): peaks(generator, plain.logp)},
+                states=copied(states(generator, n, member), plain) | {Peak(): peaks(generator, plain.logp)},
             ),
         ),
         View(rewrite="lower"): (short(),),
@@ -79,6 +80,17 @@ def evidence(seed, member=None):
         View(rewrite=DROPPED): (short(),),
     }
     return Evidence(Text(f"t{seed}", "Some Text of " + "🙂é" * (seed % 20), member), views)
+
+
+def copied(found, plain):
+    """The same, with a stretch of the text's own end in the ends that a model wrote, in each one token further on."""
+    for state, ends in found.items():
+        if isinstance(state, Continued):
+            own = plain.tokens[len(plain) - ends.shape[1] :]
+            for i, end in enumerate(ends):
+                stretch = own[i : 3 * i + 4]
+                end[: len(stretch)] = stretch
+    return found
 
 
 def peaks(generator, logp):
@@ -95,6 +107,9 @@ def states(generator, length, member):
     found[Hidden()] = hidden
     logp = -generator.gamma(1.0, 0.5, length)
     found[Drawn()] = found[Drawn(5, 0.7)] = np.where(logp > -2.5, logp, -np.inf).astype(np.float32)
+    for state in (Continued(), Continued(2, 0.3)):
+        size = state.samples, length - state.read(length)
+        found[state] = generator.integers(0, VOCABULARY, size).astype(np.int32)
     return found | {Hidden(layer): hidden[layer] for layer in range(LAYERS + 1)}
 
 
@@ -231,6 +246,22 @@ def naive_recall(e, gamma=0.0):
     return behind / mean_logp(e)
 
 
+def naive_coverage(e, n, state):
+    """Every run of n or more tokens, of every length, looked for by itself."""
+    tokens = e.plain.tokens.tolist()
+    end = tokens[max(1, int(state.share * len(tokens))) :]
+    best = 0.0
+    for written in e.plain.states[state].tolist():
+        known = {tuple(written[i:j]) for i in range(len(written)) for j in range(i + n, len(written) + 1)}
+        marked = set()
+        for i in range(len(end)):
+            for j in range(i + n, len(end) + 1):
+                if tuple(end[i:j]) in known:
+                    marked |= set(range(i, j))
+        best = max(best, len(marked) / len(end) if end else 0.0)
+    return best
+
+
 def naive_features(e):
     logp, mean, std = (values(e.plain, name) for name in ("logp", "mean", "std"))
     rows = [
@@ -257,13 +288,12 @@ def learned_by_newton():
     x = np.array([naive_features(r) for r in LABELLED])
     y = np.array([float(bool(r.text.member)) for r in LABELLED])
     centre, spread = x.mean(axis=0), x.std(axis=0)
-    spread[spread == 0] = 1.0  # a feature that is the same of all texts
     z = np.column_stack([(x - centre) / spread, np.ones(len(x))])
     penalty, w = np.array([10.0] * x.shape[1] + [0.0]), np.zeros(z.shape[1])
     for _ in range(30):
         p = 1 / (1 + np.exp(-(z @ w)))
         slope = z.T @ (p - y) + penalty * w
-        w -= np.linalg.solve(z.T @ (z * (p * (1 - p))[:, None]) + np.diag(penalty), slope)
+        w = w - np.linalg.solve(z.T @ (z * (p * (1 - p))[:, None]) + np.diag(penalty), slope)
     return centre, spread, w[:-1], float(w[-1])
 
 
@@ -316,6 +346,8 @@ NAIVE = {
     "extraction(n=1, k=5, temperature=0.7, prefix=0, suffix=1)": lambda e: naive_extraction(
         e, 1, Drawn(5, 0.7), 0, 1
     ),
+    "coverage": lambda e: naive_coverage(e, 3, Continued()),
+    "coverage(n=1, samples=2, share=0.3)": lambda e: naive_coverage(e, 1, Continued(2, 0.3)),
     "learned": naive_learned,
     "na_pdd": lambda e: naive_na_pdd(e, 1.0, 1.5, 10),
     "na_pdd(preset='appendix')": lambda e: naive_na_pdd(e, 1.5, 1.8, 5),

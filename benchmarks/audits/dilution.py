@@ -67,19 +67,8 @@ SHAPES = {
 DILUTIONS, COPIES = (1, 10, 100, 1000), (1, 4, 16)
 PLACES = {"throughout": None, "early": 0.1, "middle": 0.5, "late": 0.9}
 SCORES = (
-    *(
-        "loss",
-        "zlib",
-        "lowercase",
-        "min_k",
-        "min_k(k=0.1)",
-        "min_k_plus_plus",
-        "gap_k",
-        "surp",
-        "dc_pdd",
-        "ref",
-    ),
-    *("wbc", "ez"),
+    *("loss", "zlib", "lowercase", "min_k", "min_k(k=0.1)", "min_k_plus_plus", "gap_k", "surp", "dc_pdd"),
+    *("ref", "wbc", "ez", "coverage(samples=4)"),
 )
 SIZES, DRAWS, PERMUTATIONS = (25, 50, 100, 200, 400), 200, 199
 HIGHEST = 0.9995

@@ -31,7 +31,6 @@ from pretrace import PretraceError, runs
 from pretrace.errors import OutputError
 from pretrace.results.atomic import atomic_text
 from pretrace.results.folder import file_hash
-from pretrace.scores import scores
 from pretrace.scoring.plan import ScorePlan
 from pretrace.statistics.intervals import share_interval
 from pretrace.types import Run
@@ -66,8 +65,7 @@ def dilution(found: Mapping[str, Any]) -> Iterator[Row]:
         own = {"kind": "abstracts", **cell, "source": f"dilution.json, seed {run['seed']}"}
         key = ("size", "dilution", "copies", "place", "seed")
         for one in found["rows"]:
-            offered = one["score"].partition("(")[0] in scores  # others were dropped since
-            if offered and all(one[name] == run[name] for name in key):
+            if all(one[name] == run[name] for name in key):
                 yield row(
                     method=one["score"], what="AUC", value=one["auc"], never_saw=one["placebo"]["auc"],
                     passes=passes(one["score"]), **own,

@@ -5,7 +5,7 @@ Run it as `python -m benchmarks.speed.score_costs --model smollm2 --out FILE`.
 The same texts are read with `loss` alone and with each score, in turn and several times over, without a cache. The
 reference model of ref, wbc, ez and learned is the target itself, so that their ratio is that of two equal models. For
 recall and con_recall seven texts of each side, which are not scored, stand before each text, and one before it for
-codec; learned is fitted on these fourteen.
+codec; learned is fitted on these fourteen. Coverage writes the second half of each text eight times.
 Medians of the processor's seconds, which other programs hardly change; written once all are measured.
 """
 
@@ -26,6 +26,7 @@ from pretrace.types import Corpus, Text
 
 SCORES = (
     "min_k", "min_k_plus_plus", "gap_k", "surp", "ref", "wbc", "ez", "recall", "con_recall", "codec", "learned",
+    "coverage",
 )  # fmt: skip
 KNOWN = 14
 """Texts that may stand before others, half of them as if they were members."""

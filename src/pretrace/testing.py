@@ -30,6 +30,7 @@ from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.statistics.roc import auc
 from pretrace.types import (
     Backend,
+    Continued,
     Corpus,
     Drawn,
     Encoded,
@@ -168,6 +169,9 @@ def _state(
     *,
     known: bool,
 ) -> npt.NDArray[Any]:
+    if isinstance(state, Continued):  # the end of a familiar text as it is, and of another one backwards
+        end = tokens[state.read(len(tokens)) :].astype(np.int32)
+        return np.repeat((end if known else end[::-1])[None], state.samples, axis=0)
     if isinstance(state, Peak):  # as if the likeliest token were that of probability e^-1 or more
         return np.maximum(logp, np.float32(-1.0))
     if isinstance(state, Drawn):  # as if the likeliest tokens were those of e^-4 or more

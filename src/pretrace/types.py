@@ -131,7 +131,30 @@ class Peak:
     [predicted tokens]. Where the text's own token is the likeliest it equals `Trace.logp` to the last bit."""
 
 
-State = Firing | Hidden | Drawn | Peak
+@dataclass(frozen=True, slots=True)
+class Continued:
+    """What the model writes in the place of a text's end: token ids, int32 [samples, n − read(n)] for n predicted
+    tokens, of which the first `read(n)`, a `share` of them and one at least, stay as they are and are read.
+
+    Each token is drawn at `temperature` among all that are not special, by numbers that depend on what stands before
+    the end, on `seed` and on the sample. With one predicted token there is no end.
+    """
+
+    samples: int = 8
+    share: float = 0.5
+    temperature: float = 1.0
+    seed: int = 0
+
+    def read(self, predicted: int) -> int:
+        """How many of so many predicted tokens stay as they are.
+
+        >>> Continued(share=0.5).read(5), Continued(share=0.1).read(3)
+        (2, 1)
+        """
+        return min(predicted, max(1, int(self.share * predicted)))
+
+
+State = Firing | Hidden | Drawn | Peak | Continued
 
 
 States = frozenset[State]
@@ -154,6 +177,8 @@ class Quantity(Flag):
     """How likely each token is to be drawn among the likeliest (`Drawn`)."""
     PEAK = auto()
     """Log-probability of the likeliest token (`Peak`)."""
+    CONTINUED = auto()
+    """What the model writes in the place of the text's end (`Continued`)."""
 
 
 class View(NamedTuple):
@@ -305,6 +330,8 @@ def quantity_of(state: State) -> Quantity:
         return Quantity.DRAWN
     if isinstance(state, Peak):
         return Quantity.PEAK
+    if isinstance(state, Continued):
+        return Quantity.CONTINUED
     return Quantity.NEURONS if isinstance(state, Firing) else Quantity.HIDDEN
 
 

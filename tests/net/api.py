@@ -78,7 +78,7 @@ NAMES = {
     "pretrace.tuning.plan": "Lora TrainingPlan methods",
     "pretrace.tuning.training": "train",
     "pretrace.types": (
-        "Check Comparison Control Corpus Curve Drawn Encoded "
+        "Check Comparison Continued Control Corpus Curve Drawn Encoded "
         "Estimate Evaluation Evidence Features Firing Fitted Gap Heat Hidden Measured Peak "
         "Placebo Power Quantity Recipe Reference Run Sampling Skipped Text Trace "
         "Tuned View Written"

@@ -12,6 +12,7 @@ batch, as far as the logits are: exactly for nearly every prompt in float32, not
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import itertools
 from collections.abc import Sequence
@@ -25,7 +26,7 @@ from pretrace.backends.libraries import inference, torch
 from pretrace.cache.location import text_key
 from pretrace.errors import ModelError
 from pretrace.results.wording import say
-from pretrace.types import Doubles, Sampling
+from pretrace.types import Continued, Doubles, Sampling
 
 _CPU_BUDGET = 4096
 _GPU_BUDGET = 65536
@@ -197,3 +198,32 @@ def _keeps_what_it_read(base: Any) -> bool:
     whole, _ = next_logits(base, ids, None, keep=False)
     tolerance = 1e-3 if base.dtype == torch.float32 else 2e-2
     return float((found - whole).abs().max()) <= tolerance * (float(whole.abs().max()) + 1)
+
+
+Ids = npt.NDArray[np.int32]
+
+
+def ends(base: Any, rows: Sequence[Ids], starts: Sequence[int], state: Continued) -> list[Ids]:
+    """Of each row of ids, whose predicted tokens begin at `starts`: int32 [samples, tokens of its end]. A row stands
+    `samples` times in a batch, whose longest end says how far is written. Under inference mode."""
+    found = [np.zeros((state.samples, 0), dtype=np.int32) for _ in rows]
+    cuts = [start + state.read(len(row) - start) for row, start in zip(rows, starts, strict=True)]
+    some = [i for i, (row, cut) in enumerate(zip(rows, cuts, strict=True)) if cut < len(row)]
+    if not some:
+        return found
+    writer, sampling = Writer(base), Sampling(temperature=state.temperature)
+    budget = writer.budget // state.samples
+    longest = max(len(rows[i]) - cuts[i] for i in some)
+    for batch in batches([cuts[i] for i in some], tokens=longest, budget=budget):
+        here = [some[i] for i in batch]
+        tokens = max(len(rows[i]) - cuts[i] for i in here)
+        read = [rows[i][: cuts[i]] for i in here for _ in range(state.samples)]
+        digests = [hashlib.sha256(one.astype("<i4").tobytes()).digest() for one in read]
+        seeds = [(state.seed, i % state.samples, int.from_bytes(one, "big")) for i, one in enumerate(digests)]
+        # Fewer numbers are the first of more.
+        drawn = np.stack([np.random.default_rng(seed).random(tokens) for seed in seeds])
+        made = writer.write(base, np.stack(read).astype(np.int64), drawn, sampling)
+        new = made.astype(np.int32).reshape(len(here), state.samples, tokens)
+        for i, written in zip(here, new, strict=True):
+            found[i] = np.ascontiguousarray(written[:, : len(rows[i]) - cuts[i]])
+    return found

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from pretrace.backends._inside import Read, find_blocks, find_feed_forward, firings, last_tokens
 from pretrace.backends._logits import Sweep, VocabularyReading, read
-from pretrace.backends.generation import cache_of, going_on
+from pretrace.backends.generation import cache_of, ends, going_on
 from pretrace.backends.libraries import inference, torch
 from pretrace.backends.loading import LoadedModel, context_in, load, rope_kinds, turning_length
 from pretrace.backends.settings import ModelSettings
@@ -26,6 +26,7 @@ from pretrace.errors import ModelError, one_error
 from pretrace.results.wording import say
 from pretrace.types import (
     Backend,
+    Continued,
     Drawn,
     Encoded,
     Firing,
@@ -81,7 +82,7 @@ class HuggingFace:
         self.encode, self.spans = self.tokens.encode, self.tokens.spans
         self.tokenizer_hash = self.tokens.hash
         self.max_tokens = self.tokens.max_tokens or 1 << 30
-        self.offers = Quantity.LOGP | Quantity.MOMENTS | Quantity.DRAWN | Quantity.PEAK
+        self.offers = Quantity.LOGP | Quantity.MOMENTS | Quantity.DRAWN | Quantity.PEAK | Quantity.CONTINUED
         self.offers |= Quantity.HIDDEN if self.blocks else Quantity.NONE
         self.offers |= Quantity.NEURONS if self.layers else Quantity.NONE
         self._sweeps: dict[tuple[bool, tuple[Drawn, ...]], Sweep] = {}
@@ -216,17 +217,27 @@ class HuggingFace:
                 array.flags.writeable = False  # and so are its parts
         if not np.isfinite(logp).all():
             raise ModelError(say("models.infinite", name=self.name, dtype=self.facts["dtype"]))
+        written = self._written(rows, starts, states)
         over: dict[State, npt.NDArray[Any]] = {
             state: values.numpy() for state, values in reading.drawn.items()
         }
         if Peak() in states:
             over[Peak()] = reading.peak.numpy()
         traces = []
-        for e, start, row, found, part in zip(batch, starts, rows, inside, parts, strict=True):
+        for i, (e, start, row, found, part) in enumerate(
+            zip(batch, starts, rows, inside, parts, strict=True)
+        ):
             more = found | {state: values[part] for state, values in over.items()}
+            more |= {state: ends[i] for state, ends in written.items()}
             centre, spread = (None if one is None else one[part] for one in (mean, std))
             traces.append(Trace(row[start:], logp[part], centre, spread, e.cut, more))
         return traces
+
+    def _written(
+        self, rows: Sequence[npt.NDArray[np.int32]], starts: Sequence[int], states: States
+    ) -> dict[State, list[npt.NDArray[np.int32]]]:
+        wanted = [state for state in states if isinstance(state, Continued)]
+        return {state: ends(self, rows, starts, state) for state in wanted}
 
     def _read_alike(
         self,

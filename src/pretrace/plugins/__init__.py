@@ -25,6 +25,7 @@ COMMANDS = {
 SCORES = {
     "codec": "pretrace.plugins.scores.prefixed",
     "con_recall": "pretrace.plugins.scores.prefixed",
+    "coverage": "pretrace.plugins.scores.coverage",
     "learned": "pretrace.plugins.scores.learned",
 }
 """The module of a plug-in that registers each score."""

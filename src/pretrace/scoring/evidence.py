@@ -20,6 +20,7 @@ from pretrace.results.wording import say
 from pretrace.rewrites import After, rewrites
 from pretrace.types import (
     Backend,
+    Continued,
     Drawn,
     Encoded,
     Evidence,
@@ -126,6 +127,9 @@ def state_name(state: State) -> str:
         return f"drawn k={int(state.k)} temperature={float(state.temperature)!r}"
     if isinstance(state, Peak):
         return "peak"
+    if isinstance(state, Continued):
+        sampled = f"samples={int(state.samples)} share={float(state.share)!r}"
+        return f"continued {sampled} temperature={float(state.temperature)!r} seed={int(state.seed)}"
     return f"hidden {'all' if state.layer is None else int(state.layer)}"
 
 

@@ -1,0 +1,68 @@
+"""Ends that a model writes: its own likeliest tokens, the same in any batch; and how much of an end they cover."""
+
+import numpy as np
+import pytest
+import torch
+from tiny import SENTENCES, opened
+
+from pretrace.backends.generation import never_drawn
+from pretrace.plugins.scores.coverage import covered
+from pretrace.scores import parse
+from pretrace.types import Continued, Quantity
+
+GREEDY, DRAWN = Continued(1, temperature=0.0), Continued(3, share=0.3)
+
+
+@pytest.fixture(scope="module")
+def backend():
+    return opened()
+
+
+def written(backend, texts, states):
+    traces = backend.run(backend.encode(texts), Quantity.LOGP, frozenset(states))
+    return [dict(trace.states) for trace in traces]
+
+
+def test_the_likeliest_end_is_the_models_own(backend):
+    texts = [*SENTENCES, "a b"]
+    banned = never_drawn(backend.tokens.rust, backend.vocabulary)
+    for text, states in zip(texts, written(backend, texts, {GREEDY}), strict=True):
+        tokens = backend.encode([text])[0].tokens.tolist()
+        predicted = len(tokens) - 1
+        cut = 1 + max(1, predicted // 2)
+        ids = tokens[:cut]
+        while len(ids) < len(tokens):
+            with torch.inference_mode():
+                logits = (
+                    backend.model(input_ids=torch.tensor([ids])).logits[0, -1].masked_fill(banned, -torch.inf)
+                )
+            ids.append(int(logits.argmax()))
+        assert states[GREEDY].tolist() == [ids[cut:]]
+
+
+def test_an_end_is_the_same_in_any_batch(backend):
+    texts = [*SENTENCES, SENTENCES[0]]
+    together = written(backend, texts, {DRAWN})
+    for text, states in zip(texts, together, strict=True):
+        (alone,) = written(backend, [text], {DRAWN})
+        assert np.array_equal(alone[DRAWN], states[DRAWN])
+        assert states[DRAWN].dtype == np.int32
+    assert any(not np.array_equal(s[DRAWN][0], s[DRAWN][1]) for s in together)  # samples are drawn apart
+
+
+@pytest.mark.parametrize(
+    ("end", "made", "share"),
+    [([1, 2, 3], [1, 2, 3], 1.0), ([1, 2, 3], [1, 2], 0.0), ([1, 2], [1, 2, 3], 0.0), ([], [1], 0.0),
+     ([1, 2, 3, 9, 2, 3, 4], [1, 2, 3, 4], 6 / 7), ([5, 1, 2, 3], [3, 2, 1, 5], 0.0)],
+)  # fmt: skip
+def test_covered(end, made, share):
+    assert covered(np.array(end, dtype=np.int32), np.array(made, dtype=np.int32), 3) == pytest.approx(share)
+
+
+def test_the_fewest_tokens_leave_an_end_with_a_run():
+    for expression in ("coverage", "coverage(n=1, share=0.9)", "coverage(n=5, share=0.01)"):
+        score = parse(expression)[expression]
+        state = Continued(share=score.share)
+        fewest = score.fewest
+        assert fewest - state.read(fewest) >= score.n
+        assert fewest == score.n + 1 or fewest - 1 - state.read(fewest - 1) < score.n
