@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from net.api import (
     ExpressionError,
+    PermutationTest,
     by_document,
-    critical,
     difference_interval,
     mean_interval,
     permutation,
@@ -111,14 +111,14 @@ def test_the_critical_value_divides_what_rejects_from_what_does_not(level):
         for _ in range(40):
             test = sign_flip_test(rng.normal(0.4, 1, documents), flips=number)
             assert (test.observed >= test.critical(level)) == (test.p <= level)
-    null = [3.0, 1.0, 2.0, 2.0, 0.0]
-    assert critical(null, 0.2) == pytest.approx(3.0)
-    assert critical(null, 0.2) > 3.0
-    assert critical(null, 0.4, exact=True) == pytest.approx(2.0)
-    assert critical(null, 0.2, exact=True) == pytest.approx(2.0)
-    assert critical(null, 0.19, exact=True) == critical(null, 0.1) == math.inf
+    drawn, exact = (
+        PermutationTest(1.0, 0.0, np.array([3.0, 1.0, 2.0, 2.0, 0.0]), one) for one in (False, True)
+    )
+    assert 3.0 < drawn.critical(0.2) == pytest.approx(3.0)
+    assert [exact.critical(one) for one in (0.4, 0.2)] == pytest.approx([2.0, 2.0])
+    assert exact.critical(0.19) == drawn.critical(0.1) == math.inf
     with pytest.raises(ExpressionError, match="level between 0 and 1"):
-        critical(null, 1.0)
+        drawn.critical(1.0)
 
 
 @pytest.mark.parametrize("documents", range(1, 15))

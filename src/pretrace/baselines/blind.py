@@ -18,7 +18,6 @@ from pretrace.baselines.classifiers import (
     FEWEST_TEXTS,
     WIDENING,
     CrossFit,
-    Cutting,
     Unit,
     WordFeatures,
     classifiers,
@@ -252,16 +251,13 @@ def _judged(
     both: _TwoSets, division: CrossFit, classifier: TextClassifier, seed: int
 ) -> tuple[Doubles, list[str]]:
     """The centred log-odds of each text, and what there is to say of the classifier."""
-    cut, at = [0], share_texts(both.texts)
+    at = share_texts(both.texts)
 
     def fit(part: Bools) -> Callable[[Bools], Doubles]:
         judge = classifier.fit(at(part), both.labels[part], seed=seed)
 
         def odds(mine: Bools) -> Doubles:
-            texts = at(mine)
-            probability = judge(texts)
-            if isinstance(judge, Cutting):
-                cut.append(judge.cut(texts))
+            probability = judge(at(mine))
             return np.asarray(np.log(probability) - np.log1p(-probability))
 
         return odds
@@ -269,8 +265,6 @@ def _judged(
     scores, notes = division.scores(fit), []
     if not scores.any():
         notes.append("It found nothing to learn from, and says the same of every text.")
-    if sum(cut):
-        notes.append(f"It reads only the beginning of {sum(cut):,} of the {len(scores):,} texts.")
     if not division.learnt.all():
         notes.append(
             f"It learnt from {np.count_nonzero(division.learnt):,} of the {len(scores):,} texts, by whole documents."

@@ -27,6 +27,7 @@ from net.api import (
     controls_left_out,
     null_of,
     p_value,
+    permuted,
     placebo_check,
     power_check,
     reversed_p,
@@ -126,7 +127,7 @@ def test_the_answer_tells_effect_unit_and_documents():
 def test_the_null_that_is_shown_agrees_with_p(made, mean):
     """The statistic can be moved to an edge of the histogram: what lies above it there is what p counts."""
     found = made(mean)
-    null, p = null_of(found, level=0.05), answer(found, pieces=60, seed=0, facts={}).p
+    null, p = null_of(permuted(found), 0.05, "statistic"), answer(found, pieces=60, seed=0, facts={}).p
     counts, edges = np.array(null.counts), np.array(null.edges)
     assert counts.sum() == 10_000
     low, high = (counts[edges[side:][: len(counts)] >= null.observed].sum() for side in (0, 1))
