@@ -137,12 +137,3 @@ def test_chinese_pieces_and_numbers_have_every_feature(models):
     # nothing to disturb gives -1
     column = found.names.index("perturbed(kind='case', share=0.25)")
     assert found.suspect[:, column].tolist() == [-1.0] * 4
-
-
-def test_lowercase_leaves_caseless_pieces_out_and_refuses_texts_of_them_alone(models):
-    mixed = (*ENGLISH, CHINESE[0]), tuple(ENGLISH)
-    found = features(mixed, models, ["loss", "lowercase"], paired=False, cache=False)
-    assert found.suspect_documents == ("e0", "e1", "e2")
-    alone = tuple(CHINESE[:2]), tuple(CHINESE[2:])
-    with pytest.raises(TextsError, match=r"no letter of the texts has two cases.*leave lowercase out"):
-        features(alone, models, ["loss", "lowercase"], paired=False, cache=False)

@@ -185,18 +185,6 @@ def set_checks(texts, asked, names, *, seed):
     return row_checks(lengths, asked, codes, lambda rows: [texts[i] for i in np.flatnonzero(rows)], seed=seed)
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_alike_sets_are_rarely_refused(seed):
-    """Each control refuses by chance in 1 of 100; the rate on real texts is in evidence/flagging.csv."""
-    failed = 0
-    for draw in range(6):
-        texts = corpus("both", 80, seed=[seed, draw]).texts
-        asked = np.arange(80) < 30
-        checks = set_checks([t.text for t in texts], asked, [t.id for t in texts], seed=draw)
-        failed += any(check.status == "failed" for check in checks)
-    assert failed <= 1
-
-
 @pytest.mark.parametrize(("texts", "pieces"), [(1, 1), (2, 1), (3, 1), (2, 8), (4, 8)])
 def test_few_documents_are_no_reason_to_refuse_by_chance(texts, pieces):
     """Where every document is drawn from one law; an interval of so few alone would refuse up to every third time."""
