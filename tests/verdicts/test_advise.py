@@ -6,7 +6,6 @@ from dataclasses import replace
 import made
 import pytest
 
-from pretrace.cli.commands import app
 from pretrace.corpora import Columns
 from pretrace.errors import TextsError
 from pretrace.types import Situation
@@ -105,18 +104,6 @@ def test_known_names_stand_in_the_commands_as_a_shell_reads_them():
     commands = {one.choice.name: shlex.split(one.commands[-1]) for one in found.rows}
     given = ["--controls", "d.jsonl", "--model", "it's", "--placebo", "old", "--out", "AUDIT"]
     assert commands["controls-placebo"][2:] == ["my {texts}.jsonl", *given]
-
-
-COMMANDS = {
-    f"{one.choice.name}-{i}": said for one in advise(EMPTY).rows for i, said in enumerate(one.commands)
-}
-
-
-@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS.keys())
-def test_a_printed_command_is_a_good_call(command):
-    program, name, *arguments = shlex.split(command)
-    assert program == "pretrace"
-    app().parse_args([name, *arguments])  # raises an error that names the command or option
 
 
 # What is seen in a file of texts: documents, random strings.

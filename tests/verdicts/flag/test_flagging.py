@@ -9,13 +9,11 @@ import pytest
 from net.api import (
     Corpus,
     FlagSettings,
-    LeakError,
     Memory,
     Models,
     ScoredRows,
     Text,
     TextsError,
-    Tuned,
     flag,
     p_values,
     plan,
@@ -168,14 +166,6 @@ def test_ids_alike_in_both_sets_are_no_overlap_and_odd_texts_are_counted():
     found = flag(replace(MINE, texts=(*MINE.texts, *odd)), KNOWN, target(), LOSS)
     assert [one.id for one in found.skipped] == ["empty", "one"]
     assert len(found.tables[0]) == 42
-
-
-def test_a_score_whose_model_was_tuned_on_a_known_text_is_refused():
-    from net.api import text_key
-
-    tuned = Tuned(target([], name="tuned"), frozenset({text_key(KNOWN.texts[3].text)}), {})
-    with pytest.raises(LeakError, match="such as 'KNOWN: 3'"):
-        flag(MINE, KNOWN, Models(target(), tuned=tuned), replace(LOSS, score="fsd(ppl)"))
 
 
 def set_checks(texts, asked, names, *, seed):
