@@ -196,9 +196,13 @@ def test_many_texts_are_all_judged_by_what_was_learnt_from_some(monkeypatch):
 @pytest.mark.parametrize(
     ("members", "groups", "reason"),
     [
-        (np.arange(40) < 4, [str(i) for i in range(40)], "10 texts of either class, and there are 4 members"),
-        (np.arange(40) < 20, ["a"] * 20 + [str(i) for i in range(20)], "all members are from one"),
-        (np.arange(40) < 20, ["a"] * 20 + ["b"] * 20, "two documents of either class"),
+        (
+            np.arange(40) < 4,
+            [str(i) for i in range(40)],
+            "10 texts on either side, and there are 4 of the members",
+        ),
+        (np.arange(40) < 20, ["a"] * 20 + [str(i) for i in range(20)], "all of the members are from one"),
+        (np.arange(40) < 20, ["a"] * 20 + ["b"] * 20, "two documents on either side"),
     ],
 )
 def test_too_little_to_learn_from_is_said(members, groups, reason):

@@ -9,7 +9,6 @@ import pytest
 from net.api import (
     LOG_PERPLEXITIES,
     PERPLEXITIES,
-    DualClassifier,
     ExpressionError,
     Features,
     LinearLayer,
@@ -18,6 +17,7 @@ from net.api import (
     expressions,
     gradient,
     halves,
+    judge_halves,
     make_evidence,
     original,
     outlier_share,
@@ -116,18 +116,17 @@ def test_one_seed_of_the_paper_equals_its_loop():
     label = np.array([False] * 40 + [True] * 40)
     c_words = ByLength().fit(train, label, seed=9)
     scores = np.vstack([features.suspect[learnt[0]], features.heldout[learnt[1]]])
-    dual = DualClassifier.fit(scores, c_words(train), label, outliers=0.2)
     d_comb, d_text = [], []
     for i in tested[0].tolist():
-        texts = [features.heldout_texts[i], features.suspect_texts[i]]
-        comb, text = dual.judge(np.vstack([features.heldout[i], features.suspect[i]]), c_words(texts))
+        said = c_words(train), c_words([features.heldout_texts[i], features.suspect_texts[i]])
+        both = scores, np.vstack([features.heldout[i], features.suspect[i]])
+        comb, text, weights = judge_halves(both, said, label, outliers=0.2)
         d_comb.append(float(comb[0] - comb[1]))
         d_text.append(float(text[0] - text[1]))
     answer = paper(features, classifier=ByLength(), seed=9, seeds=1)
     assert answer.p == pytest.approx(ttest_ind(d_comb, d_text, alternative="greater").pvalue)
-    assert answer.effect is not None
     assert answer.effect.value == pytest.approx(np.mean(d_comb) - np.mean(d_text))
-    assert answer.facts["weights"]["text"] == pytest.approx(float(dual.combined.weights[0]))
+    assert answer.facts["weights"]["text"] == pytest.approx(float(weights[0]))
 
 
 def rejections(procedure, audits):
@@ -312,14 +311,12 @@ def test_it_learns_by_adam():
     assert layer.bias == pytest.approx(values[4])
 
 
-def test_the_dual_classifier_takes_scores_that_are_higher_for_members():
+def test_the_layers_take_scores_that_are_higher_for_members():
     rng = np.random.default_rng(2)
     heldout = np.arange(600) >= 300
     features = rng.normal(size=(600, 3)) + np.where(heldout, 0.0, 1.0)[:, None]
     said = np.full(600, 0.5)
-    dual = DualClassifier.fit(features, said, heldout, outliers=0.1)
-    combined, text = dual.judge(features, said)
+    combined, text, weights = judge_halves((features,) * 2, (said,) * 2, heldout, outliers=0.1)
     assert combined[heldout].mean() > combined[~heldout].mean() + 0.2
     assert text == pytest.approx(np.full(600, 0.5), abs=0.05)
-    assert dual.text.weights.shape == (1,)
-    assert dual.combined.weights.shape == (4,)
+    assert weights.shape == (4,)
