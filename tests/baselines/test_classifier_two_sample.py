@@ -10,9 +10,7 @@ import pytest
 from pretrace.baselines import blind as module
 from pretrace.baselines import classifiers
 from pretrace.baselines.blind import bag_of_words, gap, pair_gap
-from pretrace.baselines.classifiers import WIDENING
 from pretrace.errors import TextsError
-from pretrace.statistics.resampling import group_bootstrap
 from pretrace.statistics.roc import auc
 from pretrace.types import Corpus, Pair, Text
 
@@ -113,35 +111,19 @@ def test_no_text_is_judged_by_what_was_learnt_from_its_document_or_a_copy():
     assert not any(Watching.met)
 
 
-def test_a_document_on_both_sides_is_one_document():
-    rng = np.random.default_rng(3)
-    texts = noise(rng, 40)
-    together = [f"author {i % 2}" for i in range(20)]
-    (row, _) = gap(corpus("a", texts[:20], together), corpus("b", texts[20:], together))
-    assert "2 documents only" in row.note
-
-
-def test_texts_on_both_sides_are_counted():
-    rng = np.random.default_rng(0)
-    texts = noise(rng, 80)
+def test_what_makes_an_auc_weak_is_told(monkeypatch):
+    texts = noise(np.random.default_rng(0), 80)
     (row, length) = gap(corpus("a", texts[:45]), corpus("b", [*texts[40:], f"{texts[0]} "]))
     assert "6 texts of A and 6 of B are the same on both sides" in row.note
     assert "6 texts of A and 6 of B" in length.note
-
-
-def test_texts_without_words_say_nothing():
-    a, b = (corpus("ab"[k], [chr((0x1F600, 0x1F400)[k] + i) for i in range(20)]) for k in range(2))
-    (row, _) = gap(a, b)
+    together = [f"author {i % 2}" for i in range(20)]  # a document on both sides is one document
+    (row, _) = gap(corpus("a", texts[:20], together), corpus("b", texts[20:40], together))
+    assert "2 documents only" in row.note
+    (row, _) = gap(*(corpus("ab"[k], [chr((0x1F600, 0x1F400)[k] + i) for i in range(20)]) for k in range(2)))
     assert (row.auc.value, row.auc.low, row.auc.high) == (0.5, 0.5, 0.5)
     assert "nothing to learn from" in row.note
-
-
-def test_a_text_that_is_read_in_part_and_one_that_was_not_learnt_from_are_told(monkeypatch):
-    rng = np.random.default_rng(0)
-    a, b = corpus("a", [*noise(rng, 39), "word " * 5_000]), corpus("b", noise(rng, 40))
-    assert "reads only the beginning of 1 of the 80 texts" in gap(a, b)[0].note
     monkeypatch.setattr(classifiers, "LEARNT_TEXTS", 40)
-    assert "learnt from 40 of the 80 texts" in gap(a, b)[0].note
+    assert "learnt from 40 of the 80 texts" in gap(corpus("a", texts[:40]), corpus("b", texts[40:]))[0].note
 
 
 def test_copies_of_the_true_suffix_are_counted_and_copies_alone_are_refused():
@@ -156,28 +138,6 @@ def test_copies_of_the_true_suffix_are_counted_and_copies_alone_are_refused():
 
 
 long_noise = partial(noise, length=40)
-
-
-def excludes_chance(auc):
-    return not auc.low <= 0.5 <= auc.high
-
-
-def test_on_noise_the_mean_auc_is_one_half_and_the_widened_interval_keeps_its_promise():
-    found, alarms, narrow = [], 0, 0
-    for seed in range(80):
-        rng = np.random.default_rng(seed)
-        # Documents of unequal size: folds differ in their share of members, which is the trap.
-        groups = [f"d{rng.integers(0, 45)}" for _ in range(80)]
-        members = np.array([int(group[1:]) < 20 for group in groups])
-        judged = bag_of_words(long_noise(rng, 80), members, groups, seed=seed)
-        spread = group_bootstrap([judged.scores], members, groups=groups, resamples=150).auc
-        found.append(spread.value[0])
-        narrow += excludes_chance(spread.estimate(0))
-        alarms += excludes_chance(spread.widened(0, WIDENING).estimate(0))
-    assert abs(np.mean(found) - 0.5) < 0.03, "standard error 0.011"
-    assert alarms / 80 < 0.12
-    assert narrow > alarms
-    assert narrow / 80 > 0.12, "without widening the baseline would cry wolf"
 
 
 def test_folds_with_unlike_shares_of_members_do_not_push_the_auc_below_one_half():
@@ -236,9 +196,13 @@ def test_many_texts_are_all_judged_by_what_was_learnt_from_some(monkeypatch):
 @pytest.mark.parametrize(
     ("members", "groups", "reason"),
     [
-        (np.arange(40) < 4, [str(i) for i in range(40)], "10 texts of either class, and there are 4 members"),
-        (np.arange(40) < 20, ["a"] * 20 + [str(i) for i in range(20)], "all members are from one"),
-        (np.arange(40) < 20, ["a"] * 20 + ["b"] * 20, "two documents of either class"),
+        (
+            np.arange(40) < 4,
+            [str(i) for i in range(40)],
+            "10 texts on either side, and there are 4 of the members",
+        ),
+        (np.arange(40) < 20, ["a"] * 20 + [str(i) for i in range(20)], "all of the members are from one"),
+        (np.arange(40) < 20, ["a"] * 20 + ["b"] * 20, "two documents on either side"),
     ],
 )
 def test_too_little_to_learn_from_is_said(members, groups, reason):

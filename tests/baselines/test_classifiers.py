@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tiny import MORE_WORDS, WORDS, make_tokenizer
 
-from pretrace.baselines.classifiers import Cutting, Pretrained, classifiers
+from pretrace.baselines.classifiers import Pretrained, classifiers
 from pretrace.errors import ModelError
 from pretrace.statistics.roc import auc
 from pretrace.tuning.plan import PAPER, SMALL, TunedClassifier
@@ -41,8 +41,6 @@ def test_odd_texts_have_a_probability(expression):
     found = judge(odd)
     assert ((found > 0) & (found < 1)).all()
     assert len(judge([])) == 0
-    assert isinstance(judge, Cutting)
-    assert judge.cut(odd) == 1
 
 
 @pytest.mark.parametrize(
@@ -119,7 +117,6 @@ def test_embeddings_see_what_the_texts_are_about():
     odd = ["", "\ud800 lone", "word " * 1_000]
     assert ((judge(odd) > 0) & (judge(odd) < 1)).all()
     assert len(judge([])) == 0
-    assert judge.cut(odd) == 1
 
 
 @pytest.mark.skipif(not HAVE_EMBEDDINGS, reason="needs the extra embeddings")

@@ -58,7 +58,7 @@ NAMES = {
     ),
     "pretrace.statistics.paired": "for_few holm",
     "pretrace.statistics.permutation": (
-        "critical randomisation_test sign_flip_test skew_corrected two_sample two_sample_test"
+        "PermutationTest randomisation_test sign_flip_test skew_corrected two_sample two_sample_test"
     ),
     "pretrace.statistics.power": (
         "Planted=PlantedValues auc_documents auc_power curve power_needed=needed power_power=power"
@@ -85,7 +85,7 @@ NAMES = {
     ),
     "pretrace.plugins.recite": "recite",
     "pretrace.verdicts.audit": "checks",
-    "pretrace.verdicts.audit.built": "ACCUSING DocumentValues answer null_of p_value reversed_p",
+    "pretrace.verdicts.audit.built": "ACCUSING DocumentValues answer p_value permuted reversed_p",
     "pretrace.verdicts.audit.data": (
         "AuditData LOG_PERPLEXITIES Logprobs PERPLEXITIES beyond bytewise closeness "
         "expressions gain_scale logprob_gains logprobs"
@@ -93,7 +93,7 @@ NAMES = {
     "pretrace.verdicts.audit.checks": "graded placebo_check",
     "pretrace.verdicts.audit.audit": "power_check",
     "pretrace.verdicts.audit.procedures": (
-        "DualClassifier LinearLayer Normaliser gradient halves "
+        "judge_halves LinearLayer Normaliser gradient halves "
         "original outlier_share paper release scaled_by_suspect"
     ),
     "pretrace.verdicts.audit.settings": "AuditSettings",
@@ -106,7 +106,7 @@ NAMES = {
     "pretrace.plugins.marks.marking": "Candidates=VariantCandidates MarkSettings canaries mark",
     "pretrace.plugins.marks.checking": "CheckSettings check_marks effect_unit enough_check",
     "pretrace.verdicts.outcome": (
-        "Beyond=ExcessOverSecondModel DOSE ENOUGH Found=ObservedFinding SECOND conclude exposure"
+        "Beyond=ExcessOverSecondModel DOSE ENOUGH Found=ObservedFinding SECOND conclude exposure null_of"
     ),
     "pretrace.plugins.recite.recite": (
         "PIECE ReciteSettings end_logp pieces printed recite_recite=recite tries_for windows_of"

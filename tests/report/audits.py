@@ -29,6 +29,7 @@ from pretrace.types import (
 from pretrace.verdicts.audit import built
 from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, figures_of, pairs_of
 from pretrace.verdicts.outcome import POWER as POWER_CURE
+from pretrace.verdicts.outcome import null_of
 
 MODEL, PLACEBO = "HuggingFaceTB/SmolLM2-135M", "HuggingFaceTB/SmolLM2-135M, checkpoint of step 240,000"
 CORPUS = "Harbour notes 2009–2021"
@@ -95,7 +96,7 @@ def numbers(mean, documents, seed, against=None, controls=0):
     placebo = {"placebo": PLACEBO if controls else f"{PLACEBO} + lora"}
     return {
         "answer": built.answer(found, pieces=3 * documents - 7, seed=0, facts=placebo),
-        "null": built.null_of(found, level=LEVEL),
+        "null": null_of(built.permuted(found), LEVEL, built.STATISTIC),
         "sensitivity": sensitivity(values, others, permutations=2_000) if controls else sensitivity(values),
         "documents": names, "values": values, "heldout_documents": held, "heldout_values": others,
     }  # fmt: skip

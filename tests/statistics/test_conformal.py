@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from net.api import adjusted, by_document, drawn_pieces, flagged, least_together, needed, p_values
+from net.api import adjusted, drawn_pieces, flagged, least_together, needed, p_values
 
 
 def test_the_formula_with_ties_counted_against_the_text():
@@ -80,34 +80,6 @@ def test_false_discoveries_stay_below_the_nominal_rate():
         chosen = flagged(adjusted(p_values(scores + 2.5 * members, known)), 0.2)
         false.append((chosen & ~members).sum() / max(1, chosen.sum()))
     assert 0.10 < np.mean(false) <= 0.2 * 0.7 + 0.02  # the rate times the share of non-members
-
-
-def lengthy(rng, number):
-    """Documents that nobody saw: 3% have 80 pieces and score 2 to 3.5 deviations higher, the others have one."""
-    long = rng.random(number) < 0.03
-    centre = np.where(long, rng.uniform(2, 3.5, number), rng.normal(size=number))
-    rows = np.repeat(np.arange(number), np.where(long, 80, 1))
-    scores = centre[rows] + np.where(long, 0.5, 0.0)[rows] * rng.normal(size=len(rows))
-    return scores, [f"d{row:03}" for row in rows]
-
-
-def one_value(asked, names, known, groups, seed):
-    both = [*(f"a{name}" for name in names), *(f"k{name}" for name in groups)]
-    drawn = drawn_pieces(both, seed)
-    kept = [name for name, taken in zip(both, drawn, strict=True) if taken]
-    found, values = by_document(np.concatenate((asked, known))[drawn], kept)
-    first = np.array([name.startswith("a") for name in found])
-    return p_values(values[first], values[~first])
-
-
-@pytest.mark.parametrize("method", ["bh", "by"])
-def test_one_value_a_document_keeps_the_rate_there(method):
-    """How often anything is flagged at a rate of 20% where nothing was seen."""
-    rng, hits = np.random.default_rng(17), 0
-    for seed in range(400):
-        p = one_value(*lengthy(rng, 100), *lengthy(rng, 400), seed)
-        hits += flagged(adjusted(p, method), 0.2).any()
-    assert hits / 400 < 0.14  # 6% measured
 
 
 @pytest.mark.parametrize("method", ["bh", "by"])

@@ -1,18 +1,15 @@
 """Which test can be made: every rule at its boundary, the commands, and what stands in the file of figures."""
 
-import json
 import shlex
-from dataclasses import fields, replace
-from importlib.resources import files
+from dataclasses import replace
 
 import made
 import pytest
 
-from pretrace.cli.commands import app
 from pretrace.corpora import Columns
 from pretrace.errors import TextsError
 from pretrace.types import Situation
-from pretrace.verdicts.advise import FEWEST_CHOICES, Names, Needed, advise, look, offered_tests
+from pretrace.verdicts.advise import Names, advise, look, offered_tests
 
 EMPTY = Situation()
 ENOUGH = {
@@ -51,8 +48,22 @@ def test_a_test_applies_from_its_boundary_on(name):
     assert (found.state, found.missing != "", found.begun) == ("could", True, False)
 
 
-def test_the_fewest_come_from_the_level():
-    assert (1 / 2) ** FEWEST_CHOICES <= 0.05 < (1 / 2) ** (FEWEST_CHOICES - 1)
+@pytest.mark.parametrize(
+    ("access", "cannot"),
+    [
+        ("text", {"marks", "order", "controls-placebo", "controls", "flag", "placebo"}),
+        ("logprobs", {"controls", "placebo"}),
+        ("weights", set()),
+    ],
+)
+def test_what_a_model_does_not_offer_bars_the_tests_that_read_it(access, cannot):
+    everything = {key: value for enough in ENOUGH.values() for key, value in enough.items()} | {"unseen": 20}
+    rows = {one.choice.name: one for one in advise(Situation(**everything, access=access)).rows}
+    assert {name for name, one in rows.items() if one.state == "cannot"} == cannot
+    assert {name for name, one in rows.items() if one.state == "applies"} == rows.keys() - cannot
+    assert all("only text" in rows[name].missing or "weights" in rows[name].missing for name in cannot)
+    for name, asked in (("canaries", access == "text"), ("recite", access != "weights")):
+        assert ("--access text" in rows[name].commands[0]) == asked
 
 
 @pytest.mark.parametrize("name", ["controls", "controls-placebo", "placebo"])
@@ -61,24 +72,6 @@ def test_an_audit_counts_the_documents_in_question_where_they_are_known(name):
     assert row(name, replace(has, documents=20)).state == "applies"
     few = row(name, replace(has, documents=19))
     assert (few.state, few.missing) == ("could", "1 more documents in question")
-
-
-def test_text_alone_leaves_what_can_be_asked_in_text():
-    everything = {key: value for enough in ENOUGH.values() for key, value in enough.items()}
-    found = advise(Situation(**everything, access="text"))
-    applies = [one for one in found.rows if one.state == "applies"]
-    assert [one.choice.name for one in applies] == ["triggers", "canaries", "recite"]
-    assert all("--access text" in one.commands[0] for one in applies[1:])
-    assert {one.state for one in found.rows} == {"applies", "cannot"}
-    assert all("only text" in one.missing or "weights" in one.missing for one in found.rows[3:])
-    assert "--access" not in row("canaries", Situation(canaries=20)).commands[0]
-    assert "--access text" in row("recite", Situation(unseen=5, access="logprobs")).commands[0]
-
-
-def test_log_probabilities_leave_all_but_what_needs_weights():
-    everything = {key: value for enough in ENOUGH.values() for key, value in enough.items()}
-    found = advise(Situation(**everything, access="logprobs"))
-    assert {one.choice.name for one in found.rows if one.state == "cannot"} == {"controls", "placebo"}
 
 
 def test_what_applies_comes_first_and_exact_tests_before_others():
@@ -111,34 +104,6 @@ def test_known_names_stand_in_the_commands_as_a_shell_reads_them():
     commands = {one.choice.name: shlex.split(one.commands[-1]) for one in found.rows}
     given = ["--controls", "d.jsonl", "--model", "it's", "--placebo", "old", "--out", "AUDIT"]
     assert commands["controls-placebo"][2:] == ["my {texts}.jsonl", *given]
-
-
-COMMANDS = {
-    f"{one.choice.name}-{i}": said for one in advise(EMPTY).rows for i, said in enumerate(one.commands)
-}
-
-
-@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS.keys())
-def test_a_printed_command_is_a_good_call(command):
-    program, name, *arguments = shlex.split(command)
-    assert program == "pretrace"
-    app().parse_args([name, *arguments])  # raises an error that names the command or option
-
-
-def test_the_figures_are_of_the_tests_and_have_their_form():
-    text = files("pretrace.verdicts").joinpath("needed.json").read_text(encoding="utf-8")
-    written = json.loads(text)
-    assert list(written) == [choice.name for choice in offered_tests()]
-    for name, one in written.items():
-        assert set(one) == {field.name for field in fields(Needed)}, name
-        figures = (one["one"], one["four"])
-        assert all(number is None or (isinstance(number, int) and number > 0) for number in figures)
-        counted = [one[key] for key in ("rejected", "accused", "worst") if one[key] is not None]
-        for written in counted:
-            found, of = map(int, written.partition(" (")[0].split("/"))
-            assert 0 <= found <= of
-        if counted or any(figure is not None for figure in figures):
-            assert one["measured_on"], f"{name}: say where it was measured"
 
 
 # What is seen in a file of texts: documents, random strings.
@@ -175,13 +140,6 @@ def test_a_column_whose_values_repeat_is_suggested_as_group(tmp_path):
     )
     assert "repeat" not in " ".join(look(written(tmp_path / "full.jsonl", full), Columns()).said)
     assert "repeat" not in " ".join(look(str(tmp_path / "bare.jsonl"), Columns(group="book")).said)
-
-
-def test_texts_without_other_columns_are_counted(tmp_path):
-    path = tmp_path / "t.txt"
-    path.write_text("one line\nanother line\n", encoding="utf-8")
-    assert look(str(path), Columns()).said == ("2 texts of 2 documents.",)
-    assert look("stdlib(min_chars=3000)", Columns()).situation.documents > 0
 
 
 def test_the_text_column_may_have_another_name(tmp_path):

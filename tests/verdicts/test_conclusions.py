@@ -55,7 +55,6 @@ def test_an_all_clear_takes_power_and_says_which_training_is_excluded():
     found = conclude(replace(CLEAR, planted=LOW), ())
     assert "could have missed" in found.statement
     assert any("79%" in line and "80%" in line for line in found.reasons)
-    assert any("more texts" in line for line in found.advice)
     how = replace(PLANTED, epochs=4, facts={"units": 40, "how": "all weights, in small steps"})
     said = conclude(replace(FOUND, p=0.5, planted=how, unit="shard"), ()).statement
     assert exposure(how, "shard") in said
@@ -78,9 +77,3 @@ def test_nobody_is_accused_without_a_second_model_where_the_test_wants_one():
     for status in ("passed", "failed", "not run"):
         assert outcome(clear, replace(asked, status=status)) == "nothing"  # it withholds accusations alone
     assert outcome(FOUND, replace(asked, status="not run")) == "consistent"  # a test by a lot of our own
-
-
-def test_audits_say_it_in_their_own_words():
-    audit = replace(FOUND, noun="audit", said={"consistent": "It looks like training."})
-    assert conclude(audit, ()).statement == "It looks like training."
-    assert "this audit could have missed it" in conclude(replace(audit, p=0.5), ()).statement

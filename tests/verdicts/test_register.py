@@ -2,7 +2,6 @@
 
 import pytest
 
-from pretrace.errors import OutputError
 from pretrace.verdicts.draws import TextsSketch
 from pretrace.verdicts.register import FILE, RegisterEntry, earlier_tests, known, note, read_tests
 
@@ -15,12 +14,6 @@ def test_a_damaged_line_is_passed_over(tmp_path):
     assert [line["test"] for line in read_tests(tmp_path)] == ["order", "\ud800"]
     assert read_tests(tmp_path / "nowhere") == ()
     assert len(known(["one text", "another"], tmp_path)) == 2
-
-
-def test_no_place_to_write_is_said(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(OutputError, match="cannot be written"):
-        note(entry(), 0.5, "inconclusive", tmp_path / "file")
 
 
 def entry(test="order", weights="w", **settings):

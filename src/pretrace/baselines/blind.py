@@ -18,7 +18,6 @@ from pretrace.baselines.classifiers import (
     FEWEST_TEXTS,
     WIDENING,
     CrossFit,
-    Cutting,
     Unit,
     WordFeatures,
     classifiers,
@@ -46,8 +45,8 @@ def bag_of_words(
     """Out-of-fold log-odds of membership, centred a fold, from a logistic regression on lower-cased TF-IDF of words,
     word pairs and punctuation in two texts (characters in scripts without spaces), or with `unit` "form" on their form;
     a text is judged by what learnt from no text of its group."""
-    reason = _too_few(members, Grouping.of(groups, members))
-    if reason:
+    every, names = np.ones(len(members), dtype=bool), ("the members", "the non-members")
+    if reason := _too_few(every, members, Grouping.of(groups, members), names):
         return BlindScores(None, reason)
     division = CrossFit.of(texts, members, groups, seed=seed)
     if division is None:
@@ -89,15 +88,17 @@ def _regression(
     return fit
 
 
-def _too_few(members: Bools, grouping: Grouping) -> str:
-    for word, count, bit in (
-        ("members", np.count_nonzero(members), MEMBERS),
-        ("non-members", np.count_nonzero(~members), NONMEMBERS),
-    ):
+def _too_few(texts: Bools, members: Bools, grouping: Grouping, names: Sequence[str]) -> str:
+    """Why these `texts` are too few to learn from some documents and judge others; "" where they are enough."""
+    for name, mine, bit in zip(names, (members, ~members), (MEMBERS, NONMEMBERS), strict=True):
+        count = np.count_nonzero(texts & mine)
         if count < FEWEST_TEXTS:
-            return f"it needs {FEWEST_TEXTS} texts of either class, and there are {count} {word}."
+            return f"it takes {FEWEST_TEXTS} texts on either side, and there are {count} of {name}."
         if grouping.holding(bit) < 2:
-            return f"it needs two documents of either class, and all {word} are from one."
+            return (
+                f"it takes two documents on either side, and all of {name} are from one, or share texts: give more "
+                "documents or a group column, and leave out repeated texts."
+            )
     return ""
 
 
@@ -173,23 +174,10 @@ class _TwoSets:
     def of(cls, texts: Sequence[Text], labels: Bools, names: tuple[str, str]) -> _TwoSets:
         """Both sets, once there is enough to learn from and to judge; TextsError where there is not."""
         written = np.array([bool(text.text.strip()) for text in texts], dtype=bool)
-        for name, mine in zip(names, (labels, ~labels), strict=True):
-            found = int(np.count_nonzero(written & mine))
-            if found < FEWEST_TEXTS:
-                raise TextsError(
-                    f"a gap is measured between at least {FEWEST_TEXTS} texts a side that are not empty, and "
-                    f"{name} has {found}; give more texts."
-                )
         first = link_documents(texts)
         groups = tuple(first[text.document] for text in texts)
-        grouping = Grouping.of(groups, labels)
-        for name, bit in zip(names, (MEMBERS, NONMEMBERS), strict=True):
-            if grouping.holding(bit) < 2:
-                raise TextsError(
-                    f"a gap is learnt from some documents and measured on others, and all texts of {name} are from one "
-                    "document, or from several that all share texts; give more documents, or name those there are in a "
-                    "group column, and leave out repeated texts."
-                )
+        if reason := _too_few(written, labels, Grouping.of(groups, labels), names):
+            raise TextsError(f"a gap between two sets of texts cannot be measured: {reason}")
         return cls(tuple(text.text for text in texts), labels, groups)
 
     @property
@@ -252,16 +240,13 @@ def _judged(
     both: _TwoSets, division: CrossFit, classifier: TextClassifier, seed: int
 ) -> tuple[Doubles, list[str]]:
     """The centred log-odds of each text, and what there is to say of the classifier."""
-    cut, at = [0], share_texts(both.texts)
+    at = share_texts(both.texts)
 
     def fit(part: Bools) -> Callable[[Bools], Doubles]:
         judge = classifier.fit(at(part), both.labels[part], seed=seed)
 
         def odds(mine: Bools) -> Doubles:
-            texts = at(mine)
-            probability = judge(texts)
-            if isinstance(judge, Cutting):
-                cut.append(judge.cut(texts))
+            probability = judge(at(mine))
             return np.asarray(np.log(probability) - np.log1p(-probability))
 
         return odds
@@ -269,8 +254,6 @@ def _judged(
     scores, notes = division.scores(fit), []
     if not scores.any():
         notes.append("It found nothing to learn from, and says the same of every text.")
-    if sum(cut):
-        notes.append(f"It reads only the beginning of {sum(cut):,} of the {len(scores):,} texts.")
     if not division.learnt.all():
         notes.append(
             f"It learnt from {np.count_nonzero(division.learnt):,} of the {len(scores):,} texts, by whole documents."

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -89,15 +89,6 @@ classifiers: Registry[TextClassifier] = Registry("text classifier")
 
 # In scripts without spaces a character is the unit, and two neighbours the bigram.
 _TOKEN = rf"[{UNSPACED}]|[^\W{UNSPACED}]+|[^\w\s]"
-
-
-@runtime_checkable
-class Cutting(Protocol):
-    """What a fitted classifier is that may read a text only in part."""
-
-    def cut(self, texts: Sequence[str], /) -> int:
-        """How many of the texts are longer than what it reads of them."""
-        ...
 
 
 Unit = Literal["words", "form"]
@@ -195,23 +186,16 @@ class _Regression:
         check_kinds(texts, labels)
         words = WordFeatures(texts, self.unit)
         if not words.columns.size:
-            return _LinearModel(None, lambda some: some, float(np.log(labels.mean() / (1 - labels.mean()))))
-        return _LinearModel(LogisticRegression(max_iter=1000).fit(words.learnt, labels), words.of, 0.0)
+            alike = float(np.log(labels.mean() / (1 - labels.mean())))
+            return lambda some: _probability(np.full(len(some), alike))
+        return _judge(LogisticRegression(max_iter=1000).fit(words.learnt, labels), words.of)
 
 
-@dataclass(frozen=True)
-class _LinearModel:
-    """A logistic regression on features of texts; without one, the same log-odds for all."""
-
-    regression: Any
-    features: Callable[[Sequence[str]], Any]
-    otherwise: float
-    cut: Callable[[Sequence[str]], int] = lambda texts: sum(len(text) > _READ_CHARACTERS for text in texts)
-
-    def __call__(self, texts: Sequence[str]) -> Doubles:
-        if self.regression is None or not len(texts):
-            return _probability(np.full(len(texts), self.otherwise))
-        return _probability(self.regression.decision_function(self.features(texts)))
+def _judge(regression: Any, features: Callable[[Sequence[str]], Any]) -> Callable[[Sequence[str]], Doubles]:
+    """The probabilities of texts by a regression on their features."""
+    return lambda some: _probability(
+        regression.decision_function(features(some)) if len(some) else np.zeros(0)
+    )
 
 
 @classifiers.add("gpt2")
@@ -262,7 +246,7 @@ class _Embeddings:
         check_kinds(texts, labels)
         embed = open_embedder(self.model)
         regression = LogisticRegression(max_iter=1000).fit(_of_each(texts, embed), labels)
-        return _LinearModel(regression, lambda some: _of_each(some, embed), 0.0, embed.cut)
+        return _judge(regression, lambda some: _of_each(some, embed))
 
 
 @classifiers.add("pretrained")
@@ -359,8 +343,9 @@ _MINILM = "minilm"
 
 
 @functools.lru_cache(maxsize=1)  # each fold of a comparison asks for the same model
-def open_embedder(model: str = _MINILM) -> _Embedder:
-    """The sentence-transformers model of a folder, hub id or "minilm"; MissingPackageError, or ModelError for none."""
+def open_embedder(model: str = _MINILM) -> Callable[[Sequence[str]], Doubles]:
+    """The embeddings, float64 [texts, width], each row of length 1, by the sentence-transformers model of a folder, hub
+    id or "minilm"; MissingPackageError, or ModelError for none."""
     try:
         from sentence_transformers import SentenceTransformer
     except ImportError:
@@ -368,31 +353,17 @@ def open_embedder(model: str = _MINILM) -> _Embedder:
     where = str(_packaged()) if model == _MINILM else str(Path(model).expanduser())
     try:
         # Safetensors alone: a pickle can run any code when it is opened.
-        return _Embedder(SentenceTransformer(where, model_kwargs={"use_safetensors": True}))
+        opened = SentenceTransformer(where, model_kwargs={"use_safetensors": True})
     except (OSError, ValueError, LookupError, RuntimeError) as error:
         reason = " ".join(str(error).split())[:300]
         raise ModelError(f"{model} could not be opened as a sentence-transformers model: {reason}") from None
 
-
-class _Embedder:
-    def __init__(self, model: Any) -> None:
-        self._model = model
-
-    def __call__(self, texts: Sequence[str]) -> Doubles:
-        """Float64 [texts, width], each row of length 1."""
-        found = self._model.encode(
-            [readable(text) for text in texts], show_progress_bar=False, normalize_embeddings=True
-        )
+    def embed(texts: Sequence[str]) -> Doubles:
+        read = [readable(text) for text in texts]
+        found = opened.encode(read, show_progress_bar=False, normalize_embeddings=True)
         return np.asarray(found, dtype=np.float64)
 
-    def cut(self, texts: Sequence[str]) -> int:
-        """How many of the texts are longer than what the model reads of them."""
-        limit = self._model.max_seq_length
-        if limit is None:
-            return 0
-        tokenizer = self._model.tokenizer
-        counts = tokenizer([readable(text) for text in texts], truncation=False, verbose=False)["input_ids"]
-        return sum(len(ids) > limit for ids in counts)
+    return embed
 
 
 def _packaged() -> Path:

@@ -87,8 +87,17 @@ class PermutationTest:
     exact: bool = False
 
     def critical(self, level: float) -> float:
-        """What the statistic has to reach for p <= level, as the function `critical` gives it."""
-        return critical(self.null, level, exact=self.exact)
+        """What the statistic has to reach for p <= level: every one at or above it has, the next lower value of the
+        null has not. Infinite where draws or documents are too few. ExpressionError for a level outside 0 to 1."""
+        require(0 < level < 1, f"a test takes a level between 0 and 1, found {level}.")
+        drawn, total = np.sort(self.null), len(self.null) + (not self.exact)
+        allowed = int(level * total) + 1
+        while allowed / total > level:
+            allowed -= 1
+        if allowed == 0:
+            return math.inf
+        beaten = float(drawn[-1 - (allowed if self.exact else allowed - 1)])
+        return beaten + 2 * TIE * max(1.0, abs(beaten))
 
 
 def sign_flip_test(
@@ -144,22 +153,6 @@ def two_sample_test(
         drawn.append(welch_corrected(part, sums, sizes))
     null = np.concatenate(drawn)
     return PermutationTest(share_reached(null, observed), float(observed), null)
-
-
-def critical(null: npt.ArrayLike, level: float, *, exact: bool = False) -> float:
-    """What a statistic has to reach for p <= level, given the `null` [draws]: every one at or above it has, the next
-    lower value of the null has not. With `exact` p is k / draws, else (1 + k) / (1 + draws). Infinite where draws or
-    documents are too few. ExpressionError for a level outside 0 to 1."""
-    require(0 < level < 1, f"a test takes a level between 0 and 1, found {level}.")
-    drawn = np.sort(check_values(null, "a null distribution"))
-    total = len(drawn) if exact else len(drawn) + 1
-    allowed = int(level * total) + 1
-    while allowed / total > level:
-        allowed -= 1
-    if allowed == 0:
-        return math.inf
-    beaten = float(drawn[-1 - (allowed if exact else allowed - 1)])
-    return beaten + 2 * TIE * max(1.0, abs(beaten))
 
 
 def skew_corrected(mean: Doubles, variance: Doubles, third: Doubles) -> Doubles:

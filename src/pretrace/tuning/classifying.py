@@ -66,10 +66,6 @@ class _TextJudge:
                 found[list(rows)] = logits.double().clamp(-SUREST, SUREST).sigmoid().cpu().numpy()
         return found
 
-    def cut(self, texts: Sequence[str]) -> int:
-        """How many of the texts are longer than what it reads of them."""
-        return sum(encoded.cut > 0 for encoded in self._tokens.encode(texts))
-
     def log_odds(self, sequences: Sequence[Sequence[int]]) -> torch.Tensor:
         """Log-odds of the label True, float32 [sequences]."""
         states, mask = self._states(sequences)

@@ -6,7 +6,6 @@ that were really trained).
 """
 
 import dataclasses
-import functools
 import re
 
 import numpy as np
@@ -218,12 +217,6 @@ def direct(corpus, *placebos, **more):
     return audit(corpus, models, **{"heldout": FRESH, "settings": CHARACTERS, **more})
 
 
-@functools.cache
-def innocent():
-    """Texts that nobody saw, against control documents, with a placebo."""
-    return direct(OTHERS, NEVER)
-
-
 @pytest.mark.parametrize("placebos", [(NEVER,), (STRANGER,)], ids=["of the family", "of another"])
 def test_control_documents_and_a_second_model_give_a_valid_answer(placebos):
     found, null = direct(MEMBERS, *placebos), direct(OTHERS, *placebos)
@@ -245,15 +238,6 @@ def test_control_documents_and_a_second_model_give_a_valid_answer(placebos):
     assert null.outcome == "inconclusive"
 
 
-def test_beside_control_documents_one_placebo_of_the_family_is_enough():
-    cousin = Remembers(NUMBERS, "a cousin", back=32)
-    found = direct(MEMBERS, STRANGER, NEVER, cousin)
-    assert [one.facts["placebo"] for one in figures_of(found).answers] == [NEVER.name]
-    others = [(one.name, one.closeness is None) for one in figures_of(found).placebos]
-    assert others == [(STRANGER.name, True), (NEVER.name, False), (cousin.name, True)]
-    assert found.outcome == "consistent"
-
-
 def test_the_opposite_direction_is_no_training():
     """The control documents are the ones it knows: no rejection, and the audit says that something is wrong."""
     turned = direct(OTHERS, NEVER, heldout=MEMBERS)
@@ -262,25 +246,12 @@ def test_the_opposite_direction_is_no_training():
     assert status(turned)["reverse"] == "failed"
 
 
-def test_the_same_audit_twice_gives_the_same_numbers_and_is_told_of_the_first():
-    kept = dataclasses.replace(CHARACTERS, cache=True)
-    first, second = (direct(OTHERS, NEVER, settings=kept) for _ in range(2))
-    assert answer_of(first) == answer_of(second)
-    assert np.array_equal(documents_of(first, SUSPECT)[1], documents_of(second, SUSPECT)[1])
-    assert first.register[0].startswith("No other test of these texts is known")
-    assert len(second.register) == 1  # the same test made again is no new one
-    assert "not entered in the register" in innocent().register[0]
-
-
 def test_other_procedures_are_shown_and_decide_nothing():
-    said = {"requested_by": "the authors", "controls": "their drawers"}
     names = ("paper", "original", "release")
-    found = direct(OTHERS, NEVER, settings=dataclasses.replace(CHARACTERS, also=names, statements=said))
-    assert found.statements == said
+    found = direct(OTHERS, NEVER, settings=dataclasses.replace(CHARACTERS, also=names))
     assert tuple(one.procedure for one in figures_of(found).variants) == names
     assert all(0 <= one.p <= 1 for one in figures_of(found).variants)
-    assert answer_of(found) == answer_of(innocent())
-    assert found.outcome == "inconclusive"
+    assert answer_of(found) == answer_of(direct(OTHERS, NEVER))
 
 
 def test_a_procedure_of_the_literature_goes_on_without_a_design_and_is_not_believed(base):

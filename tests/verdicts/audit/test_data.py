@@ -63,12 +63,6 @@ def test_only_the_text_counts_and_the_prefix_conditions(family, start):
     assert not np.allclose(alone.per_token, found.per_token, atol=1e-3)
 
 
-def test_a_text_without_prefix_counts_whole():
-    model = back_end("llama", start=True)
-    found = logprobs(model, [Sample("d", text) for text in SENTENCES])
-    assert found.tokens.tolist() == [len(e.tokens) for e in model.encode(SENTENCES)]
-
-
 def test_both_sides_are_read_as_they_are_apart():
     model = back_end()
     parts = PIECES, TURNED[1:], TURNED, PIECES[2:]

@@ -125,15 +125,6 @@ def test_a_failed_control_withholds_either_verdict_or_an_accusation_alone(names,
             assert "cannot say" in found[0].statement
 
 
-def test_the_check_of_the_power_informs_and_the_rule_itself_asks_for_it():
-    weak = Power(Estimate(0.79, 0.7, 0.9), 80, 25, 2, effect=POWER.effect)
-    assert decided(0.3, "power", power=weak).outcome == "inconclusive"
-    assert decided(0.3, high=0.05).outcome == "inconclusive"  # planting moved it by as much
-    assert "25 documents were read twice by a copy of the model" in decided(0.3).statement
-    said = " ".join(decided(p, name).statement for p in (0.01, 0.9) for name in ("", "gap"))
-    assert "prove" not in said.lower()
-
-
 def test_the_lightest_exposure_that_is_excluded_is_named():
     light = Power(Estimate(0.3, 0.2, 0.4), 900, 25, 1, Estimate(0.02, 0.005, 0.04), facts={"how": "5e-05"})
     heavy = Power(Estimate(0.95, 0.9, 1.0), 30, 25, 1, Estimate(0.1, 0.08, 0.12), facts={"how": "5e-04"})

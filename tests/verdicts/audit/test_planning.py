@@ -51,13 +51,16 @@ def test_a_plan_says_what_an_audit_would_do_and_reads_nothing():
     assert found.passes == 2 * found.snippets == 2 * 160
     assert found.seconds
     assert found.gaps
-    written = plan(MINE, Models(TARGET, placebos=(BASE, SIBLING, ELSEWHERE)), generator=BASE, settings=HOW)
-    assert written.design == "placebos"
-    assert [one.grade for one in written.placebos] == ["sibling", "sibling", "other"]
+    placebos = (BASE, SIBLING, ELSEWHERE)
+    written = Audit(MINE, Models(TARGET, placebos=placebos), generator=SIBLING, settings=HOW)
+    assert written.plan.design == "placebos"
+    assert [one.grade for one in written.plan.placebos] == ["sibling", "sibling", "other"]
     # true and generated, half of the snippets, three models of the family
-    assert written.passes == 3 * 2 * 80
-    assert written.seconds
-    assert written.seconds > found.seconds
+    assert written.plan.passes == 3 * 2 * 80
+    assert written.plan.seconds > found.seconds
+    read = ["reading with the target", "reading with base", "reading with sibling"]
+    made = ["training the generator", "writing continuations"]
+    assert [stage.name for stage in written.stages] == [*made, *read]
 
 
 @pytest.mark.parametrize("placebos", [(), (BASE,)])
@@ -70,20 +73,6 @@ def test_texts_of_two_editors_are_not_compared_directly(placebos):
     assert "Bring both sets into one form" in found.cures[0]
 
 
-def test_the_stages_that_lie_ahead_are_those_of_the_design(monkeypatch):
-    monkeypatch.setattr("pretrace.verdicts.audit.audit.check_plantable", lambda target: None)
-    power = AuditSettings(snippets=HOW.snippets, cache=False, power=(PlantSettings(),))
-    direct = Audit(MINE, Models(TARGET, placebos=(BASE,)), ALIKE, generator=BASE, settings=HOW)
-    direct = replace(direct, settings=power)
-    read = ["reading with the target", "reading with base"]
-    planted = ["planting texts in a copy", "reading with the target"]
-    assert [stage.name for stage in direct.stages] == [*read, *planted]
-    assert "nothing" in direct.plan.outcomes
-    written = Audit(MINE, Models(TARGET, placebos=(BASE,)), generator=SIBLING, settings=HOW)
-    made = ["training the generator", "writing continuations"]
-    assert [stage.name for stage in written.stages] == [*made, *read]
-
-
 class Noting(Timed):
     """Notes the stages that were planned, and those that were entered."""
 
@@ -91,6 +80,15 @@ class Noting(Timed):
 
     def plan(self, stages, after, /):
         self.ahead = tuple(stage.name for stage in stages)
+
+
+def test_power_is_planned_as_a_training_and_a_reading(monkeypatch):
+    monkeypatch.setattr("pretrace.verdicts.audit.audit.check_plantable", lambda target: None)
+    power = replace(HOW, power=(PlantSettings(),))
+    direct = Audit(MINE, Models(TARGET, placebos=(BASE,)), ALIKE, generator=BASE, settings=power)
+    names = [stage.name for stage in direct.stages]
+    assert names[2:] == ["planting texts in a copy", "reading with the target"]
+    assert "nothing" in direct.plan.outcomes
 
 
 @pytest.mark.parametrize("beside", [(), ("base",)], ids=["alone", "beside a placebo"])

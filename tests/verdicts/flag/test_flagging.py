@@ -9,13 +9,11 @@ import pytest
 from net.api import (
     Corpus,
     FlagSettings,
-    LeakError,
     Memory,
     Models,
     ScoredRows,
     Text,
     TextsError,
-    Tuned,
     flag,
     p_values,
     plan,
@@ -38,6 +36,10 @@ def corpus(name, number, *, seed, words=WORDS, length=30, pieces=1):
 
 def edited(corpus, change):
     return replace(corpus, texts=tuple(replace(text, text=change(text.text)) for text in corpus.texts))
+
+
+def few(corpus, number):
+    return replace(corpus, texts=corpus.texts[:number])
 
 
 MINE, KNOWN = corpus("mine", 40, seed=1), corpus("known", 100, seed=2)
@@ -79,10 +81,6 @@ def test_the_texts_that_were_seen_are_flagged():
     passed = dict.fromkeys(("words", "form", "length", "spread", "runs", "drift"), "passed")
     assert {check.name: check.status for check in found.checks} == {**passed, "placebo": "not run"}
     assert set_test(found).explained > set_test(found).unseen > 0.33
-    assert "standard deviations of the score, that alone would explain it" in " ".join(found.reasons)
-    assert (found.settings["nonmembers"]["texts"], found.settings["score"]) == (100, "loss")
-    assert found.settings["models"]["target"]["name"] == "target"
-    assert not any("prove" in words for words in (found.statement, *found.reasons, *found.advice))
 
 
 def test_nothing_where_nothing_was_seen_and_the_same_again():
@@ -120,16 +118,15 @@ def test_sets_that_differ_as_texts_are_refused(other, failing):
 def test_a_placebo_to_which_all_texts_look_familiar_refuses_though_it_flags_none():
     everything = target([text.text for text in MINE.texts[:30]], name="placebo")
     settings = replace(LOSS, fdr=0.02)  # too few known texts for so low a rate, unless 50 are flagged at once
-    few = Corpus("known", KNOWN.texts[:50])
-    found = flag(MINE, few, Models(target(), placebo=Models(everything)), settings)
-    (check,) = [check for check in found.checks if check.name == "placebo"]
+    check = named(
+        flag(MINE, few(KNOWN, 50), Models(target(), placebo=Models(everything)), settings), "placebo"
+    )
     assert (check.status, check.figures["flagged"]) == ("failed", 0)
 
 
 def test_documents_are_flagged_with_all_their_texts_and_count_once():
     mine, known = corpus("mine", 40, seed=1, pieces=4), corpus("known", 400, seed=2, pieces=4)
     found = flag(mine, known, target(SEEN), LOSS)
-    assert found.figures["method"] == "bh"
     # all have four: the mean of all
     assert (found.tables[1]["drawn"].sum(), found.figures["counts"]["known_documents"]) == (400, 100)
     assert found.statement.startswith("3 of the 10 documents of “mine” flagged (12 texts)")
@@ -143,7 +140,6 @@ def test_documents_are_flagged_with_all_their_texts_and_count_once():
     values = texts["score"][texts["drawn"]]
     assert texts["p"][::4] == pytest.approx(p_values(values, others["score"][others["drawn"]]))
     assert "40 texts come from 10 documents" in found.notes[-1]
-    assert flag(mine, known, target(SEEN), replace(LOSS, method="by")).figures["method"] == "by"
     # a known document that shares a text with another one is the same document
     copied = Corpus("known", (*known.texts[:-1], Text("copy", known.texts[0].text, group="elsewhere")))
     assert flag(mine, copied, target(SEEN), LOSS).figures["counts"]["known_documents"] == 100
@@ -155,9 +151,13 @@ def test_what_can_be_flagged_is_said_before_a_model_is_asked():
         "With 100 known documents no p-value is below 0.0099: before any of 40 texts is flagged at a rate of 5%, 8 "
         "must stand above all of them. It takes 19 known non-members to flag any, and 799 to flag one text alone.",
     )
-    assert plan(Corpus("one", MINE.texts[:1]), KNOWN, LOSS).prospect.notes == ()
-    (note,) = plan(MINE, KNOWN, replace(LOSS, fdr=0.005)).prospect.notes
-    assert "takes 199 known non-members to flag any, and 7,999 to flag one text alone" in note
+    assert plan(few(MINE, 1), KNOWN, LOSS).prospect.notes == ()
+    # it is reckoned anew where texts could not be scored
+    empty = tuple(Text(f"e{i}", "") for i in range(10))
+    known = Corpus("known", (*KNOWN.texts[:95], *empty))
+    found = flag(few(MINE, 1), known, target([]), replace(LOSS, fdr=0.01))  # 105 would have done
+    assert re.match("With 95 known documents .* takes 99 known", found.notes[0])
+    assert found.outcome == "missed"
 
 
 def test_ids_alike_in_both_sets_are_no_overlap_and_odd_texts_are_counted():
@@ -168,14 +168,6 @@ def test_ids_alike_in_both_sets_are_no_overlap_and_odd_texts_are_counted():
     assert len(found.tables[0]) == 42
 
 
-def test_a_score_whose_model_was_tuned_on_a_known_text_is_refused():
-    from net.api import text_key
-
-    tuned = Tuned(target([], name="tuned"), frozenset({text_key(KNOWN.texts[3].text)}), {})
-    with pytest.raises(LeakError, match="such as 'KNOWN: 3'"):
-        flag(MINE, KNOWN, Models(target(), tuned=tuned), replace(LOSS, score="fsd(ppl)"))
-
-
 def set_checks(texts, asked, names, *, seed):
     """The checks of texts in memory."""
     from net.api import row_checks
@@ -183,18 +175,6 @@ def set_checks(texts, asked, names, *, seed):
     lengths = np.array([len(text) for text in texts], dtype=float)
     codes = np.unique(names, return_inverse=True)[1]
     return row_checks(lengths, asked, codes, lambda rows: [texts[i] for i in np.flatnonzero(rows)], seed=seed)
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_alike_sets_are_rarely_refused(seed):
-    """Each control refuses by chance in 1 of 100; the rate on real texts is in evidence/flagging.csv."""
-    failed = 0
-    for draw in range(6):
-        texts = corpus("both", 80, seed=[seed, draw]).texts
-        asked = np.arange(80) < 30
-        checks = set_checks([t.text for t in texts], asked, [t.id for t in texts], seed=draw)
-        failed += any(check.status == "failed" for check in checks)
-    assert failed <= 1
 
 
 @pytest.mark.parametrize(("texts", "pieces"), [(1, 1), (2, 1), (3, 1), (2, 8), (4, 8)])
@@ -221,25 +201,13 @@ def test_few_documents_that_all_stand_out_are_refused_and_fewer_are_left_on_trus
     settings = replace(LOSS, fdr=0.3)
     found = flag(Corpus("five books", tuple(other)), known, target(), settings)
     assert [check.name for check in found.checks if check.status == "failed"] == ["form", "length"]
-    few = flag(Corpus("few", MINE.texts[:3]), KNOWN, target(), LOSS)
-    assert len(flagged_ids(few)) == 3
-    assert "too few to see whether the two sets differ" in " ".join(few.reasons)
+    three = flag(few(MINE, 3), KNOWN, target(), LOSS)
+    assert len(flagged_ids(three)) == 3
+    assert "too few to see whether the two sets differ" in " ".join(three.reasons)
     one = tuple(replace(text, group="one") for text in other)
     alone = flag(Corpus("one book", one), known, target(), replace(settings, method="bh"))
     assert alone.outcome != "refused"
     assert "Number of texts in question: 20, from 1 document: too few" in " ".join(alone.reasons)
-
-
-def test_what_can_be_flagged_is_reckoned_anew_where_texts_could_not_be_scored():
-    empty = tuple(Text(f"e{i}", "") for i in range(10))
-    known = Corpus("known", (*KNOWN.texts[:95], *empty))
-    one = Corpus("one", MINE.texts[:1])
-    found = flag(one, known, target([]), replace(LOSS, fdr=0.01))  # 105 would have done
-    assert re.match("With 95 known documents .* takes 99 known", found.notes[0])
-    assert found.outcome == "missed"
-    more = flag(Corpus("more", (*MINE.texts[:20], *empty)), KNOWN, target([]), LOSS)
-    assert more.notes[0].startswith("With 100 known documents")
-    assert "before any of 20 texts is flagged at a rate of 5%, 4 must" in more.notes[0]
 
 
 def test_why_too_few_could_be_scored_is_told():
@@ -284,10 +252,6 @@ def scored(monkeypatch):
     return as_if
 
 
-def few(corpus, number):
-    return replace(corpus, texts=corpus.texts[:number])
-
-
 def test_a_tenth_of_a_test_set_is_seen_though_no_text_is_flagged(scored):
     """Version 0.1 said of such a set that it "does not stand out" and ended with 0."""
     scored(a_tenth(), a_tenth(shift=0.0, seed=9))
@@ -298,7 +262,6 @@ def test_a_tenth_of_a_test_set_is_seen_though_no_text_is_flagged(scored):
     assert set_test(found).above > 1.5 * set_test(found).expected > 100
     assert found.statement.startswith("No text of “test set” is flagged, but the set as a whole stands out")
     assert f"(p = {p_value(found.p)})" in found.statement
-    assert any("The set as a whole stands out (p = 0.000" in reason for reason in found.reasons)
 
 
 def test_all_that_stand_out_a_little_are_seen_and_the_level_is_the_users(scored):
@@ -317,7 +280,6 @@ def test_too_few_known_texts_are_too_coarse_to_clear(scored):
     scored(a_tenth(shift=0.0))
     found = flag(MANY, few(HELD, 21), target([]), replace(LOSS, fdr=0.02))  # none could be flagged
     assert found.outcome == "missed"
-    assert found.statement.startswith("Could have been missed: nothing stands out among the 2,000 texts")
     assert "Take at least 499 known documents: then 200 of 2,000 texts could be flagged." in found.advice
     some = flag(MANY, few(HELD, 21), target([]), LOSS)  # 1,819 of the 2,000 could
     assert some.outcome == "missed"
@@ -341,11 +303,8 @@ def test_a_small_difference_is_passed_over_for_flags_and_withholds_the_test_of_t
     monkeypatch.setattr(concluding, "row_checks", lambda *_, **__: (words,))
     scored(a_tenth())
     found = flag(MANY, HELD, target([]), LOSS)
-    assert found.outcome == "refused"
-    assert found.p is None
-    assert np.isnan(found.tables[0]["p"]).all()
+    assert (found.outcome, found.p) == ("refused", None)
     assert "the two sets also differ a little by their words" in " ".join(found.reasons)
-    assert any("AUC 0.53." in reason for reason in found.reasons)
     scored(a_tenth(shift=0.0))  # where there is nothing to withhold it is as it was
     assert flag(MANY, HELD, target([]), LOSS).outcome == "missed"
 
@@ -399,9 +358,7 @@ def test_texts_of_a_few_sources_side_by_side_accuse_nobody(scored):
     mine, others, score = accused(rng.normal(size=200) + 2.0, known)
     scored(score)
     found = flag(mine, others, target([]), LOSS)
-    assert named(found, "runs").status == "failed"
-    assert found.outcome == "refused"
-    assert any("Give a group to texts of one source" in words for words in found.advice)
+    assert (named(found, "runs").status, found.outcome) == ("failed", "refused")
 
 
 def versions(name, sources, each, *, seed):

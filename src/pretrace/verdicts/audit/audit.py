@@ -48,13 +48,21 @@ from pretrace.types import (
 )
 from pretrace.verdicts.advise import foresee
 from pretrace.verdicts.audit import checks, snippets
-from pretrace.verdicts.audit.built import ACCUSING, INFORMING, DocumentValues, null_of, shown_of, words_of
+from pretrace.verdicts.audit.built import (
+    ACCUSING,
+    INFORMING,
+    STATISTIC,
+    DocumentValues,
+    permuted,
+    shown_of,
+    words_of,
+)
 from pretrace.verdicts.audit.data import AuditData, expressions
 from pretrace.verdicts.audit.settings import ALONE, PRETRACE, RELEASE, AuditSettings
 from pretrace.verdicts.audit.snippets import NO_TUNING, SCORING, Sample, SnippetCut, reading
 from pretrace.verdicts.draws import TextsSketch, seed_of, texts_hash
 from pretrace.verdicts.frame import Tested, build_verdict, record, watched, with_second
-from pretrace.verdicts.outcome import ENOUGH, exposure, second_check, word_check
+from pretrace.verdicts.outcome import ENOUGH, exposure, null_of, second_check, word_check
 from pretrace.verdicts.planting import PLANTING, check_plantable, plantable, planted_copy, power_of
 from pretrace.verdicts.register import RegisterEntry
 
@@ -459,7 +467,7 @@ class Audit:
             Tested(
                 float(answer.p),
                 answer.documents,
-                null_of(values, level=level, seed=seed),
+                null_of(permuted(values, seed=seed), level, STATISTIC),
                 answer.effect,
                 answer.standardised,
             ),

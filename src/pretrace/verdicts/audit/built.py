@@ -22,11 +22,11 @@ from pretrace.results.serialization import from_plain, to_plain
 from pretrace.results.wording import say
 from pretrace.statistics.intervals import difference_interval, mean_interval, standardised
 from pretrace.statistics.permutation import PermutationTest, sign_flip_test, two_sample_test
-from pretrace.types import Answer, AuditFigures, Doubles, Null, Pair, Situation, Table, Verdict
-from pretrace.verdicts import outcome
+from pretrace.types import Answer, AuditFigures, Doubles, Pair, Situation, Table, Verdict
 from pretrace.verdicts.frame import TestDetails, TestWording
 
 DRAWS = 10_000
+STATISTIC = "mean over its standard error, skewness taken out"
 PAIRED = "sign-flip permutation test of document means, less a margin of {margin:.3g}"
 UNPAIRED = "two-sample permutation test of document means"
 
@@ -103,12 +103,6 @@ def answer(found: DocumentValues, *, pieces: int, seed: int, facts: dict[str, ob
     )
 
 
-def null_of(found: DocumentValues, *, level: float, seed: int = 0) -> Null:
-    """The distribution of the statistic that `answer` tested, as a histogram."""
-    said = "mean over its standard error, skewness taken out"
-    return outcome.null_of(permuted(found, seed=seed), level, said)
-
-
 DOCUMENTS, PAIRS = "documents", "pairs"
 """The names of the tables."""
 SUSPECT, CONTROL = SIDES = "suspect", "control"
@@ -138,11 +132,9 @@ def shown_of(
     pairs: tuple[Sequence[Pair], Sequence[Pair]] = ((), ()),
     seconds: Mapping[str, DocumentValues] | None = None,
 ) -> TestDetails:
-    """Show the values of both sides, pairs, and second models by name; ValueError where a value is not finite."""
+    """Show the values of both sides, pairs, and second models by name."""
     plan, suspect, control = figures.plan, found.documents, found.heldout_documents
     values = np.concatenate(found.sides).astype(np.float64)
-    if not np.isfinite(values).all():
-        raise ValueError("a value of the audit is NaN or infinite")
 
     def both(first: Sequence[Any], second: Sequence[Any]) -> tuple[str, ...]:
         return (SUSPECT,) * len(first) + (CONTROL,) * len(second)

@@ -157,38 +157,29 @@ class LinearLayer:
         return sigmoid(inputs @ self.weights + self.bias)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class DualClassifier:
-    """The two layers of section 4.2: over the text classifier's probability alone, and over it and the features, which
-    a `normaliser` prepares, where there is one."""
-
-    normaliser: Normaliser | None
-    text: LinearLayer
-    combined: LinearLayer
-
-    @classmethod
-    def fit(
-        cls,
-        features: Doubles,
-        said: Doubles,
-        heldout: Bools,
-        *,
-        outliers: float | None,
-        rng: np.random.Generator | None = None,
-    ) -> DualClassifier:
-        """Fit to features [texts, features], higher = member, P("held-out") as the text classifier `said`, labels. With
-        `outliers` None the features stand as they are, with `rng` layers start from random weights."""
-        normaliser = None if outliers is None else Normaliser.learn(features, outliers=outliers)
-        layers = []
-        for inputs in (said[:, None], _inputs(normaliser, features, said)):
-            width = inputs.shape[1]
-            start = None if rng is None else rng.uniform(-1, 1, width + 1) / np.sqrt(width)
-            layers.append(LinearLayer.fit(inputs, heldout, start=start))
-        return cls(normaliser, *layers)
-
-    def judge(self, features: Doubles, said: Doubles) -> tuple[Doubles, Doubles]:
-        """Probabilities of "held-out" from the combined and from the text side, each [texts]."""
-        return self.combined(_inputs(self.normaliser, features, said)), self.text(said[:, None])
+def judge_halves(
+    scores: Sequence[Doubles],
+    said: Sequence[Doubles],
+    heldout: Bools,
+    *,
+    outliers: float | None,
+    rng: np.random.Generator | None = None,
+) -> tuple[Doubles, Doubles, Doubles]:
+    """P("held-out") of the second half's texts by two layers that learnt from the first (section 4.2): by that over the
+    text classifier's probability and the scores, and by that over the probability alone; then the first one's weights.
+    Of both halves the `scores` [texts, scores], higher = member, and what the classifier `said` [texts]. With
+    `outliers` None the scores stand as they are, with `rng` layers start from random weights."""
+    how = None if outliers is None else Normaliser.learn(scores[0], outliers=outliers)
+    both = zip(scores, said, strict=True)
+    inputs = [np.column_stack([one, -(how(some) if how else some)]) for some, one in both]
+    found = []
+    for learnt, tested in ([one[:, None] for one in said], inputs):
+        width = learnt.shape[1]
+        start = None if rng is None else rng.uniform(-1, 1, width + 1) / np.sqrt(width)
+        layer = LinearLayer.fit(learnt, heldout, start=start)
+        found.append((layer(tested), layer.weights))
+    (text, _), (combined, weights) = found
+    return combined, text, weights
 
 
 def gradient(values: Doubles, inputs: Doubles, targets: Doubles) -> Doubles:
@@ -207,10 +198,6 @@ def sigmoid(values: Doubles) -> Doubles:
     [0.0, 0.5, 1.0]
     """
     return np.asarray(0.5 + 0.5 * np.tanh(0.5 * values))
-
-
-def _inputs(normaliser: Normaliser | None, features: Doubles, said: Doubles) -> Doubles:
-    return np.column_stack([said, -(normaliser(features) if normaliser else features)])
 
 
 def _moments(values: Doubles) -> tuple[Doubles, Doubles]:
@@ -276,12 +263,11 @@ def paper(
         probability = classifier.fit(texts[0], labels[0], seed=seed + k)
         told, tells = map(probability, texts)
         layers: dict[str, Any] = {"outliers": None, "rng": rng} if released else {"outliers": outliers}
-        dual = DualClassifier.fit(scores[0], told, labels[0], **layers)
-        combined, text = dual.judge(scores[1], tells)
+        combined, text, weights = judge_halves(scores, (told, tells), labels[0], **layers)
         n = len(tells) // 2
         p, effect = t_test(combined[n:] - combined[:n], text[n:] - text[:n])
         aucs = auc(combined, labels[1]), auc(text, labels[1])
-        return _Trial(p, effect, aucs[0], dual.combined.weights, aucs[1])
+        return _Trial(p, effect, aucs[0], weights, aucs[1])
 
     name, how = ("release", _BY_SIDE) if released else ("paper", "")
     said = {"procedure": name, "statistic": STATISTIC.format(how=how), "unit": "difference of probabilities"}

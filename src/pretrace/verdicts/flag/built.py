@@ -16,8 +16,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import numpy as np
-
 from pretrace.backends.serving.address import called
 from pretrace.results.rounding import plural, times
 from pretrace.results.verdicts import figure
@@ -121,20 +119,6 @@ def flag_words(figures: Mapping[str, Any], *, corpus: str, model: str, unit: str
     """The sentences that every flagging has in common."""
     names = {"corpus": corpus, "nonmembers": figures["nonmembers"], "model": called(model)}
     return TestWording.of_kind("flag.verdict", unit=unit, score=figures["score"], **names)
-
-
-def check_flagging(made: Verdict) -> None:
-    """Raise ValueError for a score that is not finite, or an outcome that the tables or the test of the set deny."""
-    counts = made.figures["counts"]
-    for name in ("p", "q"):
-        if not (np.isnan if made.outcome == "refused" else np.isfinite)(made.table(FLAGS)[name]).all():
-            raise ValueError(f"a flagging with the outcome {made.outcome} holds wrong values of {name}")
-    if not all(np.isfinite(table["score"]).all() for table in made.tables):
-        raise ValueError("a score of a flagging is NaN or infinite")
-    if (made.outcome == "flagged") != (counts["flagged"] > 0):
-        raise ValueError(f"{counts['flagged']} texts are flagged where the outcome is {made.outcome}")
-    if made.outcome == "set" and (made.p is None or made.p > made.level):
-        raise ValueError("a flagging says that the set stands out, and its test of the set does not")
 
 
 def set_test(found: Verdict) -> SetTest | None:

@@ -26,7 +26,7 @@ from pretrace.scoring.plan import Models, check_placebos
 from pretrace.statistics.controls import PLACEBO
 from pretrace.statistics.documents import Numbers
 from pretrace.types import Backend, Bools, Corpus, Doubles, Run, Situation, Skipped, Table, Verdict
-from pretrace.verdicts.flag.built import FLAGS, KNOWN, check_flagging, flag_words, word_flagging
+from pretrace.verdicts.flag.built import FLAGS, KNOWN, flag_words, word_flagging
 from pretrace.verdicts.flag.concluding import CheckedScores, Sides, conclude_outliers, run_checks
 from pretrace.verdicts.flag.planning import KNOWN as KNOWN_ID
 from pretrace.verdicts.flag.planning import TEXTS, FlagPlan, FlagSettings, LinkedDocuments, plan
@@ -114,7 +114,7 @@ def flag_rows(
     weights = {role: str(one.get("weights", one["name"])) for role, one in recorded.get("models", {}).items()}
     target, corpus = weights.pop("target", model), made.both.asked.name
     matters = {**settings.matters, "known": made.hashes[1], "models": weights}
-    verdict = build_verdict(
+    return build_verdict(
         RegisterEntry("flag", made.sketch, target, matters, model),
         corpus,
         flag_words(figures, corpus=corpus, model=model, unit=end.limits.unit),
@@ -132,9 +132,7 @@ def flag_rows(
         keep=settings.cache,
         settings=recorded if command is None else {**recorded, "command": dict(command)},
         concluded=word_flagging(end, corpus=corpus, model=model),
-    )
-    check_flagging(verdict)
-    return verdict, tables
+    ), tables
 
 
 Part = tuple[Manifest, int, Bools]
