@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import islice
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from pretrace.errors import TableError
-from pretrace.frequencies.encoding import Counts, PartCounts, TokenCounter, empty_pieces, merge_pieces
+from pretrace.frequencies.encoding import Counts, PartCounts, TokenCounter, merge_pieces
 from pretrace.frequencies.seams import find_seams
 from pretrace.frequencies.table import Frequencies, load_arrays, save_arrays
 from pretrace.registry import require
@@ -41,9 +41,6 @@ R = TypeVar("R")
 OnProgress = Callable[[int, int], object]
 
 _BATCH = 1 << 20  # characters handed to a thread at a time
-CHARACTERS = 1 << 24
-"""Handed to another process at a time: enough that most pieces of text occur more than once in them and are encoded
-once."""
 _SLICE = 1 << 14  # distinct pieces encoded by a thread at a time
 _CHECKS, _CHECKED_CHARS = 8, 1000
 """Parts of the texts of a batch that are compared with the tokenizer itself."""
@@ -56,55 +53,13 @@ class _DisagreementError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Portion:
-    """How to count texts, here or in another process: the tokenizer as its JSON, whether it takes special tokens for
-    text, and why every text is encoded `whole`, where that is so."""
-
-    spec: str
-    plain: bool
-    whole: str = ""
-
-    def counter(self) -> tuple[TokenCounter, str]:
-        """What counts the tokens of texts, and how, in words."""
-        seams = self.whole or find_seams(json.loads(self.spec))
-        if isinstance(seams, str):
-            return TokenCounter(self.spec, self.plain, None), f"every text encoded whole: {seams}"
-        return TokenCounter(self.spec, self.plain, seams), f"each distinct piece once: {seams.name}"
-
-    def open(self) -> tuple[str, Callable[[Sequence[str]], PartCounts | None]]:
-        """The version of the tokenizers, and what counts some texts on one core: None where their pieces had other
-        tokens than the texts."""
-        from tokenizers import __version__
-
-        counter, _ = self.counter()
-
-        def counted(texts: Sequence[str]) -> PartCounts | None:
-            tally = _Tally(counter, Counting(workers=1), {})
-            try:
-                tally.count(texts, self)
-            except _DisagreementError:
-                return None
-            return PartCounts(tally.tokens, empty_pieces(), tally.bytes)
-
-        return __version__, counted
-
-
-CountElsewhere = Callable[
-    [Portion, Iterable[tuple[int, str, list[str]]]], Iterator[tuple[int, PartCounts | None]]
-]
-"""Counts batches of texts, each with its number and name, in other processes: what each came to, in any order."""
-
-
-@dataclass(frozen=True, slots=True)
 class Counting:
     """How to count. `workers`: threads, 0 for one a core that this process may use. With `checkpoint`, what is counted
-    is kept there after every `checkpoint_bytes` bytes of text, and a run that was killed goes on from it. `elsewhere`
-    counts in place of threads."""
+    is kept there after every `checkpoint_bytes` bytes of text, and a run that was killed goes on from it."""
 
     workers: int = option(0, "Threads; 0 for one per core.", least=0)
     checkpoint: Path | None = None
     checkpoint_bytes: int = 256 << 20
-    elsewhere: CountElsewhere | None = None
 
     def __post_init__(self) -> None:
         require(self.workers >= 0, f"workers must be 0 (one a core) or more, found {self.workers}.")
@@ -127,13 +82,17 @@ def count(
     and the table's `method` says so. TableError for the checkpoint of another run, and for a difference in texts that
     can be read only once."""
     settings = settings or Counting()
-    for whole in ("", "pieces had other tokens"):
-        portion = Portion(tokenizer.to_str(), tokenizer.encode_special_tokens, whole)
-        counter, method = portion.counter()
-        identity = {"source": source, "tokenizer": tokenizer_hash, "whole": bool(whole)}
+    spec, plain = tokenizer.to_str(), tokenizer.encode_special_tokens
+    known = find_seams(json.loads(spec))
+    for seams in (known, "pieces had other tokens"):
+        if isinstance(seams, str):
+            counter, method = TokenCounter(spec, plain, None), f"every text encoded whole: {seams}"
+        else:
+            counter, method = TokenCounter(spec, plain, seams), f"each distinct piece once: {seams.name}"
+        identity = {"source": source, "tokenizer": tokenizer_hash, "whole": seams is not known}
         tally, agrees = _Tally(counter, settings, identity), True
         try:
-            tally.count(texts, portion, on_progress)
+            tally.count(texts, on_progress)
         except _DisagreementError:
             agrees = False
             if iter(texts) is texts:
@@ -170,7 +129,7 @@ class _Tally:
             if kept.exists():
                 self._load(kept)
 
-    def count(self, texts: Iterable[str], portion: Portion, on_progress: OnProgress | None = None) -> None:
+    def count(self, texts: Iterable[str], on_progress: OnProgress | None) -> None:
         """Count the texts that are not counted yet. TableError where those before are not the ones that were."""
         kept, each = self.settings.checkpoint, self.settings.checkpoint_bytes
         remaining, due = iter(texts), self.bytes + each
@@ -182,10 +141,7 @@ class _Tally:
         workers = self.settings.workers or count_cores()
         pool = ThreadPoolExecutor(workers, thread_name_prefix="pretrace-count")
         try:
-            if self.settings.elsewhere is None:
-                found = _in_order(pool, self._counted, batches(remaining, _BATCH), 2 * workers)
-            else:
-                found = _counted_elsewhere(self.settings.elsewhere, portion, remaining)
+            found = _in_order(pool, self._counted, batches(remaining, _BATCH), 2 * workers)
             for number, last, part in found:
                 if part is None:
                     raise _DisagreementError
@@ -240,24 +196,6 @@ class _Tally:
 def _text_hash(text: str) -> str:
     """Hash of one text, lone surrogates included."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _counted_elsewhere(elsewhere: CountElsewhere, portion: Portion, texts: Iterable[str]) -> Iterator[Batch]:
-    """What batches came to, in the order of the texts, on which a checkpoint rests."""
-    known: dict[int, tuple[int, str]] = {}
-    early: dict[int, Batch] = {}
-    following = 0
-
-    def pieces() -> Iterator[tuple[int, str, list[str]]]:
-        for index, batch in enumerate(batches(texts, CHARACTERS)):
-            known[index] = len(batch), batch[-1]
-            yield index, f"batch {index + 1} of the texts", batch
-
-    for index, part in elsewhere(portion, pieces()):
-        early[index] = (*known.pop(index), part)
-        while following in early:
-            yield early.pop(following)
-            following += 1
 
 
 def batches(texts: Iterable[str], characters: int) -> Iterator[list[str]]:
