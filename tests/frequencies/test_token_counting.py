@@ -5,7 +5,6 @@ import threading
 import numpy as np
 import pytest
 from net.api import Counting, TableError, counting, seams
-from net.api import counting as tally
 from net.api import frequencies_count as count
 from tokenizers import Tokenizer
 
@@ -35,7 +34,6 @@ def test_equals_the_loop(any_kind, built, documents):
 
 def test_the_reason_for_going_slowly_is_told(built):
     assert "Bert" in counted(["one two"], built("bert")).method
-    assert "as was asked" in counted(["one two"], built("gpt2"), whole=True).method
 
 
 @pytest.mark.parametrize("end", ["\u3000", "\u00a0", "é", "…", "\u2028", "中", "\u0085"])
@@ -45,20 +43,18 @@ def test_a_text_ends_where_it_ends(end, built):
 
 
 @pytest.mark.parametrize("workers", [1, 2, 5])
-@pytest.mark.parametrize("whole", [False, True])
-def test_division_of_the_work_changes_nothing(workers, whole, built, documents, monkeypatch):
+@pytest.mark.parametrize("kind", ["llama3", "bert"])
+def test_division_of_the_work_changes_nothing(workers, kind, built, documents, monkeypatch):
     monkeypatch.setattr(counting, "_BATCH", 500)
     monkeypatch.setattr(counting, "_SLICE", 64)
     texts = documents + ODD
-    table = counted(texts, built("llama3"), workers=workers, whole=whole)
-    np.testing.assert_array_equal(table.counts, naive(texts, built("llama3")))
+    table = counted(texts, built(kind), workers=workers)
+    np.testing.assert_array_equal(table.counts, naive(texts, built(kind)))
 
 
-@pytest.mark.parametrize(("limit", "size"), [("MAX_PIECES", 50), ("MAX_PIECE_BYTES", 400)])
-def test_a_full_tally_is_emptied(limit, size, built, documents, monkeypatch):
+def test_a_full_tally_is_emptied(built, documents, monkeypatch):
     monkeypatch.setattr(counting, "_BATCH", 500)
-    monkeypatch.setattr(tally, "MAX_PENDING", 100)
-    monkeypatch.setattr(tally, limit, size)
+    monkeypatch.setattr(counting, "MAX_PENDING", 400)
     table = counted(documents, built("mistral"), workers=1)
     np.testing.assert_array_equal(table.counts, naive(documents, built("mistral")))
 
@@ -67,9 +63,8 @@ def test_truncation_and_special_tokens_of_the_tokenizer_stay_out(built):
     tokenizer = Tokenizer.from_str(built("gpt2").to_str())
     tokenizer.enable_truncation(3)
     tokenizer.enable_padding(length=50)
-    for whole in (False, True):
-        table = counted(["one two three four five six"], tokenizer, whole=whole)
-        np.testing.assert_array_equal(table.counts, naive(["one two three four five six"], built("gpt2")))
+    table = counted(["one two three four five six"], tokenizer)
+    np.testing.assert_array_equal(table.counts, naive(["one two three four five six"], built("gpt2")))
 
 
 def test_special_tokens_read_as_text_if_the_tokenizer_does(built):
@@ -87,9 +82,9 @@ def test_no_texts(built):
 
 
 def test_lone_surrogates_count_as_replacement_characters(built):
-    for whole in (False, True):
-        table = counted(["a\ud800b c"], built("gpt2"), whole=whole)
-        np.testing.assert_array_equal(table.counts, naive(["a\ufffd\ufffd\ufffdb c"], built("gpt2")))
+    for kind in ("gpt2", "own pattern"):
+        table = counted(["a\ud800b c"], built(kind))
+        np.testing.assert_array_equal(table.counts, naive(["a\ufffd\ufffd\ufffdb c"], built(kind)))
 
 
 def test_progress_is_told_in_texts_and_bytes(built, documents, monkeypatch):

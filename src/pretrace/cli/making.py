@@ -23,7 +23,6 @@ from pretrace.errors import ExpressionError, MissingPackageError, OutputError
 from pretrace.frequencies import Counting
 from pretrace.frequencies import count as make_table
 from pretrace.frequencies.table import COUNTS
-from pretrace.jobs.settings import EngineSettings
 from pretrace.results.atomic import check_writable
 from pretrace.results.output_checks import ADAPTER, PLANTED
 from pretrace.results.rounding import plural
@@ -133,7 +132,6 @@ def count(
     opening: Annotated[ModelSettings, "revision", "trust_remote_code"],
     columns: Annotated[Columns, "text"],
     settings: Counting,
-    engine: EngineSettings,
 ) -> Reply:
     """Count a model's tokens in reference texts, for dc_pdd: exact, parallel, resumable."""
 
@@ -145,13 +143,13 @@ def count(
     texts = Sources(corpora, columns)
     tokens = open_tokenizer(target.model, **asdict(opening))
     checkpoint = None if "-" in corpora else out.with_name(f".{out.name}.counting")
-    with engine.spread(settings.workers) as elsewhere, counted() as on_progress:
+    with counted() as on_progress:
         table = make_table(
             texts,
             tokens.rust,
             tokenizer_hash=tokens.hash,
             source=", ".join(corpora),
-            settings=replace(settings, checkpoint=checkpoint, elsewhere=elsewhere),
+            settings=replace(settings, checkpoint=checkpoint),
             on_progress=on_progress,
         )
     table.save(out)

@@ -1,7 +1,7 @@
 """The file formats, each a generator of rows: text, JSON lines, JSON, CSV, TSV, parquet, arrow, documents, feeds.
 
-A format is recognised by the first bytes of a file, else by its name. All but documents are read as a stream, in memory
-that does not grow with the file.
+A format is recognised by the first bytes of a file, else by its name. All but documents and lists of JSON are read as a
+stream, in memory that does not grow with the file.
 """
 
 from __future__ import annotations
@@ -146,7 +146,14 @@ def _json_rows(
     if not is_json_list(stream, lists=lists):
         yield from _line_rows(stream, _object_in, reading, source)
         return
-    for number, item in enumerate(_items_of_list(stream, source)):
+    raw = stream.read()
+    try:
+        items = _json_in(raw.decode().strip())
+    except UnicodeDecodeError:
+        raise TextsError(not_utf8(raw, source)) from None
+    except ValueError as error:
+        raise TextsError(f"{source} {error}") from None
+    for number, item in enumerate(items):
         if isinstance(item, dict):
             yield SourceRow(item)
         else:
@@ -182,71 +189,31 @@ def _text_in(reading: TextReading, line: str) -> dict[str, object] | None:
 def _object_in(line: str) -> dict[str, object] | None:
     if not (line := line.strip()):
         return None
-    try:
-        item, end = _decoder.raw_decode(line)
-        if end != len(line):
-            raise json.JSONDecodeError("Extra data", line, end)
-    except json.JSONDecodeError as error:
-        raise ValueError(
-            f"is not JSON: {error.msg}, at column {error.colno}; mend it or take it out."
-        ) from None
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"is JSON that cannot be read ({error}): mend it or take it out.") from None
+    item = _json_in(line)
     if not isinstance(item, dict):
         raise ValueError(f"is {kind_of(item)}{_NO_OBJECT}")
     return item
 
 
+def _json_in(text: str) -> Any:
+    """What JSON without white space around it says; ValueError, half a sentence, where it says nothing."""
+    try:
+        item, end = _decoder.raw_decode(text)
+        if end != len(text):
+            raise json.JSONDecodeError("Extra data", text, end)
+        return item
+    except json.JSONDecodeError as error:
+        line = f"line {error.lineno}, " if error.lineno > 1 else ""
+        raise ValueError(
+            f"is not JSON: {error.msg}, at {line}column {error.colno}; mend it or take it out."
+        ) from None
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"is JSON that cannot be read ({error}): mend it or take it out.") from None
+
+
 def is_json_list(stream: io.BufferedReader, *, lists: bool) -> bool:
     """Whether a stream of UTF-8 begins with a JSON list of objects, or with any where `lists` may hold anything."""
     return bool((_LIST if lists else _LIST_OF_OBJECTS).match(stream.peek(HEAD)))
-
-
-_FIRST, _NEXT = re.compile(r"\s*\[\s*(\])?"), re.compile(r"\s*(?:,\s*|(\]))")
-"""What stands before the first value of a list and before any other; the group is the end of the list."""
-_LONGEST_SIGN = 8
-"""Characters of the longest value without quotes, -Infinity: at the end of what was read it may be cut."""
-_CUT = "ends before its list does: it was cut off"
-
-
-def _items_of_list(stream: io.BufferedReader, source: str) -> Iterator[object]:
-    """The values of a JSON list, decoded as the bytes come. TextsError where it is cut off or no JSON."""
-    characters = io.TextIOWrapper(stream, encoding="utf-8", newline="")
-    text, at, row, between = "", 0, 0, _FIRST
-    try:
-        while not ((sign := between.match(text, at)) and sign[1]):
-            value, end = _value_at(text, sign.end()) if sign else (None, -1)
-            if end >= 0:
-                yield value
-                at, row, between = end, row + 1, _NEXT
-                continue
-            if not sign and text[at:].strip():
-                raise ValueError("is not JSON")
-            if not (some := characters.read(max(_READ_AHEAD, len(text) - at))):
-                is_begun = not sign or text[sign.end() : sign.end() + 1] in '{["'
-                raise ValueError(_CUT if is_begun else "is not JSON")
-            text, at = text[at:] + some, 0
-        if text[sign.end() :].strip() or any(map(str.strip, characters)):
-            raise ValueError("is not JSON: more stands behind its list")
-    except UnicodeDecodeError as error:
-        raise TextsError(not_utf8(error.object, source)) from None
-    except ValueError as error:
-        raise TextsError(f"{source}, row {row} of its list: it {error}; mend it or fetch it again.") from None
-    finally:
-        characters.detach()
-
-
-def _value_at(text: str, at: int) -> tuple[object, int]:
-    """The value that begins there, and its end, -1 where the text may end within it; ValueError for no JSON."""
-    try:
-        value, end = _decoder.raw_decode(text, at)
-    except json.JSONDecodeError as error:
-        if error.pos + _LONGEST_SIGN < len(text) and not error.msg.startswith("Unterminated"):
-            raise ValueError(f"is not JSON: {error.msg}") from None
-        return None, -1
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"is JSON that cannot be read ({error})") from None
-    return value, end if end < len(text) else -1
 
 
 def _csv_rows(

@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import islice
@@ -18,10 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from pretrace.errors import TableError
-from pretrace.frequencies.encoding import Counts, PartCounts, TokenCounter, empty_pieces, merge_pieces
+from pretrace.frequencies.encoding import Counts, PartCounts, TokenCounter, merge_pieces
 from pretrace.frequencies.seams import find_seams
 from pretrace.frequencies.table import Frequencies, load_arrays, save_arrays
 from pretrace.registry import require
@@ -34,22 +33,17 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from tokenizers import Tokenizer
 
-MAX_PIECES = 2 << 20
-MAX_PIECE_BYTES = 64 << 20
-MAX_PENDING = 1 << 20
-"""Rows of tables that wait to be merged: merging costs about as much for one as for many."""
+MAX_PENDING = 64 << 20
+"""Bytes of pieces that wait to be merged and encoded: those of some hundred million characters of text."""
 KIND = "checkpoint of a token count"
 T = TypeVar("T")
 R = TypeVar("R")
 OnProgress = Callable[[int, int], object]
 
 _BATCH = 1 << 20  # characters handed to a thread at a time
-CHARACTERS = 1 << 24
-"""Handed to another process at a time: enough that most pieces of text occur more than once in them and are encoded
-once."""
 _SLICE = 1 << 14  # distinct pieces encoded by a thread at a time
-_FIRST_CHECKS, _CHECKS, _CHECK_EVERY, _CHECKED_CHARS = 64, 2, 8, 1000
-"""Parts of texts compared with the tokenizer itself: in the first batch, then in every eighth."""
+_CHECKS, _CHECKED_CHARS = 8, 1000
+"""Parts of the texts of a batch that are compared with the tokenizer itself."""
 Batch = tuple[int, str, PartCounts | None]
 """How many consecutive texts, the last of them, and what they came to: None where their pieces had other tokens."""
 
@@ -59,57 +53,13 @@ class _DisagreementError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Portion:
-    """How to count texts, here or in another process: the tokenizer as its JSON, whether it takes special tokens for
-    text, and why every text is encoded `whole`, where that is so."""
-
-    spec: str
-    plain: bool
-    whole: str = ""
-
-    def counter(self) -> tuple[TokenCounter, str]:
-        """What counts the tokens of texts, and how, in words."""
-        seams = self.whole or find_seams(json.loads(self.spec))
-        if isinstance(seams, str):
-            return TokenCounter(self.spec, self.plain, None), f"every text encoded whole: {seams}"
-        return TokenCounter(self.spec, self.plain, seams), f"each distinct piece once: {seams.name}"
-
-    def open(self) -> tuple[str, Callable[[Sequence[str]], PartCounts | None]]:
-        """The version of the tokenizers, and what counts some texts on one core: None where their pieces had other
-        tokens than the texts."""
-        from tokenizers import __version__
-
-        counter, _ = self.counter()
-
-        def counted(texts: Sequence[str]) -> PartCounts | None:
-            tally = _Tally(counter, Counting(workers=1), {})
-            try:
-                tally.count(texts, self)
-            except _DisagreementError:
-                return None
-            return PartCounts(tally.tokens, empty_pieces(), tally.bytes)
-
-        return __version__, counted
-
-
-CountElsewhere = Callable[
-    [Portion, Iterable[tuple[int, str, list[str]]]], Iterator[tuple[int, PartCounts | None]]
-]
-"""Counts batches of texts, each with its number and name, in other processes: what each came to, in any order."""
-
-
-@dataclass(frozen=True, slots=True)
 class Counting:
     """How to count. `workers`: threads, 0 for one a core that this process may use. With `checkpoint`, what is counted
-    is kept there after every `checkpoint_bytes` bytes of text, and a run that was killed goes on from it. `whole`
-    encodes every text as it is instead of cutting it into pieces: slow, with the same result. `elsewhere` counts in
-    place of threads."""
+    is kept there after every `checkpoint_bytes` bytes of text, and a run that was killed goes on from it."""
 
     workers: int = option(0, "Threads; 0 for one per core.", least=0)
     checkpoint: Path | None = None
     checkpoint_bytes: int = 256 << 20
-    whole: bool = False
-    elsewhere: CountElsewhere | None = None
 
     def __post_init__(self) -> None:
         require(self.workers >= 0, f"workers must be 0 (one a core) or more, found {self.workers}.")
@@ -132,13 +82,17 @@ def count(
     and the table's `method` says so. TableError for the checkpoint of another run, and for a difference in texts that
     can be read only once."""
     settings = settings or Counting()
-    for whole in ("as was asked" if settings.whole else "", "pieces had other tokens"):
-        portion = Portion(tokenizer.to_str(), tokenizer.encode_special_tokens, whole)
-        counter, method = portion.counter()
-        identity = {"source": source, "tokenizer": tokenizer_hash, "whole": bool(whole)}
+    spec, plain = tokenizer.to_str(), tokenizer.encode_special_tokens
+    known = find_seams(json.loads(spec))
+    for seams in (known, "pieces had other tokens"):
+        if isinstance(seams, str):
+            counter, method = TokenCounter(spec, plain, None), f"every text encoded whole: {seams}"
+        else:
+            counter, method = TokenCounter(spec, plain, seams), f"each distinct piece once: {seams.name}"
+        identity = {"source": source, "tokenizer": tokenizer_hash, "whole": seams is not known}
         tally, agrees = _Tally(counter, settings, identity), True
         try:
-            tally.count(texts, portion, on_progress)
+            tally.count(texts, on_progress)
         except _DisagreementError:
             agrees = False
             if iter(texts) is texts:
@@ -152,7 +106,7 @@ def count(
 
 @dataclass(slots=True)
 class _Tally:
-    """The first `texts` texts of a source, counted in bounded memory: `tokens` int64 [ids], and pieces still to be
+    """The first `texts` texts of a source, counted in bounded memory: `tokens` int64 [ids], and pieces that wait to be
     encoded. `last` is the hash of the last text, by which another source is recognised. It is kept on disk, for a
     run of this `identity`, so that a killed run goes on where it was."""
 
@@ -160,7 +114,6 @@ class _Tally:
     settings: Counting
     identity: dict[str, Any]
     tokens: Counts = field(init=False)
-    pieces: pa.Table = field(default_factory=empty_pieces)
     texts: int = 0
     bytes: int = 0
     last: str = ""
@@ -176,7 +129,7 @@ class _Tally:
             if kept.exists():
                 self._load(kept)
 
-    def count(self, texts: Iterable[str], portion: Portion, on_progress: OnProgress | None = None) -> None:
+    def count(self, texts: Iterable[str], on_progress: OnProgress | None) -> None:
         """Count the texts that are not counted yet. TableError where those before are not the ones that were."""
         kept, each = self.settings.checkpoint, self.settings.checkpoint_bytes
         remaining, due = iter(texts), self.bytes + each
@@ -188,16 +141,18 @@ class _Tally:
         workers = self.settings.workers or count_cores()
         pool = ThreadPoolExecutor(workers, thread_name_prefix="pretrace-count")
         try:
-            if self.settings.elsewhere is None:
-                numbered = enumerate(batches(remaining, _BATCH))
-                found = _in_order(pool, self._counted, numbered, 2 * workers)
-            else:
-                found = _counted_elsewhere(self.settings.elsewhere, portion, remaining)
+            found = _in_order(pool, self._counted, batches(remaining, _BATCH), 2 * workers)
             for number, last, part in found:
-                self._add(number, part)
-                if len(self.pieces) > MAX_PIECES or self.pieces.nbytes > MAX_PIECE_BYTES:
+                if part is None:
+                    raise _DisagreementError
+                self.tokens += part.tokens
+                self.texts += number
+                self.bytes += part.bytes
+                self._pending.append(part.pieces)
+                is_due = kept is not None and self.bytes >= due
+                if is_due or sum(pieces.nbytes for pieces in self._pending) > MAX_PENDING:
                     self._encode(pool, workers)
-                if self.bytes >= due and kept:
+                if kept and is_due:
                     self._save(kept, last)
                     due = self.bytes + each
                 if on_progress:
@@ -206,96 +161,41 @@ class _Tally:
         finally:
             pool.shutdown(cancel_futures=True)
 
-    def _counted(self, item: tuple[int, list[str]]) -> Batch:
-        """What a batch came to, by its number: its pieces, of which some are compared with the texts."""
-        index, batch = item
-        wanted = _FIRST_CHECKS if index == 0 else _CHECKS if index % _CHECK_EVERY == 0 else 0
+    def _counted(self, batch: list[str]) -> Batch:
+        """What a batch came to: its pieces, of which some are compared with the texts."""
         samples = []  # from the beginning and from the middle of texts by turns
-        for number in range(min(wanted, len(batch))):
-            text = batch[number * len(batch) // wanted] if wanted < len(batch) else batch[number]
+        for number, text in enumerate(batch[:: max(1, len(batch) // _CHECKS)]):
             start = max(0, len(text) - _CHECKED_CHARS) // 2 * (number % 2)
             samples.append(text[start : start + _CHECKED_CHARS])
         return len(batch), batch[-1], self.counter.part(batch) if self.counter.agrees(samples) else None
 
-    def _add(self, texts: int, part: PartCounts | None) -> None:
-        if part is None:
-            raise _DisagreementError
-        self.tokens += part.tokens
-        self.texts += texts
-        self.bytes += part.bytes
-        if len(part.pieces):
-            self._pending.append(part.pieces)
-        if sum(map(len, self._pending)) > MAX_PENDING:
-            self._merge()
-
-    def _merge(self) -> None:
-        self.pieces = merge_pieces([self.pieces, *self._pending])
-        self._pending = []
-
     def _encode(self, pool: ThreadPoolExecutor, workers: int) -> None:
         """Turn the distinct pieces into token counts."""
-        self._merge()
-        pieces, self.pieces = self.pieces, empty_pieces()
+        pieces, self._pending = merge_pieces(self._pending), []
         slices = (pieces.slice(start, _SLICE) for start in range(0, len(pieces), _SLICE))
         for tokens in _in_order(pool, self.counter.tokens, slices, 2 * workers):
             self.tokens += tokens
 
     def _save(self, path: Path, last: str) -> None:
         """Write it, whole or not at all; OutputError if that fails."""
-        self._merge()
-        facts = {
-            "settings": self.identity,
-            "texts": self.texts,
-            "bytes": self.bytes,
-            "last": _text_hash(last),
-        }
-        pieces = self.pieces["piece"].to_pylist()
-        arrays: dict[str, npt.NDArray[Any]] = {
-            "tokens": self.tokens,
-            "pieces": np.frombuffer(b"".join(pieces), dtype=np.uint8),
-            "lengths": np.array([len(piece) for piece in pieces], dtype=np.int64),
-            "counts": np.asarray(self.pieces["count"].to_numpy(), dtype=np.int64),
-        }
-        save_arrays(path, KIND, facts, arrays)
+        counted = {"texts": self.texts, "bytes": self.bytes, "last": _text_hash(last)}
+        save_arrays(path, KIND, {"settings": self.identity, **counted}, {"tokens": self.tokens})
 
     def _load(self, path: Path) -> None:
         """Take over what `_save` wrote."""
-        import pyarrow as pa
-
         facts, arrays = load_arrays(path, KIND, cure="delete it to start again")
         for name, wanted in self.identity.items():
             found = facts["settings"].get(name)
             if found != wanted:
                 told = {"name": name, "found": found, "wanted": wanted}
                 raise TableError(say("counting.other_settings", path=path, **told))
-        joined, ends = arrays["pieces"].tobytes(), np.cumsum(arrays["lengths"]).tolist()
-        pieces = [joined[start:end] for start, end in zip([0, *ends], ends, strict=False)]
-        columns = {"piece": pa.array(pieces, pa.binary()), "count": pa.array(arrays["counts"], pa.int64())}
-        self.tokens, self.pieces = arrays["tokens"], pa.table(columns)
+        self.tokens = arrays["tokens"]
         self.texts, self.bytes, self.last = facts["texts"], facts["bytes"], facts["last"]
 
 
 def _text_hash(text: str) -> str:
     """Hash of one text, lone surrogates included."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _counted_elsewhere(elsewhere: CountElsewhere, portion: Portion, texts: Iterable[str]) -> Iterator[Batch]:
-    """What batches came to, in the order of the texts, on which a checkpoint rests."""
-    known: dict[int, tuple[int, str]] = {}
-    early: dict[int, Batch] = {}
-    following = 0
-
-    def pieces() -> Iterator[tuple[int, str, list[str]]]:
-        for index, batch in enumerate(batches(texts, CHARACTERS)):
-            known[index] = len(batch), batch[-1]
-            yield index, f"batch {index + 1} of the texts", batch
-
-    for index, part in elsewhere(portion, pieces()):
-        early[index] = (*known.pop(index), part)
-        while following in early:
-            yield early.pop(following)
-            following += 1
 
 
 def batches(texts: Iterable[str], characters: int) -> Iterator[list[str]]:

@@ -45,7 +45,11 @@ def merge_pieces(tables: Sequence[pa.Table]) -> pa.Table:
     """Several tables of pieces as one, every piece once."""
     import pyarrow as pa
 
-    together = pa.concat_tables(tables).group_by("piece", use_threads=False).aggregate([("count", "sum")])
+    together = (
+        pa.concat_tables([empty_pieces(), *tables])
+        .group_by("piece", use_threads=False)
+        .aggregate([("count", "sum")])
+    )
     return pa.table({"piece": together["piece"], "count": together["count_sum"]}).combine_chunks()
 
 

@@ -5,7 +5,6 @@ import csv
 import importlib.util
 import itertools
 import json
-import random
 import tempfile
 from dataclasses import replace
 from datetime import date
@@ -19,11 +18,9 @@ from pyarrow import parquet
 
 from pretrace.corpora import open_corpus
 from pretrace.corpora.dates import days
-from pretrace.corpora.near_copies import shingles
 from pretrace.errors import MissingPackageError, TextsError
 from pretrace.plugins.build.patents import (
     Dates,
-    Near,
     PageColumns,
     Pages,
     PatentPages,
@@ -31,7 +28,6 @@ from pretrace.plugins.build.patents import (
     build_patents,
     drop_lines,
     find_boilerplate,
-    jaccard,
     read_markup,
     sort_page,
     take_labels,
@@ -332,11 +328,6 @@ def test_long_and_broken_pages_are_read_or_refused(page):
 TEXT = "本发明涉及一种水泵，包括壳体 10 与 LED 灯；\n\n  所述壳体\u3000设有进水口。\r\n"
 
 
-def noise(seed, length=1500):
-    rng = random.Random(seed)
-    return "".join(chr(rng.randrange(0x4E00, 0x9000)) for _ in range(length))
-
-
 def test_words_tile_the_text_but_for_white_space():
     words = ChineseWords()
     spans = words.spans(TEXT)
@@ -382,29 +373,3 @@ def test_boilerplate_stands_on_many_pages():
     assert drop_lines(texts[3], lines) == "第3页\n"
     assert find_boilerplate(["a\na"] * 9, 0.0) == {}
     assert find_boilerplate(texts, 0.6) == {}  # as many are not more
-
-
-def test_near_copies_are_found_and_others_are_not():
-    near = Near(0.8)
-    assert not any(near.known(noise(seed)) for seed in range(30))
-    for seed in range(30):
-        text = noise(seed)
-        assert near.known(text[:1480] + noise(99, 20)), "a new end"
-        assert near.known(" ".join(text))
-        assert not near.known(text[:700] + noise(1000 + seed, 800)), "half of it"
-
-
-def test_the_jaccard_index_is_that_of_shingle_sets():
-    one, other = noise(1, 100), noise(1, 100)[:60] + noise(2, 40)
-    sets = [{text[i : i + 8] for i in range(93)} for text in (one, other)]
-    expected = len(sets[0] & sets[1]) / len(sets[0] | sets[1])
-    assert jaccard(shingles(one), shingles(other)) == pytest.approx(expected)
-    assert 0 < expected < 1
-
-
-@pytest.mark.parametrize("text", ["", "水", "水泵水泵水", "\ud83d" * 20])
-def test_short_texts_have_a_sketch(text):
-    near = Near(0.8)
-    assert not near.known(text)
-    assert near.known(text)
-    assert not near.known(noise(5))

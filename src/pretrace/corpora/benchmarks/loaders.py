@@ -184,11 +184,11 @@ def find_tables(folder: Path) -> list[Path]:
     return files
 
 
-def one_table(path: Path, called: str, *, alone: bool = True) -> Path:
-    """The data file at a path, or the one in a folder whose name begins with `called`, then a hyphen or its ending. A
-    file that is `alone` there may have any name."""
+def one_table(path: Path, called: str) -> Path:
+    """The data file at a path, or the one in a folder: alone there, or its name begins with `called`, then a hyphen or
+    its ending."""
     files = find_tables(path)
-    if not path.is_dir() or (alone and len(files) == 1):
+    if len(files) == 1:
         return files[0]
     named = [file for file in files if stem_of(file.name).partition("-")[0] == called]
     if len(named) != 1:
@@ -400,23 +400,14 @@ def dolma_paloma(subset: Literal["wikipedia", "common_crawl"], path: str | None 
     return read_both_sides(schema, path, inner=lambda inner: inner == subset)
 
 
-# Texts of which others know from the training itself whether a model read them, and how often. Hubble, Train Once
-# Answer All and the copyright traps were put into training at random, a known number of times; what CheckMIABench takes
-# stands before or after a checkpoint; PANORAMA is made up, for fine-tunes of one's own.
-
-
-def _whole(value: object, column: str, least: int = 0) -> int:
-    """A number of copies; ValueError in words that fit after "row 3: "."""
-    if isinstance(value, int | float | str) and not isinstance(value, bool):
-        with suppress(ValueError, OverflowError):
-            if (number := int(float(value))) == float(value) and number >= least:
-                return number
-    raise ValueError(f"{column} should hold a whole number, {least} or more, and holds {str(value)[:40]!r}")
-
-
 def _hubble(cells: Cells) -> Cells:
     """Copies and label from `duplicates`, and the title of what a passage was cut from, where `meta` has one."""
-    duplicates = _whole(cells["duplicates"], "duplicates")
+    value, duplicates = cells["duplicates"], -1
+    if isinstance(value, int | float | str) and not isinstance(value, bool):
+        with suppress(ValueError, OverflowError):
+            duplicates = int(float(value)) if float(value).is_integer() else -1
+    if duplicates < 0:
+        raise ValueError(f"duplicates should hold a whole number, 0 or more, and holds {str(value)[:40]!r}")
     meta: Any = cells.get("meta")
     if isinstance(meta, str):
         with suppress(ValueError):
@@ -447,96 +438,3 @@ def hubble(kind: str, copies: int | None = None, path: str | None = None) -> Cor
         what = f"with {copies} copies, or none"
         corpus = keep_texts(corpus, lambda text: not text.member or text.copies == copies, what)
     return corpus
-
-
-@corpora.add("toaa")
-def toaa(condition: str, path: str | None = None, tokenizer: str = "allenai/OLMo-2-0425-1B") -> Corpus:
-    """Sequences put into training 1 to 16 times, and others like them (TOAA, Bordt et al. 2025).
-
-    `condition` as published: 'plain_16x', 'rare_8tok_4x', 'random_32tok_1x', 'model_based_8tok_16x'. `tokenizer` is
-    that of the ids, a hub id or a folder with tokenizer.json.
-    """
-    decode = _decoder(tokenizer)
-
-    def derive(cells: Cells) -> Cells:
-        ids, member = cells["input_ids"], str(cells["membership"])
-        if not isinstance(ids, list) or not all(isinstance(one, int) for one in ids) or not ids:
-            raise ValueError(f"input_ids should hold a list of whole numbers and holds {kind_of(ids)}")
-        if member not in ("0", "1"):
-            raise ValueError(f"membership should hold 1 or 0 and holds {member[:40]!r}")
-        copies = _whole(cells["duplication"], "duplication", 1) if member == "1" else 0
-        name = f"{cells['condition']}/{member}/{cells['example_idx']}"
-        return {"decoded": decode(ids), "copies": copies, "name": name}
-
-    corpus = read_table(schema_of("toaa", derive, f"Train Once, Answer All, {condition}"), path)
-    conditions = sorted({text.meta["condition"] for text in corpus.texts})
-    known = ", ".join(conditions)
-    require(condition in conditions, f"toaa: condition must be one of {known}; found {condition!r}.")
-    corpus = keep_where(corpus, "condition", condition)
-    what = "with the same tokens when read again as text"
-    return refuse_one_sided(keep_texts(corpus, lambda text: bool(text.text), what))
-
-
-def _decoder(name: str) -> Callable[[list[int]], str]:
-    """From token ids to text, without start and end tokens; "" where the text is not cut into the same tokens."""
-    from tokenizers import Tokenizer
-
-    place = Path(name) / "tokenizer.json" if Path(name).is_dir() else Path(name)
-    try:
-        made = Tokenizer.from_file(str(place)) if place.is_file() else Tokenizer.from_pretrained(name)
-    except Exception as error:  # noqa: BLE001 - the library raises a bare Exception for anything
-        reason = " ".join(str(error).split())[:200]
-        raise TextsError(
-            f"toaa: the tokenizer {name!r} cannot be had ({reason}): give tokenizer='FOLDER', with a tokenizer.json."
-        ) from None
-    special = {number for number, token in made.get_added_tokens_decoder().items() if token.special}
-
-    def decode(ids: list[int]) -> str:
-        own = [one for one in ids if one not in special]
-        text: str = made.decode(own, skip_special_tokens=False)
-        return text if made.encode(text, add_special_tokens=False).ids == own else ""
-
-    return decode
-
-
-@corpora.add("copyright_traps")
-def copyright_traps(
-    length: Literal[25, 50, 100] = 100, copies: Literal[10, 100, 1000] = 1000, path: str | None = None
-) -> Corpus:
-    """Sentences hidden in CroissantLLM's training 10 to 1,000 times, and others (Meeus et al. 2024).
-
-    `length` is 25, 50 or 100 tokens. `path` is a folder of files whose names begin with seq_len_100_n_rep_1000 and the
-    like, or one such file; the `perplexity_bucket` goes to the results.
-    """
-    split = f"seq_len_{length}_n_rep_{copies}"
-    schema = schema_of(
-        "copyright_traps",
-        lambda cells: {"copies": copies if str(cells["label"]) == "1" else 0},
-        f"Copyright traps of {length} tokens, {copies} copies",
-    )
-    source = f"{schema.hub}::{split}" if path is None else one_table(Path(path), split, alone=False)
-    return refuse_one_sided(read_published(source, schema))
-
-
-@corpora.add("checkmia")
-def checkmia(split: str, path: str | None = None) -> Corpus:
-    """Texts a model read before a checkpoint against texts that it read after it (CheckMIABench 2026).
-
-    `split` is the name of the data set, as 'pythia_dedupe_mia_0-90000_90010-90025': steps of members, then steps of
-    non-members. `path` is a folder with files whose names begin with member and with nonmember.
-    """
-    return read_both_sides(schema_of("checkmia", title=f"CheckMIABench, {split}"), path, f"/{split}:")
-
-
-@corpora.add("panorama")
-def panorama(kind: str | None = None, path: str | None = None) -> Corpus:
-    """Posts and articles of made-up people, for fine-tunes of one's own (Selvam et al. 2025).
-
-    `kind` is the content-type, as 'Social Media', None for all. The group is the person: `pretrace plant` then
-    divides people, never their texts.
-    """
-    schema = schema_of("panorama")
-    known = ", ".join(map(repr, schema.kinds))
-    fits = kind is None or kind in schema.kinds
-    require(fits, f"panorama: kind must be one of {known} or None; found {kind!r}.")
-    return read_table(schema, path, "content-type", kind)

@@ -22,7 +22,7 @@ from pretrace.corpora.columns import Columns, mended, shown
 from pretrace.corpora.dates import Days, cutoff_day, days
 from pretrace.corpora.documents import unreadable_explained
 from pretrace.corpora.folders import walk
-from pretrace.corpora.near_copies import Hashes, shingles
+from pretrace.corpora.near_copies import bands
 from pretrace.corpora.opening import every_row, open_stream
 from pretrace.corpora.packing import ending_of, not_utf8, open_unpacked, without_packing
 from pretrace.corpora.reading import refuse_repeated_ids
@@ -332,9 +332,6 @@ def sort_page(dates: Dates, before: date, after: date) -> bool | str:
 
 _FEWEST_PAGES = 10
 """A line is never boilerplate that stands on fewer pages."""
-_BINS, _BAND = 64, 4
-_FINE = 512
-"""Bins of the sketch from which the index is estimated before it is computed."""
 
 
 def find_boilerplate(texts: Iterable[str], share: float) -> dict[str, int]:
@@ -352,52 +349,6 @@ def find_boilerplate(texts: Iterable[str], share: float) -> dict[str, int]:
 def drop_lines(text: str, lines: Mapping[str, int]) -> str:
     """The text without those lines."""
     return "\n".join(line for line in text.split("\n") if line.strip() not in lines)
-
-
-class Near:
-    """Finds texts that are nearly the same: whose sets of 8-character shingles have a Jaccard index of at least `least`
-    (0.7 to 1). Candidates are those that agree in a band of a one-permutation MinHash of 64 bins (16 bands of 4: at an
-    index of 0.7 one pair in a hundred goes unseen, at 0.8 one in five thousand); of them the index is computed."""
-
-    def __init__(self, least: float) -> None:
-        self.least = least
-        self._texts: list[str] = []
-        self._sketches: list[Hashes] = []
-        self._bands: dict[tuple[int, bytes], list[int]] = {}
-
-    def known(self, text: str) -> bool:
-        """Whether a text like this was given before; one that was not is remembered."""
-        hashes = shingles(text)
-        sketch, bands = _sketch(hashes, _FINE), np.split(_sketch(hashes, _BINS), _BINS // _BAND)
-        keys = [(number, band.tobytes()) for number, band in enumerate(bands) if band.any()]
-        for place in dict.fromkeys(place for key in keys for place in self._bands.get(key, ())):
-            # an estimate from 512 bins is off by 0.1 less than once in ten thousand times; without it pages of one
-            # template would all be compared in full, which takes hours for thousands
-            other = self._sketches[place]
-            used, same = np.count_nonzero(other | sketch), np.count_nonzero((other == sketch) & (other != 0))
-            is_likely = same >= (self.least - 0.1) * used
-            if is_likely and jaccard(hashes, shingles(self._texts[place])) >= self.least:
-                return True
-        for key in keys:
-            self._bands.setdefault(key, []).append(len(self._texts))
-        self._texts.append(text)
-        self._sketches.append(sketch)
-        return False
-
-
-def jaccard(one: Hashes, other: Hashes) -> float:
-    """Size of the intersection over that of the union."""
-    common = len(np.intersect1d(one, other, assume_unique=True))
-    return common / max(1, len(one) + len(other) - common)
-
-
-def _sketch(hashes: Hashes, bins: int) -> Hashes:
-    """The smallest hash in each of so many equal ranges (a power of two), uint64; 0 where a range holds none."""
-    shift = np.uint64(64 - bins.bit_length() + 1)
-    numbers = np.arange(bins, dtype=np.uint64)
-    places = np.searchsorted(hashes, numbers << shift)
-    held = np.append(hashes, np.uint64(0))[places]
-    return np.where(held >> shift == numbers, held, np.uint64(0))
 
 
 # From pages to rows.
@@ -422,7 +373,7 @@ def _lengths(written: str) -> tuple[int, ...]:
 class PatentSettings:
     """How the benchmark is made. A row is `words` jieba words; with `lengths`, the first n of them for each n.
     `chinese` is the least share of Chinese characters of a page, `boilerplate` the share of pages from which on a line
-    is taken out, `near` the Jaccard index from which on two pages are one (0: exact copies alone)."""
+    is taken out."""
 
     before: str = option("2023-01-01", "Members were published before this day.", panel=SIDES)
     after: str = option("2024-03-01", "Non-members have a priority date after this day.", panel=SIDES)
@@ -449,11 +400,6 @@ class PatentSettings:
         least=0,
         most=1,
     )
-    near: float = option(
-        0.8,
-        "Pages this alike are one: Jaccard index of 8-character shingles, 0.7 to 1; 0 for exact copies alone.",
-        panel=CLEANING,
-    )
     seed: int = seed_option()
 
     def __post_init__(self) -> None:
@@ -462,7 +408,6 @@ class PatentSettings:
         require(before <= after, say("build.refused.order_of_days", before=before, after=after))
         good = len({*self.lengths} & {*range(1, self.words + 1)}) == len(self.lengths)
         require(good, say("build.refused.lengths", words=self.words, found=[*self.lengths]))
-        require(self.near == 0 or 0.7 <= self.near <= 1, say("build.refused.near", near=self.near))
 
     @property
     def edges(self) -> tuple[date, date]:
@@ -487,7 +432,6 @@ def build_patents(
     lines = find_boilerplate((row["text"] for row in dated), settings.boilerplate)
     rows = builder.drawn([{**row, "text": drop_lines(row["text"], lines)} for row in dated])
     longest = [row for row in rows if row["length"] == max(settings.lengths, default=settings.words)]
-    near = f" Near copies: a Jaccard index of {settings.near:g} or more over shingles of 8 characters."
     return builder.write(
         out,
         rows,
@@ -499,8 +443,8 @@ def build_patents(
         notes=[
             *reader.notes(),
             f"{len(lines)} lines that stand on more than {settings.boilerplate:.0%} of the pages were taken out.",
-            "Copies were told by their text without white space; of two the member, else the older stayed."
-            + (near if settings.near else ""),
+            "Copies were told by their text without white space, near copies by MinHash over shingles of 8 characters; "
+            "of two the member, else the older stayed.",
             "Words are those of jieba's default cut, punctuation marks among them and white space not.",
         ],
         versions={"jieba": builder.words.version},
@@ -534,8 +478,16 @@ class _Builder(writing.Building):
     def drawn(self, pages: Sequence[Row]) -> list[Row]:
         """As many rows of either class, in the order of their ids, of pages without copies: of two the older stays, so
         that a copy of a member is no non-member. TextsError where a class is empty."""
-        near = Near(self.settings.near).known if self.settings.near else lambda text: False
-        pages = self.distinct(sorted(pages, key=lambda row: (-row["label"], row["date"], row["id"])), near)
+        known = set[tuple[int, int]]()  # bands of the pages so far: near copies agree in one
+
+        def is_near(text: str) -> bool:
+            own = {*enumerate(bands(text))}
+            found = not known.isdisjoint(own)
+            known.update(() if found else own)
+            return found
+
+        pages = sorted(pages, key=lambda row: (-row["label"], row["date"], row["id"]))
+        pages = self.distinct(pages, is_near)
         sides = {side: {row["id"]: row for row in pages if row["label"] == side} for side in (True, False)}
         first, second = sorted(sides, key=lambda side: (len(sides[side]), not side))
         few = self._cut(sides[first], first, self.settings.size)

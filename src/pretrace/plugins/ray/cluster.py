@@ -1,4 +1,4 @@
-"""Workers on a Ray cluster: actors that open the models once and are handed shards, batches or texts to count, one
+"""Workers on a Ray cluster: actors that open the models once and are handed shards, batches or files to search, one
 piece after the other, and are started anew by Ray when they die.
 
 The content of a piece lies in Ray's object store, so that the process that hands out holds no texts. What an actor
