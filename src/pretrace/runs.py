@@ -1,4 +1,4 @@
-"""A result with its report, written and read as one folder: a run, a verdict, or runs side by side.
+"""A result with its report, written and read as one folder: a run or a verdict.
 
 What there is of each kind stands once, in `KINDS`: the folder that it is known by, its class, what writes and reads
 it, and the module that makes its report. All else is the same for all of them.
@@ -19,9 +19,9 @@ from pretrace.results import verdicts
 from pretrace.results.atomic import atomic_text
 from pretrace.results.folder import OpenFolder, Render, Write
 from pretrace.results.output_checks import FolderKind, OutputFile, check_file, json_object, recorded_files
-from pretrace.types import Run, SideBySide, Verdict
+from pretrace.types import Run, Verdict
 
-Result = Run | Verdict | SideBySide
+Result = Run | Verdict
 REPORT, APPENDIX = "report.html", "appendix.html"
 
 
@@ -39,7 +39,6 @@ class _ResultKind:
 
 KINDS = (
     _ResultKind(verdicts.VERDICTS, Verdict, verdicts.load_verdict, verdicts.save_verdict, "verdict"),
-    _ResultKind(runs.COMPARISONS, SideBySide, runs.load_side_by_side, runs.save_side_by_side, "side_by_side"),
     _ResultKind(runs.RUN, Run, runs.load_run, runs.save_run, "run"),
 )
 """All kinds; a folder is of the first of them whose JSON part it holds."""
@@ -59,7 +58,7 @@ def save(result: Result, folder: str | Path, **more: Any) -> dict[str, Any]:
 
 
 def load(folder: str | Path) -> Result:
-    """The run, verdict or comparison that `save` wrote to `folder`, to the last bit.
+    """The run or verdict that `save` wrote to `folder`, to the last bit.
 
     Raises OutputError, naming the file, where the folder holds none, where a file is damaged or was changed, or where
     a newer pretrace wrote it.
