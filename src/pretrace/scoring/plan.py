@@ -243,6 +243,7 @@ class ScorePlan:
         evidence: tuple[Evidence, ...] = ()
         if self.reference and models.labelled is not None:
             with models.reader(self.reference, cache=cache, progress=progress) as reader:
+                reader.announce(len(models.labelled))
                 evidence = tuple(one for one in reader.read(models.labelled.texts) if not one.empty)
         reference = Reference(models.counts, models.target.vocabulary, evidence, seed)
         ready = {

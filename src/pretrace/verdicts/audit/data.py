@@ -161,6 +161,7 @@ def features(
     scores = plan.fit(models, cache=cache, progress=progress)
     ready = list(scores.ready.values())
     with models.reader(scores.needs, cache=cache, progress=progress) as reader:
+        reader.announce(len(numbered))
         read = reader.read(numbered)
         matrix = np.array([[np.nan if one.empty else score(one) for score in ready] for one in read])
     n = len(suspect)

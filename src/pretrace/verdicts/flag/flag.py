@@ -20,7 +20,7 @@ from pretrace.results.verdicts import truth
 from pretrace.scoring.detect import Options, score_rows
 from pretrace.scoring.evidence import Progress, Silent
 from pretrace.scoring.outlook import Watch
-from pretrace.scoring.parts import LISTED, SAMPLE, CutTokens, Hashes, Manifest, ScoredRows, keyed_hashes
+from pretrace.scoring.parts import LISTED, SAMPLE, Hashes, Manifest, ScoredRows
 from pretrace.scoring.plan import Models, check_placebos
 from pretrace.statistics.controls import PLACEBO
 from pretrace.statistics.documents import Numbers
@@ -86,7 +86,7 @@ def flag_rows(
     """The same from scored rows, those of a job too, with the whole tables; what is on disk is shown in part. `asking`
     are models that can still be asked, with who watches. TextsError for too few, OutputError for damaged parts."""
     settings, seed, on_disk = made.settings, made.seed, rows.on_disk
-    values, parts, cut = _read_scored(rows, made.documents)
+    values, parts = _read_scored(rows, made.documents)
 
     def read(chosen: Bools) -> list[str]:
         every = np.concatenate([whole for _, _, whole in parts])
@@ -110,7 +110,7 @@ def flag_rows(
         figures["whole"] = {"unreadable": unreadable, **tables.whole}
     rest = {name: value for name, value in rows.settings.items() if name not in ("texts", "seed")}
     asked = {name: value for name, value in asdict(settings).items() if name not in ("cache", "plan")}
-    recorded = {**asked, "seed": seed, **made.records, **rest, "cut": cut}
+    recorded = {**asked, "seed": seed, **made.records, **rest, "cut": rows.cut}
     weights = {role: str(one.get("weights", one["name"])) for role, one in recorded.get("models", {}).items()}
     target, corpus = weights.pop("target", model), made.both.asked.name
     matters = {**settings.matters, "known": made.hashes[1], "models": weights}
@@ -143,18 +143,16 @@ Part = tuple[Manifest, int, Bools]
 
 def _read_scored(
     rows: ScoredRows, documents: LinkedDocuments
-) -> tuple[tuple[Bools, Numbers, Doubles, Doubles | None, Doubles], list[Part], dict[str, Any]]:
-    """What `Sides` have of the rows with every value, the parts, and what was cut; OutputError for a damaged part."""
+) -> tuple[tuple[Bools, Numbers, Doubles, Doubles | None, Doubles], list[Part]]:
+    """What `Sides` have of the rows with every value, and the parts; OutputError for a damaged part."""
     names = [rows.scores[0], *(f"placebo: {name}" for name in rows.controls(PLACEBO)), "n_chars"]
     # in one piece from the start: pieces that are put together leave holes of their size in memory
     values = np.empty((len(names), len(rows)))
     asked, numbers = np.empty(len(rows), np.bool_), np.empty(len(rows), np.int64)
-    parts, begin, read, cut = list[Part](), 0, 0, CutTokens()
+    parts, begin, read = list[Part](), 0, 0
     for part in rows.parts:
         rows.check(part)
         table = rows.table(part)
-        dropped = table.column("n_cut").to_numpy()
-        cut.add(texts_of(table, "id") if dropped.any() else (), dropped, table.column("n_tokens").to_numpy())
         try:
             theirs = documents.found(slice(begin, begin + part.texts), table.column("group"))
         except ValueError as error:
@@ -169,7 +167,7 @@ def _read_scored(
         asked[here] = table.column("label").is_null().to_numpy()[whole]
         numbers[here] = theirs[whole]
     scores, *others, lengths = values[:, :read]
-    return (asked[:read], numbers[:read], scores, others[0] if others else None, lengths), parts, asdict(cut)
+    return (asked[:read], numbers[:read], scores, others[0] if others else None, lengths), parts
 
 
 def unscored(rows: ScoredRows) -> Iterator[Skipped]:
@@ -219,8 +217,8 @@ class FlagTables:
 
     @cached_property
     def _hashes(self) -> Hashes:
-        ids = (texts_of(self.rows.table(one, ["id"]).filter(whole), "id") for one, _, whole in self.parts)
-        return np.concatenate([keyed_hashes(some, self.end.sides.seed) for some in ids])
+        every = np.concatenate([whole for *_, whole in self.parts])
+        return np.asarray(self.rows.hashes(self.end.sides.seed)[every])
 
     @cached_property
     def _chosen(self) -> tuple[Numbers, int]:
