@@ -160,13 +160,7 @@ Executor = Callable[[Iterable[Shard]], Iterable[tuple[str, Any, Mapping[str, Any
 
 
 def work(
-    job: ShardJob,
-    stream: TextStream,
-    folder: Path,
-    scored: Executor,
-    *,
-    turn: Turn | None = None,
-    size: int,
+    job: ShardJob, stream: TextStream, folder: Path, scored: Executor, *, turn: Turn | None = None, size: int
 ) -> int:
     """Score the shards of a turn that have no part yet, which are written here; the number of them. TextsError where
     the source is not what it was when it was surveyed."""

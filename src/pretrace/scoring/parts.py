@@ -43,18 +43,7 @@ from pretrace.scoring.provenance import content_of
 from pretrace.statistics.controls import check_controls
 from pretrace.statistics.documents import Numbers
 from pretrace.statistics.resampling import ReadColumn
-from pretrace.types import (
-    EXTREMES,
-    Bools,
-    Doubles,
-    Heat,
-    Missing,
-    Run,
-    Skipped,
-    TablePart,
-    Text,
-    Whole,
-)
+from pretrace.types import EXTREMES, Bools, Doubles, Heat, Missing, Run, Skipped, TablePart, Text, Whole
 
 SHARD = 10 * CHUNK
 """Texts of a shard: a multiple of those whose batches are planned together, so that a run in shards sees the batches,
