@@ -1,13 +1,9 @@
-"""A result with its report, written and read as one folder: a run, a verdict, or runs side by side.
-
-What there is of each kind stands once, in `KINDS`: the folder that it is known by, its class, what writes and reads
-it, and the module that makes its report. All else is the same for all of them.
-"""
+"""A result with its report, written and read as one folder: a run, or the verdict of a test."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -19,32 +15,14 @@ from pretrace.results import verdicts
 from pretrace.results.atomic import atomic_text
 from pretrace.results.folder import OpenFolder, Render, Write
 from pretrace.results.output_checks import FolderKind, OutputFile, check_file, json_object, recorded_files
-from pretrace.types import Run, SideBySide, Verdict
+from pretrace.types import Run, Verdict
 
-Result = Run | Verdict | SideBySide
+Result = Run | Verdict
 REPORT, APPENDIX = "report.html", "appendix.html"
 
 
-@dataclass(frozen=True, slots=True)
-class _ResultKind:
-    """A kind of result: the `folder` it lies in, the class `made` of it there, what loads it and saves it, and the
-    name of its module in `pretrace.report`."""
-
-    folder: FolderKind
-    made: type[Result]
-    load: Callable[[Path], Result]
-    save: Callable[..., dict[str, Any]]
-    report: str
-
-
-KINDS = (
-    _ResultKind(verdicts.VERDICTS, Verdict, verdicts.load_verdict, verdicts.save_verdict, "verdict"),
-    _ResultKind(runs.COMPARISONS, SideBySide, runs.load_side_by_side, runs.save_side_by_side, "side_by_side"),
-    _ResultKind(runs.RUN, Run, runs.load_run, runs.save_run, "run"),
-)
-"""All kinds; a folder is of the first of them whose JSON part it holds."""
-MARKERS = tuple(kind.folder.marker for kind in KINDS)
-"""The JSON parts by which results are known."""
+MARKERS = (verdicts.VERDICTS.marker, runs.RUN.marker)
+"""The JSON parts by which results are known; a folder is known by the first of them that it holds."""
 
 
 def save(result: Result, folder: str | Path, **more: Any) -> dict[str, Any]:
@@ -54,25 +32,25 @@ def save(result: Result, folder: str | Path, **more: Any) -> dict[str, Any]:
     `more` goes to what saves such a result: files beside its own. Raises OutputError where nothing can be written, or
     where `folder` holds something else.
     """
-    write = next(kind.save for kind in KINDS if isinstance(result, kind.made))
+    write: Callable[..., dict[str, Any]] = runs.save_run if isinstance(result, Run) else verdicts.save_verdict
     return write(result, Path(folder), rendered=_rendered(result), **more)
 
 
 def load(folder: str | Path) -> Result:
-    """The run, verdict or comparison that `save` wrote to `folder`, to the last bit.
+    """The run or verdict that `save` wrote to `folder`, to the last bit.
 
     Raises OutputError, naming the file, where the folder holds none, where a file is damaged or was changed, or where
     a newer pretrace wrote it.
     """
-    return _result_kind(Path(folder)).load(Path(folder))
+    place = Path(folder)
+    return verdicts.load_verdict(place) if _holds_verdict(place) else runs.load_run(place)
 
 
 def kind_of(folder: Path) -> FolderKind:
     """What kind of result lies in a folder, by its JSON part; that of a run where there is none."""
-    kind = _result_kind(folder).folder
-    if kind is not verdicts.VERDICTS:
-        return kind
-    test = (json_object(folder / kind.marker) or {}).get("test")
+    if not _holds_verdict(folder):
+        return runs.RUN
+    test = (json_object(folder / verdicts.VERDICTS.marker) or {}).get("test")
     return replace(verdicts.kind_of_test(str(test)), test="")
 
 
@@ -129,22 +107,21 @@ def load_verdict(folder: str | Path, *tests: str) -> Verdict:
     """`load`, where nothing but a verdict will do: an audit, a flagging, or another test; one of these `tests`, where
     any are named."""
     place = Path(folder)
-    kind = _result_kind(place)
-    found = kind.load(place) if kind.made is Verdict else verdicts.load_verdict(place)
-    assert isinstance(found, Verdict)
+    _holds_verdict(place)  # which refuses a file
+    found = verdicts.load_verdict(place)
     if tests and found.test not in tests:
         raise OutputError(f"{place} holds the result of another test: {found.test}.")
     return found
 
 
-def _result_kind(folder: Path) -> _ResultKind:
+def _holds_verdict(folder: Path) -> bool:
     if folder.is_file():
         raise OutputError(f"{folder} is a file, and a result is a folder: give the folder that --out wrote.")
-    return next((kind for kind in KINDS if (folder / kind.folder.marker).exists()), KINDS[-1])
+    return (folder / verdicts.VERDICTS.marker).exists()
 
 
 def _pages(result: Result) -> dict[str, Callable[[str], str]]:
-    name = next(kind.report for kind in KINDS if isinstance(result, kind.made))
+    name = "run" if isinstance(result, Run) else "verdict"
     report, appendix = import_module(f"pretrace.report.{name}").PAGE.pages(result)
     return {REPORT: report} | ({APPENDIX: appendix} if appendix else {})
 

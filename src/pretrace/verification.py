@@ -145,13 +145,12 @@ def _files(opened: OpenFolder) -> VerifiedPart:
 def _seal(kind: FolderKind, opened: OpenFolder) -> VerifiedPart:
     if opened.seal_holds is None:
         return VerifiedPart("seal", "not recorded", f"{kind.marker} holds no hash of itself")
-    if not opened.seal_holds:
-        return VerifiedPart("seal", "no", f"{kind.marker} was changed")
     words = (
         f"{kind.marker} is as it was sealed, with the SHA-256 {opened.seal}: compare it with one that you received "
         "elsewhere. The hash reveals damage but not forgery: whoever rewrites the folder can also write a new hash"
     )
-    return VerifiedPart("seal", "yes", words)
+    holds = opened.seal_holds
+    return VerifiedPart("seal", "yes" if holds else "no", words if holds else f"{kind.marker} was changed")
 
 
 def _numbers(place: Path) -> VerifiedPart:
@@ -179,22 +178,19 @@ def _first(wrong: Sequence[str], between: str) -> str:
     return between.join(wrong[:_NAMED]) + more
 
 
-def _report(place: Path, settings: Mapping[str, Any]) -> VerifiedPart:
+def _report(place: Path, settings: Facts) -> VerifiedPart:
     try:
         made = runs.pages_of(place)
     except OutputError as error:
         return VerifiedPart("report", "no", f"it cannot be made from the tables: {error}")
-    gone = [name for name in made if not (place / name).is_file()]
-    if gone:
-        return VerifiedPart("report", "no", f"{gone[0]} is gone; pretrace runs report {place} renders it")
-    written = {name: page.encode("utf-8", "backslashreplace") for name, page in made.items()}
-    other = [name for name, page in written.items() if (place / name).read_bytes() != page]
-    if not other:
-        are = "are" if len(made) > 1 else "is"
-        return VerifiedPart("report", "yes", f"{' and '.join(made)} {are} what the tables give")
-    version = _mapping(settings.get("software")).get("pretrace")
-    by = f" (pretrace {version} made the result, this is {__version__})" if version != __version__ else ""
-    return VerifiedPart("report", "no", f"{other[0]} is not what the tables give{by}")
+    for name, page in made.items():
+        if not (place / name).is_file():
+            return VerifiedPart("report", "no", f"{name} is gone; pretrace runs report {place} renders it")
+        if (place / name).read_bytes() != page.encode("utf-8", "backslashreplace"):
+            version = _mapping(settings.get("software")).get("pretrace", "unknown")
+            by = f"pretrace {version} made the result, this is {__version__}"
+            return VerifiedPart("report", "no", f"{name} is not what the tables give ({by})")
+    return VerifiedPart("report", "yes", f"{' and '.join(made)}: what the tables give")
 
 
 def _texts(side: RecordedTexts, given: str | Path | None) -> VerifiedPart:

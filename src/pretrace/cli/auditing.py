@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -20,11 +19,9 @@ from pretrace.cli.verdicts import finished, found_of, found_option, opened, with
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError, MissingPackageError
-from pretrace.jobs.settings import EngineSettings
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import AUDIT as AUDIT_FOLDER
 from pretrace.runs import save_verdict
-from pretrace.scoring.plan import Models
 from pretrace.scoring.settings import Companions, ModelsSettings, Target
 from pretrace.settings import MODEL, like, option, requested_option, statements_of
 from pretrace.tuning import training
@@ -116,7 +113,6 @@ def audit(
     target: Target,
     inputs: AuditOptions,
     settings: AuditSettings,
-    engine: EngineSettings,
     given: RawOptions,
 ) -> Reply:
     """Was this collection used? A test with its controls, a report, and an exit code: 0 nothing shown, 3 consistent
@@ -136,11 +132,7 @@ def audit(
         return foreseen(planned.plan)
     if planned.plan.design is not None and not quiet():
         show(described(planned.plan), stderr=True)
-    reading = nullcontext(planned.models)
-    if engine.on_ray:
-        reading = engine.find("scoring").reading_elsewhere(engine, _wanted(target, inputs), planned.models)
-    with reading as spread:
-        return make_audit(planned, out, given, spread, beside)
+    return make_audit(planned, out, given, beside)
 
 
 def open_audit(
@@ -154,17 +146,10 @@ def open_audit(
     return Audit(corpus, models, controls, generator, settings)
 
 
-def make_audit(
-    planned: Audit,
-    out: Path,
-    given: RawOptions,
-    models: Models | None = None,
-    found: Mapping[str, Any] | None = None,
-) -> Reply:
-    """Make an audit, read by `models` where they are given, and write it with the options of its command and what a
-    scan `found`."""
+def make_audit(planned: Audit, out: Path, given: RawOptions, found: Mapping[str, Any] | None = None) -> Reply:
+    """Make an audit, and write it with the options of its command and what a scan `found`."""
     try:
-        made = planned.run(Stages(), models)
+        made = planned.run(Stages())
     except DesignError as error:
         save_verdict(with_command(error.verdict, given), out)
         return foreseen(error.plan, out)

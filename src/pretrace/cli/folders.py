@@ -1,8 +1,7 @@
-"""What is done with result folders: `pretrace runs verify`, `again`, `compare` and `table`."""
+"""What is done with result folders: `pretrace runs verify`, `again` and `table`."""
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
@@ -21,11 +20,8 @@ from pretrace.registry import require
 from pretrace.report.tables import format_table, save_figures
 from pretrace.results.atomic import check_writable
 from pretrace.results.folder import OpenFolder
-from pretrace.results.run import COMPARISONS
-from pretrace.runs import REPORT, kind_of, load_run, save
-from pretrace.scoring.side_by_side import side_by_side
+from pretrace.runs import kind_of, load_run
 from pretrace.settings import TEXTS, Option, join_keys, split_keys
-from pretrace.types import Run, SettingDifference
 from pretrace.verdicts.settings import input_option
 from pretrace.verification import verify as check
 
@@ -191,58 +187,6 @@ def _words(flag: str, value: Any) -> Iterator[str]:
         yield f"{flag}={value}"
 
 
-# `pretrace runs compare`: runs side by side, models by corpora on one page.
-
-
-_COMPARISON = written_to("Folder for the comparison: comparison.json, table.csv and report.html.")
-_OTHERS = {"audit": "an audit", "test result": "the verdict of a test"}
-
-
-def compare(
-    runs: Annotated[
-        tuple[Path, ...],
-        Option(
-            "Folders that `score` or `evaluate` wrote; two or more.", metavar="RUN", path="in", essential=True
-        ),
-    ],
-    out: Annotated[Path, _COMPARISON],
-    score: Annotated[
-        tuple[str, ...],
-        Option(
-            "The score to show, as the runs name it; give it more than once for several. Default: all.",
-            panel="",
-            essential=True,
-        ),
-    ] = (),
-) -> Reply:
-    """Put runs side by side: models by corpora, with their controls. It says which numbers do not compare, since the
-    runs differ in texts, start token or other settings."""
-    check_writable(out, COMPARISONS)
-    found = side_by_side([(str(folder), _opened(folder, runs)) for folder in runs], score)
-    save(found, out)
-    report = out / REPORT
-    said = [*map(_said, found.differences), f"Report: {report}"]
-    own = {"runs": found.runs, "scores": found.scores, "differences": found.differences}
-    return Reply(said, folder=out, report=report, own=own)
-
-
-def _opened(folder: Path, runs: tuple[Path, ...]) -> Run:
-    name = kind_of(folder).name
-    if name != "run":
-        raise OutputError(
-            f"{folder} is {_OTHERS.get(name, f'a {name}')}: compare takes runs, folders that `score` or `evaluate` "
-            "wrote."
-        )
-    if sum(os.path.realpath(one) == os.path.realpath(folder) for one in runs) > 1:
-        raise OutputError(f"{folder} is given twice: name each run once.")
-    return load_run(folder)
-
-
-def _said(one: SettingDifference) -> str:
-    values = "; ".join(f"{value} ({', '.join(map(str, runs))})" for value, runs in one.values)
-    return f"- {'Compare with care' if one.compares else 'Does not compare'}: {one.setting}: {values}. {one.words}"
-
-
 # `pretrace runs table`: a measured run for a paper.
 
 
@@ -260,7 +204,7 @@ def table(
     require(not (latex and markdown), "a table has one form: give --latex or --markdown.")
     if figures is not None:
         check_writable(figures)
-    found = _opened(run, (run,))
+    found = load_run(run)
     text = format_table(found, "latex" if latex else "markdown")
     made = save_figures(found, figures) if figures else ()
 

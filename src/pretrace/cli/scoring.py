@@ -21,7 +21,6 @@ from pretrace.jobs.settings import EngineSettings, JobSettings, Turn, divided_by
 from pretrace.jobs.worker import (
     OpenedScoring,
     ShardJob,
-    WholeJobProgress,
     parts_folder,
     work,
 )
@@ -102,10 +101,9 @@ class TextsToScore:
             if self.corpus is not None:
                 return score_rows(self.corpus, models, plan, replace(options, progress=progress))
             self._refuse(leaks(models, plan))
-            passes = plan.passes * (2 if models.placebo else 1)
-            ahead = WholeJobProgress(progress, self.survey.texts * passes)
-            options = replace(options, progress=ahead)
+            options = replace(options, progress=progress)
             with Scorer(models, plan, options) as scorer:
+                scorer.announce(self.survey.texts)
                 job = self._begin(OpenedScoring.of(scorer, options))
                 turn = self.how.turn
                 made = work(job, self.stream, self.folder, scorer.each, turn=turn, size=self.size)

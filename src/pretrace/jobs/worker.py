@@ -19,7 +19,7 @@ from pretrace.scoring.detect import LeakCheck, Options, Scorer, leaks, recorded
 from pretrace.scoring.parts import DAMAGED, PartsFolder, ScoredRows, Shard, Survey, shards
 from pretrace.scoring.plan import Models
 from pretrace.scoring.provenance import record_corpus, record_counts, record_software, record_texts
-from pretrace.types import Backend, Progress
+from pretrace.types import Backend
 
 _FORMAT = 1
 _FORMAT_KEY = "pretrace_job"
@@ -160,13 +160,7 @@ Executor = Callable[[Iterable[Shard]], Iterable[tuple[str, Any, Mapping[str, Any
 
 
 def work(
-    job: ShardJob,
-    stream: TextStream,
-    folder: Path,
-    scored: Executor,
-    *,
-    turn: Turn | None = None,
-    size: int,
+    job: ShardJob, stream: TextStream, folder: Path, scored: Executor, *, turn: Turn | None = None, size: int
 ) -> int:
     """Score the shards of a turn that have no part yet, which are written here; the number of them. TextsError where
     the source is not what it was when it was surveyed."""
@@ -184,23 +178,6 @@ def work(
         parts.write(key, table, facts)
         made += 1
     return made
-
-
-class WholeJobProgress(Progress):
-    """Progress over a whole job: the work of all its shards is announced once, and that of a shard not again."""
-
-    def __init__(self, progress: Progress, texts: int) -> None:
-        self._progress = progress
-        progress.begin(texts)
-
-    def weigh(self, texts: int, work: float) -> None:
-        self._progress.weigh(texts, work)
-
-    def worked(self, work: float) -> None:
-        self._progress.worked(work)
-
-    def advance(self, texts: int, tokens: int, seconds: float, fresh: bool) -> None:
-        self._progress.advance(texts, tokens, seconds, fresh)
 
 
 def parts_folder(out: Path) -> Path:

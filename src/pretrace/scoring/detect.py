@@ -273,6 +273,7 @@ def score_rows(corpus: Corpus, models: Models, plan: ScorePlan, options: Options
     for leak in leaks(models, plan):  # of the placebo as well: it is asked last, perhaps hours later
         leak(corpus)
     with Scorer(models, plan, options) as scorer:
+        scorer.announce(len(corpus))
         table, facts = scorer.part(Shard(0, "", corpus.texts))
         part = Manifest(key="", rows=table.num_rows, file="", sha256="", **facts)
         settings = recorded(models, options, record_corpus(corpus), scorer.scores.facts)
@@ -288,21 +289,29 @@ class Scorer:
 
     def __init__(self, models: Models, plan: ScorePlan, options: Options) -> None:
         self.models, self.plan = models, plan
-        self._how: dict[str, Any] = {"cache": options.cache, "progress": options.progress}
-        self.scores = plan.fit(models, seed=options.seed, shuffles=options.shuffles, **self._how)
-        self._reader = models.reader(self.scores.needs, **self._how)
-        self.placebo = plan.fit(models.placebo, seed=options.seed, **self._how) if models.placebo else None
+        how: dict[str, Any] = {"cache": options.cache, "progress": options.progress}
+        self.scores = plan.fit(models, seed=options.seed, shuffles=options.shuffles, **how)
+        self._readers = [(self.scores, models.reader(self.scores.needs, **how))]
+        if models.placebo:
+            fitted = plan.fit(models.placebo, seed=options.seed, **how)
+            self._readers.append((fitted, models.placebo.reader(fitted.needs, **how)))
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._reader.__exit__()
+    def __exit__(self, *error: object) -> None:
+        for _, reader in self._readers:
+            reader.__exit__()
+
+    def announce(self, texts: int) -> None:
+        """Tell the progress of so many texts, all that will be scored."""
+        for _, reader in self._readers:
+            reader.announce(texts)
 
     @property
     def outlines(self) -> list[dict[str, Any]]:
         """Kind, score and number of repeats of each control, in the order of the parts' columns."""
-        placebo = [(name, "placebo", 1) for name in self.scores.ready] if self.placebo else []
+        placebo = [(name, "placebo", 1) for name in self.scores.ready] if self.models.placebo else []
         shuffled = [(name, "shuffled", len(some)) for name, some in self.scores.shuffled.items()]
         return [
             {"kind": kind, "score": name, "repeats": repeats} for name, kind, repeats in (*placebo, *shuffled)
@@ -316,11 +325,11 @@ class Scorer:
     def part(self, shard: Shard) -> tuple[Any, dict[str, Any]]:
         """The part of a shard, a pyarrow table (`COLUMNS`, a column a score, a column a repeat of each control; null
         where nothing is known), and what its manifest says besides."""
-        found = ModelScores(self.scores, self.plan).read(self._reader.read(shard.texts))
+        found, *others = (
+            ModelScores(scores, self.plan).read(reader.read(shard.texts)) for scores, reader in self._readers
+        )
         names, matrix = list(self.scores.ready), found.matrix
-        if self.placebo and self.models.placebo:
-            with self.models.placebo.reader(self.placebo.needs, **self._how) as reader:
-                other = ModelScores(self.placebo, self.plan).read(reader.read(shard.texts))
+        for other in others:
             matrix = np.hstack([matrix[:, : len(names)], found.under(other), matrix[:, len(names) :]])
         names += [name for one in self.outlines for name in control_columns(**one)]
         read, copies = np.array(found.tokens, np.int32).reshape(-1, 2), [text.copies for text in found.texts]
@@ -384,10 +393,7 @@ def check_label_counts(name: str, members: int, nonmembers: int, texts: int, unl
 
 
 def recorded(
-    models: Models,
-    options: Options,
-    texts: Mapping[str, Any],
-    fitted: Mapping[str, Any],
+    models: Models, options: Options, texts: Mapping[str, Any], fitted: Mapping[str, Any]
 ) -> dict[str, Any]:
     """What run.json says of how the numbers came about; `texts` is what it says of the corpus, `fitted` what fitted
     scores tell of themselves."""

@@ -210,9 +210,12 @@ class EvidenceReader:
         for store in self.stores.values():
             store.close()
 
+    def announce(self, texts: int) -> None:
+        """Tell the progress of so many texts, all that will be read."""
+        self.progress.begin(texts * sum(self.forms[view.rewrite].count for view, _ in self.views))
+
     def read(self, texts: Sequence[Text]) -> Iterator[Evidence]:
         """The evidence of each text, in order. `Evidence.empty` names the views without a prediction."""
-        self.progress.begin(len(texts) * sum(self.forms[view.rewrite].count for view, _ in self.views))
         for start in range(0, len(texts), CHUNK):
             yield from self._chunk(texts[start : start + CHUNK])
 

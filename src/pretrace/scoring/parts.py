@@ -13,7 +13,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -43,19 +43,7 @@ from pretrace.scoring.provenance import content_of
 from pretrace.statistics.controls import check_controls
 from pretrace.statistics.documents import Numbers
 from pretrace.statistics.resampling import ReadColumn
-from pretrace.types import (
-    EXTREMES,
-    Bools,
-    Doubles,
-    Heat,
-    Ints,
-    Missing,
-    Run,
-    Skipped,
-    TablePart,
-    Text,
-    Whole,
-)
+from pretrace.types import EXTREMES, Bools, Doubles, Heat, Missing, Run, Skipped, TablePart, Text, Whole
 
 SHARD = 10 * CHUNK
 """Texts of a shard: a multiple of those whose batches are planned together, so that a run in shards sees the batches,
@@ -140,7 +128,7 @@ def survey(stream: TextStream, size: int = SHARD, unread: list[Unreadable] | Non
         refuse_repeated_ids(names, stream.source)
     return Survey(
         texts=len(ids),
-        documents=_count_different(documents),
+        documents=len(np.unique(np.frombuffer(documents, np.int64))),
         members=labels[True],
         nonmembers=labels[False],
         unlabelled=unlabelled,
@@ -149,10 +137,6 @@ def survey(stream: TextStream, size: int = SHARD, unread: list[Unreadable] | Non
         shards=tuple(found),
         unreadable=len(unread),
     )
-
-
-def _count_different(hashes: array[int]) -> int:
-    return len(np.unique(np.frombuffer(hashes, np.int64)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,24 +148,6 @@ class Ranked:
     place: int
     label: str
     heat: Heat
-
-
-@dataclass(slots=True)
-class CutTokens:
-    """How many tokens the length limit dropped, of how many, from how many texts, and the ids of the first of these."""
-
-    texts: int = 0
-    tokens: int = 0
-    of_tokens: int = 0
-    ids: list[str] = field(default_factory=list)
-
-    def add(self, ids: Sequence[str], cut: Ints, tokens: Ints) -> None:
-        """More texts, with the tokens that were dropped and those that were read; ids only where any was cut."""
-        rows = np.flatnonzero(cut)
-        self.texts += len(rows)
-        self.tokens += int(cut.sum(dtype=np.int64))
-        self.of_tokens += int((cut + tokens).sum(dtype=np.int64))
-        self.ids += [ids[i] for i in rows[: _CUT_IDS - len(self.ids)].tolist()]
 
 
 # Parts of a table on disk, each with a manifest, which alone makes it count.
@@ -294,15 +260,6 @@ COLUMNS = ("id", "label", "group", "n_tokens", "n_cut", "n_chars")
 """The columns of a part before those of the scores and controls."""
 
 
-def keyed_hashes(ids: Sequence[str], seed: int) -> Hashes:
-    """A number for each id that depends on it and the seed alone: the texts with the lowest ones are the sample."""
-    key = seed.to_bytes(8, "little")
-    found = b"".join(
-        hashlib.blake2b(one.encode("utf-8", "surrogatepass"), digest_size=8, key=key).digest() for one in ids
-    )
-    return np.frombuffer(found, "<u8").astype(np.uint64)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoredRows:
     """The scored rows of a source in the order of its texts, a table a part (`table_of` in `scoring.detect`): in a
@@ -390,6 +347,31 @@ class ScoredRows:
         blocks = [block for column in columns for block in column.dictionary_encode().chunks]
         return in_order(blocks)[1].astype(np.int64)
 
+    @property
+    def cut(self) -> dict[str, Any]:
+        """How many tokens the length limit dropped, of how many, from how many texts, and the ids of the first of
+        these."""
+        dropped = self.column("n_cut")
+        first = dropped > 0
+        first[np.flatnonzero(first)[_CUT_IDS:]] = False
+        return {
+            "texts": int(np.count_nonzero(dropped)),
+            "tokens": int(dropped.sum()),
+            "of_tokens": int(dropped.sum() + self.column("n_tokens").sum()),
+            "ids": self.ids(first) if first.any() else [],
+        }
+
+    def hashes(self, seed: int) -> Hashes:
+        """A number for each row that depends on its id and the seed alone; those with the lowest are the sample."""
+        key = seed.to_bytes(8, "little")
+        found, begin = np.empty(len(self), np.uint64), 0
+        for part in self.parts:
+            ids = (one.encode("utf-8", "surrogatepass") for one in texts_of(self.table(part, ["id"]), "id"))
+            content = b"".join(hashlib.blake2b(one, digest_size=8, key=key).digest() for one in ids)
+            found[begin : begin + part.rows] = np.frombuffer(content, "<u8")
+            begin += part.rows
+        return found
+
     def lost(self, score: str | None = None) -> Iterator[Missing]:
         """The cells without a value, of one score or of all."""
         return (one for part in self.parts for one in part.missing if score in (None, one.score))
@@ -468,33 +450,23 @@ def run_of(rows: ScoredRows, *, seed: int = 0, unreadable: int = 0) -> Run:
     there are, and on neither their order nor the shards. One column of all rows on disk is in memory at a time.
     TextsError where no text, or for one score no text, has a value; OutputError where parts are damaged.
     """
-    cut, hashes, documents, labels = CutTokens(), list[Hashes](), array("q"), Counter[int | None]()
-    for part in rows.parts:
-        table = rows.table(part, list(COLUMNS))
-        ids = texts_of(table, "id")
-        cut.add(ids, table.column("n_cut").to_numpy(), table.column("n_tokens").to_numpy())
-        if rows.on_disk:
-            hashes.append(keyed_hashes(ids, seed))
-            documents.extend([hash(group) for group in texts_of(table, "group")])
-            labels.update(table.column("label").to_pylist())
-    ends = _ends(rows)
-    lost = list(rows.lost())
+    ends, cut, lost = _ends(rows), rows.cut, list(rows.lost())
     skipped = [one for part in rows.parts for one in part.skipped]
     whole, table = None, rows.place
     if rows.on_disk:
-        drawn = np.sort(np.argsort(np.concatenate(hashes), kind="stable")[:SAMPLE]).tolist()
-        table = rows.take([*drawn, *sorted(ends - set(drawn))])
+        drawn = np.sort(np.argsort(rows.hashes(seed), kind="stable")[:SAMPLE]).tolist()
+        table, labels = rows.take([*drawn, *sorted(ends - set(drawn))]), rows.column("label")
         whole = Whole(
-            texts=sum(labels.values()),
-            documents=_count_different(documents),
-            members=labels[1],
-            nonmembers=labels[0],
-            tokens=cut.of_tokens - cut.tokens,
+            texts=len(rows),
+            documents=int(rows.documents.max()) + 1,
+            members=int(np.count_nonzero(labels == 1)),
+            nonmembers=int(np.count_nonzero(labels == 0)),
+            tokens=cut["of_tokens"] - cut["tokens"],
             skipped=len(skipped),
             missing=len(lost),
             lacking=len({one.id for one in lost}),
-            cut_texts=cut.texts,
-            cut_tokens=cut.tokens,
+            cut_texts=cut["texts"],
+            cut_tokens=cut["tokens"],
             unreadable=unreadable,
             sampled=len(drawn),
             reasons=dict(Counter(one.reason for one in skipped).most_common(_REASONS)),
@@ -513,7 +485,7 @@ def run_of(rows: ScoredRows, *, seed: int = 0, unreadable: int = 0) -> Run:
         missing=tuple(one for one in lost if one.id in known),
         heat=_heat(rows.parts),
         controls=run_controls(table, rows.outlines),
-        settings={**rows.settings, "cut": asdict(cut)},
+        settings={**rows.settings, "cut": cut},
         whole=whole,
     )
 

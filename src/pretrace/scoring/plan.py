@@ -6,7 +6,7 @@ several times: the control that shows what such a detector reaches without knowi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
@@ -54,8 +54,7 @@ class Models:
     counts for dc_pdd; `tuned` the target after FSD's fine-tuning; `proposer` makes neighbours; `labelled`
     are the reference texts, members and non-members, that na_pdd and probe are fitted on. `placebo` is all
     of this again around a model that never saw the members: every score is computed with it as well. An audit
-    may hold the target against further such models, `placebos`. `elsewhere` gives the form of a model that reads in
-    other processes, or the model itself where there is none.
+    may hold the target against further such models, `placebos`.
     """
 
     target: Backend
@@ -66,7 +65,6 @@ class Models:
     labelled: Corpus | None = None
     placebo: Models | None = None
     placebos: tuple[Backend, ...] = ()
-    elsewhere: Callable[[Backend], Backend] | None = None
 
     @classmethod
     def of(cls, given: Models | Backend | str) -> Models:
@@ -74,10 +72,6 @@ class Models:
         if isinstance(given, Models):
             return given
         return cls(open_model(given) if isinstance(given, str) else given)
-
-    def read_by(self, backend: Backend) -> Backend:
-        """What reads texts with a model."""
-        return self.elsewhere(backend) if self.elsewhere else backend
 
     def names(self, *others: Backend) -> dict[str, str]:
         """What the target, its placebos and others are called in sentences and tables, by their own names."""
@@ -100,8 +94,7 @@ class Models:
 
     def reader(self, needs: Needs, *, cache: bool = True, progress: Progress | None = None) -> EvidenceReader:
         """What reads texts with these models."""
-        named = {name: self.read_by(backend) for name, backend in self.named().items()}
-        return EvidenceReader(named, needs, proposer=self.proposer, cache=cache, progress=progress)
+        return EvidenceReader(self.named(), needs, proposer=self.proposer, cache=cache, progress=progress)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +236,7 @@ class ScorePlan:
         evidence: tuple[Evidence, ...] = ()
         if self.reference and models.labelled is not None:
             with models.reader(self.reference, cache=cache, progress=progress) as reader:
+                reader.announce(len(models.labelled))
                 evidence = tuple(one for one in reader.read(models.labelled.texts) if not one.empty)
         reference = Reference(models.counts, models.target.vocabulary, evidence, seed)
         ready = {

@@ -1,4 +1,4 @@
-"""`evaluate` on a real Ray: the table of one process, though the command is killed."""
+"""`evaluate` and `scan` on a real Ray: the tables of one process, though the command is killed."""
 
 import os
 import signal
@@ -8,9 +8,10 @@ from contextlib import suppress
 
 import psutil
 import pytest
+from made import drawn, written
 from processes import counted
 
-from pretrace.runs import load_run, scan
+from pretrace.runs import load_run, load_verdict, scan
 from pretrace.scoring import evidence
 
 SHARDS = 8
@@ -71,6 +72,26 @@ def wait(until, seconds=400):
     while not (done := until()) and time.monotonic() < deadline:
         time.sleep(0.005)
     return done
+
+
+def test_scanned_on_ray(ray, sentences, tmp_path, call):
+    # without controls, a text is found by 300 letters that stand in no other document
+    mine = drawn(12, 160)
+    written(tmp_path / "texts.jsonl", mine)
+    for k in range(4):
+        held = [row["text"] for row in mine[k : k + 3]] + [f"{i} {sentences[i % 6]} {i}" for i in range(50)]
+        rows = [{"id": f"{k}-{i}", "text": text} for i, text in enumerate(held)]
+        written(tmp_path / "corpus" / f"c{k}.jsonl", rows)
+    (tmp_path / "corpus" / "c4.jsonl.gz").write_bytes(b"no gzip")
+    how = ("scan", tmp_path / "texts.jsonl", "--corpus", tmp_path / "corpus", "--out")
+    for name, more in (("HERE", []), ("RAY", ["--ray=workers=1"])):
+        code, _, said = call(*how, tmp_path / name, *more)
+        assert code == 3, said
+    here, there = load_verdict(tmp_path / "HERE"), load_verdict(tmp_path / "RAY")
+    assert (here.statement, here.reasons, here.figures) == (there.statement, there.reasons, there.figures)
+    for name in ("texts", "hits", "marked"):
+        file = f"{name}.csv"
+        assert (tmp_path / "HERE" / file).read_bytes() == (tmp_path / "RAY" / file).read_bytes()
 
 
 @pytest.mark.parametrize(

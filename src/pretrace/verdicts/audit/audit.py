@@ -129,13 +129,13 @@ class Audit:
                 )
             check_plantable(target)
 
-    def run(self, watch: Watch | None = None, models: Models | None = None) -> Verdict:
-        """Make the audit, with these `models` where others read in the place of those that were planned with."""
+    def run(self, watch: Watch | None = None) -> Verdict:
+        """Make the audit."""
         plan, clock = self.plan, watched(watch)
         if plan.design is None and PRETRACE in (self.settings.procedure, *self.settings.also):
             raise DesignError(plan, self._refused())
         clock.plan(self.stages, self._after)
-        return self._assess(self._prepared(clock, models or self.models), clock)
+        return self._assess(self._prepared(clock), clock)
 
     @property
     def chance(self) -> tuple[str, ...]:
@@ -327,11 +327,12 @@ class Audit:
             **said,
         )
 
-    def _prepared(self, clock: Timed, models: Models) -> AuditData:
+    def _prepared(self, clock: Timed) -> AuditData:
         """What is tested: snippets of the suspect texts and of control documents as they are, or beside continuations
         by a copy of the generator, tuned on a part of the snippets of both sides alike. Snippets whose continuation
         comes out empty are left out and counted."""
         design, settings, seed, used = self._chosen.design, self.settings, self.seed, self._used
+        models = self.models
         how: dict[str, Any] = {"seconds": self.placebos, "seed": seed}
         # the literature's procedures also work where our own has no design
         if design == "controls" or (design is None and self.heldout is not None):

@@ -161,6 +161,7 @@ def features(
     scores = plan.fit(models, cache=cache, progress=progress)
     ready = list(scores.ready.values())
     with models.reader(scores.needs, cache=cache, progress=progress) as reader:
+        reader.announce(len(numbered))
         read = reader.read(numbered)
         matrix = np.array([[np.nan if one.empty else score(one) for score in ready] for one in read])
     n = len(suspect)
@@ -258,10 +259,10 @@ class AuditData:
     def logprobs(self, model: Backend) -> tuple[Logprobs, ...]:
         """What a model gives for each of the parts; two are read in one go."""
         if id(model) not in self._logprobs:
-            cache, reads, found = self.settings.cache, self.models.read_by(model), list[Logprobs]()
+            cache, found = self.settings.cache, list[Logprobs]()
             with self.watch.passes(reading(self.target, model)) as progress:
                 for first, second in zip(self.parts[::2], self.parts[1::2], strict=True):
-                    both = logprobs(reads, (*first, *second), cache=cache, progress=progress)
+                    both = logprobs(model, (*first, *second), cache=cache, progress=progress)
                     for part in (slice(len(first)), slice(len(first), None)):
                         found.append(Logprobs(both.logp[part], both.bytes[part]))
             self._logprobs[id(model)] = tuple(found)
