@@ -11,7 +11,7 @@ from made import drawn, written
 
 from pretrace.plugins.serve.forms import COMMANDS, forms
 from pretrace.plugins.serve.jobs import FilledForm, Jobs
-from pretrace.plugins.serve.uploads import facts_of, upload_of, uploads
+from pretrace.plugins.serve.uploads import facts_of, uploads
 from pretrace.runs import load_verdict
 
 
@@ -51,14 +51,6 @@ def test_more_files_than_are_taken_at_once_are_refused(visit):
     assert answer.headers["location"] == f"/collections/{uploads(visitor.workspace)[0].id}"
     send(visitor, ("a.md", b"words"), ("b.txt", b"more words"), ("c.jsonl", rows()))
     assert {one.name for one in uploads(visitor.workspace)} == {"mine", "a.md and 1 more", "c.jsonl"}
-
-
-def test_a_collection_is_renamed_and_keeps_its_ending(visitor):
-    address = visitor.upload("mine.jsonl", rows())
-    visitor.post(f"{address}/name", {"name": "My <i>diary</i>"})
-    assert upload_of(visitor.workspace, address.rpartition("/")[2]).name == "My <i>diary</i>.jsonl"
-    assert "My &lt;i&gt;diary" in visitor.client.get(address).text
-    assert visitor.post(f"{address}/name", {"name": " "}).status_code == 422
 
 
 def test_a_collection_is_deleted_unless_a_job_is_about_to_read_it(visitor, still):

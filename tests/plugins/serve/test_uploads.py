@@ -16,7 +16,7 @@ from corpora.test_documents import word
 from pretrace.corpora import open_corpus
 from pretrace.plugins.serve.jobs import Jobs
 from pretrace.plugins.serve.settings import Limits
-from pretrace.plugins.serve.uploads import facts_of, rename, sweep, take, take_folder, texts_of, uploads
+from pretrace.plugins.serve.uploads import facts_of, sweep, take, take_folder, texts_of, uploads
 from pretrace.plugins.serve.workspace import RequestError, Workspace
 
 ROWS = [{"text": f"Text number {i} of the year", "date": f"20{10 + i}-05-01"} for i in range(6)]
@@ -60,7 +60,6 @@ def test_a_folder_is_a_collection_of_a_text_a_file(workspace):
     made = take_folder(workspace, "my drafts", folder(**files))
     assert (made.name, made.files, made.left_out, facts_of(workspace, made).texts) == ("my drafts", 2, 1, 2)
     assert {text.id for text in open_corpus(texts_of(workspace, made.id)).texts} == {"one.txt", "in/two.docx"}
-    assert rename(workspace, made, "drafts of mine").name == "drafts of mine"
     with pytest.raises(RequestError, match="names a place outside"):
         take_folder(workspace, "x", folder(**{"x/../../evil.txt": b"a"}))
     with pytest.raises(RequestError, match="of the same name"):

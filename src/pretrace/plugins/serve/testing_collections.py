@@ -103,13 +103,6 @@ def upload(desk: CurrentPage, form: Posted) -> RedirectResponse:
     return go(f"/collections/{made[0].id}" if len(made) == 1 else "/collections")
 
 
-@router.post("/collections/{name}/name")
-def named_anew(desk: CurrentPage, name: str, form: Posted) -> RedirectResponse:
-    """Call a collection something else."""
-    room.rename(desk.workspace, room.upload_of(desk.workspace, name), line(form, "name"))
-    return go(f"/collections/{name}")
-
-
 @router.post("/collections/{name}/delete")
 def deleted(desk: CurrentPage, name: str, form: Posted) -> RedirectResponse:
     """Delete a collection that no job is about to read."""

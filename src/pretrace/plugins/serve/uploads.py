@@ -17,7 +17,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, BinaryIO
@@ -190,18 +190,6 @@ def text_in(workspace: Workspace, name: str, stream: BinaryIO, limits: Limits) -
             reading = TextReading(USUAL, name)
             kind = reader_of(name) if reader_of(name) in DOCUMENTS else SOURCE
             return next(reading.stream(file_rows(file, reading, kind))).text
-
-
-def rename(workspace: Workspace, upload: Upload, name: str) -> Upload:
-    """The upload under another name; its file stays, and its ending, which a folder has not."""
-    folder = workspace.within(upload.path).is_dir()
-    ending = "" if folder else ending_of(upload.name)
-    stem = " ".join(name.split()).removesuffix(ending).strip()
-    if not stem:
-        raise RequestError("A collection has a name: write one.", 422)
-    made = replace(upload, name=f"{stem[:_LONGEST_NAME]}{ending}")
-    save(workspace.room("texts") / upload.id / "upload.json", made)
-    return made
 
 
 def remove(folder: Path) -> None:
