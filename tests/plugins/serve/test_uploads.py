@@ -84,15 +84,6 @@ def test_what_is_seen_in_a_collection(workspace):
     assert (facts.shortest, facts.longest) == (25, 25)
 
 
-def test_languages_are_guessed_text_by_text(workspace):
-    english = "The committee met on Tuesday to discuss the budget for the coming year."
-    german = "Der Ausschuss traf sich am Dienstag, um über den Haushalt des kommenden Jahres zu beraten."
-    texts = [english] * 3 + [german, "ok"]
-    rows = "".join(json.dumps({"text": f"{text} {i}"}) + "\n" for i, text in enumerate(texts))
-    facts = facts_of(workspace, take(workspace, "a.jsonl", io.BytesIO(rows.encode())))
-    assert (facts.languages, facts.languages_of) == ({"en": 0.6, "de": 0.2, "und": 0.2}, 5)
-
-
 def texts_and(name, column):
     return packed(pa.table({"text": ["one two three", "four five six"], name: column}))
 

@@ -136,7 +136,6 @@ def one(desk: CurrentPage, request: Request, name: str) -> HTMLResponse:
             if said.issuperset(one.name for one in form.fields if one.required)
         ],
         model=case.given["model"] or next(iter(desk.jobs.models()), ""),
-        unspoken=room.UNSPOKEN,
     )
 
 

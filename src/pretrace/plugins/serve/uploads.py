@@ -14,13 +14,11 @@ import sys
 import tempfile
 import time
 import zipfile
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, BinaryIO
+from typing import IO, BinaryIO
 
 from pretrace.corpora import Columns
 from pretrace.corpora.columns import USUAL
@@ -343,10 +341,9 @@ _FIRST_READ, _FIRST_SHOWN = 2_000, 300
 
 @dataclass(frozen=True, slots=True)
 class UploadFacts:
-    """What was seen in an upload. Lengths are in characters; `languages` are shares of the texts by code, among
-    `languages_of` texts that were looked at; `first` are the beginnings of the first texts. `problem` says why nothing
-    else could be seen, `columns` then what there is to choose from. `other_labels`: a column called label says
-    something else than membership, and must be left out. `guessed`: nobody named the column of the text."""
+    """What was seen in an upload. Lengths are in characters; `first` are the beginnings of the first texts. `problem`
+    says why nothing else could be seen, `columns` then what there is to choose from. `other_labels`: a column called
+    label says something else than membership, and must be left out. `guessed`: nobody named the column of the text."""
 
     text_column: str = ""
     texts: int = 0
@@ -359,8 +356,6 @@ class UploadFacts:
     longest: int = 0
     empty: int = 0
     duplicates: int = 0
-    languages: Mapping[str, float] = field(default_factory=dict)
-    languages_of: int = 0
     said: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     situation: Situation = field(default_factory=Situation)
@@ -386,7 +381,7 @@ def look_into(path: Path, name: str, text_column: str, limits: Limits) -> Upload
         return UploadFacts(text_column=chosen.text or "", columns=columns, problem=problem)
     corpus = seen.corpus
     texts = [text.text for text in corpus.texts]
-    lengths, (spoken, among) = [len(text) for text in texts], languages(texts)
+    lengths = [len(text) for text in texts]
     return UploadFacts(
         text_column=chosen.text or "",
         texts=len(texts),
@@ -399,8 +394,6 @@ def look_into(path: Path, name: str, text_column: str, limits: Limits) -> Upload
         longest=max(lengths),
         empty=sum(not text.strip() for text in texts),
         duplicates=len(texts) - len(set(texts)),
-        languages=spoken,
-        languages_of=among,
         said=tuple(said.replace(place, name) for said in seen.said[1:]),
         notes=tuple(note.replace(place, name) for note in corpus.notes),
         situation=seen.situation,
@@ -427,29 +420,3 @@ def _columns(path: Path, limits: Limits) -> tuple[str, ...]:
         if number > limits.texts or size > limits.expanded:
             raise RequestError(say("serve.refused.too_large", limits=limits), 413)
     return names
-
-
-# The languages of a collection, guessed text by text by py3langid, which needs no network and no second process.
-
-_TEXTS_READ = 300
-"""Texts that are looked at, spread evenly over the collection: about half a second of work."""
-_CHARACTERS_READ = 1000
-"""Characters of each text that are looked at."""
-UNSPOKEN = {"und": "unknown", "zxx": "none (numbers, markup)"}
-"""Codes that are no languages, with what a page says: it was not told, or there is none."""
-_SURE = 0.5
-
-
-def languages(texts: Sequence[str]) -> tuple[dict[str, float], int]:
-    """The share of each language (ISO 639, or `UNSPOKEN`), the largest first, and how many texts were looked at."""
-    step = max(1, -(-len(texts) // _TEXTS_READ))
-    chosen = texts[::step]
-    found = Counter(str(_identifier().classify(text[:_CHARACTERS_READ])[0]) for text in chosen)
-    return {code: number / len(chosen) for code, number in found.most_common()}, len(chosen)
-
-
-@cache
-def _identifier() -> Any:
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier
-
-    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True, min_confidence=_SURE)
