@@ -210,10 +210,12 @@ def test_a_port_in_use_is_said_with_the_cure(site, tmp_path):
 
 
 def test_without_the_extra_it_says_what_to_install(monkeypatch, tmp_path):
-    for package in ("uvicorn", "py3langid"):
+    for package in ("uvicorn", "python_multipart"):
         known = {package: None}
         monkeypatch.setattr(command, "find_spec", lambda name, known=known: known.get(name, name))
-        with pytest.raises(MissingPackageError, match=rf"{package}.*pip install 'pretrace\[serve\]'"):
+        with pytest.raises(
+            MissingPackageError, match=rf"{package.replace('_', '-')}.*pip install 'pretrace\[serve\]'"
+        ):
             command.serve(ServeSettings(workspace=tmp_path / "w"))
 
 

@@ -11,7 +11,7 @@ from made import drawn, written
 
 from pretrace.plugins.serve.forms import COMMANDS, forms
 from pretrace.plugins.serve.jobs import FilledForm, Jobs
-from pretrace.plugins.serve.uploads import facts_of, upload_of, uploads
+from pretrace.plugins.serve.uploads import uploads
 from pretrace.runs import load_verdict
 
 
@@ -32,33 +32,16 @@ def send(visitor, *files):
     return visitor.client.post("/collections", files=some, follow_redirects=False)
 
 
-def test_several_files_become_a_collection_each_or_none_does(visitor):
-    answer = send(visitor, ("one.jsonl", rows()), ("two.txt", b"Some words in a file."))
-    assert (answer.status_code, answer.headers["location"]) == (303, "/collections")
-    assert sorted(one.name for one in uploads(visitor.workspace)) == ["one.jsonl", "two.txt"]
-    answer = send(visitor, ("three.jsonl", rows()), ("four.doc", b"PK"))
-    assert answer.status_code != 303
-    assert len(uploads(visitor.workspace)) == 2
-    assert not [*visitor.workspace.room("incoming").iterdir()]
-
-
-def test_more_files_than_are_taken_at_once_are_refused(visit):
-    visitor = visit()
-    answer = send(visitor, *((f"{i}.txt", b"words") for i in range(21)))
-    assert (answer.status_code, "choose the folder they lie in" in visitor.said(answer)) == (422, True)
-    answer = send(visitor, *((f"mine/{i}.txt", b"words") for i in range(21)))
-    assert [(one.name, one.files) for one in uploads(visitor.workspace)] == [("mine", 21)]
-    assert answer.headers["location"] == f"/collections/{uploads(visitor.workspace)[0].id}"
-    send(visitor, ("a.md", b"words"), ("b.txt", b"more words"), ("c.jsonl", rows()))
-    assert {one.name for one in uploads(visitor.workspace)} == {"mine", "a.md and 1 more", "c.jsonl"}
-
-
-def test_a_collection_is_renamed_and_keeps_its_ending(visitor):
-    address = visitor.upload("mine.jsonl", rows())
-    visitor.post(f"{address}/name", {"name": "My <i>diary</i>"})
-    assert upload_of(visitor.workspace, address.rpartition("/")[2]).name == "My <i>diary</i>.jsonl"
-    assert "My &lt;i&gt;diary" in visitor.client.get(address).text
-    assert visitor.post(f"{address}/name", {"name": " "}).status_code == 422
+def test_what_is_sent_at_once_is_a_collection(visitor):
+    for names, called in (
+        (("one.jsonl", "two.jsonl"), "one.jsonl and 1 more"),
+        (("a/1.txt", "a/2.txt"), "a"),
+    ):
+        some = [("file", (name, rows())) for name in names]
+        answer = visitor.client.post("/collections", files=some, follow_redirects=False)
+        latest = uploads(visitor.workspace)[0]
+        assert (latest.name, latest.files) == (called, 2)
+        assert answer.headers["location"] == f"/collections/{latest.id}"
 
 
 def test_a_collection_is_deleted_unless_a_job_is_about_to_read_it(visitor, still):
@@ -166,7 +149,7 @@ def test_a_first_visit_has_an_example_one_click_away(visit, still, monkeypatch):
     for _ in range(2):  # its texts are uploaded once
         assert visitor.post("/example").status_code == 200
     assert sorted(one.name for one in uploads(visitor.workspace)) == sorted(example.EXAMPLE_NAMES)
-    texts = [facts_of(visitor.workspace, one).texts for one in uploads(visitor.workspace)]
+    texts = [one.facts.texts for one in uploads(visitor.workspace)]
     assert texts == [example.EXAMPLE_EACH] * 2
     job = Jobs(visitor.workspace).all()[0]
     assert (job.command[0], "--model=smollm2" in job.command) == ("flag", True)

@@ -16,7 +16,7 @@ from corpora.test_documents import word
 from pretrace.corpora import open_corpus
 from pretrace.plugins.serve.jobs import Jobs
 from pretrace.plugins.serve.settings import Limits
-from pretrace.plugins.serve.uploads import facts_of, rename, sweep, take, take_folder, texts_of, uploads
+from pretrace.plugins.serve.uploads import sweep, take, texts_of, uploads
 from pretrace.plugins.serve.workspace import RequestError, Workspace
 
 ROWS = [{"text": f"Text number {i} of the year", "date": f"20{10 + i}-05-01"} for i in range(6)]
@@ -50,21 +50,21 @@ def packed(table):
     return made.getvalue()
 
 
-def folder(**files):
-    return {name: io.BytesIO(content) for name, content in files.items()}
+def sent(*files):
+    """What a browser sends at once: names with contents."""
+    return [(name, io.BytesIO(content)) for name, content in files]
 
 
 def test_a_folder_is_a_collection_of_a_text_a_file(workspace):
-    files = {"one.txt": b"One\ntext.", "in/two.docx": word("Two"), "c.png": b"-"}
-    files = {f"my drafts/{name}": content for name, content in files.items()}
-    made = take_folder(workspace, "my drafts", folder(**files))
-    assert (made.name, made.files, made.left_out, facts_of(workspace, made).texts) == ("my drafts", 2, 1, 2)
+    drafts = {"one.txt": b"One\ntext.", "in/two.docx": word("Two"), "c.png": b"-"}
+    made = take(workspace, sent(*((f"my drafts/{name}", content) for name, content in drafts.items())))
+    assert (made.name, made.files, made.left_out, made.facts.texts) == ("my drafts", 2, 1, 2)
     assert {text.id for text in open_corpus(texts_of(workspace, made.id)).texts} == {"one.txt", "in/two.docx"}
-    assert rename(workspace, made, "drafts of mine").name == "drafts of mine"
-    with pytest.raises(RequestError, match="names a place outside"):
-        take_folder(workspace, "x", folder(**{"x/../../evil.txt": b"a"}))
-    with pytest.raises(RequestError, match="of the same name"):
-        take_folder(workspace, "x", folder(**{"x/A.txt": b"a", "x/a.txt": b"a"}))
+    loose = take(workspace, sent(("a.md", b"words"), ("b.txt", b"more\nwords")))
+    assert (loose.name, loose.files, loose.facts.texts) == ("a.md and 1 more", 2, 2)
+    for name in ("x/a.txt", "x/A.txt"):
+        with pytest.raises(RequestError, match="of the same name"):
+            take(workspace, sent(("x/a.txt", b"a"), (name, b"b")))
     assert not [*workspace.room("incoming").iterdir()]
 
 
@@ -80,18 +80,9 @@ def test_the_text_of_a_document_is_looked_at(visitor, monkeypatch):
 
 
 def test_what_is_seen_in_a_collection(workspace):
-    facts = facts_of(workspace, take(workspace, "a.jsonl", io.BytesIO(LINES)))
+    facts = take(workspace, sent(("a.jsonl", LINES))).facts
     assert (facts.duplicates, facts.columns) == (1, ("text", "date"))
     assert (facts.shortest, facts.longest) == (25, 25)
-
-
-def test_languages_are_guessed_text_by_text(workspace):
-    english = "The committee met on Tuesday to discuss the budget for the coming year."
-    german = "Der Ausschuss traf sich am Dienstag, um über den Haushalt des kommenden Jahres zu beraten."
-    texts = [english] * 3 + [german, "ok"]
-    rows = "".join(json.dumps({"text": f"{text} {i}"}) + "\n" for i, text in enumerate(texts))
-    facts = facts_of(workspace, take(workspace, "a.jsonl", io.BytesIO(rows.encode())))
-    assert (facts.languages, facts.languages_of) == ({"en": 0.6, "de": 0.2, "und": 0.2}, 5)
 
 
 def texts_and(name, column):
@@ -151,15 +142,17 @@ def test_what_is_not_what_it_says_or_too_much_is_refused_and_nothing_kept(
 ):
     assert len(content) < 1_000_000
     with pytest.raises(RequestError, match=re.escape(said)):
-        take(workspace, name, io.BytesIO(content), Limits(**limits))
+        take(workspace, sent((name, content)), Limits(**limits))
     assert nothing_is_left(workspace)
     assert not list(workspace.folder.parent.glob("*.txt"))
 
 
 def test_a_name_cannot_lead_elsewhere(workspace):
-    for name in ("../../evil.txt", "..\\..\\evil.txt", "/etc/evil.txt", "<script>x</script>.txt"):
-        made = take(workspace, name, io.BytesIO(b"a text\n"))
-        assert workspace.within(made.path).is_relative_to(workspace.room("texts"))
+    for name in ("../../evil.txt", "..\\..\\evil.txt", "/etc/evil.txt", "x/../../evil.txt"):
+        with pytest.raises(RequestError, match="names a place outside"):
+            take(workspace, sent((name, b"a text\n")))
+    made = take(workspace, sent(("<script>x<script>.txt", b"a text\n")))
+    assert workspace.within(made.path).is_relative_to(workspace.room("texts"))
     assert not list(workspace.folder.parent.glob("evil*"))
 
 

@@ -13,10 +13,7 @@ from pretrace.errors import MissingPackageError, shown
 from pretrace.plugins.serve.settings import ServeSettings
 from pretrace.results.wording import say
 
-_PACKAGES = (
-    *("fastapi", "itsdangerous", "starlette", "uvicorn", "psutil"),
-    *("python_multipart", "py3langid"),  # imported no sooner than a form or a collection is sent
-)
+_PACKAGES = ("fastapi", "itsdangerous", "starlette", "uvicorn", "psutil", "python_multipart")
 
 
 def serve(settings: ServeSettings) -> None:

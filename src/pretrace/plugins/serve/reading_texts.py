@@ -15,7 +15,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from pretrace.errors import OutputError
 from pretrace.plugins.serve.jobs import Jobs, State, WebJob
 from pretrace.plugins.serve.pages import CurrentPage, PageContext, Posted, files_in, go, line
-from pretrace.plugins.serve.uploads import Upload, facts_of, text_in, texts_of, upload_of, uploads
+from pretrace.plugins.serve.uploads import Upload, text_in, texts_of, upload_of, uploads
 from pretrace.plugins.serve.workspace import RequestError, Workspace, fresh, save, slug
 from pretrace.report import plots
 from pretrace.report.run import tokens
@@ -101,7 +101,7 @@ def _known(jobs: Jobs, upload: Upload, options: tuple[str, ...]) -> WebJob:
             if state.name == "stopped":
                 jobs.resume(one)
             return one
-    facts, texts = facts_of(workspace, upload), texts_of(workspace, upload.id)
+    facts, texts = upload.facts, texts_of(workspace, upload.id)
     named = {"text": facts.text_column} if facts.text_column else {}
     named |= {"label": ""} if facts.other_labels else {}
     columns = [f"--columns={join_keys(named)}"] if named else []

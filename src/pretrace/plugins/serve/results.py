@@ -1,8 +1,7 @@
-"""The pages of results: a list, their figures and files, and whether they are as written."""
+"""The pages of results: a list, their pictures and files, and whether they are as written."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -23,7 +22,7 @@ from pretrace.report.verdict import draw_own
 from pretrace.results.folder import file_hash
 from pretrace.results.output_checks import FILES_KEY, MARKER, json_object
 from pretrace.results.wording import sentences_of
-from pretrace.types import Run, Verdict
+from pretrace.types import Verdict
 from pretrace.verification import verify_folder
 
 router = APIRouter()
@@ -98,7 +97,6 @@ def result(desk: CurrentPage, name: str) -> HTMLResponse:
         here="results",
         entry=entry,
         drawn=draw_own(found) if isinstance(found, Verdict) else (),
-        figures={label: value for label, value in figures(found).items() if label not in _ABOVE},
         appendix=(folder / runs.APPENDIX).is_file(),
         # what has a page of its own is not among the files
         files=[one for one in _files(folder) if one[0] not in (runs.REPORT, runs.APPENDIX)],
@@ -154,49 +152,3 @@ def delete(desk: CurrentPage, name: str, form: Posted) -> RedirectResponse:
             raise RequestError("A job that is not over writes into this folder: stop the job first.", 409)
     remove(folder)
     return go("/results")
-
-
-_ABOVE = ("Outcome", "Statement")
-"""Figures that stand above the others on the page of a result."""
-
-
-def figures(found: object) -> dict[str, str]:
-    """What a result found, name by name, in words and numbers."""
-    if isinstance(found, Run):
-        return dict(_of_run(found))
-    return dict(_of_verdict(found)) if isinstance(found, Verdict) else {}
-
-
-def _of_run(run: Run) -> Iterator[tuple[str, str]]:
-    yield "Texts", wording.count(run.whole.texts if run.whole else len(run.ids))
-    if run.evaluation is None:
-        for score in run.scores:
-            low, _, middle, _, high = map(wording.significant, run.quartiles(score))
-            yield f"{score}: median, range", f"{middle} ({low} to {high})"
-        return
-    for row in run.evaluation.rows:
-        named = {"score": row.name, "blind": f"{row.name} (never saw the model)"}
-        name = named.get(row.kind, f"{row.name} ({row.kind})")
-        yield f"AUC: {name}", f"{wording.fixed(row.auc.value)} {wording.interval(row.auc)}"
-        if row.kind == "score":
-            yield f"TPR at 5% FPR: {name}", f"{wording.fixed(row.tpr.value)} {wording.interval(row.tpr)}"
-
-
-def _of_verdict(verdict: Verdict) -> Iterator[tuple[str, str]]:
-    yield "Outcome", sentences_of("outcomes")[verdict.outcome]
-    yield "Statement", verdict.statement
-    if verdict.test == "flag":
-        yield "Score", verdict.figures["score"]
-        for name in ("documents", "known_documents", "flagged_documents"):
-            counted = wording.count(verdict.figures["counts"][name])
-            yield name.replace("_", " ").capitalize(), counted
-    else:
-        yield f"{verdict.unit.capitalize()}s", wording.count(verdict.units)
-        if verdict.test == "audit":
-            yield "Control documents", wording.count(verdict.situation.unseen)
-    if verdict.p is not None:
-        yield "p of the whole set" if verdict.test == "flag" else "p", wording.p_value(verdict.p)
-    if verdict.effect is not None:
-        effect, spread = wording.effect(verdict.effect)
-        yield "Effect", f"{effect} {spread} {verdict.effect_unit}".strip()
-    yield from ((f"Check: {check.title}", check.status) for check in verdict.checks)

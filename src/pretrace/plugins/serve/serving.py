@@ -1,7 +1,7 @@
 """The application and its server: one process a workspace, on one port, until it is stopped.
 
 A page of another site can make the browser of a visitor send requests here. Such a request carries another Host (DNS
-rebinding), which starlette refuses, or another Origin (forgery), which `Guard` refuses before anything is read.
+rebinding), which starlette refuses, or another Origin (forgery), which `guard` refuses before anything is read.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ import uvicorn
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
 from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 from starlette.middleware.sessions import SessionMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.routing import Route
 
 from pretrace.errors import ExpressionError, OutputError, PretraceError
 from pretrace.plugins.serve import reading_texts, results, testing_collections
@@ -44,6 +44,7 @@ from pretrace.plugins.serve.pages import (
     desk_of,
     go,
     line,
+    posted,
     rendered,
 )
 from pretrace.plugins.serve.reading_texts import looks
@@ -125,10 +126,10 @@ def login(desk: CurrentPage) -> HTMLResponse:
     return desk.page("login.html")
 
 
-@router.post(LOGIN)
-def enter(desk: CurrentPage, request: Request, form: Posted) -> Response:
+async def enter(request: Request) -> Response:
     """Let a visitor in who gives the token."""
-    if not desk.settings.is_token(line(form, "token")):
+    desk = desk_of(request)
+    if not desk.settings.is_token(line(await posted(request), "token")):
         said = "That is not the token: it was set where pretrace serve was started."
         return desk.page("login.html", 403, problem=said)
     request.session[ENTERED] = True
@@ -171,44 +172,28 @@ _SAID = {
 _HOST, _NAMES = "127.0.0.1", ("127.0.0.1", "localhost")
 
 
-class Guard:
-    """The application for requests of its own pages, by visitors with the token."""
+async def guard(request: Request, call_next: RequestResponseEndpoint) -> Response:
+    """Answer requests of the site's own pages, by visitors with the token; no answer may do more than it needs."""
+    answer = _turned_away(request) or await call_next(request)
+    for name, value in _HEADERS.items():
+        answer.headers.setdefault(name, value)
+    return answer
 
-    def __init__(self, app: ASGIApp, settings: ServeSettings, limits: Limits) -> None:
-        self.app, self.settings = app, settings
-        self.login = RequestBodyLimitMiddleware(app, limits.login_bytes)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-
-        async def sent(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in _HEADERS.items():
-                    headers.setdefault(name, value)
-            await send(message)
-
-        await self._answer(Request(scope))(scope, receive, sent)
-
-    def _answer(self, request: Request) -> ASGIApp:
-        """What answers a request: the application, a redirection, or a refusal."""
-        origin, host = request.headers.get("origin"), request.headers.get("host")
-        foreign = request.headers.get("sec-fetch-site") not in (None, "same-origin")
-        foreign |= origin is not None and origin.partition("://")[2] != host
-        if foreign and request.method not in ("GET", "HEAD"):  # whose answers browsers keep from other sites
-            said = "This request comes from another page: send it from this one."
-            return HTMLResponse(rendered("refused.html", {"sentence": said}), 403)
-        path, token = request.url.path, request.query_params.get("token", "")
-        entered = not self.settings.token or ENTERED in request.session
-        asks = self.settings.token and request.method == "GET" and token
-        if asks and (entered or self.settings.is_token(token)):
-            request.session[ENTERED] = True
-            return _go(path)  # out of the address bar
-        if not entered:
-            return self.login if path in _OPEN else _go(LOGIN)
-        return self.app
+def _turned_away(request: Request) -> Response | None:
+    """The refusal or redirection that answers a request; None for one that the application answers."""
+    origin, host = request.headers.get("origin"), request.headers.get("host")
+    foreign = request.headers.get("sec-fetch-site") not in (None, "same-origin")
+    foreign |= origin is not None and origin.partition("://")[2] != host
+    if foreign and request.method not in ("GET", "HEAD"):  # whose answers browsers keep from other sites
+        said = "This request comes from another page: send it from this one."
+        return HTMLResponse(rendered("refused.html", {"sentence": said}), 403)
+    settings, path, token = desk_of(request).settings, request.url.path, request.query_params.get("token", "")
+    entered = not settings.token or ENTERED in request.session
+    if settings.token and request.method == "GET" and token and (entered or settings.is_token(token)):
+        request.session[ENTERED] = True
+        return _go(path)  # out of the address bar
+    return None if entered or path in _OPEN else _go(LOGIN)
 
 
 def _go(path: str) -> Response:
@@ -228,13 +213,15 @@ def application(settings: ServeSettings, *, port: int | None = None, limits: Lim
     middleware = [
         Middleware(TrustedHostMiddleware, allowed_hosts=[*_NAMES, *settings.proxy_name], www_redirect=False),
         Middleware(SessionMiddleware, key, cookie, max_age=None, same_site="strict"),
+        Middleware(BaseHTTPMiddleware, dispatch=guard),
         Middleware(RequestBodyLimitMiddleware, settings.most_bytes),
-        Middleware(Guard, settings, limits),
     ]
     app = FastAPI(
         docs_url=None, redoc_url=None, openapi_url=None, lifespan=_looked_after, middleware=middleware
     )
     app.state.desk = desk
+    login = [Middleware(RequestBodyLimitMiddleware, limits.login_bytes)]
+    app.router.routes.append(Route(LOGIN, enter, methods=["POST"], middleware=login))
     for pages in (router, reading_texts.router, results.router, testing_collections.router):
         app.include_router(pages)
     for kind in (PretraceError, HTTPException, RequestValidationError):

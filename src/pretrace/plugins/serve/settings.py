@@ -128,8 +128,6 @@ class Limits:
     connections: int = 200
     head_bytes: int = 16_000
     login_bytes: int = 8_000
-    files: int = 20
-    """Collections that one upload makes: each file is one, and each folder."""
     fields: int = 200
     field_bytes: int = 4_000_000
     part_characters: int = 10_000

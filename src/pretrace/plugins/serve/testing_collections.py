@@ -34,7 +34,6 @@ class Case:
     """A collection, what was seen in it, what a visitor says of the case, and which tests follow from that."""
 
     upload: room.Upload
-    facts: room.UploadFacts
     given: Mapping[str, str]
     advice: Advice | None
 
@@ -42,17 +41,17 @@ class Case:
     def of(cls, desk: PageContext, name: str, said: Callable[[str], str | None]) -> Case:
         """The case of a collection; `said` gives what stands in a field, or in the address."""
         upload = room.upload_of(desk.workspace, name)
-        facts = room.facts_of(desk.workspace, upload)
+        facts = upload.facts
         given = {one: (said(one) or "").strip() for one in GIVEN}
         if facts.problem:
-            return cls(upload, facts, given, None)
+            return cls(upload, given, None)
         controls, model = given["controls"], given["model"]
         known = room.upload_of(desk.workspace, controls) if controls else None
-        unseen = room.facts_of(desk.workspace, known).documents if known else 0
+        unseen = known.facts.documents if known else 0
         # of a model that may not be chosen nobody learns whether it is there
         asked = model if desk.may_choose(model) else ""
         has = situate(facts.situation, asked, unseen=unseen, checkpoint=bool(given["placebo"]))
-        return cls(upload, facts, given, advise(has, upload.name, model=model or "MODEL", names=facts.names))
+        return cls(upload, given, advise(has, upload.name, model=model or "MODEL", names=facts.names))
 
     def row(self, test: str) -> Advised | None:
         """What is said of a test; None for one that gives no verdict."""
@@ -68,46 +67,23 @@ class Case:
 @router.get("/collections", response_class=HTMLResponse)
 def form(desk: CurrentPage) -> HTMLResponse:
     """The form, and what was uploaded before."""
-    found = [(one, room.facts_of(desk.workspace, one)) for one in room.uploads(desk.workspace)]
+    found = room.uploads(desk.workspace)
     return desk.page("collections.html", here="collections", uploads=found, taken=room.TAKEN)
 
 
 @router.post("/collections")
 def upload(desk: CurrentPage, form: Posted) -> RedirectResponse:
-    """Take an upload in and look into it; of several files each becomes a collection, or none does."""
-    files = files_in(form, "file")
+    """Take in what was sent at once as a collection, and look into it."""
+    files = [(one.filename or "", one.file) for one in files_in(form, "file")]
     if not files:
         raise RequestError(f"No file was chosen: choose {room.TAKEN}.", 422)
-    names = [file.filename or "" for file in files]
-    found = room.together(names)
-    if len(found) > desk.limits.files:
-        raise RequestError(say("serve.refused.files", number=len(found), files=desk.limits.files), 422)
-    made: list[room.Upload] = []
-    how = (desk.limits, desk.most_kept)
-    try:
-        for called, places in found:
-            if called:
-                texts = {names[i].replace("\\", "/"): files[i].file for i in places}
-                made.append(room.take_folder(desk.workspace, called, texts, *how))
-            else:
-                made.append(room.take(desk.workspace, names[places[0]], files[places[0]].file, *how))
-    except RequestError:
-        for one in made:  # all or none: whoever mends one file sends them again
-            room.remove(desk.workspace.room("texts") / one.id)
-        raise
+    made = room.take(desk.workspace, files, desk.limits, desk.most_kept)
     beside = line(form, "beside")
-    if beside and len(made) == 1:  # control documents of another collection, which the visitor is looking at
-        room.upload_of(desk.workspace, beside)
-        given = {name: said for name in GIVEN if (said := line(form, name))} | {"controls": made[0].id}
-        return go(f"/collections/{beside}?{urlencode(given)}#tests")
-    return go(f"/collections/{made[0].id}" if len(made) == 1 else "/collections")
-
-
-@router.post("/collections/{name}/name")
-def named_anew(desk: CurrentPage, name: str, form: Posted) -> RedirectResponse:
-    """Call a collection something else."""
-    room.rename(desk.workspace, room.upload_of(desk.workspace, name), line(form, "name"))
-    return go(f"/collections/{name}")
+    if not beside:
+        return go(f"/collections/{made.id}")
+    room.upload_of(desk.workspace, beside)  # the collection that these are control documents of
+    given = {name: said for name in GIVEN if (said := line(form, name))} | {"controls": made.id}
+    return go(f"/collections/{beside}?{urlencode(given)}#tests")
 
 
 @router.post("/collections/{name}/delete")
@@ -143,7 +119,6 @@ def one(desk: CurrentPage, request: Request, name: str) -> HTMLResponse:
             if said.issuperset(one.name for one in form.fields if one.required)
         ],
         model=case.given["model"] or next(iter(desk.jobs.models()), ""),
-        unspoken=room.UNSPOKEN,
     )
 
 
@@ -160,7 +135,7 @@ def setup(desk: CurrentPage, request: Request, name: str, test: str, again: str 
     """The essential options of a test, with what is known filled in."""
     case, wanted = Case.of(desk, name, request.query_params.get), _form(desk, test)
     row, notes = case.row(test), ""
-    filled = prefilled(wanted, row, case.facts, case.given)
+    filled = prefilled(wanted, row, case.upload.facts, case.given)
     if again:  # with what was typed before, empty fields too
         earlier = desk.jobs.get(again).form
         typed = {one.name: "\n".join(earlier.values.get(one.name, ())) for one in wanted.fields}
@@ -188,7 +163,7 @@ def start(desk: CurrentPage, name: str, test: str, form: Posted) -> RedirectResp
         row = case.row(test)
         if row is None or row.state != "applies":
             raise RequestError("This test does not apply with what you have: see what is missing.", 422)
-        filled = prefilled(wanted, row, case.facts, case.given)
+        filled = prefilled(wanted, row, case.upload.facts, case.given)
         values = {field.name: [field.default] for field in filled.fields if field.default}
     notes = str(form.get("notes") or "").strip()[:_MOST_NOTES]
     plan = at_once == "plan" or bool(form.get("ahead"))
@@ -208,7 +183,7 @@ def _begun(
     wanted = _form(desk, test)
     texts = room.texts_of(desk.workspace, found.id)
     options = wanted.arguments(values, lambda upload: room.texts_of(desk.workspace, upload), desk.find_model)
-    if room.facts_of(desk.workspace, found).other_labels:
+    if found.facts.other_labels:
         options.append("--columns=label=")
     out = f"results/{fresh(f'{wanted.command}-{slug(found.name)}')}"
     paths = (texts, f"--out={desk.workspace.folder / out}")
@@ -260,7 +235,9 @@ def example_run(desk: CurrentPage, form: Posted) -> RedirectResponse:
     there = {one.name: one for one in room.uploads(desk.workspace)}
     for name, content in zip(EXAMPLE_NAMES, example_texts(), strict=True):
         if name not in there:
-            there[name] = room.take(desk.workspace, name, io.BytesIO(content), desk.limits, desk.most_kept)
+            there[name] = room.take(
+                desk.workspace, [(name, io.BytesIO(content))], desk.limits, desk.most_kept
+            )
     suspect, known = map(there.__getitem__, EXAMPLE_NAMES)
     asked = {"model": (EXAMPLE_MODEL,), "controls": (known.id,), "score": ("loss",)}
     return _begun(desk, suspect, "flag", asked, notes="The example: docstrings of Python's library.")

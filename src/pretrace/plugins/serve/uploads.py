@@ -1,8 +1,8 @@
 """What a visitor uploads: taken in as a whole or not at all, and what was seen in it.
 
-`take` (a file) and `take_folder` (several that are one text each) fail with a RequestError, after which nothing is
-left. Bytes lie in `incoming/` until they become an entry of `texts/` by one renaming. A zip is read entry by entry and
-never past the limits, and names in it become paths inside the upload's own folder (`_texts_among`).
+`take` fails with a RequestError, after which nothing is left. Bytes lie in `incoming/` until they become an entry of
+`texts/` by one renaming. A zip is read entry by entry and never past the limits, and names in it become paths inside
+the upload's own folder (`_placed`).
 """
 
 from __future__ import annotations
@@ -14,13 +14,11 @@ import sys
 import tempfile
 import time
 import zipfile
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, BinaryIO
+from typing import IO, BinaryIO
 
 from pretrace.corpora import Columns
 from pretrace.corpora.columns import USUAL
@@ -34,7 +32,7 @@ from pretrace.corpora.packing import open_unpacked as unpacked_file
 from pretrace.corpora.reading import EveryColumn, TextReading
 from pretrace.errors import PretraceError, TextsError
 from pretrace.plugins.serve.settings import Limits
-from pretrace.plugins.serve.workspace import RequestError, Workspace, fresh, record_in, save, slug
+from pretrace.plugins.serve.workspace import RequestError, Workspace, fresh, save, slug
 from pretrace.results.atomic import explained
 from pretrace.results.wording import say
 from pretrace.types import Situation
@@ -51,86 +49,94 @@ _LONGEST_SENTENCE = 600
 _LIMITS = Limits()
 
 
+FIRST = 3
+"""Texts of which the beginning is shown."""
+_FIRST_READ, _FIRST_SHOWN = 2_000, 300
+
+
+@dataclass(frozen=True, slots=True)
+class UploadFacts:
+    """What was seen in an upload. Lengths are in characters; `first` are the beginnings of the first texts. `problem`
+    says why nothing else could be seen, `columns` then what there is to choose from. `other_labels`: a column called
+    label says something else than membership, and must be left out. `guessed`: nobody named the column of the text."""
+
+    text_column: str = ""
+    texts: int = 0
+    documents: int = 0
+    members: int = 0
+    nonmembers: int = 0
+    columns: tuple[str, ...] = ()
+    shortest: int = 0
+    median: int = 0
+    longest: int = 0
+    empty: int = 0
+    duplicates: int = 0
+    said: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    situation: Situation = field(default_factory=Situation)
+    names: Names = field(default_factory=Names)
+    problem: str = ""
+    other_labels: bool = False
+    first: tuple[str, ...] = ()
+    guessed: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """One upload: `path` is the file or folder of texts, relative to the workspace; `name` what the visitor called it,
-    `size` the bytes of its texts, `at` the time in seconds since 1970, `left_out` the files of a folder or zip that are
-    no texts."""
+    """One upload: `path` is the file or folder of texts, relative to the workspace; `name` what it is called, `size`
+    the bytes of its texts, `at` the time in seconds since 1970, `left_out` the files of a folder or zip that are no
+    texts."""
 
     id: str
     name: str
     path: str
     size: int
     at: float
-    files: int = 1
-    left_out: int = 0
-
-
-_Fill = Callable[[Path, int], tuple[int, int, int]]
-"""Puts texts at a path, up to so many bytes: their bytes, their files, and how many others were left out."""
+    files: int
+    left_out: int
+    facts: UploadFacts
 
 
 def take(
-    workspace: Workspace, name: str, stream: BinaryIO, limits: Limits = _LIMITS, most: int = sys.maxsize
-) -> Upload:
-    """The upload, kept with what was seen in it, up to `most` bytes of workspace; RequestError, and nothing is kept."""
-    name = PurePosixPath(name.replace("\\", "/")).name.strip()
-    ending = ending_of(name)
-    stem = name.removesuffix(ending)[:_LONGEST_NAME]
-    name = f"{stem}{ending}"
-
-    def copy(path: Path, room: int) -> tuple[int, int, int]:
-        size = _copied(stream, path, name, room)
-        if not size:
-            raise RequestError(f"{name} is empty: choose a file that holds texts.")
-        check(path, name, min(limits.expanded, room))
-        return size, 1, 0
-
-    def unpack(path: Path, room: int) -> tuple[int, int, int]:
-        with zipfile.ZipFile(stream) as packed:
-            entries = [one for one in packed.infolist() if not one.is_dir()]
-            for one in entries:
-                if stat.S_ISLNK(one.external_attr >> 16):
-                    said = f"{name}: {one.filename[:100]} is a link and no file: put the file itself into the zip."
-                    raise RequestError(said)
-            names = [one.filename for one in entries]
-            return _placed(names, packed.open, path, name, limits, min(limits.expanded, room))
-
-    if ending.lower() == ".zip":
-        return _taken(workspace, slug(stem), name, unpack, limits, most)
-    return _taken(workspace, f"{slug(stem)}{ending}", name, copy, limits, most)
-
-
-def take_folder(
     workspace: Workspace,
-    name: str,
-    files: Mapping[str, BinaryIO],
+    files: Sequence[tuple[str, BinaryIO]],
     limits: Limits = _LIMITS,
     most: int = sys.maxsize,
 ) -> Upload:
-    """The upload of a folder, or of several files that are one text each, by their paths; otherwise as `take`."""
-    name = " ".join(name.split())[:_LONGEST_NAME]
-
-    def copy(path: Path, room: int) -> tuple[int, int, int]:
-        return _placed(files, files.__getitem__, path, name, limits, room)
-
-    return _taken(workspace, slug(name), name, copy, limits, most)
-
-
-def _taken(workspace: Workspace, called: str, name: str, fill: _Fill, limits: Limits, most: int) -> Upload:
-    """What `fill` puts into a new folder, under the name `called`, as an upload; nothing is left after an error."""
+    """The upload of what was sent at once, by its names: one file, what a .zip holds, or the texts of a folder. It is
+    kept with what was seen in it, up to `most` bytes of workspace; RequestError, and nothing is kept."""
     workspace.check_room("texts", limits.kept)
     room = workspace.left(most)
+    paths = [PurePosixPath(name.replace("\\", "/")) for name, _ in files]
+    alone = len(files) == 1 and len(paths[0].parts) < 2
+    ending = ending_of(paths[0].name) if alone else ""
+    several = len({path.parts[0] for path in paths}) > 1
+    name = (
+        paths[0].name if alone else f"{paths[0]} and {len(paths) - 1} more" if several else paths[0].parts[0]
+    )
+    name = f"{name.strip().removesuffix(ending)[:_LONGEST_NAME]}{ending}"
+    called = slug(name.removesuffix(ending)) + ending * (ending.lower() != ".zip")
     folder = workspace.room("incoming") / fresh(called)
+    place = folder / called
     with explained(folder):
         folder.mkdir()
         try:
-            with _readable(folder / called, name):
-                size, files, left_out = fill(folder / called, room)
-                facts = look_into(folder / called, name, "", limits)
+            with _readable(place, name):
+                if not alone:
+                    opened = {str(path): file for path, (_, file) in zip(paths, files, strict=True)}
+                    counted = _placed([*map(str, paths)], opened.__getitem__, place, name, limits, room)
+                elif ending.lower() == ".zip":
+                    counted = _unpacked(files[0][1], place, name, limits, room)
+                else:
+                    counted = _copied(files[0][1], place, name, room), 1, 0
+                    if not counted[0]:
+                        raise RequestError(f"{name} is empty: choose a file that holds texts.")
+                    check(place, name, min(limits.expanded, room))
+                facts = look_into(place, name, "", limits)
             where = f"texts/{folder.name}"
-            upload = Upload(folder.name, name, f"{where}/{called}", size, time.time(), files, left_out)
-            save(folder / "facts.json", facts)
+            upload = Upload(
+                folder.name, name, f"{where}/{called}", counted[0], time.time(), *counted[1:], facts
+            )
             save(folder / "upload.json", upload)
             folder.rename(workspace.folder / where)
         except BaseException:
@@ -156,29 +162,6 @@ def _readable(path: Path, name: str) -> Iterator[None]:
         raise RequestError(said, 422) from error
 
 
-def together(names: Sequence[str]) -> list[tuple[str, list[int]]]:
-    """Which of the files that were sent at once become a collection together, as places in `names`: those of a folder,
-    which their paths begin with, and where one is a document all that are one text each; with what to call it. A file
-    by itself has no name but its own, "".
-
-    >>> together(["a.csv", "drafts/1.txt", "drafts/2.txt"])
-    [('', [0]), ('drafts', [1, 2])]
-    >>> together(["essay.docx", "note.txt"])
-    [('essay.docx and 1 more', [0, 1])]
-    """
-    paths = [PurePosixPath(name.replace("\\", "/")) for name in names]
-    loose = [i for i, path in enumerate(paths) if len(path.parts) < 2]
-    texts = [i for i in loose if paths[i].suffix.lower() in OF_A_FOLDER]
-    if len(texts) < 2 or all(paths[i].suffix.lower() == ".txt" for i in texts):  # a text a line
-        texts = []
-    folders: dict[str, list[int]] = {}
-    for i, path in enumerate(paths):
-        if len(path.parts) > 1:
-            folders.setdefault(path.parts[0], []).append(i)
-    found = [("", [i]) for i in loose if i not in texts] + list(folders.items())
-    return found + ([(f"{paths[texts[0]]} and {len(texts) - 1} more", texts)] if texts else [])
-
-
 def text_in(workspace: Workspace, name: str, stream: BinaryIO, limits: Limits) -> str:
     """The text of a file that a visitor sends to look at; nothing is kept. RequestError where it has none."""
     name = name[-_LONGEST_NAME:]
@@ -190,18 +173,6 @@ def text_in(workspace: Workspace, name: str, stream: BinaryIO, limits: Limits) -
             reading = TextReading(USUAL, name)
             kind = reader_of(name) if reader_of(name) in DOCUMENTS else SOURCE
             return next(reading.stream(file_rows(file, reading, kind))).text
-
-
-def rename(workspace: Workspace, upload: Upload, name: str) -> Upload:
-    """The upload under another name; its file stays, and its ending, which a folder has not."""
-    folder = workspace.within(upload.path).is_dir()
-    ending = "" if folder else ending_of(upload.name)
-    stem = " ".join(name.split()).removesuffix(ending).strip()
-    if not stem:
-        raise RequestError("A collection has a name: write one.", 422)
-    made = replace(upload, name=f"{stem[:_LONGEST_NAME]}{ending}")
-    save(workspace.room("texts") / upload.id / "upload.json", made)
-    return made
 
 
 def remove(folder: Path) -> None:
@@ -231,16 +202,9 @@ def upload_of(workspace: Workspace, name: str) -> Upload:
 def texts_of(workspace: Workspace, name: str) -> str:
     """The path of the texts of the upload of that id, for a command; RequestError where they could not be read."""
     one = upload_of(workspace, name)
-    problem = facts_of(workspace, one).problem
-    if problem:
-        raise RequestError(f"{one.name} cannot be used: {problem}", 422)
+    if one.facts.problem:
+        raise RequestError(f"{one.name} cannot be used: {one.facts.problem}", 422)
     return str(workspace.within(one.path))
-
-
-def facts_of(workspace: Workspace, upload: Upload) -> UploadFacts:
-    """What was seen in an upload; a `problem` where that is lost."""
-    lost = UploadFacts(problem="what was seen in it is lost; upload it again.")
-    return record_in(UploadFacts, workspace.room("texts") / upload.id / "facts.json") or lost
 
 
 def look_again(workspace: Workspace, upload: Upload, text_column: str, limits: Limits) -> None:
@@ -248,7 +212,7 @@ def look_again(workspace: Workspace, upload: Upload, text_column: str, limits: L
     path = workspace.within(upload.path)
     with _readable(path, upload.name):
         found = look_into(path, upload.name, text_column, limits)
-    save(workspace.room("texts") / upload.id / "facts.json", found)
+    save(workspace.room("texts") / upload.id / "upload.json", replace(upload, facts=found))
 
 
 def _copied(stream: IO[bytes], place: Path, name: str, most: int, size: int = 0) -> int:
@@ -292,6 +256,20 @@ def check(place: Path, name: str, most: int) -> None:
 def _check_size(size: int, name: str, most: int) -> None:
     if size > most:
         raise RequestError(f"{name} unpacks to more than {most // 1_000_000:,} MB: upload a part of it.", 413)
+
+
+def _unpacked(stream: BinaryIO, place: Path, name: str, limits: Limits, most: int) -> tuple[int, int, int]:
+    """Unpack a zip as `_placed` does; RequestError for a link in it."""
+    with zipfile.ZipFile(stream) as packed:
+        entries = [one for one in packed.infolist() if not one.is_dir()]
+        for one in entries:
+            if stat.S_ISLNK(one.external_attr >> 16):
+                said = (
+                    f"{name}: {one.filename[:100]} is a link and no file: put the file itself into the zip."
+                )
+                raise RequestError(said)
+        names = [one.filename for one in entries]
+        return _placed(names, packed.open, place, name, limits, min(limits.expanded, most))
 
 
 def _placed(
@@ -348,41 +326,6 @@ def _parts(name: str, whole: str, limits: Limits) -> tuple[str, ...]:
     return parts
 
 
-FIRST = 3
-"""Texts of which the beginning is shown."""
-_FIRST_READ, _FIRST_SHOWN = 2_000, 300
-
-
-@dataclass(frozen=True, slots=True)
-class UploadFacts:
-    """What was seen in an upload. Lengths are in characters; `languages` are shares of the texts by code, among
-    `languages_of` texts that were looked at; `first` are the beginnings of the first texts. `problem` says why nothing
-    else could be seen, `columns` then what there is to choose from. `other_labels`: a column called label says
-    something else than membership, and must be left out. `guessed`: nobody named the column of the text."""
-
-    text_column: str = ""
-    texts: int = 0
-    documents: int = 0
-    members: int = 0
-    nonmembers: int = 0
-    columns: tuple[str, ...] = ()
-    shortest: int = 0
-    median: int = 0
-    longest: int = 0
-    empty: int = 0
-    duplicates: int = 0
-    languages: Mapping[str, float] = field(default_factory=dict)
-    languages_of: int = 0
-    said: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    situation: Situation = field(default_factory=Situation)
-    names: Names = field(default_factory=Names)
-    problem: str = ""
-    other_labels: bool = False
-    first: tuple[str, ...] = ()
-    guessed: bool = False
-
-
 def look_into(path: Path, name: str, text_column: str, limits: Limits) -> UploadFacts:
     """What is seen in a file or folder that a visitor calls `name`. A table without a text has a `problem`: choose a
     column. TextsError where nothing can be read, RequestError beyond the limits; other errors of a reader pass."""
@@ -398,7 +341,7 @@ def look_into(path: Path, name: str, text_column: str, limits: Limits) -> Upload
         return UploadFacts(text_column=chosen.text or "", columns=columns, problem=problem)
     corpus = seen.corpus
     texts = [text.text for text in corpus.texts]
-    lengths, (spoken, among) = [len(text) for text in texts], languages(texts)
+    lengths = [len(text) for text in texts]
     return UploadFacts(
         text_column=chosen.text or "",
         texts=len(texts),
@@ -411,8 +354,6 @@ def look_into(path: Path, name: str, text_column: str, limits: Limits) -> Upload
         longest=max(lengths),
         empty=sum(not text.strip() for text in texts),
         duplicates=len(texts) - len(set(texts)),
-        languages=spoken,
-        languages_of=among,
         said=tuple(said.replace(place, name) for said in seen.said[1:]),
         notes=tuple(note.replace(place, name) for note in corpus.notes),
         situation=seen.situation,
@@ -439,29 +380,3 @@ def _columns(path: Path, limits: Limits) -> tuple[str, ...]:
         if number > limits.texts or size > limits.expanded:
             raise RequestError(say("serve.refused.too_large", limits=limits), 413)
     return names
-
-
-# The languages of a collection, guessed text by text by py3langid, which needs no network and no second process.
-
-_TEXTS_READ = 300
-"""Texts that are looked at, spread evenly over the collection: about half a second of work."""
-_CHARACTERS_READ = 1000
-"""Characters of each text that are looked at."""
-UNSPOKEN = {"und": "unknown", "zxx": "none (numbers, markup)"}
-"""Codes that are no languages, with what a page says: it was not told, or there is none."""
-_SURE = 0.5
-
-
-def languages(texts: Sequence[str]) -> tuple[dict[str, float], int]:
-    """The share of each language (ISO 639, or `UNSPOKEN`), the largest first, and how many texts were looked at."""
-    step = max(1, -(-len(texts) // _TEXTS_READ))
-    chosen = texts[::step]
-    found = Counter(str(_identifier().classify(text[:_CHARACTERS_READ])[0]) for text in chosen)
-    return {code: number / len(chosen) for code, number in found.most_common()}, len(chosen)
-
-
-@cache
-def _identifier() -> Any:
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier
-
-    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True, min_confidence=_SURE)

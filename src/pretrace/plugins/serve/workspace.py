@@ -1,7 +1,7 @@
 """The folder in which the page keeps everything: texts, single texts that were looked at, jobs and results.
 
     incoming/ID/   an upload that is being taken in; it vanishes unless it becomes one of the next
-    texts/ID/      one upload: its files, upload.json (name, size), facts.json (what was seen in it)
+    texts/ID/      one upload: its files, and upload.json (its name and size, and what was seen in it)
     looks/ID/      one text that was looked at: look.json, text.jsonl, and run/ when it was scored
     jobs/ID/       one command: job.json, log.txt, progress.json
     results/NAME/  what commands write; results from elsewhere may be put here as well

@@ -194,13 +194,6 @@ function takeText(form, text, input, files) {
   files[0].text().then((content) => { text.value = content; input.value = ""; });
 }
 
-// Languages come as codes; the browser knows their names.
-function nameLanguages() {
-  const names = new Intl.DisplayNames("en", { type: "language" });
-  for (const one of document.querySelectorAll("[data-language]")) one.textContent = names.of(one.dataset.language);
-}
-
 document.documentElement.classList.add("scripted");
 watch(document);
-nameLanguages();
 for (const element of document.querySelectorAll("[data-poll], [data-load]")) renew(element, EVERY);
