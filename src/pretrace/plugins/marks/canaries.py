@@ -10,14 +10,13 @@ from __future__ import annotations
 import hashlib
 import itertools
 import math
-import operator
 import re
 import string
 import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -48,6 +47,8 @@ _STRING = re.compile(
     rf"(?<![0-9A-Za-z-])(?:{'|'.join(_UUIDS)})(?![0-9A-Za-z-])"
     rf"|(?:(?<![0-9A-Za-z])|(?<=\b0[xX]))(?:{'|'.join(_HASHES)})(?![0-9A-Za-z])"
 )
+ALTERNATIVES = 19
+"""Fresh strings that each string is compared with: a fixed number, so that nobody can try several."""
 _ONCE_IN = 1000
 """A likeness that would come about by chance less often than once in so many strings is taken for none of chance."""
 _RUN = 4
@@ -64,57 +65,44 @@ def plain(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """How a string is drawn anew: for each character the ones that may stand there."""
+    """How a UUID or a hash is drawn anew: the digits that may stand in the places that vary."""
 
     kind: str
-    characters: tuple[str, ...]
+    digits: str
+    varies: tuple[int, ...]
 
     @classmethod
     def of(cls, found: str) -> Format | None:
-        """The format of a UUID or a hash: one case, and hyphens and the version of a UUID, which is not random, as they
-        are; None for a UUID of another version, and for a number."""
-        plain = found.replace("-", "")
-        is_version_4 = len(plain) == 32 and plain[12] == "4" and plain[16] in "89abAB"
-        if found.isdigit() or (plain != found and not is_version_4):
+        """The format of a string: one case, and hyphens and the version of a UUID, which is not random, as they are;
+        None for a UUID of another version, and for a number."""
+        places = [place for place, c in enumerate(found) if c != "-"]
+        version = tuple(places[i] for i in (12, 16))
+        is_version_4 = len(places) == 32 and found[version[0]] == "4" and found[version[1]] in "89abAB"
+        if found.isdigit() or ("-" in found and not is_version_4):
             return None
-        digits = "0123456789ABCDEF" if any(c in string.ascii_uppercase for c in found) else "0123456789abcdef"
-        characters = ["-" if c == "-" else digits for c in found]
-        if is_version_4:
-            places = [place for place, c in enumerate(found) if c != "-"]
-            for place in (places[12], places[16]):
-                characters[place] = found[place]
-        kind = f"{len(found)} hexadecimal digits" if plain == found else "UUID of version 4"
-        return cls(kind, tuple(characters))
-
-    @property
-    def varies(self) -> tuple[int, ...]:
-        """The places of the string that are drawn anew."""
-        return tuple(i for i, one in enumerate(self.characters) if len(one) > 1)
-
-    def edges(self, number: float) -> tuple[int, int]:
-        """How many first, and how many last, characters have so many values or more."""
-        first, last = (
-            sum(values < number for values in itertools.accumulate(map(len, some), operator.mul)) + 1
-            for some in (self.characters, self.characters[::-1])
+        return cls(
+            "UUID of version 4" if "-" in found else f"{len(found)} hexadecimal digits",
+            "0123456789ABCDEF" if found != found.lower() else "0123456789abcdef",
+            tuple(place for place in places if not (is_version_4 and place in version)),
         )
-        return first, last
 
-    @property
-    def half(self) -> int:
-        """How many first characters hold half of what may vary, or a little less."""
-        bits = np.cumsum([math.log2(len(one)) for one in self.characters])
-        return int(np.count_nonzero(bits <= bits[-1] / 2))
+    def edges(self, made: str, number: int) -> tuple[str, str]:
+        """The first and the last characters of a string that have so many values or more, in one spelling."""
+        digits = math.ceil(math.log(number, 16))
+        return plain(made[: self.varies[digits - 1] + 1]), plain(made[self.varies[-digits] :])
 
     def drawn(
-        self, number: int, rng: np.random.Generator, refused: Callable[[str], object], begun: str
+        self, string: str, begun: str, number: int, rng: np.random.Generator, refused: Callable[[str], bool]
     ) -> tuple[str, ...]:
-        """So many strings of this format with that beginning, all equally likely. Few are refused of any."""
-        sizes = [len(one) for one in self.characters]
+        """So many strings like this one with that beginning, all equally likely. Few are refused of any."""
         kept: list[str] = []
+        sizes = [16 if place in self.varies else 1 for place in range(len(string))]
         while len(kept) < number:
             for row in rng.integers(sizes, size=(number + 4, len(sizes))).tolist():
-                whole = "".join(one[place] for one, place in zip(self.characters, row, strict=True))
-                made = begun + whole[len(begun) :]
+                digits = list(string)
+                for place in self.varies:
+                    digits[place] = self.digits[row[place]]
+                made = begun + "".join(digits)[len(begun) :]
                 if _varied(made) and not refused(made):
                     kept.append(made)
         return tuple(kept[:number])
@@ -165,112 +153,108 @@ class FoundStrings(NamedTuple):
 
 
 def random_strings(
-    corpus: Corpus, *, alternatives: int, context: int, seed: int, begun: bool = False
+    corpus: Corpus, *, alternatives: int = ALTERNATIVES, context: int, seed: int, begun: bool = False
 ) -> FoundStrings:
     """The random strings of the texts with fresh alternatives each; those that are `begun` share half of what may vary.
     A string counts once, in whatever spelling. Alternatives depend on the seed and the string alone, lest the tests of
     many collections err together."""
-    left, seen = Counter[str](), set[str]()
-    candidates: list[tuple[Text, int, str, Format, Callable[[str], str]]] = []
-    for text in corpus.texts:
-        around = _Around(text.text)
-        for start, made, form in _strings_of(text.text, left):
-            key, why = plain(made), f"strings of fewer than {_FEWEST_CHARACTERS} different characters"
-            if _varied(made):
-                why = "found again" if key in seen else ""
-                seen.add(key)
-            refused = around.refusing(start, made, form, context)
-            if why := why or refused(made) or around.known(made):
-                left[why] += 1
-            else:
-                candidates.append((text, start, made, form, refused))
+    left = Counter[str]()
+    candidates = list(_candidates_of(corpus, context, left))
     # beginnings and ends so long that two random strings hardly share one
-    values = 2.0 * _ONCE_IN * max(1, len(candidates))
-
-    def ends(made: str, form: Format) -> list[tuple[str, str]]:
-        head, tail = form.edges(values)
-        return [("begins", plain(made[:head])), ("ends", plain(made[len(made) - tail :]))]
-
-    counts = Counter(end for _, _, made, form, _ in candidates for end in ends(made, form))
+    values = 2 * _ONCE_IN * max(1, len(candidates))
+    counts = Counter(end for one in candidates for end in one.ends(one.string, values))
     found: list[FoundString] = []
-    for text, start, made, form, refused in candidates:
-        own = set(ends(made, form))
+    for one in candidates:
 
-        def bad(one: str) -> bool:
+        def refused(other: str, one: _Candidate = one) -> bool:
             """Whether it is no random string, or begins or ends as another string than this one does."""
-            shared = any(counts[end] > (end in own) for end in ends(one, form))  # noqa: B023 (called at once)
-            return shared or bool(refused(one))  # noqa: B023
+            own = one.ends(one.string, values)
+            shared = any(counts[end] > (end in own) for end in one.ends(other, values))
+            return shared or bool(one.refuses(other))
 
-        if bad(made):
+        if refused(one.string):
             left["sharing their beginning or end with another string"] += 1
             continue
-        head = made[: form.half] if begun else ""
-        digest = hashlib.sha256(f"alternatives {seed} {made}".encode("utf-8", "surrogatepass")).digest()
-        others = form.drawn(alternatives, np.random.default_rng(int.from_bytes(digest, "big")), bad, head)
-        before = text.text[max(0, start - context) : start]
-        found.append(FoundString(f"{text.id}@{start}", text.id, form, before, made, others, head))
-    return FoundStrings(tuple(found), dict(left))
+        form, string = one.form, one.string
+        head = string[: form.varies[len(form.varies) // 2]] if begun else ""
+        digest = hashlib.sha256(f"alternatives {seed} {string}".encode()).digest()
+        rng = np.random.default_rng(int.from_bytes(digest, "big"))
+        others = form.drawn(string, head, alternatives, rng, refused)
+        before = one.text.text[max(0, one.start - context) : one.start]
+        name = f"{one.text.id}@{one.start}"
+        found.append(FoundString(name, one.text.id, form, before, string, others, head))
+    return FoundStrings(tuple(found), +left)
 
 
-def _strings_of(text: str, left: Counter[str]) -> Iterator[tuple[int, str, Format]]:
-    """The UUIDs and hashes of one text, each with its place and format."""
-    for match in _STRING.finditer(text):
-        if form := Format.of(match[0]):
-            yield match.start(), match[0], form
-        elif "-" in match[0]:
-            left["UUIDs of other versions"] += 1
+def _candidates_of(corpus: Corpus, context: int, left: Counter[str]) -> Iterator[_Candidate]:
+    """The strings of the texts that are random by themselves and what stands around them; counts those left out."""
+    seen = set[str]()
+    for text in corpus.texts:
+        whole, inputs = plain(text.text), None
+        for match in _STRING.finditer(text.text):
+            string, form = match[0], Format.of(match[0])
+            if form is None:
+                left["UUIDs of other versions"] += "-" in string
+                continue
+            why = f"strings of fewer than {_FEWEST_CHARACTERS} different characters"
+            if _varied(string):
+                why = "found again" if plain(string) in seen else ""
+                seen.add(plain(string))
+            one = _Candidate(text, whole, match.start(), string, form, context)
+            if not (why := why or one.refuses(string)):
+                inputs = _inputs_of(text.text) if inputs is None else inputs
+                why = _known(string, inputs)
+            if why:
+                left[why] += 1
+            else:
+                yield one
 
 
-class _Around:
-    """The text around a string, without case and hyphens, and what in it tells a string beforehand."""
+class _Candidate:
+    """A string in its text, of which `whole` is the plain spelling, and what around it gives one of its format away."""
 
-    def __init__(self, text: str) -> None:
-        self.text, self.plain = text, plain(text)
+    def __init__(self, text: Text, whole: str, start: int, string: str, form: Format, context: int) -> None:
+        self.text, self.start, self.string, self.form = text, start, string, form
+        first, own = start - text.text.count("-", 0, start), plain(string)
+        before, after = whole[:first], whole[first + len(own) :].replace(own, "\0")
+        self._places = ((before[-context:] if context else "",), (before, after))
 
-    def refusing(self, start: int, made: str, form: Format, context: int) -> Callable[[str], str]:
-        """What says why a string of this format in this place is no random one; "" where it may be."""
-        first = start - self.text.count("-", 0, start)
-        before, after = self.plain[:first], self.plain[first + len(plain(made)) :].replace(plain(made), "\0")
-        near = before[-context:] if context else ""
-        few, many = (2 * _ONCE_IN * max(1, len(one)) for one in (near, before + after))
-        sizes = form.edges(few), form.edges(many)
+    def ends(self, other: str, values: int) -> list[tuple[str, str]]:
+        """The beginning and the end of a string of its format, so long that they have so many values."""
+        return list(zip(("begins", "ends"), self.form.edges(other, values), strict=True))
 
-        def why(other: str) -> str:
-            for (head, tail), where in zip(sizes, ((near,), (before, after)), strict=True):
-                parts = plain(other[:head]), plain(other[len(other) - tail :])
-                if any(part in one for part in parts for one in where):
-                    return "with a beginning or end that stands elsewhere in the text"
-            digits = plain(other)
-            if form.kind.startswith("32 ") and digits[12] in "1235678" and digits[16] in "89ab":
-                return "UUIDs of other versions"
-            if 1 in (len(set(other[:_RUN])), len(set(other[-_RUN:]))):
-                return "with a run at the beginning or end that a random string hardly has"
-            return ""
-
-        return why
-
-    def known(self, made: str) -> str:
-        """Why this very string is known or has a meaning; "" where it may be random."""
-        if plain(made) in _FAMOUS_UUIDS:
-            return "known examples"
-        digest = _digest(made)
-        if all(32 <= byte < 127 for byte in digest):
-            return "that spell a text"
-        return "hashes of words" if digest in self._inputs or digest in _famous() else ""
-
-    @cached_property
-    def _inputs(self) -> frozenset[bytes]:
-        """The hashes of the words, quotations and lines of the text."""
-        parts = {
-            *re.findall(r"\w+", self.text),
-            *re.findall(r"[\"'“‘`]([^\"'”’`\n]{1,200})[\"'”’`]", self.text),
-            *(line.strip() for line in self.text.splitlines()),
-        }
-        return frozenset().union(*(_hashes(part.encode("utf-8", "replace")) for part in parts))
+    def refuses(self, other: str) -> str:
+        """Why a string of its format in this place is no random one; "" where it may be."""
+        for where in self._places:
+            edges = self.form.edges(other, 2 * _ONCE_IN * max(1, sum(map(len, where))))
+            if any(part in some for part in edges for some in where):
+                return "with a beginning or end that stands elsewhere in the text"
+        digits = plain(other)
+        if self.form.kind.startswith("32 ") and digits[12] in "1235678" and digits[16] in "89ab":
+            return "UUIDs of other versions"
+        if 1 in (len(set(other[:_RUN])), len(set(other[-_RUN:]))):
+            return "with a run at the beginning or end that a random string hardly has"
+        return ""
 
 
-def _digest(made: str) -> bytes:
-    return bytes.fromhex(plain(made))
+def _known(made: str, inputs: Container[bytes]) -> str:
+    """Why this very string is known or has a meaning, as a hash of the `inputs` has; "" where it may be random."""
+    if plain(made) in _FAMOUS_UUIDS:
+        return "known examples"
+    digest = bytes.fromhex(plain(made))
+    if all(32 <= byte < 127 for byte in digest):
+        return "that spell a text"
+    return "hashes of words" if digest in inputs or digest in _famous() else ""
+
+
+def _inputs_of(text: str) -> frozenset[bytes]:
+    """The hashes of the words, quotations and lines of a text."""
+    parts = {
+        *re.findall(r"\w+", text),
+        *re.findall(r"[\"'“‘`]([^\"'”’`\n]{1,200})[\"'”’`]", text),
+        *(line.strip() for line in text.splitlines()),
+    }
+    return frozenset().union(*(_hashes(part.encode("utf-8", "replace")) for part in parts))
 
 
 def _hashes(content: bytes, sizes: Container[int] = (16, 20, 32)) -> list[bytes]:
@@ -294,10 +278,6 @@ def _famous() -> frozenset[bytes]:
     return frozenset().union(*(_hashes(one) for content in every for one in (content, content + b"\n")))
 
 
-ALTERNATIVES = 19
-"""Fresh strings that each string is compared with: a fixed number, so that nobody can try several."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CanarySettings(TestSettings):
     """Which strings are tested, and how much of the text the model reads with them."""
@@ -318,16 +298,12 @@ def natural_canaries(corpus: Corpus, settings: CanarySettings, *, text: bool = F
         corpus.texts, key=lambda one: hashlib.sha256(one.text.encode("utf-8", "replace")).digest()
     )
     seed = seed_of("canaries", [one.text for one in ordered], **settings.matters)
-    how: dict[str, Any] = {"alternatives": ALTERNATIVES, "context": settings.context, "seed": seed}
-    made = random_strings(replace(corpus, texts=tuple(ordered)), begun=text, **how)
-    if (number := len(made.strings)) < FEWEST_STRINGS:
-        numbers = {
-            "name": corpus.name,
-            "found": number,
-            "fewest": FEWEST_STRINGS,
-            "notes": " ".join(made.notes),
-        }
-        raise TextsError(say("canaries.missing", **numbers).rstrip())
+    made = random_strings(
+        replace(corpus, texts=tuple(ordered)), context=settings.context, seed=seed, begun=text
+    )
+    if (found := len(made.strings)) < FEWEST_STRINGS:
+        numbers: dict[str, Any] = {"found": found, "fewest": FEWEST_STRINGS, "notes": " ".join(made.notes)}
+        raise TextsError(say("canaries.missing", name=corpus.name, **numbers).rstrip())
     return made
 
 
@@ -341,25 +317,13 @@ DRAWS = 999
 """Draws of each of these tests."""
 _MOST_UNITS = 2_000
 """Strings that the tests over the whole set count; more add nothing but time."""
-_LETTERS = "0123456789abcdefghijklmnopqrstuvwxyz"
-_WORD = re.compile(r"[0-9a-z]{6,}")
 
 
 def blind_check(strings: Sequence[FoundString], seed: int) -> Check:
     """Check that scores that see no model do not tell the strings from fresh ones of their format."""
-
-    def compressed(one: FoundString, some: str) -> float:
-        """Minus the length of context and string: higher where the context holds a part of it."""
-        return -float(len(zlib.compress((one.context + some).encode("utf-8", "replace"), 9)))
-
-    def nearness(one: FoundString, some: str) -> float:
-        """Minus the distance from the nearest string in the context, as numbers: higher in sorted lists, and times."""
-        near = [_number(word) for word in _WORD.findall(one.context.lower())[-20:]]
-        return -min((abs(_number(some.lower()) - other) for other in near), default=0.0)
-
     scores: dict[str, Callable[[FoundString, str], float]] = {
-        "the compressed length of context and string": compressed,
-        "the distance from a string that stands before it": nearness,
+        "the compressed length of context and string": _compressed,
+        "the distance from a string that stands before it": _nearness,
         "check digits": lambda _, some: _obeyed(some),
     }
     found = {}
@@ -370,6 +334,36 @@ def blind_check(strings: Sequence[FoundString], seed: int) -> Check:
     found |= {"the same characters in the same places": every, "the same characters in one place": one}
     found["the same sequences of characters"] = _set_tests(strings, sequences, seed)[1]
     return reading.gate_check("canaries.blind", found)
+
+
+def _compressed(one: FoundString, some: str) -> float:
+    """Minus the length of context and string: higher where the context holds a part of it."""
+    return -float(len(zlib.compress((one.context + some).encode("utf-8", "replace"), 9)))
+
+
+def _nearness(one: FoundString, some: str) -> float:
+    """Minus the distance from the nearest string in the context, as numbers: higher in sorted lists, and times."""
+    near = [_number(word) for word in re.findall("[0-9a-z]{6,}", one.context.lower())[-20:]]
+    return -min((abs(_number(some.lower()) - other) for other in near), default=0.0)
+
+
+def _number(word: str) -> float:
+    """The first characters as a number from 0 to 1: digits first, then letters."""
+    base = 10 if word.isdigit() else 16 if set(word) <= set("0123456789abcdef-") else 36
+    return float(int(word[:8], base) / base ** len(word[:8]))
+
+
+def _obeyed(made: str) -> float:
+    """How many of the common check-digit rules a string obeys: Luhn's, and remainders of 10, 11, 37 and 97."""
+    letters = [int(c, 16) for c in plain(made)]
+    digits = [one for one in letters if one < 10]
+    doubled = [d if i % 2 == 0 else (2 * d - 9 if d > 4 else 2 * d) for i, d in enumerate(reversed(digits))]
+    weighted = sum(i * d for i, d in enumerate(reversed(digits), 1))
+    written, moved = (int("".join(map(str, some))) for some in (letters, letters[4:] + letters[:4]))
+    rules = [sum(doubled) % 10 == 0, weighted % 11 == 0, sum(digits) % 10 == 0]
+    rules += [written % 97 == 1, moved % 97 == 1, sum(letters) % 37 == 0]
+    # A rule that random strings obey less often says more.
+    return float(np.dot(rules, [1.0, 1.04, 1.0, 2.0, 2.0, 1.5]))
 
 
 Features = Callable[[FoundString, str], Iterator[tuple[object, object]]]
@@ -409,10 +403,9 @@ def _set_tests(strings: Sequence[FoundString], features: Features, seed: int) ->
 def placed(one: FoundString, made: str) -> Iterator[tuple[object, object]]:
     """The characters that vary, by kind and place, whether in the upper half of the alphabet, and whether odd."""
     for i in one.form.varies:
-        choices = one.form.characters[i]
-        place, value = (one.form.kind, len(made), i), choices.find(made[i])
+        place, value = (one.form.kind, i), one.form.digits.find(made[i])
         yield place, made[i].lower()
-        yield (*place, "half"), 2 * value >= len(choices)
+        yield (*place, "half"), value >= 8
         yield (*place, "odd"), value % 2
 
 
@@ -420,33 +413,6 @@ def sequences(one: FoundString, made: str) -> Iterator[tuple[object, object]]:
     """The runs of one, two and three characters that vary, wherever they stand."""
     letters = "".join(made[i].lower() for i in one.form.varies)
     return ((n, letters[i : i + n]) for n in (1, 2, 3) for i in range(len(letters) - n + 1))
-
-
-def _number(word: str) -> float:
-    """The first characters as a number from 0 to 1: digits first, then letters."""
-    value, scale = 0.0, 1.0
-    base = 16.0 if all(c in "0123456789abcdef-" for c in word) else 36.0
-    if word.replace("-", "").isdigit():
-        base = 10.0
-    for character in word[:8]:
-        if character in _LETTERS:
-            scale /= base
-            value += min(_LETTERS.index(character), base - 1) * scale
-    return value
-
-
-def _obeyed(made: str) -> float:
-    """How many of the common check-digit rules a string obeys: Luhn's, and remainders of 10, 11, 37 and 97."""
-    letters = [_LETTERS.index(c) for c in made.lower() if c in _LETTERS]
-    digits = [one for one in letters if one < 10]
-    doubled = [d if i % 2 == 0 else (2 * d - 9 if d > 4 else 2 * d) for i, d in enumerate(reversed(digits))]
-    weighted = sum(i * d for i, d in enumerate(reversed(digits), 1))
-    written = int("".join(map(str, letters)) or "0")
-    moved = int("".join(map(str, letters[4:] + letters[:4])) or "0")
-    rules = [sum(doubled) % 10 == 0, weighted % 11 == 0, sum(digits) % 10 == 0]
-    rules += [written % 97 == 1, moved % 97 == 1, sum(letters) % 37 == 0]
-    # A rule that random strings obey less often says more.
-    return float(np.dot(rules, [1.0, 1.04, 1.0, 2.0, 2.0, 1.5]))
 
 
 def few_check(values: Rows, level: float, *, draws: int, seed: int) -> Check:
@@ -463,7 +429,7 @@ def known_check(strings: Sequence[FoundString], words: Collection[str]) -> Check
     """Check that no string is the hash of a common word; `words` are those that the models' tokenizers hold."""
     if not words:
         return word_check("canaries.known", None, words="untold")
-    wanted = {_digest(one.string): one.id for one in strings}
+    wanted = {bytes.fromhex(plain(one.string)): one.id for one in strings}
     sizes = {len(one) for one in wanted}
     made = (one for word in words for one in _hashes(word.encode("utf-8", "replace"), sizes))
     found = sorted({wanted[one] for one in made if one in wanted})
@@ -543,8 +509,7 @@ class Canaries(RandomisationTest):
         return made
 
     def checks(self, values: Rows) -> tuple[Check, ...]:
-        both = (self.models.target, *self.models.placebos)
-        words = frozenset[str]().union(*map(vocabulary_of, both))
+        words = frozenset[str]().union(*map(vocabulary_of, (self.models.target, *self.models.placebos)))
         return (
             blind_check(self.found.strings, self.seed),
             known_check(self.found.strings, words),
@@ -557,9 +522,9 @@ class Canaries(RandomisationTest):
 
     def shown(self, values: Rows) -> TestDetails:
         strings, cut = self.found.strings, self._cut.get(self.models.target.name, 0)
-        names, of = [one.id for one in strings], tuple(one.text for one in strings)
-        formats, made = tuple(one.form.kind for one in strings), tuple(one.string for one in strings)
-        columns = {"text": of, "format": formats, "string": made}
+        names = [one.id for one in strings]
+        rows = [(one.text, one.form.kind, one.string) for one in strings]
+        columns = dict(zip(("text", "format", "string"), zip(*rows, strict=True), strict=True))
         above = int(np.count_nonzero(self.effects(values) > 0))
         return TestDetails(
             figures={
