@@ -29,9 +29,9 @@ from pretrace.baselines.blind import BlindScores
 from pretrace.corpora.near_copies import Sketches
 from pretrace.statistics.shift import SetShift, compare_below, set_shift
 from pretrace.types import Check, Doubles
-from pretrace.verdicts.flag import FlagSettings, concluding
+from pretrace.verdicts.flag import concluding
 from pretrace.verdicts.flag.concluding import Sides
-from pretrace.verdicts.flag.planning import near_copies, prospect
+from pretrace.verdicts.flag.planning import FlagSettings, near_copies, prospect
 
 Rng = np.random.Generator
 RESAMPLES, PERMUTATIONS = 200, 9_999

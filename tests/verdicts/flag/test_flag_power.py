@@ -5,9 +5,9 @@ import pytest
 
 from pretrace.statistics.shift import compare_below, serial_p, spread_p
 from pretrace.tuning.planting import PlantSettings
-from pretrace.verdicts.flag import FlagSettings, concluding
+from pretrace.verdicts.flag import concluding
 from pretrace.verdicts.flag.concluding import Sides
-from pretrace.verdicts.flag.planning import prospect
+from pretrace.verdicts.flag.planning import FlagSettings, prospect
 from pretrace.verdicts.flag.power import simulated
 from pretrace.verdicts.planting import PlantedShift
 
