@@ -88,7 +88,7 @@ NAMES = {
     "pretrace.verdicts.audit.built": "ACCUSING DocumentValues answer p_value permuted reversed_p",
     "pretrace.verdicts.audit.data": (
         "AuditData LOG_PERPLEXITIES Logprobs PERPLEXITIES beyond bytewise closeness "
-        "expressions gain_scale logprob_gains logprobs"
+        "expressions logprob_gains logprobs"
     ),
     "pretrace.verdicts.audit.checks": "graded placebo_check",
     "pretrace.verdicts.audit.audit": "power_check",
