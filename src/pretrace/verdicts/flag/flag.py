@@ -113,7 +113,8 @@ def flag_rows(
     tables = FlagTables(rows, made.documents, parts, end)
     counts = {**end.counts, "skipped": sum(one.texts for one in rows.parts) - len(sides.asked)}
     figures: dict[str, Any] = {"counts": counts, "nonmembers": made.both.known.name, "score": rows.scores[0]}
-    figures |= {"fdr": settings.fdr, "method": end.limits.method, "set_test": end.set_test}
+    fdr, method = settings.rate
+    figures |= {"fdr": fdr, "method": method, "set_test": end.set_test}
     if on_disk:
         figures["whole"] = {"unreadable": unreadable, **tables.whole}
     rest = {name: value for name, value in rows.settings.items() if name not in ("texts", "seed")}
