@@ -63,7 +63,7 @@ NAMES = {
     "pretrace.statistics.power": (
         "Planted=PlantedValues auc_documents auc_power curve power_needed=needed power_power=power"
     ),
-    "pretrace.statistics.resampling": "Calls Spread affordable group_bootstrap paired_difference tail_share",
+    "pretrace.statistics.resampling": "Calls Spread affordable group_bootstrap tail_share",
     "pretrace.statistics.roc": "RankedScores accuracy allowance auc best_threshold roc_curve",
     "pretrace.statistics.sensitivity": (
         "Sensitivity controls_left_out sensitivity_sensitivity=sensitivity sign_bound sign_gamma "
@@ -81,7 +81,7 @@ NAMES = {
         "Check Comparison Continued Control Corpus Curve Drawn Encoded "
         "Estimate Evaluation Evidence Features Firing Fitted Gap Heat Hidden Measured Peak "
         "Placebo Power Quantity Recipe Reference Run Sampling Skipped Text Trace "
-        "Tuned View Written"
+        "View Written"
     ),
     "pretrace.plugins.recite": "recite",
     "pretrace.verdicts.audit": "checks",
@@ -99,7 +99,7 @@ NAMES = {
     "pretrace.verdicts.audit.settings": "AuditSettings",
     "pretrace.verdicts.audit.snippets": "Sample",
     "pretrace.plugins.marks.canaries": "CanarySettings check_canaries natural_canaries random_strings",
-    "pretrace.verdicts.draws": "LEAST_DRAWS seed_of texts_hash",
+    "pretrace.verdicts.draws": "seed_of texts_hash",
     "pretrace.verdicts.flag": "concluding flagging=flag",
     "pretrace.verdicts.flag.flag": "flag",
     "pretrace.verdicts.flag.planning": "FlagSettings plan",
