@@ -13,7 +13,8 @@ from pretrace.scoring.plan import Models
 from pretrace.testing import Memory, check_model, check_score, check_test, made_texts
 from pretrace.types import Corpus, Needs, Quantity, Text
 from pretrace.verdicts.audit.audit import audit
-from pretrace.verdicts.flag import FlagSettings, flag
+from pretrace.verdicts.flag.flag import flag
+from pretrace.verdicts.flag.planning import FlagSettings
 
 EXPRESSIONS = {"dc_pdd": ["dc_pdd(a=10.0)"], "fsd": ["fsd(ppl)", "fsd(lowercase)", "fsd(zlib)", "fsd(min_k)"]}
 

@@ -50,7 +50,7 @@ from pretrace.tuning.architectures import Architecture, new_model
 from pretrace.tuning.batches import windows
 from pretrace.tuning.plan import TrainingPlan
 from pretrace.types import Corpus, Doubles, Text
-from pretrace.verdicts.audit.data import gain_scale, logprob_gains, logprobs
+from pretrace.verdicts.audit.data import logprob_gains, logprobs
 from pretrace.verdicts.audit.snippets import Sample
 
 COLLECTION, OTHERS = (
@@ -276,7 +276,7 @@ class Experiment:
         unseen = next(one.values[:, 0] for one in run.controls if (one.score, one.kind) == (name, "placebo"))
         samples = [Sample(text.id, text.text) for text in labelled.texts]
         read = [logprobs(one, samples, cache=False) for one in (target, twin)]
-        gains = logprob_gains(*read, gain_scale([(read[0], read[1])]))
+        (gains,) = logprob_gains([(read[0], read[1])])
         learned = float(np.mean(read[0].per_token[member]) - np.mean(read[1].per_token[member]))
         elsewhere = float(np.mean(read[0].per_token[~member]) - np.mean(read[1].per_token[~member]))
         facts = {

@@ -29,9 +29,9 @@ from pretrace.baselines.blind import BlindScores
 from pretrace.corpora.near_copies import Sketches
 from pretrace.statistics.shift import SetShift, compare_below, set_shift
 from pretrace.types import Check, Doubles
-from pretrace.verdicts.flag import FlagSettings, concluding
+from pretrace.verdicts.flag import concluding
 from pretrace.verdicts.flag.concluding import Sides
-from pretrace.verdicts.flag.planning import near_copies, prospect
+from pretrace.verdicts.flag.planning import FlagSettings, near_copies, prospect
 
 Rng = np.random.Generator
 RESAMPLES, PERMUTATIONS = 200, 9_999
@@ -239,7 +239,7 @@ def concluded(made: Made, seed: int) -> tuple[bool, bool]:
     lengths = np.exp(6 + 0.5 * made.length)
     sides = Sides(asked, np.asarray(made.documents), made.score, made.placebo, lengths, SETTINGS, seed)
     sizes = [np.unique(sides.documents[side], return_counts=True)[1] for side in (asked, ~asked)]
-    plan = prospect(*sizes, fdr=SETTINGS.fdr, method="bh", name="known")
+    plan = prospect(sizes, SETTINGS, "known")
     seen = {
         "words": made.words,
         "form": np.random.default_rng(seed).permutation(made.words),
@@ -248,7 +248,7 @@ def concluded(made: Made, seed: int) -> tuple[bool, bool]:
     asked_values, known_values = sides.by_document(made.score)
     shift = dealt(asked_values, known_values, level=SETTINGS.level, seed=0)
     spread = compare_below(asked_values, known_values).allowed(concluding.WIDE)
-    first = concluding.outliers_at(shift, sides, plan.method, _least(made, sides), spread)
+    first = concluding.outliers_at(shift, sides, _least(made, sides), spread)
     if not (first.withstands or first.chosen.any()):
         return first.rejects, False
     found = concluding.run_checks(sides, plan, lambda rows: [""] * int(rows.sum()))

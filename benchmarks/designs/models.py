@@ -35,7 +35,8 @@ from pretrace.plugins.marks.marking import MarkSettings, VariantCandidates
 from pretrace.tuning.architectures import Architecture
 from pretrace.tuning.planting import PlantSettings, plant
 from pretrace.types import Corpus, Text
-from pretrace.verdicts.flag import FlagSettings, flag
+from pretrace.verdicts.flag.flag import flag
+from pretrace.verdicts.flag.planning import FlagSettings
 
 DOMAINS = ("wikipedia_en", "hackernews", "pubmed_abstracts", "stackexchange", "nih_exporter")
 TRAINING, CHARACTERS = 200, 1500

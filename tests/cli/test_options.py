@@ -18,7 +18,7 @@ from pretrace.errors import ExpressionError
 from pretrace.settings import LARGEST, option_of
 from pretrace.tuning.planting import PlantSettings
 from pretrace.verdicts.audit.settings import GENERATOR, PAPER_GENERATOR, AuditSettings, SnippetSettings
-from pretrace.verdicts.flag import FlagSettings
+from pretrace.verdicts.flag.planning import FlagSettings
 
 
 @pytest.mark.parametrize(

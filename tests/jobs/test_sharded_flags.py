@@ -2,7 +2,6 @@
 
 import random
 import re
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -18,12 +17,11 @@ from pretrace.scoring import evidence
 from pretrace.scoring import parts as shards
 from pretrace.scoring.detect import Options, Scorer
 from pretrace.scoring.plan import Models
-from pretrace.verdicts.flag import FlagPlan, FlagSettings, flag
-from pretrace.verdicts.flag.flag import flag_rows, unscored
-from pretrace.verdicts.flag.planning import BothSets
+from pretrace.verdicts.flag import flag as flagging
+from pretrace.verdicts.flag.flag import flag, flag_rows, unscored
+from pretrace.verdicts.flag.planning import BothSets, FlagPlan, FlagSettings
 
 SIZE = 32
-flagging = sys.modules["pretrace.verdicts.flag.flag"]  # the function hides its module
 PLAIN = "the cat sat on a mat one two railway nothing so again and left"
 WORDS = [*re.findall(r"\w+", PLAIN), "ü漢", chr(0xD800)]
 

@@ -63,7 +63,7 @@ NAMES = {
     "pretrace.statistics.power": (
         "Planted=PlantedValues auc_documents auc_power curve power_needed=needed power_power=power"
     ),
-    "pretrace.statistics.resampling": "Calls Spread affordable group_bootstrap paired_difference tail_share",
+    "pretrace.statistics.resampling": "Calls Spread affordable group_bootstrap tail_share",
     "pretrace.statistics.roc": "RankedScores accuracy allowance auc best_threshold roc_curve",
     "pretrace.statistics.sensitivity": (
         "Sensitivity controls_left_out sensitivity_sensitivity=sensitivity sign_bound sign_gamma "
@@ -81,14 +81,14 @@ NAMES = {
         "Check Comparison Continued Control Corpus Curve Drawn Encoded "
         "Estimate Evaluation Evidence Features Firing Fitted Gap Heat Hidden Measured Peak "
         "Placebo Power Quantity Recipe Reference Run Sampling Skipped Text Trace "
-        "Tuned View Written"
+        "View Written"
     ),
     "pretrace.plugins.recite": "recite",
     "pretrace.verdicts.audit": "checks",
     "pretrace.verdicts.audit.built": "ACCUSING DocumentValues answer p_value permuted reversed_p",
     "pretrace.verdicts.audit.data": (
         "AuditData LOG_PERPLEXITIES Logprobs PERPLEXITIES beyond bytewise closeness "
-        "expressions gain_scale logprob_gains logprobs"
+        "expressions logprob_gains logprobs"
     ),
     "pretrace.verdicts.audit.checks": "graded placebo_check",
     "pretrace.verdicts.audit.audit": "power_check",
@@ -99,8 +99,10 @@ NAMES = {
     "pretrace.verdicts.audit.settings": "AuditSettings",
     "pretrace.verdicts.audit.snippets": "Sample",
     "pretrace.plugins.marks.canaries": "CanarySettings check_canaries natural_canaries random_strings",
-    "pretrace.verdicts.draws": "LEAST_DRAWS seed_of texts_hash",
-    "pretrace.verdicts.flag": "FlagSettings flag plan",
+    "pretrace.verdicts.draws": "seed_of texts_hash",
+    "pretrace.verdicts.flag": "concluding flagging=flag",
+    "pretrace.verdicts.flag.flag": "flag",
+    "pretrace.verdicts.flag.planning": "FlagSettings plan",
     "pretrace.verdicts.flag.built": "set_test",
     "pretrace.verdicts.flag.concluding": "checks_placebo_check=placebo_check row_checks",
     "pretrace.plugins.marks.marking": "Candidates=VariantCandidates MarkSettings canaries mark",

@@ -5,7 +5,7 @@ import numpy as np
 from pretrace.results.serialization import to_plain
 from pretrace.results.verdicts import truth
 from pretrace.types import Situation, Table, Verdict
-from pretrace.verdicts.flag.built import check_flagging, flag_words
+from pretrace.verdicts.flag.built import flag_words
 
 
 def texts_of(ids, scores, p, flagged, *, q=None, **more):
@@ -64,10 +64,8 @@ def flagging(outcome, texts, known, *, set_test, nonmembers="known", score="loss
     parts = shared | fields
     words = flag_words(figures, corpus=parts["corpus"], model=parts["model"], unit=unit)
     worded = ("assumption", "hypothesis", "statistic", "unit", "question", "compared")
-    made = Verdict(
+    return Verdict(
         test="flag", exact=False, outcome=outcome, units=counts["documents"], tables=(texts, known),
         situation=Situation(documents=counts["documents"], unseen=counts["known_documents"]),
         figures=to_plain(figures, "figures"), **{name: getattr(words, name) for name in worded}, **parts,
     )  # fmt: skip
-    check_flagging(made)
-    return made

@@ -13,14 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from report import audits
 from report.audits import altered, answer_of
-from report.flaggings import flagging, texts_of
 from report.test_flagging_report import made as flagged
 
 from pretrace import runs
 from pretrace.errors import OutputError
 from pretrace.results.verdicts import save_verdict, truth
 from pretrace.runs import load_verdict
-from pretrace.types import Answer, Check, Estimate, Null, Pair, Power, SetTest, Skipped, Table, Verdict
+from pretrace.types import Answer, Check, Estimate, Null, Pair, Power, Skipped, Table, Verdict
 from pretrace.verification import verify_folder
 
 
@@ -93,19 +92,9 @@ def test_a_verdict_comes_back_to_the_last_bit(make, tmp_path):
     assert runs.render(tmp_path / "V").read_bytes() == report
 
 
-def test_flags_that_do_not_belong_together_are_not_written(tmp_path):
+def test_tables_that_do_not_belong_together_are_not_written(tmp_path):
     one = flagged()
     texts, known = one.tables
-    none, one_flag = (np.arange(len(texts)) < number for number in (0, 1))
-    p = np.linspace(0.1, 1, len(texts))
-    chosen, quiet = (texts_of(texts["id"], texts["score"], p, flags) for flags in (one_flag, none))
-    odd = texts_of(texts["id"], texts["score"], np.where(one_flag, np.nan, p), one_flag)
-    low = SetTest(0.5, 0.05, 1, 1 / 3, None, 99)
-    for outcome, some in (
-        *(("refused", chosen), ("none", chosen), ("set", quiet), ("flagged", quiet), ("flagged", odd)),
-    ):
-        with pytest.raises(ValueError, match="flag"):
-            flagging(outcome, some, known, set_test=low, statement="said")
     short = dataclasses.replace(known, columns={**known.columns, "drawn": np.array([True])})
     for tables, message in (((texts, short), "known differ in length"), ((texts, texts), "same name")):
         with pytest.raises(ValueError, match=message):

@@ -168,13 +168,6 @@ def test_seeds_and_chunks(monkeypatch):
     assert two_sample(others, values + 9, permutations=77) == 1.0
 
 
-def test_unequal_sizes_and_spreads_hold_the_level():
-    rng = np.random.default_rng(1)
-    sides = ((rng.normal(0, 1, 40), rng.normal(0, 2, 20)) for _ in range(1200))
-    found = [two_sample(*both, permutations=199, seed=seed) <= 0.05 for seed, both in enumerate(sides)]
-    assert 0.03 < np.mean(found) < 0.072  # with the plain difference of means more than 7%
-
-
 @pytest.mark.parametrize("a", [-2.0, -0.3, 0.0, 0.3, 2.0])
 def test_the_correction_keeps_the_order(a):
     t = np.linspace(-6, 6, 400)

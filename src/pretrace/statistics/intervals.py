@@ -121,11 +121,8 @@ def any_of(ps: Sequence[float]) -> float:
 
 def averaged(estimates: Sequence[Estimate]) -> Estimate:
     """The mean of the values and of the ends of the intervals."""
-    return Estimate(
-        float(np.mean([one.value for one in estimates])),
-        float(np.mean([one.low for one in estimates])),
-        float(np.mean([one.high for one in estimates])),
-    )
+    ends = [(one.value, one.low, one.high) for one in estimates]
+    return Estimate(*(float(np.mean(some)) for some in zip(*ends, strict=True)))
 
 
 def _student(value: float, error: float, freedom: float) -> Estimate:

@@ -148,8 +148,7 @@ def _flag(found: Verdict) -> Iterator[Number]:
     sides = Sides(asked, codes, scores, None, np.zeros(len(documents)), settings, seed)
     shift = set_shift(*sides.by_document(scores), level=settings.level, seed=sides.seed)
     drift = next(check for check in found.checks if check.name == concluding.DRIFT).figures
-    method = found.figures["method"]
-    stands = concluding.outliers_at(shift, sides, method, drift["not excluded"], drift["spread"])
+    stands = concluding.outliers_at(shift, sides, drift["not excluded"], drift["spread"])
     recorded = figure(found, "set_test", SetTest)
     if recorded is not None and recorded.p is not None:
         yield Number("p of the set", recorded.p, shift.p)

@@ -24,7 +24,7 @@ from pretrace.plugins.harnesses.samples import (
 from pretrace.runs import load, render
 from pretrace.scoring.plan import Models
 from pretrace.testing import Memory
-from pretrace.verdicts.flag import FlagSettings
+from pretrace.verdicts.flag.planning import FlagSettings
 
 PUBLISHED, HELD = items(40, 1), items(60, 2)
 

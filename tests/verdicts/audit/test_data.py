@@ -14,7 +14,6 @@ from net.api import (
     Sample,
     bytewise,
     closeness,
-    gain_scale,
     graded,
     likeness,
     logprob_gains,
@@ -75,8 +74,8 @@ def test_by_byte_a_whole_sample_stands_for_a_token():
     one, other = back_end(), back_end("llama", start=True)
     a, b = logprobs(one, PIECES), logprobs(other, PIECES)
     apart = (a.total - b.total) / a.bytes
-    most = 2 * np.abs(apart).max()
-    assert np.allclose(logprob_gains(a, b, most, by_byte=True), apart / most)
+    wanted = np.clip(apart / np.median(np.abs(apart)), -1, 1)
+    assert np.allclose(logprob_gains([(a, b)], by_byte=True)[0], wanted)
     assert np.allclose(a.per_token, a.total / a.tokens)
 
 
@@ -88,16 +87,13 @@ def test_no_token_counts_for_more_than_the_median_one():
     suspect = said([-1.0, -2.0], [-3.0]), said([-1.5, -12.0], [-3.5])
     heldout = said([-1.0], [-5.0, -5.0]), said([-2.0], [-4.0, -5.5])
     # gains 0.5, 10, 0.5, 1, -1, 0.5: the median without signs is 0.75
-    scale = gain_scale([suspect, heldout])
-    assert scale == 0.75
+    mine, controls = logprob_gains([suspect, heldout])
     third = 0.5 / 0.75
-    assert logprob_gains(*suspect, scale) == pytest.approx([(third + 1) / 2, third])
-    assert logprob_gains(*heldout, scale) == pytest.approx([1.0, (-1 + third) / 2])
-    by_byte = gain_scale([suspect, heldout], by_byte=True)
-    assert by_byte == pytest.approx(np.median([1.05, 0.05, 0.1, 0.05]))
-    assert logprob_gains(*suspect, by_byte, by_byte=True) == pytest.approx([1.0, 0.05 / by_byte])
-    same = suspect[0], suspect[0]
-    assert (gain_scale([same]), logprob_gains(*same, 0.0).tolist()) == (0, [0.0, 0.0])
+    assert mine == pytest.approx([(third + 1) / 2, third])
+    assert controls == pytest.approx([1.0, (-1 + third) / 2])
+    scale = np.median([1.05, 0.05, 0.1, 0.05])
+    assert logprob_gains([suspect, heldout], by_byte=True)[0] == pytest.approx([1.0, 0.05 / scale])
+    assert logprob_gains([(suspect[0], suspect[0])])[0].tolist() == [0.0, 0.0]
 
 
 def test_a_cut_snippet_is_an_error():

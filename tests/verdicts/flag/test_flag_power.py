@@ -5,9 +5,9 @@ import pytest
 
 from pretrace.statistics.shift import compare_below, serial_p, spread_p
 from pretrace.tuning.planting import PlantSettings
-from pretrace.verdicts.flag import FlagSettings, concluding
+from pretrace.verdicts.flag import concluding
 from pretrace.verdicts.flag.concluding import Sides
-from pretrace.verdicts.flag.planning import prospect
+from pretrace.verdicts.flag.planning import FlagSettings, prospect
 from pretrace.verdicts.flag.power import simulated
 from pretrace.verdicts.planting import PlantedShift
 
@@ -28,7 +28,7 @@ def looked(asked, known, seen=0, shift=0.0, seed=5):
     mine = np.arange(number) < asked
     lengths = np.full(number, 100.0) + rng.integers(0, 9, number)
     sides = Sides(mine, np.arange(number), scores, None, lengths, SETTINGS, 3)
-    plan = prospect(np.ones(asked), np.ones(known), fdr=SETTINGS.fdr, method="bh", name="known")
+    plan = prospect((np.ones(asked), np.ones(known)), SETTINGS, "known")
     words = rng.choice([f"w{i}" for i in range(40)], (number, 12))
     return concluding.run_checks(sides, plan, lambda chosen: [" ".join(one) for one in words[chosen]])
 

@@ -1,7 +1,6 @@
 """Flagging on a back end whose familiar texts are known: who is flagged, and when the answer is refused."""
 
 import re
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +13,9 @@ from net.api import (
     ScoredRows,
     Text,
     TextsError,
+    concluding,
     flag,
+    flagging,
     p_values,
     plan,
     set_test,
@@ -247,7 +248,7 @@ def scored(monkeypatch):
             run = replace(run, matrix=column(target), controls=tuple(controls))
             return ScoredRows.of_run(run, both.texts)
 
-        monkeypatch.setattr(sys.modules["pretrace.verdicts.flag.flag"], "score_rows", scoring)
+        monkeypatch.setattr(flagging, "score_rows", scoring)
 
     return as_if
 
@@ -299,7 +300,6 @@ def test_a_small_difference_is_passed_over_for_flags_and_withholds_the_test_of_t
     check = placebo_check(values, asked, names, flagged=0, rate=0.05, seed=0)
     assert (check.status, check.figures["beyond_chance"]) == ("passed", True)
     words = replace(check, name="words", words="AUC 0.53.")
-    concluding = sys.modules["pretrace.verdicts.flag.concluding"]
     monkeypatch.setattr(concluding, "row_checks", lambda *_, **__: (words,))
     scored(a_tenth())
     found = flag(MANY, HELD, target([]), LOSS)

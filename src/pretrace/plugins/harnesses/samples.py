@@ -32,7 +32,8 @@ from pretrace.settings import TEXTS, Option, option
 from pretrace.statistics.documents import by_document
 from pretrace.statistics.intervals import score_difference, score_interval
 from pretrace.types import Corpus, Doubles, Estimate, Outcome, Situation, Table, Text, Verdict
-from pretrace.verdicts.flag import FlagSettings, flag
+from pretrace.verdicts.flag.flag import flag
+from pretrace.verdicts.flag.planning import FlagSettings
 
 _NAME = re.compile(r"samples_(.+)_(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.?\d*)\.jsonl")
 _AGAIN = "run the evaluation again with lm-eval 0.4.5 or later, --log_samples and --output_path"

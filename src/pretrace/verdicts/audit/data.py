@@ -125,21 +125,22 @@ def closeness(target: Logprobs, placebo: Logprobs, *, by_byte: bool) -> float:
     return float(np.corrcoef(one, other)[0, 1])
 
 
-def gain_scale(pairs: Sequence[tuple[Logprobs, Logprobs]], *, by_byte: bool = False) -> float:
-    """The median size of all tokens' gains, in nats; `pairs` are of target and placebo."""
-    gains = [gain for target, placebo in pairs for gain in _token_gains(target, placebo, by_byte=by_byte)]
-    return float(np.median(np.abs(np.concatenate(gains)))) if gains else 0.0
-
-
-def logprob_gains(target: Logprobs, placebo: Logprobs, scale: float, *, by_byte: bool = False) -> Doubles:
-    """How much likelier the target finds each sample than the placebo does, no token counting for more than the median
-    one: the mean over the tokens of gain / scale, cut to [-1, 1], float64 [n]. Learning the habits of a domain gains
-    much on a few tokens, learning a text a little on many. With `by_byte` a whole sample stands for a token; a `scale`
-    of 0 is no gain."""
-    gains = _token_gains(target, placebo, by_byte=by_byte)
+def logprob_gains(pairs: Sequence[tuple[Logprobs, Logprobs]], *, by_byte: bool = False) -> list[Doubles]:
+    """How much likelier the target finds each sample than the placebo does, for `pairs` of what both give for a part,
+    [samples] each: the mean over the tokens of gain / scale, cut to [-1, 1], where the scale is the median size of all
+    tokens' gains. Learning the habits of a domain gains much on a few tokens, learning a text a little on many. With
+    `by_byte` a whole sample stands for a token."""
+    gains = []
+    for target, placebo in pairs:
+        mine, theirs = (list(one.per_byte[:, None]) if by_byte else one.logp for one in (target, placebo))
+        gains.append([a - b for a, b in zip(mine, theirs, strict=True)])
+    every = [gain for part in gains for gain in part]
+    scale = float(np.median(np.abs(np.concatenate(every)))) if every else 0.0
     if scale == 0.0:
-        return np.zeros(len(gains))
-    return np.array([np.clip(one / scale, -1, 1).mean() if len(one) else 0.0 for one in gains])
+        return [np.zeros(len(part)) for part in gains]
+    return [
+        np.array([np.clip(one / scale, -1, 1).mean() if len(one) else 0.0 for one in part]) for part in gains
+    ]
 
 
 def features(
@@ -176,12 +177,6 @@ def features(
         sides |= {name: matrix[rows][known[rows]], f"{name}_texts": tuple(one.text for one in kept)}
         sides[f"{name}_documents"] = tuple(one.document for one in kept)
     return Features(names=tuple(expressions), paired=paired, **sides)
-
-
-def _token_gains(target: Logprobs, placebo: Logprobs, *, by_byte: bool) -> list[Doubles]:
-    if by_byte:
-        return [np.array([value]) for value in target.per_byte - placebo.per_byte]
-    return [mine - theirs for mine, theirs in zip(target.logp, placebo.logp, strict=True)]
 
 
 def beyond(found: DocumentValues, other: DocumentValues, *, seed: int) -> ExcessOverSecondModel:
@@ -277,8 +272,7 @@ class AuditData:
             return DocumentValues(*mine, *theirs, unit=unit)
         by_byte = bytewise(self.target, placebo)
         both = list(zip(self.logprobs(self.target), self.logprobs(placebo), strict=True))
-        scale = gain_scale(both, by_byte=by_byte)
-        return self._values([logprob_gains(*one, scale, by_byte=by_byte) for one in both], UNIT)
+        return self._values(logprob_gains(both, by_byte=by_byte), UNIT)
 
     def _values(self, numbers: Sequence[Doubles], unit: str) -> DocumentValues:
         """The values by document, from one number for each sample of all parts."""

@@ -33,15 +33,16 @@ _NAMES = {"bh": "Benjamini-Hochberg", "by": "Benjamini-Yekutieli"}
 def word_flagging(end: CheckedScores, **names: str) -> Conclusion:
     """Say the outcome in a sentence, what leads to it, and what would help; `names` are corpus and model."""
     made, power, counts, outcome = end.limits, end.power, end.counts, end.outcome
+    fdr, method = made.settings.rate
     together, least = map(so_many, (made.together, end.set_test.least))
     numbers: dict[str, Any] = {
         "unit": made.unit,
         "asked": made.asked,
-        "rate": f"{100 * made.fdr:g}%",
+        "rate": f"{100 * fdr:g}%",
         **names,
     }
     numbers |= {"chosen": counts["flagged_documents"], "texts": plural(counts["flagged"], "text")}
-    numbers |= {"together": together, "least": least, "p": end.set_test.p, "method": _NAMES[made.method]}
+    numbers |= {"together": together, "least": least, "p": end.set_test.p, "method": _NAMES[method]}
     if power is not None:
         numbers |= {"times": times(power.epochs), "chance": power.probability.value}
     failed = [check for check in end.checks if check.status == "failed"]
@@ -67,7 +68,7 @@ def _missing(end: CheckedScores) -> Iterator[str]:
     if power is None:
         yield POWER.format("flagging")
         if (made.together or made.asked + 1) > made.tenth:
-            enough = needed(made.tenth, made.asked, made.fdr, made.method)
+            enough = needed(made.tenth, made.asked, *made.settings.rate)
             yield say("flag.said.take", enough=enough, tenth=made.tenth, asked=made.asked, unit=made.unit)
     elif power.probability.value < ENOUGH:
         if power.needed is not None:

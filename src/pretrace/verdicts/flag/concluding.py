@@ -37,7 +37,6 @@ from pretrace.results.rounding import p_value, plural
 from pretrace.results.wording import say
 from pretrace.scoring.holdout import drawn_documents
 from pretrace.statistics import conformal
-from pretrace.statistics.conformal import Method
 from pretrace.statistics.documents import FEW_DOCUMENTS, MEMBERS, NONMEMBERS, Grouping, Groups, Numbers, means
 from pretrace.statistics.resampling import group_bootstrap
 from pretrace.statistics.shift import (
@@ -196,11 +195,11 @@ def run_checks(sides: Sides, limits: DetectionLimits, read: Read) -> CheckedScor
     """What the rows say; `read` gives the texts of those that the check of the words looks at."""
     level, documents = sides.settings.level, sides.documents
     checks = [*row_checks(sides.lengths, sides.asked, documents, read, seed=sides.seed)]
-    checks.append(_ask_placebo(sides, limits))
+    checks.append(_ask_placebo(sides))
     asked, known = sides.by_document(sides.scores)
     shift, below = set_shift(asked, known, level=level, seed=sides.seed), compare_below(asked, known)
     unseen = unseen_drift(checks, sides.number, sides.known)
-    found = outliers_at(shift, sides, limits.method, unseen, below.allowed(WIDE))
+    found = outliers_at(shift, sides, unseen, below.allowed(WIDE))
     # where their files name known documents
     first = np.unique(documents[~sides.asked], return_index=True)[1]
     in_order = known[np.argsort(first, kind="stable")]
@@ -235,9 +234,9 @@ def _refuse(checks: Iterable[Check]) -> bool:
     return any(check.status == "failed" and check.name not in ACCUSING for check in checks)
 
 
-def outliers_at(shift: SetShift, sides: Sides, method: Method, unseen: float, spread: float) -> Outliers:
+def outliers_at(shift: SetShift, sides: Sides, unseen: float, spread: float) -> Outliers:
     """What stands out by a test of the set, and what is left of it without a drift and a spread."""
-    asked, known, fdr = shift.asked, shift.known, sides.settings.fdr
+    asked, known, (fdr, method) = shift.asked, shift.known, sides.settings.rate
     p = sides.p(asked, known)
     q = conformal.adjusted(p, method)
     chosen = plain = conformal.flagged(q, fdr)
@@ -265,16 +264,16 @@ def conclude_outliers(
     return "refused" if end.withheld or outliers.rejects else "missed"
 
 
-def _ask_placebo(sides: Sides, limits: DetectionLimits) -> Check:
+def _ask_placebo(sides: Sides) -> Check:
     """The same flagging and test of the set, with the placebo's scores."""
     settings, values = sides.settings, sides.placebo
     if values is None:
         return word_check("flag.placebo", None, words="none")
-    rate, both = min(settings.fdr, _PLACEBO_RATE), sides.by_document(values)
-    q = conformal.adjusted(sides.p(*both), limits.method)
+    (fdr, method), both = settings.rate, sides.by_document(values)
+    rate, q = min(fdr, _PLACEBO_RATE), conformal.adjusted(sides.p(*both), method)
     number = int(conformal.flagged(q, rate).sum())
     blank = placebo_check(values, sides.asked, sides.documents, flagged=number, rate=rate, seed=sides.seed)
-    if conformal.least_together(sides.known, sides.number, rate, limits.method) is None:
+    if conformal.least_together(sides.known, sides.number, rate, method) is None:
         blank = replace(blank, words=f"{blank.words} {say('flag.placebo.vain')}")
     if blank.status == "not run":
         return blank

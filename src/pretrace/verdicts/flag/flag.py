@@ -1,5 +1,14 @@
-"""Score both sets, look whether they may be compared, flag documents and test the set as a whole; from the scores to
-the outcome it is the same for texts in memory and for the parts of very many."""
+"""Which of these texts were seen? Each is held against known non-members, with a rate on the false flags.
+
+Texts and known non-members are scored together; each text's conformal p-value says how it ranks among the
+non-members (`statistics.conformal`), and the texts that pass at the rate are flagged. That rate is a promise
+only while a text that was not seen could have stood among the known ones. So the answer is refused where one
+who never saw the target tells the two sets apart: a classifier of words, one of form, the texts' lengths, or the
+same score on a placebo.
+
+Here both sets are scored, checked, flagged and tested as a whole; from the scores to the outcome it is the same for
+texts in memory and for the parts of very many.
+"""
 
 from __future__ import annotations
 
@@ -105,7 +114,8 @@ def flag_rows(
     tables = FlagTables(rows, made.documents, numbers, parts, end)
     counts = {**end.counts, "skipped": sum(one.texts for one in rows.parts) - len(sides.asked)}
     figures: dict[str, Any] = {"counts": counts, "nonmembers": made.both.known.name, "score": rows.scores[0]}
-    figures |= {"fdr": settings.fdr, "method": end.limits.method, "set_test": end.set_test}
+    fdr, method = settings.rate
+    figures |= {"fdr": fdr, "method": method, "set_test": end.set_test}
     if on_disk:
         figures["whole"] = {"unreadable": unreadable, **tables.whole}
     rest = {name: value for name, value in rows.settings.items() if name not in ("texts", "seed")}

@@ -37,10 +37,9 @@ CLEARING = 0.1
 
 @dataclass(frozen=True, slots=True)
 class DetectionLimits:
-    """How discoveries are controlled among so many documents, the `unit` that is flagged, and notes `about` them."""
+    """What can be flagged among so many documents, the `unit` that is flagged, and notes `about` them."""
 
-    method: Method
-    fdr: float
+    settings: FlagSettings
     asked: int
     known: int
     unit: str
@@ -49,17 +48,22 @@ class DetectionLimits:
     @property
     def together(self) -> int | None:
         """The documents in question that must stand above all known ones before any is flagged; None for never."""
-        return least_together(self.known, self.asked, self.fdr, self.method)
+        return least_together(self.known, self.asked, *self.settings.rate)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What the numbers allow, unless a single text could be flagged, and how documents were put together."""
         if self.together == 1:
             return self.about
-        any_, alone = (needed(some, self.asked, self.fdr, self.method) for some in (self.asked, 1))
-        numbers = {"least": 1 / (self.known + 1), "needed": any_, "alone": alone, "limits": self}
-        together, rate = so_many(self.together), f"{100 * self.fdr:g}%"
-        return (say("flag.limits", together=together, rate=rate, **numbers), *self.about)
+        any_, alone = (needed(some, self.asked, *self.settings.rate) for some in (self.asked, 1))
+        numbers: dict[str, Any] = {
+            "least": 1 / (self.known + 1),
+            "needed": any_,
+            "alone": alone,
+            "limits": self,
+        }
+        numbers |= {"together": so_many(self.together), "rate": f"{100 * self.settings.fdr:g}%"}
+        return (say("flag.limits", **numbers), *self.about)
 
     @property
     def tenth(self) -> int:
@@ -73,17 +77,11 @@ def so_many(documents: int | None) -> str:
 
 
 def prospect(
-    asked: npt.ArrayLike,
-    known: npt.ArrayLike,
-    *,
-    fdr: float,
-    method: Method,
-    name: str,
-    more: tuple[str, ...] = (),
+    sizes: Sequence[npt.ArrayLike], settings: FlagSettings, name: str, more: tuple[str, ...] = ()
 ) -> DetectionLimits:
-    """What can be flagged, from the number of texts of each document on both sides, with notes on coarse p-values and
+    """What can be flagged, from the `sizes` in texts of each document on both sides, with notes on coarse p-values and
     `more` on how documents were put together. TextsError where known documents, of `name`, are fewer than 20."""
-    mine, others = (np.asarray(side, dtype=np.int64) for side in (asked, known))
+    mine, others = (np.asarray(side, dtype=np.int64) for side in sizes)
     held, number, texts = len(others), len(mine), mine.sum()
     if held < FEWEST_KNOWN:
         numbers = {"held": held, "texts": others.sum(), "fewest": FEWEST_KNOWN}
@@ -93,7 +91,7 @@ def prospect(
         value = "one of its texts" if each == 1 else f"the mean of {each:,} of its texts"
         numbers = {"texts": texts, "asked": number, "others": others.sum(), "known": held}
         more = (say("flag.plan.drawing", value=value, **numbers), *more)
-    return DetectionLimits(method, fdr, number, held, "text" if number == texts else "document", more)
+    return DetectionLimits(settings, number, held, "text" if number == texts else "document", more)
 
 
 def near_copies(
@@ -174,12 +172,12 @@ class FlagSettings:
     def matters(self) -> dict[str, Any]:
         """What makes this flagging another one: for the draws and the register."""
         kept = {name: getattr(self, name) for name in ("score", "fdr", "level", "randomised")}
-        return {**kept, "method": self.controlled}
+        return {**kept, "method": self.rate[1]}
 
     @property
-    def controlled(self) -> Method:
-        """How false discoveries are controlled."""
-        return "bh" if self.method == "auto" else self.method
+    def rate(self) -> tuple[float, Method]:
+        """At which rate false discoveries are controlled, and how."""
+        return self.fdr, "bh" if self.method == "auto" else self.method
 
     def __post_init__(self) -> None:
         told = partial(say, lowest=_LOWEST_LEVEL, highest=HIGHEST, methods=" or ".join(METHODS))
@@ -340,13 +338,17 @@ class FlagPlan:
     both: BothSets
     documents: LinkedDocuments
     prospect: DetectionLimits
-    settings: FlagSettings
     hashes: tuple[str, str]
     """The `texts_hash` of each set, those in question first."""
     sketch: TextsSketch
     """Of the texts in question."""
     records: Mapping[str, Any]
     """What a flagging records of both sets, each as `record_corpus` says it."""
+
+    @property
+    def settings(self) -> FlagSettings:
+        """How the texts are flagged."""
+        return self.prospect.settings
 
     @classmethod
     def of(cls, both: BothSets, settings: FlagSettings) -> FlagPlan:
@@ -387,19 +389,14 @@ class FlagPlan:
         check("shared", [name.removeprefix(TEXTS) for name in documents.name(groups[0][there])])
         linked = documents.first[documents.codes]
         sizes = [np.unique(linked[side], return_counts=True)[1] for side in sides]
-        how: dict[str, Any] = {"fdr": settings.fdr, "method": settings.controlled}
+        groups_of = [len(np.unique(documents.codes[side])) for side in sides]
         records = {
-            name: record_texts(
-                stream, seen.texts, len(np.unique(documents.codes[side])), seen.digest.hexdigest()
-            )
-            for name, stream, seen, side in (
-                ("texts", both.asked, found.asked, sides[0]),
-                ("nonmembers", both.known, found.known, sides[1]),
-            )
+            "texts": record_texts(both.asked, texts, groups_of[0], found.asked.digest.hexdigest()),
+            "nonmembers": record_texts(both.known, others, groups_of[1], found.known.digest.hexdigest()),
         }
-        limits = prospect(*sizes, name=known, more=documents.notes, **how)
+        limits = prospect(sizes, settings, known, documents.notes)
         sketch = TextsSketch.of_digests(found.asked.digests)
-        return cls(both, documents, limits, settings, (found.asked.hash, found.known.hash), sketch, records)
+        return cls(both, documents, limits, (found.asked.hash, found.known.hash), sketch, records)
 
     @property
     def seed(self) -> int:

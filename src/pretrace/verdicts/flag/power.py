@@ -144,7 +144,7 @@ class _Simulation:
         for _ in range(SIMULATED):
             shift = self.drawn(max(1, round(CLEARING * numbers[0][0])))
             spread = compare_below(shift.asked, shift.known).allowed(WIDE)
-            one = outliers_at(shift, sides, found.limits.method, unseen, spread)
+            one = outliers_at(shift, sides, unseen, spread)
             accused += one.withstands or bool(one.chosen.any())
         return accused
 
