@@ -180,7 +180,7 @@ def test_words_come_as_often_as_the_model_says():
 def test_special_and_unused_ids_are_never_drawn(monkeypatch):
     drawn = []
     monkeypatch.setattr(
-        "pretrace.backends.instructed.continuation", lambda rust, old, new: str(drawn.extend(new))
+        "pretrace.backends.generation.continuation", lambda rust, old, new: str(drawn.extend(new))
     )
     completer = Completer(opened())
     completer.complete([f"{i}" for i in range(60)], tokens=100, sampling=Sampling(1e6), seed=0)
