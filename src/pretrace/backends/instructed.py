@@ -15,7 +15,7 @@ from typing import Any
 from pretrace.backends.adapters import Adapted
 from pretrace.backends.generation import Writer
 from pretrace.backends.huggingface import HuggingFace, open_huggingface
-from pretrace.backends.serving.address import parse_text_address, split_url
+from pretrace.backends.serving.address import parse_address, split_url
 from pretrace.backends.serving.backend import REQUESTS, SECONDS
 from pretrace.backends.serving.client import Client
 from pretrace.backends.serving.continuing import Budget, Continuing
@@ -147,7 +147,7 @@ class ServerInstructed:
         url, _, model = source.removeprefix(_SERVER).partition("#")
         if split_url(url) is None or not model:
             raise ModelError(say("models.server", source=source[:100]))
-        address = parse_text_address(f"chat:{url}#{model}")
+        address = parse_address(f"chat:{url}#{model}", text=True)
         client = Client(address.url, requests=REQUESTS, seconds=SECONDS)
         how: dict[str, Any] = {"instruction": "{beginning}", "reads_refusals": False}
         served = self._served = Continuing(address, client, _UNLIMITED, cache=cache, **how)

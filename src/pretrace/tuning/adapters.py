@@ -187,7 +187,7 @@ def tune(
         companion = None
         if isinstance(method, AdaLora) and isinstance(adapted.base_model, peft.AdaLoraModel):
             companion = Allocation(adapted.base_model, weight=method.penalty, steps=steps)
-        history = History((), 0, 0, 0.0)  # what it stays where no texts are wanted
+        history = History((), 0, 0)  # what it stays where no texts are wanted
         if chosen.texts:
             with computing(model.model, precision):
                 history = train(model.model, chosen.sequences, plan, companion=companion, on_step=on_step)

@@ -76,12 +76,11 @@ OnStep = Callable[[TrainingStep], None]
 @dataclass(frozen=True, slots=True)
 class History:
     """What a training did: the mean loss of each epoch in nats a token, measured while it learned,
-    the tokens predicted in one epoch, the steps taken and the seconds spent."""
+    the tokens predicted in one epoch, and the steps taken."""
 
     losses: tuple[float, ...]
     tokens: int
     steps: int
-    seconds: float
 
 
 def _check(good: bool, name: str, wanted: str, found: object, what: str = "training") -> None:

@@ -200,7 +200,7 @@ def fit(
                     speed = tokens / max(time.monotonic() - began, 1e-9)
                     on_step(TrainingStep(done, steps, total / count, speed))
     losses = tuple(total / count for total, count in zip(sums, counts, strict=True))
-    return History(losses, counts[0], steps, time.monotonic() - began)
+    return History(losses, counts[0], steps)
 
 
 @contextmanager
