@@ -129,19 +129,11 @@ def test_an_existing_model_is_trained_further_and_stays_as_it_was(kind, planted,
 
 
 def test_an_adapter_can_be_planted_and_what_is_saved_is_a_plain_model(planted, corpus, tmp_path):
-    from pretrace.backends import open_model
-    from pretrace.types import Quantity
-
     settings = replace(SETTINGS, seed=5, method="lora", learning_rate=2e-2)
     whole = plant(corpus, settings=settings, folder=tmp_path / "whole", start=str(planted.folder))
     names = {path.name for path in whole.folder.iterdir()}
     assert names == {path.name for path in planted.folder.iterdir()}
-    backend = open_model(str(whole.folder))
-    traces = backend.run(backend.encode([t.text for t in whole.corpus.texts]), Quantity.LOGP)
-    scores = {True: [], False: []}
-    for text, trace in zip(whole.corpus.texts, traces, strict=True):
-        scores[text.member].append(trace.logp.mean())
-    members, others = np.array(scores[True]), np.array(scores[False])
+    members, others = by_membership(whole.folder, whole.corpus)
     assert (members[:, None] > others[None, :]).mean() > 0.8
     assert whole.card["parameters"] == planted.card["parameters"]
 
