@@ -35,7 +35,7 @@ class Model:
         self.word = functools.cache(lambda id_: str(self.rust.decode([id_], skip_special_tokens=False)))
 
     def said(self, ids, *, before=()):
-        """Log-probabilities [n - 1], ranks, the likeliest token at each place, and the one written after them; of a
+        """Log-probabilities [n - 1], the likeliest token at each place, and the one written after them; of a
         text that is read behind other tokens."""
         key = (tuple(ids), before)
         with self.lock:
@@ -52,7 +52,6 @@ class Model:
         return {
             "ids": ids,
             "logp": [None, *own.tolist()],
-            "ranks": [None, *((table[:-1] > own[:, None]).sum(1) + 1).tolist()],
             "best": [None, *best[:-1]],
             "after": table[range(len(ids)), ids].tolist(),  # under the distribution that follows each token
             "after_best": best,
@@ -81,7 +80,6 @@ class ModelServer(ThreadingHTTPServer):
         self.with_ids = True  # whether answers name the tokens by their ids, where they need not
         self.honest = 0  # so many more prompts are answered as the model says, before the trouble begins
         self.words = ""  # that it says where it refuses
-        self.answers = None  # what it writes after a prompt, in place of its model
         self.shift = 0.0  # added to every number: another model
         self.key, self.slow, self.asked, self.keys = "", 0.0, [], set()
         self.active = self.busiest = 0
@@ -185,9 +183,6 @@ class _Handler(BaseHTTPRequestHandler):
     @torch.inference_mode()
     def _continued(self, prompt: str, body: dict[str, Any], form: str) -> dict[str, Any]:
         """The prompt continued by the model, as completions or chat completions."""
-        if self.server.answers is not None:
-            whole = body["messages"][0]["content"] if form == "chat" else prompt
-            return _said(form, self.server.answers(whole), "stop")
         model = self.server.model
         ids = torch.tensor([model.ids(prompt, special=True)])
         random = torch.Generator().manual_seed(body.get("seed") or 0)
@@ -197,7 +192,8 @@ class _Handler(BaseHTTPRequestHandler):
             drawn = torch.multinomial((logits / (warm or 1)).softmax(-1), 1, generator=random)
             ids = torch.cat([ids, (drawn if warm else logits.argmax()[None])[None]], dim=1)
         text = model.rust.decode(ids[0, -body["max_tokens"] :].tolist(), skip_special_tokens=False)
-        return _said(form, text, "length")
+        said = {"text": text} if form == "text" else {"message": {"role": "assistant", "content": text}}
+        return {"id": "c", "model": "tiny", "choices": [{"index": 0, **said, "finish_reason": "length"}]}
 
     def _read(self, ids):
         """What is said of a prompt, as the trouble has it."""
@@ -243,8 +239,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _vllm(self, said, body):
         word, entries = self.server.model.word, []
-        for id_, logp, rank in zip(said["ids"], said["logp"], said["ranks"], strict=False):
-            own = {str(id_): {"logprob": logp, "rank": rank, "decoded_token": word(id_)}}
+        for id_, logp in zip(said["ids"], said["logp"], strict=False):
+            own = {str(id_): {"logprob": logp, "rank": 1, "decoded_token": word(id_)}}
             entries.append(None if logp is None else own)
         text, with_ids = word(said["written"]), self.server.with_ids
         return {
@@ -309,12 +305,6 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
 
-def _said(form, text, reason):
-    """An answer of completions or of chat completions."""
-    said = {"text": text} if form == "text" else {"message": {"role": "assistant", "content": text}}
-    return {"id": "c", "model": "tiny", "choices": [{"index": 0, **said, "finish_reason": reason}]}
-
-
 # Lies: what changes of what the model says of a prompt, by name.
 
 
@@ -343,9 +333,7 @@ def _drawn(numbers):
 
 def _distribution_after(server, said):
     """As llama-cpp-python without a start token."""
-    logp, best = [None, *said["after"][1:]], [None, *said["after_best"][1:]]
-    ranks = [1 if own >= top[1] else 2 for own, top in zip(logp[1:], best[1:], strict=True)]
-    return {"logp": logp, "best": best, "ranks": [None, *ranks]}
+    return {"logp": [None, *said["after"][1:]], "best": [None, *said["after_best"][1:]]}
 
 
 def _another(server, said):
@@ -370,9 +358,7 @@ LIES = {
     "after": _distribution_after, "swapped": _another, "first": _first, "other ids": _other_ids,
     "early": lambda server, said: {"logp": [None, *said["logp"][2:], said["written_logp"]]},
     "late": own_numbers(lambda numbers: [numbers[0], *numbers[:-1]]),
-    "constant": own_numbers(lambda numbers: [-9999.0] * len(numbers)),
     "equal": own_numbers(lambda numbers: [-1.5] * len(numbers)),
-    "zero": own_numbers(lambda numbers: [0.0] * len(numbers)),
     "no null": lambda server, said: {"logp": [-3.0, *said["logp"][1:]]},
     "one less": own_numbers(lambda numbers: numbers[:-1]), "none": lambda server, said: {"logp": []},
     "moving": lambda server, said: {"logp": [one and one - 0.05 * said["asked"] for one in said["logp"]]},
@@ -380,7 +366,7 @@ LIES = {
     "shuffled": own_numbers(lambda numbers: _drawn(numbers).sample(numbers, len(numbers))),
     "start counted": lambda server, said: server.model.said(said["ids"], before=(0,)),
     "noise small": noise(0.004), "noise": noise(0.05), "-9997": one_number(-9997.0), "false": one_number(False),
-    "string": one_number("-1.5"), "NaN": one_number(float("nan")), "null": one_number(None),
+    "NaN": one_number(float("nan")), "null": one_number(None),
     "escapes": one_number(ESCAPES),
 }  # fmt: skip
 """Each lie, as what it changes."""

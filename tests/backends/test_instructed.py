@@ -67,7 +67,7 @@ def test_an_answer_is_its_own_in_any_batch_and_of_its_seed():
 def test_answers_are_written_once(monkeypatch):
     first = opened(TEMPLATE).answers(ASKED, tokens=8, sampling=FREE, seed=0)
     again = opened(TEMPLATE)
-    monkeypatch.setattr(again, "_written", lambda *_: pytest.fail("asked again"))
+    monkeypatch.setattr(again.writer, "write", lambda *_: pytest.fail("asked again"))
     assert again.answers(ASKED, tokens=8, sampling=FREE, seed=0) == first
 
 

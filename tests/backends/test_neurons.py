@@ -76,13 +76,6 @@ def test_firings_equal_the_naive_loop(family, start, sentences):
                         assert bool(seen[layer, neuron]) == (pooled > rule.threshold)
 
 
-def test_states_do_not_change_the_log_probabilities(sentences):
-    backend = opened(make_model("llama"))
-    for a, b in zip(traces(backend, sentences), traces(backend, sentences, *RULES), strict=True):
-        np.testing.assert_array_equal(a.logp, b.logp)
-        assert not a.states
-
-
 def test_a_count_passes_a_byte():
     model = make_model("gpt_neox")
     model.config.max_position_embeddings = 2000
@@ -284,12 +277,6 @@ def test_hidden_states_are_those_of_transformers(family, start, sentences):
             assert not found[layer, len(expected) :].any()  # OPT's last is narrower: zeros
         np.testing.assert_array_equal(one.states[Hidden(1)], found[1])
         np.testing.assert_array_equal(one.states[Hidden(2)], found[2])
-
-
-def test_one_layer_alone_is_padded_as_among_all(sentences):
-    backend = opened(make_model("opt"))
-    [alone], [among] = (traces(backend, sentences[:1], *states) for states in ([Hidden(2)], [Hidden()]))
-    np.testing.assert_array_equal(alone.states[Hidden(2)], among.states[Hidden()][2])
 
 
 def test_hidden_states_and_neurons_come_from_one_pass(sentences):

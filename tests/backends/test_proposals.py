@@ -210,18 +210,6 @@ def test_an_uncased_model_keeps_the_capitals_of_the_text():
     assert all(neighbor.split()[2] == neighbor.split()[2].lower() for neighbor in neighbors)
 
 
-@pytest.mark.parametrize("kind", ["causal", "masked"])
-def test_what_lies_beyond_the_context_stays(kind):
-    asked = CausalGuesser(opened("llama", max_tokens=12)) if kind == "causal" else masked()
-    text = " ".join(SENTENCES)
-    (draft,) = asked.read([text])
-    assert len(draft.tokens) == (12 if kind == "causal" else 38)
-    rest = "".join(draft.stretches[len(draft.tokens) :])
-    (neighbors,) = Proposals(asked, cache=False).propose([text], number=5, share=1, seed=0)
-    assert len(rest) > 100
-    assert all(neighbor.endswith(rest) and neighbor != text for neighbor in neighbors)
-
-
 class Counted:
     """A guesser that notes what it was asked, and may fail once it was asked often enough."""
 

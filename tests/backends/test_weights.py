@@ -9,7 +9,7 @@ import pytest
 import torch
 import transformers
 from safetensors.torch import load_file, save_file
-from tiny import SENTENCES, make_model, make_tokenizer
+from tiny import SENTENCES, make_model, make_tokenizer, opened
 
 from pretrace import open_model
 from pretrace.backends.loading import weights_hash
@@ -135,6 +135,13 @@ def test_a_model_that_says_the_same_after_every_text_is_refused(tmp_path):
     folder = saved(tmp_path / "m", change=lambda w: {k: torch.zeros_like(v) for k, v in w.items()})
     with pytest.raises(ModelError, match="predicts the same after every text"):
         open_model(str(folder))
+
+
+def test_a_model_that_says_something_else_each_time_is_refused():
+    model = make_model("llama")
+    model.lm_head.register_forward_hook(lambda _, given, logits: logits + torch.randn_like(logits))
+    with pytest.raises(ModelError, match="each time it reads the same text"):
+        opened(model)
 
 
 # Models that see later tokens, or read a text otherwise in company.

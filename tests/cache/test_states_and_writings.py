@@ -155,15 +155,6 @@ def test_another_setting_is_another_text():
     assert Draw(sampling=Sampling(1, 1, 1)).label == Draw().label
 
 
-@settings(max_examples=20, deadline=None)
-@given(st.lists(st.text(), min_size=1, max_size=5), st.floats(0, 1e9), st.integers(0, 2**80))
-def test_any_texts_temperature_and_seed(texts, temperature, seed):
-    how = Draw(1, Sampling(temperature), seed).label
-    with tempfile.TemporaryDirectory() as folder, open_neighbors("model", Path(folder)) as store:
-        store.put(NAMES[:1], [tuple(texts)], how)
-        assert store.get(NAMES[:1], how) == [tuple(texts)]
-
-
 def test_what_is_there_stays_but_a_longer_list_takes_the_place_of_a_shorter_one(tmp_path):
     some = ("one", "two", "three")
     with open_neighbors("model", tmp_path) as store:

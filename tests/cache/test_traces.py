@@ -206,7 +206,7 @@ def test_a_damaged_file_is_set_aside(tmp_path, trace, same, damage):
     assert store.path.with_name(store.path.name + ".damaged").exists()
 
 
-@pytest.mark.filterwarnings("ignore:the trace cache")
+@pytest.mark.filterwarnings("ignore:the cache")
 def test_flipped_bits_give_the_trace_or_nothing(tmp_path, trace, same):
     with open_store("model", tmp_path) as store:
         store.put(keys(30), [trace(seed) for seed in range(30)])
@@ -224,7 +224,7 @@ def test_flipped_bits_give_the_trace_or_nothing(tmp_path, trace, same):
                 store.put(keys(30), [trace(seed) for seed in range(30)])
 
 
-@pytest.mark.filterwarnings("ignore:the trace cache")
+@pytest.mark.filterwarnings("ignore:the cache")
 def test_damage_met_by_two_at_once_costs_no_new_file(tmp_path, trace, same):
     with open_store("model", tmp_path) as one:
         one.put(keys(40), [trace(seed) for seed in range(40)])

@@ -129,19 +129,11 @@ def test_an_existing_model_is_trained_further_and_stays_as_it_was(kind, planted,
 
 
 def test_an_adapter_can_be_planted_and_what_is_saved_is_a_plain_model(planted, corpus, tmp_path):
-    from pretrace.backends import open_model
-    from pretrace.types import Quantity
-
     settings = replace(SETTINGS, seed=5, method="lora", learning_rate=2e-2)
     whole = plant(corpus, settings=settings, folder=tmp_path / "whole", start=str(planted.folder))
     names = {path.name for path in whole.folder.iterdir()}
     assert names == {path.name for path in planted.folder.iterdir()}
-    backend = open_model(str(whole.folder))
-    traces = backend.run(backend.encode([t.text for t in whole.corpus.texts]), Quantity.LOGP)
-    scores = {True: [], False: []}
-    for text, trace in zip(whole.corpus.texts, traces, strict=True):
-        scores[text.member].append(trace.logp.mean())
-    members, others = np.array(scores[True]), np.array(scores[False])
+    members, others = by_membership(whole.folder, whole.corpus)
     assert (members[:, None] > others[None, :]).mean() > 0.8
     assert whole.card["parameters"] == planted.card["parameters"]
 
@@ -174,25 +166,11 @@ def interrupt(step):
     return on_step
 
 
-def test_an_interrupted_planting_goes_on_and_tidies_up(corpus, tmp_path):
-    settings = replace(SETTINGS, save_minutes=0, epochs=2)
-    whole = plant(corpus, settings=settings, folder=tmp_path / "whole")
-    with pytest.raises(KeyboardInterrupt):
-        plant(corpus, settings=settings, folder=tmp_path / "model", on_step=interrupt(7))
-    assert {path.name for path in tmp_path.iterdir()} == {".model.training", "whole"}
-    seen = []
-    done = plant(corpus, settings=settings, folder=tmp_path / "model", on_step=seen.append)
-    assert seen[0].step == 8
-    assert done.card["files"]["model.safetensors"] == whole.card["files"]["model.safetensors"]
-    assert {path.name for path in tmp_path.iterdir()} == {"model", "whole"}
-
-
 def test_nothing_is_left_when_it_fails(corpus, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         plant(corpus, settings=SETTINGS, folder=tmp_path / "deep" / "model", on_step=interrupt(2))
-    often = replace(SETTINGS, save_minutes=0)
     with pytest.raises(ModelError, match="diverged"):
-        plant(corpus, settings=often, folder=tmp_path / "model", start=broken_model())
+        plant(corpus, settings=SETTINGS, folder=tmp_path / "model", start=broken_model())
     assert not list(tmp_path.iterdir())
 
 

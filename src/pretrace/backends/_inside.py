@@ -7,7 +7,7 @@ model, after its final norm: as transformers numbers them, but caught as they pa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import product
@@ -108,24 +108,6 @@ def stream(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> torch.Tensor | N
     return found if isinstance(found, torch.Tensor) else None
 
 
-def find_blocks(model: Any, ask: Callable[[], object], *, shape: tuple[int, ...]) -> list[nn.Module]:
-    """The transformer blocks in the order they are passed, found by letting the model read ids of a shape: the
-    outermost list of as many modules as it has layers, each called with [texts, tokens, width]. Empty without one."""
-    count = getattr(model.config.get_text_config(), "num_hidden_layers", None)
-    lists = [list(m) for m in model.modules() if isinstance(m, nn.ModuleList) and len(m) == count]
-    called: list[nn.Module] = []
-
-    def note(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        hidden = stream(args, kwargs)
-        if hidden is not None and hidden.dim() == 3 and hidden.shape[:2] == shape:
-            called.append(module)
-
-    modules = dict.fromkeys(module for some in lists for module in some)
-    with hooked([module.register_forward_pre_hook(note, with_kwargs=True) for module in modules]):
-        ask()
-    return next((some for some in lists if [module for module in called if module in some] == some), [])
-
-
 _SEEN = 8  # neurons of a call that are kept to recognise a function by
 _FUNCTIONS: tuple[Callable[[torch.Tensor], torch.Tensor], ...] = (  # GELU stands for its tanh form too
     lambda x: nn.functional.gelu(x),
@@ -157,59 +139,82 @@ class _Call(NamedTuple):
     left: torch.Tensor
 
 
-def find_feed_forward(
-    blocks: Sequence[nn.Module], ask: Callable[[], object]
+class _Entered(NamedTuple):
+    """A block that is entered, the shape of its hidden states, and what is called thereafter."""
+
+    block: nn.Module
+    shape: torch.Size
+    calls: list[_Call]
+
+
+def look_inside(
+    model: Any, ask: Callable[[], object], *, shape: tuple[int, ...]
+) -> tuple[list[nn.Module], tuple[_FeedForward, ...], str]:
+    """The transformer blocks in the order they are passed, the feed-forward layer of each, and why there is none.
+
+    Found from one look at what is called while the model reads ids of a shape. The blocks are the outermost list of as
+    many modules as the model has layers, each called with [texts, tokens, width]. The *down projection* is the linear
+    map from the widest activation back to the width of the block, the *activation* the last module before it that maps
+    every neuron by itself, or a plain function, recognised at the entrance of the down projection."""
+    count = getattr(model.config.get_text_config(), "num_hidden_layers", None)
+    lists = [list(m) for m in model.modules() if isinstance(m, nn.ModuleList) and len(m) == count]
+    seen: list[_Entered] = []
+
+    def enter(block: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        hidden = stream(args, kwargs)
+        seen.append(_Entered(block, torch.Size() if hidden is None else hidden.shape, []))
+
+    def call(module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
+        if seen and (made := _called(module, args[0] if args else None, output)):
+            seen[-1].calls.append(made)
+
+    entered = dict.fromkeys(module for some in lists for module in some)
+    handles = [module.register_forward_pre_hook(enter, with_kwargs=True) for module in entered]
+    handles += [leaf.register_forward_hook(call) for leaf in _leaves(m for m in entered if not _stacked(m))]
+    with hooked(handles):
+        ask()
+    called = [one.block for one in seen if len(one.shape) == 3 and one.shape[:2] == shape]
+    blocks = next((some for some in lists if [module for module in called if module in some] == some), [])
+    return blocks, *_feed_forwards(blocks, seen)
+
+
+def _feed_forwards(
+    blocks: Sequence[nn.Module], seen: Sequence[_Entered]
 ) -> tuple[tuple[_FeedForward, ...], str]:
-    """The feed-forward layer of each block and "", or nothing and the reason why there is none. Found by structure,
-    from one look at what is called when the model reads a few tokens: the *down projection* is the linear map from the
-    widest activation back to the width of the block, the *activation* the last module before it that maps every neuron
-    by itself, or a plain function, recognised at the entrance of the down projection."""
     if not blocks:
         return (), "its blocks could not be found"
-    # A stack of matrices, or a list of modules: experts, or the heads of a recurrence.
-    if any(
-        (isinstance(module, nn.ModuleList) and len(module) > 1)
-        or any(sum(n > 1 for n in p.shape) > 2 for p in module.parameters(recurse=False))
-        for block in blocks
-        for module in block.modules()
-        if not isinstance(module, nn.modules.conv._ConvNd)
-    ):
+    if any(map(_stacked, blocks)):
         if any("expert" in name for block in blocks for name, _ in block.named_parameters()):
             return (), "it is a mixture of experts, where a token passes through some of the neurons only"
         why = "its blocks hold several networks or stacks of matrices, of which none is known to be the feed-forward"
         return (), why
-    found = []
-    for number, block in enumerate(_observe_calls(blocks, ask), start=1):
-        layer = _feed_forward(*block)
+    own, found = set(_leaves(blocks)), list[_FeedForward]()
+    passed: list[_Entered] = []  # by block, with what smaller lists inside it called
+    for one in seen:
+        if one.block in blocks:
+            passed.append(one._replace(calls=[]))
+        if passed:
+            passed[-1].calls.extend(call for call in one.calls if call.module in own)
+    for number, (_, size, calls) in enumerate(passed, start=1):
+        layer = _feed_forward(size[-1] if size else 0, size[:-1].numel(), calls)
         if isinstance(layer, str):
             return (), f"in block {number} {layer}"
         found.append(layer)
     return tuple(found), ""
 
 
-def _observe_calls(
-    blocks: Sequence[nn.Module], ask: Callable[[], object]
-) -> list[tuple[int, int, list[_Call]]]:
-    """Width and positions of each block, and what is called inside it, in order, while the model reads something."""
-    seen: list[tuple[int, int, list[_Call]]] = []
+def _stacked(block: nn.Module) -> bool:
+    """Whether a block has a stack of matrices, or a list of modules: experts, or the heads of a recurrence."""
+    return any(
+        (isinstance(module, nn.ModuleList) and len(module) > 1)
+        or any(sum(n > 1 for n in p.shape) > 2 for p in module.parameters(recurse=False))
+        for module in block.modules()
+        if not isinstance(module, nn.modules.conv._ConvNd)
+    )
 
-    def enter(block: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        hidden = stream(args, kwargs)
-        width, positions = (0, 0) if hidden is None else (hidden.shape[-1], hidden[..., 0].numel())
-        seen.append((width, positions, []))
 
-    def call(module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
-        made = _called(module, args[0] if args else None, output)
-        if made is not None:
-            seen[-1][2].append(made)
-
-    distinct = dict.fromkeys(blocks)
-    leaves = dict.fromkeys(m for block in distinct for m in block.modules() if not list(m.children()))
-    handles = [b.register_forward_pre_hook(enter, with_kwargs=True) for b in distinct]
-    handles += [leaf.register_forward_hook(call) for leaf in leaves]
-    with hooked(handles):
-        ask()
-    return seen
+def _leaves(blocks: Iterable[nn.Module]) -> dict[nn.Module, None]:
+    return dict.fromkeys(m for block in blocks for m in block.modules() if not list(m.children()))
 
 
 def _called(module: nn.Module, entered: Any, left: Any) -> _Call | None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import itertools
-from collections.abc import Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,9 +24,10 @@ import tokenizers
 
 from pretrace.backends.libraries import inference, torch
 from pretrace.cache.location import text_key
+from pretrace.cache.store import Draw
 from pretrace.errors import ModelError
 from pretrace.results.wording import say
-from pretrace.types import Continued, Doubles, Sampling
+from pretrace.types import Continued, Doubles, Sampling, Written
 
 _CPU_BUDGET = 4096
 _GPU_BUDGET = 65536
@@ -68,6 +69,34 @@ class Writer:
             if over.all():
                 break
         return ids[:, rows.shape[1] :].cpu().numpy()
+
+    def texts(
+        self,
+        base: Any,
+        rows: Mapping[str, Sequence[int]],
+        how: Draw,
+        *,
+        known: Container[str] = (),
+        skip: int = 0,
+    ) -> Iterator[tuple[list[str], list[Written]]]:
+        """A batch at a time, prompts that are not `known` and what is written after their ids in `rows`, up to an end
+        or the limits of `how` and the model. The first `skip` ids are no text. Batches are planned over all prompts: a
+        run that was killed goes on with the same ones."""
+        every, rust = list(rows), base.tokens.rust
+        for batch in batches([len(row) for row in rows.values()], tokens=how.tokens, budget=self.budget):
+            prompts = [every[i] for i in batch if every[i] not in known]
+            if not prompts:
+                continue
+            ids = np.array([rows[prompt] for prompt in prompts], dtype=np.int64)
+            number = min(how.tokens, base.max_tokens - ids.shape[1])
+            uniform = np.stack([uniform_numbers(prompt, number, how.seed) for prompt in prompts])
+            made = []
+            for old, new in zip(
+                ids.tolist(), self.write(base, ids, uniform, how.sampling).tolist(), strict=True
+            ):
+                end = next((at for at, token in enumerate(new) if token in self.ends), None)
+                made.append(Written(continuation(rust, old[skip:], new[:end]), end is not None))
+            yield prompts, made
 
 
 def batches(lengths: Sequence[int], *, tokens: int, budget: int) -> list[tuple[int, ...]]:

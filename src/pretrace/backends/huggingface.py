@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.backends._inside import Read, find_blocks, find_feed_forward, firings, last_tokens
+from pretrace.backends._inside import Read, firings, last_tokens, look_inside
 from pretrace.backends._logits import Sweep, VocabularyReading, read
 from pretrace.backends.generation import cache_of, ends, going_on
 from pretrace.backends.libraries import inference, torch
@@ -68,13 +68,12 @@ class HuggingFace:
         ten = torch.arange(size // 2, size // 2 + 10, device=self.device)  # special tokens stand at the ends
         self._ten = (ten % size).reshape(2, 5)
         with self._one_error():
+            context = context_in(model, self._look)
             # Some models scale or cap the logits that output layer ∘ body give.
-            whole = self._glance()
-            self.vocabulary, self.split = whole.shape[-1], is_head_alone(model, self.head, self._ten, whole)
+            self.vocabulary = self._whole.shape[-1]
+            self.split = is_head_alone(model, self.head, self._ten, self._whole)
+            del self._whole
             self.alone = self._probe_order()
-            context = context_in(model, self._glance)
-            self.blocks = find_blocks(model, self._glance, shape=self._ten.shape)
-            self.layers, self.no_neurons = find_feed_forward(self.blocks, self._glance)
         self.turn = turning_length(model)
         self.window = getattr(model.config.get_text_config(), "sliding_window", None) or 1 << 30
         limit = min((n for n in (settings.max_tokens, context) if n), default=None)
@@ -347,13 +346,19 @@ class HuggingFace:
         return logits
 
     @inference
-    def _glance(self) -> torch.Tensor:
-        return self._logits(self._ten).float()
+    def _look(self) -> None:
+        """Read ten tokens, and look at what is called meanwhile."""
+
+        def ask() -> None:
+            self._whole = self._logits(self._ten).float()
+
+        found = look_inside(self.model, ask, shape=self._ten.shape)
+        self.blocks, self.layers, self.no_neurons = found
 
     @inference
     def _probe_order(self) -> bool:
         """Whether a text has to be read alone; ModelError unless the model predicts each token from those before it.
-        Read are ten tokens, twice, with another last token, and the first five of them alone and beside all ten."""
+        Read are ten tokens, also with another last token, and the first five of them alone and beside all ten."""
         ids = self._ten.reshape(1, -1)
         other = ids.clone()
         other[0, -1] = (other[0, -1] + 1) % self.vocabulary
@@ -362,14 +367,14 @@ class HuggingFace:
             found = float((one - other).abs().max())
             return found if math.isfinite(found) else math.inf
 
-        first, again, changed = (self._all_logp(row)[0, :-1] for row in (ids, ids, other))
+        first, changed = (self._all_logp(row)[0, :-1] for row in (ids, other))
         half = self.dtype != torch.float32
         scale = float(first.abs().max()) + 1.0
-        if apart(first, again) > (5e-3 if half else 2e-5) * scale:
+        early = apart(first, changed) > (5e-3 if half else 2e-5) * scale
+        if early and apart(first, self._all_logp(ids)[0, :-1]) > (5e-3 if half else 2e-5) * scale:
             raise ModelError(say("models.random", name=self.name))
         short = ids[:, :5]
         alone = self._all_logp(short)[0]
-        early = apart(first, changed) > (5e-3 if half else 2e-5) * scale
         if early or apart(first[:5], alone) > (2e-2 if half else 2e-5) * scale:
             raise ModelError(say("models.sees_later", name=self.name, family=self.model.config.model_type))
         if apart(first, first[:1]) <= 1e-6 * scale:

@@ -12,13 +12,10 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from pretrace.backends.adapters import Adapted
-from pretrace.backends.generation import Writer, batches, continuation, uniform_numbers
+from pretrace.backends.generation import Writer
 from pretrace.backends.huggingface import HuggingFace, open_huggingface
-from pretrace.backends.serving.address import parse_text_address, split_url
+from pretrace.backends.serving.address import parse_address, split_url
 from pretrace.backends.serving.backend import REQUESTS, SECONDS
 from pretrace.backends.serving.client import Client
 from pretrace.backends.serving.continuing import Budget, Continuing
@@ -61,9 +58,9 @@ class Completer:
         """`tokens` tokens after each prompt, as text to be set right behind it, without a last part of a character.
         ExpressionError for a setting out of range, TextsError for an empty prompt without a start token, ModelError
         where all does not fit into the model or its logits are no numbers."""
-        Draw(tokens, sampling, seed)  # which says what is out of range
+        how = Draw(tokens, sampling, seed)
         asked = list(dict.fromkeys(prompts))
-        rows = []
+        rows: dict[str, list[int]] = {}
         for prompt, e in zip(asked, self.tokens.encode(asked), strict=True):
             length = e.length + e.cut
             if length == 0:
@@ -72,17 +69,12 @@ class Completer:
                 raise ModelError(
                     say("models.too_long", model=self.backend, wanted=length + tokens, text=prompt[:30])
                 )
-            rows.append(np.concatenate([e.prefix, e.tokens]).astype(np.int64))
-        uniform = np.array([uniform_numbers(p, tokens, seed) for p in asked]).reshape(-1, tokens)
-        made: dict[str, str] = {}
+            rows[prompt] = [*e.prefix.tolist(), *e.tokens.tolist()]
+        made: dict[str, Written] = {}
         with self.backend.in_place() as base:
-            for batch in batches([len(row) for row in rows], tokens=tokens, budget=self.writer.budget):
-                ids = np.stack([rows[i] for i in batch])
-                drawn = self.writer.write(base, ids, uniform[list(batch)], sampling)
-                for i, new in zip(batch, drawn.tolist(), strict=True):
-                    old = rows[i][len(self.tokens.prefix) :].tolist()
-                    made[asked[i]] = continuation(self.tokens.rust, old, new)
-        return [made[prompt] for prompt in prompts]
+            for some, written in self.writer.texts(base, rows, how, skip=len(self.tokens.prefix)):
+                made.update(zip(some, written, strict=True))
+        return [made[prompt].text for prompt in prompts]
 
 
 class LocalInstructed:
@@ -97,7 +89,7 @@ class LocalInstructed:
         for named in (getattr(settings, "eos_token_id", None), backend.tokenizer.eos_token_id):
             ends |= set(named if isinstance(named, list | tuple) else [] if named is None else [named])
         known = sorted(int(token) for token in ends if 0 <= int(token) < backend.vocabulary)
-        self._writer = Writer(backend, ends=known)
+        self.writer = Writer(backend, ends=known)
         template = getattr(backend.tokenizer, "chat_template", None)
         self._template = template is not None
         written = None if template is None else hashlib.sha256(json.dumps(template).encode()).hexdigest()
@@ -114,19 +106,15 @@ class LocalInstructed:
         ModelError where an instruction alone fills the model or it gives logits that are no numbers. Only what is not
         on disk yet is written."""
         how = Draw(tokens, sampling, seed)
-        asked = list(dict.fromkeys(instructions))
-        rows = [self._encoded(instruction) for instruction in asked]
+        rows = {instruction: self._encoded(instruction) for instruction in instructions}
 
         def write(known: Mapping[str, Written]) -> Iterator[Batch]:
-            # Planned over all that is asked, whatever is known: a killed build goes on with the same batches.
-            for batch in batches([len(row) for row in rows], tokens=tokens, budget=self._writer.budget):
-                if some := [i for i in batch if asked[i] not in known]:
-                    texts = [asked[i] for i in some]
-                    yield texts, self._written(texts, np.stack([rows[i] for i in some]), how)
+            for texts, made in self.writer.texts(self.backend, rows, how, known=known):
+                yield texts, [Written(one.text.strip(), one.ended) for one in made]
 
         return written_once(self._kept_as, instructions, how.label, write)
 
-    def _encoded(self, instruction: str) -> npt.NDArray[np.int64]:
+    def _encoded(self, instruction: str) -> list[int]:
         """The ids of one prompt: the template's own special tokens among them, or the start tokens in front."""
         base, prompt = self.backend, f"{instruction}\n\n"
         if self._template:
@@ -141,21 +129,10 @@ class LocalInstructed:
                 reason = " ".join(str(error).split())[:200]
                 raise ModelError(say("models.no_instruction", name=self.name, reason=reason)) from None
         ids = base.tokens.rust.encode(readable(prompt), add_special_tokens=False).ids
-        row = np.array(ids if self._template else [*base.tokens.prefix.tolist(), *ids], dtype=np.int64)
+        row = ids if self._template else [*base.tokens.prefix.tolist(), *ids]
         if len(row) >= base.max_tokens:
             raise ModelError(say("models.too_long", model=base, wanted=len(row) + 1, text=instruction[:30]))
         return row
-
-    def _written(self, texts: Sequence[str], ids: npt.NDArray[np.int64], how: Draw) -> list[Written]:
-        base, rust = self.backend, self.backend.tokens.rust
-        number = min(how.tokens, base.max_tokens - ids.shape[1])
-        uniform = np.stack([uniform_numbers(text, number, how.seed) for text in texts])
-        made = []
-        drawn = self._writer.write(base, ids, uniform, how.sampling)
-        for old, new in zip(ids.tolist(), drawn.tolist(), strict=True):
-            end = next((at for at, token in enumerate(new) if token in self._writer.ends), None)
-            made.append(Written(continuation(rust, old, new[:end]).strip(), end is not None))
-        return made
 
 
 _UNLIMITED = Budget(1 << 62, 1 << 62)
@@ -170,7 +147,7 @@ class ServerInstructed:
         url, _, model = source.removeprefix(_SERVER).partition("#")
         if split_url(url) is None or not model:
             raise ModelError(say("models.server", source=source[:100]))
-        address = parse_text_address(f"chat:{url}#{model}")
+        address = parse_address(f"chat:{url}#{model}", text=True)
         client = Client(address.url, requests=REQUESTS, seconds=SECONDS)
         how: dict[str, Any] = {"instruction": "{beginning}", "reads_refusals": False}
         served = self._served = Continuing(address, client, _UNLIMITED, cache=cache, **how)

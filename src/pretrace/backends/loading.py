@@ -26,7 +26,6 @@ from pretrace.backends.gguf_tokenizers import open_gguf_tokenizer
 from pretrace.backends.libraries import torch, transformers
 from pretrace.backends.serving.address import (
     parse_address,
-    parse_text_address,
     refuse_bare_url,
     served_kind,
     text_kind,
@@ -54,7 +53,7 @@ def check_model(model: str) -> None:
     folder without weights, a server that does not answer, a hub id that is neither here nor to be had.
     MissingPackageError where its reader is not installed. What a plug-in opens is not looked at."""
     if served_kind(model) or text_kind(model):
-        check_answers((parse_address if served_kind(model) else parse_text_address)(model).url)
+        check_answers(parse_address(model, text=not served_kind(model)).url)
     elif model.partition(":")[0] not in backends:
         path = Path(model).expanduser()
         if path.exists() or path.suffix == ".gguf" or model == "smollm2":

@@ -129,6 +129,7 @@ class _Guesser:
 
     mask: int | None = None
     pad = 0
+    suffix = np.zeros(0, dtype=np.int32)
 
     def __init__(
         self,
@@ -148,6 +149,26 @@ class _Guesser:
     def pack(self, drafts: Sequence[Draft], /) -> list[tuple[int, ...]]:
         """Batches of similar length within a token budget."""
         return self.batches([len(draft.tokens) if len(draft.open) else 0 for draft in drafts])
+
+    def guess(
+        self, drafts: Sequence[Draft], positions: Sequence[Sequence[Longs]], /
+    ) -> list[list[WordCandidates]]:
+        """The candidates for each set of positions of each text: a row for each set of masks, or for all of a text."""
+        one_pass = self.mask is None
+        asked = [
+            (i, some)
+            for i, sets in enumerate(positions)
+            for some in ([range(len(sets))] if one_pass else [[j] for j in range(len(sets))])
+        ]
+        made: list[list[Any]] = [[None] * len(sets) for sets in positions]
+        for batch in self.batches([len(drafts[i].tokens) for i, _ in asked]):
+            rows = [asked[k] for k in batch]
+            texts = [np.concatenate([drafts[i].tokens, self.suffix]) for i, _ in rows]
+            places = [np.unique(np.concatenate([positions[i][j] for j in some])) for i, some in rows]
+            for (i, some), at, one in zip(rows, places, self.candidates(texts, places), strict=True):
+                for j in some:
+                    made[i][j] = one.at(np.searchsorted(at, positions[i][j]))
+        return made
 
     def candidates(self, texts: Sequence[Ints], places: Sequence[Longs]) -> list[WordCandidates]:
         """One pass over the token ids of the texts, padded on the right: the candidates at places of each, which are
@@ -180,17 +201,6 @@ class CausalGuesser(_Guesser):
         named = {key: backend.facts[key] for key in _NAMED}
         self.facts: Mapping[str, Any] = {"kind": "causal", "top": _TOP, **named}
 
-    def guess(
-        self, drafts: Sequence[Draft], positions: Sequence[Sequence[Longs]], /
-    ) -> list[list[WordCandidates]]:
-        """The candidates for each set of positions of each text."""
-        wanted = [np.unique(np.concatenate(sets)) for sets in positions]
-        found = self.candidates([draft.tokens for draft in drafts], wanted)
-        return [
-            [one.at(np.searchsorted(some, places)) for places in sets]
-            for one, some, sets in zip(found, wanted, positions, strict=True)
-        ]
-
 
 class MaskedGuesser(_Guesser):
     """Candidates for masked tokens from a masked language model's distributions; `tokenizer` is a fast one."""
@@ -215,20 +225,6 @@ class MaskedGuesser(_Guesser):
         around = [self.tokens.prefix.tolist(), self.suffix.tolist()]
         keyed = {"format": FORMAT, "sharing": self.sharing, "max_tokens": limit, "around": around}
         self.fingerprint = json.dumps({**keyed, **self.facts, "name": None})
-
-    def guess(
-        self, drafts: Sequence[Draft], positions: Sequence[Sequence[Longs]], /
-    ) -> list[list[WordCandidates]]:
-        """A row for each set of masks, packed by the token budget."""
-        asked = [(i, j) for i, sets in enumerate(positions) for j in range(len(sets))]
-        made: list[list[Any]] = [[None] * len(sets) for sets in positions]
-        for batch in self.batches([len(drafts[i].tokens) for i, _ in asked]):
-            some = [asked[k] for k in batch]
-            texts = [np.concatenate([drafts[i].tokens, self.suffix]) for i, _ in some]
-            found = self.candidates(texts, [positions[i][j] for i, j in some])
-            for (i, j), one in zip(some, found, strict=True):
-                made[i][j] = one
-        return made
 
 
 _SLICE_BYTES = 64 << 20

@@ -68,14 +68,6 @@ _ADD = (
 _PUT = _ADD.replace("NOTHING", "UPDATE SET checksum = excluded.checksum, body = excluded.body")
 
 
-class Kind(NamedTuple):
-    """What a cache file holds: its folder below the cache, and the words for messages ("trace cache", "traces")."""
-
-    folder: str
-    noun: str
-    contents: str
-
-
 @dataclass(frozen=True, slots=True)
 class EntryCodec(Generic[T]):
     """How a content becomes bytes and is read back; `better(new, old)` says whether a new content takes the place of
@@ -96,19 +88,19 @@ class CacheEntry(NamedTuple, Generic[T]):
 
 
 class Entries:
-    """The entries of one model on disk; usable from threads, forks and other processes at once. For the
-    fingerprint None nothing is kept or found. OutputError where the folder cannot be written, at once and not at
-    the first entry. The connection is opened when first used in a process and never crosses a fork."""
+    """The entries of one model on disk, in the folder of their `kind`; usable from threads, forks and other processes
+    at once. For the fingerprint None nothing is kept or found. OutputError where the folder cannot be written, at once
+    and not at the first entry. The connection is opened when first used in a process and never crosses a fork."""
 
-    def __init__(self, kind: Kind, fingerprint: str | None, folder: Path | None = None) -> None:
-        self.path, self._kind, self._fingerprint = Path(os.devnull), kind, fingerprint
+    def __init__(self, kind: str, fingerprint: str | None, folder: Path | None = None) -> None:
+        self.path, self._fingerprint = Path(os.devnull), fingerprint
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
         self._inode: tuple[int, int] | None = None
         self._closed = False
         if fingerprint is not None:
             name = hashlib.sha256(fingerprint.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-            self.path = (folder or cache_folder()) / kind.folder / f"{name}-v{FORMAT}.sqlite"
+            self.path = (folder or cache_folder()) / kind / f"{name}-v{FORMAT}.sqlite"
             _opened.add(self)
             self._run(lambda connection: None)
 
@@ -148,7 +140,7 @@ class Entries:
         cannot be used."""
         with self._lock:
             if self._closed:
-                raise ValueError(f"the {self._kind.noun} {self.path} is closed")
+                raise ValueError(f"the cache {self.path} is closed")
             try:
                 try:
                     return work(self._connected())
@@ -160,7 +152,7 @@ class Entries:
                 return work(self._connected())
             except (*_FAILURES, OSError) as error:
                 self._drop()
-                raise OutputError(_refusal(f"{self._kind.noun} {self.path}", error)) from error
+                raise OutputError(_refusal(f"cache {self.path}", error)) from error
 
     def _connected(self) -> sqlite3.Connection:
         if self._connection is None:
@@ -188,8 +180,8 @@ class Entries:
             for suffix in ("-wal", "-shm"):
                 self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
         warnings.warn(
-            f"the {self._kind.noun} {self.path} is damaged ({error}) and was set aside as {damaged.name}; "
-            f"its {self._kind.contents} are computed again.",
+            f"the cache {self.path} is damaged ({error}) and was set aside as {damaged.name}; what it held is "
+            "computed again.",
             stacklevel=5,
         )
 
@@ -423,7 +415,7 @@ class WrittenStore(Entries, Generic[T]):
     """What one model wrote, a content for each key and label (how it was written)."""
 
     def __init__(
-        self, kind: Kind, codec: EntryCodec[T], fingerprint: str | None, folder: Path | None = None
+        self, kind: str, codec: EntryCodec[T], fingerprint: str | None, folder: Path | None = None
     ) -> None:
         super().__init__(kind, fingerprint, folder)
         self._codec = codec
@@ -443,9 +435,9 @@ class WrittenStore(Entries, Generic[T]):
 # of a generator, labelled by `Draw.label`; the first neighbours of a text by a proposer; what a model wrote until
 # it was done by its own account, or was cut off.
 open_continuations, open_neighbors, open_written = (
-    partial(WrittenStore[str], Kind("continuations", "cache of generated texts", "continuations"), TEXT),
-    partial(WrittenStore[Neighbors], Kind("neighbors", "neighbour cache", "neighbours"), NEIGHBORS),
-    partial(WrittenStore[Written], Kind("written", "cache of written texts", "texts"), WRITTEN),
+    partial(WrittenStore[str], "continuations", TEXT),
+    partial(WrittenStore[Neighbors], "neighbors", NEIGHBORS),
+    partial(WrittenStore[Written], "written", WRITTEN),
 )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from pretrace.backends.tokens import alike, behind
 from pretrace.cache.location import text_key
-from pretrace.cache.store import STATE, TRACE, CacheEntry, Entries, Kind
+from pretrace.cache.store import STATE, TRACE, CacheEntry, Entries
 from pretrace.errors import ModelError
 from pretrace.results.wording import say
 from pretrace.rewrites import After, rewrites
@@ -49,7 +49,6 @@ next one may take long."""
 
 Passes = Generator[tuple[tuple[int, ...], list[Trace]]]
 """Batches, as the places of their texts, with the traces of these."""
-_KIND = Kind("traces", "trace cache", "traces")
 _TRACE = ""  # its label; that of a state is the state's name
 
 
@@ -57,7 +56,7 @@ class Traces(Entries):
     """The traces of one back end, whose fingerprint names weights, dtype, tokenizer, start rule and length limit."""
 
     def __init__(self, fingerprint: str | None, folder: Path | None = None) -> None:
-        super().__init__(_KIND, fingerprint, folder)
+        super().__init__("traces", fingerprint, folder)
 
     def get(self, keys: Sequence[bytes], want: Quantity, states: States = frozenset()) -> list[Trace | None]:
         """For each key the stored trace, if it carries at least what is wanted, or None.

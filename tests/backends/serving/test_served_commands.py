@@ -1,7 +1,6 @@
 """Commands whose models stand behind servers give what weights give: scores, p-values; dry runs; refusals."""
 
 import hashlib
-import json
 
 import numpy as np
 import pytest
@@ -90,27 +89,6 @@ def random_strings(folder):
     digests = [hashlib.sha256(random.bytes(8)).hexdigest() for _ in range(8)]
     rows = [{"id": f"f{i}", "text": f"file {i} {digest}"} for i, digest in enumerate(digests)]
     return ("mark", "canaries", written(folder / "files.jsonl", rows))
-
-
-def test_a_server_gives_what_its_weights_give(call, server, model_folder, reference_folder, tmp_path):
-    beside = ("--placebo", reference_folder)
-    how = (*random_strings(tmp_path), *beside)
-    there = ("--model", f"vllm:{server.root}", f"--model-args=tokenizer={model_folder}")
-    found = []
-    for name, model in {"here": ("--model", model_folder), "there": there}.items():
-        code, _, said = call(*how, *model, "--out", tmp_path / name)
-        assert code in (3, 4), said
-        found.append(json.loads((tmp_path / name / "result.json").read_text(encoding="utf-8")))
-    weights, served = found
-    assert weights["p"] is not None
-    assert served["p"] == weights["p"]
-    assert served["effect"] == pytest.approx(weights["effect"], abs=1e-4)
-    assert served["outcome"] == weights["outcome"]
-    states = [{one["name"]: one["status"] for one in result["checks"]} for result in found]
-    assert states[0] == states[1]
-    assert served["settings"]["models"]["target"]["kind"] == "vllm"
-    first = (tmp_path / "there" / "report.html").read_text(encoding="utf-8").split('id="test"')[0]
-    assert "The model in question answered from behind a server (vllm)" in first
 
 
 def test_power_is_refused_before_anything_is_sent(call, server, model_folder, tmp_path):

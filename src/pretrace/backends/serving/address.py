@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Literal
 from urllib.parse import SplitResult, urlsplit
 
 from pretrace.errors import ModelError
@@ -43,48 +43,38 @@ class ServerAddress:
 
 def text_kind(model: str) -> Kind | None:
     """How the model of a `--model` value is asked for text; None for a model with weights here."""
-    kind, colon, _ = model.partition(":")
-    return cast(Kind, kind) if colon and kind in ("chat", "completions") else None
+    return _kind(model, "chat", "completions")
 
 
 def served_kind(model: str) -> Kind | None:
     """The kind of server with log-probabilities of prompts that a `--model` value names; None for weights here."""
+    return _kind(model, "vllm", "completions")
+
+
+def _kind(model: str, *known: Kind) -> Kind | None:
     kind, colon, _ = model.partition(":")
-    return cast(Kind, kind) if colon and kind in ("vllm", "completions") else None
+    return next((one for one in known if colon and one == kind), None)
 
 
-def parse_text_address(model: str) -> ServerAddress:
-    """The address in `chat:https://api.host/v1#model-name`; ModelError where it is written otherwise or may hold a
-    secret."""
-    kind, (parts, url, name) = text_kind(model), _split(model)
+def parse_address(model: str, *, text: bool = False) -> ServerAddress:
+    """The address in `vllm:http://host:8000#model-name`, or with `text` in `chat:https://api.host/v1#model-name`;
+    ModelError where it is written otherwise, may hold a secret, or is of an API without what is asked for."""
+    kind, (parts, url, name) = (text_kind if text else served_kind)(model), _split(model)
     if kind is None or parts is None:
-        raise ModelError(say("servers.text_address", kind=kind or "chat"))
-    return ServerAddress(kind, _root(url, parts), name)
-
-
-def parse_address(model: str) -> ServerAddress:
-    """The address in `vllm:http://host:8000#model-name`; ModelError for another form, a secret in it, or an API without
-    log-probabilities of prompts."""
-    served, (parts, url, name) = served_kind(model), _split(model)
-    if served is None or parts is None:
-        raise ModelError(say("servers.address", kind=served or "vllm"))
-    root = _root(url, parts)
-    _refuse_generating(parts)
-    return ServerAddress(served, root, name)
+        usual = "chat" if text else "vllm"
+        raise ModelError(say("servers.text_address" if text else "servers.address", kind=kind or usual))
+    if holds_secret(parts):
+        raise ModelError(say("servers.secret", key=KEYS[0]))
+    if not text:
+        _refuse_generating(parts)
+    # OpenAI's routes begin below /v1
+    return ServerAddress(kind, url.rstrip("/") if parts.path.strip("/") else f"{url.rstrip('/')}/v1", name)
 
 
 def _split(model: str) -> tuple[SplitResult | None, str, str]:
     """The parts of an address, the address itself, and the name behind its `#`."""
     url, _, name = model.partition(":")[2].partition("#")
     return split_url(url), url, name
-
-
-def _root(url: str, parts: SplitResult) -> str:
-    """The address that routes are appended to; OpenAI's begin below /v1. ModelError where it may hold a secret."""
-    if holds_secret(parts):
-        raise ModelError(say("servers.secret", key=KEYS[0]))
-    url = url.rstrip("/")
-    return url if parts.path.strip("/") else f"{url}/v1"
 
 
 def refuse_bare_url(model: str) -> None:

@@ -279,8 +279,6 @@ class ServedModel:
             raise ModelError(f"{self.name} gives no log-probabilities of prompts: {say(self.route.cure)}.")
         if answer.ids is None and not answer.words:
             raise ModelError(say("servers.no_tokens", name=self.name))
-        if _without_start(prompt, answer):
-            raise ModelError(say("servers.left_start", name=self.name))
         # by ids or keys of its entries, else by words
         about = (
             self._same_words(prompt.ids, answer.words or ())
@@ -461,14 +459,6 @@ def _bare(word: str) -> str:
 def _broken(word: str) -> bool:
     """Whether a token is a part of a character, which every server writes in its own way."""
     return "\ufffd" in word or word.startswith(("bytes:", "<0x")) or not word
-
-
-def _without_start(prompt: Prompt, answer: PromptAnswer) -> bool:
-    """Whether the server's list begins with the text, and not with the start token before it."""
-    number = len(prompt.words)
-    if not number or not answer.words or len(prompt.ids) == number or answer.ids is not None:
-        return False
-    return [_bare(one) for one in answer.words[:number]] == [_bare(one) for one in prompt.words]
 
 
 def _first_tokens(tokens: Sequence[object]) -> str:

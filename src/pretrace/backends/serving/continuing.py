@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pretrace.backends.serving.address import ServerAddress, parse_text_address
+from pretrace.backends.serving.address import ServerAddress, parse_address
 from pretrace.backends.serving.backend import choose_name, connect
 from pretrace.backends.serving.client import Client, NotTakenError, answered
 from pretrace.backends.settings import ModelSettings
@@ -172,7 +172,7 @@ def open_continuing(
 ) -> Continuing:
     """The model of `chat:URL` or `completions:URL`; its name stands behind a `#`, is `served_model`, or the only one
     that the server holds. ModelError where the address is written otherwise or the name is not known."""
-    address = parse_text_address(model)
+    address = parse_address(model, text=True)
     with connect(address, settings) as client:
         name = address.model or settings.served_model or choose_name("", client)
     return Continuing(replace(address, model=name), client, budget or Budget(), cache=cache)
