@@ -178,11 +178,13 @@ def model_of(
     model, tokenizer = new_model(tokenizer_texts, architecture=SHAPES[cell["size"]], seed=cell["seed"])
     plan = TrainingPlan(
         batch=SETTINGS["batch"], learning_rate=SETTINGS["learning_rate"], warmup=0.05, seed=cell["seed"],
-        shuffled=False,
+        shuffled=False, save_minutes=3.0,
     )  # fmt: skip
-    train(model, stream(ready, cell, twin=twin), plan, on_step=Spoken().on_step)
+    checkpoint = folder / f".{place.name}.training"
+    train(model, stream(ready, cell, twin=twin), plan, on_step=Spoken().on_step, checkpoint=checkpoint)
     tokenizer.save_pretrained(place)
     model.save_pretrained(place)  # the configuration is written with the weights
+    checkpoint.unlink(missing_ok=True)
     return place
 
 

@@ -9,7 +9,9 @@ from pretrace import Models, Options, detect
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.settings import ModelSettings
 from pretrace.tuning import tune
+from pretrace.tuning.plan import TrainingPlan
 from pretrace.tuning.planting import PlantSettings, plant
+from pretrace.tuning.training import train
 from pretrace.types import Corpus, Quantity, Text
 
 
@@ -67,3 +69,28 @@ def planted_model(folder, device):
     from transformers import AutoModelForCausalLM
 
     return AutoModelForCausalLM.from_pretrained(folder).to(device)
+
+
+class StoppedError(RuntimeError):
+    """What ends a training in the middle."""
+
+
+def test_a_stopped_training_goes_on(device, tmp_path):
+    rng = np.random.default_rng(5)
+    sequences = [rng.integers(0, 400, rng.integers(8, 40)).tolist() for _ in range(24)]
+    plan = TrainingPlan(epochs=3, batch=4, learning_rate=1e-3, save_minutes=0)
+
+    def stop(progress):
+        if progress.step == 8:
+            raise StoppedError
+
+    whole, halves = (make_model("llama").to(device) for _ in range(2))
+    history = train(whole, sequences, plan)
+    with pytest.raises(StoppedError):
+        train(halves, sequences, plan, on_step=stop, checkpoint=tmp_path / "state")
+    again = make_model("llama").to(device)
+    resumed = train(again, sequences, plan, checkpoint=tmp_path / "state")
+    assert resumed.steps == history.steps
+    np.testing.assert_allclose(resumed.losses, history.losses, rtol=1e-4)
+    for one, other in zip(again.parameters(), whole.parameters(), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-4)

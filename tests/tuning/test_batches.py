@@ -93,7 +93,7 @@ def test_a_single_step_learns_at_the_full_rate(warmup):
     [
         {"epochs": 0}, {"batch": 0}, {"learning_rate": 0.0}, {"learning_rate": float("nan")},
         {"schedule": "cosin"}, {"warmup": -1}, {"weight_decay": -0.1}, {"betas": (0.9, 1.0)},
-        {"clip": -1.0}, {"precision": "float16"}, {"at_once": 1}, {"seed": -1},
+        {"clip": -1.0}, {"precision": "float16"}, {"at_once": 1}, {"seed": -1}, {"save_minutes": -1.0},
     ],
 )  # fmt: skip
 def test_a_plan_out_of_range_names_the_setting_and_what_was_found(wrong):

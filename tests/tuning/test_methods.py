@@ -35,6 +35,14 @@ def test_a_method_is_written_as_it_is_read(written):
     assert methods.make(expression(method)) == method
 
 
+def test_trainings_that_differ_in_the_adapter_alone_are_told_apart():
+    plans = [
+        methods.make(written).plan(seed=0, precision="float32")
+        for written in ("lora", "lora(alpha=16)", "lora(dropout=0.0)")
+    ]
+    assert len(set(plans)) == 3
+
+
 def test_adalora_begins_half_as_wide_again():
     assert [AdaLora(rank=rank).first_rank for rank in (1, 2, 16)] == [2, 3, 24]
     assert AdaLora(rank=8, initial_rank=9).first_rank == 9

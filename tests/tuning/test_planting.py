@@ -166,11 +166,25 @@ def interrupt(step):
     return on_step
 
 
+def test_an_interrupted_planting_goes_on_and_tidies_up(corpus, tmp_path):
+    settings = replace(SETTINGS, save_minutes=0, epochs=2)
+    whole = plant(corpus, settings=settings, folder=tmp_path / "whole")
+    with pytest.raises(KeyboardInterrupt):
+        plant(corpus, settings=settings, folder=tmp_path / "model", on_step=interrupt(7))
+    assert {path.name for path in tmp_path.iterdir()} == {".model.training", "whole"}
+    seen = []
+    done = plant(corpus, settings=settings, folder=tmp_path / "model", on_step=seen.append)
+    assert seen[0].step == 8
+    assert done.card["files"]["model.safetensors"] == whole.card["files"]["model.safetensors"]
+    assert {path.name for path in tmp_path.iterdir()} == {"model", "whole"}
+
+
 def test_nothing_is_left_when_it_fails(corpus, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         plant(corpus, settings=SETTINGS, folder=tmp_path / "deep" / "model", on_step=interrupt(2))
+    often = replace(SETTINGS, save_minutes=0)
     with pytest.raises(ModelError, match="diverged"):
-        plant(corpus, settings=SETTINGS, folder=tmp_path / "model", start=broken_model())
+        plant(corpus, settings=often, folder=tmp_path / "model", start=broken_model())
     assert not list(tmp_path.iterdir())
 
 

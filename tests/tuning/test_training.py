@@ -1,4 +1,4 @@
-"""The training loop: exact repetition, nothing learned from padding."""
+"""The training loop: exact repetition, nothing learned from padding, going on after a kill."""
 
 import math
 from dataclasses import replace
@@ -10,7 +10,7 @@ from net.api import ModelError, TextsError, TrainingPlan, train, training
 from torch.nn.functional import cross_entropy
 from transformers import GPTNeoXConfig, GPTNeoXForCausalLM
 
-PLAN = TrainingPlan(epochs=2, batch=4, learning_rate=5e-3, warmup=2)
+PLAN = TrainingPlan(epochs=2, batch=4, learning_rate=5e-3, warmup=2, save_minutes=0)
 
 
 def tiny_model(*, dropout=0.0):
@@ -148,16 +148,72 @@ def test_a_companion_adds_its_penalty_and_is_told_of_every_step_but_the_loss_sta
     assert ends[1.0][1][0] == pytest.approx(history.losses[0], rel=0.2)  # not the penalty, which is over 100
 
 
-def test_a_training_that_diverges_says_so():
+def stop_at(step):
+    def on_step(progress):
+        if progress.step == step:
+            raise KeyboardInterrupt
+
+    return on_step
+
+
+@pytest.mark.parametrize("step", [1, 6, 11])
+def test_an_interrupted_or_killed_training_ends_with_the_same_weights(step, tmp_path):
+    place, there = tmp_path / "training", []
+    expected, whole = trained(dropout=0.2)
+
+    def stop(progress):
+        there[:] = [place.read_bytes()]  # what kill -9 would leave now
+        stop_at(step)(progress)
+
+    with pytest.raises(KeyboardInterrupt):
+        trained(dropout=0.2, on_step=stop, checkpoint=place)
+    assert there == [place.read_bytes()]
+    seen = []
+    resumed, history = trained(dropout=0.2, on_step=seen.append, checkpoint=place)
+    assert seen[0].step == step + 1
+    assert torch.equal(resumed, expected)
+    assert (history.losses, history.tokens) == (whole.losses, whole.tokens)
+
+
+@pytest.mark.parametrize("other", ["sequences", "plan", "weights", "damage", "short", "empty"])
+def test_a_checkpoint_that_does_not_belong_is_not_continued(other, tmp_path):
+    place = tmp_path / "training"
+    with pytest.raises(KeyboardInterrupt):
+        trained(on_step=stop_at(7), checkpoint=place)
+    sequences, plan, model = made_up(), PLAN, tiny_model()
+    if other == "sequences":
+        sequences[3][0] += 1
+    elif other == "plan":
+        plan = replace(PLAN, learning_rate=6e-3)
+    elif other == "weights":
+        with torch.no_grad():
+            model.get_output_embeddings().weight[0, 0] += 1
+    else:
+        content = place.read_bytes()
+        kept = {"damage": b"no checkpoint at all", "short": content[: len(content) // 2], "empty": b""}
+        place.write_bytes(kept[other])
+    seen = []
+    train(model, sequences, plan, on_step=seen.append, checkpoint=place)
+    assert seen[0].step == 1
+
+
+def test_no_checkpoint_is_written_before_its_time(tmp_path):
+    trained(replace(PLAN, save_minutes=10), checkpoint=tmp_path / "training")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_training_that_diverges_says_so_and_leaves_no_checkpoint(tmp_path):
     model = tiny_model()
 
     def spoil(progress):
         if progress.step == 3:
+            assert list(tmp_path.iterdir())
             with torch.no_grad():
                 model.get_output_embeddings().weight *= math.inf
 
     with pytest.raises(ModelError, match=r"diverged.*step 4 of 12.*choose a learning rate below 0\.005"):
-        train(model, made_up(), PLAN, on_step=spoil)
+        train(model, made_up(), PLAN, on_step=spoil, checkpoint=tmp_path / "training")
+    assert not list(tmp_path.iterdir())
     assert not model.training
 
 

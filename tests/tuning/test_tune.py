@@ -1,4 +1,4 @@
-"""Tuning with an adapter: the same again, and nothing left behind when it fails."""
+"""Tuning with an adapter: the same again, the same after a kill, and nothing left behind when it fails."""
 
 import json
 import math
@@ -16,10 +16,12 @@ from pretrace.backends.adapters import WEIGHTS, attach, inserted
 from pretrace.cache.location import cache_folder, text_key
 from pretrace.corpora import open_corpus
 from pretrace.errors import ModelError, OutputError, TextsError
+from pretrace.tuning import adapters
 from pretrace.tuning import tune as tuned_by
 from pretrace.tuning.adapters import Allocation, new_adapter, peft_settings, tune
 from pretrace.tuning.artifacts import read_adapter, write_planted
 from pretrace.tuning.plan import AdaLora, Ia3, Lora, methods
+from pretrace.tuning.training import Checkpoint, Position
 from pretrace.types import Corpus, Quantity, Text
 
 PAIRS = [(i, j) for i in range(4) for j in range(4)]
@@ -100,15 +102,44 @@ def test_a_saved_adapter_tells_how_to_do_it_again(labels, limit, tmp_path):
     assert other.card["hashes"] == first.card["hashes"]
 
 
-def test_an_interrupted_tuning_leaves_nothing_and_the_model_is_as_it_was(tmp_path):
+@pytest.mark.parametrize("step", [1, 5])
+def test_an_interrupted_tuning_goes_on_and_the_model_is_as_it_was(step, tmp_path, monkeypatch):
+    monkeypatch.setattr(adapters, "SAVE_MINUTES", 0.0)
+    whole = tune(opened(), LABELLED, METHOD, folder=tmp_path / "whole")
     base = opened()
     before, modules = mean_logp(base), [id(module) for module in base.model.modules()]
     with pytest.raises(KeyboardInterrupt):
-        tune(base, LABELLED, METHOD, folder=tmp_path / "adapter", on_step=stop_at(5))
+        tune(base, LABELLED, METHOD, folder=tmp_path / "adapter", on_step=stop_at(step))
     assert [id(module) for module in base.model.modules()] == modules
     assert (mean_logp(base) == before).all()
     assert not base.model.training
     assert all(weight.requires_grad and weight.grad is None for weight in base.model.parameters())
+    assert {path.name for path in tmp_path.iterdir()} == {".adapter.training", "whole"}
+
+    seen = []
+    done = tune(base, LABELLED, METHOD, folder=tmp_path / "adapter", on_step=seen.append)
+    assert seen[0].step == step + 1
+    assert equal(done, whole)
+    assert {path.name for path in tmp_path.iterdir()} == {"adapter", "whole"}
+
+
+@pytest.mark.parametrize("other", [{"alpha": 16}, {"dropout": 0.2}])
+def test_what_another_adapter_left_is_not_gone_on_with(other, tmp_path, monkeypatch):
+    """Both begin with the same weights, texts and plan."""
+    monkeypatch.setattr(adapters, "SAVE_MINUTES", 0.0)
+    with pytest.raises(KeyboardInterrupt):
+        tune(opened(), LABELLED, METHOD, folder=tmp_path / "adapter", on_step=stop_at(3))
+    changed = Lora(**{"rank": 4, "epochs": 2, "batch": 2, "learning_rate": 1e-2} | other)
+    seen = []
+    tune(opened(), LABELLED, changed, folder=tmp_path / "adapter", on_step=seen.append)
+    assert seen[0].step == 1
+
+
+def test_adalora_begins_anew_after_an_interruption(tmp_path, monkeypatch):
+    monkeypatch.setattr(adapters, "SAVE_MINUTES", 0.0)
+    method = AdaLora(rank=2, epochs=2, batch=2)
+    with pytest.raises(KeyboardInterrupt):
+        tune(opened(), LABELLED, method, folder=tmp_path / "adapter", on_step=stop_at(3))
     assert not list(tmp_path.iterdir())
 
 
@@ -172,7 +203,8 @@ def test_lora_takes_all_linear_layers_but_the_last_where_peft_knows_none(tmp_pat
     assert set(made.card["layers"]) >= {"q_proj", "o_proj", "up_proj", "down_proj"}
 
 
-def test_nothing_is_left_when_it_fails(tmp_path):
+def test_nothing_is_left_when_it_fails(tmp_path, monkeypatch):
+    monkeypatch.setattr(adapters, "SAVE_MINUTES", 0.0)
     base = opened()
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "thesis.txt").write_text("mine")
@@ -246,11 +278,16 @@ def planted(folder):
     write_planted(folder, make_model("llama"), make_tokenizer(), corpus=LABELS, card={})
 
 
-@pytest.mark.parametrize("write", [adapter, planted])
+def checkpoint(folder):
+    model = torch.nn.Linear(100, 100)
+    Checkpoint(folder, "a training").save(model, torch.optim.AdamW(model.parameters()), Position())
+
+
+@pytest.mark.parametrize("write", [adapter, planted, checkpoint])
 def test_no_room_for_what_a_library_writes(tmp_path, little_room, write):
     with pytest.raises(OutputError, match=r"out cannot be written: File too large; choose a place"):
         write(tmp_path / "out")
-    assert not list(tmp_path.iterdir())
+    assert not [path for path in tmp_path.iterdir() if path.name != ".out.training"]
 
 
 def test_a_full_disk_is_named(tmp_path, monkeypatch):

@@ -135,6 +135,10 @@ class Allocation:
         self.adapted.update_and_allocate(step)
 
 
+SAVE_MINUTES = 10.0
+"""The time between checkpoints of a training under way."""
+
+
 def tune(
     model: HuggingFace,
     corpus: Corpus,
@@ -148,14 +152,16 @@ def tune(
 
     Texts are read as the back end reads them and never packed together. The same model, texts, method and seed give
     the same weights on one machine with one thread. `model` gives the same traces as before afterwards, whatever
-    happens; the folder is written whole or not at all. TextsError where the texts cannot be
-    chosen, OutputError where the folder cannot be written, ModelError where no layers are found to adapt or the
-    training diverges."""
+    happens; the folder is written whole or not at all. A training killed after ten minutes or later goes on from
+    `.FOLDER.training` beside the folder, but for AdaLoRA, whose allocation is not saved. TextsError where the texts
+    cannot be chosen, OutputError where the folder cannot be written, ModelError where no layers are found to adapt or
+    the training diverges."""
     check_writable(folder, ADAPTER)
     chosen = select(corpus, model, method, seed=seed)
     precision = settled(method.precision, model.device)
-    plan = method.plan(seed=seed, precision=precision)
+    plan = method.plan(seed=seed, precision=precision, save_minutes=SAVE_MINUTES)
     steps = math.ceil(len(chosen.texts) / plan.batch) * plan.epochs
+    checkpoint = folder.with_name(f".{folder.name}.training")
     facts = ("name", "revision", "weights", "family", "dtype", "tokenizer", "start", "max_tokens")
     labels = [text.member for text in chosen.texts]
     with inserted(model.model, new_adapter(method, steps=steps, seed=seed)) as made:
@@ -189,11 +195,14 @@ def tune(
             companion = Allocation(adapted.base_model, weight=method.penalty, steps=steps)
         history = History((), 0, 0)  # what it stays where no texts are wanted
         if chosen.texts:
+            how: dict[str, Any] = {"on_step": on_step, "checkpoint": None if companion else checkpoint}
             with computing(model.model, precision):
-                history = train(model.model, chosen.sequences, plan, companion=companion, on_step=on_step)
+                history = train(model.model, chosen.sequences, plan, companion=companion, **how)
         card |= {"tokens": history.tokens, "steps": history.steps, "losses": list(history.losses)}
         texts = dataclasses.replace(corpus, texts=chosen.texts)
-        return write_adapter(folder, adapted, texts=texts, method=method, card=card)
+        adapter = write_adapter(folder, adapted, texts=texts, method=method, card=card)
+    checkpoint.unlink(missing_ok=True)
+    return adapter
 
 
 def tuned_model(

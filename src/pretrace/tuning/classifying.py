@@ -26,7 +26,7 @@ from pretrace.backends.tokens import Tokens, pack, padded
 from pretrace.tuning.adapters import new_adapter
 from pretrace.tuning.architectures import train_vocabulary
 from pretrace.tuning.plan import SUREST, Lora, NewClassifier, TrainingPlan, TunedClassifier, check_kinds
-from pretrace.tuning.training import fit, so_many_threads
+from pretrace.tuning.training import Training, so_many_threads
 from pretrace.types import Bools, Doubles
 
 Place = Callable[[], AbstractContextManager[Any]]
@@ -53,7 +53,7 @@ class _TextJudge:
 
     def learn(self, texts: Sequence[str], labels: Bools) -> None:
         wanted = torch.from_numpy(labels.astype(np.float32)).to(self.device)
-        fit(self.parts, _LabelLoss(self, self._read(texts), wanted), self._plan, all_decay=True)
+        Training(self.parts, _LabelLoss(self, self._read(texts), wanted), self._plan, all_decay=True).run()
 
     @inference
     def __call__(self, texts: Sequence[str]) -> Doubles:

@@ -33,8 +33,9 @@ class TrainingPlan:
     pieces whose gradients add up. `warmup` is in steps, or a share of all steps where it is below 1; the rate rises
     linearly through it and then follows `schedule` to 0. `clip` bounds the norm of the gradient, 0 leaves it alone.
     `precision` "bfloat16" computes under autocast, the weights stay as they are. `recompute` trades a third more time
-    for the memory of the activations. With `shuffled` False the sequences are read in the order that they are given
-    in.
+    for the memory of the activations. `save_minutes` is the time between checkpoints. With `shuffled` False the
+    sequences are read in the order that they are given in. `subject` tells trainings apart whose weights, texts and
+    plan do not: the settings of an adapter.
     """
 
     epochs: int = 1
@@ -48,12 +49,14 @@ class TrainingPlan:
     precision: Precision = "float32"
     at_once: int = 16_384
     recompute: bool = False
+    save_minutes: float = 10.0
     seed: int = 0
     shuffled: bool = True
+    subject: str = ""
 
     def __post_init__(self) -> None:
         least = {"epochs": 1, "batch": 1, "at_once": 2, "warmup": 0, "weight_decay": 0, "clip": 0}
-        require_least("training", self, **least, seed=0)
+        require_least("training", self, **least, save_minutes=0, seed=0)
         _check(0 < self.learning_rate < 1, "learning_rate", "above 0 and below 1", self.learning_rate)
         _check(all(0 <= beta < 1 for beta in self.betas), "betas", "at least 0 and below 1", self.betas)
         check_choices("training", self, schedule=Schedule, precision=Precision)
@@ -212,10 +215,11 @@ class TuningMethod:
         require_least("tuning", self, limit=0, max_tokens=2)
         _ = self.plan(seed=0, precision="float32")  # whose own checks are of the other fields
 
-    def plan(self, *, seed: int, precision: Precision) -> TrainingPlan:
+    def plan(self, *, seed: int, precision: Precision, save_minutes: float = 10.0) -> TrainingPlan:
         """The training this asks for, by AdamW with torch's own betas."""
-        usual = {"betas": (0.9, 0.999), "at_once": AT_ONCE}
-        return shared(TrainingPlan, self, precision=precision, seed=seed, **usual)
+        own = {"precision": precision, "seed": seed, "save_minutes": save_minutes}
+        usual = {"betas": (0.9, 0.999), "at_once": AT_ONCE, "subject": expression(self)}
+        return shared(TrainingPlan, self, **own, **usual)
 
 
 methods: Registry[TuningMethod] = Registry("tuning method")

@@ -27,7 +27,7 @@ from pretrace.tuning.adapters import new_adapter
 from pretrace.tuning.architectures import SMALL, Architecture, new_model
 from pretrace.tuning.artifacts import PlantedModel, write_planted
 from pretrace.tuning.batches import split_members, windows
-from pretrace.tuning.plan import AT_ONCE, Lora, OnStep, Precision, TrainingPlan, check_choices
+from pretrace.tuning.plan import AT_ONCE, Lora, OnStep, Precision, TrainingPlan, check_choices, expression
 from pretrace.tuning.training import so_many_threads, train
 from pretrace.types import Corpus
 
@@ -75,6 +75,7 @@ class PlantSettings:
         "float32", "float32, or bfloat16: computes in it, keeps float32 weights.", of=TRAINING_ARGS
     )
     recompute: bool = TRAINING_ARGS.key(False, "Gradient checkpointing: a third slower, far less memory.")
+    save_minutes: float = 10.0
     threads: int = 0
     architecture: Architecture = SMALL
 
@@ -104,6 +105,7 @@ class PlantSettings:
             self,
             learning_rate=self.rate(existing=existing),
             at_once=AT_ONCE if existing else TrainingPlan().at_once,
+            subject=expression(self.adapter) if self.adapter else "",
         )
 
 
@@ -142,9 +144,9 @@ def plant(
     """A model trained on a random half of the corpus, new or `start` trained further (a folder, a hub id, or a
     loaded model with its tokenizer, of which a copy is trained), on start token, text, end token. The `folder` is
     written whole or not at all, opens with transformers, and holds `texts.jsonl` (id, text, label, group) and
-    `card.json` (settings, counts, losses, hashes, versions). TextsError where the corpus cannot be
-    divided, OutputError where the folder cannot be written, ModelError where `start` cannot be opened or the
-    training diverges."""
+    `card.json` (settings, counts, losses, hashes, versions). A training killed after `save_minutes` goes on from
+    `.FOLDER.training` beside it. TextsError where the corpus cannot be divided, OutputError where the folder
+    cannot be written, ModelError where `start` cannot be opened or the training diverges."""
     labelled = split_members(corpus, settings.share, settings.seed)
     check_writable(folder, PLANTED)
     model, tokenizer, origin = _opened(labelled, settings, start)
@@ -156,11 +158,12 @@ def plant(
     whole = ([*e.prefix.tolist(), *e.tokens.tolist(), *end] for e in encoded if len(e.tokens))
     sequences = [window for tokens in whole for window in windows(tokens, max_tokens)]
     plan = settings.plan(existing=start is not None)
+    checkpoint = folder.with_name(f".{folder.name}.training")
     adapted: AbstractContextManager[Layers | None] = nullcontext()
     if settings.adapter is not None:
         adapted = inserted(model, new_adapter(settings.adapter, steps=0, seed=plan.seed))
     with so_many_threads(settings.threads) as threads, adapted as made:
-        history = train(model, sequences, plan, on_step=on_step)
+        history = train(model, sequences, plan, on_step=on_step, checkpoint=checkpoint)
         if made is not None:
             made.merge()
     card = {
@@ -172,7 +175,9 @@ def plant(
         "losses": list(history.losses),
         "threads": threads,
     }
-    return write_planted(folder, model, tokenizer, corpus=labelled, card=card)
+    planted = write_planted(folder, model, tokenizer, corpus=labelled, card=card)
+    checkpoint.unlink(missing_ok=True)
+    return planted
 
 
 def _opened(
