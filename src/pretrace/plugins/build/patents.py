@@ -314,7 +314,7 @@ def sort_page(dates: Dates, before: date, after: date) -> bool | str:
         return "no usable date"
     member = published is not None and published.last < before
     other = priority is not None and priority.first > after
-    if (member and other) or (published and priority and priority.first > published.last):
+    if published and priority and priority.first > published.last:
         return "its dates contradict each other"
     if member or other:
         return member
