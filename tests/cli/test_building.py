@@ -1,4 +1,4 @@
-"""`pretrace build patents` and `pretrace build dated`, as a user calls them."""
+"""`pretrace build`, as a user calls it."""
 
 import importlib.util
 import json
@@ -38,21 +38,6 @@ def test_patents(pages, tmp_path):
     ):
         assert words in done.output
     assert f"Written: {out}, {tmp_path / 'patentmia.card.json'}" in done.output
-
-
-def test_dated_warns(tmp_path):
-    path = tmp_path / "texts.csv"
-    new, old = "the pandemic came by zoom", "a fax from the vinyl shop"
-    sides = ((old, "2019"), (new, "2024"))
-    lines = [f"{i},{sides[i % 2][0]} {i * 7919 % 101} and more,{sides[i % 2][1]}" for i in range(60)]
-    path.write_text("\n".join(["id,text,published", *lines]))
-    arguments = ("build", "dated", path, "--columns=date=published", "--cutoff", "2023-03-01")
-    arguments = (*arguments, "--out", tmp_path / "dated.jsonl")
-    done = answer_to(*arguments, "--balanced", "--margin-days", "10")
-    assert done.exit_code == 0, done.output
-    assert "Members: 30; non-members: 30; rows: 60." in done.output
-    warning = "Warning: A bag of words that never saw a model tells the two sides apart (AUC 1.000"
-    assert warning in done.output
 
 
 WORDS = [f"w{i}" for i in range(60)]

@@ -33,7 +33,7 @@ GIVEN = {command: line.split() for command, line in TABLE["given"].items()}
 
 FILES = {
     "mark check --prompts", "count --out", "build quality --figures", "mark texts --sealed",
-    "mark order --sealed", "build patents --out", "build dated --out",
+    "mark order --sealed", "build patents --out",
 }  # fmt: skip
 BELOW = {
     "ask --out": ("scan",),

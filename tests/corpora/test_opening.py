@@ -1,7 +1,6 @@
 """From a word on the command line to a corpus."""
 
 import gzip
-import importlib
 import io
 import json
 import os
@@ -11,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pretrace.corpora import Columns, corpus_of, known_corpora, open_corpus, open_stream
+from pretrace.corpora import Columns, corpus_of, open_corpus, open_stream
 from pretrace.errors import TextsError
 
 
@@ -81,24 +80,6 @@ class TestBuilt:
         corpus = open_corpus(" stdlib(min_chars=3000) ")
         assert corpus.name == "stdlib(min_chars=3000)"
         assert min(len(text.text) for text in corpus.texts) >= 3000
-
-    def test_a_new_corpus_is_one_new_file(self, tmp_path, monkeypatch):
-        (tmp_path / "three_words.py").write_text(
-            "from pretrace.registry import corpora\n"
-            "from pretrace.types import Corpus, Text\n"
-            "@corpora.add('three_words')\n"
-            "def three_words(word: str = 'hey') -> Corpus:\n"
-            "    '''Three words.'''\n"
-            "    return Corpus('three_words', tuple(Text(str(i), word) for i in range(3)))\n"
-        )
-        room = importlib.import_module("pretrace.corpora")
-        monkeypatch.setattr(room, "__path__", [*room.__path__, str(tmp_path)])
-        try:
-            assert [text.text for text in open_corpus("three_words(word='ho')").texts] == ["ho"] * 3
-            assert {"stdlib", "three_words"} <= set(known_corpora())
-        finally:
-            known_corpora()._factories.pop("three_words", None)
-            sys.modules.pop("pretrace.corpora.three_words", None)
 
 
 class TestGiven:

@@ -12,28 +12,12 @@ from pretrace.corpora.stdlib import stdlib
 from pretrace.errors import TextsError
 
 
-@pytest.fixture(scope="module")
-def corpus():
-    return stdlib()
-
-
-def test_agrees_with_inspect(corpus):
-    texts = {text.id: text for text in corpus.texts}
+def test_agrees_with_inspect():
+    texts = {text.id: text for text in stdlib().texts}
     assert texts["json.decoder:JSONDecoder"].text == inspect.getdoc(json.decoder.JSONDecoder)
     assert texts["json.decoder:JSONDecoder"].group == "json.decoder"
     assert texts["textwrap:TextWrapper"].text == inspect.getdoc(textwrap.TextWrapper)
     assert texts["json:<module>"].text == inspect.cleandoc(json.__doc__ or "")
-
-
-def test_limits(corpus):
-    short = stdlib(max_chars=400)
-    assert {text.id for text in short.texts} <= {text.id for text in corpus.texts}
-    assert max(len(text.text) for text in short.texts) <= 400
-    left_out = sum(len(text.text) > 400 for text in corpus.texts)
-    assert any(note.startswith("docstrings left out for having more than 400") for note in short.notes)
-    assert len(short) + left_out == len(corpus)
-    with pytest.raises(TextsError, match="no docstring"):
-        stdlib(min_chars=10**7)
 
 
 def test_reads_and_never_runs(tmp_path, monkeypatch):
@@ -82,3 +66,8 @@ else:
         "source files left out for not parsing: 2.",
     )
     assert "b" not in sys.modules
+    short = stdlib(min_chars=9, max_chars=9)
+    assert [text.text for text in short.texts] == ["Doc of a.", "Doc of K.", "Setter \ufffd.", "Doc of b."]
+    assert short.notes[0] == "docstrings left out for having more than 9 characters: 2."
+    with pytest.raises(TextsError, match="no docstring"):
+        stdlib(min_chars=10**7)

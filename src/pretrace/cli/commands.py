@@ -43,7 +43,6 @@ _COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "count": ("making:count", "How often tokens occur, for dc_pdd."),
         "build": ("", "Benchmarks from texts you have; how alike two sets are."),
         "build patents": ("", "PatentMIA from patent pages you have."),
-        "build dated": ("", "A WikiMIA of your own: texts before a cutoff against later ones."),
         "build ccnews": ("", "A CCNewsPDD: members as they are, non-members transformed."),
         "build quality": ("", "How alike two sets of texts are, beside how alike one is to itself."),
         "build gap": ("", "How far apart two sets of texts are, by classifiers that see no model."),

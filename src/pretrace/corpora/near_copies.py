@@ -25,7 +25,7 @@ BANDS, WIDTH = 32, 8
 READ = 20_000
 """Characters of a text that are read."""
 _BLOCK = BANDS * 8 << 12  # bytes of the bands of some thousand texts
-_SEED = 1
+_SEED, _MULTIPLIER = 1, 0x9E3779B97F4A7C15
 
 
 class Sketches:
@@ -67,29 +67,20 @@ def bands(text: str) -> list[int]:
 
     if not text.strip():
         return [0] * BANDS
-    strings = shingles(text[:READ].lower())
+    squeezed = "".join(text[:READ].lower().split()).encode("utf-32-le", "surrogatepass")
+    codes = np.frombuffer(squeezed, dtype=np.uint32).astype(np.uint64)
+    size = max(1, len(codes) - SHINGLE + 1)  # one shingle of the whole where it is shorter
+    padded = np.concatenate([codes, np.zeros(max(0, SHINGLE - len(codes)), dtype=np.uint64)])
+    strings = np.full(size, _MULTIPLIER, dtype=np.uint64)
+    for place in range(SHINGLE):
+        strings = (strings ^ padded[place : place + size]) * np.uint64(_MULTIPLIER)
+        strings ^= strings >> np.uint64(29)
+    strings = np.unique(strings)
     ends = np.array([0, len(strings)], dtype=np.uint64)
     made = RMinHash.digest_matrix_from_flat_token_hashes(strings, ends, num_perm=BANDS * WIDTH, seed=_SEED)
     hashes = np.array(made.to_rows()[0], dtype=np.uint64).reshape(BANDS, WIDTH)
-    folded = np.full(BANDS, 0x9E3779B97F4A7C15, dtype=np.uint64)
+    folded = np.full(BANDS, _MULTIPLIER, dtype=np.uint64)
     for column in hashes.T:
         folded = (folded ^ column) * np.uint64(0xBF58476D1CE4E5B9)
         folded ^= folded >> np.uint64(31)
     return [int(one) or 1 for one in folded.view(np.int64)]
-
-
-Hashes = npt.NDArray[np.uint64]
-_MULTIPLIER = 0x9E3779B97F4A7C15
-
-
-def shingles(text: str) -> Hashes:
-    """The hashes of a text's shingles, uint64, sorted, each once; one of the whole where it is shorter."""
-    squeezed = "".join(text.split()).encode("utf-32-le", "surrogatepass")
-    codes = np.frombuffer(squeezed, dtype=np.uint32).astype(np.uint64)
-    size = max(1, len(codes) - SHINGLE + 1)
-    padded = np.concatenate([codes, np.zeros(max(0, SHINGLE - len(codes)), dtype=np.uint64)])
-    hashes = np.full(size, _MULTIPLIER, dtype=np.uint64)
-    for place in range(SHINGLE):
-        hashes = (hashes ^ padded[place : place + size]) * np.uint64(_MULTIPLIER)
-        hashes ^= hashes >> np.uint64(29)
-    return np.unique(hashes)

@@ -121,11 +121,14 @@ class TokenCounter:
 
     def part(self, texts: Sequence[str]) -> PartCounts:
         """The pieces of some texts; tokens of those that must not be cut."""
-        texts = [readable(text) for text in texts]
-        kept_whole = [text for text in texts if self._stays_whole(text)]
-        cut = [text.encode() for text in texts if not self._stays_whole(text)]
-        pieces = count_pieces(join_texts(cut), self._seams) if self._seams else empty_pieces()
-        size = sum(len(text.encode()) for text in kept_whole) + sum(map(len, cut))
+        kept_whole, cut, size, seams = list[str](), list[bytes](), 0, self._seams
+        for text in map(readable, texts):
+            size += len(raw := text.encode())
+            if seams is None or seams.whole.search(text):
+                kept_whole.append(text)
+            else:
+                cut.append(raw)
+        pieces = count_pieces(join_texts(cut), seams) if seams else empty_pieces()
         return PartCounts(self._tally(_encode(self._whole, kept_whole)[0]), pieces, size)
 
     def tokens(self, pieces: pa.Table) -> Counts:
@@ -144,12 +147,6 @@ class TokenCounter:
         """Whether the pieces of some texts have exactly the tokens of the texts."""
         part, whole = self.part(texts), _encode(self._whole, [readable(text) for text in texts])[0]
         return np.array_equal(part.tokens + self.tokens(part.pieces), self._tally(whole))
-
-    def _stays_whole(self, text: str) -> bool:
-        if self._seams is None:
-            return True
-        held = self._seams.whole
-        return held is not None and held.search(text) is not None
 
     def _tally(self, ids: Ids, weights: Counts | None = None) -> Counts:
         """How often each id occurs, int64 [size]; each occurrence counts `weights` times."""

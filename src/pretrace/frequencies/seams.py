@@ -105,7 +105,7 @@ class Seams:
     unsafe: tuple[int, ...]
     name: str
     prefixed: bool
-    whole: re.Pattern[str] | None = None
+    whole: re.Pattern[str] = re.compile("(?!)")
 
 
 def find_seams(spec: _Spec) -> Seams | str:
@@ -223,7 +223,7 @@ def _around_added(found: Seams, added: Iterable[_Spec], normalizers: set[str]) -
                 flags[right, 0x80:] = False
     flags[_END, :] = True
     flags[:_END, _END] = not found.prefixed
-    return replace(found, flags=flags.reshape(-1), whole=re.compile("|".join(whole)) if whole else None)
+    return replace(found, flags=flags.reshape(-1), whole=re.compile("|".join(whole) or "(?!)"))
 
 
 def _names(stages: Sequence[_Spec]) -> str:

@@ -15,7 +15,6 @@ COMMANDS = {
     "scan": "pretrace.plugins.scan.command:scan",
     "samples": "pretrace.plugins.harnesses.command:samples",
     "build patents": "pretrace.plugins.build.commands:patents",
-    "build dated": "pretrace.plugins.build.commands:dated",
     "build ccnews": "pretrace.plugins.build.commands:ccnews",
     "build quality": "pretrace.plugins.build.commands:quality",
     "build gap": "pretrace.plugins.build.commands:gap",

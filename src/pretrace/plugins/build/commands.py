@@ -23,7 +23,6 @@ from pretrace.plugins.build.ccnews import (
     build_ccnews,
     read_side,
 )
-from pretrace.plugins.build.dated import DatedSettings, DatedTexts, Unlabelled, build_dated
 from pretrace.plugins.build.patents import PatentPages, PatentSettings, build_patents
 from pretrace.plugins.build.set_similarity import Comparing, compare_sets
 from pretrace.plugins.build.writing import Built
@@ -39,6 +38,8 @@ from pretrace.verdicts.audit.settings import AuditSettings
 
 _NAMED = 3
 _SIDES = "Sides"
+Unlabelled = Annotated[Columns, "text", "id", "group", "template", "split", "files", "encoding"]
+"""How texts are read whose labels are not."""
 Out = Annotated[
     Path,
     Option(
@@ -54,13 +55,6 @@ def patents(pages: PatentPages, out: Out, settings: PatentSettings) -> Reply:
     with _watched() as on_progress:
         built = build_patents(pages, out, settings, on_progress=on_progress)
     return _answer(built, said(built, f"\"patentmia(path='{out}')\""))
-
-
-def dated(texts: DatedTexts, settings: DatedSettings, out: Out) -> Reply:
-    """A WikiMIA of your own: texts from before a model's cutoff against later ones."""
-    with _watched() as on_progress:
-        built = build_dated(texts, out, settings, on_progress=on_progress)
-    return _answer(built, said(built, str(out)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

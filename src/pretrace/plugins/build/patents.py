@@ -7,6 +7,7 @@ a random place.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,6 +19,7 @@ from pathlib import Path
 import numpy as np
 from selectolax.lexbor import LexborHTMLParser
 
+from pretrace import __version__
 from pretrace.corpora.columns import Columns, mended, shown
 from pretrace.corpora.dates import Days, cutoff_day, days
 from pretrace.corpora.documents import unreadable_explained
@@ -30,7 +32,7 @@ from pretrace.corpora.webpages import decode_page, parse_page, visible_text
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.plugins.build import writing
 from pretrace.plugins.build.segmenting import ChineseWords, chinese_share
-from pretrace.plugins.build.writing import Row, blind_baseline
+from pretrace.plugins.build.writing import Row, add_strings, blind_baseline
 from pretrace.registry import require
 from pretrace.results.rounding import plural
 from pretrace.results.wording import say
@@ -312,7 +314,7 @@ def sort_page(dates: Dates, before: date, after: date) -> bool | str:
         return "no usable date"
     member = published is not None and published.last < before
     other = priority is not None and priority.first > after
-    if (member and other) or (published and priority and priority.first > published.last):
+    if published and priority and priority.first > published.last:
         return "its dates contradict each other"
     if member or other:
         return member
@@ -432,38 +434,43 @@ def build_patents(
     lines = find_boilerplate((row["text"] for row in dated), settings.boilerplate)
     rows = builder.drawn([{**row, "text": drop_lines(row["text"], lines)} for row in dated])
     longest = [row for row in rows if row["length"] == max(settings.lengths, default=settings.words)]
-    return builder.write(
-        out,
-        rows,
-        blind_baseline(longest, seed=settings.seed, why=_WHY)[0],
-        kind="PatentMIA, built",
-        settings=record,
-        counts={"rows": len(rows)},
-        boilerplate_lines=dict(list(lines.items())[:50]),
-        notes=[
+    members, nonmembers = (len({row["group"] for row in rows if row["label"] == side}) for side in (1, 0))
+    counts = {"pages": builder.read, "members": members, "nonmembers": nonmembers, "rows": len(rows)}
+    card = {
+        "kind": "PatentMIA, built",
+        "settings": record,
+        "counts": counts,
+        "boilerplate_lines": dict(list(lines.items())[:50]),
+        "notes": [
             *reader.notes(),
             f"{len(lines)} lines that stand on more than {settings.boilerplate:.0%} of the pages were taken out.",
             "Copies were told by their text without white space, near copies by MinHash over shingles of 8 characters; "
             "of two the member, else the older stayed.",
             "Words are those of jieba's default cut, punctuation marks among them and white space not.",
         ],
-        versions={"jieba": builder.words.version},
-    )
+        "versions": {"pretrace": __version__, "jieba": builder.words.version, "numpy": np.__version__},
+        "left_out": builder.left_out.plain(),
+        "blind": blind_baseline(longest, seed=settings.seed, why=_WHY)[0],
+        "pages_sha256": builder.digest.hexdigest(),
+    }
+    return writing.write(out, rows, card)
 
 
-class _Builder(writing.Building):
+class _Builder:
     """The steps from pages to rows, each counting what it leaves out."""
 
     def __init__(self, settings: PatentSettings, on_progress: writing.OnProgress) -> None:
-        super().__init__("pages", on_progress)
-        self.settings, self.words = settings, ChineseWords()
+        self.settings, self.on_progress, self.words = settings, on_progress, ChineseWords()
+        self.read, self.left_out, self.digest = 0, writing.LeftOut(), hashlib.sha256()
 
     def dated(self, pages: Iterable[PatentPage]) -> list[Row]:
         """The pages whose dates tell on which side they are."""
         found, edges = list[Row](), self.settings.edges
         for page in pages:
             dates = page.dates
-            self.note(page.id, page.text, str(dates.published), str(dates.priority))
+            self.read += 1
+            self.on_progress("reading pages", self.read)
+            add_strings(self.digest, (page.id, page.text, str(dates.published), str(dates.priority)))
             label = sort_page(dates, *edges)
             if isinstance(label, bool) and chinese_share(page.text) < self.settings.chinese:
                 label = "too little Chinese"
@@ -478,17 +485,19 @@ class _Builder(writing.Building):
     def drawn(self, pages: Sequence[Row]) -> list[Row]:
         """As many rows of either class, in the order of their ids, of pages without copies: of two the older stays, so
         that a copy of a member is no non-member. TextsError where a class is empty."""
-        known = set[tuple[int, int]]()  # bands of the pages so far: near copies agree in one
-
-        def is_near(text: str) -> bool:
-            own = {*enumerate(bands(text))}
-            found = not known.isdisjoint(own)
-            known.update(() if found else own)
-            return found
-
-        pages = sorted(pages, key=lambda row: (-row["label"], row["date"], row["id"]))
-        pages = self.distinct(pages, is_near)
-        sides = {side: {row["id"]: row for row in pages if row["label"] == side} for side in (True, False)}
+        sides: dict[bool, dict[str, Row]] = {True: {}, False: {}}
+        exact, near = set[bytes](), set[tuple[int, int]]()  # near copies agree in a band
+        for row in sorted(pages, key=lambda row: (-row["label"], row["date"], row["id"])):
+            self.on_progress("comparing pages", sum(map(len, sides.values())))
+            key = add_strings(hashlib.sha256(), ["".join(row["text"].split())]).digest()
+            own = {*enumerate(bands(row["text"]))}
+            if key in exact or not near.isdisjoint(own):
+                copy = "a copy" if key in exact else "nearly a copy"
+                self.left_out[f"{copy} of another page"].append(row["id"])
+                continue
+            exact.add(key)
+            near |= own
+            sides[row["label"] == 1][row["id"]] = row
         first, second = sorted(sides, key=lambda side: (len(sides[side]), not side))
         few = self._cut(sides[first], first, self.settings.size)
         many = self._cut(sides[second], second, len(few))

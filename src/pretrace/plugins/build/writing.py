@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from pretrace import __version__
 from pretrace.baselines.blind import bag_of_words
 from pretrace.baselines.classifiers import WIDENING
 from pretrace.errors import OutputError
@@ -103,45 +102,7 @@ OnProgress = Callable[[str, int], None]
 """Told what is done and how many are through it."""
 
 
-class Building:
-    """What is counted while a benchmark of dated texts is built: what was read, its hash, and what was left out."""
-
-    def __init__(self, what: str, on_progress: OnProgress) -> None:
-        self.what, self.on_progress, self.read = what, on_progress, 0
-        self.left_out, self.digest = LeftOut(), hashlib.sha256()
-
-    def note(self, *parts: str) -> None:
-        """Count one that was read."""
-        self.read += 1
-        self.on_progress(f"reading {self.what}", self.read)
-        _add_strings(self.digest, parts)
-
-    def distinct(self, rows: Iterable[Row], near: Callable[[str], bool] = lambda text: False) -> list[Row]:
-        """The rows without copies, of which the first stays, and without those that are `near` an earlier one."""
-        exact, kept = set[str](), list[Row]()
-        for row in rows:
-            self.on_progress(f"comparing {self.what}", len(kept))
-            key = exact_key(row["text"])
-            if key in exact or near(row["text"]):
-                copy = "a copy" if key in exact else "nearly a copy"
-                self.left_out[f"{copy} of another {self.what.removesuffix('s')}"].append(row["id"])
-            else:
-                exact.add(key)
-                kept.append(row)
-        return kept
-
-    def write(self, out: Path, rows: Sequence[Row], blind: Mapping[str, Any], **card: Any) -> Built:
-        """Write the benchmark with its card, which says how well words alone tell its two sides apart (`blind`)."""
-        sides = [[row["group"] for row in rows if row["label"] == label] for label in (1, 0)]
-        members, nonmembers = (len({*side}) if "rows" in card["counts"] else len(side) for side in sides)
-        counts = {self.what: self.read, "members": members, "nonmembers": nonmembers}
-        card["counts"] = {**counts, **card["counts"]}
-        card["versions"] = {"pretrace": __version__, **card.get("versions", {}), "numpy": np.__version__}
-        found = {"left_out": self.left_out.plain(), "blind": blind}
-        return write(out, rows, {**card, **found, f"{self.what}_sha256": self.digest.hexdigest()})
-
-
-def _add_strings(digest: Any, parts: Iterable[str]) -> Any:
+def add_strings(digest: Any, parts: Iterable[str]) -> Any:
     """Add strings to a hash, so that no two lists of strings have the same one."""
     for part in parts:
         encoded = part.encode("utf-8", "surrogatepass")
@@ -156,12 +117,7 @@ def drawn_order(names: Iterable[str], seed: int, purpose: str) -> list[str]:
 
 def keyed(purpose: str, seed: int, name: str) -> int:
     """A number drawn from purpose, seed and name, evenly over 128 bits."""
-    return int(_add_strings(hashlib.sha256(), (purpose, str(seed), name)).hexdigest()[:32], 16)
-
-
-def exact_key(text: str) -> str:
-    """The same for texts that differ in white space alone."""
-    return str(_add_strings(hashlib.sha256(), ["".join(text.split())]).hexdigest())
+    return int(add_strings(hashlib.sha256(), (purpose, str(seed), name)).hexdigest()[:32], 16)
 
 
 _TELLING = 0.6
