@@ -1,8 +1,12 @@
 """Seeds follow from texts, the test and its settings, and from nothing that a user may choose freely."""
 
+import hashlib
+
 import numpy as np
 import scipy.stats
 from net.api import LEAST_DRAWS, seed_of, texts_hash
+
+from pretrace.verdicts.draws import TextsSketch
 
 TEXTS = ("one text", "another", "a third", "a third")
 
@@ -33,3 +37,9 @@ def test_seeds_are_spread_evenly():
     parts = np.array([seed_of("t", [str(i)]) / 2**64 for i in range(2000)])
     assert scipy.stats.kstest(parts, "uniform").pvalue > 0.001
     assert LEAST_DRAWS >= 1000
+
+
+def test_a_sketch_has_the_lowest_hashes_of_different_texts():
+    texts = [f"text {i % 90}" for i in range(100)]
+    found = sorted(hashlib.sha256(text.encode()).hexdigest()[:16] for text in set(texts))
+    assert TextsSketch.of(texts) == TextsSketch(90, tuple(found[:64]))

@@ -393,10 +393,7 @@ def check_label_counts(name: str, members: int, nonmembers: int, texts: int, unl
 
 
 def recorded(
-    models: Models,
-    options: Options,
-    texts: Mapping[str, Any],
-    fitted: Mapping[str, Any],
+    models: Models, options: Options, texts: Mapping[str, Any], fitted: Mapping[str, Any]
 ) -> dict[str, Any]:
     """What run.json says of how the numbers came about; `texts` is what it says of the corpus, `fitted` what fitted
     scores tell of themselves."""

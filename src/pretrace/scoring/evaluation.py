@@ -43,22 +43,10 @@ from pretrace.scoring.findings import (
 from pretrace.scoring.holdout import drawn_documents
 from pretrace.scoring.parts import ScoredRows
 from pretrace.scoring.settings import RETRAINED
-from pretrace.statistics.controls import (
-    PLACEBO,
-    SHUFFLED,
-    ThresholdDivision,
-    shuffled_row,
-    survives,
-)
+from pretrace.statistics.controls import PLACEBO, SHUFFLED, ThresholdDivision, shuffled_row, survives
 from pretrace.statistics.documents import MEMBERS, NONMEMBERS, Grouping, Numbers, grouped_split
 from pretrace.statistics.paired import ScorePair, adjusted, usual_baseline
-from pretrace.statistics.resampling import (
-    Bootstrap,
-    Calls,
-    ReadColumn,
-    group_bootstrap,
-    paired_difference,
-)
+from pretrace.statistics.resampling import Bootstrap, Calls, ReadColumn, group_bootstrap, paired_difference
 from pretrace.statistics.roc import best_threshold, roc_curve
 from pretrace.types import (
     Bools,

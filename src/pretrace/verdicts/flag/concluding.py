@@ -77,7 +77,7 @@ class Sides:
     @cached_property
     def place(self) -> Numbers:
         """The place of the document of each text in question among these, by name, [texts in question]."""
-        return np.unique(self.documents[self.asked], return_inverse=True)[1]
+        return Grouping.of(self.documents[self.asked]).codes
 
     @cached_property
     def number(self) -> int:

@@ -20,7 +20,7 @@ from pretrace.results.verdicts import truth
 from pretrace.scoring.detect import Options, score_rows
 from pretrace.scoring.evidence import Progress, Silent
 from pretrace.scoring.outlook import Watch
-from pretrace.scoring.parts import LISTED, SAMPLE, Hashes, Manifest, ScoredRows
+from pretrace.scoring.parts import LISTED, SAMPLE, Manifest, ScoredRows
 from pretrace.scoring.plan import Models, check_placebos
 from pretrace.statistics.controls import PLACEBO
 from pretrace.statistics.documents import Numbers
@@ -86,7 +86,7 @@ def flag_rows(
     """The same from scored rows, those of a job too, with the whole tables; what is on disk is shown in part. `asking`
     are models that can still be asked, with who watches. TextsError for too few, OutputError for damaged parts."""
     settings, seed, on_disk = made.settings, made.seed, rows.on_disk
-    values, parts = _read_scored(rows, made.documents)
+    values, parts, numbers = _read_scored(rows, made.documents)
 
     def read(chosen: Bools) -> list[str]:
         every = np.concatenate([whole for _, _, whole in parts])
@@ -102,7 +102,7 @@ def flag_rows(
             power, share, why = measured(found, read, *asking)
     outcome = conclude_outliers(found.outliers, found.checks, power, share)
     end = replace(found, outcome=outcome, power=power, unmeasured=why)
-    tables = FlagTables(rows, made.documents, parts, end)
+    tables = FlagTables(rows, made.documents, numbers, parts, end)
     counts = {**end.counts, "skipped": sum(one.texts for one in rows.parts) - len(sides.asked)}
     figures: dict[str, Any] = {"counts": counts, "nonmembers": made.both.known.name, "score": rows.scores[0]}
     figures |= {"fdr": settings.fdr, "method": end.limits.method, "set_test": end.set_test}
@@ -143,8 +143,9 @@ Part = tuple[Manifest, int, Bools]
 
 def _read_scored(
     rows: ScoredRows, documents: LinkedDocuments
-) -> tuple[tuple[Bools, Numbers, Doubles, Doubles | None, Doubles], list[Part]]:
-    """What `Sides` have of the rows with every value, and the parts; OutputError for a damaged part."""
+) -> tuple[tuple[Bools, Numbers, Doubles, Doubles | None, Doubles], list[Part], Numbers]:
+    """What `Sides` have of the rows with every value, the parts, and the numbers of their documents, which are numbered
+    anew without gaps; OutputError for a damaged part."""
     names = [rows.scores[0], *(f"placebo: {name}" for name in rows.controls(PLACEBO)), "n_chars"]
     # in one piece from the start: pieces that are put together leave holes of their size in memory
     values = np.empty((len(names), len(rows)))
@@ -162,12 +163,12 @@ def _read_scored(
         whole: Bools = np.logical_and.reduce([np.isfinite(one) for one in found])
         parts.append((part, read, whole))
         here = slice(read, read := read + int(whole.sum()))
-        for row, one in zip(values, found, strict=True):
-            row[here] = one[whole]
+        values[:, here] = [one[whole] for one in found]
         asked[here] = table.column("label").is_null().to_numpy()[whole]
         numbers[here] = theirs[whole]
     scores, *others, lengths = values[:, :read]
-    return (asked[:read], numbers[:read], scores, others[0] if others else None, lengths), parts
+    there, codes = np.unique(numbers[:read], return_inverse=True)
+    return (asked[:read], codes, scores, others[0] if others else None, lengths), parts, there
 
 
 def unscored(rows: ScoredRows) -> Iterator[Skipped]:
@@ -199,6 +200,8 @@ class FlagTables:
 
     rows: ScoredRows
     documents: LinkedDocuments
+    numbers: Numbers
+    """What `documents` calls the documents of scored rows, which are numbered without gaps."""
     parts: Sequence[Part]
     end: CheckedScores
 
@@ -213,44 +216,44 @@ class FlagTables:
         if not self.rows.on_disk:
             every = np.arange(len(self._asked))
             return self._table(every[:first], known=False), self._table(every[first:], known=True)
-        return self._table(self._chosen[0], known=False), self._table(first + self._others, known=True)
+        return self._table(self._chosen, known=False), self._table(first + self._drawn[1], known=True)
 
     @cached_property
-    def _hashes(self) -> Hashes:
+    def _drawn(self) -> tuple[Numbers, Numbers]:
+        """The places of the rows that are drawn of each set among those of the set, the texts in question first."""
         every = np.concatenate([whole for *_, whole in self.parts])
-        return np.asarray(self.rows.hashes(self.end.sides.seed)[every])
+        hashes = self.rows.hashes(self.end.sides.seed)[every]
+        sides = (hashes[self._asked], hashes[~self._asked])
+        mine, known = (np.sort(np.argsort(side, kind="stable")[:SAMPLE]) for side in sides)
+        return mine, known
 
     @cached_property
-    def _chosen(self) -> tuple[Numbers, int]:
-        """The places of the texts that are shown among those in question, those drawn first, and how many these are."""
+    def _chosen(self) -> Numbers:
+        """The places of the texts that are shown among those in question, those drawn first."""
         scores, flagged = self.end.sides.scores[self._asked], self.end.chosen[self.end.sides.place]
-        drawn = np.sort(np.argsort(self._hashes[self._asked], kind="stable")[:SAMPLE])
         marked, highest = np.flatnonzero(flagged), np.argsort(-scores, kind="stable")[:HIGHEST]
         marked = marked[np.argsort(-scores[marked], kind="stable")[:MOST_FLAGGED]]
-        more = np.setdiff1d(np.union1d(highest, marked), drawn)
-        return np.concatenate([drawn, more]), len(drawn)
-
-    @cached_property
-    def _others(self) -> Numbers:
-        """The places of the known non-members that are shown among these."""
-        return np.sort(np.argsort(self._hashes[~self._asked], kind="stable")[:SAMPLE])
+        more = np.setdiff1d(np.union1d(highest, marked), self._drawn[0])
+        return np.concatenate([self._drawn[0], more])
 
     def writers(self) -> dict[str, Write]:
         """What writes each file of the whole tables, by its name; the known non-members where not all are shown."""
         found: dict[str, Write] = {}
         many = int(np.count_nonzero(~self._asked)) > SAMPLE
         for number, part in enumerate(self.parts):
-            _, begin, whole = part
-            asked = self._asked[begin : begin + int(whole.sum())]
             for known, folder in ((False, FLAGS), (True, KNOWN)):
-                if (asked != known).any() and (many or not known):
-                    rows = begin + np.flatnonzero(asked != known)
-                    found[f"{folder}/part-{number:05}.parquet"] = partial(self._write, part, rows, known)
+                if (many or not known) and len(self._places(part, known)):
+                    found[f"{folder}/part-{number:05}.parquet"] = partial(self._write, part, known)
         return found
 
-    def _write(self, part: Part, rows: Numbers, known: bool, path: Path) -> None:
+    def _places(self, part: Part, known: bool) -> Numbers:
+        """The places of the rows of one set that are in a part."""
+        _, begin, whole = part
+        return begin + np.flatnonzero(self._asked[begin : begin + int(whole.sum())] != known)
+
+    def _write(self, part: Part, known: bool, path: Path) -> None:
         """One file of the whole table of a set: nothing stands where the answer is refused, and `drawn` at the end."""
-        columns = dict(self._table(rows, [part], known=known).columns)
+        columns = dict(self._table(self._places(part, known), [part], known=known).columns)
         columns |= {name: np.ma.masked_invalid(columns[name]) for name in ("p", "q") if name in columns}
         columns["drawn"] = columns.pop("drawn")
         path.parent.mkdir(exist_ok=True)
@@ -272,7 +275,8 @@ class FlagTables:
             name: tuple(some[i].removeprefix(mark) for i in back) for name, some in found.items()
         }
         columns["score"], drawn = sides.scores[rows], sides.drawn[rows]
-        documents = tuple(one.removeprefix(mark) for one in self.documents.name(sides.documents[rows]))
+        named = self.documents.name(self.numbers[sides.documents[rows]])
+        documents = tuple(one.removeprefix(mark) for one in named)
         if known:
             return Table(KNOWN, {**columns, "drawn": drawn, "document": documents})
         place, told = sides.place[rows], end.outcome != "refused"
@@ -288,8 +292,8 @@ class FlagTables:
         scores, chosen = sides.scores[self._asked], end.chosen[sides.place]
         names, told = list(self.writers()), end.outcome != "refused"
         return {
-            "sampled": self._chosen[1],
-            "known_sampled": len(self._others),
+            "sampled": len(self._drawn[0]),
+            "known_sampled": len(self._drawn[1]),
             "scores": score_bars(scores, chosen, sides.scores[~self._asked]),
             "p": p_bars(end.outliers.p, end.chosen) if told else None,
             "least": float(scores[chosen].min()) if chosen.any() else None,

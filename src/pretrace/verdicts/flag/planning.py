@@ -392,14 +392,10 @@ class FlagPlan:
         linked = documents.first[documents.codes]
         sizes = [np.unique(linked[side], return_counts=True)[1] for side in sides]
         how: dict[str, Any] = {"fdr": settings.fdr, "method": settings.controlled}
+        groups_of = [len(np.unique(documents.codes[side])) for side in sides]
         records = {
-            name: record_texts(
-                stream, seen.texts, len(np.unique(documents.codes[side])), seen.digest.hexdigest()
-            )
-            for name, stream, seen, side in (
-                ("texts", both.asked, found.asked, sides[0]),
-                ("nonmembers", both.known, found.known, sides[1]),
-            )
+            "texts": record_texts(both.asked, texts, groups_of[0], found.asked.digest.hexdigest()),
+            "nonmembers": record_texts(both.known, others, groups_of[1], found.known.digest.hexdigest()),
         }
         limits = prospect(*sizes, name=known, more=documents.notes, **how)
         sketch = TextsSketch.of_digests(found.asked.digests)
