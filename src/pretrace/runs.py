@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from pretrace.errors import OutputError
 from pretrace.results import run as runs
 from pretrace.results import verdicts
 from pretrace.results.atomic import atomic_text
-from pretrace.results.folder import OpenFolder, Render, Write
+from pretrace.results.folder import OpenFolder, Pages, Write
 from pretrace.results.output_checks import FolderKind, OutputFile, check_file, json_object, recorded_files
 from pretrace.types import Run, Verdict
 
@@ -33,7 +32,7 @@ def save(result: Result, folder: str | Path, **more: Any) -> dict[str, Any]:
     where `folder` holds something else.
     """
     write: Callable[..., dict[str, Any]] = runs.save_run if isinstance(result, Run) else verdicts.save_verdict
-    return write(result, Path(folder), rendered=_rendered(result), **more)
+    return write(result, Path(folder), pages=_pages(result), **more)
 
 
 def load(folder: str | Path) -> Result:
@@ -120,14 +119,7 @@ def _holds_verdict(folder: Path) -> bool:
     return (folder / verdicts.VERDICTS.marker).exists()
 
 
-def _pages(result: Result) -> dict[str, Callable[[str], str]]:
+def _pages(result: Result) -> Pages:
     name = "run" if isinstance(result, Run) else "verdict"
     report, appendix = import_module(f"pretrace.report.{name}").PAGE.pages(result)
     return {REPORT: report} | ({APPENDIX: appendix} if appendix else {})
-
-
-def _rendered(result: Result) -> dict[str, Render]:
-    def write(path: Path, seal: str, page: Callable[[str], str]) -> None:
-        atomic_text(path, page(seal))
-
-    return {name: partial(write, page=page) for name, page in _pages(result).items()}

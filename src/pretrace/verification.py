@@ -12,7 +12,7 @@ from pretrace.corpora import Columns, open_stream
 from pretrace.corpora.columns import FURTHER
 from pretrace.errors import ExpressionError, OutputError, PretraceError
 from pretrace.registry import find_test
-from pretrace.results.folder import OpenFolder
+from pretrace.results.folder import OpenFolder, page_bytes
 from pretrace.results.output_checks import FolderKind
 from pretrace.results.serialization import expect
 from pretrace.scoring.provenance import texts_hash
@@ -135,11 +135,16 @@ def _opened(place: Path) -> tuple[FolderKind, OpenFolder, Facts]:
     return kind, opened, settings
 
 
+def _found(name: str, wrong: Sequence[str], words: str) -> VerifiedPart:
+    """A part that holds, as `words` say, unless something is wrong with it."""
+    more = [f"and {len(wrong) - _NAMED} more"] if len(wrong) > _NAMED else []
+    return VerifiedPart(name, "no" if wrong else "yes", "; ".join([*wrong[:_NAMED], *more]) or words)
+
+
 def _files(opened: OpenFolder) -> VerifiedPart:
     hashed, changed, gone = opened.integrity(apart=runs.REPORT)
-    if wrong := [f"{name} is gone" for name in gone] + [f"{name} was changed" for name in changed]:
-        return VerifiedPart("files", "no", _first(wrong, ", "))
-    return VerifiedPart("files", "yes", f"all {hashed} files with a recorded hash are as they were written")
+    wrong = [f"{name} is gone" for name in gone] + [f"{name} was changed" for name in changed]
+    return _found("files", wrong, f"all {hashed} files with a recorded hash are as they were written")
 
 
 def _seal(kind: FolderKind, opened: OpenFolder) -> VerifiedPart:
@@ -149,8 +154,7 @@ def _seal(kind: FolderKind, opened: OpenFolder) -> VerifiedPart:
         f"{kind.marker} is as it was sealed, with the SHA-256 {opened.seal}: compare it with one that you received "
         "elsewhere. The hash reveals damage but not forgery: whoever rewrites the folder can also write a new hash"
     )
-    holds = opened.seal_holds
-    return VerifiedPart("seal", "yes" if holds else "no", words if holds else f"{kind.marker} was changed")
+    return _found("seal", [] if opened.seal_holds else [f"{kind.marker} was changed"], words)
 
 
 def _numbers(place: Path) -> VerifiedPart:
@@ -165,17 +169,10 @@ def _numbers(place: Path) -> VerifiedPart:
         return VerifiedPart("numbers", "no", f"they cannot be computed from the tables: {error}")
     if not found:
         return VerifiedPart("numbers", "not recorded", "the tables of this result give none of them")
-    wrong = [one for one in found if not one.agrees]
-    if wrong:
-        told = [f"{one.name} is {shown(one.recorded)}, the tables give {shown(one.given)}" for one in wrong]
-        return VerifiedPart("numbers", "no", _first(told, "; "))
+    odd = (one for one in found if not one.agrees)
+    wrong = [f"{one.name} is {shown(one.recorded)}, the tables give {shown(one.given)}" for one in odd]
     names = ", ".join(dict.fromkeys(one.name for one in found))
-    return VerifiedPart("numbers", "yes", f"computed again from the tables, without a model: {names}")
-
-
-def _first(wrong: Sequence[str], between: str) -> str:
-    more = f"{between}and {len(wrong) - _NAMED} more" if len(wrong) > _NAMED else ""
-    return between.join(wrong[:_NAMED]) + more
+    return _found("numbers", wrong, f"computed again from the tables, without a model: {names}")
 
 
 def _report(place: Path, settings: Facts) -> VerifiedPart:
@@ -183,14 +180,15 @@ def _report(place: Path, settings: Facts) -> VerifiedPart:
         made = runs.pages_of(place)
     except OutputError as error:
         return VerifiedPart("report", "no", f"it cannot be made from the tables: {error}")
+    wrong = []
     for name, page in made.items():
         if not (place / name).is_file():
-            return VerifiedPart("report", "no", f"{name} is gone; pretrace runs report {place} renders it")
-        if (place / name).read_bytes() != page.encode("utf-8", "backslashreplace"):
+            wrong.append(f"{name} is gone; pretrace runs report {place} renders it")
+        elif (place / name).read_bytes() != page_bytes(page):
             version = _mapping(settings.get("software")).get("pretrace", "unknown")
             by = f"pretrace {version} made the result, this is {__version__}"
-            return VerifiedPart("report", "no", f"{name} is not what the tables give ({by})")
-    return VerifiedPart("report", "yes", f"{' and '.join(made)}: what the tables give")
+            wrong.append(f"{name} is not what the tables give ({by})")
+    return _found("report", wrong, f"{' and '.join(made)}: what the tables give")
 
 
 def _texts(side: RecordedTexts, given: str | Path | None) -> VerifiedPart:

@@ -139,7 +139,8 @@ def test_several_workers_even_on_the_same_shards(texts, tmp_path):
 
 def test_a_missing_part_is_named(texts, tmp_path):
     job, _ = run_job(texts, tmp_path / "parts", Turn(1, 2))
-    assert job.missing(tmp_path / "parts") == [1, 3]
+    assert job.missing(tmp_path / "parts") == job.missing(tmp_path / "parts", Turn(2, 2)) == {1: 32, 3: 32}
+    assert not job.missing(tmp_path / "parts", Turn(1, 2))
     with pytest.raises(OutputError, match=r"2 of 5 shards have no part in .*: 2, 4\."):
         job.rows(tmp_path / "parts")
 

@@ -154,7 +154,7 @@ WRONG = [
 @pytest.fixture
 def folder(tmp_path):
     place = tmp_path / "audit"
-    save_verdict(changed(), place, rendered={"report.html": lambda path, seal: path.write_text("<p>0</p>")})
+    save_verdict(changed(), place, pages={"report.html": lambda seal: "<p>0</p>"})
     return place
 
 

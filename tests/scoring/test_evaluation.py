@@ -52,6 +52,7 @@ def test_rows_are_the_scores_and_then_the_blind_baseline():
         assert row.tpr_low is None
         assert row.auc.low < row.auc.value < row.auc.high
     assert found.rows[0].auc.low < 0.5 < found.rows[1].auc.low
+    assert found.rows[3].auc.value == auc([len(text) for text in texts], members)
 
 
 def test_accuracy_is_measured_where_the_threshold_was_not_chosen():
@@ -87,19 +88,6 @@ def test_texts_that_give_themselves_away_are_called_out(dated, said):
     assert (found.rows[2].auc.value > 0.95) == dated
     assert any(said in sentence for sentence in found.findings)
     assert any(sentence.endswith("around 0.50): noise.") for sentence in found.findings)
-
-
-@pytest.mark.parametrize(("more", "word"), [(12, "longer"), (-12, "shorter")])
-def test_length_alone_is_called_out(more, word):
-    run, texts, members = corpus()
-    rng = np.random.default_rng(4)
-    lengths = 30 + more * members + rng.integers(0, 10, len(texts))
-    texts = [" ".join(WORDS[rng.integers(0, 300, n)]) for n in lengths]
-    found = evaluate(run, texts, resamples=100)
-    assert found.rows[-1].auc.value == auc([len(text) for text in texts], members)
-    assert any(
-        f"Members are {word} than non-members (AUC of the text length" in one for one in found.findings
-    )
 
 
 def test_the_same_call_gives_the_same_evaluation_in_any_row_order():

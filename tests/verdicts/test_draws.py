@@ -1,7 +1,11 @@
 """Seeds follow from texts, the test and its settings, and from nothing that a user may choose freely."""
 
+import hashlib
+
 import numpy as np
 from net.api import seed_of, texts_hash
+
+from pretrace.verdicts.draws import TextsSketch
 
 TEXTS = ("one text", "another", "a third", "a third")
 
@@ -26,3 +30,9 @@ def test_what_matters_gives_another_seed():
     assert texts_hash(["a", "b"]) == texts_hash(["b", "a"])
     assert len({texts_hash(["ab"]), texts_hash(["a", "b"]), texts_hash([])}) == 3
     assert seed_of("t", ["\ud800"]) != seed_of("t", ["\ud801"])
+
+
+def test_a_sketch_has_the_lowest_hashes_of_different_texts():
+    texts = [f"text {i % 90}" for i in range(100)]
+    found = sorted(hashlib.sha256(text.encode()).hexdigest()[:16] for text in set(texts))
+    assert TextsSketch.of(texts) == TextsSketch(90, tuple(found[:64]))

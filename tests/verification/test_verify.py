@@ -25,7 +25,7 @@ def made(tmp_path_factory, model_folder):
     """A folder with texts, and a run of them whose columns have names of their own."""
     desk = tmp_path_factory.mktemp("verify")
     texts = written(desk / "texts.jsonl", texts_of(12))
-    where = (
+    where = [
         "score",
         texts,
         "--model",
@@ -34,7 +34,7 @@ def made(tmp_path_factory, model_folder):
         "loss",
         "--columns=text=body,id=key",
         "--out",
-    )
+    ]
     assert answer_to(*where, desk / "RUN").exit_code == 0
     assert answer_to(*where, desk / "CUT", "--windows", "--model-args=max_tokens=8").exit_code == 0
     return desk

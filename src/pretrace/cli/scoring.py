@@ -17,7 +17,7 @@ from pretrace.corpora import TextStream, open_corpus, windows
 from pretrace.corpora.opening import GivenStream, Source
 from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError
-from pretrace.jobs.settings import EngineSettings, JobSettings, Turn, divided_by
+from pretrace.jobs.settings import EVERY, EngineSettings, JobSettings, Turn, divided_by
 from pretrace.jobs.worker import (
     OpenedScoring,
     ShardJob,
@@ -85,13 +85,13 @@ class TextsToScore:
         """Where the parts lie."""
         return self.how.parts or parts_folder(self.out)
 
-    def corpora(self, turn: Turn | None = None) -> Iterator[Corpus]:
+    def corpora(self, turn: Turn = EVERY) -> Iterator[Corpus]:
         """The texts of each shard, or of each that is a worker's."""
         if self.corpus is not None:
             yield self.corpus
             return
         for shard in shards.shards(self.stream, self.size):
-            if turn is None or turn.takes(shard.index):
+            if turn.takes(shard.index):
                 yield Corpus(self.stream.name, shard.texts)
 
     def score(self, models: Models, plan: ScorePlan, options: Options, after: float) -> ScoredRows | Reply:
@@ -103,9 +103,8 @@ class TextsToScore:
             self._refuse(leaks(models, plan))
             options = replace(options, progress=progress)
             with Scorer(models, plan, options) as scorer:
-                scorer.announce(self.survey.texts)
-                job = self._begin(OpenedScoring.of(scorer, options))
-                turn = self.how.turn
+                job, turn = self._begin(OpenedScoring.of(scorer, options)), self.how.turn
+                scorer.announce(sum(job.missing(self.folder, turn).values()))
                 made = work(job, self.stream, self.folder, scorer.each, turn=turn, size=self.size)
         if turn.of == 1:
             return job.rows(self.folder)
@@ -124,7 +123,7 @@ class TextsToScore:
             self._refuse(found.leaks)
             job = self._begin(found)
             with watched("reading") as progress:
-                progress.begin(sum(job.survey.shards[index][1] for index in job.missing(self.folder)))
+                progress.begin(sum(job.missing(self.folder).values()))
                 work(job, self.stream, self.folder, cluster.spread_over(pool, job, progress), size=self.size)
         return job
 

@@ -39,6 +39,10 @@ class Turn:
         return index % self.of == self.number - 1
 
 
+EVERY = Turn()
+"""The turn of one worker alone."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobSettings:
     """Which shards are done here, where parts lie, what is left out; ExpressionError for a turn that is none."""
@@ -65,7 +69,7 @@ class JobSettings:
     @property
     def turn(self) -> Turn:
         """The shards that are done here."""
-        return Turn.parse(self.shard) if self.shard is not None else Turn()
+        return Turn.parse(self.shard) if self.shard is not None else EVERY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 from pretrace.corpora import TextStream
 from pretrace.errors import OutputError, TextsError
-from pretrace.jobs.settings import Turn
+from pretrace.jobs.settings import EVERY, Turn
 from pretrace.results.atomic import atomic_bytes
 from pretrace.results.serialization import expect, from_json, from_plain, to_json, to_plain
 from pretrace.results.wording import say
@@ -59,10 +59,10 @@ class ShardJob:
         """The job's parts in a folder."""
         return PartsFolder(folder, self.key)
 
-    def missing(self, folder: Path) -> list[int]:
-        """The indices of the shards that have no part in a folder."""
-        parts = self.parts(folder)
-        return [i for i, (key, _) in enumerate(self.survey.shards) if parts.manifest(key) is None]
+    def missing(self, folder: Path, turn: Turn = EVERY) -> dict[int, int]:
+        """The shards of a turn that have no part in a folder, by their indices, each with the number of its texts."""
+        parts, shards = self.parts(folder), enumerate(self.survey.shards)
+        return {i: n for i, (key, n) in shards if turn.takes(i) and parts.manifest(key) is None}
 
     def rows(self, folder: Path) -> ScoredRows:
         """The scored rows in a folder; OutputError, naming the shards, where parts are missing."""
@@ -160,7 +160,7 @@ Executor = Callable[[Iterable[Shard]], Iterable[tuple[str, Any, Mapping[str, Any
 
 
 def work(
-    job: ShardJob, stream: TextStream, folder: Path, scored: Executor, *, turn: Turn | None = None, size: int
+    job: ShardJob, stream: TextStream, folder: Path, scored: Executor, *, turn: Turn = EVERY, size: int
 ) -> int:
     """Score the shards of a turn that have no part yet, which are written here; the number of them. TextsError where
     the source is not what it was when it was surveyed."""
@@ -171,7 +171,7 @@ def work(
             expected = job.survey.shards[shard.index] if shard.index < len(job.survey.shards) else None
             if expected != (shard.key, len(shard.texts)):
                 raise TextsError(say("scoring.changed", source=stream.source, place=shard.index * size))
-            if (turn is None or turn.takes(shard.index)) and parts.manifest(shard.key) is None:
+            if turn.takes(shard.index) and parts.manifest(shard.key) is None:
                 yield shard
 
     for key, table, facts in scored(to_do()):

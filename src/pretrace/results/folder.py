@@ -27,9 +27,8 @@ from pretrace.results.serialization import expect, from_json, to_json
 
 T = TypeVar("T")
 Write = Callable[[Path], object]
-Render = Callable[[Path, str], object]
-"""Writes what is made from a result to a file, given the hash that the JSON part has of itself."""
-Rendered = Mapping[str, Render]
+Pages = Mapping[str, Callable[[str], str]]
+"""What is made from a result (a report), by file name: a text, given the hash that the JSON part has of itself."""
 
 _SEAL = "sha256"
 
@@ -41,11 +40,11 @@ def write_folder(
     *,
     parts: Mapping[str, Write],
     extra: Write | None = None,
-    rendered: Rendered | None = None,
+    pages: Pages | None = None,
 ) -> dict[str, Any]:
     """Write a result folder, whole or not at all, in place of an earlier one of its kind: the `parts` (by file name),
-    what `extra` adds, what is `rendered` from all that, and the JSON part with `content`, which is returned. Raises
-    what the writers raise, and OutputError; then nothing has changed."""
+    what `extra` adds, the `pages` that are made from all that, and the JSON part with `content`, which is returned.
+    Raises what the writers raise, and OutputError; then nothing has changed."""
     with new_folder(folder, kind) as partial:
         for name, write in parts.items():
             write(partial / name)
@@ -54,13 +53,18 @@ def write_folder(
         hashes: dict[str, str | None] = dict(file_hashes(partial))
         if kind.sealed:
             hashes = {name: hashes[name] for name in parts}
-        hashes |= dict.fromkeys(rendered or ())
+        hashes |= dict.fromkeys(pages or ())
         full = {kind.key: kind.format, **content, FILES_KEY: hashes}
         full[_SEAL] = seal = _seal(full)
-        for name, render in (rendered or {}).items():
-            render(partial / name, seal)
+        for name, page in (pages or {}).items():
+            (partial / name).write_bytes(page_bytes(page(seal)))
         (partial / kind.marker).write_bytes(to_json(full))
     return full
+
+
+def page_bytes(page: str) -> bytes:
+    """A page as it is written: UTF-8, a lone surrogate as its escape."""
+    return page.encode("utf-8", "backslashreplace")
 
 
 class OpenFolder:

@@ -127,15 +127,10 @@ def _objection(place: Path, output: FolderKind | None) -> str | None:
         return f"{place} is {what}, which cannot be replaced; choose a folder in it: {place / 'run'}"
     try:
         for kind, facts in _found(place):
-            if output is None or (
-                kind.marker != output.marker and not (kind.test and kind.test == output.test)
-            ):
-                article = "an" if kind.name[0] in "aeiou" else "a"
-                return f"{place} holds {article} {kind.name}, which is not replaced; choose another folder."
-            test = kind.test or facts.get("test")
-            if output.test and test != output.test:
-                what = f"holds the result of another test ({test})"
-                return f"{place} {what}, which is not replaced; choose another folder."
+            test = facts.get("test")
+            if output is None or kind.marker != output.marker or output.test not in ("", test):
+                what = f"{'an' if kind.name[0] in 'aeiou' else 'a'} {kind.name}{f' ({test})' if test else ''}"
+                return f"{place} holds {what}, which is not replaced; choose another folder."
         strange = list(islice(_strangers(place, recorded_files(place)), 4))
     except FileNotFoundError:
         return f"{place} vanishes and comes back; choose another folder."

@@ -15,7 +15,7 @@ import numpy as np
 
 from pretrace.results.folder import (
     OpenFolder,
-    Rendered,
+    Pages,
     Write,
     read_csv,
     read_folder,
@@ -46,10 +46,10 @@ def save_verdict(
     folder: Path,
     *,
     beside: Mapping[str, Write] | None = None,
-    rendered: Rendered | None = None,
+    pages: Pages | None = None,
 ) -> dict[str, Any]:
     """Write a verdict to `folder`, in place of an earlier one there, and return its JSON part. `beside` writes further
-    tables by name, `rendered` what is made from it. TypeError or ValueError for what cannot be written, OutputError
+    tables by name, `pages` are made from it. TypeError or ValueError for what cannot be written, OutputError
     where `folder` cannot be; then nothing has changed."""
     parts: dict[str, Write] = {f"{table.name}.csv": partial(_write, table=table) for table in verdict.tables}
     if len(parts) < len(verdict.tables):
@@ -73,7 +73,7 @@ def save_verdict(
         "settings": to_plain(verdict.settings, "settings"),
     }
     parts |= beside or {}
-    return write_folder(kind_of_test(verdict.test), folder, content, parts=parts, rendered=rendered)
+    return write_folder(kind_of_test(verdict.test), folder, content, parts=parts, pages=pages)
 
 
 def kind_of_test(test: str) -> FolderKind:

@@ -315,14 +315,19 @@ class ScoredRows:
 
     def column(self, name: str) -> Doubles:
         """A column of numbers of all rows, NaN where there is none."""
-        found, begin = np.empty(len(self)), 0
-        for part in self.parts:
-            found[begin : begin + part.rows] = self.table(part, [name]).column(name).to_numpy()
-            begin += part.rows
+        found = np.empty(len(self))
+        for part, here in self._placed():
+            found[here] = self.table(part, [name]).column(name).to_numpy()
         return found
 
     def __len__(self) -> int:
         return sum(part.rows for part in self.parts)
+
+    def _placed(self) -> Iterator[tuple[Manifest, slice]]:
+        """Each part, and where its rows are among all."""
+        begin = 0
+        for part in self.parts:
+            yield part, slice(begin, begin := begin + part.rows)
 
     @property
     def counted(self) -> bool:
@@ -364,12 +369,11 @@ class ScoredRows:
     def hashes(self, seed: int) -> Hashes:
         """A number for each row that depends on its id and the seed alone; those with the lowest are the sample."""
         key = seed.to_bytes(8, "little")
-        found, begin = np.empty(len(self), np.uint64), 0
-        for part in self.parts:
+        found = np.empty(len(self), np.uint64)
+        for part, here in self._placed():
             ids = (one.encode("utf-8", "surrogatepass") for one in texts_of(self.table(part, ["id"]), "id"))
             content = b"".join(hashlib.blake2b(one, digest_size=8, key=key).digest() for one in ids)
-            found[begin : begin + part.rows] = np.frombuffer(content, "<u8")
-            begin += part.rows
+            found[here] = np.frombuffer(content, "<u8")
         return found
 
     def lost(self, score: str | None = None) -> Iterator[Missing]:
@@ -384,11 +388,9 @@ class ScoredRows:
     def ids(self, chosen: Bools | None = None) -> list[str]:
         """The ids of the rows, or of some of them, `chosen` [rows]."""
         ids: list[str] = []
-        begin = 0
-        for part in self.parts:
-            some = slice(begin, begin := begin + part.rows)
+        for part, here in self._placed():
             table = self.table(part, ["id"])
-            ids += texts_of(table if chosen is None else table.filter(chosen[some]), "id")
+            ids += texts_of(table if chosen is None else table.filter(chosen[here]), "id")
         return ids
 
     def texts_at(self, stream: TextStream, chosen: Bools) -> list[str]:
@@ -403,12 +405,11 @@ class ScoredRows:
         """One table with these rows, counted through all parts, in the order given."""
         import pyarrow as pa
 
-        ordered, begin, taken = np.sort(rows), 0, []
-        for part in self.parts:
-            mine = ordered[(ordered >= begin) & (ordered < begin + part.rows)]
+        ordered, taken = np.sort(rows), []
+        for part, here in self._placed():
+            mine = ordered[(ordered >= here.start) & (ordered < here.stop)]
             if len(mine):
-                taken.append(self.table(part).take(mine - begin))
-            begin += part.rows
+                taken.append(self.table(part).take(mine - here.start))
         return pa.concat_tables(taken).take(np.searchsorted(ordered, rows))
 
     def write(self, folder: Path, run: Run) -> None:
@@ -456,9 +457,11 @@ def run_of(rows: ScoredRows, *, seed: int = 0, unreadable: int = 0) -> Run:
     if rows.on_disk:
         drawn = np.sort(np.argsort(rows.hashes(seed), kind="stable")[:SAMPLE]).tolist()
         table, labels = rows.take([*drawn, *sorted(ends - set(drawn))]), rows.column("label")
+        groups = (texts_of(rows.table(part, ["group"]), "group") for part in rows.parts)
+        documents = np.concatenate([np.array(list(map(hash, some)), np.int64) for some in groups])
         whole = Whole(
             texts=len(rows),
-            documents=int(rows.documents.max()) + 1,
+            documents=len(np.unique(documents)),
             members=int(np.count_nonzero(labels == 1)),
             nonmembers=int(np.count_nonzero(labels == 0)),
             tokens=cut["of_tokens"] - cut["tokens"],

@@ -332,17 +332,16 @@ class Audit:
         by a copy of the generator, tuned on a part of the snippets of both sides alike. Snippets whose continuation
         comes out empty are left out and counted."""
         design, settings, seed, used = self._chosen.design, self.settings, self.seed, self._used
-        models = self.models
         how: dict[str, Any] = {"seconds": self.placebos, "seed": seed}
         # the literature's procedures also work where our own has no design
         if design == "controls" or (design is None and self.heldout is not None):
-            if design == "controls" and not used and Quantity.MOMENTS not in models.target.offers:
+            if design == "controls" and not used and Quantity.MOMENTS not in self.models.target.offers:
                 raise ModelError(
-                    f"{models.target.name} gives no whole distributions, which the score of an audit without a placebo "
-                    f"needs ({ALONE}): name a model of its family with --placebo, or open its weights here."
+                    f"{self.models.target.name} gives no whole distributions, which the score of an audit without a "
+                    f"placebo needs ({ALONE}): name a model of its family with --placebo, or open its weights here."
                 )
             direct = snippets.compared(self.cuts, settings, seed=seed)
-            return AuditData(direct, models, settings, clock, placebos=used, **how)
+            return AuditData(direct, self.models, settings, clock, placebos=used, **how)
         if self.generator is None:
             raise ModelError(
                 "without control documents an audit writes its own held-out texts and needs a generator: give "
@@ -376,7 +375,7 @@ class Audit:
         leant = [one.value for one in checks.leans()] if design == "placebos" else []
         return AuditData(
             tuple(parts if all(parts[2:]) else parts[:2]),
-            models,
+            self.models,
             settings,
             clock,
             paired=True,

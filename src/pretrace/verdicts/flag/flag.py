@@ -171,8 +171,7 @@ def _read_scored(
         whole: Bools = np.logical_and.reduce([np.isfinite(one) for one in found])
         parts.append((part, read, whole))
         here = slice(read, read := read + int(whole.sum()))
-        for row, one in zip(values, found, strict=True):
-            row[here] = one[whole]
+        values[:, here] = [one[whole] for one in found]
         asked[here] = table.column("label").is_null().to_numpy()[whole]
         numbers[here] = theirs[whole]
     scores, *others, lengths = values[:, :read]
