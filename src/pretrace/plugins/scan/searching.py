@@ -54,8 +54,6 @@ ROWS = 1 << 16
 """Runs that are gathered at a time."""
 _RECENT = 1 << 16
 """Runs that are remembered, so that one that a document holds several times is told once."""
-NEAR = 64
-"""Bytes of the texts for which it is noted which text they belong to."""
 
 
 Runs = npt.NDArray[np.int64]
@@ -67,9 +65,8 @@ DOCUMENT, TEXT, START, END, AT, CHARACTERS, STRING, LAST = range(8)
 
 class BlockTable:
     """The blocks of the texts; the corpus is cut at every `every`-th byte. `places[first[i]:first[i + 1]]` of the i-th
-    hash are the places of blocks that are all the same. `text_near` is the text that holds every `NEAR`-th byte, or the
-    one before it. `repeats` says of a hash whether a text holds it more than `REPEATS` times, of which no more are
-    kept."""
+    hash are the places of blocks that are all the same. `repeats` says of a hash whether a
+    text holds it more than `REPEATS` times, of which no more are kept."""
 
     def __init__(self, texts: FoldedTexts) -> None:
         sizes, starts = texts.sizes, texts.spans[:, 0]
@@ -94,8 +91,6 @@ class BlockTable:
             places, first, self.repeats = _thinned(places, table.first, texts.spans)
             table = table._replace(first=first)
         self.hashes, self.places = table, places
-        near = np.searchsorted(starts, np.arange(0, len(texts.buffer), NEAR), side="right") - 1
-        self.text_near: npt.NDArray[np.int32] = np.maximum(near, 0).astype(np.int32)
 
 
 class Search:
@@ -115,23 +110,22 @@ class Search:
         strings = np.searchsorted(found.spans[:, 0], places, side="right") - 1
         inside = strings >= 0
         places, keys, strings = places[inside], keys[inside], strings[inside]
-        first, rows, gathered = 0, np.empty((ROWS, 6), dtype=np.int64), []
-        same = np.zeros(len(places), dtype=np.bool_)
-        texts, spans, firsts = table.texts.buffer, table.texts.spans, table.hashes.first
+        first, rows, gathered = 0, np.empty((ROWS, 5), dtype=np.int64), [np.empty((0, 5), dtype=np.int64)]
+        texts, firsts = table.texts.buffer, table.hashes.first
         self._kernels.bring(keys, firsts, table.places, texts, self._seen)
         self._reached[:] = 0
         views, owners = (_words(buffer), _words(texts)), found.rows[strings]
         while first < len(places):
             number, after = self._kernels.followed(
-                buffer, places, keys, strings, owners, first, texts, spans, firsts, table.places,
-                table.text_near, table.repeats, *views, self._seen, same, self._recent, self._reached, rows,
+                buffer, places, keys, strings, owners, first, texts, firsts, table.places, table.repeats, *views,
+                self._seen, self._recent, self._reached, rows,
             )  # fmt: skip
             if after == first:  # one block alone has more runs than there is room for
-                rows = np.empty((2 * len(rows), 6), dtype=np.int64)
+                rows = np.empty((2 * len(rows), 5), dtype=np.int64)
                 continue
             gathered.append(rows[:number].copy())
             first = after
-        return _of_strings(np.concatenate(gathered) if gathered else np.zeros((0, 6), dtype=np.int64), found)
+        return _of_strings(np.concatenate(gathered), found, table.texts.spans[:, 0])
 
     def _probe(self, buffer: Bytes) -> tuple[Numbers, Numbers]:
         """The places of the blocks at every `every`-th byte (a multiple of 8) that have a key, and its number."""
@@ -141,10 +135,10 @@ class Search:
         return places[:number] * 8, found[:number]
 
 
-def _of_strings(rows: Runs, found: Stream) -> Runs:
-    """The runs that this stream tells of, with the strings and the document that each stands in."""
-    at = rows[:, AT]
-    stop = at + rows[:, END] - rows[:, START]
+def _of_strings(rows: Numbers, found: Stream, starts: Numbers) -> Runs:
+    """The runs that this stream tells of, in texts that begin at `starts`, with the strings that each stands in."""
+    at = rows[:, 3]
+    stop = at + rows[:, 2] - rows[:, 1]
     column = np.searchsorted(found.begins, at, side="right") - 1
     told = stop >= found.fresh[column]
     if not found.last:
@@ -154,8 +148,9 @@ def _of_strings(rows: Runs, found: Stream) -> Runs:
         told &= ~goes_on
     rows, at, stop = rows[told], at[told], stop[told]
     begins, ends = (np.searchsorted(found.spans[:, 0], one, side="right") - 1 for one in (at, stop - 1))
-    rows[:, DOCUMENT] = found.rows[begins]
-    return np.column_stack([rows, begins, ends])
+    text = np.searchsorted(starts, rows[:, 1], side="right") - 1
+    first, last = (rows[:, k] - starts[text] for k in (1, 2))
+    return np.column_stack([found.rows[begins], text, first, last, at, rows[:, 4], begins, ends])
 
 
 def _thinned(
@@ -261,14 +256,14 @@ class Gathering:
 
     def __init__(self, file: str, texts: FoldedTexts) -> None:
         self._file, self._starts, self._sizes = file, texts.spans[:, 0], texts.sizes
-        self._changes, self._pending = list[Numbers](), 0
+        self._changes = list[Numbers]()
         self._documents, self._wholes, self._longest, self._floor, self._most = np.zeros(
             (5, len(texts.spans)), dtype=np.int64
         )
-        self._last, self._last_whole = np.full((2, len(texts.spans)), -1, dtype=np.int64)
+        self._last_whole = np.full(len(texts.spans), -1, dtype=np.int64)
         self._best: dict[int, dict[int, tuple[int, DocumentFacts]]] = {}
         self._passages: dict[int, tuple[int, WrittenPassage]] = {}
-        self._open: dict[int, tuple[int, npt.NDArray[np.int8]]] = {}
+        self._open: Runs = np.zeros((0, 4), dtype=np.int64)
 
     def add(self, runs: Runs, stream: Stream, facts: Callable[[int], DocumentFacts]) -> None:
         """The runs of a buffer of documents; what covers a text to `WHOLE` in one place is whole there."""
@@ -277,6 +272,7 @@ class Gathering:
             return
         held = np.concatenate([_held(runs, one, self._sizes) for one in places])
         self._count(runs, stream.open_rows)
+        np.maximum.at(self._longest, runs[:, TEXT], runs[:, CHARACTERS])
         held = held[np.lexsort((-held[:, 2], held[:, 0], held[:, 1]))]
         held = held[np.append(True, (held[1:, :2] != held[:-1, :2]).any(axis=1))]
         whole = held[(held[:, 3] > 0) & (held[:, 1] != self._last_whole[held[:, 0]])]
@@ -285,34 +281,18 @@ class Gathering:
         self._sight(held, runs, stream, facts)
 
     def _count(self, runs: Runs, goes_on: set[int]) -> None:
-        """Add up how many documents hold which bytes of the texts; what may go on behind the buffer is kept."""
-        both = _places(runs, runs[:, DOCUMENT])
-        begins, ends, place = _united(runs, both.of)
-        text, document = runs[both.first, TEXT], runs[both.first, DOCUMENT]
-        fresh = document != self._last[text]
-        for i in np.flatnonzero(~fresh | np.isin(document, [*goes_on])).tolist():
-            known = self._open.get(int(text[i]), (-1, None))
-            size, mine = int(self._sizes[text[i]]), np.flatnonzero(place == i)
-            covered = np.zeros(size + 1, dtype=np.int8)
-            for begin, end in zip(begins[mine].tolist(), ends[mine].tolist(), strict=True):
-                covered[begin:end] = 1
-            if known[0] == document[i] and known[1] is not None:
-                ends[mine] = begins[mine]
-                edges = np.diff(covered & ~known[1], prepend=0)
-                at = np.flatnonzero(edges)
-                self._changes.append(np.stack([self._starts[text[i]] + at, edges[at]], 1).astype(np.int64))
-                covered |= known[1]
-            self._open[int(text[i])] = (int(document[i]), covered)
-        base = self._starts[text[place]]
-        one = np.ones_like(base)
-        change = np.concatenate([np.stack([base + begins, one], 1), np.stack([base + ends, -one], 1)])
-        self._changes.append(change)
-        self._pending += len(change)
-        if self._pending > _GATHERED:
-            self._changes, self._pending = [add_changes(self._changes)], 0
-        np.maximum.at(self._longest, runs[:, TEXT], runs[:, CHARACTERS])
-        np.add.at(self._documents, text[fresh], 1)
-        self._last[text] = document
+        """Add up how many documents hold which bytes of the texts. What was counted of documents that went on is taken
+        back, and counted again with what is new."""
+        runs, before = _stretches(np.concatenate([self._open, runs[:, :AT]])), self._open
+        for some, sign in ((before, -1), (runs, 1)):
+            base = self._starts[some[:, TEXT]]
+            for edge, change in ((START, sign), (END, -sign)):
+                self._changes.append(np.column_stack([base + some[:, edge], np.full_like(base, change)]))
+            pairs = some[:, TEXT] << 32 | some[:, DOCUMENT]
+            np.add.at(self._documents, np.unique(pairs) >> 32, sign)
+        self._open = runs[np.isin(runs[:, DOCUMENT], [*goes_on])]
+        if sum(map(len, self._changes[1:])) > _GATHERED:
+            self._changes = [add_changes(self._changes)]
 
     def _sight(
         self, held: Numbers, runs: Runs, stream: Stream, facts: Callable[[int], DocumentFacts]
@@ -404,6 +384,13 @@ def _united(runs: Runs, of: npt.NDArray[np.intp]) -> tuple[Numbers, Numbers, npt
     at = np.flatnonzero(opens)
     closes = np.append(at[1:], len(order)) - 1
     return starts[at], reach[closes] - of[closes] * room, of[at]
+
+
+def _stretches(runs: Runs) -> Runs:
+    """The bytes of each text that each document holds, as runs that do not touch."""
+    both = _places(runs, runs[:, DOCUMENT])
+    begins, ends, place = _united(runs, both.of)
+    return np.column_stack([runs[both.first[place], : TEXT + 1], begins, ends])
 
 
 def _held(runs: Runs, places: _Places, sizes: Numbers) -> Numbers:
