@@ -579,7 +579,7 @@ class _Findings:
         ) -> Iterator[tuple[tuple[str, str, int], Sighting, tuple[Any, ...]]]:
             for name, kind, one in zip(ids, sets, found, strict=True):
                 for rank, seen in enumerate(getattr(one, which), 1):
-                    yield (name, kind, rank), seen, (seen.file, seen.document, *seen.facts)
+                    yield (name, kind, rank), seen, seen[2:7]
 
         order = sorted(
             range(len(texts)), key=lambda i: (STATES.index(states[i]), -found[i].single, -found[i].own, i)
@@ -593,7 +593,7 @@ class _Findings:
             )
         ]
         place = ("file", "document", "document id", "url", "date")
-        hits = [(*first, *where, one.amount, *one.around) for first, one, where in sightings("best")]
+        hits = [(*first, *where, one.amount, *one[7:]) for first, one, where in sightings("best")]
         near = [(*first, one.amount, *where) for first, one, where in sightings("nearest")]
         tables = (
             Table("texts", {"id": ids, "set": sets, "found": states, **numbers}),

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.errors import TextsError
-from pretrace.plugins.scan.corpus import DocumentFacts, FileFacts, Sighting
+from pretrace.plugins.scan.corpus import DocumentFacts, FileFacts, Sighting, first_sightings
 from pretrace.plugins.scan.folding import (
     BLOCK,
     LONGEST_TAIL,
@@ -33,7 +33,6 @@ from pretrace.plugins.scan.folding import (
     Hashes,
     HashTable,
     Numbers,
-    Spans,
     Stream,
     fold_pieces,
     load_kernels,
@@ -81,16 +80,15 @@ class BlockTable:
         load_kernels().hash_blocks(words, places, hashes)
         order = np.argsort(hashes, kind="stable")
         places, hashes = places[order], hashes[order]
-        table = HashTable.of(hashes)
         again = np.flatnonzero(hashes[1:] == hashes[:-1])
         there, model = places[again + 1], places[again]
         if any((words[there + k] != words[model + k]).any() for k in (0, 8, 16)):
             raise TextsError(say("scan.refused.same_hash"))
-        self.repeats: npt.NDArray[np.bool_] = np.zeros(len(table.keys), dtype=np.bool_)
-        if (np.diff(table.first) > REPEATS).any():
-            places, first, self.repeats = _thinned(places, table.first, texts.spans)
-            table = table._replace(first=first)
-        self.hashes, self.places = table, places
+        later = np.flatnonzero(hashes[REPEATS:] == hashes[:-REPEATS]) + REPEATS
+        mine, before = (np.searchsorted(starts, places[one], "right") for one in (later, later - REPEATS))
+        gone = later[mine == before]
+        self.hashes, self.places = HashTable.of(np.delete(hashes, gone)), np.delete(places, gone)
+        self.repeats: npt.NDArray[np.bool_] = np.isin(self.hashes.keys, hashes[gone])
 
 
 class Search:
@@ -153,23 +151,6 @@ def _of_strings(rows: Numbers, found: Stream, starts: Numbers) -> Runs:
     return np.column_stack([found.rows[begins], text, first, last, at, rows[:, 4], begins, ends])
 
 
-def _thinned(
-    places: npt.NDArray[Any], first: npt.NDArray[Any], spans: Spans
-) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[np.bool_]]:
-    """The places of each key without those beyond the `REPEATS` first in one text, and whether there were any."""
-    key = np.repeat(np.arange(len(first) - 1), np.diff(first))
-    text = np.searchsorted(spans[:, 0], places, side="right")
-    fresh = np.ones(len(places), dtype=np.bool_)
-    fresh[1:] = (key[1:] != key[:-1]) | (text[1:] != text[:-1])
-    begins = np.flatnonzero(fresh)
-    rank = np.arange(len(places)) - np.repeat(begins, np.diff(np.append(begins, len(places))))
-    kept = rank < REPEATS
-    repeats = np.zeros(len(first) - 1, dtype=np.bool_)
-    repeats[key[~kept]] = True
-    sums = np.append(0, np.cumsum(kept)).astype(first.dtype)
-    return places[kept], sums[first], repeats
-
-
 def _words(buffer: Bytes) -> Hashes:
     """The 8 bytes from each place on as one number, uint64 [bytes - 7]; a view."""
     return np.ndarray(max(0, len(buffer) - 7), dtype=np.uint64, buffer=buffer.data, strides=(1,))
@@ -207,8 +188,8 @@ class ScanPart:
     changes: Numbers = field(default_factory=lambda: np.zeros((0, 2), np.int64))
     counts: Numbers = field(default_factory=lambda: np.zeros((1, 3), np.int64))
     longest: Numbers = field(default_factory=lambda: np.zeros(1, np.int64))
-    best: dict[int, list[Sighting]] = field(default_factory=dict)
-    nearest: dict[int, list[Sighting]] = field(default_factory=dict)
+    best: list[Sighting] = field(default_factory=list)
+    nearest: list[Sighting] = field(default_factory=list)
     grams: Hashes = field(default_factory=lambda: np.zeros(0, np.uint64))
 
     def save(self, path: Path) -> None:
@@ -225,15 +206,7 @@ class ScanPart:
         with np.load(path) as found:
             arrays: dict[str, Any] = {name: found[name] for name in _ARRAYS}
             plain: dict[str, Any] = json.loads(found["plain"].tobytes().decode("utf-8", "surrogatepass"))
-        best, nearest = (
-            {
-                int(text): [
-                    Sighting._make((*one, DocumentFacts._make(facts), tuple(a))) for *one, facts, a in some
-                ]
-                for text, some in plain[name].items()
-            }
-            for name in ("best", "nearest")
-        )
+        best, nearest = ([Sighting._make(one) for one in plain[name]] for name in ("best", "nearest"))
         files = tuple(FileFacts(**one) for one in plain["files"])
         return cls(files=files, best=best, nearest=nearest, **arrays)
 
@@ -321,16 +294,17 @@ class Gathering:
     def part(self, facts: FileFacts) -> ScanPart:
         """What was found, with what was read of the file."""
         order = sorted(self._passages, key=lambda text: (-self._most[text] / self._sizes[text], text))
-        around = {
+        around: dict[tuple[int, int], tuple[str, ...]] = {
             (text, self._passages[text][0]): self._passages[text][1].read() for text in order[:_EXCERPTS]
         }
-        nothing, best = ("", "", ""), dict[int, list[Sighting]]()
-        for text, some in sorted(self._best.items()):
-            seen = [
-                Sighting(covered, self._file, document, told, around.get((text, document), nothing))
-                for document, (covered, told) in some.items()
-            ]
-            best[text] = sorted(seen, key=lambda one: one.order)
+        best = first_sightings(
+            (
+                Sighting(text, covered, self._file, document, *known, *around.get((text, document), ()))
+                for text, some in self._best.items()
+                for document, (covered, known) in some.items()
+            ),
+            KEPT,
+        )
         counts = np.stack([self._documents, self._wholes, np.zeros_like(self._wholes)], axis=1)
         return ScanPart((facts,), add_changes(self._changes), counts, self._longest, best)
 
@@ -340,13 +314,7 @@ def select_runs(runs: Runs, stream: Stream, sizes: Numbers) -> tuple[Runs, tuple
     one place, which is as long as the text of `sizes`, or a document that is not much longer."""
     if not len(runs):
         return runs, ()
-    # by document, text, first byte, and the longer one first; by one number where the four fit into it
-    columns = (runs[:, DOCUMENT], runs[:, TEXT], runs[:, START], runs[:, END].max() - runs[:, END])
-    widths = [int(column.max()).bit_length() for column in columns]
-    number = columns[0].copy()
-    for column, width in zip(columns[1:], widths[1:], strict=True):
-        number = number << width | column
-    runs = runs[np.argsort(number, kind="stable") if sum(widths) <= 63 else np.lexsort(columns[::-1])]
+    runs = runs[np.lexsort((-runs[:, END], *runs[:, START::-1].T))]  # the longer one first
     size = sizes[runs[:, TEXT]]
     shift, wide = runs[:, AT] - runs[:, START], np.maximum(size // 2, 2 * SHORT)
     keys = (shift // wide, (shift + wide // 2) // wide)
@@ -486,24 +454,28 @@ def add_changes(changes: Sequence[Numbers]) -> Numbers:
 
 def merge_parts(parts: Iterable[ScanPart | None]) -> ScanPart | None:
     """The parts as one, the same in whichever order they come; None where one of them is."""
-    whole, files, changes, grams = ScanPart(), list[FileFacts](), list[Numbers](), [np.zeros(0, np.uint64)]
+    whole, changes, grams = ScanPart(), list[Numbers](), [np.zeros(0, np.uint64)]
+
+    def add_up() -> None:
+        changes[:], grams[:] = [add_changes(changes)], [np.unique(np.concatenate(grams))]
+        whole.best = first_sightings(whole.best, KEPT)
+        whole.nearest = first_sightings(whole.nearest, NEAREST)
+
     for part in parts:
         if part is None:
             return None
-        files += part.files
-        changes.append(part.changes)
-        grams.append(part.grams)
+        whole.files += part.files
+        whole.best += part.best
+        whole.nearest += part.nearest
         whole.counts = whole.counts + part.counts
         whole.longest = np.maximum(whole.longest, part.longest)
-        for mine, more, most in ((whole.best, part.best, KEPT), (whole.nearest, part.nearest, NEAREST)):
-            for text, some in more.items():
-                first = mine.setdefault(text, [])
-                if len(first) < most or first[-1].order >= some[0].order:
-                    mine[text] = sorted(first + some, key=lambda one: one.order)[:most]
+        changes.append(part.changes)
+        grams.append(part.grams)
         if len(changes) > 64:
-            changes, grams = [add_changes(changes)], [np.unique(np.concatenate(grams))]
-    whole.changes, whole.grams = add_changes(changes), np.unique(np.concatenate(grams))
-    whole.files = tuple(sorted(files, key=lambda one: one.file))
+            add_up()
+    add_up()
+    whole.changes, whole.grams = changes[0], grams[0]
+    whole.files = tuple(sorted(whole.files, key=lambda one: one.file))
     return whole
 
 
@@ -520,8 +492,11 @@ class FoundText:
     """What the corpus holds of one text, whose characters begin at the bytes `first`, and where the documents that hold
     it change (`changes`). `coverage` is the share of its characters in runs, `common` the share in passages that stand
     in very many documents, `longest` its longest run in characters, `documents` how many hold a run, `copies` how many
-    hold the whole text, `single` is the share that one document holds. `near` counts near copies, `nearest` names the
+    hold the whole text. `near` counts near copies, `nearest` names the
     nearest of them."""
+
+    best: tuple[Sighting, ...] = ()
+    nearest: tuple[Sighting, ...] = ()
 
     def __init__(self, whole: ScanPart, text: int, first: npt.NDArray[np.intp], changes: Numbers) -> None:
         size = int(first[-1])
@@ -538,8 +513,12 @@ class FoundText:
         self.coverage: float = _size(one for one in passages if one.documents) / max(1, self.characters)
         self.common: float = _size(one for one in self.passages if one.common) / max(1, self.characters)
         self.documents, self.copies, self.near = whole.counts[text].tolist()
-        self.best, self.nearest = (tuple(some.get(text, ())) for some in (whole.best, whole.nearest))
-        self.single = max((one.amount for one in self.best), default=0) / max(1, size)
+        self._size = max(1, size)
+
+    @property
+    def single(self) -> float:
+        """The share that one document holds."""
+        return max((one.amount for one in self.best), default=0) / self._size
 
     def unique(self, beside: FoundText) -> int:
         """The longest stretch of characters that no document holds but those that hold the whole text, which are few,
@@ -574,10 +553,15 @@ class FoundText:
 def summarise_texts(whole: ScanPart, texts: FoldedTexts) -> list[FoundText]:
     """What was found of each text."""
     mine = np.searchsorted(whole.changes[:, 0], texts.spans + np.array([0, 1])).tolist()
-    return [
+    found = [
         FoundText(whole, text, texts.letters(text), whole.changes[first:last] - (texts.spans[text, 0], 0))
         for text, (first, last) in enumerate(mine)
     ]
+    for one in whole.best:
+        found[one.text].best += (one,)
+    for one in whole.nearest:
+        found[one.text].nearest += (one,)
+    return found
 
 
 def is_common(documents: int, usual: float) -> bool:

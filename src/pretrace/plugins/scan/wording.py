@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.plugins.scan.corpus import CorpusDocuments, Sighting
+from pretrace.plugins.scan.corpus import CorpusDocuments, Sighting, first_sightings
 from pretrace.plugins.scan.folding import HashTable, Strings, fold_strings, load_kernels
 
 SHINGLE, GRAM = 5, 13
@@ -90,7 +90,7 @@ class WordsFound:
         self._file, self._wording = file, wording
         self._grams = np.zeros(len(wording.grams.keys) if wording.grams else 0, dtype=np.bool_)
         self.near = np.zeros(len(wording.shingles.sizes) if wording.shingles else 1, dtype=np.int64)
-        self.nearest: dict[int, list[Sighting]] = {}
+        self.nearest: list[Sighting] = []
 
     @property
     def grams(self) -> Numbers:
@@ -120,5 +120,5 @@ class WordsFound:
             if jaccard >= NEAR:
                 self.near[one] += 1
                 row = int(found.strings.rows[place])
-                mine = [*self.nearest.get(one, ()), Sighting(jaccard, self._file, row, found.facts(row))]
-                self.nearest[one] = sorted(mine, key=lambda copy: copy.order)[:NEAREST]
+                self.nearest.append(Sighting(one, jaccard, self._file, row, *found.facts(row)))
+        self.nearest = first_sightings(self.nearest, NEAREST)
