@@ -208,10 +208,6 @@ class Searching:
         """How many of so many files are read at once."""
         return max(1, min(self.settings.workers or count_cores(), files))
 
-    def reader(self) -> CorpusReader:
-        """A reader of the files."""
-        return CorpusReader(self.settings.corpus_column, self.exact, self.settings.corpus_encoding)
-
 
 Watch = Callable[[int, int, int, int], object]
 """Is told files read, of how many, bytes read, of how many."""
@@ -273,7 +269,8 @@ def search_file(
     words = WordsFound(file.address, asked.wording) if asked.wording else None
     gathering = searching.Gathering(file.address, asked.folded)
     try:
-        for found in asked.reader().documents(file, most):
+        reader = CorpusReader(asked.settings.corpus_column, asked.exact, asked.settings.corpus_encoding)
+        for found in reader.documents(file, most):
             read(found.read.bytes - facts.bytes)
             gathering.add(search.runs(found.stream), found.stream, found.facts)
             if words is not None:
