@@ -16,7 +16,7 @@ from pretrace.errors import OutputError
 from pretrace.plugins.scan import scan as room
 from pretrace.plugins.scan.corpus import CorpusReader, files_of, find_own_files
 from pretrace.plugins.scan.folding import FoldedTexts
-from pretrace.plugins.scan.searching import FoundPassage, is_common, merge_parts, summarise_texts
+from pretrace.plugins.scan.searching import is_common
 from pretrace.runs import load
 
 
@@ -251,13 +251,3 @@ def test_near_copies_and_the_overlap_of_words_are_those_of_a_naive_count(place, 
     assert "near.csv" in (out / "report.html").read_text(encoding="utf-8")
     code, said = call(file, "--corpus", place / "corpus", "--near", "--match", "exact", "--out", place / "X")
     assert (code, "--match folded" in said) == (2, True)
-
-
-def test_passages_add_up_over_parts(place):
-    found = asked(place)
-    room.scan(found, place / "x.parts")
-    parts = [room._part(place / "x.parts", file) for file in found.files]
-    there = [one for one in parts if one is not None]
-    assert merge_parts(there).changes.tolist() == merge_parts(there[::-1]).changes.tolist()
-    text = summarise_texts(merge_parts(there), found.folded)[1]
-    assert text.passages == (FoundPassage(0, len(prose(1).replace(" ", "")), 2),)

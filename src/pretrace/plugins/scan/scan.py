@@ -145,25 +145,24 @@ class _ScanPlan:
         return f"{said} {takes}"
 
 
+@dataclass(eq=False)
 class Searching:
     """What is looked for, in which files, and how; `sources` are what named the files. `texts` are those of both sides
     as they are given, and `folded` as they are compared, those of the collection first and the control texts behind
     them. TextsError where no text is long enough to be found."""
 
-    def __init__(
-        self,
-        corpus: Corpus,
-        heldout: Corpus | None,
-        files: tuple[CorpusFile, ...],
-        settings: ScanSettings,
-        sources: tuple[str, ...] = (),
-    ) -> None:
-        self.corpus, self.heldout, self.files, self.sources = corpus, heldout, files, sources
-        self.settings, self.exact = settings, settings.match == "exact"
-        self.texts = (*corpus.texts, *(heldout.texts if heldout else ()))
+    corpus: Corpus
+    heldout: Corpus | None
+    files: tuple[CorpusFile, ...]
+    settings: ScanSettings
+    sources: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.exact = self.settings.match == "exact"
+        self.texts = (*self.corpus.texts, *(self.heldout.texts if self.heldout else ()))
         self.folded = FoldedTexts(self.written, exact=self.exact)
-        if all(len(self.folded.letters(i)) <= RUN for i in range(len(corpus))):
-            raise TextsError(say("scan.refused.too_short", name=corpus.name, run=RUN))
+        if all(len(self.folded.letters(i)) <= RUN for i in range(len(self.corpus))):
+            raise TextsError(say("scan.refused.too_short", name=self.corpus.name, run=RUN))
 
     @property
     def written(self) -> list[bytes]:
