@@ -37,7 +37,6 @@ NAMES = {
         "FoldedTexts Streams Strings cut_of fold_pieces fold_strings folded hash_of strings_of_item strings_of_lines"
     ),
     "pretrace.plugins.scan.searching": "REPEATS Search Table=BlockTable",
-    "pretrace.plugins.scan.wording": "sequences words_of",
     "pretrace.scores": "parse scores",
     "pretrace.scores.divergence": "DCPDD",
     "pretrace.scores.extraction": "chance_in",

@@ -16,8 +16,7 @@ from pretrace.errors import OutputError
 from pretrace.plugins.scan import scan as room
 from pretrace.plugins.scan.corpus import CorpusReader, files_of, find_own_files
 from pretrace.plugins.scan.folding import FoldedTexts
-from pretrace.plugins.scan.labels import labels_of
-from pretrace.plugins.scan.searching import FoundPassage, is_common, merge_parts, summarise_texts
+from pretrace.plugins.scan.searching import is_common
 from pretrace.runs import load
 
 
@@ -73,7 +72,6 @@ def test_the_command_finds_what_is_there_and_nothing_else(place, call):
     page = (out / "report.html").read_text(encoding="utf-8")
     assert all(said in page for said in ("<mark", "a.jsonl", "https://example.org/0"))
     assert not (place / "FOUND.parts").exists()
-    assert [*labels_of(found)][:4] == [("t0", True, 1), ("t1", True, 2), ("t2", None, 1), ("t3", False, 0)]
 
 
 def test_what_is_read_in_parts_is_the_same_to_the_bit(place):
@@ -253,13 +251,3 @@ def test_near_copies_and_the_overlap_of_words_are_those_of_a_naive_count(place, 
     assert "near.csv" in (out / "report.html").read_text(encoding="utf-8")
     code, said = call(file, "--corpus", place / "corpus", "--near", "--match", "exact", "--out", place / "X")
     assert (code, "--match folded" in said) == (2, True)
-
-
-def test_passages_add_up_over_parts(place):
-    found = asked(place)
-    room.scan(found, place / "x.parts")
-    parts = [room._part(place / "x.parts", file) for file in found.files]
-    there = [one for one in parts if one is not None]
-    assert merge_parts(there).changes.tolist() == merge_parts(there[::-1]).changes.tolist()
-    text = summarise_texts(merge_parts(there), found.folded)[1]
-    assert text.passages == (FoundPassage(0, len(prose(1).replace(" ", "")), 2),)

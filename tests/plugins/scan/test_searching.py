@@ -3,10 +3,8 @@
 import itertools
 import json
 import random
-import string
 import unicodedata
 
-import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -24,10 +22,8 @@ from net.api import (
     fold_strings,
     folded,
     hash_of,
-    sequences,
     strings_of_item,
     strings_of_lines,
-    words_of,
 )
 from plugins.scan.plain_folding import fold_strings_plainly
 
@@ -255,37 +251,3 @@ def test_bytes_that_are_no_utf_8_are_read_alike(tmp_path_factory, some):
         plain, spans = fold_strings_plainly(Strings.of(written), behind, exact=exact, spaced=False)
         assert one.stream.buffer.tobytes() == plain.tobytes()
         assert one.stream.spans.tolist() == spans.tolist()
-
-
-def test_what_is_found_in_a_document_depends_on_no_other():
-    rng = random.Random(1)
-    texts = [folded(made(rng, 50)) for _ in range(3)]
-    documents = [folded(made(rng, 30)) + texts[i % 3][i : i + 80] for i in range(9)]
-    together = searched(texts, documents)
-    assert together == [searched(texts, [one])[0] for one in documents]
-    assert searched(texts, documents[::-1])[::-1] == together
-
-
-def plainly_said(text):
-    """The words of a text, by the rule in a line of Python."""
-    kept = "".join(c for c in text.casefold() if c not in string.punctuation).split()
-    return [unicodedata.normalize("NFD", one) for one in kept]
-
-
-def test_sequences_of_words_agree_with_those_of_a_naive_loop():
-    rng = random.Random(6)
-    texts = [made(rng, rng.randrange(0, 40)).replace("\u00a0", " ") for _ in range(30)]
-    texts += ["", "-- ==", "One, two."]
-    words, owners = words_of(Strings.of([one.encode() for one in texts]))
-    plain = [plainly_said(one) for one in texts]
-    assert np.bincount(owners, minlength=len(texts)).tolist() == [len(one) for one in plain]
-    flat = [word for one in plain for word in one]
-    for some in (flat, words.tolist()):  # equal words, equal hashes; and no two words with one hash
-        assert len(set(zip(flat, some, strict=True))) == len(set(flat)) == len(set(some))
-    for size in (5, 13):
-        hashes, theirs = sequences(words, owners, size)
-        starts = ((i, k, one) for i, one in enumerate(plain) for k in range(len(one) - size + 1))
-        wanted = [(i, tuple(one[k : k + size])) for i, k, one in starts]
-        assert theirs.tolist() == [i for i, _ in wanted]
-        runs = [w for _, w in wanted]
-        assert len(set(zip(runs, hashes.tolist(), strict=True))) == len(set(runs))

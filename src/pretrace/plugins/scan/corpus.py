@@ -10,9 +10,10 @@ from __future__ import annotations
 import filecmp
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import groupby, islice
 from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
 
@@ -254,19 +255,25 @@ class DocumentFacts(NamedTuple):
 
 class Sighting(NamedTuple):
     """A document that holds part of a text, or is nearly one: `amount` is the bytes of the text in one place, or the
-    Jaccard index. `around` is what is written before, within and behind the longest passage, of the document that holds
-    most in its file."""
+    Jaccard index. Before, within and behind its longest passage something is written, which is told of the document
+    that holds most in its file."""
 
+    text: int
     amount: float
     file: str
     document: int
-    facts: DocumentFacts
-    around: tuple[str, str, str] = ("", "", "")
+    id: str
+    url: str
+    date: str
+    before: str = ""
+    passage: str = ""
+    behind: str = ""
 
-    @property
-    def order(self) -> tuple[float, str, int]:
-        """What comes first is shown first."""
-        return -self.amount, self.file, self.document
+
+def first_sightings(some: Iterable[Sighting], most: int) -> list[Sighting]:
+    """The sightings of each text that are shown, by text and the largest amount first."""
+    order = sorted(some, key=lambda one: (one.text, -one.amount, one.file, one.document))
+    return [one for _, mine in groupby(order, lambda one: one.text) for one in islice(mine, most)]
 
 
 _Rows = tuple[Strings, Callable[[int], DocumentFacts], int, int]

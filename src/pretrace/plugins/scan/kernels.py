@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import string
 from typing import Any
 
 import numba
@@ -13,7 +12,7 @@ from numba.extending import intrinsic as untyped_intrinsic
 from numba.np.arrayobj import make_array as untyped_make_array
 
 from pretrace.plugins.scan.folding import BLOCK, GAP, MARKS, SPACE, TAG
-from pretrace.plugins.scan.searching import COMMON, NEAR, SHORT
+from pretrace.plugins.scan.searching import COMMON, SHORT
 
 _intrinsic: Any = untyped_intrinsic
 _make_array: Any = untyped_make_array
@@ -71,10 +70,6 @@ BASIS, PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
 _MEANT = np.arange(256, dtype=np.uint8)
 """What a byte behind a backslash stands for in JSON."""
 _MEANT[list(b"bfnrt")] = list(b"\b\f\n\r\t")
-_KINDS = np.zeros(256, dtype=np.uint8)
-"""Whether a byte belongs to a word (0), ends one (1) or is left out (2)."""
-_KINDS[[SPACE, GAP]] = 1
-_KINDS[list(string.punctuation.encode())] = 2
 DEEP, ODD = 64, 2
 """Objects and lists in each other that are read; lines with more are left to Python, as are other odd ones."""
 
@@ -569,10 +564,9 @@ def words(buffer: Any, spans: Any, found: Any, owners: Any) -> int:
     for document in range(len(spans)):
         number, inside = BASIS, False
         for i in range(spans[document, 0], spans[document, 1] + 1):
-            kind = _KINDS[buffer[i]]  # the byte behind a document is a gap
-            if kind == 0:
+            if buffer[i] != SPACE and buffer[i] != GAP:  # which is the byte behind a document
                 number, inside = (number ^ np.uint64(buffer[i])) * PRIME, True
-            elif kind == 1 and inside:
+            elif inside:
                 found[n], owners[n] = mixed(number), document
                 n += 1
                 number, inside = BASIS, False
@@ -580,61 +574,43 @@ def words(buffer: Any, spans: Any, found: Any, owners: Any) -> int:
 
 
 @compiled
-def sequences(words: Any, owners: Any, size: int, found: Any, theirs: Any) -> int:
-    """The hash of every `size` words in a row that stand in one document, and the number of the document; how many."""
-    n = 0
-    for i in range(len(words) - size + 1):
-        if owners[i] == owners[i + size - 1]:
-            number = np.uint64(0)
-            for k in range(i, i + size):
-                number = number * _BY + words[k]
-            found[n], theirs[n] = mixed(number), owners[i]
-            n += 1
-    return n
+def reach(reached: Any, way: int) -> int:
+    """How far the buffer was followed on a way, 0 where it was not."""
+    slot = way % len(reached)
+    return reached[slot, 1] if reached[slot, 0] == way else 0
 
 
 @compiled
 def followed(
-    buffer: Any, places: Any, found: Any, strings: Any, owners: Any, begin: int, texts: Any, spans: Any,
-    first: Any, there_of: Any, text_near: Any, repeats: Any, words: Any, text_words: Any, seen: Any,
-    same: Any, recent: Any, reached: Any, rows: Any,
+    buffer: Any, places: Any, found: Any, strings: Any, owners: Any, begin: int, texts: Any, first: Any,
+    there_of: Any, repeats: Any, words: Any, text_words: Any, seen: Any, recent: Any, reached: Any, rows: Any,
 ) -> tuple[int, int]:  # fmt: skip
-    """Follow blocks to both sides as far as buffer and text agree, from block `begin` on, into `rows`. How many rows,
-    and the block to go on with where there is no more room. A run is followed from its first block alone. A block that
-    more than `COMMON` documents hold is not followed. Parts of characters at the ends of a run are left away. `same`
-    remembers which blocks were followed. `words` and `text_words` are the 8 bytes from each place on, so that plain
-    ASCII is compared 8 bytes at a time. A run that is among the `recent` ones of the string, elsewhere in it, gives no
-    second row: the first one gets the earlier place. `seen` says how many documents hold a block, and the last one. Of
-    a block that a text repeats, `reached` says how far the buffer was followed from a place: up to there it is not
-    followed from it again."""
+    """Follow blocks to both sides as far as buffer and text agree, from block `begin` on, into `rows`: string, first
+    and last byte among all texts, place in the buffer, characters. How many rows, and the block to go on with where
+    there is no more room. A block that more than `COMMON` documents hold is not followed; `seen` says how many do, and
+    the last one. Parts of characters at the ends of a run are left away. `words` and `text_words` are the 8 bytes from
+    each place on, so that plain ASCII is compared 8 bytes at a time. A run that is among the `recent` ones of the
+    string, elsewhere in it, gives no second row: the first one gets the earlier place. `reached` says how far the
+    buffer was followed: no run is followed twice, nor one from the same place of a text that repeats its block."""
     tops = np.uint64(0x8080808080808080)
     number, i = 0, begin
     while i < len(places):
         place, key, document = places[i], found[i], owners[i]
         model = int(there_of[first[key]])
-        same[i] = seen[key, 0] + (seen[key, 1] != document) <= COMMON
+        same = seen[key, 0] + (seen[key, 1] != document) <= COMMON
         for k in (0, 8, 16):
-            same[i] = same[i] and words[place + k] == text_words[model + k]
-        if same[i]:
+            same = same and words[place + k] == text_words[model + k]
+        if same:
             if number + first[key + 1] - first[key] > len(rows):
                 return number, i
-            before = False
-            k = i - 1
-            while k >= 0 and places[k] >= place - BLOCK:
-                before = before or (places[k] == place - BLOCK and same[k])
-                k -= 1
             for j in range(first[key], first[key + 1]):
                 there = int(there_of[j])
-                if (
-                    before
-                    and there >= BLOCK
-                    and text_words[there - 8] == words[place - 8]
-                    and text_words[there - 16] == words[place - 16]
-                    and text_words[there - 24] == words[place - 24]
-                ):
-                    continue  # the block before it was followed
-                slot = there % len(reached)
-                if repeats[key] and reached[slot, 0] == there and place < reached[slot, 1]:
+                along, again = 2 * (place - there) + 1, 2 * there  # two ways that never have the same number
+                end = reach(reached, along)
+                if repeats[key] and place >= end:
+                    end = reach(reached, again)
+                    reached[along % len(reached)] = along, end
+                if place < end:
                     continue
                 back, most = 0, min(place, there)
                 while back + 8 <= most:
@@ -656,8 +632,9 @@ def followed(
                     on += 8
                 while buffer[place + on] == texts[there + on] and texts[there + on] != GAP:
                     on += 1
+                reached[along % len(reached)] = along, place + on
                 if repeats[key]:
-                    reached[slot, 0], reached[slot, 1] = there, place + on
+                    reached[again % len(reached)] = again, place + on
                 if back + on < SHORT:
                     continue
                 start, end = there - back, there + on
@@ -667,23 +644,11 @@ def followed(
                     end -= 1
                     while end > start and texts[end] & 0xC0 == 0x80:
                         end -= 1
-                if end - start < SHORT:
-                    continue
-                low = text_near[start // NEAR]
-                while low + 1 < len(spans) and spans[low + 1, 0] <= start:
-                    low += 1
-                at = place - back + start - (there - back)
-                own_start, own_end = start - spans[low, 0], end - spans[low, 0]
+                at = place + start - there
                 slot = (start * 31 + end * 17) % len(recent)
                 k = recent[slot]
-                if (
-                    k < number
-                    and rows[k, 0] == strings[i]
-                    and rows[k, 1] == low
-                    and rows[k, 2] == own_start
-                    and rows[k, 3] == own_end
-                ):
-                    rows[k, 4] = min(rows[k, 4], at)
+                if k < number and rows[k, 0] == strings[i] and rows[k, 1] == start and rows[k, 2] == end:
+                    rows[k, 3] = min(rows[k, 3], at)
                     continue
                 characters = 0
                 for k in range(start, end):
@@ -691,12 +656,7 @@ def followed(
                 if characters < SHORT:
                     continue
                 recent[slot] = number
-                rows[number, 0] = strings[i]
-                rows[number, 1] = low
-                rows[number, 2] = own_start
-                rows[number, 3] = own_end
-                rows[number, 4] = at
-                rows[number, 5] = characters
+                rows[number] = strings[i], start, end, at, characters
                 number += 1
         if seen[key, 1] != document:
             seen[key, 0] += 1

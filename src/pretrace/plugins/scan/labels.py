@@ -5,6 +5,7 @@ A text that stands whole in one place is a member, one of which at most 5% stand
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -22,72 +23,66 @@ from pretrace.results.output_checks import RESULT
 from pretrace.results.rounding import listed
 from pretrace.results.verdicts import load_verdict
 from pretrace.results.wording import say
-from pretrace.types import Text, Verdict
+from pretrace.types import Text
 
 
-def _rows_of(verdict: Verdict) -> dict[str, dict[str, Any]]:
-    """What a scan found of each text, by its id, without the control texts."""
-    table = verdict.table("texts").columns
-    rows = (dict(zip(table, cells, strict=True)) for cells in zip(*table.values(), strict=True))
-    return {str(row["id"]): row for row in rows if row["set"] == "texts"}
+class _ScanFound:
+    """What a scan found of each text, by its id and without the control texts; TextsError where the folder that an
+    option names holds no scan."""
 
+    def __init__(self, folder: Path, option: str) -> None:
+        if not (folder / RESULT).is_file():
+            raise TextsError(
+                f"{folder} holds no result of a scan: {option} takes the --out of `pretrace scan`."
+            )
+        self.folder, self.verdict = folder, load_verdict(folder)
+        if self.verdict.test != "scan":
+            raise TextsError(
+                f"{folder} holds a result of {self.verdict.test}: {option} takes one of `pretrace scan`."
+            )
+        table = self.verdict.table("texts").columns
+        rows = (dict(zip(table, cells, strict=True)) for cells in zip(*table.values(), strict=True))
+        self.rows: dict[str, dict[str, Any]] = {str(row["id"]): row for row in rows if row["set"] == "texts"}
 
-def labels_of(verdict: Verdict) -> Iterator[tuple[str, bool | None, int]]:
-    """The id of each text of a scan, whether it is a member (None: neither), and the documents that hold it."""
-    for name, row in _rows_of(verdict).items():
-        yield name, {"whole": True, "no": False}.get(row["found"]), int(row["copies"] or row["documents"])
-
-
-def _check_scanned(found: Path, verdict: Verdict, texts: Iterable[Text], source: str) -> Iterator[Text]:
-    """The texts of `source`; TextsError for one that the scan in the folder `found` did not look for."""
-    known, is_exact = _rows_of(verdict), verdict.settings["test"].get("match") == "exact"
-    for text in texts:
-        if text.id not in known:
-            raise TextsError(say("scan.refused.not_looked", found=found, id=text.id, source=source))
-        content = np.frombuffer(folded(text.text, exact=is_exact), dtype=np.uint8)
-        if int(np.count_nonzero(content & 0xC0 != 0x80)) != known[text.id]["characters"]:
-            raise TextsError(say("scan.refused.other_text", id=text.id, source=source, found=found))
-        yield text
+    def check(self, texts: Iterable[Text], source: str) -> Iterator[Text]:
+        """The texts of `source`; TextsError for one that the scan did not look for."""
+        is_exact = self.verdict.settings["test"].get("match") == "exact"
+        for text in texts:
+            if text.id not in self.rows:
+                raise TextsError(say("scan.refused.not_looked", found=self.folder, id=text.id, source=source))
+            content = np.frombuffer(folded(text.text, exact=is_exact), dtype=np.uint8)
+            if int(np.count_nonzero(content & 0xC0 != 0x80)) != self.rows[text.id]["characters"]:
+                raise TextsError(say("scan.refused.other_text", found=self.folder, id=text.id, source=source))
+            yield text
 
 
 class _LabelledStream(TextStream):
     """The texts of a source that have a label by a scan, with their copies (`Text.copies`)."""
 
-    def __init__(self, stream: TextStream, found: Path, verdict: Verdict) -> None:
+    def __init__(self, stream: TextStream, found: _ScanFound) -> None:
         super().__init__(stream.name, stream.source)
-        self.card, self._stream, self._found, self._verdict = stream.card, stream, found, verdict
+        self.card, self._stream, self._found = stream.card, stream, found
 
     def texts(self, tell: OnUnreadable | None = None) -> Iterator[Text]:
         """The texts that have a label, in order; TextsError for one that the scan did not look for."""
-        labels = {name: (member, copies) for name, member, copies in labels_of(self._verdict)}
-        for text in _check_scanned(self._found, self._verdict, self._stream.texts(tell), self.source):
-            member, copies = labels[text.id]
+        rows, members = self._found.rows, {"whole": True, "no": False}
+        for text in self._found.check(self._stream.texts(tell), self.source):
+            member = members.get((row := rows[text.id])["found"])
             if member is not None:
-                yield replace(text, member=member, meta={**text.meta, "copies": str(copies)})
-        kinds = [member for member, _ in labels.values()]
-        numbers = dict(
-            zip(("members", "nonmembers", "neither"), map(kinds.count, (True, False, None)), strict=True)
-        )
+                copies = str(int(row["copies"] or row["documents"]))
+                yield replace(text, member=member, meta={**text.meta, "copies": copies})
+        kinds = Counter(members.get(row["found"]) for row in rows.values())
+        numbers = {"members": kinds[True], "nonmembers": kinds[False], "neither": kinds[None]}
         self.notes = (*self._stream.notes, say("scan.labelled", slight=SLIGHT, **numbers))
 
 
 def labelled_by(found: Path, stream: TextStream) -> TextStream:
     """A source with the labels of the scan in `found`; TextsError where that holds none or could not read a file."""
-    verdict = _opened_scan(found, "--labels")
-    unread = [one["file"] for one in verdict.settings["searched"]["not read"] if one["unread"]]
+    known = _ScanFound(found, "--labels")
+    unread = [one["file"] for one in known.verdict.settings["searched"]["not read"] if one["unread"]]
     if unread:
         raise TextsError(say("scan.refused.unread_labels", found=found, files=listed(unread)))
-    return _LabelledStream(stream, found, verdict)
-
-
-def _opened_scan(found: Path, option: str) -> Verdict:
-    """The result of a scan that an option names; TextsError where the folder holds none."""
-    if not (found / RESULT).is_file():
-        raise TextsError(f"{found} holds no result of a scan: {option} takes the --out of `pretrace scan`.")
-    verdict = load_verdict(found)
-    if verdict.test != "scan":
-        raise TextsError(f"{found} holds a result of {verdict.test}: {option} takes one of `pretrace scan`.")
-    return verdict
+    return _LabelledStream(stream, known)
 
 
 _MOST_BESIDE = 1000
@@ -97,10 +92,10 @@ _MOST_BESIDE = 1000
 def found_beside(found: Path, texts: Iterable[Text] | None, source: str = "") -> dict[str, Any]:
     """What the scan in `found` found of the texts of a test, as plain values for its settings. TextsError where it
     holds no scan, or one that did not look for one of the `texts` of `source`; None are not compared."""
-    verdict = _opened_scan(found, "--found")
-    for _ in _check_scanned(found, verdict, texts or (), source):
+    scan = _ScanFound(found, "--found")
+    for _ in scan.check(texts or (), source):
         pass
-    known = _rows_of(verdict)
+    verdict, known = scan.verdict, scan.rows
     rows = [
         {"id": name, "found": row["found"], "share": row["coverage"]}
         | {number: int(row[number]) for number in ("longest", "documents", "copies")}

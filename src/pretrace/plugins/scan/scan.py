@@ -145,25 +145,24 @@ class _ScanPlan:
         return f"{said} {takes}"
 
 
+@dataclass(eq=False)
 class Searching:
     """What is looked for, in which files, and how; `sources` are what named the files. `texts` are those of both sides
     as they are given, and `folded` as they are compared, those of the collection first and the control texts behind
     them. TextsError where no text is long enough to be found."""
 
-    def __init__(
-        self,
-        corpus: Corpus,
-        heldout: Corpus | None,
-        files: tuple[CorpusFile, ...],
-        settings: ScanSettings,
-        sources: tuple[str, ...] = (),
-    ) -> None:
-        self.corpus, self.heldout, self.files, self.sources = corpus, heldout, files, sources
-        self.settings, self.exact = settings, settings.match == "exact"
-        self.texts = (*corpus.texts, *(heldout.texts if heldout else ()))
+    corpus: Corpus
+    heldout: Corpus | None
+    files: tuple[CorpusFile, ...]
+    settings: ScanSettings
+    sources: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.exact = self.settings.match == "exact"
+        self.texts = (*self.corpus.texts, *(self.heldout.texts if self.heldout else ()))
         self.folded = FoldedTexts(self.written, exact=self.exact)
-        if all(len(self.folded.letters(i)) <= RUN for i in range(len(corpus))):
-            raise TextsError(say("scan.refused.too_short", name=corpus.name, run=RUN))
+        if all(len(self.folded.letters(i)) <= RUN for i in range(len(self.corpus))):
+            raise TextsError(say("scan.refused.too_short", name=self.corpus.name, run=RUN))
 
     @property
     def written(self) -> list[bytes]:
@@ -207,10 +206,6 @@ class Searching:
     def workers(self, files: int) -> int:
         """How many of so many files are read at once."""
         return max(1, min(self.settings.workers or count_cores(), files))
-
-    def reader(self) -> CorpusReader:
-        """A reader of the files."""
-        return CorpusReader(self.settings.corpus_column, self.exact, self.settings.corpus_encoding)
 
 
 Watch = Callable[[int, int, int, int], object]
@@ -273,7 +268,8 @@ def search_file(
     words = WordsFound(file.address, asked.wording) if asked.wording else None
     gathering = searching.Gathering(file.address, asked.folded)
     try:
-        for found in asked.reader().documents(file, most):
+        reader = CorpusReader(asked.settings.corpus_column, asked.exact, asked.settings.corpus_encoding)
+        for found in reader.documents(file, most):
             read(found.read.bytes - facts.bytes)
             gathering.add(search.runs(found.stream), found.stream, found.facts)
             if words is not None:
@@ -579,7 +575,7 @@ class _Findings:
         ) -> Iterator[tuple[tuple[str, str, int], Sighting, tuple[Any, ...]]]:
             for name, kind, one in zip(ids, sets, found, strict=True):
                 for rank, seen in enumerate(getattr(one, which), 1):
-                    yield (name, kind, rank), seen, (seen.file, seen.document, *seen.facts)
+                    yield (name, kind, rank), seen, seen[2:7]
 
         order = sorted(
             range(len(texts)), key=lambda i: (STATES.index(states[i]), -found[i].single, -found[i].own, i)
@@ -593,7 +589,7 @@ class _Findings:
             )
         ]
         place = ("file", "document", "document id", "url", "date")
-        hits = [(*first, *where, one.amount, *one.around) for first, one, where in sightings("best")]
+        hits = [(*first, *where, one.amount, *one[7:]) for first, one, where in sightings("best")]
         near = [(*first, one.amount, *where) for first, one, where in sightings("nearest")]
         tables = (
             Table("texts", {"id": ids, "set": sets, "found": states, **numbers}),

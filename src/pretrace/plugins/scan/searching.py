@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.errors import TextsError
-from pretrace.plugins.scan.corpus import DocumentFacts, FileFacts, Sighting
+from pretrace.plugins.scan.corpus import DocumentFacts, FileFacts, Sighting, first_sightings
 from pretrace.plugins.scan.folding import (
     BLOCK,
     LONGEST_TAIL,
@@ -33,7 +33,6 @@ from pretrace.plugins.scan.folding import (
     Hashes,
     HashTable,
     Numbers,
-    Spans,
     Stream,
     fold_pieces,
     load_kernels,
@@ -54,8 +53,6 @@ ROWS = 1 << 16
 """Runs that are gathered at a time."""
 _RECENT = 1 << 16
 """Runs that are remembered, so that one that a document holds several times is told once."""
-NEAR = 64
-"""Bytes of the texts for which it is noted which text they belong to."""
 
 
 Runs = npt.NDArray[np.int64]
@@ -67,9 +64,8 @@ DOCUMENT, TEXT, START, END, AT, CHARACTERS, STRING, LAST = range(8)
 
 class BlockTable:
     """The blocks of the texts; the corpus is cut at every `every`-th byte. `places[first[i]:first[i + 1]]` of the i-th
-    hash are the places of blocks that are all the same. `text_near` is the text that holds every `NEAR`-th byte, or the
-    one before it. `repeats` says of a hash whether a text holds it more than `REPEATS` times, of which no more are
-    kept."""
+    hash are the places of blocks that are all the same. `repeats` says of a hash whether a
+    text holds it more than `REPEATS` times, of which no more are kept."""
 
     def __init__(self, texts: FoldedTexts) -> None:
         sizes, starts = texts.sizes, texts.spans[:, 0]
@@ -84,18 +80,15 @@ class BlockTable:
         load_kernels().hash_blocks(words, places, hashes)
         order = np.argsort(hashes, kind="stable")
         places, hashes = places[order], hashes[order]
-        table = HashTable.of(hashes)
         again = np.flatnonzero(hashes[1:] == hashes[:-1])
         there, model = places[again + 1], places[again]
         if any((words[there + k] != words[model + k]).any() for k in (0, 8, 16)):
             raise TextsError(say("scan.refused.same_hash"))
-        self.repeats: npt.NDArray[np.bool_] = np.zeros(len(table.keys), dtype=np.bool_)
-        if (np.diff(table.first) > REPEATS).any():
-            places, first, self.repeats = _thinned(places, table.first, texts.spans)
-            table = table._replace(first=first)
-        self.hashes, self.places = table, places
-        near = np.searchsorted(starts, np.arange(0, len(texts.buffer), NEAR), side="right") - 1
-        self.text_near: npt.NDArray[np.int32] = np.maximum(near, 0).astype(np.int32)
+        later = np.flatnonzero(hashes[REPEATS:] == hashes[:-REPEATS]) + REPEATS
+        mine, before = (np.searchsorted(starts, places[one], "right") for one in (later, later - REPEATS))
+        gone = later[mine == before]
+        self.hashes, self.places = HashTable.of(np.delete(hashes, gone)), np.delete(places, gone)
+        self.repeats: npt.NDArray[np.bool_] = np.isin(self.hashes.keys, hashes[gone])
 
 
 class Search:
@@ -115,23 +108,22 @@ class Search:
         strings = np.searchsorted(found.spans[:, 0], places, side="right") - 1
         inside = strings >= 0
         places, keys, strings = places[inside], keys[inside], strings[inside]
-        first, rows, gathered = 0, np.empty((ROWS, 6), dtype=np.int64), []
-        same = np.zeros(len(places), dtype=np.bool_)
-        texts, spans, firsts = table.texts.buffer, table.texts.spans, table.hashes.first
+        first, rows, gathered = 0, np.empty((ROWS, 5), dtype=np.int64), [np.empty((0, 5), dtype=np.int64)]
+        texts, firsts = table.texts.buffer, table.hashes.first
         self._kernels.bring(keys, firsts, table.places, texts, self._seen)
         self._reached[:] = 0
         views, owners = (_words(buffer), _words(texts)), found.rows[strings]
         while first < len(places):
             number, after = self._kernels.followed(
-                buffer, places, keys, strings, owners, first, texts, spans, firsts, table.places,
-                table.text_near, table.repeats, *views, self._seen, same, self._recent, self._reached, rows,
+                buffer, places, keys, strings, owners, first, texts, firsts, table.places, table.repeats, *views,
+                self._seen, self._recent, self._reached, rows,
             )  # fmt: skip
             if after == first:  # one block alone has more runs than there is room for
-                rows = np.empty((2 * len(rows), 6), dtype=np.int64)
+                rows = np.empty((2 * len(rows), 5), dtype=np.int64)
                 continue
             gathered.append(rows[:number].copy())
             first = after
-        return _of_strings(np.concatenate(gathered) if gathered else np.zeros((0, 6), dtype=np.int64), found)
+        return _of_strings(np.concatenate(gathered), found, table.texts.spans[:, 0])
 
     def _probe(self, buffer: Bytes) -> tuple[Numbers, Numbers]:
         """The places of the blocks at every `every`-th byte (a multiple of 8) that have a key, and its number."""
@@ -141,10 +133,10 @@ class Search:
         return places[:number] * 8, found[:number]
 
 
-def _of_strings(rows: Runs, found: Stream) -> Runs:
-    """The runs that this stream tells of, with the strings and the document that each stands in."""
-    at = rows[:, AT]
-    stop = at + rows[:, END] - rows[:, START]
+def _of_strings(rows: Numbers, found: Stream, starts: Numbers) -> Runs:
+    """The runs that this stream tells of, in texts that begin at `starts`, with the strings that each stands in."""
+    at = rows[:, 3]
+    stop = at + rows[:, 2] - rows[:, 1]
     column = np.searchsorted(found.begins, at, side="right") - 1
     told = stop >= found.fresh[column]
     if not found.last:
@@ -154,25 +146,9 @@ def _of_strings(rows: Runs, found: Stream) -> Runs:
         told &= ~goes_on
     rows, at, stop = rows[told], at[told], stop[told]
     begins, ends = (np.searchsorted(found.spans[:, 0], one, side="right") - 1 for one in (at, stop - 1))
-    rows[:, DOCUMENT] = found.rows[begins]
-    return np.column_stack([rows, begins, ends])
-
-
-def _thinned(
-    places: npt.NDArray[Any], first: npt.NDArray[Any], spans: Spans
-) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[np.bool_]]:
-    """The places of each key without those beyond the `REPEATS` first in one text, and whether there were any."""
-    key = np.repeat(np.arange(len(first) - 1), np.diff(first))
-    text = np.searchsorted(spans[:, 0], places, side="right")
-    fresh = np.ones(len(places), dtype=np.bool_)
-    fresh[1:] = (key[1:] != key[:-1]) | (text[1:] != text[:-1])
-    begins = np.flatnonzero(fresh)
-    rank = np.arange(len(places)) - np.repeat(begins, np.diff(np.append(begins, len(places))))
-    kept = rank < REPEATS
-    repeats = np.zeros(len(first) - 1, dtype=np.bool_)
-    repeats[key[~kept]] = True
-    sums = np.append(0, np.cumsum(kept)).astype(first.dtype)
-    return places[kept], sums[first], repeats
+    text = np.searchsorted(starts, rows[:, 1], side="right") - 1
+    first, last = (rows[:, k] - starts[text] for k in (1, 2))
+    return np.column_stack([found.rows[begins], text, first, last, at, rows[:, 4], begins, ends])
 
 
 def _words(buffer: Bytes) -> Hashes:
@@ -212,8 +188,8 @@ class ScanPart:
     changes: Numbers = field(default_factory=lambda: np.zeros((0, 2), np.int64))
     counts: Numbers = field(default_factory=lambda: np.zeros((1, 3), np.int64))
     longest: Numbers = field(default_factory=lambda: np.zeros(1, np.int64))
-    best: dict[int, list[Sighting]] = field(default_factory=dict)
-    nearest: dict[int, list[Sighting]] = field(default_factory=dict)
+    best: list[Sighting] = field(default_factory=list)
+    nearest: list[Sighting] = field(default_factory=list)
     grams: Hashes = field(default_factory=lambda: np.zeros(0, np.uint64))
 
     def save(self, path: Path) -> None:
@@ -230,15 +206,7 @@ class ScanPart:
         with np.load(path) as found:
             arrays: dict[str, Any] = {name: found[name] for name in _ARRAYS}
             plain: dict[str, Any] = json.loads(found["plain"].tobytes().decode("utf-8", "surrogatepass"))
-        best, nearest = (
-            {
-                int(text): [
-                    Sighting._make((*one, DocumentFacts._make(facts), tuple(a))) for *one, facts, a in some
-                ]
-                for text, some in plain[name].items()
-            }
-            for name in ("best", "nearest")
-        )
+        best, nearest = ([Sighting._make(one) for one in plain[name]] for name in ("best", "nearest"))
         files = tuple(FileFacts(**one) for one in plain["files"])
         return cls(files=files, best=best, nearest=nearest, **arrays)
 
@@ -261,14 +229,14 @@ class Gathering:
 
     def __init__(self, file: str, texts: FoldedTexts) -> None:
         self._file, self._starts, self._sizes = file, texts.spans[:, 0], texts.sizes
-        self._changes, self._pending = list[Numbers](), 0
+        self._changes = list[Numbers]()
         self._documents, self._wholes, self._longest, self._floor, self._most = np.zeros(
             (5, len(texts.spans)), dtype=np.int64
         )
-        self._last, self._last_whole = np.full((2, len(texts.spans)), -1, dtype=np.int64)
+        self._last_whole = np.full(len(texts.spans), -1, dtype=np.int64)
         self._best: dict[int, dict[int, tuple[int, DocumentFacts]]] = {}
         self._passages: dict[int, tuple[int, WrittenPassage]] = {}
-        self._open: dict[int, tuple[int, npt.NDArray[np.int8]]] = {}
+        self._open: Runs = np.zeros((0, 4), dtype=np.int64)
 
     def add(self, runs: Runs, stream: Stream, facts: Callable[[int], DocumentFacts]) -> None:
         """The runs of a buffer of documents; what covers a text to `WHOLE` in one place is whole there."""
@@ -277,6 +245,7 @@ class Gathering:
             return
         held = np.concatenate([_held(runs, one, self._sizes) for one in places])
         self._count(runs, stream.open_rows)
+        np.maximum.at(self._longest, runs[:, TEXT], runs[:, CHARACTERS])
         held = held[np.lexsort((-held[:, 2], held[:, 0], held[:, 1]))]
         held = held[np.append(True, (held[1:, :2] != held[:-1, :2]).any(axis=1))]
         whole = held[(held[:, 3] > 0) & (held[:, 1] != self._last_whole[held[:, 0]])]
@@ -285,34 +254,18 @@ class Gathering:
         self._sight(held, runs, stream, facts)
 
     def _count(self, runs: Runs, goes_on: set[int]) -> None:
-        """Add up how many documents hold which bytes of the texts; what may go on behind the buffer is kept."""
-        both = _places(runs, runs[:, DOCUMENT])
-        begins, ends, place = _united(runs, both.of)
-        text, document = runs[both.first, TEXT], runs[both.first, DOCUMENT]
-        fresh = document != self._last[text]
-        for i in np.flatnonzero(~fresh | np.isin(document, [*goes_on])).tolist():
-            known = self._open.get(int(text[i]), (-1, None))
-            size, mine = int(self._sizes[text[i]]), np.flatnonzero(place == i)
-            covered = np.zeros(size + 1, dtype=np.int8)
-            for begin, end in zip(begins[mine].tolist(), ends[mine].tolist(), strict=True):
-                covered[begin:end] = 1
-            if known[0] == document[i] and known[1] is not None:
-                ends[mine] = begins[mine]
-                edges = np.diff(covered & ~known[1], prepend=0)
-                at = np.flatnonzero(edges)
-                self._changes.append(np.stack([self._starts[text[i]] + at, edges[at]], 1).astype(np.int64))
-                covered |= known[1]
-            self._open[int(text[i])] = (int(document[i]), covered)
-        base = self._starts[text[place]]
-        one = np.ones_like(base)
-        change = np.concatenate([np.stack([base + begins, one], 1), np.stack([base + ends, -one], 1)])
-        self._changes.append(change)
-        self._pending += len(change)
-        if self._pending > _GATHERED:
-            self._changes, self._pending = [add_changes(self._changes)], 0
-        np.maximum.at(self._longest, runs[:, TEXT], runs[:, CHARACTERS])
-        np.add.at(self._documents, text[fresh], 1)
-        self._last[text] = document
+        """Add up how many documents hold which bytes of the texts. What was counted of documents that went on is taken
+        back, and counted again with what is new."""
+        runs, before = _stretches(np.concatenate([self._open, runs[:, :AT]])), self._open
+        for some, sign in ((before, -1), (runs, 1)):
+            base = self._starts[some[:, TEXT]]
+            for edge, change in ((START, sign), (END, -sign)):
+                self._changes.append(np.column_stack([base + some[:, edge], np.full_like(base, change)]))
+            pairs = some[:, TEXT] << 32 | some[:, DOCUMENT]
+            np.add.at(self._documents, np.unique(pairs) >> 32, sign)
+        self._open = runs[np.isin(runs[:, DOCUMENT], [*goes_on])]
+        if sum(map(len, self._changes[1:])) > _GATHERED:
+            self._changes = [add_changes(self._changes)]
 
     def _sight(
         self, held: Numbers, runs: Runs, stream: Stream, facts: Callable[[int], DocumentFacts]
@@ -341,16 +294,17 @@ class Gathering:
     def part(self, facts: FileFacts) -> ScanPart:
         """What was found, with what was read of the file."""
         order = sorted(self._passages, key=lambda text: (-self._most[text] / self._sizes[text], text))
-        around = {
+        around: dict[tuple[int, int], tuple[str, ...]] = {
             (text, self._passages[text][0]): self._passages[text][1].read() for text in order[:_EXCERPTS]
         }
-        nothing, best = ("", "", ""), dict[int, list[Sighting]]()
-        for text, some in sorted(self._best.items()):
-            seen = [
-                Sighting(covered, self._file, document, told, around.get((text, document), nothing))
-                for document, (covered, told) in some.items()
-            ]
-            best[text] = sorted(seen, key=lambda one: one.order)
+        best = first_sightings(
+            (
+                Sighting(text, covered, self._file, document, *known, *around.get((text, document), ()))
+                for text, some in self._best.items()
+                for document, (covered, known) in some.items()
+            ),
+            KEPT,
+        )
         counts = np.stack([self._documents, self._wholes, np.zeros_like(self._wholes)], axis=1)
         return ScanPart((facts,), add_changes(self._changes), counts, self._longest, best)
 
@@ -360,13 +314,7 @@ def select_runs(runs: Runs, stream: Stream, sizes: Numbers) -> tuple[Runs, tuple
     one place, which is as long as the text of `sizes`, or a document that is not much longer."""
     if not len(runs):
         return runs, ()
-    # by document, text, first byte, and the longer one first; by one number where the four fit into it
-    columns = (runs[:, DOCUMENT], runs[:, TEXT], runs[:, START], runs[:, END].max() - runs[:, END])
-    widths = [int(column.max()).bit_length() for column in columns]
-    number = columns[0].copy()
-    for column, width in zip(columns[1:], widths[1:], strict=True):
-        number = number << width | column
-    runs = runs[np.argsort(number, kind="stable") if sum(widths) <= 63 else np.lexsort(columns[::-1])]
+    runs = runs[np.lexsort((-runs[:, END], *runs[:, START::-1].T))]  # the longer one first
     size = sizes[runs[:, TEXT]]
     shift, wide = runs[:, AT] - runs[:, START], np.maximum(size // 2, 2 * SHORT)
     keys = (shift // wide, (shift + wide // 2) // wide)
@@ -404,6 +352,13 @@ def _united(runs: Runs, of: npt.NDArray[np.intp]) -> tuple[Numbers, Numbers, npt
     at = np.flatnonzero(opens)
     closes = np.append(at[1:], len(order)) - 1
     return starts[at], reach[closes] - of[closes] * room, of[at]
+
+
+def _stretches(runs: Runs) -> Runs:
+    """The bytes of each text that each document holds, as runs that do not touch."""
+    both = _places(runs, runs[:, DOCUMENT])
+    begins, ends, place = _united(runs, both.of)
+    return np.column_stack([runs[both.first[place], : TEXT + 1], begins, ends])
 
 
 def _held(runs: Runs, places: _Places, sizes: Numbers) -> Numbers:
@@ -499,24 +454,28 @@ def add_changes(changes: Sequence[Numbers]) -> Numbers:
 
 def merge_parts(parts: Iterable[ScanPart | None]) -> ScanPart | None:
     """The parts as one, the same in whichever order they come; None where one of them is."""
-    whole, files, changes, grams = ScanPart(), list[FileFacts](), list[Numbers](), [np.zeros(0, np.uint64)]
+    whole, changes, grams = ScanPart(), list[Numbers](), [np.zeros(0, np.uint64)]
+
+    def add_up() -> None:
+        changes[:], grams[:] = [add_changes(changes)], [np.unique(np.concatenate(grams))]
+        whole.best = first_sightings(whole.best, KEPT)
+        whole.nearest = first_sightings(whole.nearest, NEAREST)
+
     for part in parts:
         if part is None:
             return None
-        files += part.files
-        changes.append(part.changes)
-        grams.append(part.grams)
+        whole.files += part.files
+        whole.best += part.best
+        whole.nearest += part.nearest
         whole.counts = whole.counts + part.counts
         whole.longest = np.maximum(whole.longest, part.longest)
-        for mine, more, most in ((whole.best, part.best, KEPT), (whole.nearest, part.nearest, NEAREST)):
-            for text, some in more.items():
-                first = mine.setdefault(text, [])
-                if len(first) < most or first[-1].order >= some[0].order:
-                    mine[text] = sorted(first + some, key=lambda one: one.order)[:most]
+        changes.append(part.changes)
+        grams.append(part.grams)
         if len(changes) > 64:
-            changes, grams = [add_changes(changes)], [np.unique(np.concatenate(grams))]
-    whole.changes, whole.grams = add_changes(changes), np.unique(np.concatenate(grams))
-    whole.files = tuple(sorted(files, key=lambda one: one.file))
+            add_up()
+    add_up()
+    whole.changes, whole.grams = changes[0], grams[0]
+    whole.files = tuple(sorted(whole.files, key=lambda one: one.file))
     return whole
 
 
@@ -533,8 +492,11 @@ class FoundText:
     """What the corpus holds of one text, whose characters begin at the bytes `first`, and where the documents that hold
     it change (`changes`). `coverage` is the share of its characters in runs, `common` the share in passages that stand
     in very many documents, `longest` its longest run in characters, `documents` how many hold a run, `copies` how many
-    hold the whole text, `single` is the share that one document holds. `near` counts near copies, `nearest` names the
+    hold the whole text. `near` counts near copies, `nearest` names the
     nearest of them."""
+
+    best: tuple[Sighting, ...] = ()
+    nearest: tuple[Sighting, ...] = ()
 
     def __init__(self, whole: ScanPart, text: int, first: npt.NDArray[np.intp], changes: Numbers) -> None:
         size = int(first[-1])
@@ -551,8 +513,12 @@ class FoundText:
         self.coverage: float = _size(one for one in passages if one.documents) / max(1, self.characters)
         self.common: float = _size(one for one in self.passages if one.common) / max(1, self.characters)
         self.documents, self.copies, self.near = whole.counts[text].tolist()
-        self.best, self.nearest = (tuple(some.get(text, ())) for some in (whole.best, whole.nearest))
-        self.single = max((one.amount for one in self.best), default=0) / max(1, size)
+        self._size = max(1, size)
+
+    @property
+    def single(self) -> float:
+        """The share that one document holds."""
+        return max((one.amount for one in self.best), default=0) / self._size
 
     def unique(self, beside: FoundText) -> int:
         """The longest stretch of characters that no document holds but those that hold the whole text, which are few,
@@ -587,10 +553,15 @@ class FoundText:
 def summarise_texts(whole: ScanPart, texts: FoldedTexts) -> list[FoundText]:
     """What was found of each text."""
     mine = np.searchsorted(whole.changes[:, 0], texts.spans + np.array([0, 1])).tolist()
-    return [
+    found = [
         FoundText(whole, text, texts.letters(text), whole.changes[first:last] - (texts.spans[text, 0], 0))
         for text, (first, last) in enumerate(mine)
     ]
+    for one in whole.best:
+        found[one.text].best += (one,)
+    for one in whole.nearest:
+        found[one.text].nearest += (one,)
+    return found
 
 
 def is_common(documents: int, usual: float) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.plugins.scan.corpus import CorpusDocuments, Sighting
+from pretrace.plugins.scan.corpus import CorpusDocuments, Sighting, first_sightings
 from pretrace.plugins.scan.folding import HashTable, Strings, fold_strings, load_kernels
 
 SHINGLE, GRAM = 5, 13
@@ -22,6 +22,7 @@ NEAR = 0.8
 """The Jaccard index from which on a document is a near copy of a text."""
 NEAREST = 20
 """Near copies that are named for each text."""
+_FACTOR = np.uint64(0xFF51AFD7ED558CCD)
 Numbers = npt.NDArray[np.uint64]
 
 
@@ -38,9 +39,12 @@ def sequences(
     words: Numbers, owners: npt.NDArray[np.int64], size: int
 ) -> tuple[Numbers, npt.NDArray[np.int64]]:
     """The hash of every `size` words in a row that stand in one document, and the number of the document."""
-    found, theirs = np.empty_like(words), np.empty_like(owners)
-    number = load_kernels().sequences(words, owners, size, found, theirs)
-    return found[:number], theirs[:number]
+    number = max(0, len(words) - size + 1)
+    inside = np.flatnonzero(owners[:number] == owners[size - 1 :])
+    found = np.zeros(len(inside), np.uint64)
+    for k in range(size):  # a polynomial of hashes, which are as good as random
+        found = found * _FACTOR + words[inside + k]
+    return found, owners[inside]
 
 
 class Held:
@@ -86,7 +90,7 @@ class WordsFound:
         self._file, self._wording = file, wording
         self._grams = np.zeros(len(wording.grams.keys) if wording.grams else 0, dtype=np.bool_)
         self.near = np.zeros(len(wording.shingles.sizes) if wording.shingles else 1, dtype=np.int64)
-        self.nearest: dict[int, list[Sighting]] = {}
+        self.nearest: list[Sighting] = []
 
     @property
     def grams(self) -> Numbers:
@@ -116,5 +120,5 @@ class WordsFound:
             if jaccard >= NEAR:
                 self.near[one] += 1
                 row = int(found.strings.rows[place])
-                mine = [*self.nearest.get(one, ()), Sighting(jaccard, self._file, row, found.facts(row))]
-                self.nearest[one] = sorted(mine, key=lambda copy: copy.order)[:NEAREST]
+                self.nearest.append(Sighting(one, jaccard, self._file, row, *found.facts(row)))
+        self.nearest = first_sightings(self.nearest, NEAREST)
