@@ -11,7 +11,7 @@ from made import drawn, written
 
 from pretrace.plugins.serve.forms import COMMANDS, forms
 from pretrace.plugins.serve.jobs import FilledForm, Jobs
-from pretrace.plugins.serve.uploads import uploads
+from pretrace.plugins.serve.uploads import upload_of, uploads
 from pretrace.runs import load_verdict
 
 
@@ -39,9 +39,8 @@ def test_what_is_sent_at_once_is_a_collection(visitor):
     ):
         some = [("file", (name, rows())) for name in names]
         answer = visitor.client.post("/collections", files=some, follow_redirects=False)
-        latest = uploads(visitor.workspace)[0]
-        assert (latest.name, latest.files) == (called, 2)
-        assert answer.headers["location"] == f"/collections/{latest.id}"
+        made = upload_of(visitor.workspace, answer.headers["location"].removeprefix("/collections/"))
+        assert (made.name, made.files) == (called, 2)
 
 
 def test_a_collection_is_deleted_unless_a_job_is_about_to_read_it(visitor, still):
