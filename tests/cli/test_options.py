@@ -200,7 +200,7 @@ def test_every_command_takes_json_quiet_and_a_config_and_most_take_plugins(call)
     everywhere = {one.flag for one in options_of("").values()}
     assert everywhere == {"--plugin", "--json", "--quiet", "--config"}
     assert all(flag in call("audit", "--help-all")[1] for flag in everywhere)
-    for name in ("runs report", "demo", "serve", "runs again", "cache info", "cache clear"):
+    for name in ("runs report", "demo", "serve", "cache info", "cache clear"):
         positional = ["X" for one in options_of(name).values() if one.option.metavar]
         code, _, said = call(*name.split(), *positional, "--plugin", "mine.py")
         assert (code, "Unknown option: --plugin." in said) == (2, True), said
