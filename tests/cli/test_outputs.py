@@ -37,7 +37,7 @@ FILES = {
 }  # fmt: skip
 BELOW = {
     "ask --out": ("scan",),
-    "demo --out": ("model", "planted", "smollm2"),
+    "demo --out": ("model", "planted"),
     "build ccnews --out": ("mask.jsonl", "mask.card.json"),
 }
 """What is written in the folder that these name."""
