@@ -9,7 +9,7 @@ import pretrace
 SRC = Path(__file__).parent.parent / "src"
 FLOORS = """
 types errors registry plugins rewrites settings; statistics results; cache; scores backends corpora frequencies;
-tuning; baselines; scoring; jobs verdicts; report; runs; testing verification; cli demo; __init__ __main__; plug-in
+tuning; baselines; scoring; jobs verdicts; report; runs; testing verification; cli; __init__ __main__; plug-in
 """
 """The rooms (folders and single files of the package) from the ground up: a room imports from its floor and below."""
 HEIGHT = {room: height for height, floor in enumerate(FLOORS.split(";")) for room in floor.split()}

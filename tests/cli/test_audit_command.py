@@ -80,15 +80,8 @@ def test_a_culprit_audited_without_anything_to_compare_with_is_given_no_answer(a
 def test_a_plan_says_what_would_be_done_and_does_nothing(ask, tmp_path, culprit):
     out = tmp_path / "AUDIT"
     out.write_text("a file, where no audit could be written")
-    asked = (
-        "audit",
-        culprit.posts,
-        "--model",
-        culprit.target,
-        "--snippets=tokens=32",
-        f"--out={out}",
-        "--plan",
-    )
+    how = ("--snippets=tokens=32", f"--out={out}", "--plan")
+    asked = ("audit", culprit.posts, "--model", culprit.target, *how)
     said, _ = ask(*asked, "--controls", culprit.drafts, "--generator=none")
     said = " ".join(said.split())
     assert "Texts: 40 documents" in said

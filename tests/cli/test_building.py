@@ -1,6 +1,5 @@
 """`pretrace build`, as a user calls it."""
 
-import importlib.util
 import json
 
 import pytest
@@ -70,14 +69,6 @@ def test_quality_prints_and_writes(tmp_path):
     again = tmp_path / "again.json"
     run("build", "quality", a, b, "--figures", again, "--embeddings", "none")
     assert again.read_bytes() == out.read_bytes()
-
-
-@pytest.mark.skipif(importlib.util.find_spec("sentence_transformers") is not None, reason="it is installed")
-def test_quality_without_the_embeddings(tmp_path):
-    a = texts(tmp_path / "a.jsonl", 8, 0)
-    said = run("build", "quality", a, a).stdout
-    assert "Similarity of embeddings is left out" in said
-    assert "pretrace[all]" in said
 
 
 def test_ccnews_refuses_before_it_opens_a_model(tmp_path):

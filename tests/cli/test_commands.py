@@ -30,16 +30,8 @@ def test_count_then_evaluate_then_report(ask, tmp_path, sentences, model_folder,
     run = tmp_path / "RUN"
     where = ("--model", model_folder, "--reference-model", reference_folder)
     where = (*where, "--counts", tmp_path / "counts.npz")
-    said, _ = ask(
-        "evaluate",
-        texts,
-        *where,
-        "--scores",
-        SCORES.replace(" ", ","),
-        "--out",
-        run,
-        "--measuring=resamples=200",
-    )
+    how = ("--scores", SCORES.replace(" ", ","), "--measuring=resamples=200")
+    said, _ = ask("evaluate", texts, *where, *how, "--out", run)
     assert "bag of words" in said
     assert "'one'" in said
     assert "'long'" in said

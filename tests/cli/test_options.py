@@ -1,9 +1,8 @@
 """Options come from settings: names, defaults, ranges, help; and what every command refuses."""
 
-import dataclasses
 import re
 import tomllib
-from dataclasses import MISSING, fields
+from dataclasses import MISSING
 from pathlib import Path
 
 import pytest
@@ -15,23 +14,8 @@ from pretrace.cli.commands import options_of, places
 from pretrace.cli.options import RawOptions
 from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError
-from pretrace.settings import LARGEST, option_of
-from pretrace.tuning.planting import PlantSettings
+from pretrace.settings import LARGEST
 from pretrace.verdicts.audit.settings import GENERATOR, PAPER_GENERATOR, AuditSettings, SnippetSettings
-from pretrace.verdicts.flag.planning import FlagSettings
-
-
-@pytest.mark.parametrize(
-    ("command", "settings"), [("audit", AuditSettings), ("flag", FlagSettings), ("plant", PlantSettings)]
-)
-def test_a_default_of_the_command_line_is_that_of_the_library(command, settings):
-    options = [one for whole in options_of(command).values() for one in (whole, *whole.keys.values())]
-    defaults = {one.name: one.default for one in options}
-    for field in fields(settings):
-        described = option_of(field)
-        if described is None or field.default is MISSING or described.read:
-            continue
-        assert defaults[described.flag(field.name)[2:].replace("-", "_")] == field.default, field.name
 
 
 def test_settings_are_made_of_what_was_written(monkeypatch):
@@ -200,7 +184,7 @@ def test_every_command_takes_json_quiet_and_a_config_and_most_take_plugins(call)
     everywhere = {one.flag for one in options_of("").values()}
     assert everywhere == {"--plugin", "--json", "--quiet", "--config"}
     assert all(flag in call("audit", "--help-all")[1] for flag in everywhere)
-    for name in ("runs report", "demo", "serve", "runs again", "cache info", "cache clear"):
+    for name in ("runs report", "demo", "serve", "cache info", "cache clear"):
         positional = ["X" for one in options_of(name).values() if one.option.metavar]
         code, _, said = call(*name.split(), *positional, "--plugin", "mine.py")
         assert (code, "Unknown option: --plugin." in said) == (2, True), said
@@ -218,10 +202,6 @@ def test_power_is_measured_at_a_light_and_a_heavy_exposure_in_more_than_a_handfu
     lora = settings(power=True, power_method="lora").power
     assert [round(one.rate(existing=True), 6) for one in lora] == [1e-3, 1e-2]
     assert settings().power == ()
-
-
-def test_nobody_chooses_the_draws_of_an_audit():
-    assert "seed" not in {field.name for field in dataclasses.fields(AuditSettings)}
 
 
 def test_what_the_one_who_asks_says_is_passed_on_where_it_was_said():

@@ -37,7 +37,7 @@ FILES = {
 }  # fmt: skip
 BELOW = {
     "ask --out": ("scan",),
-    "demo --out": ("model", "planted", "smollm2"),
+    "demo --out": ("model", "planted"),
     "build ccnews --out": ("mask.jsonl", "mask.card.json"),
 }
 """What is written in the folder that these name."""
@@ -147,8 +147,7 @@ def check(case, call, places, out):
 
 RUNS_KIND = {"out": "run.json", "": "run.json"}
 KIND_OF = {
-    "score": RUNS_KIND, "evaluate": RUNS_KIND, "runs merge": RUNS_KIND, "runs again": RUNS_KIND,
-    "tune": {"out": "adapter_card.json"},
+    "score": RUNS_KIND, "evaluate": RUNS_KIND, "runs merge": RUNS_KIND, "tune": {"out": "adapter_card.json"},
     "plant": {"out": "card.json"},
 }  # fmt: skip
 """Which folder an option replaces; none for tests, since the one that is there is of another test."""

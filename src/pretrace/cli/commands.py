@@ -49,11 +49,10 @@ _COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "demo": ("making:demo", "A small model, trained and tested."),
     },
     "What was found?": {
-        "runs": ("", "Results rendered, verified, made again, merged."),
+        "runs": ("", "Results rendered, verified, merged."),
         "runs report": ("printing:report", "Render a report again from its tables, without a model."),
         "runs table": ("folders:table", "The figures of a run for a paper."),
         "runs verify": ("folders:verify", "Is a result what was written?"),
-        "runs again": ("folders:again", "Make a result again, with the options that it recorded."),
         "runs merge": ("flagging:merge", "Put the parts of several workers together."),
         "show": ("printing:show", "A text in colours."),
         "list": ("printing:list_", "Scores, corpora and what --model takes."),

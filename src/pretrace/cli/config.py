@@ -53,15 +53,9 @@ def _read(path: Path) -> dict[str, Any]:
 
     try:
         return tomllib.loads(regular(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not valid UTF-8"
-        raise TextsError(f"--config {path} cannot be read: {reason}.") from None
-    except ValueError as error:
-        raise TextsError(f"--config {path} is not valid TOML: {error}.") from None
-    except RecursionError:
-        raise TextsError(
-            f"--config {path} is nested too deeply: an option has one value, or a list."
-        ) from None
+    except (OSError, ValueError, RecursionError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise TextsError(f"--config {path} cannot be read as TOML: {reason}.") from None
 
 
 def _written(where: str, value: Any, leaf: Any) -> list[str]:
@@ -69,19 +63,11 @@ def _written(where: str, value: Any, leaf: Any) -> list[str]:
     several = get_origin(leaf.hint) is tuple
     if leaf.keys and isinstance(value, dict):
         keys = {name: leaf.keys.get(name.replace("-", "_"), leaf) for name in value}
-        return [
-            join_keys(
-                {name: ",".join(_written(f"{where}: {name}", value[name], keys[name])) for name in keys}
-            )
-        ]
-    if leaf.hint is bool:
-        if not isinstance(value, bool):
-            raise ExpressionError(f"{where} is true or false, found {value!r}.")
-        return [str(value).lower()]
+        written = {name: _written(f"{where}: {name}", value[name], keys[name]) for name in keys}
+        return [join_keys({name: ",".join(words) for name, words in written.items()})]
     if isinstance(value, list) and several and not any(isinstance(one, dict | list) for one in value):
-        words = list(map(str, value))
-        return [",".join(words)] if leaf.option.read else words
-    if isinstance(value, dict | list | bool):
+        return [",".join(map(str, value))] if leaf.option.read else [*map(str, value)]
+    if isinstance(value, dict | list):
         wanted = "one value or a list of them" if several and not leaf.option.read else "one value"
         raise ExpressionError(f"{where} takes {wanted}, found {value!r}.")
-    return [str(value)]
+    return [str(value).lower() if isinstance(value, bool) else str(value)]

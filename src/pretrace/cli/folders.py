@@ -1,27 +1,20 @@
-"""What is done with result folders: `pretrace runs verify`, `again` and `table`."""
+"""What is done with result folders: `pretrace runs verify` and `table`."""
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pretrace.cli.answer import Reply, plain_table
-from pretrace.cli.commands import call, options_of, places
-from pretrace.cli.options import EVERYWHERE, ForwardedFlags, written_to
+from pretrace.cli.options import written_to
 from pretrace.cli.printing import measured
-from pretrace.cli.streams import note
 from pretrace.corpora import Columns
-from pretrace.corpora.opening import operand
-from pretrace.errors import OutputError
 from pretrace.registry import require
 from pretrace.report.tables import format_table, save_figures
 from pretrace.results.atomic import check_writable
-from pretrace.results.folder import OpenFolder
-from pretrace.runs import kind_of, load_run
-from pretrace.settings import TEXTS, Option, join_keys, split_keys
+from pretrace.runs import load_run
+from pretrace.settings import TEXTS, Option
 from pretrace.verdicts.settings import input_option
 from pretrace.verification import verify as check
 
@@ -83,108 +76,6 @@ def verify(folder: Annotated[Path, _FOLDER], inputs: _VerifyInputs) -> Reply:
         folder=folder,
         own={"kind": found.kind, "checks": found.checks},
     )
-
-
-# `pretrace runs again`: the command that made a result, with the options that the result recorded.
-
-
-_TESTS = {"marks": "mark check", "triggers": "mark check", "canaries": "mark canaries"}
-"""Tests whose command has another name."""
-_OUT = written_to(
-    "Folder for what is made again; FOLDER-again unless given. A result that is already there is replaced."
-)
-_TRUST = Option(
-    "Run code that the recorded options name, too (--plugin, --model-args trust_remote_code or allow_pickle): only for "
-    "a result of your own.",
-    panel="",
-    essential=True,
-)
-_CODE = ("--plugin", "--config", "--model-args trust_remote_code", "--model-args allow_pickle")
-
-
-def again(
-    folder: Annotated[Path, _FOLDER],
-    passed: ForwardedFlags,
-    out: Annotated[Path | None, _OUT] = None,
-    trust: Annotated[bool, _TRUST] = False,
-) -> int:
-    """Make a result again: the same command with the options that it recorded, relative paths from here. It
-    compares nothing: `pretrace runs verify` says whether a folder is what was written."""
-    named = folder if folder.name not in ("", "..") else folder.resolve()
-    place = out or named.with_name(f"{named.name}-again")
-    command, given = recorded(folder)
-    words = command_line(folder, command, given)
-    flags = [
-        (flag, key)
-        for flag, _, value in (one.partition("=") for one in words)
-        for key, *_ in split_keys(value)
-    ]
-    code = next((one for one in _CODE for flag, key in flags if one in (flag, f"{flag} {key}")), "")
-    if code and not trust:  # a folder may come from a stranger
-        raise OutputError(
-            f"{folder} was made with {code}, which can run any code: give --trust if the result is your own."
-        )
-    said = [*words, f"--out={place}"]
-    note(f"again: pretrace {shlex.join(said)}")
-    ended = call([*said, *passed])
-    note(f"pretrace runs verify {shlex.quote(str(place))} checks the new folder; {folder} is as it was.")
-    return ended
-
-
-def recorded(folder: Path) -> tuple[str, dict[str, Any]]:
-    """The command that made a result, and its options as they were given, without --out. OutputError where the folder
-    holds no result, or one that does not say it."""
-    kind = kind_of(folder)
-    content = OpenFolder(kind, folder).content
-    settings = content.get("settings")
-    settings = settings if isinstance(settings, Mapping) else {}
-    given = settings.get("given" if kind.marker == "run.json" else "command")
-    if not isinstance(given, Mapping) or not given:
-        raise OutputError(
-            f"{folder} does not record the options that it was made with: a program made it. Give the "
-            "command itself."
-        )
-    test = kind.test or str(content.get("test"))
-    named = {"audit": "audit", "run": str(settings.get("command"))}
-    command = named.get(kind.name) or _TESTS.get(test, test)
-    return command, {name: value for name, value in given.items() if name != "out"}
-
-
-def command_line(folder: Path, command: str, given: Mapping[str, Any]) -> list[str]:
-    """The words of the command. OutputError for an option that there is no more, and for texts that came from
-    standard input, which are gone."""
-    if command not in places():
-        raise OutputError(f"{folder} was made by {command!r}, which is no command of pretrace.")
-    declared = {**options_of(command), **EVERYWHERE}
-    positional: list[str] = []
-    words: list[str] = []
-    for name, value in given.items():
-        if name not in declared:
-            flag = f"--{name.replace('_', '-')}"
-            raise OutputError(
-                f"{folder} was made with {flag}, which `pretrace {command}` does not have: give the command itself."
-            )
-        if value == "-":
-            raise OutputError(
-                f"{folder} was made from standard input, which is gone: give the command itself."
-            )
-        if declared[name].option.metavar:
-            positional += [operand(str(one)) for one in (value if isinstance(value, list) else [value])]
-        else:
-            words += _words(f"--{name.replace('_', '-')}", value)
-    return [*command.split(), *words, *positional]
-
-
-def _words(flag: str, value: Any) -> Iterator[str]:
-    if isinstance(value, dict):
-        yield from (f"{flag}={join_keys({key: one})}" for key, one in value.items())
-    elif isinstance(value, list):
-        yield from (f"{flag}={one}" for one in value)
-    elif isinstance(value, bool):
-        if value:
-            yield flag
-    elif value is not None:
-        yield f"{flag}={value}"
 
 
 # `pretrace runs table`: a measured run for a paper.

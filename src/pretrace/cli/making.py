@@ -9,17 +9,16 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from pretrace.backends import open_tokenizer
+from pretrace.backends import open_model, open_tokenizer
 from pretrace.backends.huggingface import open_huggingface
 from pretrace.backends.settings import ModelSettings
 from pretrace.cli.answer import Reply, prose, show
 from pretrace.cli.options import written_to
-from pretrace.cli.printing import measured, preview
+from pretrace.cli.printing import measured
 from pretrace.cli.progress import counted, trained, watched
-from pretrace.corpora import Columns, open_stream
+from pretrace.corpora import Columns, open_corpus, open_stream
 from pretrace.corpora.opening import Source
-from pretrace.demo import plant_and_find, show_smollm2
-from pretrace.errors import ExpressionError, MissingPackageError, OutputError
+from pretrace.errors import ExpressionError, OutputError
 from pretrace.frequencies import Counting
 from pretrace.frequencies import count as make_table
 from pretrace.frequencies.table import COUNTS
@@ -27,15 +26,19 @@ from pretrace.results.atomic import check_writable
 from pretrace.results.output_checks import ADAPTER, PLANTED
 from pretrace.results.rounding import plural
 from pretrace.results.run import RUN
+from pretrace.runs import save_run
+from pretrace.scoring.detect import Options, detect
+from pretrace.scoring.evaluation import evaluate
 from pretrace.scoring.provenance import record_tuning
 from pretrace.scoring.settings import EvaluationSettings, ScoreSettings, Target
 from pretrace.settings import MODEL, Option
 from pretrace.tuning.adapters import tune as make_adapter
 from pretrace.tuning.plan import methods
-from pretrace.tuning.planting import PlantSettings
+from pretrace.tuning.planting import DEMO, PlantSettings
 from pretrace.tuning.planting import plant as make_planted
 
 NEW = "new"
+_DEMO_SCORES = "loss,zlib,lowercase,min_k,min_k(k=0.1),min_k_plus_plus"
 
 
 _Seed = Annotated[ScoreSettings, "seed"]
@@ -165,33 +168,27 @@ def demo(
     drawn: _Seed,
 ) -> None:
     """Train a small model on half of a corpus, then tell that half from the other; at most 5 minutes."""
-    for name, kind in (("model", PLANTED), ("planted", RUN), ("smollm2", RUN)):
+    for name, kind in (("model", PLANTED), ("planted", RUN)):
         check_writable(out / name, kind)
     begin = time.perf_counter()
     first = (
-        "1. Training a small language model on half of the modules of Python's standard library (their "
+        "Training a small language model on half of the modules of Python's standard library (their "
         "docstrings), then asking which half it was trained on. That is known, so the answer can be checked."
     )
     show([prose(first)])
     with trained() as on_step, watched("scoring") as progress:
-        run = plant_and_find(out, seed=drawn.seed, on_step=on_step, progress=progress)
+        how = replace(DEMO, seed=drawn.seed)
+        made = make_planted(open_corpus("stdlib"), settings=how, folder=out / "model", on_step=on_step)
+        model, settings = open_model(str(out / "model")), {"command": "demo", "card": "model/card.json"}
+        options = Options(seed=drawn.seed, progress=progress, settings=settings)
+        run = evaluate(detect(made.corpus, model, _DEMO_SCORES, options), made.corpus, seed=drawn.seed)
+    save_run(run, out / "planted")
     assert run.evaluation is not None
-    second = (
-        "2. SmolLM2-135M-Instruct, a model that was trained on the open web, on three famous openings and three texts "
-        "written for this demo. Six texts prove nothing; they show what a score looks like."
-    )
-    show([measured(run), *(prose(f"- {one}") for one in run.evaluation.findings), "", prose(second)])
-    try:
-        with watched("scoring") as progress:
-            show([preview(show_smollm2(out, seed=drawn.seed, progress=progress))])
-        second = (out / "smollm2" / "report.html").resolve().as_uri()
-    except MissingPackageError as error:
-        second = f"left out: {error}"
-    first = (out / "planted" / "report.html").resolve().as_uri()
     show([
-        f"Done in {time.perf_counter() - begin:.0f} s. The reports, to click on or to open in any browser:",
-        f"  {first}",
-        f"  {second}",
+        measured(run),
+        *(prose(f"- {one}") for one in run.evaluation.findings),
+        f"Done in {time.perf_counter() - begin:.0f} s. The report, to click on or to open in any browser:",
+        f"  {(out / 'planted' / 'report.html').resolve().as_uri()}",
         "Try it on your own text:",
         f"  pretrace show 'A sentence of yours.' --model {out / 'model'}",
         "  pretrace ask MY_TEXTS --model MODEL --controls UNPUBLISHED",

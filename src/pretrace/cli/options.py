@@ -73,10 +73,6 @@ class RawOptions(dict[str, Any]):
     """A command that has a parameter of this type is given its options as they were written, None left out."""
 
 
-class ForwardedFlags(tuple[str, ...]):
-    """A command that has a parameter of this type hands on to another what every command takes, and lets it print."""
-
-
 class CliOption(NamedTuple):
     """One option: its name as a Python name, its declaration, type and default, and its keys by name. The name of a key
     begins with that of its option: "columns text"."""
@@ -226,7 +222,7 @@ class Everywhere:
 
 
 HELP_FLAGS = ["--help", "-h", "--help-all"]
-WITHOUT_PLUGINS = ("runs report", "runs again", "demo", "serve", "cache info", "cache clear")
+WITHOUT_PLUGINS = ("runs report", "demo", "serve", "cache info", "cache clear")
 """Commands that take no --plugin."""
 
 
@@ -256,11 +252,11 @@ def command_of(
         given = signature.bind(*positional, **named).arguments
         for path in given.get("plugin", ()):
             load_plugin(path)
-        as_json, forwards = given.get("json", False), ForwardedFlags in get_type_hints(function).values()
+        as_json = given.get("json", False)
         with silenced(given.get("quiet", False)), progress.command(words):
-            with alone(as_json and not forwards):
+            with alone(as_json):
                 answer = function(**arguments_of(function, given))
-            return answer if forwards else deliver(answer, words, as_json=as_json)  # type: ignore[return-value]
+            return deliver(answer, words, as_json=as_json)
 
     run.__signature__ = signature  # type: ignore[attr-defined]
     run.__annotations__ = {one.name: one.annotation for one in parameters}
@@ -350,9 +346,7 @@ def arguments_of(function: Callable[..., Answered], options: Mapping[str, Any]) 
     _check_outputs([(leaf, written[name]) for name, leaf in leaves.items()])
     hints = get_type_hints(function, include_extras=True)
     built = {
-        one: ForwardedFlags(f"--{flag}" for flag in _SAID if given.get(flag))
-        if hint is ForwardedFlags
-        else RawOptions(
+        one: RawOptions(
             _recorded({name: value for name, value in given.items() if name not in _NOT_RECORDED})
         )
         if hint is RawOptions
@@ -416,6 +410,4 @@ def _recorded(value: Any) -> Any:
 
 EVERYWHERE = {leaf.name: leaf for leaf in _options_in("every", Everywhere, MISSING)}
 """The options of every command, by name."""
-_SAID = ("json", "quiet")
-"""Those that say how a command answers."""
-_NOT_RECORDED = (*_SAID, "config")
+_NOT_RECORDED = ("json", "quiet", "config")

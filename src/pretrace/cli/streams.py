@@ -6,13 +6,12 @@ unknown), `said` (what is being done) and, when the command is over, `ended` (it
 of error).
 
 Control characters and escape sequences are shown as text (`pretrace.errors.shown`), lest what a file, model, column or
-server is called steers a terminal. A console that is not UTF-8 gets signs of its own in place of ours, and the escape
-of a letter that it lacks. Only `--json` is exact.
+server is called steers a terminal. A console that is not UTF-8 gets the escape of a letter that it lacks. Only `--json`
+is exact.
 """
 
 from __future__ import annotations
 
-import codecs
 import io
 import json
 import os
@@ -25,14 +24,6 @@ from pathlib import Path
 from typing import Any
 
 from pretrace.errors import shown
-
-_INSTEAD = "pretrace"
-_SIGNS = {
-    "—": "-", "–": "-", "−": "-", "‑": "-", "…": "...", "·": "-", "•": "*", "→": "->", "↵": "\\n", "×": "x",
-    "“": '"', "”": '"', "‘": "'", "’": "'", "†": "+", "‡": "++", "≤": "<=", "≥": ">=", "≈": "~", "±": "+-",
-    "━": "-", "╸": "-", "╺": "-", "─": "-", "│": "|",
-}  # fmt: skip
-"""What stands for our own signs where a console lacks them."""
 
 
 def prepare() -> None:
@@ -49,18 +40,7 @@ def prepare() -> None:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - it lasts
         elif isinstance(stream, io.TextIOWrapper):
             with suppress(OSError):  # a stream that cannot seek, opened in a way of its own
-                stream.reconfigure(errors=_INSTEAD)
-
-
-def _instead(error: UnicodeError) -> tuple[str, int]:
-    """What is written in place of letters that an encoding lacks."""
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
-    lacking = error.object[error.start : error.end]
-    return "".join(_SIGNS.get(one) or shown(one, every=True) for one in lacking), error.end
-
-
-codecs.register_error(_INSTEAD, _instead)
+                stream.reconfigure(errors="backslashreplace")
 
 
 def say(line: str) -> None:

@@ -25,15 +25,15 @@ HOME = "http://127.0.0.1:8765"
 def test_the_own_names_are_answered_and_another_is_refused_before_anything_is_read(visitor):
     for host in ("127.0.0.1:8765", "localhost:8765", "LOCALHOST", "localhost:9000"):
         assert visitor.client.get("/", headers={"host": host}).status_code == 200
-    others = (
+    others = [
         "evil.example",
         "127.0.0.1.evil.example",
-        "",
         "10.0.0.7:8765",
         "localhost.evil.example",
         "[::1",
         "*",
-    )
+    ]
+    others.append("")
     for host, ask in itertools.product(others, (visitor.client.get, visitor.client.post)):
         answer = ask("/collections", headers={"host": host})
         assert (answer.status_code, answer.text) == (400, "Invalid host header")
@@ -249,12 +249,8 @@ def test_a_real_server_refuses_nonsense_long_heads_and_too_many_connections(smal
 
 def test_a_login_leads_to_no_other_server(visit):
     client = visit(token=TOKEN).client
-    for path in (
-        "//evil.example",
-        "//evil.example",
-        "///evil.example/x",
-        "//evil.example/%2e%2e",
-    ):  # then with a cookie
+    again = "//evil.example"  # with a cookie
+    for path in ("//evil.example", again, "///evil.example/x", "//evil.example/%2e%2e"):
         answer = client.get(f"{HOME}{path}?token={TOKEN}", follow_redirects=False)
         assert (answer.status_code, answer.headers["location"].startswith("/evil.example")) == (303, True)
 
@@ -296,13 +292,6 @@ def test_visitors_through_a_proxy_choose_among_the_models_that_were_listed(visit
     if listed:
         answer = visitor.post(f"{page}/test/score", {"model": "m"}, follow_redirects=False)
         assert answer.status_code == 303
-
-
-def test_the_owner_names_any_model_that_is_there(visitor):
-    assert 'list="models"' in visitor.client.get("/text").text
-    for model, status in (("m", 303), ("/some/folder", 422)):
-        answer = visitor.post("/text", {"model": model, "text": "a"}, follow_redirects=False)
-        assert answer.status_code == status
 
 
 def test_the_limits_are_those_that_the_docs_list():

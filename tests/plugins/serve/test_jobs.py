@@ -172,24 +172,6 @@ def test_the_client_sends_it_nowhere_else(monkeypatch, elsewhere, named):
     assert ("given only to the hosts" in str(met.value)) is not named
 
 
-@pytest.mark.usefixtures("warm_jobs")
-def test_a_job_of_the_page_gives_the_key_to_no_server_that_was_not_named_when_it_was_served(
-    tmp_path, elsewhere
-):
-    host, asked = elsewhere
-    settings = ServeSettings(workspace=tmp_path / "w", key_host=("api.example.com",))
-    jobs = Jobs(Workspace.at(settings.workspace), settings)
-    texts = tmp_path / "a.jsonl"
-    texts.write_text(json.dumps({"text": "one two three"}) + "\n")
-    model = f"--model=completions:http://{host}/v1#m"
-    command = ("score", str(texts), f"--out={tmp_path / 'out'}", model, "--scores=loss")
-    job = jobs.add("score", command, "results/none")
-    state = ended(jobs, job)
-    assert (state.name, "--key-host" in state.said) == ("failed", True), jobs.log(job)
-    assert asked
-    assert KEY not in str(asked)
-
-
 def test_the_environment_of_a_job_names_the_hosts_and_holds_the_key_only_for_them():
     given = dict.fromkeys(("PRETRACE_API_KEY", "OPENAI_API_KEY"), KEY)
     given |= {"PRETRACE_TOKEN": "t" * 16, "HOME": "/", KEY_HOSTS: "x"}

@@ -10,8 +10,8 @@ import pytest
 from made import drawn, written
 
 from pretrace.plugins.serve.forms import COMMANDS, forms
-from pretrace.plugins.serve.jobs import FilledForm, Jobs
-from pretrace.plugins.serve.uploads import uploads
+from pretrace.plugins.serve.jobs import Jobs
+from pretrace.plugins.serve.uploads import upload_of, uploads
 from pretrace.runs import load_verdict
 
 
@@ -39,9 +39,8 @@ def test_what_is_sent_at_once_is_a_collection(visitor):
     ):
         some = [("file", (name, rows())) for name in names]
         answer = visitor.client.post("/collections", files=some, follow_redirects=False)
-        latest = uploads(visitor.workspace)[0]
-        assert (latest.name, latest.files) == (called, 2)
-        assert answer.headers["location"] == f"/collections/{latest.id}"
+        made = upload_of(visitor.workspace, answer.headers["location"].removeprefix("/collections/"))
+        assert (made.name, made.files) == (called, 2)
 
 
 def test_a_collection_is_deleted_unless_a_job_is_about_to_read_it(visitor, still):
@@ -58,14 +57,13 @@ def test_a_collection_is_deleted_unless_a_job_is_about_to_read_it(visitor, still
 
 def test_a_plan_is_made_first_and_started_with_one_click(visitor, still):
     address = visitor.upload("mine.jsonl", rows())
-    visitor.post(f"{address}/test/score", {"model": "m", "ahead": "on", "notes": "for <Ann>"})
+    visitor.post(f"{address}/test/score", {"model": "m", "ahead": "on"})
     (planned,) = Jobs(visitor.workspace).all()
-    assert (planned.command[-1], planned.plans, planned.form.notes) == ("--dry-run", True, "for <Ann>")
-    assert "for &lt;Ann&gt;" in visitor.client.get(f"/jobs/{planned.id}").text
+    assert (planned.command[-1], planned.plans) == ("--dry-run", True)
     visitor.post(f"/jobs/{planned.id}/begin")
     begun = next(job for job in Jobs(visitor.workspace).all() if not job.plans)
     assert begun.command == planned.command[:-1]
-    assert (begun.form.test, begun.form.notes) == ("score", "for <Ann>")
+    assert (begun.test, begun.values) == ("score", planned.values)
     assert visitor.post(f"/jobs/{begun.id}/begin").status_code == 409
 
 
@@ -83,12 +81,11 @@ def test_a_test_that_applies_is_planned_and_started_at_once(visitor, still):
 def test_what_was_typed_stands_in_the_form_of_the_next_try(visitor, still):
     Path("m").rename("<m>")
     address = visitor.upload("mine.jsonl", rows())
-    visitor.post(f"{address}/test/score", {"model": "<m>", "scores": "loss", "notes": "try 1"})
+    visitor.post(f"{address}/test/score", {"model": "<m>", "scores": "loss"})
     (job,) = Jobs(visitor.workspace).all()
     page = visitor.client.get(f"{address}/test/score", params={"again": job.id}).text
     assert 'value="&lt;m&gt;"' in page
     assert 'value="loss"' in page
-    assert ">try 1</textarea>" in page
     assert visitor.client.get(f"{address}/test/score", params={"again": "../secret"}).status_code == 404
 
 
@@ -130,7 +127,7 @@ def test_a_result_is_deleted_unless_a_job_writes_it(visitor, still):
     folder.mkdir()
     (folder / "run.json").write_text("{}")
     (folder / "secret").symlink_to(visitor.workspace.folder / "secret")
-    job = Jobs(visitor.workspace).add("x", ("list",), "results/a b", form=FilledForm("score"))
+    job = Jobs(visitor.workspace).add("x", ("list",), "results/a b", test="score")
     assert visitor.post("/results/a b/delete").status_code == 409
     visitor.post(f"/jobs/{job.id}/stop")
     assert visitor.post("/results/a b/delete").status_code == 200

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import psutil
 
@@ -41,22 +41,10 @@ Name = Literal["waiting", "running", "stopping", "done", "unanswered", "failed",
 
 
 @dataclass(frozen=True, slots=True)
-class FilledForm:
-    """A form as it was filled in: its test ("" for none), what stood in each field, and the visitor's own notes."""
-
-    test: str = ""
-    values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    notes: str = ""
-
-
-_NO_FORM = FilledForm()
-
-
-@dataclass(frozen=True, slots=True)
 class WebJob:
     """One command: what it is called, its arguments, the folder its result goes to (relative to the workspace), and
     the process that does it (0 while it waits). `stopped` is when a visitor asked it to stop, 0 if nobody did.
-    `texts` is the upload that it is about, `form` the one that was filled in."""
+    `texts` is the upload that it is about, `test` its test ("" for none), and `values` what stood in its form."""
 
     id: str
     title: str
@@ -68,12 +56,18 @@ class WebJob:
     born: float = 0.0
     stopped: float = 0.0
     texts: str = ""
-    form: FilledForm = _NO_FORM
+    test: str = ""
+    values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """Its texts and its filled form."""
+        return {"texts": self.texts, "test": self.test, "values": self.values}
 
     @property
     def plans(self) -> bool:
         """Whether it looks ahead and reads nothing yet."""
-        return bool(self.form.test) and not {*AHEAD}.isdisjoint(self.command)
+        return bool(self.test) and not {*AHEAD}.isdisjoint(self.command)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,18 +109,10 @@ class Jobs:
             raise RequestError(say("serve.refused.waiting", waiting=waiting, most=self.limits.waiting), 429)
         self.workspace.left(self.settings.most_kept * 1_000_000)
 
-    def add(
-        self,
-        title: str,
-        command: tuple[str, ...],
-        out: str,
-        *,
-        texts: str = "",
-        form: FilledForm = _NO_FORM,
-    ) -> WebJob:
-        """A job that waits for its turn; `texts` is the upload it is about. RequestError where `check_room` has one."""
+    def add(self, title: str, command: tuple[str, ...], out: str, **about: Any) -> WebJob:
+        """A job that waits for its turn, with what it is `about`. RequestError where `check_room` has one."""
         now, here = time.time(), str(Path.cwd())
-        made = WebJob(fresh(command[0]), title, command, out, now, here, texts=texts, form=form)
+        made = WebJob(fresh(command[0]), title, command, out, now, here, **about)
         with self._lock:
             self.check_room()
             self.workspace.check_room("jobs", self.limits.kept)

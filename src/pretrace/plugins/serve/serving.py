@@ -114,7 +114,7 @@ def change(
     elif found.plans:
         command = tuple(part for part in found.command if part not in AHEAD)
         title = found.title.removeprefix("Plan of ")
-        found = desk.jobs.add(title, command, found.out, texts=found.texts, form=found.form)
+        found = desk.jobs.add(title, command, found.out, **found.about)
     else:
         raise RequestError("This job was no plan: it cannot be started in this way.", 409)
     return go(f"/jobs/{found.id}")

@@ -16,7 +16,6 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from pretrace.corpora.stdlib import stdlib
 from pretrace.plugins.serve import uploads as room
 from pretrace.plugins.serve.forms import COMMANDS, CommandForm, prefilled
-from pretrace.plugins.serve.jobs import FilledForm
 from pretrace.plugins.serve.pages import CurrentPage, PageContext, Posted, files_in, go, line
 from pretrace.plugins.serve.workspace import RequestError, fresh, slug
 from pretrace.results.wording import say, sentences_of
@@ -24,7 +23,6 @@ from pretrace.verdicts.advise import Advice, Advised, advise, enough, situate
 
 router = APIRouter()
 SEARCH = "scan"
-_MOST_NOTES = 4_000
 GIVEN = ("model", "controls", "placebo")
 """What a visitor says of the case on the page of a collection."""
 
@@ -134,15 +132,13 @@ def column(desk: CurrentPage, name: str, form: Posted) -> RedirectResponse:
 def setup(desk: CurrentPage, request: Request, name: str, test: str, again: str = "") -> HTMLResponse:
     """The essential options of a test, with what is known filled in."""
     case, wanted = Case.of(desk, name, request.query_params.get), _form(desk, test)
-    row, notes = case.row(test), ""
+    row = case.row(test)
     filled = prefilled(wanted, row, case.upload.facts, case.given)
     if again:  # with what was typed before, empty fields too
-        earlier = desk.jobs.get(again).form
-        typed = {one.name: "\n".join(earlier.values.get(one.name, ())) for one in wanted.fields}
-        filled, notes = filled.filled(typed), earlier.notes
+        earlier = desk.jobs.get(again).values
+        filled = filled.filled({one.name: "\n".join(earlier.get(one.name, ())) for one in wanted.fields})
     return desk.page(
         "setup.html",
-        notes=notes,
         here="collections",
         upload=case.upload,
         test=test,
@@ -165,9 +161,8 @@ def start(desk: CurrentPage, name: str, test: str, form: Posted) -> RedirectResp
             raise RequestError("This test does not apply with what you have: see what is missing.", 422)
         filled = prefilled(wanted, row, case.upload.facts, case.given)
         values = {field.name: [field.default] for field in filled.fields if field.default}
-    notes = str(form.get("notes") or "").strip()[:_MOST_NOTES]
     plan = at_once == "plan" or bool(form.get("ahead"))
-    return _begun(desk, room.upload_of(desk.workspace, name), test, values, notes=notes, plan=plan)
+    return _begun(desk, room.upload_of(desk.workspace, name), test, values, plan=plan)
 
 
 def _begun(
@@ -176,7 +171,6 @@ def _begun(
     test: str,
     values: Mapping[str, Sequence[str]],
     *,
-    notes: str = "",
     plan: bool = False,
 ) -> RedirectResponse:
     """To the job of a test, or of its plan, which waits for its turn."""
@@ -193,9 +187,8 @@ def _begun(
         (*wanted.words, *paths, *options, *([ahead] if ahead else [])),
         out,
         texts=found.id,
-        form=FilledForm(
-            test, {name: tuple(filter(None, some)) for name, some in values.items() if any(some)}, notes
-        ),
+        test=test,
+        values={name: tuple(filter(None, some)) for name, some in values.items() if any(some)},
     )
     return go(f"/jobs/{job.id}")
 
@@ -240,7 +233,7 @@ def example_run(desk: CurrentPage, form: Posted) -> RedirectResponse:
             )
     suspect, known = map(there.__getitem__, EXAMPLE_NAMES)
     asked = {"model": (EXAMPLE_MODEL,), "controls": (known.id,), "score": ("loss",)}
-    return _begun(desk, suspect, "flag", asked, notes="The example: docstrings of Python's library.")
+    return _begun(desk, suspect, "flag", asked)
 
 
 def example_texts() -> list[bytes]:
