@@ -85,24 +85,29 @@ def test_rows_in_another_order_are_refused(world):
         check_published(seal, open_corpus(str(world / "rows.jsonl")))
 
 
-def test_options_change_places_and_the_right_answer_is_written_anew(tmp_path):
+@pytest.mark.parametrize(
+    "label",
+    [lambda k, _: k, lambda k, _: k + 1, lambda k, _: f" {'ABCD'[k]}", lambda k, some: some[k]],
+)
+def test_options_change_places_and_the_right_answer_is_written_anew(label, tmp_path):
     refers = {**items(1)[0], "id": "all", "choices": ["a", "b", "All of the above", "d"]}
-    path = written(tmp_path / "items.jsonl", [*items(24), refers])
+    some = [{**one, "answer": label(one["answer"], one["choices"])} for one in items(24)]
+    path = written(tmp_path / "items.jsonl", [*some, {**refers, "answer": label(0, refers["choices"])}])
     told = ("--options", "choices", "--answer", "answer")
     places = ("--out", tmp_path / "PUB", "--sealed", tmp_path / "s.json")
     assert call("mark", "order", path, *told, *places) == 0
     moved = read_lines(tmp_path / "PUB" / "published.jsonl")
     for before, after in zip(items(24), moved[:24], strict=True):
         assert sorted(before["choices"]) == sorted(after["choices"])
-        assert after["choices"][after["answer"]] == before["choices"][before["answer"]]
+        right = after["choices"].index(before["choices"][before["answer"]])
+        assert str(after["answer"]).strip() == str(label(right, after["choices"])).strip()
         assert after["text"] == before["text"]
     assert any(before["choices"] != after["choices"] for before, after in zip(items(24), moved, strict=False))
     assert moved[24]["choices"] == ["a", "b", "All of the above", "d"]
     seal = read_seal(tmp_path / "s.json")
     assert len(seal.documents) == 24
-    assert seal.documents[0].published.splitlines()[1:] == [
-        f"{letter}. {option}" for letter, option in zip("ABCD", moved[0]["choices"], strict=True)
-    ]
+    lines = [f"{letter}. {option}" for letter, option in zip("ABCD", moved[0]["choices"], strict=True)]
+    assert seal.documents[0].published.splitlines()[1:] == lines
 
 
 @pytest.mark.parametrize(
