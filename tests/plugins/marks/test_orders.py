@@ -1,4 +1,4 @@
-"""Orders of rows and options: who read the published rows is found, the twin is not."""
+"""Orders of rows and options; that who read the published rows is found, and nobody else: tests/test_contracts.py."""
 
 from random import Random
 
@@ -10,13 +10,8 @@ from tiny import MORE_WORDS
 from pretrace import open_corpus
 from pretrace.cli.commands import call as call_line
 from pretrace.errors import PretraceError, TextsError
-from pretrace.plugins.marks import marking
-from pretrace.plugins.marks.checking import CheckSettings, check_marks, check_published, ranks
+from pretrace.plugins.marks.checking import check_published, ranks
 from pretrace.plugins.marks.marking import MOST_ROWS, OrderSettings, mark_order, read_seal
-from pretrace.runs import save_verdict
-from pretrace.scoring.plan import Models
-from pretrace.testing import Memory
-from pretrace.types import Corpus, Text
 
 SEED = "5eed"
 
@@ -37,52 +32,24 @@ def call(*arguments):
     return call_line([str(one) for one in arguments])
 
 
-@pytest.fixture(scope="module")
-def world(tmp_path_factory):
-    """Rows in an order by lot, and the sealed file."""
-    folder = tmp_path_factory.mktemp("order")
-    corpus = open_corpus(str(written(folder / "rows.jsonl", rows(64))))
-    seal, published = mark_order(corpus, OrderSettings(), {}, seed=SEED)
-    marking.publish(seal, folder / "PUB", folder / "sealed.json", rows=published)
-    return folder
-
-
-def test_who_read_the_published_rows_is_found_and_the_twin_is_not(world, tmp_path):
-    seal = read_seal(world / "sealed.json")
-    settings = CheckSettings(draws=1000, model_date="2050", cache=False)
-    knows, twin = Memory([one.published for one in seal.documents]), Memory(name="twin")
-    found = check_marks(seal, Models(knows, placebos=(twin,)), settings)
-    assert (found.outcome, found.test, found.unit, found.p) == ("consistent", "marks", "shard", 1 / 1001)
-    assert {one.name: one.status for one in found.checks} == dict.fromkeys(
-        ("seal", "tries", "older", "enough", "second"), "passed"
-    )
-    save_verdict(found, tmp_path / "FOUND")
-    assert "Each dot is one shard" in (tmp_path / "FOUND" / "report.html").read_text(encoding="utf-8")
-    other = check_marks(seal, Models(twin, placebos=(Memory(name="second"),)), settings)
-    assert (other.outcome, other.p > 0.05) == ("inconclusive", True)
-
-
-def test_the_lot_is_exact_and_nothing_is_lost(world):
-    seal = read_seal(world / "sealed.json")
-    published = open_corpus(str(world / "PUB" / "published.jsonl"))
+def test_the_draw_is_exact_and_nothing_is_lost(tmp_path):
+    corpus = open_corpus(str(written(tmp_path / "rows.jsonl", rows(64))))
+    seal, lines = mark_order(corpus, OrderSettings(), {}, seed=SEED)
+    (tmp_path / "published.jsonl").write_bytes(lines)
+    published = open_corpus(str(tmp_path / "published.jsonl"))
     assert sorted(text.id for text in published.texts) == sorted(row["id"] for row in rows(64))
     assert [text.id for text in published.texts] != [row["id"] for row in rows(64)]
     assert len(seal.documents) == 64 // MOST_ROWS
     assert all(len(set(one.variants)) == len(one.variants) == 20 for one in seal.documents)
     joined = "\n\n".join(text.text for text in published.texts)
     assert joined == "\n\n".join(one.published for one in seal.documents)
-    corpus = Corpus("rows", tuple(Text(str(row["id"]), str(row["text"])) for row in rows(64)))
+    assert check_published(seal, published)
+    with pytest.raises(TextsError, match="another order than the one drawn"):
+        check_published(seal, corpus)
     again, _ = mark_order(corpus, OrderSettings(), {}, seed=SEED)
     assert again.documents == seal.documents  # whoever has the seed can repeat the lot
     drawn = [mark_order(corpus, OrderSettings(), {})[0].documents[0].drawn for _ in range(40)]
     assert len(set(drawn)) > 5
-
-
-def test_rows_in_another_order_are_refused(world):
-    seal = read_seal(world / "sealed.json", str(world / "PUB" / "commitment.txt"))
-    check_published(seal, open_corpus(str(world / "PUB" / "published.jsonl")))
-    with pytest.raises(TextsError, match="another order than the one drawn"):
-        check_published(seal, open_corpus(str(world / "rows.jsonl")))
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,8 @@ MOST_ASKED = 4
 COMMON = 0.5
 """The share of an end that may stand in its own beginning or in other documents, in runs of 5 words or more."""
 FEWEST = FEWEST_RECITED
-TEXTS, CONTROLS = "texts", "controls"
+SETS = (("texts", False), ("controls", True))
+"""What either set is called, and whether it is that of the controls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,21 +386,15 @@ class Recite(Test[Recited]):
 
     @classmethod
     def tested(cls, numbers: Numbers, *, draws: int, seed: int) -> Tested:
-        own, controls, made = run_both_tests(
-            numbers, numbers["own"] - numbers["other"], draws=draws, seed=seed
-        )
+        rest = numbers["own"] - numbers["other"]
+        own, controls, made = run_both_tests(numbers, rest, draws=draws, seed=seed)
         if not made:
             said = f"{len(own)} documents have an answer, and the test takes {FEWEST}."
             return Tested(None, len(own), reasons=(said,))
-        is_held = len(made) > 1
+        held = controls if len(made) > 1 else None
+        effect = mean_interval(own) if held is None else difference_interval(own, held)
         deciding = max(reversed(made), key=lambda one: one.p)
-        return Tested(
-            p=deciding.p,
-            units=len(own),
-            effect=difference_interval(own, controls) if is_held else mean_interval(own),
-            standardised=standardised(own, controls if is_held else None),
-            deciding=deciding,
-        )
+        return Tested(deciding.p, len(own), None, effect, standardised(own, held), deciding=deciding)
 
     @classmethod
     def beyond(cls, own: Numbers, other: Numbers, *, draws: int, seed: int) -> ExcessOverSecondModel:
@@ -469,13 +464,17 @@ class Recite(Test[Recited]):
         return gate_check("recite.formulaic", found)
 
     def _answers(self, values: Recited) -> Check:
-        sets: dict[bool, list[bool]] = {False: [], True: []}
-        refuses = refusing(self.windows.found, values.written)
-        for one, written, says in zip(self.windows.found, values.written, refuses, strict=True):
-            is_answered = any(answer.text and not no for answer, no in zip(written, says, strict=True))
-            sets[one.control].append(is_answered)
-        names = ((f"windows of the {TEXTS}", sets[False]), (f"windows of the {CONTROLS}", sets[True]))
-        return answers_check([(name, sum(some), len(some)) for name, some in names])
+        answered = np.array(
+            [
+                any(answer.text and not no for answer, no in zip(some, says, strict=True))
+                for some, says in zip(values.written, self._refuses(values), strict=True)
+            ]
+        )
+        sides = ((name, answered[self._sides["control"] == control]) for name, control in SETS)
+        return answers_check([(f"windows of the {name}", int(side.sum()), len(side)) for name, side in sides])
+
+    def _refuses(self, values: Recited) -> list[list[bool]]:
+        return refusing(self.windows.found, values.written)
 
     # Words, figures, tables
 
@@ -493,9 +492,9 @@ class Recite(Test[Recited]):
 
     def _printed(self, values: Recited) -> Iterator[tuple[str, dict[str, Any]]]:
         """What was printed of either set, in words and figures: shares of windows in so many tries, or of words."""
-        refuses = refusing(self.windows.found, values.written) if values.logp is None else []
-        for name, control in ((TEXTS, False), (CONTROLS, True)):
-            places = [i for i, one in enumerate(self.windows.found) if one.control == control]
+        refuses = [] if values.logp is not None else self._refuses(values)
+        for name, control in SETS:
+            places = np.flatnonzero(self._sides["control"] == control).tolist()
             if not places:
                 continue
             if values.logp is not None:
@@ -506,8 +505,8 @@ class Recite(Test[Recited]):
                 yield said, {f"{printed_in} {n:,} {'tries' if n > 1 else 'try'}": shares[n] for n in shares}
                 continue
             own, answers = values.own[places], [one for i in places for one in values.written[i]]
-            own = own[np.isfinite(own)]
-            mean = float(own.mean()) if len(own) else None
+            known = own[np.isfinite(own)]
+            mean = float(known.mean()) if len(known) else None
             figures = {
                 f"words of the {name} printed in runs of five or more": mean,
                 f"tries for the {name}": len(answers),
@@ -517,11 +516,10 @@ class Recite(Test[Recited]):
             yield f"{mean or 0.0:.0%} of the words of the {name}", figures
 
     def shown(self, values: Recited) -> TestDetails:
-        found = self.windows.found
         rest, how = values.own - values.other, {"draws": self.settings.draws, "seed": self.seed}
         made = [one.p for one in run_both_tests(self._sides, rest, **how)[2]]
-        figures: dict[str, Any] = {"windows of the texts": sum(not one.control for one in found)}
-        figures["windows of the controls"] = len(found) - figures["windows of the texts"]
+        sizes = {name: sum(one.control == control for one in self.windows.found) for name, control in SETS}
+        figures: dict[str, Any] = {f"windows of the {name}": size for name, size in sizes.items()}
         names = ("p against the ends of other documents", "p against the controls")
         figures |= zip(names, made, strict=False)
         for _, more in self._printed(values):
@@ -550,8 +548,7 @@ class Recite(Test[Recited]):
 
     def _table(self, values: Recited) -> Table:
         """A row a window, those of the texts that are printed furthest first."""
-        own = np.nan_to_num(values.own, nan=-1.0)
-        every = self.windows.found
+        own, every = np.nan_to_num(values.own, nan=-1.0), self.windows.found
         order = sorted(range(len(every)), key=lambda i: (every[i].control, -own[i], i))
         found, best = [every[i] for i in order], self._best(values, order)
         pairs = list(zip(found, best, strict=True))
@@ -561,9 +558,9 @@ class Recite(Test[Recited]):
             chances = {name: np.where(np.isfinite(some), some, np.nan)[order] for name, some in both.items()}
         runs = [longest_run(Worded.of(w.suffix).words, Worded.of(t).words) if t else np.nan for w, t in pairs]
         edits = [edit_distance(w.suffix, t[: len(w.suffix)]) if t else np.nan for w, t in pairs]
-        columns: dict[str, tuple[str, ...] | Doubles] = {
+        columns: dict[str, Any] = {
             "id": tuple(one.document for one in found),
-            "set": tuple(CONTROLS if one.control else TEXTS for one in found),
+            "set": tuple(SETS[one.control][0] for one in found),
             "place": np.array([one.place for one in found], dtype=np.float64),
             "printed": values.own[order],
             "other printed": values.other[order],
@@ -571,8 +568,8 @@ class Recite(Test[Recited]):
             "beginning": tuple(one.prefix for one in found),
             "end": tuple(one.suffix for one in found),
             "continuation": tuple(best),
-            "end in common": tuple(_places_of(one.suffix, text) for one, text in pairs),
-            "continuation in common": tuple(_places_of(text, one.suffix) for one, text in pairs),
+            "end in common": tuple(_places_of(w.suffix, t) for w, t in pairs),
+            "continuation in common": tuple(_places_of(t, w.suffix) for w, t in pairs),
             "longest run": np.array(runs),
             "edit distance": np.array(edits),
         }
