@@ -12,7 +12,6 @@ from pretrace.rewrites import BESIDE, disturbances, rewrites
 
 KINDS = sorted(disturbances)
 TEXT = "In 1869 the railway reached the valley; nothing was the same again, and THE DOG looked on. " * 3
-WORDS = len(TEXT.split())
 SHARES = st.sampled_from([0.01, 0.1, 0.25, 0.9, 1])
 ODD = st.text() | st.text(st.characters(categories=["Cs", "Zs", "Lu", "Mn"]), max_size=8)
 
@@ -101,38 +100,26 @@ def test_words_are_dropped_and_the_rest_keeps_its_order_and_edges():
 @pytest.mark.parametrize(
     ("kind", "share", "text", "after"),
     [
-        ("deletion", 1, "word", ("word",)),
-        ("case", 1, "Straße ΑΒ", ("sTRAßE αβ",)),
-        ("whitespace", 1, "ab cd", ("a bc d",)),
-        ("whitespace", 1, "e\u0301e\u0301", ("e\u0301e\u0301",)),  # no accent loses its letter
-        ("underscore", 1, "a b\nc d", ("a_b\nc_d",)),
-        ("underscore", 0.01, "a b c", ("a_b c", "a_b_c", "a b_c")),
+        ("deletion", 1, "word", "word"),
+        ("case", 1, "Straße ΑΒ", "sTRAßE αβ"),
+        ("whitespace", 1, "ab cd", "a bc d"),
+        ("whitespace", 1, "e\u0301e\u0301", "e\u0301e\u0301"),  # no accent loses its letter
+        ("underscore", 1, "a b\nc d", "a_b\nc_d"),
+        ("underscore", 0.01, "a b c", "a_b_c"),  # of the word in the middle
     ],
 )
 def test_what_becomes_of_a_few_letters(kind, share, text, after):
-    assert made(kind, share).of(text) in after
+    assert made(kind, share, seed=1).of(text) == after
 
 
-@pytest.mark.parametrize(
-    ("kind", "back", "places"),
-    [
-        ("case", str.lower, lambda after: changed(TEXT, after) == round(0.25 * sum(map(str.isalpha, TEXT)))),
-        (
-            "whitespace",
-            lambda text: text.replace(" ", ""),
-            lambda after: set(after.split()) != set(TEXT.split()),
-        ),
-        (
-            "underscore",
-            lambda text: text.replace("_", " "),
-            lambda after: 0 < after.count("_") <= 2 * round(WORDS / 4),
-        ),
-    ],
-)
-def test_some_places_change_and_nothing_else(kind, back, places):
-    after = made(kind).of(TEXT)
-    assert back(after) == back(TEXT)
-    assert places(after)
+def test_some_places_change_and_nothing_else():
+    case, moved, joined = (made(kind).of(TEXT) for kind in ("case", "whitespace", "underscore"))
+    assert case.lower() == TEXT.lower()
+    assert changed(TEXT, case) == round(0.25 * sum(map(str.isalpha, TEXT)))
+    assert moved.replace(" ", "") == TEXT.replace(" ", "")
+    assert set(moved.split()) != set(TEXT.split())
+    assert joined.replace("_", " ") == TEXT
+    assert 0 < joined.count("_") <= 2 * round(0.25 * len(TEXT.split()))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -24,7 +24,7 @@ import sys
 import tomllib
 import types
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import lm_eval_logs
@@ -47,18 +47,17 @@ STAND_INS["EleutherAI/pythia-70m"] = "reference_folder"
 """Model names of the docs, and the fixtures of tests/conftest.py whose models stand in for them."""
 MINUTES = {"demo", "recite"}
 """Commands that take minutes: only their arguments are looked at."""
-SERVERS_OWN = {
-    "--no-enable-prefix-caching", "--disable-radix-cache", "--enable-prefill-logprobs", "--logits_all",
-    "--model-path", "--model-id", "--enable-deterministic-inference", "--max-logprobs", "--dtype",
-}  # fmt: skip
-"""Options that servers are started with."""
-HARNESSES_OWN = {
-    "--action", "--log_samples", "--model_args", "--output_path", "--overwrite", "--prompt-logprobs", "--scorer",
-    "--tasks",
-}  # fmt: skip
-"""Options of inspect and lm_eval."""
-DOCKERS_OWN = {"--rm"}
-"""Options of docker itself."""
+OF_OTHERS = {
+    "servers.md": (
+        "--no-enable-prefix-caching --disable-radix-cache --enable-prefill-logprobs --logits_all --model-path "
+        "--model-id --enable-deterministic-inference --max-logprobs --dtype"
+    ),
+    "harnesses.md": (
+        "--action --log_samples --model_args --output_path --overwrite --prompt-logprobs --scorer --tasks"
+    ),
+    "ci.md": "--rm",
+}
+"""Options of servers, of inspect and lm_eval, and of docker, by page."""
 PATTERNS = {
     "my_posts": "The {0} train left platform {1} at {2} and reached the valley on time. ",
     "unpublished": "Bus {0} waited at stop {1} until {2}, since the road was closed by snow. ",
@@ -230,8 +229,7 @@ def commands(block):
     for part in re.split(r"^\$ ", block.text.replace("\\\n", " "), flags=re.MULTILINE)[1:]:
         words, *shown = part.strip("\n").split("\n")
         if words.strip() == "echo $?":
-            last = found.pop()
-            found.append(Command(block, last.words, int(shown[0]), last.shown))
+            found[-1] = replace(found[-1], code=int(shown[0]))
             continue
         assert words.startswith("pretrace "), f"{block}: put what is not run ({words}) into a sh block"
         found.append(Command(block, words, 0, tuple(filter(None, shown))))
@@ -262,8 +260,7 @@ def test_blocks_are_of_a_known_kind(page):
 def test_options_exist(page):
     options = {"--version", "--help", "--help-all", "--install-completion"}
     options |= {leaf.flag for words in ("", *places()) for leaf in options_of(words).values()}
-    own = {"servers.md": SERVERS_OWN, "harnesses.md": HARNESSES_OWN, "ci.md": DOCKERS_OWN}
-    options |= own.get(page.name, set())
+    options |= set(OF_OTHERS.get(page.name, "").split())
     named = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", page.read_text(encoding="utf-8")))
     assert named <= options
 
