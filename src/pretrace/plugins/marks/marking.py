@@ -273,8 +273,14 @@ class Seal:
     @property
     def corpus(self) -> Corpus:
         """The published texts that take part in the test."""
-        texts = tuple(Text(one.id, one.published, group=one.group) for one in self.documents)
-        return Corpus(self.name, texts, source="a sealed file")
+        both = zip(self.published, self.texts, strict=True)
+        return Corpus(self.name, tuple(text for text, one in both if not one.reason), source="a sealed file")
+
+    @property
+    def between(self) -> str:
+        """How many variants a text has: "2", or "2 to 5"."""
+        sizes = sorted({len(one.variants) for one in self.documents})
+        return " to ".join(map(str, dict.fromkeys((sizes[0], sizes[-1]))))
 
     @property
     def parts(self) -> str:
@@ -292,10 +298,8 @@ def read_seal(path: Path, commitment: str | None = None) -> Seal:
     OutputError for a file that cannot be read or was changed, TextsError for one whose hash is another."""
     content = _read(path)
     found = hashlib.sha256(content).hexdigest()
-    if commitment is not None and found != committed(commitment):
-        raise TextsError(
-            say("marks.refused.other_file", path=path, found=found, committed=committed(commitment))
-        )
+    if commitment is not None and found != (wanted := committed(commitment)):
+        raise TextsError(say("marks.refused.other_file", path=path, found=found, committed=wanted))
     try:
         plain = from_json(content)
         if plain.pop(KEY, None) != FORMAT:
@@ -314,9 +318,8 @@ def committed(commitment: str) -> str:
         words = _read(Path(commitment))[:100_000].decode("utf-8", "replace")
     hashes = {str(one).lower() for one in _HASH.findall(words)}
     if len(hashes) != 1:
-        raise TextsError(
-            say("marks.refused.commitment", found=commitment[:100], number=len(hashes) or "none")
-        )
+        numbers = {"found": commitment[:100], "number": len(hashes) or "none"}
+        raise TextsError(say("marks.refused.commitment", **numbers))
     return hashes.pop()
 
 
@@ -715,6 +718,7 @@ def rows_to_publish(seal: Seal, further: Further = MappingProxyType({})) -> byte
         variants = [text.strip() for text in document.variants]
         row = further.get(document.id, {})
         telling |= {name for name, value in row.items() if any(text in str(value) for text in variants)}
-    kept = {one.id: further.get(one.id, {}).items() for one in seal.texts}
-    more = {name: {key: cell for key, cell in row if key not in telling} for name, row in kept.items()}
-    return json_lines(plain_row(one) | more[one.id] for one in seal.published)
+    return json_lines(
+        plain_row(one) | {name: cell for name, cell in further.get(one.id, {}).items() if name not in telling}
+        for one in seal.published
+    )
