@@ -34,29 +34,6 @@ HERE = Path(__file__).parent
 SRC = Path(loading.__file__).parents[1]
 PACKAGED = loading._packaged
 """Finds the packaged model itself."""
-FAMILIES = {
-    "odd inputs of commands": ("tests/test_odd_inputs.py",),
-    "weights, configurations, identities": ("tests/backends/test_weights.py",),
-    "tokenizer files": ("tests/backends/test_tokenizer_files.py",),
-    "cut and packed corpora": ("tests/corpora/test_whole_files.py",),
-    "folders and links": ("tests/corpora/test_text_folders.py",),
-    "forms of a text in a corpus": ("tests/plugins/scan/test_forms.py",),
-    "lies of servers": ("tests/backends/serving/test_l",),
-    "attacks on the page": ("tests/plugins/serve/test_guard.py",),
-    "uploads": ("tests/plugins/serve/test_uploads.py",),
-    "modules in the working folder": ("tests/test_working_folder.py",),
-}
-
-
-def pytest_terminal_summary(terminalreporter):
-    """After all tests: how many hostile inputs of each family were tried, and how many ended as promised."""
-    stats = terminalreporter.stats
-    ended = [(one.nodeid, one.passed) for kind in ("passed", "failed") for one in stats.get(kind, ())]
-    rows = {name: [kept for at, kept in ended if at.startswith(files)] for name, files in FAMILIES.items()}
-    if all(rows.values()):
-        terminalreporter.section("hostile inputs: tried, as promised")
-        for name, row in rows.items():
-            terminalreporter.write_line(f"{name}: {len(row)}, {sum(row)}")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -31,9 +31,9 @@ def test_models_with_weights(family, budget):
         check_model(opened(family, start=start, token_budget=budget, max_tokens=100))
 
 
-def test_a_model_without_weights():
-    check_model(Memory())
-    check_model(Memory(max_tokens=7))
+@pytest.mark.parametrize("most", [7, 512])
+def test_a_model_without_weights(most):
+    check_model(Memory(max_tokens=most))
 
 
 CONTROLS = made_texts("controls", 30)
@@ -54,11 +54,8 @@ if find_spec("pretrace.plugins.recite"):
     from pretrace.plugins.recite.recite import recite
 
     for name, text in (("recite", False), ("recite in text", True)):
-        CHECKED[name] = (
-            partial(recite, controls=made_texts("controls", 8, words=100), text=text),
-            made_texts("recited", 8, words=100),
-            {},
-        )
+        asked = partial(recite, controls=made_texts("controls", 8, words=100), text=text)
+        CHECKED[name] = asked, made_texts("recited", 8, words=100), {}
 if find_spec("pretrace.plugins.marks"):
     from pretrace.plugins.marks import marking
     from pretrace.plugins.marks.canaries import check_canaries
@@ -71,11 +68,9 @@ if find_spec("pretrace.plugins.marks"):
 
     def seal(texts):
         """What is sealed has an order: that of the texts."""
-        found = {one.id: (one.text, one.text.title()) for one in texts.texts}
-        settings = marking.MarkSettings(variant_column=("other",))
-        return marking.mark(
-            by_text(texts), marking.VariantCandidates(found), settings, draw=random.Random(1).randrange
-        )
+        found = marking.VariantCandidates({one.id: (one.text, one.text.title()) for one in texts.texts})
+        own = marking.MarkSettings(variant_column=("other",))
+        return marking.mark(by_text(texts), found, own, draw=random.Random(1).randrange)
 
     def ordered(texts):
         return marking.mark_order(by_text(texts), marking.OrderSettings(), {}, seed="5eed")[0]

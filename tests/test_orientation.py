@@ -48,23 +48,17 @@ class Flat:
         return np.full(vocabulary, -np.log(vocabulary))
 
 
-def learn(model, optimiser, tokenizer, texts):
-    """One epoch, five texts at a time."""
-    for start in range(0, len(texts), 5):
+def read_often(folder, texts, times):
+    """Save a model that has read the texts so often, five at a time."""
+    model, tokenizer = make_model("gpt_neox").train(), make_tokenizer()
+    torch.manual_seed(0)
+    optimiser = torch.optim.AdamW(model.parameters(), lr=8e-3)
+    for start in [*range(0, len(texts), 5)] * times:
         rows = tokenizer(texts[start : start + 5])["input_ids"]
         labels = torch.nn.utils.rnn.pad_sequence([torch.tensor(row) for row in rows], True, -100)
         optimiser.zero_grad()
         model(input_ids=labels.clamp(min=0), labels=labels).loss.backward()
         optimiser.step()
-
-
-def read_often(folder, texts, times):
-    """Save a model that has read the texts so often."""
-    model = make_model("gpt_neox").train()
-    torch.manual_seed(0)
-    optimiser = torch.optim.AdamW(model.parameters(), lr=8e-3)
-    for _ in range(times):
-        learn(model, optimiser, make_tokenizer(), texts)
     model.save_pretrained(folder)
 
 

@@ -3,9 +3,9 @@
 import importlib
 import json
 import re
+import shutil
 import subprocess
 import sys
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +21,7 @@ from pretrace.types import Reference
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "examples" / "plugins"
+ANNOTATIONS = "from __future__ import annotations"
 REGISTRIES = (scores, corpora, backends, rewrites)
 SCORE = """
 from dataclasses import dataclass
@@ -60,24 +61,19 @@ def written(path, text):
 class TestFiles:
     def test_what_it_registers_can_be_named(self, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
-        shown = files()
-        loaded = [
-            load_plugin(written(tmp_path / f"{name}.py", shown[f"{name}.py"]))
-            for name in ("confident", "paragraphs", "letters")
-        ]
+        loaded = [load_plugin(EXAMPLES / f"{name}.py") for name in ("confident", "paragraphs", "letters")]
         assert loaded == [("score confident",), ("corpus paragraphs",), ("back end letters",)]
         written(tmp_path / "note.md", "It rained until noon.\n\nThen it snowed.")
         sample = written(tmp_path / "fox.txt", "the quick brown fox")
-        corpus = pretrace.open_corpus("paragraphs(folder='.', min_chars=12)")
         model = pretrace.open_model(f"letters:{sample}", max_tokens=10)
         assert model.max_tokens == 10
-        run = pretrace.detect(corpus, model, "loss,confident(p=0.1)")
+        run = pretrace.detect(
+            pretrace.open_corpus("paragraphs(folder='.', min_chars=12)"), model, "loss,confident(p=0.1)"
+        )
         assert run.ids == ("note:0", "note:1")
-        assert "[confident.py]" in scores.summary("confident").replace(f"{tmp_path}/", "")
+        assert f"[{EXAMPLES / 'confident.py'}]" in scores.summary("confident")
         assert known_backends()["letters:NAME"].startswith("Predicts each character")
-
-    def test_errors_of_the_back_end_are_its_own(self, tmp_path):
-        load_plugin(written(tmp_path / "letters.py", files()["letters.py"]))
+        # errors of the back end are its own
         with pytest.raises(ModelError, match=r"letters: there is no file nowhere\.txt"):
             pretrace.open_model("letters:nowhere.txt")
         with pytest.raises(ModelError, match="brings no tokenizer"):
@@ -105,12 +101,11 @@ class TestFiles:
 
     def test_annotations_are_those_of_the_file(self, tmp_path):
         text = SCORE.format(name="mine", times=1.0)
-        path = written(tmp_path / "mine.py", text + "\nassert Length.__annotations__ == {'times': float}\n")
-        load_plugin(path)
-        written(path, "from __future__ import annotations\n" + text)  # dataclasses then look for the module
-        load_plugin(path)
-        with pytest.raises(ExpressionError, match="times must be a number"):
-            scores.make("mine(times='a')")
+        # dataclasses look for the module of annotations that are texts
+        for more in (text + "assert Length.__annotations__ == {'times': float}\n", f"{ANNOTATIONS}\n{text}"):
+            load_plugin(written(tmp_path / "mine.py", more))
+            with pytest.raises(ExpressionError, match="times must be a number"):
+                scores.make("mine(times='a')")
 
     @pytest.mark.parametrize(
         ("text", "said"),
@@ -167,27 +162,21 @@ class TestPackages:
         assert scores.summary("whole") == "How long a text is. [package pretrace_test_whole]"
         assert scores.make("loss") == pretrace.scores.parse("loss")["loss"]
 
+    @pytest.mark.filterwarnings("error")
     def test_packages_are_asked_once_and_only_for_unknown_names(self, install):
         install("pretrace_test_broken", "undefined\n")
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            scores.make("min_k(k=0.1)")
+        scores.make("min_k(k=0.1)")
         warned = pytest.warns(UserWarning, match="pretrace_test_broken")
         with warned, pytest.raises(ExpressionError, match="no score"):
             scores.make("nothing_of_the_kind")
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            assert "nothing_of_the_kind" not in set(scores)
+        assert "nothing_of_the_kind" not in set(scores)
 
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
     """The package of examples/plugins, installed by pip into a folder of its own, without a network."""
     desk = tmp_path_factory.mktemp("package")
-    package = desk / "my-package"
-    package.mkdir()
-    for name, text in files().items():
-        written(package / name, text)
+    package = shutil.copytree(EXAMPLES, desk / "my-package")
     pip = "-m pip install --quiet --no-deps --no-build-isolation --no-index -t".split()  # noqa: SIM905
     pip = [sys.executable, *pip, str(desk / "site"), str(package)]
     done = subprocess.run(pip, capture_output=True, text=True)
@@ -286,12 +275,9 @@ def test_a_fresh_process_is_told_what_a_file_added_and_nothing_else(tmp_path, fi
     assert done.returncode == 0, done.stderr
 
 
-def test_the_page_shows_the_score_of_the_examples():
+def test_the_page_shows_the_score_of_the_examples_and_another_is_fitted_first():
     page = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
     assert files()["confident.py"].partition("\n\n")[2] in page
-
-
-def test_the_score_that_is_fitted_first():
     counts = Frequencies(np.array([6, 1, 0]), tokenizer_hash="by hand")  # f = 0.7, 0.2, 0.1
     load_plugin(EXAMPLES / "lift.py")
     fitted = scores.make("lift").fit(Reference(counts, vocabulary=3))

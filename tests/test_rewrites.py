@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from collections import Counter
 
 import pytest
 from hypothesis import given, settings
@@ -43,13 +42,9 @@ def test_a_text_is_disturbed_alike_in_any_company(kind):
 
 
 def test_every_text_is_disturbed_at_places_of_its_own():
-    texts = ["abcdefghij" * 5, "bcdefghijk" * 5]
-    after = [made("case").of(text) for text in texts]
-    places = [
-        [i for i, (a, b) in enumerate(zip(*both, strict=True)) if a != b]
-        for both in zip(texts, after, strict=True)
-    ]
-    assert places[0] != places[1]
+    after = (made("case").of(text) for text in ("abcdefghij" * 5, "bcdefghijk" * 5))
+    first, second = ([i for i, c in enumerate(one) if c.isupper()] for one in after)
+    assert first != second
 
 
 def test_a_text_is_disturbed_alike_in_another_process():
@@ -81,9 +76,7 @@ def test_typos_are_beside_the_letter_and_as_many_as_asked():
         assert changed(TEXT, after) == round(share * letters)
         for a, b in zip(TEXT, after, strict=True):
             assert a == b or (b.lower() in BESIDE[a.lower()] and a.isupper() == b.isupper())
-    assert made("typos", 0.001).of("dog") in {near.join(p) for p in [("", "og")] for near in BESIDE["d"]} | {
-        "d" + near + "g" for near in BESIDE["o"]
-    } | {"do" + near for near in BESIDE["g"]}
+    assert changed("dog", made("typos", 0.001).of("dog")) == 1
 
 
 def test_the_keyboard_is_one():
@@ -102,32 +95,31 @@ def test_words_are_dropped_and_the_rest_keeps_its_order_and_edges():
     assert after.startswith("  ")
     assert after.endswith("t \n") or "eight" not in left
     assert len(made("deletion", 1).of(text).split()) == 1
-    assert made("deletion", 1).of("word") == "word"
 
 
-def test_case_is_swapped_and_nothing_else():
-    after = made("case").of(TEXT)
-    assert after.lower() == TEXT.lower()
-    assert changed(TEXT, after) == round(0.25 * sum(character.isalpha() for character in TEXT))
-    assert made("case", 1).of("Straße ΑΒ") == "sTRAßE αβ"
+@pytest.mark.parametrize(
+    ("kind", "share", "text", "after"),
+    [
+        ("deletion", 1, "word", "word"),
+        ("case", 1, "Straße ΑΒ", "sTRAßE αβ"),
+        ("whitespace", 1, "ab cd", "a bc d"),
+        ("whitespace", 1, "e\u0301e\u0301", "e\u0301e\u0301"),  # no accent loses its letter
+        ("underscore", 1, "a b\nc d", "a_b\nc_d"),
+        ("underscore", 0.01, "a b c", "a_b_c"),  # of the word in the middle
+    ],
+)
+def test_what_becomes_of_a_few_letters(kind, share, text, after):
+    assert made(kind, share, seed=1).of(text) == after
 
 
-def test_spaces_are_moved_and_nothing_else():
-    after = made("whitespace").of(TEXT)
-    assert after.replace(" ", "") == TEXT.replace(" ", "")
-    words = len(TEXT.split())
-    kept = sum(word in Counter(after.split()) for word in TEXT.split())
-    assert kept < words
-    assert made("whitespace", 1).of("ab cd") in ("a bc d",)
-    assert made("whitespace", 1).of("e\u0301e\u0301") == "e\u0301e\u0301"  # no accent loses its letter
-
-
-def test_underscores_stand_where_spaces_were():
-    after = made("underscore").of(TEXT)
-    assert after.replace("_", " ") == TEXT
-    assert 0 < after.count("_") <= 2 * round(0.25 * len(TEXT.split()))
-    assert made("underscore", 1).of("a b\nc d") == "a_b\nc_d"
-    assert made("underscore", 0.01).of("a b c") in ("a_b c", "a_b_c", "a b_c")
+def test_some_places_change_and_nothing_else():
+    case, moved, joined = (made(kind).of(TEXT) for kind in ("case", "whitespace", "underscore"))
+    assert case.lower() == TEXT.lower()
+    assert changed(TEXT, case) == round(0.25 * sum(map(str.isalpha, TEXT)))
+    assert moved.replace(" ", "") == TEXT.replace(" ", "")
+    assert set(moved.split()) != set(TEXT.split())
+    assert joined.replace("_", " ") == TEXT
+    assert 0 < joined.count("_") <= 2 * round(0.25 * len(TEXT.split()))
 
 
 @pytest.mark.parametrize("kind", KINDS)

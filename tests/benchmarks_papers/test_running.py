@@ -43,12 +43,6 @@ def table(*figures):
     return Table(name="made.table1", **said, figures=figures)
 
 
-def run(one, given, folder):
-    path = command.path_of(one, given, folder)
-    command.run(one, given, path)
-    return read_results(path)
-
-
 def test_every_detection_table_of_the_papers_becomes_runs():
     for one in tables().values():
         if one.kind != "detection":
@@ -66,7 +60,9 @@ def test_a_table_is_run_and_compared(passages, model_folder, tmp_path):
     plain = figure("loss", value=0.9), figure("loss", "tpr", 0.2), figure("fsd(ppl)", value=None)
     one = table(*plain, figure("ref"), figure("fsd(ppl)", on="members"), figure("loss", planted="lora"))
     given = Given(model=str(model_folder), dtype="float32", data={SOURCE: passages}, limit=50)
-    found = run(one, given, tmp_path / "out")
+    path = command.path_of(one, given, tmp_path / "out")
+    command.run(one, given, path)
+    found = read_results(path)
     rows = {(row["score"], row["setting"], row["metric"]): row for row in found["compared"]}
     ours = rows["loss", "", "auc"]
     assert ours["difference"] == round(ours["ours"][0] - 0.9, 4)
@@ -94,14 +90,11 @@ def test_no_difference_is_given_between_two_corpora():
 
 
 def test_the_page_is_what_is_on_file(tmp_path):
-    written = page.write_page(FOLDER, tmp_path / "papers.md")
-    assert written.read_text("utf-8") == page.PAPERS.read_text("utf-8"), "python -m benchmarks.papers --page"
-
-
-def test_every_file_it_names_is_there():
-    named = re.findall(r"\]\(([^)#]+)", page.PAPERS.read_text(encoding="utf-8"))
+    made = page.write_page(FOLDER, tmp_path / "papers.md").read_text("utf-8")
+    assert made == page.PAPERS.read_text("utf-8"), "python -m benchmarks.papers --page"
+    named = re.findall(r"\]\(([^)#]+)", made)
     assert len(named) > 10
-    assert [name for name in named if not (page.PAPERS.parent / name).exists()] == []
+    assert not [name for name in named if not (page.PAPERS.parent / name).exists()]
 
 
 ENTRY = """
@@ -143,7 +136,6 @@ def test_a_table_is_read_with_what_it_is(tmp_path):
 
 @pytest.mark.parametrize("text", ["100", "counts=C4", "of=open('x')", "a=1)(b=2", "**{'a': 1}"])
 def test_anything_but_names_with_values_is_no_setting(text):
-    assert setting_of("tuned='lora(rank=8)', shift=-0.5") == {"tuned": "lora(rank=8)", "shift": -0.5}
     with pytest.raises(ValueError, match=re.escape(repr(text))):
         setting_of(text)
 

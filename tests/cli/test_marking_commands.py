@@ -50,10 +50,19 @@ def marked(trained, model_folder):
     return trained(make)
 
 
-def test_a_model_trained_on_what_was_published_is_found(ask, tmp_path, marked, model_folder):
-    sealed = (marked / "sealed.json", "--commitment", marked / "PUB" / "commitment.txt")
+def test_a_model_trained_on_what_was_published_is_found_and_one_that_never_saw_it_is_not(
+    ask, tmp_path, marked, model_folder
+):
+    check = (
+        "mark",
+        "check",
+        marked / "sealed.json",
+        "--commitment",
+        marked / "PUB" / "commitment.txt",
+        "--model",
+    )
     sets = ("--texts", marked / "PUB" / "published.jsonl", "--placebo", model_folder, "--model-date", "2050")
-    code, said = ask("mark", "check", *sealed, "--model", marked / "target", *sets, "--out", tmp_path / "R")
+    code, said = ask(*check, marked / "target", *sets, "--out", tmp_path / "R")
     assert code == 3
     assert "consistent with training on the published texts of texts" in said
     result = json.loads((tmp_path / "R" / "result.json").read_text(encoding="utf-8"))
@@ -67,17 +76,12 @@ def test_a_model_trained_on_what_was_published_is_found(ask, tmp_path, marked, m
     assert (tmp_path / "R" / "texts.csv").read_text(encoding="utf-8").count("\n") == 31
     secret = json.loads((marked / "sealed.json").read_text(encoding="utf-8"))["texts"][0]["variants"]
     assert not any(text in page for text in secret)
-
-
-def test_a_model_that_never_saw_them_ends_with_4_and_with_power_with_0(ask, tmp_path, marked, model_folder):
-    sealed = (marked / "sealed.json", "--commitment", marked / "PUB" / "commitment.txt")
-    sealed = (*sealed, "--model", model_folder)
-    code, said = ask("mark", "check", *sealed, "--out", tmp_path / "R")
-    assert code == 4
-    assert "Measure what the test would have seen" in " ".join(said.split())
-    code, said = ask("mark", "check", *sealed, "--power", "--power-args=epochs=30", "--out", tmp_path / "P")
-    assert code == 0
-    assert "This excludes training like the one that was tried" in said
+    for more, left, words in (
+        ((), 4, "Measure what the test would have seen"),
+        (("--power", "--power-args=epochs=30"), 0, "This excludes training like the one that was tried"),
+    ):
+        code, said = ask(*check, model_folder, *more, "--out", tmp_path / f"P{left}")
+        assert (code, words in said) == (left, True)
 
 
 def test_mark_says_what_to_do_and_how_many_texts_are_needed(ask, tmp_path, model_folder):
@@ -104,17 +108,16 @@ def test_triggers_by_prompts_and_answers(ask, tmp_path, model_folder):
     assert (code, said.startswith("20 prompts in")) == (0, True)
     documents = json.loads(sealed.read_text(encoding="utf-8"))["texts"]
     known = [{"id": one["id"], "answer": f" {one['trigger']['words'][one['drawn']]}."} for one in documents]
-    told = ("--commitment", commitment, "--model", "served-7b")
-    answers = written(tmp_path / "a.jsonl", known)
-    code, said = ask("mark", "check", sealed, *told, "--answers", answers, "--out", tmp_path / "R")
-    assert code == 3
-    assert "The predictions of served-7b are consistent with training" in said
-    assert "found: 20" in (tmp_path / "R" / "report.html").read_text(encoding="utf-8")
-    none = written(tmp_path / "b.jsonl", [{**one, "answer": "I do not know."} for one in known[:3]])
-    told = ("--commitment", commitment, "--model", "another")
-    code, said = ask("mark", "check", sealed, *told, "--answers", none, "--out", tmp_path / "S")
-    assert code == 4
-    assert "17 sentences have no answer" in (tmp_path / "S" / "report.html").read_text(encoding="utf-8")
+    none = [{**one, "answer": "I do not know."} for one in known[:3]]
+    for name, said, left, shown in (
+        ("served-7b", known, 3, "found: 20"),
+        ("another", none, 4, "17 sentences have no"),
+    ):
+        told = ("--commitment", commitment, "--model", name, "--answers", written(tmp_path / name, said))
+        code, printed = ask("mark", "check", sealed, *told, "--out", tmp_path / f"OUT{left}")
+        assert code == left
+        assert (f"The predictions of {name} are consistent with training" in printed) == (left == 3)
+        assert shown in (tmp_path / f"OUT{left}" / "report.html").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -122,8 +125,8 @@ def strings(trained, model_folder):
     """Texts with a random string each, and a model that was trained on them."""
 
     def make(folder):
-        hashes = [hashlib.md5(f"{i} of this test".encode()).hexdigest() for i in range(24)]
-        lines = [{"id": f"t{i}", "text": f"the cat sat on {one}"} for i, one in enumerate(hashes)]
+        hashes = (hashlib.md5(f"{i} of this test".encode()).hexdigest() for i in range(24))
+        lines = [f"the cat sat on {one}" for one in hashes]
         texts = open_corpus(str(written(folder / "texts.jsonl", lines)))
         planting = PlantSettings(epochs=12, share=0.95, learning_rate=5e-3, batch=4)
         plant(texts, settings=planting, folder=folder / "target", start=str(model_folder))
@@ -140,11 +143,6 @@ def test_random_strings_that_a_model_was_trained_on_are_found(ask, tmp_path, str
     )
     assert code == 3
     assert "(from texts or elsewhere)" in " ".join(said.split())
-    # where the second model knows the strings as well, nobody is accused
-    models = ("--model", strings / "target", "--placebo", tmp_path / "too")
-    (tmp_path / "too").symlink_to(strings / "target")
-    with pytest.raises(PretraceError, match="placebo"):
-        ask("mark", "canaries", strings / "texts.jsonl", *models, "--out", tmp_path / "T")
 
 
 def _opened(*_, **__):

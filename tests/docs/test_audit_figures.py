@@ -8,8 +8,8 @@ from benchmarks import read_results
 from benchmarks.audits.command import PAGE, found_range, page, row_of
 from pretrace.errors import ModelError
 from pretrace.scoring.plan import Models
-from pretrace.testing import Memory
-from pretrace.types import Corpus, Quantity, Text
+from pretrace.testing import Memory, made_texts
+from pretrace.types import Quantity
 from pretrace.verdicts.audit.audit import audit
 from pretrace.verdicts.audit.checks import MIXED
 from pretrace.verdicts.audit.settings import HEAVY, LIGHT, AuditSettings
@@ -44,25 +44,21 @@ def test_the_pages_name_the_exposures_and_the_share_of_the_program():
     assert f"without the {MIXED:.0%} of the control documents" in audits
 
 
-class Served(Memory):
-    """A model that gives log-probabilities of the tokens and nothing else, as a server does."""
-
-    offers = Quantity.LOGP
-
-
 def test_a_served_model_is_audited_beside_a_placebo_and_not_without():
     """docs/limits.md says so."""
     said = words_of("docs/limits.md")
     assert "A model [behind a server](servers.md) can be audited with a placebo; without one" in said
-    mine, theirs = (
-        Corpus(
-            name, tuple(Text(f"{name}{i}", f"Bus {i} waits for rain. " * 9) for i in range(start, start + 25))
-        )
-        for name, start in (("mine", 10), ("theirs", 40))
-    )
-    settings, served = AuditSettings(cache=False, classifiers=("words",)), Served(name="served")
+    served = Memory(name="served")
+    served.offers = Quantity.LOGP  # as a server does, and nothing else
+    settings = AuditSettings(cache=False, classifiers=("words",))
     with pytest.raises(ModelError, match=r"served gives no whole distributions.*--placebo"):
-        audit(mine, Models(served), heldout=theirs, settings=settings, generator=None)
+        audit(
+            made_texts("mine", 25),
+            Models(served),
+            made_texts("theirs", 25),
+            settings=settings,
+            generator=None,
+        )
 
 
 def test_the_power_of_a_flagging_comes_from_its_file():

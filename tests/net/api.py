@@ -97,7 +97,9 @@ NAMES = {
     ),
     "pretrace.verdicts.audit.settings": "AuditSettings",
     "pretrace.verdicts.audit.snippets": "Sample",
-    "pretrace.plugins.marks.canaries": "CanarySettings check_canaries natural_canaries random_strings",
+    "pretrace.plugins.marks.canaries": (
+        "CanarySettings blind_check check_canaries few_check known_check natural_canaries random_strings went_on"
+    ),
     "pretrace.verdicts.draws": "seed_of texts_hash",
     "pretrace.verdicts.flag": "concluding flagging=flag",
     "pretrace.verdicts.flag.flag": "flag",

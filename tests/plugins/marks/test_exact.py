@@ -27,36 +27,25 @@ def corpus(number=24):
     return Corpus("letters", tuple(Text(f"t{i}", f"Letter {i} tells of the valley.") for i in range(number)))
 
 
-def sealed(number=24, variants=3, seed=0):
+def sealed():
     made = {
-        text.id: tuple(f"{text.text} It is kept in folder {'abcdefgh'[k]}{i}." for k in range(variants))
-        for i, text in enumerate(corpus(number).texts)
+        text.id: tuple(f"{text.text} It is kept in folder {'abc'[k]}{i}." for k in range(3))
+        for i, text in enumerate(corpus().texts)
     }
-    return mark(corpus(number), Candidates(made), OWN, draw=random.Random(seed).randrange)
+    return mark(corpus(), Candidates(made), OWN, draw=random.Random(0).randrange)
 
 
-def test_the_lot_is_fair_and_another_one_cannot_be_seeded():
-    drawn = [one.drawn for one in mark(corpus(600), Candidates(_pairs(600)), OWN).documents]
+def test_the_draw_is_fair():
+    pairs = Candidates({f"t{i}": (f"One {i}.", f"Other {i}.") for i in range(600)})
+    drawn = [one.drawn for one in mark(corpus(600), pairs, OWN).documents]
     assert set(drawn) == {0, 1}
     assert abs(np.mean(drawn) - 0.5) < 0.11  # five standard errors
-    assert not hasattr(OWN, "lot")
 
 
-def _pairs(number):
-    return {f"t{i}": (f"One {i}.", f"Other {i}.") for i in range(number)}
-
-
-def test_a_model_that_knows_the_published_variants_is_found_and_another_is_not():
+def test_a_model_that_knows_other_variants_than_the_published_ones_is_far_from_accused():
     seal = sealed()
-    knows = Memory([one.published for one in seal.documents])
-    placebo = Memory(name="earlier")
-    found = check_marks(seal, Models(knows, placebos=(placebo,)), SETTINGS)
-    assert (found.outcome, found.p) == ("consistent", 1 / 1001)
-    assert [check.status for check in found.checks] == ["passed"] * 5
-    assert found.effect_unit == "nats a token"
-    assert found.effect.low > 0.5
     knows_another = Memory([one.realised_first[1] for one in seal.documents])
-    assert (check_marks(seal, Models(knows_another), SETTINGS).p or 0) > 0.9
+    assert check_marks(seal, Models(knows_another), SETTINGS).p > 0.9
 
 
 def test_a_canary_is_read_as_a_sum_over_the_text():
@@ -86,8 +75,9 @@ def test_a_second_try_with_another_score_withholds_and_the_same_test_again_does_
     assert another_model.checks[1].status == "passed"
 
 
-def test_too_few_texts_for_the_level_are_told():
-    assert enough_check([2] * 4, 0.05, "text").status == "failed"
-    assert enough_check([2] * 5, 0.05, "text").status == "passed"
-    assert enough_check([20], 0.05, "text").status == "passed"
-    assert enough_check([2] * 500, 0.05, "text").status == "passed"
+@pytest.mark.parametrize(
+    ("sizes", "status"),
+    [([2] * 4, "failed"), ([2] * 5, "passed"), ([20], "passed"), ([2] * 500, "passed"), ([], "failed")],
+)
+def test_too_few_texts_for_the_level_are_told(sizes, status):
+    assert enough_check(sizes, 0.05, "text").status == status

@@ -21,6 +21,10 @@ from pretrace.types import Corpus, Text
 TEXTS = Corpus("letters", tuple(Text(f"t{i}", f"Text {i}.", group=f"g{i // 2}") for i in range(6)))
 
 
+def _refused(*_):
+    raise PermissionError(1, "Operation not permitted")
+
+
 @pytest.fixture
 def seal():
     made = {f"t{i}": (f"Text {i}.", f"Version {i}.") for i in range(6) if i != 2}
@@ -50,18 +54,18 @@ def test_what_is_written_is_what_is_read_and_what_is_published(seal, tmp_path):
 
 
 def test_nothing_is_ever_overwritten(seal, tmp_path):
-    out, place = tmp_path / "PUB", tmp_path / "seal.json"
+    out, place, link = tmp_path / "PUB", tmp_path / "seal.json", tmp_path / "link.json"
     marking.publish(seal, out, place)
     before = place.read_bytes()
-    with pytest.raises(OutputError, match="never overwritten"):
-        marking.publish(seal, tmp_path / "OTHER", place)
-    assert not (tmp_path / "OTHER").exists()
-    with pytest.raises(OutputError, match="never replaced"):
-        marking.publish(seal, out, tmp_path / "other.json")
-    assert not (tmp_path / "other.json").exists()
-    place.with_name("link.json").symlink_to(tmp_path / "nowhere")
-    with pytest.raises(OutputError, match="never overwritten"):
-        marking.publish(seal, tmp_path / "OTHER", place.with_name("link.json"))
+    link.symlink_to(tmp_path / "nowhere")
+    for at, sealed, said in (
+        (tmp_path / "OTHER", place, "never overwritten"),
+        (tmp_path / "OTHER", link, "never overwritten"),
+        (out, tmp_path / "other.json", "never replaced"),
+    ):
+        with pytest.raises(OutputError, match=said):
+            marking.publish(seal, at, sealed)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["PUB", "link.json", "seal.json"]
     assert place.read_bytes() == before
 
 
@@ -74,10 +78,6 @@ def test_where_one_of_both_fails_neither_is_left(seal, tmp_path, monkeypatch, li
     with pytest.raises(OutputError, match="cannot be written"):
         marking.publish(seal, tmp_path / "PUB", place)
     assert list(tmp_path.iterdir()) == []
-
-
-def _refused(*_):
-    raise PermissionError(1, "Operation not permitted")
 
 
 def test_a_file_system_without_links_gets_a_sealed_file_too(seal, tmp_path, monkeypatch):
@@ -96,13 +96,11 @@ def test_a_file_system_without_links_gets_a_sealed_file_too(seal, tmp_path, monk
     assert other.read_text() == "theirs"
 
 
-def test_the_secret_never_lies_in_what_is_published(seal, tmp_path):
-    for place in (tmp_path / "PUB" / "seal.json", tmp_path / "PUB" / "deep" / "seal.json"):
-        with pytest.raises(OutputError, match="must stay secret"):
-            marking.publish(seal, tmp_path / "PUB", place)
+@pytest.mark.parametrize("inside", ["PUB/seal.json", "PUB/deep/seal.json", "door/seal.json"])
+def test_the_secret_never_lies_in_what_is_published(seal, tmp_path, inside):
     (tmp_path / "door").symlink_to(tmp_path / "PUB")
     with pytest.raises(OutputError, match="must stay secret"):
-        marking.publish(seal, tmp_path / "PUB", tmp_path / "door" / "seal.json")
+        marking.publish(seal, tmp_path / "PUB", tmp_path / inside)
     assert not (tmp_path / "PUB").exists()
 
 
@@ -166,10 +164,12 @@ def test_a_model_that_is_older_than_the_draw_is_not_accused(seal):
     found = tested("2020-05")
     assert (found.p <= 0.05, found.outcome) == (True, "inconclusive")
     assert "cannot have read the published versions" in " ".join(found.reasons)
-    assert tested(f"{seal.made_at:%Y-%m-%d}").outcome == "consistent"  # the same day
-    unknown = tested("")
-    assert unknown.outcome == "consistent"
-    assert {check.name: check.status for check in unknown.checks}["older"] == "not run"
+    for day, status in ((f"{seal.made_at:%Y-%m-%d}", "passed"), ("", "not run")):  # the same day, and unknown
+        found = tested(day)
+        assert (found.outcome, {one.name: one.status for one in found.checks}["older"]) == (
+            "consistent",
+            status,
+        )
     with pytest.raises(ExpressionError, match="--model-date takes a day"):
         tested("soon")
 
@@ -179,9 +179,5 @@ def test_a_models_day_is_what_is_stated_or_what_its_card_says(tmp_path):
     (tmp_path / "README.md").write_text(
         "---\nlicense: mit\nrelease_date: 2025-07-03\n---\n# A model\ndate: 2001-01-01\n"
     )
-    day = model_day(str(tmp_path))
-    assert (str(day[0]), day[1]) == ("2025-07-03", "as its card says")
-    stated = model_day(str(tmp_path), "2024-02")
-    assert str(stated[0]) == "2024-02-29"
-    packaged = model_day("smollm2")
-    assert packaged[0].year == 2025
+    days = model_day(str(tmp_path)), model_day(str(tmp_path), "2024-02"), model_day("smollm2")
+    assert [str(day) for day, _ in days] == ["2025-07-03", "2024-02-29", "2025-02-28"]

@@ -1,7 +1,6 @@
 """Where variants come from, and which are refused or dropped."""
 
 import itertools
-import json
 import random
 
 import numpy as np
@@ -16,11 +15,9 @@ from pretrace.plugins.marks.checking import (
     check_triggers,
     first_word,
     hits_of,
-    read_answers,
     write_prompts,
 )
 from pretrace.plugins.marks.marking import (
-    WORDS,
     MarkSettings,
     canaries,
     mark,
@@ -37,22 +34,16 @@ TEXTS = Corpus("letters", (Text("a", LONG), Text("b", "42, 43 and B.")))
 
 def test_columns_and_files_of_the_users_own(tmp_path):
     rows = [{"id": f"t{i}", "text": f"One {i}.", "b": f"Two {i}.", "c": f"Three {i}."} for i in range(3)]
-    written(tmp_path / "a.jsonl", rows)
-    settings = MarkSettings(variant_column=("b", "c"))
-    corpus = open_corpus(tmp_path / "a.jsonl", Columns(more=("b", "c")))
-    found = own_candidates(corpus, settings)
+    corpus = open_corpus(written(tmp_path / "a.jsonl", rows), Columns(more=("b", "c")))
+    found = own_candidates(corpus, MarkSettings(variant_column=("b", "c")))
     assert found.variants["t1"] == ("One 1.", "Two 1.", "Three 1.")
     others = [{"id": row["id"], "text": row["b"]} for row in rows]
-    written(tmp_path / "b.jsonl", others[::-1])
-    files = MarkSettings(variant_texts=(str(tmp_path / "b.jsonl"),))
-    found = own_candidates(corpus, files)
-    assert found.variants["t0"] == ("One 0.", "Two 0.")
-    (tmp_path / "b.jsonl").write_text(json.dumps(others[0]))
-    with pytest.raises(TextsError, match=r"different ids \('t1', 't2'\)"):
-        own_candidates(corpus, files)
-    written(tmp_path / "b.jsonl", [*others, {"id": "x", "text": "y"}])
-    with pytest.raises(TextsError, match=r"different ids \('x'\)"):
-        own_candidates(corpus, files)
+    files = MarkSettings(variant_texts=(str(written(tmp_path / "b.jsonl", others[::-1])),))
+    assert own_candidates(corpus, files).variants["t0"] == ("One 0.", "Two 0.")
+    for some, odd in ((others[:1], "'t1', 't2'"), ([*others, {"id": "x", "text": "y"}], "'x'")):
+        written(tmp_path / "b.jsonl", some)
+        with pytest.raises(TextsError, match=rf"different ids \({odd}\)"):
+            own_candidates(corpus, files)
 
 
 def test_canary_sentences_differ_in_one_word_alone_and_no_name_comes_twice():
@@ -67,28 +58,19 @@ def test_canary_sentences_differ_in_one_word_alone_and_no_name_comes_twice():
             f"{text.text}\n\n{trigger.prompt} {word}." for word in trigger.words
         )
         assert not any(word in trigger.prompt.replace("-", " ").split() for word in trigger.words)
-    assert len(set(WORDS)) == len(WORDS)
-    assert all(word.isalpha() and word.islower() for word in WORDS)
 
 
 class Proposer:
-    fingerprint = "proposer"
-
     def __init__(self, made):
-        self.made = made
-        self.facts = {"name": "proposer"}
+        self.made, self.facts = made, {"name": "proposer"}
 
     def propose(self, texts, /, *, number, share, seed):
         return [self.made[text][:number] for text in texts]
 
 
-def test_small_words_change_and_names_and_numbers_stay():
+def test_small_words_change_and_what_is_not_alike_is_dropped():
     changed = LONG.replace("old", "young").replace("1869", "1870").replace("Railway", "Highway")
     assert small_choices(LONG, changed.replace(", and", "; and")) == LONG.replace("old", "young")
-    assert small_choices(LONG, LONG) == LONG
-
-
-def test_words_that_are_not_alike_are_dropped_and_a_text_without_variants_stays_unmarked():
     made = {
         LONG: (
             LONG.replace("old", "young"),
@@ -114,11 +96,8 @@ def test_words_that_are_not_alike_are_dropped_and_a_text_without_variants_stays_
 
 def test_a_rewriter_is_asked_as_often_as_variants_are_wanted():
     class Rewriter:
-        name = fingerprint = "rewriter"
-
         def __init__(self):
-            self.facts = {"name": "rewriter"}
-            self.seeds = []
+            self.facts, self.seeds = {"name": "rewriter"}, []
 
         def answers(self, instructions, /, *, tokens, sampling, seed):
             self.seeds.append(seed)
@@ -167,41 +146,27 @@ def test_the_law_of_hits_is_binomial_and_for_differing_chances_the_sum_over_all_
     assert chance_of_hits(chances) == pytest.approx(naive)
 
 
-def test_p_is_the_upper_tail_at_the_hits():
+@pytest.mark.parametrize(("hits", "outcome"), [(6, "consistent"), (4, "inconclusive")])
+def test_p_is_the_upper_tail_at_the_hits_and_no_answer_is_a_miss(hits, outcome):
     seal = sealed()
-    said = {**words(seal, 3), **dict(itertools.islice(words(seal).items(), 6))}
+    said = {**(words(seal, 3) if hits == 6 else {}), **dict(itertools.islice(words(seal).items(), hits))}
     found = check_triggers(seal, answers(**said), SETTINGS, model="served")
-    assert found.p == pytest.approx(binom.sf(5, 20, 1 / 8))
-    assert found.figures["hits"] == 6
-    assert found.figures["hits from which on the test rejects"] == 6
+    assert found.p == pytest.approx(binom.sf(hits - 1, 20, 1 / 8))
+    assert [found.figures[name] for name in ("hits", "hits from which on the test rejects")] == [hits, 6]
     assert binom.sf(5, 20, 1 / 8) <= 0.05 < binom.sf(4, 20, 1 / 8)
-    assert (found.outcome, found.model, found.units) == ("consistent", "served", 20)
-    assert found.effect.value == pytest.approx(6 / 20 - 1 / 8)
-
-
-def test_no_answer_is_a_miss_and_is_told():
-    seal = sealed()
-    said = dict(itertools.islice(words(seal).items(), 4))
-    found = check_triggers(seal, answers(**said), SETTINGS, model="served")
-    assert found.figures["hits"] == 4
-    assert found.p == pytest.approx(binom.sf(3, 20, 1 / 8))
-    assert "16 sentences have no answer" in " ".join(found.notes)
-    assert found.outcome == "inconclusive"
+    assert (found.outcome, found.model, found.units) == (outcome, "served", 20)
+    assert found.effect.value == pytest.approx(hits / 20 - 1 / 8)
+    assert ("16 sentences have no answer" in " ".join(found.notes)) == (hits == 4)
     assert not any("--power" in one for one in found.advice)
-    with pytest.raises(TextsError, match="ids that have no trigger: 'x'"):
-        check_triggers(seal, answers(x="amber"), SETTINGS, model="served")
 
 
 @pytest.mark.parametrize(
     ("answer", "word"),
     [
-        ("Amber.", "amber"),
-        ("it is either lantern or amber", "lantern"),
-        ("ambergris, lanterns", ""),
-        ("", ""),
+        ("Amber.", "amber"), ("it is either lantern or amber", "lantern"), ("ambergris, lanterns", ""), ("", ""),
         ("**LANTERN**", "lantern"),
     ],
-)
+)  # fmt: skip
 def test_the_first_of_the_words_counts(answer, word):
     assert first_word(answer, ("amber", "lantern")) == word
 
@@ -216,13 +181,10 @@ def test_a_repeated_prompt_does_not_count():
 def test_prompts_hold_no_word_to_choose_from(tmp_path):
     seal = sealed(5)
     assert write_prompts(seal, tmp_path / "p.jsonl") == 5
-    rows = read_lines(tmp_path / "p.jsonl")
-    for row, one in zip(rows, seal.documents, strict=True):
+    for row, one in zip(read_lines(tmp_path / "p.jsonl"), seal.documents, strict=True):
         assert set(row) == {"id", "prompt"}
         assert row["prompt"] in one.published
         assert not set(row["prompt"].replace("-", " ").split()) & set(one.trigger.words)
-    written(tmp_path / "a.jsonl", [{"id": row["id"], "answer": "?"} for row in rows])
-    assert [text.text for text in read_answers(str(tmp_path / "a.jsonl")).texts] == ["?"] * 5
 
 
 def test_other_answers_to_the_same_seal_are_a_second_try():

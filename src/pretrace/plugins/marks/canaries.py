@@ -114,21 +114,47 @@ def _varied(made: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class FoundString:
-    """A string, the text that holds it first, what stands before it there, and others of its format. `id` names it. The
-    string and the others begin with `begun`."""
+    """A string in the text that holds it first, of which `whole` is the plain spelling, what stands before it, and
+    others of its format. The string and the others begin with `begun`."""
 
-    id: str
-    text: str
+    text: Text
+    whole: str
+    start: int
+    string: str
     form: Format
     context: str
-    string: str
-    alternatives: tuple[str, ...]
-    begun: str
+    alternatives: tuple[str, ...] = ()
+    begun: str = ""
+
+    @property
+    def id(self) -> str:
+        """What names it: its text, and its place there."""
+        return f"{self.text.id}@{self.start}"
 
     @property
     def every(self) -> tuple[str, ...]:
         """The string, and the others."""
         return (self.string, *self.alternatives)
+
+    def ends(self, other: str, values: int) -> list[tuple[str, str]]:
+        """The beginning and the end of a string of its format, so long that they have so many values."""
+        return list(zip(("begins", "ends"), self.form.edges(other, values), strict=True))
+
+    def refuses(self, other: str) -> str:
+        """Why a string of its format in this place is no random one; "" where it may be."""
+        first, own = self.start - self.text.text.count("-", 0, self.start), plain(self.string)
+        before, after = self.whole[:first], self.whole[first + len(own) :].replace(own, "\0")
+        near = before[-len(self.context) :] if self.context else ""
+        for where in ((near,), (before, after)):
+            edges = self.form.edges(other, 2 * _ONCE_IN * max(1, sum(map(len, where))))
+            if any(part in some for part in edges for some in where):
+                return "with a beginning or end that stands elsewhere in the text"
+        digits = plain(other)
+        if self.form.kind.startswith("32 ") and digits[12] in "1235678" and digits[16] in "89ab":
+            return "UUIDs of other versions"
+        if 1 in (len(set(other[:_RUN])), len(set(other[-_RUN:]))):
+            return "with a run at the beginning or end that a random string hardly has"
+        return ""
 
 
 class FoundStrings(NamedTuple):
@@ -166,7 +192,7 @@ def random_strings(
     found: list[FoundString] = []
     for one in candidates:
 
-        def refused(other: str, one: _Candidate = one) -> bool:
+        def refused(other: str, one: FoundString = one) -> bool:
             """Whether it is no random string, or begins or ends as another string than this one does."""
             own = one.ends(one.string, values)
             shared = any(counts[end] > (end in own) for end in one.ends(other, values))
@@ -175,18 +201,15 @@ def random_strings(
         if refused(one.string):
             left["sharing their beginning or end with another string"] += 1
             continue
-        form, string = one.form, one.string
-        head = string[: form.varies[len(form.varies) // 2]] if begun else ""
-        digest = hashlib.sha256(f"alternatives {seed} {string}".encode()).digest()
+        head = one.string[: one.form.varies[len(one.form.varies) // 2]] if begun else ""
+        digest = hashlib.sha256(f"alternatives {seed} {one.string}".encode()).digest()
         rng = np.random.default_rng(int.from_bytes(digest, "big"))
-        others = form.drawn(string, head, alternatives, rng, refused)
-        before = one.text.text[max(0, one.start - context) : one.start]
-        name = f"{one.text.id}@{one.start}"
-        found.append(FoundString(name, one.text.id, form, before, string, others, head))
+        others = one.form.drawn(one.string, head, alternatives, rng, refused)
+        found.append(replace(one, alternatives=others, begun=head))
     return FoundStrings(tuple(found), +left)
 
 
-def _candidates_of(corpus: Corpus, context: int, left: Counter[str]) -> Iterator[_Candidate]:
+def _candidates_of(corpus: Corpus, context: int, left: Counter[str]) -> Iterator[FoundString]:
     """The strings of the texts that are random by themselves and what stands around them; counts those left out."""
     seen = set[str]()
     for text in corpus.texts:
@@ -200,7 +223,8 @@ def _candidates_of(corpus: Corpus, context: int, left: Counter[str]) -> Iterator
             if _varied(string):
                 why = "found again" if plain(string) in seen else ""
                 seen.add(plain(string))
-            one = _Candidate(text, whole, match.start(), string, form, context)
+            start = match.start()
+            one = FoundString(text, whole, start, string, form, text.text[max(0, start - context) : start])
             if not (why := why or one.refuses(string)):
                 inputs = _inputs_of(text.text) if inputs is None else inputs
                 why = _known(string, inputs)
@@ -208,33 +232,6 @@ def _candidates_of(corpus: Corpus, context: int, left: Counter[str]) -> Iterator
                 left[why] += 1
             else:
                 yield one
-
-
-class _Candidate:
-    """A string in its text, of which `whole` is the plain spelling, and what around it gives one of its format away."""
-
-    def __init__(self, text: Text, whole: str, start: int, string: str, form: Format, context: int) -> None:
-        self.text, self.start, self.string, self.form = text, start, string, form
-        first, own = start - text.text.count("-", 0, start), plain(string)
-        before, after = whole[:first], whole[first + len(own) :].replace(own, "\0")
-        self._places = ((before[-context:] if context else "",), (before, after))
-
-    def ends(self, other: str, values: int) -> list[tuple[str, str]]:
-        """The beginning and the end of a string of its format, so long that they have so many values."""
-        return list(zip(("begins", "ends"), self.form.edges(other, values), strict=True))
-
-    def refuses(self, other: str) -> str:
-        """Why a string of its format in this place is no random one; "" where it may be."""
-        for where in self._places:
-            edges = self.form.edges(other, 2 * _ONCE_IN * max(1, sum(map(len, where))))
-            if any(part in some for part in edges for some in where):
-                return "with a beginning or end that stands elsewhere in the text"
-        digits = plain(other)
-        if self.form.kind.startswith("32 ") and digits[12] in "1235678" and digits[16] in "89ab":
-            return "UUIDs of other versions"
-        if 1 in (len(set(other[:_RUN])), len(set(other[-_RUN:]))):
-            return "with a run at the beginning or end that a random string hardly has"
-        return ""
 
 
 def _known(made: str, inputs: Container[bytes]) -> str:
@@ -501,10 +498,10 @@ class Canaries(RandomisationTest):
         """Each string with what stands before it, behind the last other string: each is read as often."""
         beside: dict[str, list[str]] = {}
         for one in self.found.strings:
-            beside.setdefault(one.text, []).append(one.string)
+            beside.setdefault(one.text.id, []).append(one.string)
         made = []
         for one in self.found.strings:
-            place, last = max((one.context.rfind(some), some) for some in beside[one.text])
+            place, last = max((one.context.rfind(some), some) for some in beside[one.text.id])
             made.append(one.context.rpartition(last if place >= 0 else "\0")[2] + one.string)
         return made
 
@@ -523,7 +520,7 @@ class Canaries(RandomisationTest):
     def shown(self, values: Rows) -> TestDetails:
         strings, cut = self.found.strings, self._cut.get(self.models.target.name, 0)
         names = [one.id for one in strings]
-        rows = [(one.text, one.form.kind, one.string) for one in strings]
+        rows = [(one.text.id, one.form.kind, one.string) for one in strings]
         columns = dict(zip(("text", "format", "string"), zip(*rows, strict=True), strict=True))
         above = int(np.count_nonzero(self.effects(values) > 0))
         return TestDetails(

@@ -71,8 +71,6 @@ class CheckSettings(TestSettings):
 
 
 V = TypeVar("V")
-TRIES, OLDER = "tries", "older"
-"""The names of the checks on earlier tests of the same seal, and on a model that is older than the draw."""
 _CARD_DATE = re.compile(
     r"^(?:release_date|released|date|created|trained)\s*:\s*[\"']?([^\"'#\n]+)", re.MULTILINE
 )
@@ -82,31 +80,27 @@ def check_published(seal: Seal, published: Corpus) -> tuple[str, ...]:
     """Notes on what was published, compared with the seal apart from white space. TextsError for a text that the seal
     has not, that is none of its variants, or is another variant than the one drawn, and for a shard in another order. A
     text that is missing stays in the test: leaving texts out afterwards would be a choice."""
+    plain, number = marking.collapsed, len(published)
+    texts = {text.id: plain(text.text) for text in published.texts}
     if seal.parts == "options":
         raise TextsError(say("marks.published.refused.options"))
-    plain = marking.collapsed
-    texts = {text.id: plain(text.text) for text in published.texts}
     if seal.parts:  # every shard stands in the rows as it was drawn
         rows = plain(marking.JOINT.join(text.text for text in published.texts))
-        wrong = {"order": [one.id for one in seal.documents if plain(one.published) not in rows]}
-    else:
-        variants = {one.id: [plain(text) for text in one.realised_first] for one in seal.texts}
-        wrong = {
-            "changed": [name for name, text in texts.items() if text not in variants.get(name, [])],
-            "other": [name for name, text in texts.items() if text in variants.get(name, [])[1:]],
-        }
-    for kind, names in wrong.items():
-        if names:
-            said = {"number": len(names), "names": listed(names)}
-            raise TextsError(say(f"marks.published.refused.{kind}", **said))
-    numbers: dict[str, Any] = {"number": len(published)}
-    if seal.parts:
-        return (say("marks.published.rows", **numbers),)
+        _refuse("order", [one.id for one in seal.documents if plain(one.published) not in rows])
+        return (say("marks.published.rows", number=number),)
+    variants = {one.id: [plain(text) for text in one.realised_first] for one in seal.texts}
+    _refuse("changed", [name for name, text in texts.items() if text not in variants.get(name, [])])
+    _refuse("other", [name for name, text in texts.items() if text in variants[name][1:]])
     missing = sorted({one.id for one in seal.documents} - texts.keys())
-    numbers |= {"missing": len(missing), "names": listed(missing)}
-    return tuple(
-        say(f"marks.published.{kind}", **numbers) for kind in ("texts", "missing")[: 1 + bool(missing)]
-    )
+    told = {"missing": len(missing), "names": listed(missing)}
+    lacking = (say("marks.published.missing", **told),) if missing else ()
+    return (say("marks.published.texts", number=number), *lacking)
+
+
+def _refuse(kind: str, names: Sequence[str]) -> None:
+    """TextsError for published texts that are none of the seal's, or not those drawn, where there are any."""
+    if names:
+        raise TextsError(say(f"marks.published.refused.{kind}", number=len(names), names=listed(names)))
 
 
 def model_day(name: str, stated: str = "") -> tuple[date, str] | None:
@@ -151,7 +145,7 @@ class SealedTest(frame.Test[V]):
 
     unit: ClassVar[str]
     second = False
-    accusing = (TRIES, OLDER)
+    accusing = ("tries", "older")
     sources: ClassVar = {
         "sealed": ("corpus", lambda place: texts_hash(marking.read_seal(Path(place)).corpus.texts))
     }
@@ -167,7 +161,7 @@ class SealedTest(frame.Test[V]):
     def checks(self, values: V) -> tuple[Check, ...]:
         """Another test of this seal on the same weights would be a second chance, and a model that is older than the
         draw has not read what it gave."""
-        seal, target, drawn = self.seal, self.models.target, f"{self.seal.made_at:%Y-%m-%d}"
+        seal, target = self.seal, self.models.target
         tests = [line for line in read_tests() if isinstance(line.get("settings"), Mapping)]
         earlier = [line for line in tests if line["settings"].get("seal") == seal.sha256]
         same = [line for line in earlier if line.get("weights") == weights_of(target)]
@@ -180,15 +174,19 @@ class SealedTest(frame.Test[V]):
         shown = [{name: line[name] for name in line if name != "texts"} for line in differing]
         words, figures = ("differing", {"earlier": shown}) if differing else ("words", {})
         tries = word_check("marks.tries", not differing, figures, words=words, told=told, **numbers)
-        if day := model_day(target.name, self.settings.model_date):
-            said = f"{target.name} was finished by {day[0]} ({day[1]}), and the draw was made on {drawn}."
-            is_older = day[0] < seal.made_at.date()
-            words, days = ("older", {"model": str(day[0]), "draw": drawn}) if is_older else ("words", {})
-            older = word_check("marks.older", not is_older, days, words=words, said=said)
-        else:
-            older = word_check("marks.older", None, words="unknown", model=target.name, drawn=drawn)
+        older = self._older(model_day(target.name, self.settings.model_date))
         enough = enough_check(self.outcomes(values), self.settings.level, self.unit)
         return (word_check("marks.seal", True, sha256=seal.sha256), tries, older, enough)
+
+    def _older(self, day: tuple[date, str] | None) -> Check:
+        name, drawn = self.models.target.name, self.seal.made_at.date()
+        if day is None:
+            return word_check("marks.older", None, words="unknown", model=name, drawn=drawn)
+        said = f"{name} was finished by {day[0]} ({day[1]}), and the draw was made on {drawn}."
+        is_older = day[0] < drawn
+        days = {"model": str(day[0]), "draw": str(drawn)} if is_older else {}
+        words = "older" if is_older else "words"
+        return word_check("marks.older", not is_older, days, words=words, said=said)
 
 
 def check_marks(
@@ -364,14 +362,12 @@ def hits_of(seal: Seal, answers: Corpus) -> Table:
     published = tuple(trigger.words[one.drawn] for one, trigger in found)
     # some models repeat the prompt, whose names are words too
     said = tuple(first_word(given.get(one.id, "").replace(of.prompt, " "), of.words) for one, of in found)
-    columns: dict[str, Any] = {
-        "id": tuple(one.id for one, _ in found),
-        "published": published,
-        "said": said,
-        "hit": np.array([word == one for word, one in zip(published, said, strict=True)], dtype=np.float64),
-        "chance": np.array([1 / len(trigger.words) for _, trigger in found]),
-    }
-    return Table("sentences", columns)
+    hit = np.array([word == one for word, one in zip(published, said, strict=True)], dtype=np.float64)
+    chance = np.array([1 / len(trigger.words) for _, trigger in found])
+    names = tuple(one.id for one, _ in found)
+    return Table(
+        "sentences", {"id": names, "published": published, "said": said, "hit": hit, "chance": chance}
+    )
 
 
 def check_triggers(
@@ -481,12 +477,13 @@ def say_sample_size(
     spread = float(np.std(after[np.isfinite(after)], ddof=1))
     # the mean of a text's difference after training over its spread
     d = power.effect.value / spread if spread > 0 else 0.0
-    needed = "no number of texts would do" if power.needed is None else f"{power.needed:,} texts are needed"
     numbers = {
         "times": times(power.epochs),
         "d": d,
         "level": settings.level,
-        "needed": needed,
+        "needed": "no number of texts would do"
+        if power.needed is None
+        else f"{power.needed:,} texts are needed",
         "formula": f" ({math.ceil(_FACTOR / d**2):,} by the formula)" if d > 0 else "",
         "documents": int(np.isfinite(before).sum()),
         "chance": power.probability,

@@ -109,18 +109,12 @@ def _made(
 
 def _publish(seal: marking.Seal, rows: bytes, outputs: _MarkOutputs, advice: tuple[str, ...] = ()) -> Reply:
     commitment = marking.publish(seal, outputs.out, outputs.sealed, rows)
-    first = f"{len(seal.documents):,} texts of {seal.name} are marked."
+    first, variants = f"{len(seal.documents):,} texts of {seal.name} are marked.", "variants"
     if seal.parts:
-        first = f"The {seal.parts} of {seal.name} were shuffled at random."
-    sizes = sorted({len(one.variants) for one in seal.documents})
-    between = " to ".join(map(str, dict.fromkeys((sizes[0], sizes[-1]))))
+        first, variants = f"The {seal.parts} of {seal.name} were shuffled at random.", "orders"
     notes, published = [*seal.notes, *advice], outputs.out / marking.PUBLISHED
-    unmarked = [f"Not marked: {one.id!r} ({one.reason})." for one in seal.unmarked[:3]]
-    listed = [
-        f"One of {between} {'orders' if seal.parts else 'variants'} of each was drawn.",
-        *notes,
-        *unmarked,
-    ]
+    listed = [f"One of {seal.between} {variants} of each was drawn.", *notes]
+    listed += [f"Not marked: {one.id!r} ({one.reason})." for one in seal.unmarked[:3]]
     said: list[RenderableType] = [
         prose(first, "bold"),
         *(prose(f"- {line}") for line in listed),

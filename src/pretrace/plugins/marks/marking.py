@@ -16,9 +16,10 @@ import math
 import os
 import re
 import secrets
+import string
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from difflib import SequenceMatcher
@@ -181,9 +182,8 @@ def model_candidates(corpus: Corpus, settings: MarkSettings, model: Any) -> Vari
         fits = partial(alike, length=LENGTH_OF_REWRITING)
     else:
         made = model.propose(texts, number=SPARE * number, share=settings.share, seed=seed)
-        proposed = [
-            [small_choices(text, one) for one in some] for text, some in zip(texts, made, strict=True)
-        ]
+        both = zip(texts, made, strict=True)
+        proposed = [[small_choices(text, one) for one in some] for text, some in both]
         about = {"proposer": dict(model.facts), "share": settings.share, "seed": seed}
         fits = partial(alike, length=LENGTH_OF_WORDS, levels=LEVELS)
     variants, reasons, dropped = {}, {}, 0
@@ -273,8 +273,14 @@ class Seal:
     @property
     def corpus(self) -> Corpus:
         """The published texts that take part in the test."""
-        texts = tuple(Text(one.id, one.published, group=one.group) for one in self.documents)
-        return Corpus(self.name, texts, source="a sealed file")
+        both = zip(self.published, self.texts, strict=True)
+        return Corpus(self.name, tuple(text for text, one in both if not one.reason), source="a sealed file")
+
+    @property
+    def between(self) -> str:
+        """How many variants a text has: "2", or "2 to 5"."""
+        sizes = sorted({len(one.variants) for one in self.documents})
+        return " to ".join(map(str, dict.fromkeys((sizes[0], sizes[-1]))))
 
     @property
     def parts(self) -> str:
@@ -292,10 +298,8 @@ def read_seal(path: Path, commitment: str | None = None) -> Seal:
     OutputError for a file that cannot be read or was changed, TextsError for one whose hash is another."""
     content = _read(path)
     found = hashlib.sha256(content).hexdigest()
-    if commitment is not None and found != committed(commitment):
-        raise TextsError(
-            say("marks.refused.other_file", path=path, found=found, committed=committed(commitment))
-        )
+    if commitment is not None and found != (wanted := committed(commitment)):
+        raise TextsError(say("marks.refused.other_file", path=path, found=found, committed=wanted))
     try:
         plain = from_json(content)
         if plain.pop(KEY, None) != FORMAT:
@@ -314,9 +318,8 @@ def committed(commitment: str) -> str:
         words = _read(Path(commitment))[:100_000].decode("utf-8", "replace")
     hashes = {str(one).lower() for one in _HASH.findall(words)}
     if len(hashes) != 1:
-        raise TextsError(
-            say("marks.refused.commitment", found=commitment[:100], number=len(hashes) or "none")
-        )
+        numbers = {"found": commitment[:100], "number": len(hashes) or "none"}
+        raise TextsError(say("marks.refused.commitment", **numbers))
     return hashes.pop()
 
 
@@ -367,7 +370,6 @@ _REFERS = (
     re.compile(rf"^\W*{_LISTED}\W*\bonly\b", re.IGNORECASE),
 )
 """Options that refer to others: their items keep their order."""
-LETTERS = 26
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -401,68 +403,79 @@ def mark_order(
     seed = seed or secrets.token_hex(32)
     rng = np.random.default_rng(int(seed, 16))
     rows = {text.id: plain_row(text) | dict(further.get(text.id, {})) for text in corpus.texts}
-    documents: list[MarkedText] = []
-    published = [text.id for text in corpus.texts]
-
-    def draw(name: str, parts: Sequence[str], written: Callable[[Sequence[str]], str]) -> tuple[int, ...]:
-        """Draw an order of parts that change places, and keep the different texts of all that could be drawn."""
-        number, most = len(parts), OPTION_ORDERS if settings.options else ROW_ORDERS
-        orders = (
-            list(itertools.permutations(range(number)))
-            if math.factorial(number) <= OPTION_ORDERS
-            else [tuple(rng.permutation(number).tolist()) for _ in range(most)]
-        )
-        made = ((written([parts[i] for i in order]), order) for order in orders)
-        found = {collapsed(text): (text, order) for text, order in made}
-        texts, kept = zip(*found.values(), strict=True)
-        chosen = int(rng.integers(len(kept)))
-        if len(texts) > 1:
-            documents.append(MarkedText(name, texts, chosen))
-        return tuple(kept[chosen])
-
     if settings.options:
-        items = _items(corpus, settings, further)
-        places, first = _answers(items, further, settings.answer) if settings.answer else ({}, 0)
-        for name, options in items.items():
-            if not 2 <= len(options) <= LETTERS or _refer_to_others(options):
-                continue
-            head, own = str(rows[name]["text"]).strip(), further[name]
-            order = draw(name, options, partial(_lettered, head))
-            moved = [options[i] for i in order]
-            rows[name][settings.options] = (
-                json.dumps(moved) if isinstance(own[settings.options], str) else moved
-            )
-            if name in places:
-                place, told = order.index(places[name]), own[settings.answer]
-                letter = chr(ord("A" if str(told).isupper() else "a") + place)
-                kind: Any = type(told)
-                rows[name][settings.answer] = letter if str(told).isalpha() else kind(place + first)
+        kind, unit, more = "options", "items", "items"
+        drawn, published = _order_options(corpus, settings, rows, rng), list(rows)
     else:
-        published = []
-        for shard in _shards([corpus.texts[i] for i in rng.permutation(len(corpus.texts)).tolist()]):
-            order = draw(f"{shard[0].id} to {shard[-1].id}", [row.text for row in shard], JOINT.join)
-            published += [shard[i].id for i in order]
+        kind, unit, more = "rows", "shards", "rows"
+        drawn, published = _order_rows(corpus, rng)
+    documents = tuple(one for one in drawn if len(one.variants) > 1)
     results = math.prod(min(len(one.variants), RESULTS) for one in documents[:10])
-    kind, unit, more = ("options", "items", "items") if settings.options else ("rows", "shards", "rows")
     if results < RESULTS:
         numbers = {"parts": kind, "results": results, "least": RESULTS, "more": more}
         raise TextsError(say("marks.refused.few_orders", name=corpus.name, **numbers))
-    seal = Seal(
-        name=corpus.name,
-        source="order",
-        nonce=seed,
-        made=datetime.now(UTC).isoformat(timespec="seconds"),
-        texts=tuple(documents),
-        totals=True,
-        notes=(f"The order of {len(documents):,} {unit} was drawn.",),
-        about={"parts": kind},
-    )
+    notes = (f"The order of {len(documents):,} {unit} was drawn.",)
+    seal = _sealed(corpus, "order", documents, nonce=seed, notes=notes, about={"parts": kind})
     return seal, json_lines(rows[name] for name in published)
+
+
+def _order_rows(corpus: Corpus, rng: np.random.Generator) -> tuple[list[MarkedText], list[str]]:
+    """The shards of shuffled rows, each with its orders, and the ids of all rows in the order that was drawn."""
+    drawn, published = list[MarkedText](), list[str]()
+    for shard in _shards([corpus.texts[i] for i in rng.permutation(len(corpus.texts)).tolist()]):
+        name = f"{shard[0].id} to {shard[-1].id}"
+        one, order = _draw_order(name, [row.text for row in shard], JOINT.join, ROW_ORDERS, rng)
+        drawn.append(one)
+        published += [shard[i].id for i in order]
+    return drawn, published
+
+
+def _order_options(
+    corpus: Corpus, settings: OrderSettings, rows: dict[str, dict[str, Any]], rng: np.random.Generator
+) -> list[MarkedText]:
+    """The items whose options change places, each with its orders; options and right answers of the rows are written
+    anew."""
+    items = _items(corpus, settings.options, rows)
+    labels = _labels(items, settings.answer, rows) if settings.answer else {}
+    drawn = []
+    for name, options in items.items():
+        if not 2 <= len(options) <= len(string.ascii_uppercase) or _refer_to_others(options):
+            continue
+        row = rows[name]
+        write = partial(_lettered, str(row["text"]).strip())
+        one, order = _draw_order(name, options, write, OPTION_ORDERS, rng)
+        drawn.append(one)
+        moved, cell = [options[i] for i in order], row[settings.options]
+        row[settings.options] = json.dumps(moved) if isinstance(cell, str) else moved
+        if name in labels:
+            told, of = row[settings.answer], labels[name]
+            row[settings.answer] = type(told)(of[order.index(of.index(str(told).strip()))])
+    return drawn
+
+
+def _draw_order(
+    name: str,
+    parts: Sequence[str],
+    write: Callable[[Sequence[str]], str],
+    most: int,
+    rng: np.random.Generator,
+) -> tuple[MarkedText, tuple[int, ...]]:
+    """Draw an order of parts: the different texts of all that could be drawn, and the order."""
+    orders = (
+        list(itertools.permutations(range(len(parts))))
+        if math.factorial(len(parts)) <= OPTION_ORDERS
+        else [tuple(rng.permutation(len(parts)).tolist()) for _ in range(most)]
+    )
+    made = ((write([parts[i] for i in order]), order) for order in orders)
+    texts, kept = zip(*{collapsed(text): (text, order) for text, order in made}.values(), strict=True)
+    chosen = int(rng.integers(len(kept)))
+    return MarkedText(name, texts, chosen), kept[chosen]
 
 
 def _lettered(head: str, options: Sequence[str]) -> str:
     """An item with its answer options, lettered."""
-    return "\n".join([head, *(f"{chr(ord('A') + place)}. {one}" for place, one in enumerate(options))])
+    lines = (f"{letter}. {one}" for letter, one in zip(string.ascii_uppercase, options, strict=False))
+    return "\n".join([head, *lines])
 
 
 def plain_row(text: Text) -> dict[str, object]:
@@ -489,17 +502,17 @@ def _shards(rows: Sequence[Text]) -> list[list[Text]]:
     return shards
 
 
-def _items(corpus: Corpus, settings: OrderSettings, further: Further) -> dict[str, tuple[str, ...]]:
+def _items(corpus: Corpus, column: str, rows: Further) -> dict[str, tuple[str, ...]]:
     """The options of each item: a list of strings in its cell, or one written as JSON. TextsError for items without."""
     found: dict[str, tuple[str, ...]] = {}
     for text in corpus.texts:
-        value = further.get(text.id, {}).get(settings.options)
+        value = rows[text.id].get(column)
         with suppress(ValueError):
             value = json.loads(value) if isinstance(value, str) else value
         options = value if isinstance(value, list) else []
         found[text.id] = tuple(options) if all(isinstance(one, str) for one in options) else ()
     if bare := [name for name, options in found.items() if not options]:
-        numbers = {"few": len(bare), "total": len(found), "column": settings.options}
+        numbers = {"few": len(bare), "total": len(found), "column": column}
         raise TextsError(say("marks.refused.no_options", names=listed(bare), **numbers))
     return found
 
@@ -510,27 +523,23 @@ def _refer_to_others(options: Sequence[str]) -> bool:
     return any(pattern.search(option) for pattern in _REFERS for option in options)
 
 
-def _answers(
-    options: Mapping[str, Sequence[str]], further: Further, column: str
-) -> tuple[dict[str, int], int]:
-    """The place of the right option of each item whose answer is a number or a letter, and the number of the first."""
-    cells = {name: str(further[name].get(column, "")).strip() for name in options}
-    named = {name: cell for name, cell in cells.items() if cell not in options[name]}
+def _labels(items: Mapping[str, Sequence[str]], column: str, rows: Further) -> dict[str, list[str]]:
+    """What the options of an item are called, in their order, where its right answer is a letter or a number."""
+    cells = {name: str(rows[name].get(column, "")).strip() for name in items}
+    named = {name: cell for name, cell in cells.items() if cell not in items[name]}
     numbers = {name: int(cell) for name, cell in named.items() if cell.isascii() and cell.isdigit()}
-    last = any(number == len(options[name]) for name, number in numbers.items())
-    zero = 0 in numbers.values()
+    zero, last = 0 in numbers.values(), any(number == len(items[name]) for name, number in numbers.items())
     if numbers and zero == last:
         raise TextsError(say("marks.refused.answer_count", column=column))
-    first = 0 if zero else 1
-    letters = {
-        name: ord(cell.upper()) - ord("A") for name, cell in named.items() if re.fullmatch("[A-Za-z]", cell)
-    }
-    places = {name: number - first for name, number in numbers.items()} | letters
-    wrong = [name for name in named if not 0 <= places.get(name, -1) < len(options[name])]
-    if wrong:
-        told = {"few": len(wrong), "total": len(options), "names": listed(wrong)}
+    labels = {}
+    for name, cell in named.items():
+        letters = string.ascii_uppercase if cell.isupper() else string.ascii_lowercase
+        counted = [str(i if zero else i + 1) for i in range(len(items[name]))]
+        labels[name] = counted if name in numbers else list(letters[: len(counted)])
+    if wrong := [name for name, cell in named.items() if cell not in labels[name]]:
+        told = {"few": len(wrong), "total": len(items), "names": listed(wrong)}
         raise TextsError(say("marks.refused.answer_none", column=column, **told))
-    return places, first
+    return labels
 
 
 VARIANTS = "Variants (one kind)"
@@ -587,10 +596,9 @@ class MarkSettings:
     def __post_init__(self) -> None:
         check_ranges(self)
         require(0 < self.share <= 1, f"--variants share lies between 0 and 1, found {self.share}.")
-        given = self.given
+        given = list(self.sources)
         if len(given) != 1:
-            found = "none" if not given else " and ".join(given)
-            raise ExpressionError(say("marks.refused.sources", found=found))
+            raise ExpressionError(say("marks.refused.sources", found=" and ".join(given) or "none"))
         drawn = given[0] in ("--rewriter", "--words") and self.variants > 1
         wanted = (
             "--variants original=false is for --rewriter and --words, with number=2 or more to draw from."
@@ -598,9 +606,9 @@ class MarkSettings:
         require(self.original or drawn, wanted)
 
     @property
-    def given(self) -> list[str]:
-        """The options that name a source of variants, of those that were given."""
-        return [name for name in _SOURCES if getattr(self, name[2:].replace("-", "_"))]
+    def sources(self) -> dict[str, Source]:
+        """The source of variants by the option that names it, of those options that were given."""
+        return {name: _SOURCES[name] for name in _SOURCES if getattr(self, name[2:].replace("-", "_"))}
 
 
 PUBLISHED, COMMITMENT = "published.jsonl", "commitment.txt"
@@ -650,21 +658,18 @@ def mark(
         )
         for text in corpus.texts
     )
-    unmarked, source = sum(bool(one.reason) for one in texts), _SOURCES[settings.given[0]]
+    unmarked = sum(bool(one.reason) for one in texts)
     if unmarked == len(texts):
         raise TextsError(say("marks.refused.no_variant", name=corpus.name))
-    left_out = say("marks.left_out", unmarked=unmarked, number=len(corpus))
-    return Seal(
-        name=corpus.name,
-        source=source,
-        nonce=secrets.token_hex(32),
-        made=datetime.now(UTC).isoformat(timespec="seconds"),
-        texts=texts,
-        # A canary's variants differ in one word, so that the length of the rest would only dilute it.
-        totals=source == "canary",
-        notes=(*candidates.notes, *([left_out] if unmarked else [])),
-        about=candidates.about,
-    )
+    left_out = (say("marks.left_out", unmarked=unmarked, number=len(corpus)),) if unmarked else ()
+    (source,), notes = settings.sources.values(), (*candidates.notes, *left_out)
+    return _sealed(corpus, source, texts, nonce=secrets.token_hex(32), notes=notes, about=candidates.about)
+
+
+def _sealed(corpus: Corpus, source: Source, texts: tuple[MarkedText, ...], **more: Any) -> Seal:
+    # A canary's variants differ in one word, and orders in no word: the length of the rest would only dilute it.
+    totals, now = source in ("canary", "order"), datetime.now(UTC).isoformat(timespec="seconds")
+    return Seal(name=corpus.name, source=source, made=now, texts=texts, totals=totals, **more)
 
 
 def check_places(out: Path, sealed: Path) -> None:
@@ -688,24 +693,20 @@ def publish(seal: Seal, out: Path, sealed: Path, rows: bytes | None = None) -> s
     del plain["sha256"]
     content = to_json({KEY: FORMAT, **plain})
     commitment = hashlib.sha256(content).hexdigest()
-    written = False
 
     def private(partial: Path) -> None:
         with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(content)
 
-    try:
+    with ExitStack() as undo:
         with new_folder(out) as partial:
             atomic_bytes(partial / PUBLISHED, rows_to_publish(seal) if rows is None else rows)
             said = f"{commitment}\n\n{say('marks.commitment', name=seal.name)}\n"
             atomic_bytes(partial / COMMITMENT, said.encode())
             # Before the folder has its name: a kill in between leaves a sealed file and never texts without one.
             write_atomically(sealed, private, NEW)
-            written = True
-    except BaseException:
-        if written:
-            sealed.unlink()
-        raise
+            undo.callback(sealed.unlink)
+        undo.pop_all()
     return commitment
 
 
@@ -717,6 +718,7 @@ def rows_to_publish(seal: Seal, further: Further = MappingProxyType({})) -> byte
         variants = [text.strip() for text in document.variants]
         row = further.get(document.id, {})
         telling |= {name for name, value in row.items() if any(text in str(value) for text in variants)}
-    kept = {one.id: further.get(one.id, {}).items() for one in seal.texts}
-    more = {name: {key: cell for key, cell in row if key not in telling} for name, row in kept.items()}
-    return json_lines(plain_row(one) | more[one.id] for one in seal.published)
+    return json_lines(
+        plain_row(one) | {name: cell for name, cell in further.get(one.id, {}).items() if name not in telling}
+        for one in seal.published
+    )

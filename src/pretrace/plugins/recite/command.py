@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from pretrace.cli.answer import Reply
 from pretrace.cli.options import RawOptions
@@ -13,7 +14,6 @@ from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source
 from pretrace.plugins.recite import recite as room
 from pretrace.plugins.recite.recite import ReciteSettings
-from pretrace.report.wording import duration
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import VERDICTS
 from pretrace.scoring.settings import Target
@@ -50,15 +50,10 @@ def recite(
     controls = open_corpus(held.controls, columns.of_another) if held.controls else None
     text = asked.text
     # texts that are too short are found before a model is opened
-    windows = room.windows_of(corpus, controls, most=room.MOST_ASKED if text else room.MOST_WINDOWS)
+    windows = room.windows_of(corpus, controls, settings, text=text)
     prompts = [one.prefix for one in windows.found]
     models = opened_for_access(target, beside, asked, settings, prompts, draws_of(settings.samples))
-    seconds = room.stages_of(windows, models, settings, text=text)[0].seconds
-    took = f", about {duration(max(1, round(seconds)))}, a guess" if seconds else ""
-    note(
-        f"{len(windows.found):,} windows are asked{took}; and as many of a second model where one is needed."
-    )
-    made = room.recite(
-        corpus, models, settings, controls=controls, text=text, watch=Stages(), statements=beside.statements
-    )
+    note(f"{len(prompts):,} windows are asked; and as many of a second model where one is needed.")
+    own: dict[str, Any] = {"windows": windows, "watch": Stages(), "statements": beside.statements}
+    made = room.recite(corpus, models, settings, controls=controls, text=text, **own)
     return finished(made, beside.out, given)

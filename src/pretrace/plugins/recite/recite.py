@@ -53,6 +53,7 @@ from pretrace.types import (
 from pretrace.verdicts.advise import FEWEST_RECITED
 from pretrace.verdicts.advise import PIECE as PIECE
 from pretrace.verdicts.audit.snippets import by_name
+from pretrace.verdicts.draws import seed_of
 from pretrace.verdicts.frame import ASKED, Numbers, Test, TestDetails, Tested, TestWording, verdict, watched
 from pretrace.verdicts.outcome import DOSE, ExcessOverSecondModel, word_check
 from pretrace.verdicts.planting import trained
@@ -90,7 +91,8 @@ MOST_ASKED = 4
 COMMON = 0.5
 """The share of an end that may stand in its own beginning or in other documents, in runs of 5 words or more."""
 FEWEST = FEWEST_RECITED
-TEXTS, CONTROLS = "texts", "controls"
+SETS = (("texts", False), ("controls", True))
+"""What either set is called, and whether it is that of the controls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,14 +133,17 @@ def pieces(text: str) -> list[str]:
 
 
 def windows_of(
-    corpus: Corpus, controls: Corpus | None, *, most: int = MOST_WINDOWS, seed: int = 0
+    corpus: Corpus, controls: Corpus | None, settings: ReciteSettings, *, text: bool = False
 ) -> Windows:
     """The windows that a test asks; TextsError where fewer than five documents have one. Opens no model. Left out, and
     counted: windows that can be copied, as half or more of the end stands in the beginning, or in another document of
     either set (boilerplate, refrains, lists, copies of one text), in runs of 5 words or more; and windows without
     another document's end of the same set."""
-    documents = _documents(corpus)
-    made = _cut(documents, _documents(controls) if controls else [], most, seed)
+    documents, seed = (
+        _documents(corpus),
+        seed_of(Recite.name, _texts(corpus, controls), **_matters(settings, text)),
+    )
+    made = cut_windows(documents, _documents(controls), MOST_ASKED if text else MOST_WINDOWS, seed)
     have, own = len(made.documents(control=False)), len(documents)
     if have < FEWEST:
         numbers = {"have": have, "own": own, "without": own - have, "fewest": FEWEST, "size": 2 * PIECE}
@@ -146,12 +151,23 @@ def windows_of(
     return made
 
 
-def _cut(
-    suspects: Sequence[tuple[str, str]], controls: Sequence[tuple[str, str]], most: int, seed: int
-) -> Windows:
-    """The windows of both sets of documents, each a name and a text."""
+def _matters(settings: ReciteSettings, text: bool) -> dict[str, Any]:
+    return {"score": "continuations", "samples": settings.samples} if text else {"score": _CHANCE}
+
+
+def _texts(corpus: Corpus, controls: Corpus | None) -> list[str]:
+    return [one.text for some in (corpus, controls) if some for one in some.texts]
+
+
+def _documents(corpus: Corpus | None) -> dict[str, str]:
+    documents = by_name((text.document, text.text) for text in (corpus.texts if corpus else ()))
+    return {name: "\n".join(some) for name, some in documents.items()}
+
+
+def cut_windows(suspects: Mapping[str, str], controls: Mapping[str, str], most: int, seed: int) -> Windows:
+    """The windows of both sets of documents, by name, at most so many of each."""
     left, short, cut = Counter[str](), list[Skipped](), list[list[Window]]()
-    documents, own = [*suspects, *controls], len(suspects)
+    documents, own = [*suspects.items(), *controls.items()], len(suspects)
     where: dict[tuple[str, ...], int] = {}
     """For each run of 5 words the document it stands in, −1 where it stands in several."""
     for i, (_, text) in enumerate(documents):
@@ -170,11 +186,6 @@ def _cut(
         cut.append([kept[i * len(kept) // many] for i in range(many)])  # spread evenly
     found = (*_swapped(cut[:own], seed), *_swapped(cut[own:], seed))
     return Windows(found, dict(left), tuple(short))
-
-
-def _documents(corpus: Corpus) -> list[tuple[str, str]]:
-    documents = by_name((text.document, text.text) for text in corpus.texts)
-    return [(name, "\n".join(some)) for name, some in documents.items()]
 
 
 def _copied(before: str, after: str, document: int, where: Mapping[tuple[str, ...], int]) -> str:
@@ -199,7 +210,7 @@ def _swapped(documents: Sequence[Sequence[Window]], seed: int) -> Iterator[Windo
         others = documents[after[i]]
         for one in documents[i]:
             other = min(others, key=lambda some: abs(some.place - one.place))
-            yield Window(one.document, one.place, one.prefix, one.suffix, other.suffix, one.control)
+            yield replace(one, other=other.suffix)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -260,49 +271,27 @@ def recite(  # noqa: PLR0913
     settings: ReciteSettings | None = None,
     *,
     controls: Corpus | None = None,
+    windows: Windows | None = None,
     text: bool = False,
     statements: Mapping[str, str] | None = None,
     watch: Watch | None = None,
 ) -> Verdict:
     """The verdict on whether the model prints the texts: see the top of this file. Without `controls` nobody is
-    accused, nor without `models.placebos`. With `text` the models are asked for continuations alone; else the target
-    must have weights here. Errors as for `windows_of`, `detect` and the models."""
+    accused, nor without `models.placebos`. The `windows` are cut unless given. With `text` the models are asked for
+    continuations alone; else the target must have weights here. Errors as for `windows_of`, `detect` and the models."""
     settings = settings or ReciteSettings()
     if not text:
         for one in (models.target, *models.placebos):
             if Quantity.DRAWN not in one.offers:
                 raise ModelError(say("recite.refused.no_ranks", name=one.name))
-    test = Recite(
-        corpus=corpus,
-        models=models,
-        settings=settings,
-        watch=watched(watch),
-        score="continuations" if text else _CHANCE,
-        controls=controls,
-        text=text,
-    )
-    test.watch.plan(stages_of(test.windows, models, settings, text=text), REPORT)
+    own: dict[str, Any] = {"watch": watched(watch), "score": _matters(settings, text)["score"], "text": text}
+    own |= {"controls": controls, "windows": windows or windows_of(corpus, controls, settings, text=text)}
+    test = Recite(corpus=corpus, models=models, settings=settings, **own)
+    test.watch.plan(test.stages, REPORT)
     return verdict(test, statements=statements)
 
 
 _WRITING = "writing the first windows"
-
-
-def stages_of(windows: Windows, models: Models, settings: ReciteSettings, *, text: bool) -> tuple[Stage, ...]:
-    """What lies ahead, each with a guess of its seconds: the model in question, each second model, and the windows that
-    are continued for the report. A model that gives text alone has no guess: its provider decides."""
-    number = len(windows.found)
-
-    def stage(name: str, model: Backend, windows: int, *, writes: bool) -> Stage:
-        tokens = TOKENS * (1 + settings.samples if text else 1) if writes else 2 * 2 * PIECE // 4
-        seconds = guessed_seconds(model, "writing" if writes else "reading", windows * tokens)
-        return Stage(name, seconds if model.facts.get("parameters") else 0.0)
-
-    ahead = [stage(ASKED, models.target, number, writes=text)]
-    ahead += [stage(f"reading with {called(one.name)}", one, number, writes=text) for one in models.placebos]
-    if not text:
-        ahead.append(stage(_WRITING, models.target, min(number, 2 * WRITTEN), writes=True))
-    return tuple(ahead)
 
 
 @tests.add("recite")
@@ -311,6 +300,7 @@ class Recite(Test[Recited]):
     """The test of recitation."""
 
     settings: ReciteSettings
+    windows: Windows
     controls: Corpus | None = None
     text: bool = False
 
@@ -321,17 +311,16 @@ class Recite(Test[Recited]):
     @staticmethod
     def readable(corpus: Corpus, controls: Corpus | None) -> bool:
         """Whether texts and control documents are long enough for windows."""
-        try:
-            found = windows_of(corpus, controls)
-        except TextsError:
-            return False
-        return len(found.documents(control=True)) >= FEWEST
+        found = cut_windows(_documents(corpus), _documents(controls), MOST_WINDOWS, 0)
+        return all(len(found.documents(control=control)) >= FEWEST for control in (False, True))
 
     @staticmethod
     def windowed(corpus: Corpus) -> int:
         """Count those of the first 1,000 documents that have a window in their first 4,000 characters."""
-        beginnings = [(name, text[:4_000]) for name, text in _documents(corpus)[:1_000]]
-        return len(_cut(beginnings, [], 1, 0).documents(control=False))
+        beginnings = {
+            name: text[:4_000] for name, text in itertools.islice(_documents(corpus).items(), 1_000)
+        }
+        return len(cut_windows(beginnings, {}, 1, 0).documents(control=False))
 
     @property
     def trainable(self) -> bool:
@@ -339,18 +328,32 @@ class Recite(Test[Recited]):
 
     @property
     def matters(self) -> Mapping[str, Any]:
-        return {"score": self.score, **({"samples": self.settings.samples} if self.text else {})}
+        return _matters(self.settings, self.text)
 
     @property
     def texts(self) -> Sequence[str]:
-        controls = self.controls.texts if self.controls else ()
-        return [one.text for one in (*self.corpus.texts, *controls)]
+        return _texts(self.corpus, self.controls)
 
-    @cached_property
-    def windows(self) -> Windows:
-        """The windows that are asked."""
-        most = MOST_ASKED if self.text else MOST_WINDOWS
-        return windows_of(self.corpus, self.controls, most=most, seed=self.seed)
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """What lies ahead, each with a guess of its seconds: the model in question, each second model, and the windows
+        that are continued for the report. A model that gives text alone has no guess: its provider decides."""
+
+        def stage(name: str, model: Backend, windows: int, *, writes: bool) -> Stage:
+            tokens = (
+                TOKENS * (1 + self.settings.samples if self.text else 1) if writes else 2 * 2 * PIECE // 4
+            )
+            seconds = guessed_seconds(model, "writing" if writes else "reading", windows * tokens)
+            return Stage(name, seconds if model.facts.get("parameters") else 0.0)
+
+        target, number = self.models.target, len(self.windows.found)
+        asked = [
+            (ASKED, target),
+            *((f"reading with {called(one.name)}", one) for one in self.models.placebos),
+        ]
+        ahead = [stage(name, one, number, writes=self.text) for name, one in asked]
+        written = [] if self.text else [stage(_WRITING, target, min(number, 2 * WRITTEN), writes=True)]
+        return (*ahead, *written)
 
     def read(self, model: Backend, stage: str) -> Recited:
         """How far each end is printed; of text alone the largest share of its words in runs of 5 over the tries."""
@@ -383,21 +386,15 @@ class Recite(Test[Recited]):
 
     @classmethod
     def tested(cls, numbers: Numbers, *, draws: int, seed: int) -> Tested:
-        own, controls, made = run_both_tests(
-            numbers, numbers["own"] - numbers["other"], draws=draws, seed=seed
-        )
+        rest = numbers["own"] - numbers["other"]
+        own, controls, made = run_both_tests(numbers, rest, draws=draws, seed=seed)
         if not made:
             said = f"{len(own)} documents have an answer, and the test takes {FEWEST}."
             return Tested(None, len(own), reasons=(said,))
-        is_held = len(made) > 1
+        held = controls if len(made) > 1 else None
+        effect = mean_interval(own) if held is None else difference_interval(own, held)
         deciding = max(reversed(made), key=lambda one: one.p)
-        return Tested(
-            p=deciding.p,
-            units=len(own),
-            effect=difference_interval(own, controls) if is_held else mean_interval(own),
-            standardised=standardised(own, controls if is_held else None),
-            deciding=deciding,
-        )
+        return Tested(deciding.p, len(own), None, effect, standardised(own, held), deciding=deciding)
 
     @classmethod
     def beyond(cls, own: Numbers, other: Numbers, *, draws: int, seed: int) -> ExcessOverSecondModel:
@@ -411,7 +408,7 @@ class Recite(Test[Recited]):
         """Half of the documents are trained on; the test with the controls is simulated with what that brought."""
         before, controls = means_of_sets(self._sides, values.own - values.other)
         own, controls = before[np.isfinite(before)], controls[np.isfinite(controls)]
-        whole = dict(_documents(self.corpus))
+        whole = _documents(self.corpus)
         texts = [whole[name] for name in self.windows.documents(control=False)]
 
         def again(read: Recited) -> Doubles:
@@ -467,13 +464,17 @@ class Recite(Test[Recited]):
         return gate_check("recite.formulaic", found)
 
     def _answers(self, values: Recited) -> Check:
-        sets: dict[bool, list[bool]] = {False: [], True: []}
-        refuses = refusing(self.windows.found, values.written)
-        for one, written, says in zip(self.windows.found, values.written, refuses, strict=True):
-            is_answered = any(answer.text and not no for answer, no in zip(written, says, strict=True))
-            sets[one.control].append(is_answered)
-        names = ((f"windows of the {TEXTS}", sets[False]), (f"windows of the {CONTROLS}", sets[True]))
-        return answers_check([(name, sum(some), len(some)) for name, some in names])
+        answered = np.array(
+            [
+                any(answer.text and not no for answer, no in zip(some, says, strict=True))
+                for some, says in zip(values.written, self._refuses(values), strict=True)
+            ]
+        )
+        sides = ((name, answered[self._sides["control"] == control]) for name, control in SETS)
+        return answers_check([(f"windows of the {name}", int(side.sum()), len(side)) for name, side in sides])
+
+    def _refuses(self, values: Recited) -> list[list[bool]]:
+        return refusing(self.windows.found, values.written)
 
     # Words, figures, tables
 
@@ -491,9 +492,9 @@ class Recite(Test[Recited]):
 
     def _printed(self, values: Recited) -> Iterator[tuple[str, dict[str, Any]]]:
         """What was printed of either set, in words and figures: shares of windows in so many tries, or of words."""
-        refuses = refusing(self.windows.found, values.written) if values.logp is None else []
-        for name, control in ((TEXTS, False), (CONTROLS, True)):
-            places = [i for i, one in enumerate(self.windows.found) if one.control == control]
+        refuses = [] if values.logp is not None else self._refuses(values)
+        for name, control in SETS:
+            places = np.flatnonzero(self._sides["control"] == control).tolist()
             if not places:
                 continue
             if values.logp is not None:
@@ -504,8 +505,8 @@ class Recite(Test[Recited]):
                 yield said, {f"{printed_in} {n:,} {'tries' if n > 1 else 'try'}": shares[n] for n in shares}
                 continue
             own, answers = values.own[places], [one for i in places for one in values.written[i]]
-            own = own[np.isfinite(own)]
-            mean = float(own.mean()) if len(own) else None
+            known = own[np.isfinite(own)]
+            mean = float(known.mean()) if len(known) else None
             figures = {
                 f"words of the {name} printed in runs of five or more": mean,
                 f"tries for the {name}": len(answers),
@@ -515,11 +516,10 @@ class Recite(Test[Recited]):
             yield f"{mean or 0.0:.0%} of the words of the {name}", figures
 
     def shown(self, values: Recited) -> TestDetails:
-        found = self.windows.found
         rest, how = values.own - values.other, {"draws": self.settings.draws, "seed": self.seed}
         made = [one.p for one in run_both_tests(self._sides, rest, **how)[2]]
-        figures: dict[str, Any] = {"windows of the texts": sum(not one.control for one in found)}
-        figures["windows of the controls"] = len(found) - figures["windows of the texts"]
+        sizes = {name: sum(one.control == control for one in self.windows.found) for name, control in SETS}
+        figures: dict[str, Any] = {f"windows of the {name}": size for name, size in sizes.items()}
         names = ("p against the ends of other documents", "p against the controls")
         figures |= zip(names, made, strict=False)
         for _, more in self._printed(values):
@@ -548,8 +548,7 @@ class Recite(Test[Recited]):
 
     def _table(self, values: Recited) -> Table:
         """A row a window, those of the texts that are printed furthest first."""
-        own = np.nan_to_num(values.own, nan=-1.0)
-        every = self.windows.found
+        own, every = np.nan_to_num(values.own, nan=-1.0), self.windows.found
         order = sorted(range(len(every)), key=lambda i: (every[i].control, -own[i], i))
         found, best = [every[i] for i in order], self._best(values, order)
         pairs = list(zip(found, best, strict=True))
@@ -559,9 +558,9 @@ class Recite(Test[Recited]):
             chances = {name: np.where(np.isfinite(some), some, np.nan)[order] for name, some in both.items()}
         runs = [longest_run(Worded.of(w.suffix).words, Worded.of(t).words) if t else np.nan for w, t in pairs]
         edits = [edit_distance(w.suffix, t[: len(w.suffix)]) if t else np.nan for w, t in pairs]
-        columns: dict[str, tuple[str, ...] | Doubles] = {
+        columns: dict[str, Any] = {
             "id": tuple(one.document for one in found),
-            "set": tuple(CONTROLS if one.control else TEXTS for one in found),
+            "set": tuple(SETS[one.control][0] for one in found),
             "place": np.array([one.place for one in found], dtype=np.float64),
             "printed": values.own[order],
             "other printed": values.other[order],
@@ -569,8 +568,8 @@ class Recite(Test[Recited]):
             "beginning": tuple(one.prefix for one in found),
             "end": tuple(one.suffix for one in found),
             "continuation": tuple(best),
-            "end in common": tuple(_places_of(one.suffix, text) for one, text in pairs),
-            "continuation in common": tuple(_places_of(text, one.suffix) for one, text in pairs),
+            "end in common": tuple(_places_of(w.suffix, t) for w, t in pairs),
+            "continuation in common": tuple(_places_of(t, w.suffix) for w, t in pairs),
             "longest run": np.array(runs),
             "edit distance": np.array(edits),
         }
