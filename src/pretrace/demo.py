@@ -13,7 +13,7 @@ from pretrace.corpora import open_corpus
 from pretrace.runs import save_run
 from pretrace.scoring.detect import Options, detect
 from pretrace.scoring.evaluation import evaluate
-from pretrace.scoring.evidence import Progress, Silent
+from pretrace.scoring.evidence import Progress
 from pretrace.tuning.planting import DEMO, plant
 from pretrace.types import Corpus, Run, Text
 
@@ -36,7 +36,7 @@ def plant_and_find(
     )
     model = open_model(str(folder / "model"))
     options = Options(
-        seed=seed, progress=progress or Silent(), settings={"command": "demo", "card": "model/card.json"}
+        seed=seed, progress=progress or Progress(), settings={"command": "demo", "card": "model/card.json"}
     )
     run = evaluate(detect(made.corpus, model, SCORES, options), made.corpus, seed=seed)
     save_run(run, folder / "planted")
@@ -52,7 +52,7 @@ def show_smollm2(folder: Path, *, seed: int = 0, progress: Progress | None = Non
     found = tomllib.loads(files("pretrace").joinpath("demo.toml").read_text("utf-8"))
     texts = [Text(f"{kind}: {name}", text) for kind in found for name, text in found[kind].items()]
     corpus = Corpus("three famous openings and three new texts", tuple(texts), "pretrace demo")
-    options = Options(seed=seed, progress=progress or Silent(), settings={"command": "demo"})
+    options = Options(seed=seed, progress=progress or Progress(), settings={"command": "demo"})
     run = detect(corpus, open_model("smollm2"), SCORES, options)
     save_run(run, folder / "smollm2")
     return run

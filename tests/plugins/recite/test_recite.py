@@ -10,9 +10,9 @@ from net.api import (
     Memory,
     ModelError,
     Models,
+    Progress,
     Quantity,
     ReciteSettings,
-    Silent,
     Text,
     TextsError,
     Timed,
@@ -75,7 +75,7 @@ def test_the_chance_of_an_end_is_the_product_of_its_tokens(models):
     """The model gives each character of its texts 0.01 nats; that it draws as a softmax does: tests/scores."""
     windows = windows_of(TEXTS, None).found[:3]
     before, after = [one.prefix for one in windows], [one.suffix for one in windows]
-    found = end_logp(models.target, before, after, cache=False, progress=Silent())
+    found = end_logp(models.target, before, after, cache=False, progress=Progress())
     assert found == pytest.approx([-0.01 * len(end) for end in after], rel=1e-5)
     assert printed(np.array([0.0, np.log(1e-9), -np.inf])).tolist() == [6.0, 0.0, 0.0]
 

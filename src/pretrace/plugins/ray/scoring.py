@@ -24,7 +24,7 @@ from pretrace.scoring.parts import Shard
 from pretrace.scoring.plan import Models, ScorePlan, open_models, with_texts
 from pretrace.scoring.settings import ModelsSettings
 from pretrace.tuning.plan import TuningMethod
-from pretrace.types import Backend, Encoded, Quantity, States, Streaming, Trace
+from pretrace.types import Backend, Encoded, Quantity, States, Trace
 
 SMALL = 32
 """Shards of a source that is smaller than a shard usually is."""
@@ -131,7 +131,7 @@ def roles(models: Models) -> dict[str, Backend]:
     return {
         role: one
         for role, one in found.items()
-        if one is not None and (isinstance(one, here) or not isinstance(one, Streaming))
+        if one is not None and (isinstance(one, here) or not hasattr(one, "stream"))
     }
 
 
