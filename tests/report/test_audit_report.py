@@ -74,7 +74,7 @@ def test_any_pair_and_any_setting_stay_text(name, text):
 @pytest.mark.parametrize(
     ("make", "words", "kind"),
     [
-        (audits.controls, "Consistent with training on “Harbour notes 2009–2021”", "answer consistent"),
+        (audits.controls, "Consistent with training What HuggingFaceTB", "answer consistent"),
         (audits.nothing, "Nothing was found HuggingFaceTB/SmolLM2-135M does not know", "answer nothing"),
         (audits.inconclusive, "Inconclusive This audit cannot say", "answer inconclusive"),
     ],
@@ -167,9 +167,8 @@ def whole_text(audit):
 
 def test_a_result_that_is_withheld_does_not_read_like_one():
     text = first_text(audits.placebos())
-    assert "Why this is no finding" in text
-    assert "That is no sign of training" in text
-    for words in ("How strong the result is", "would still occur", "Rosenbaum", "The test gave p", "refute"):
+    assert "So p = 0.0001 is no sign of training" in text
+    for words in ("would still occur", "Rosenbaum", "The test gave p", "refute"):
         assert words not in text
     assert "What would refute this result" in first_text(audits.controls())
     assert "beyond what their words explain" in audits.without_placebo().hypothesis  # no model, no margin

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from markupsafe import Markup
 from matplotlib.axes import Axes
 
 from pretrace.registry import test_pages
@@ -47,26 +46,10 @@ def _part(
             "controls": len(documents_of(audit, CONTROL)[0]),
             "sensitivity": own.sensitivity if rejected else None,
             "leant": wording.beside_leans(own.leans, audit.effect, own.margin),
-            "could_see": audit.planted is not None or not rejected,
+            "could_see": audit.planted is not None,
         }
 
     return section(title, anchor, f"audit/{anchor}.html", appendix=appendix)(values)
-
-
-@section("What the audit could have seen", "power", "audit/power.html")
-def _power(audit: Verdict) -> dict[str, Any] | None:
-    """The power at each exposure that was tried, the lightest first; nothing beside a result without one."""
-    tried = _tried(audit)
-    if not tried and facts.rejected(audit):
-        return None
-    shown = [
-        (one, verdict.draw_power(audit, one, f"power{i or ''}", "this audit")) for i, one in enumerate(tried)
-    ]
-    return {"audit": audit, "powers": shown}
-
-
-def _tried(audit: Verdict) -> tuple[Power, ...]:
-    return figures_of(audit).powers or ((audit.planted,) if audit.planted else ())
 
 
 @section("The generated texts", "texts", "audit/texts.html", appendix=True)
@@ -85,11 +68,8 @@ def _generated(audit: Verdict) -> dict[str, Any] | None:
 
 @section("Everything that was tried", "variants", "audit/variants.html")
 def _variants(audit: Verdict) -> dict[str, Any]:
-    """Everything else that was tried: further procedures, and audits made before this one."""
-    earlier = audit.settings.get("earlier")
-    entries = [] if audit.register or not isinstance(earlier, list | tuple) else earlier
-    told = [facts.line(entry) if isinstance(entry, Mapping) else str(entry) for entry in entries]
-    return {"variants": figures_of(audit).variants, "register": audit.register, "earlier": told}
+    """Everything else that was tried: further procedures, and other tests of these texts."""
+    return {"variants": figures_of(audit).variants, "register": audit.register}
 
 
 @test_pages.add("audit")
@@ -97,12 +77,12 @@ class AuditPage(verdict.TestPage):
     """Suspect documents and what they were compared with."""
 
     kind, made, template = "Audit", "audit", "audit/first.html"
-    titles, needs_figures = ("Nothing was found", "Nothing shown", "Inconclusive"), True
+    needs_figures = True
     every = (
         _part("The test", "test"),
         _part(lambda audit: f"The placebo{'s' * (len(figures_of(audit).placebos) > 1)}", "placebo"),
         _part("What innocent models showed", "leans", lambda own: own.leans),
-        *(verdict.checked, _power, verdict.searched, _variants),
+        *(verdict.checked, verdict.power, verdict.searched, _variants),
         _part("What this audit cannot say", "limits"),
         _part("The plan", "plan", lambda own: own.plan, appendix=True),
         _part("The texts without the model", "gap", lambda own: own.gaps, appendix=True),
@@ -125,29 +105,25 @@ class AuditPage(verdict.TestPage):
             widest = deciding.auc
             low, high = round(100 * max(0.0, widest.low)), round(100 * min(1.0, widest.high))
             apart = f"{round(100 * widest.value)} of 100 cases (95% interval {low} to {high})"
-        [(dots, caption)] = verdict.draw_own(audit) or [(Markup(""), "")]
-        withheld = audit.outcome == "inconclusive"
         return {
-            "audit": audit,
             "own": own,
             "suspects": len(found),
             "controls": len(others),
-            "failed": [(one, "" if withheld else words) for one, words in shared["failed"]],
-            "reasons": wording.once(audit.reasons),
+            "reasons": audit.reasons,
             "shows_test": shows_test,
             "share_ahead": ahead,
             "ahead": int((found > 0).sum()),
             "other": base if tuned else compared,
             "tuned": tuned,
             "told_apart": apart,
-            "often": wording.strength(audit.p, own.facts) if audit.p is not None else "",
             "sensitivity": own.sensitivity if facts.rejected(audit) and shows_test else None,
             "leans": wording.beside_leans(own.leans, audit.effect, own.margin),
-            "seen": _tried(audit),
-            "dots": dots,
-            "caption": caption,
-            "hill": verdict.draw_chance(audit, "this audit") if shows_test else "",
+            "seen": cls.exposures(audit),
         }
+
+    @staticmethod
+    def exposures(audit: Verdict) -> Sequence[Power]:
+        return figures_of(audit).powers or verdict.TestPage.exposures(audit)
 
     @classmethod
     def identify(cls, audit: Verdict, models: Mapping[str, Any]) -> Iterator[verdict.IdentityRow]:

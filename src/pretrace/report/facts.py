@@ -19,10 +19,11 @@ UNNAMED = "a model the run does not name"
 _UNNAMED_SERVED = "a model whose name was not recorded"
 _LONGEST = 1000
 _CODE = re.compile(r"^(\w+:)?[0-9a-fA-F]{12,}$|^\S*[/\\()=]\S*$")
-_ROLES = ("target", "placebo", "generator", "reference", "tuned")
-
-Part = tuple[str, list[tuple[str, str, bool]]]
-"""A title, and rows of a name, what was recorded, and whether that is a code."""
+_APART = {
+    "texts": ("card",), "fitted": ("losses", "hashes"), "adapter": ("losses", "hashes"),
+    "found": ("rows", "more rows", "counts", "texts", "statement", "corpus"),
+}  # fmt: skip
+"""Settings that have a section of their own."""
 
 
 def mapping(found: Any) -> Mapping[str, Any]:
@@ -84,19 +85,15 @@ def cut(value: str, file: str) -> str:
     return f"{value[:_LONGEST]}… ({wording.count(len(value))} characters; {file} has them all)"
 
 
-def parts(settings: Mapping[str, Any], first: str, titles: Mapping[str, str]) -> list[Part]:
-    """The settings in tables with a title: single ones first, then one a model, then one a setting that has parts."""
-    if found := mapping(settings.get("found")):  # its texts have a section of their own
-        settings = {**settings, "found": {key: found[key] for key in ("scan", "sha256") if key in found}}
-    nested = {key: value for key, value in settings.items() if isinstance(value, Mapping) and value}
-    single = {key: value for key, value in settings.items() if key not in nested and value is not None}
-    made: list[tuple[str, Mapping[str, Any]]] = [(first, single)]
-    for role, value in mapping(nested.pop("models", None)).items():
-        facts = value if isinstance(value, Mapping) else {role: value}
-        made.append((f"The {role}" if role in _ROLES else role, facts))
-    for key, value in nested.items():
-        made.append((titles.get(key, key.replace("_", " ").capitalize()), value))
-    return [(title, [(*row, is_code(row[1])) for row in rows(part)]) for title, part in made if part]
+def settings_rows(settings: Mapping[str, Any], file: str) -> list[tuple[str, str, bool]]:
+    """Every setting as a name, its value (of a long one the beginning, and the `file` that has the rest) and whether
+    that is a code, in the order they were recorded; what has a section of its own is omitted."""
+    told = {key: value for key, value in settings.items() if key != "given"}  # most say it again
+    for key, apart in _APART.items():
+        if isinstance(told.get(key), Mapping):
+            kept = told[key] if key == "texts" else without_tables(told[key])
+            told[key] = {name: fact for name, fact in kept.items() if name not in apart}
+    return [(name, cut(value, file), is_code(value)) for name, value in flattened(told)]
 
 
 def drawn(run: Run) -> Run:

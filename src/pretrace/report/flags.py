@@ -90,12 +90,14 @@ class FlagPage(verdict.TestPage):
 
     @classmethod
     def values(cls, flagged: Verdict, shared: Mapping[str, Any]) -> dict[str, Any]:
-        numbers = _numbers(flagged)
-        flags = f"{wording.count(numbers['number'])} of {plural(numbers['asked'], numbers['unit'])} flagged"
+        numbers, title = _numbers(flagged), shared["title"]
+        if flagged.outcome == "flagged":
+            title = (
+                f"{wording.count(numbers['number'])} of {plural(numbers['asked'], numbers['unit'])} flagged"
+            )
         return numbers | {
-            "title": sentences_of("report.flag_titles").get(flagged.outcome, flags),
-            "drawn": verdict.draw_own(flagged),
-            "css": sentences_of("report.flag_classes")[flagged.outcome],
+            "title": title,
+            "often": "",
             "expected": expected(numbers["number"], flagged.figures["fdr"]),
             "whole": " ".join(whole(set_test(flagged), flagged.units)),
             "tried": " ".join(tried(flagged.outcome, flagged.planted)),
