@@ -19,9 +19,9 @@ from pretrace.results import verdicts
 from pretrace.results.atomic import atomic_text
 from pretrace.results.folder import OpenFolder, Render, Write
 from pretrace.results.output_checks import FolderKind, OutputFile, check_file, json_object, recorded_files
-from pretrace.types import Run, SideBySide, Verdict
+from pretrace.types import Run, Verdict
 
-Result = Run | Verdict | SideBySide
+Result = Run | Verdict
 REPORT, APPENDIX = "report.html", "appendix.html"
 
 
@@ -39,7 +39,6 @@ class _ResultKind:
 
 KINDS = (
     _ResultKind(verdicts.VERDICTS, Verdict, verdicts.load_verdict, verdicts.save_verdict, "verdict"),
-    _ResultKind(runs.COMPARISONS, SideBySide, runs.load_side_by_side, runs.save_side_by_side, "side_by_side"),
     _ResultKind(runs.RUN, Run, runs.load_run, runs.save_run, "run"),
 )
 """All kinds; a folder is of the first of them whose JSON part it holds."""

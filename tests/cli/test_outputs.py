@@ -148,7 +148,7 @@ def check(case, call, places, out):
 RUNS_KIND = {"out": "run.json", "": "run.json"}
 KIND_OF = {
     "score": RUNS_KIND, "evaluate": RUNS_KIND, "runs merge": RUNS_KIND, "runs again": RUNS_KIND,
-    "runs compare": {"out": "comparison.json"}, "tune": {"out": "adapter_card.json"},
+    "tune": {"out": "adapter_card.json"},
     "plant": {"out": "card.json"},
 }  # fmt: skip
 """Which folder an option replaces; none for tests, since the one that is there is of another test."""

@@ -11,9 +11,8 @@ from report import audits
 from report.test_flagging_report import made as flagging
 from report.test_report_html import HIDDEN, Page, check_safe
 
-from pretrace.report import run, side_by_side, verdict
+from pretrace.report import run, verdict
 from pretrace.report.wording import named
-from pretrace.scoring.side_by_side import side_by_side as beside
 
 BAD = "<script>alert(1)</script>\u202e$x^2${{ 7*7000 }}"
 
@@ -31,9 +30,6 @@ PAGES = {
     "flagged": lambda hostile, controlled: hostile_flagging("flagged"),
     "none": lambda hostile, controlled: hostile_flagging("none"),
     "refused": lambda hostile, controlled: hostile_flagging("refused"),
-    "side by side": lambda hostile, controlled: side_by_side.render(
-        beside([("R1", hostile), ("R2", hostile)], hostile.scores[:4])
-    ),
 }
 
 

@@ -1,4 +1,4 @@
-"""Single sections and pages: the card of a benchmark, comparisons, runs side by side, what a stranger registers."""
+"""Single sections and pages: the card of a benchmark, comparisons, what a stranger registers."""
 
 import json
 from dataclasses import replace
@@ -8,18 +8,16 @@ import numpy as np
 import pytest
 from markupsafe import Markup
 from report import audits
-from report.test_report_html import words
 
 from pretrace import detect
 from pretrace.registry import test_pages as pages
 from pretrace.report import run as report
-from pretrace.report import side_by_side, verdict
+from pretrace.report import verdict
 from pretrace.report import verdict_plots as plots
 from pretrace.report.frame import Section
 from pretrace.report.svg import canvas
 from pretrace.results.run import load_run, save_run
 from pretrace.scoring.detect import Options
-from pretrace.scoring.side_by_side import side_by_side as beside
 from pretrace.testing import Memory
 from pretrace.types import Corpus, Text
 
@@ -84,36 +82,6 @@ def test_a_run_in_which_texts_lack_a_score_shows_no_number_where_there_is_none()
     )
     assert ">nan<" not in page
     assert '<td class="number">–</td>' in page
-
-
-def page_of(*runs, scores=()):
-    found = beside([(f"R{number}", run) for number, run in enumerate(runs, 1)], scores)
-    return words(side_by_side.render(found))
-
-
-def with_target(run, **facts):
-    return replace(run, settings={"models": {"target": {"name": "m", **facts}}})
-
-
-def test_runs_side_by_side_have_the_controls_beside_each_score(controlled):
-    run = controlled()
-    said = page_of(run, with_target(run), scores=("na_pdd",))
-    by_kind = {
-        row.kind: row.auc for row in run.evaluation.rows if row.name == "na_pdd" or row.kind == "blind"
-    }
-    for kind, word in (("blind", "blind control"), ("placebo", "placebo")):
-        assert f"{word} {by_kind[kind].value:.3f}" in said
-    assert "shuffled labels 0.380 to 0.620" in said
-    assert "The runs were made alike" in said
-
-
-def test_what_does_not_compare_is_said_first(labelled):
-    run = labelled(("loss",), 20)
-    said = page_of(with_target(run, prefix=[]), with_target(run, prefix=[1]))
-    assert said.index("Not all of these numbers compare") < said.index("These do not compare")
-    assert "no start token (run 1) ; a start token before each text (run 2)" in said
-    assert said.index("These do not compare") < said.index("AUC with its 95% interval")
-    assert "run 1 0." in said  # two runs in one cell are told apart
 
 
 @pytest.fixture

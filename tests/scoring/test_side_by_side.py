@@ -1,13 +1,9 @@
 """Runs side by side: their figures, their places in the table, and what forbids a comparison."""
 
-import json
-
 import numpy as np
 import pytest
 from made import row, run_of
 
-from pretrace.errors import OutputError
-from pretrace.results.run import load_side_by_side, save_side_by_side
 from pretrace.scoring.side_by_side import side_by_side
 from pretrace.types import Estimate, Evaluation
 
@@ -44,15 +40,15 @@ def apart(*runs):
     return {one.setting: one.compares for one in compared(*runs).differences}
 
 
-def test_models_are_rows_and_corpora_columns():
+def test_a_run_is_told_with_its_controls():
     found = compared(made("m", "c"), made("n", "c"), made("m", "d", evaluated=False))
-    assert (found.models, found.corpora, found.scores) == (("m", "n"), ("c", "d"), ("loss", "zlib"))
-    ((run, one),) = found.cell("m", "c", "loss")
-    assert (run.folder, run.number, run.blind_name, run.blind) == ("R1", 1, "bag", BLIND)
+    assert found.scores == ("loss", "zlib")
+    run, _, plain = found.runs
+    assert (run.model, run.corpus, run.folder, run.number) == ("m", "c", "R1", 1)
+    assert (run.blind_name, run.blind) == ("bag", BLIND)
+    one, scored = run.scores[0], plain.scores[0]
     assert (one.auc, one.placebo, one.survives, one.texts) == (AUC, PLACEBO, "yes", 8)
-    ((_, scored),) = found.cell("m", "d", "loss")
     assert (scored.auc, scored.median, scored.texts) == (None, 9.0, 10)
-    assert found.cell("n", "d", "loss") == ()
     assert found.differences == ()
 
 
@@ -96,19 +92,8 @@ def test_what_forbids_a_comparison(changed, setting, compares):
 def test_what_bears_one_name_stands_apart(changes, models, corpora, different):
     runs = [made(**one) for one in changes]
     found = compared(*runs)
-    assert (",".join(found.models), ",".join(found.corpora)) == (models, corpora)
+    named = (
+        ",".join(dict.fromkeys(getattr(run, name) for run in found.runs)) for name in ("model", "corpus")
+    )
+    assert tuple(named) == (models, corpora)
     assert apart(*runs) == different
-
-
-def test_it_comes_back_from_disk_as_it_was(tmp_path):
-    found = compared(made(), made("n", evaluated=False, target={"prefix": []}))
-    save_side_by_side(found, tmp_path / "C")
-    assert load_side_by_side(tmp_path / "C") == found
-    lines = (tmp_path / "C" / "table.csv").read_text().splitlines()
-    assert len(lines) == 5
-    assert lines[1].startswith('1,"R1","m","c","loss",8,9.0,0.7,0.6,0.8,0.2,')
-    content = json.loads((tmp_path / "C" / "comparison.json").read_text())
-    content["runs"][0]["texts"] = 1
-    (tmp_path / "C" / "comparison.json").write_text(json.dumps(content))
-    with pytest.raises(OutputError, match="changed"):
-        load_side_by_side(tmp_path / "C")

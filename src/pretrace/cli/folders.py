@@ -19,13 +19,13 @@ from pretrace.corpora.opening import operand
 from pretrace.errors import OutputError
 from pretrace.registry import require
 from pretrace.report.tables import format_table, save_figures
+from pretrace.report.wording import bracketed, named
 from pretrace.results.atomic import check_writable
 from pretrace.results.folder import OpenFolder
-from pretrace.results.run import COMPARISONS
-from pretrace.runs import REPORT, kind_of, load_run, save
-from pretrace.scoring.side_by_side import side_by_side
+from pretrace.runs import kind_of, load_run
+from pretrace.scoring.side_by_side import ComparedRun, RunScore, SettingDifference, side_by_side
 from pretrace.settings import TEXTS, Option, join_keys, split_keys
-from pretrace.types import Run, SettingDifference
+from pretrace.types import Run
 from pretrace.verdicts.settings import input_option
 from pretrace.verification import verify as check
 
@@ -191,10 +191,9 @@ def _words(flag: str, value: Any) -> Iterator[str]:
         yield f"{flag}={value}"
 
 
-# `pretrace runs compare`: runs side by side, models by corpora on one page.
+# `pretrace runs compare`: runs side by side.
 
 
-_COMPARISON = written_to("Folder for the comparison: comparison.json, table.csv and report.html.")
 _OTHERS = {"audit": "an audit", "test result": "the verdict of a test"}
 
 
@@ -205,7 +204,6 @@ def compare(
             "Folders that `score` or `evaluate` wrote; two or more.", metavar="RUN", path="in", essential=True
         ),
     ],
-    out: Annotated[Path, _COMPARISON],
     score: Annotated[
         tuple[str, ...],
         Option(
@@ -217,13 +215,19 @@ def compare(
 ) -> Reply:
     """Put runs side by side: models by corpora, with their controls. It says which numbers do not compare, since the
     runs differ in texts, start token or other settings."""
-    check_writable(out, COMPARISONS)
     found = side_by_side([(str(folder), _opened(folder, runs)) for folder in runs], score)
-    save(found, out)
-    report = out / REPORT
-    said = [*map(_said, found.differences), f"Report: {report}"]
+    rows = [
+        (f"{one.number}  {named(one.model, 40)}", named(one.corpus, 30), row.score, *_figures(one, row))
+        for one in found.runs
+        for row in one.scores
+    ]
+    table = plain_table("model", "corpus", "score", numbers=("AUC", "placebo", "blind"), rows=rows)
     own = {"runs": found.runs, "scores": found.scores, "differences": found.differences}
-    return Reply(said, folder=out, report=report, own=own)
+    return Reply([table, *map(_said, found.differences)], own=own)
+
+
+def _figures(run: ComparedRun, row: RunScore) -> list[str]:
+    return ["–" if one is None else bracketed(one) for one in (row.auc, row.placebo, run.blind)]
 
 
 def _opened(folder: Path, runs: tuple[Path, ...]) -> Run:

@@ -25,7 +25,7 @@ from matplotlib.ticker import NullLocator
 from pretrace.errors import shown
 
 _STYLE: dict[str, Any] = {
-    "svg.fonttype": "none",
+    "svg.fonttype": "none", "svg.hashsalt": "pretrace",
     "font.sans-serif": ["DejaVu Sans"], "font.size": 9.0, "text.color": "#1c1c1c",
     "axes.labelsize": 9.0, "axes.edgecolor": "#8a8a8a", "axes.labelcolor": "#333333", "axes.linewidth": 0.6,
     "axes.spines.top": False, "axes.spines.right": False, "axes.axisbelow": True,

@@ -58,9 +58,7 @@ RUN = FolderKind("run", MARKER, "pretrace_run", 1, "--out", "run the detection a
 VERDICTS = FolderKind(
     "test result", RESULT, "pretrace_verdict", 2, "one of pretrace's tests", "run the test again"
 )
-_COMPARED = ("comparison.json", "pretrace_comparison")
-COMPARISONS = FolderKind("comparison", *_COMPARED, 1, "pretrace runs compare", "make the comparison again")
-_FOLDERS = (RUN, PLANTED, ADAPTER, VERDICTS, COMPARISONS)  # all that pretrace writes as a folder
+_FOLDERS = (RUN, PLANTED, ADAPTER, VERDICTS)  # all that pretrace writes as a folder
 
 OWN = OutputFile("file", lambda path: True)
 """A file in a place of pretrace's own, such as its cache: whatever is there may go."""

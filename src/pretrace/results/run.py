@@ -36,7 +36,6 @@ from pretrace.results.folder import (
     write_folder,
     write_parquet,
 )
-from pretrace.results.output_checks import COMPARISONS as COMPARISONS
 from pretrace.results.output_checks import RUN as RUN
 from pretrace.results.serialization import expect, from_json, from_plain, to_json, to_plain
 from pretrace.types import (
@@ -44,12 +43,10 @@ from pretrace.types import (
     Bools,
     Control,
     Doubles,
-    Estimate,
     Evaluation,
     Heat,
     Missing,
     Run,
-    SideBySide,
     Skipped,
     Table,
     Verdict,
@@ -312,47 +309,6 @@ def p_bars(p: Doubles, chosen: Bools) -> Bars:
 def _counts(values: Doubles, edges: Doubles) -> tuple[int, ...]:
     counts = np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0]
     return tuple(counts.tolist())
-
-
-TABLE = "table.csv"
-_SIDE_COLUMNS = (
-    "run", "folder", "model", "corpus", "score", "texts", "median", "auc", "auc_low", "auc_high", "tpr", "tpr_low",
-    "tpr_high", "blind", "blind_auc", "blind_auc_low", "blind_auc_high", "placebo_auc", "placebo_auc_low",
-    "placebo_auc_high", "lead", "lead_low", "lead_high", "survives", "shuffled_auc", "shuffled_auc_low",
-    "shuffled_auc_high",
-)  # fmt: skip
-_FIELDS = ("runs", "scores", "differences")
-
-
-def save_side_by_side(found: SideBySide, folder: Path, *, rendered: Rendered | None = None) -> dict[str, Any]:
-    """Write runs side by side to `folder`, in place of an earlier comparison there; on failure nothing has changed.
-    `rendered` is what is made from it (a report). OutputError where `folder` cannot be written."""
-
-    def cells(one: Estimate | None) -> tuple[float | None, ...]:
-        return (None, None, None) if one is None else (one.value, one.low, one.high)
-
-    content = {name: to_plain(getattr(found, name), name) for name in _FIELDS}
-    rows = (
-        (
-            run.number, run.folder, run.model, run.corpus, one.score, one.texts, one.median, *cells(one.auc),
-            *cells(one.tpr), run.blind_name or None, *cells(run.blind), *cells(one.placebo), *cells(one.lead),
-            one.survives, *cells(one.shuffled),
-        )
-        for run in found.runs
-        for one in run.scores
-    )  # fmt: skip
-    parts: dict[str, Write] = {TABLE: lambda path: write_csv(path, _SIDE_COLUMNS, rows, quoted=True)}
-    return write_folder(COMPARISONS, folder, content, parts=parts, rendered=rendered)
-
-
-def load_side_by_side(folder: Path) -> SideBySide:
-    """What `save_side_by_side` wrote, to the last bit; OutputError where it is not there, or was changed."""
-
-    def load(opened: OpenFolder) -> SideBySide:
-        opened.part(TABLE, len)
-        return from_plain(SideBySide, {name: opened.content[name] for name in _FIELDS}, "comparison")
-
-    return read_folder(COMPARISONS, folder, load)
 
 
 def to_arrow(result: object) -> Any:

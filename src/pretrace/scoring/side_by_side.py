@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,74 @@ import numpy as np
 from pretrace.errors import ExpressionError
 from pretrace.results.run import counts
 from pretrace.results.wording import sentences_of
-from pretrace.types import ComparedRun, Run, RunScore, SettingDifference, SideBySide
+from pretrace.types import Estimate, Run, Survival
 
 _SHORT, _HASH = 8, 32
 """Characters of a hash that tell two of a name apart, and those from which on a mark is a hash."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunScore:
+    """What one run says of one score.
+
+    `auc` and `tpr` (at 5% false positives) are None for a run without an evaluation; `median` is that of the
+    texts, None where none has the score. `texts` have the score. `placebo` and `shuffled` are the AUCs of its controls,
+    `lead` and `survives` as in `Measured`; None where there is no such control.
+    """
+
+    score: str
+    texts: int
+    median: float | None
+    auc: Estimate | None = None
+    tpr: Estimate | None = None
+    placebo: Estimate | None = None
+    lead: Estimate | None = None
+    survives: Survival | None = None
+    shuffled: Estimate | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedRun:
+    """One of the runs, numbered from 1: where it lies, its place in the table (`model` and `corpus`, told apart where
+    two share a name), its texts, its strongest blind control (None without one), and its scores.
+
+    Of a large run, medians are those of `sampled` texts; 0 for a run that holds all of its texts.
+    """
+
+    number: int
+    folder: str
+    model: str
+    corpus: str
+    texts: int
+    members: int
+    nonmembers: int
+    sampled: int
+    blind_name: str
+    blind: Estimate | None
+    scores: tuple[RunScore, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SettingDifference:
+    """A setting in which runs differ: each value with the numbers of its runs, and what follows from that.
+
+    `compares` says whether numbers of these runs can still be held against each other.
+    """
+
+    setting: str
+    values: tuple[tuple[str, tuple[int, ...]], ...]
+    compares: bool
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class SideBySide:
+    """Runs side by side, in the order given. `scores` are those that are shown; `differences` begin with those that
+    forbid a comparison."""
+
+    runs: tuple[ComparedRun, ...]
+    scores: tuple[str, ...]
+    differences: tuple[SettingDifference, ...] = ()
 
 
 def recorded(run: Run, path: str) -> Any:
