@@ -6,23 +6,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
 
 from pretrace.registry import test_pages
 from pretrace.report import advice, facts, verdict, wording
+from pretrace.report import verdict_plots as plots
 from pretrace.report.frame import Section, section
-from pretrace.report.plots import CHANCE
-from pretrace.report.svg import canvas
-from pretrace.report.verdict_plots import WIDTH, TestFigure, draw_dots, draw_middle, frame, stack_dots
-from pretrace.report.wording import brief, first_of, named, plural
-from pretrace.results.run import axis_range
+from pretrace.report.verdict_plots import TestFigure
+from pretrace.report.wording import plural
 from pretrace.results.wording import say, sentences_of
 from pretrace.types import AuditFigures, Pair, Power, Verdict
 from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, figures_of, pairs_of
 from pretrace.verdicts.audit.checks import ALIKE, widest_gap
 
-_MOST_DOTS = 1500
-"""Dots a side; beyond, one stands for several documents."""
 _EXAMPLES = {SUSPECT: 12, CONTROL: 4}
 """Generated texts of either side that are shown to read."""
 
@@ -45,8 +40,7 @@ def _part(
             "own": own,
             "controls": len(documents_of(audit, CONTROL)[0]),
             "sensitivity": own.sensitivity if rejected else None,
-            "leant": wording.beside_leans(own.leans, audit.effect, own.margin),
-            "could_see": audit.planted is not None,
+            "leans": wording.beside_leans(own.leans, audit.effect, own.margin),
         }
 
     return section(title, anchor, f"audit/{anchor}.html", appendix=appendix)(values)
@@ -158,30 +152,9 @@ class AuditPage(verdict.TestPage):
         suspects, controls = (values for _, values in found.values())
         if not len(suspects):
             return None
-        several, each = bool(len(controls)), -(-max(len(suspects), len(controls)) // _MOST_DOTS)
-        sides = (SUSPECT, CONTROL) if several else (SUSPECT,)
-        low, high = axis_range(np.concatenate([suspects, controls, np.zeros(int(not several))]))
-        low, high = low - 0.03 * (high - low), high + 0.03 * (high - low)
-        dots = [stack_dots(found[side][1], (low, high), 66.0 if several else 100.0, each) for side in sides]
-        rows, size = max(one.rows for one in dots), min(one.size for one in dots)
-        titles: dict[str, list[str]] = {}
-        with canvas(WIDTH, 2.5 if several else 2.0, constrained=False) as (figure, axes):
-            top, bottom = (0.99, 0.17) if several else (0.9, 0.21)
-            figure.subplots_adjust(left=0.006, right=0.994, top=top, bottom=bottom)
-            frame(axes, low, high)
-            for side, one in zip(sides, dots, strict=True):
-                names, values = found[side]
-                floor = 1.08 * rows if several and side == SUSPECT else 0.0
-                filled = np.full(len(one.x), side == SUSPECT) if several else one.x > 0
-                draw_dots(axes, one._replace(y=one.y + floor, size=size), side, filled=filled)
-                for full, units in zip(filled, one.units, strict=True):
-                    called = first_of([named(names[units[0]], 60)], len(units))
-                    line = titles.setdefault(f"{side}-{'filled' if full else 'hollow'}", [])
-                    line.append(f"{called}: {brief(float(values[units[0]]), 3)}")
-                if several:
-                    how: Any = {"fontsize": 9, "fontweight": "bold", "va": "center"}
-                    axes.text(low, floor + 0.36 * rows, f"{side} documents", **how)
-            _label_ends(axes, own, rows, (low, high), several=several)
+        sides = {side: one for side, one in found.items() if len(one[1])}
+        label, ends = _axis(own)
+        figure, titles, each = plots.draw_dots(sides, label, ends, middle="no sign of training")
         dot = say(f"report.drawn.{'dot' if each == 1 else 'dots'}", unit="document", each=each)
         if own.design != "placebos":
             caption = say("report.drawn.sides", dot=dot)
@@ -193,25 +166,16 @@ class AuditPage(verdict.TestPage):
         return TestFigure(figure, label, caption, titles)
 
 
-def _label_ends(
-    axes: Axes, own: AuditFigures, rows: float, edges: tuple[float, float], *, several: bool
-) -> None:
-    if several:
-        axes.set_ylim(-0.4, 2.12 * rows)
-        axes.axhline(1.08 * rows - 0.4, color=CHANCE, linewidth=0.6)
-        ends = ("← less well", "better →") if own.design == "controls" else ("← less", "more →")
-    else:
-        draw_middle(axes, 1.13 * rows, "no sign of training", 0.94)
-        ends = ("← imitation expected better", "true ending expected better →")
-        ends = ("← no more than the margin", "more than the margin →") if own.margin else ends
-    how: Any = {"fontsize": 9, "va": "center", "transform": axes.get_xaxis_transform()}
-    for end, words, where in zip(edges, ends, ("left", "right"), strict=True):
-        axes.text(end, 0.9 if several else 0.7, words, ha=where, **how)
-    compared = bool(own.compared_with)
+def _axis(own: AuditFigures) -> tuple[str, tuple[str, str]]:
+    """The label of the axis of values, and the words at its ends."""
+    beyond = bool(own.compared_with)
     if own.design == "controls":
         more = "how much better the model knows a document than the other model does"
-        axes.set_xlabel(more if compared else "how well the model knows a document")
-    else:
-        less = ", less the margin" if own.margin else ""
-        more = f"how much more the model prefers the true text than the other model does{less}"
-        axes.set_xlabel(more if compared else "how much the model prefers the true text")
+        return more if beyond else "how well the model knows a document", ("← less well", "better →")
+    label = "how much more the model prefers the true text than the other model does"
+    label = label if beyond else "how much the model prefers the true text"
+    if own.design == "differences":
+        return label, ("← less", "more →")
+    if own.margin:
+        return f"{label}, less the margin", ("← no more than the margin", "more than the margin →")
+    return label, ("← imitation expected better", "true ending expected better →")

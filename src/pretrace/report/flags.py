@@ -55,7 +55,8 @@ def _texts(flagged: Verdict) -> dict[str, Any]:
         }
         for i in sorted(range(len(found)), key=lambda i: -scores[i])[:_MOST]
     ]
-    return _numbers(flagged) | {"rows": rows, "sought": sought}
+    table = "flags/" if flagged.figures.get("whole") else "flags.csv"
+    return _numbers(flagged) | {"rows": rows, "sought": sought, "table": table}
 
 
 def _numbers(flagged: Verdict) -> dict[str, Any]:
@@ -63,15 +64,10 @@ def _numbers(flagged: Verdict) -> dict[str, Any]:
     return {
         "flagged": flagged,
         "figures": flagged.figures,
+        "counts": counts,
         "told": flagged.outcome != "refused",
-        "scored": counts["texts"],
-        "asked": counts["documents"],
         "unit": "document" if counts["documents"] < counts["texts"] else "text",
         "number": counts["flagged_documents"],
-        "texts_flagged": counts["flagged"],
-        "documents": counts["known_documents"],
-        "unscored": counts["skipped"],
-        "table": "flags/" if flagged.figures.get("whole") else "flags.csv",
         "test": set_test(flagged),
     }
 
@@ -92,9 +88,8 @@ class FlagPage(verdict.TestPage):
     def values(cls, flagged: Verdict, shared: Mapping[str, Any]) -> dict[str, Any]:
         numbers, title = _numbers(flagged), shared["title"]
         if flagged.outcome == "flagged":
-            title = (
-                f"{wording.count(numbers['number'])} of {plural(numbers['asked'], numbers['unit'])} flagged"
-            )
+            every = plural(numbers["counts"]["documents"], numbers["unit"])
+            title = f"{wording.count(numbers['number'])} of {every} flagged"
         return numbers | {
             "title": title,
             "often": "",
