@@ -1,6 +1,7 @@
 """Runs to report on: made from a seed, with the numbers a real run would have."""
 
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -55,18 +56,11 @@ def measured(name, kind, members, others):
     )  # fmt: skip
 
 
-def heat(id, surprise, seed, *, text=PROSE, note=""):
-    rng = np.random.default_rng(seed)
-    pieces = [word for line in text.splitlines(keepends=True) for word in split(line)]
-    logp = [None, *(-rng.exponential(surprise, len(pieces) - 1)).tolist()]
-    return Heat(id, tuple(pieces), tuple(logp), note)
-
-
-def split(line):
+def heat(id, surprise, seed, *, note=""):
     """Pieces as a tokenizer cuts them: the space leads, long words fall apart, the line's end stands alone."""
-    words = [" " * (i > 0) + word for i, word in enumerate(line.rstrip("\n").split(" "))]
-    pieces = [part for word in words for part in (word[:6], word[6:]) if part]
-    return [*pieces, "\n"] if line.endswith("\n") else pieces
+    pieces = re.findall(r" ?[^ \n]{1,6}|\n", PROSE)
+    logp = -np.random.default_rng(seed).exponential(surprise, len(pieces) - 1)
+    return Heat(id, tuple(pieces), (None, *logp.tolist()), note)
 
 
 def labelled(names=NAMES, texts=200, *, seed=0):

@@ -33,8 +33,6 @@ FIGURES = {"effective_pieces": 487.21931, "rejections": 12345, "found": {"whole"
         (wording.bracketed(WIDE), "0.700 [0.65, 0.75]"),
         ([wording.one_in(p) for p in (0.004, 0.9, 0.0)], ["1 in 250", "", ""]),
         ([wording.perplexity(p) for p in (-2.0, -math.inf)], ["7.389", "beyond measure"]),
-        ([wording.often(p) for p in (0.0002, 0.28)], ["about 1 of 5,000", "about 3 of 10"]),
-        ([wording.often(p) for p in (0.5, 1.0)], ["about half of all", "nearly all"]),
         ([wording.share(p) for p in (0.05, 0.001)], ["5%", "0.1%"]),
         ([wording.figure(NARROW), wording.figure(Estimate(12.345, 12.345, 12.345))], ["0.041", "12.3"]),
         ([wording.spread(NARROW), wording.spread(POINT)], ["[0.026, 0.056]", ""]),
