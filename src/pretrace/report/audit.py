@@ -135,15 +135,16 @@ class AuditPage(verdict.TestPage):
             yield label, said("placebo") or verdict.UNSTATED, ()
         else:
             yield "Compared with", "no other model", ()
-        suspects, controls = (len(documents_of(audit, side)[0]) for side in (SUSPECT, CONTROL))
-        counted = f"{plural(suspects, 'document')}, each listed in documents.csv"
-        yield "Suspect texts", counted, verdict.hash_of(audit, "corpus")
+        rows = [("Suspect texts", SUSPECT, "document", "corpus")]
+        if own.design != "placebos":
+            rows.append(("Control documents", CONTROL, "control document", "heldout"))
+        for label, side, unit, part in rows:
+            counted = f"{plural(len(documents_of(audit, side)[0]), unit)}, each listed in documents.csv"
+            yield label, counted, verdict.hash_of(audit, part)
         if own.design == "placebos":
             yield "Control documents", "none", ()
-            return
-        counted = f"{plural(controls, 'control document')}, each listed in documents.csv"
-        yield "Control documents", counted, verdict.hash_of(audit, "heldout")
-        yield "Where they come from", said("controls") or verdict.UNSTATED, ()
+        else:
+            yield "Where they come from", said("controls") or verdict.UNSTATED, ()
 
     @staticmethod
     def draw(audit: Verdict) -> TestFigure | None:

@@ -55,27 +55,17 @@ def without_tables(facts: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def rows(facts: Mapping[str, Any], joint: str = ".") -> list[tuple[str, str]]:
-    """Every fact as (name, value), exactly as it was recorded."""
-    return [
-        (name.replace("_", " "), cut(value, "the JSON file beside this page"))
-        for name, value in flattened(facts, joint=joint)
-    ]
-
-
 def rounded(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The same for figures: no more digits than a reader can use."""
-    return rows({name: _figure(value, name) for name, value in facts.items()}, joint=": ")
+    """Every figure as (name, value), with no more digits than a reader can use."""
+    figures = {name: _figure(value, name) for name, value in facts.items()}
+    return [
+        (name.replace("_", " "), cut(value, "result.json")) for name, value in flattened(figures, joint=": ")
+    ]
 
 
 def line(facts: Mapping[str, Any]) -> str:
     """The figures in one line, "auc 0.5123 · folds 5"; nothing where there are none."""
     return " · ".join(f"{name} {value}" for name, value in rounded(facts))
-
-
-def is_code(value: str) -> bool:
-    """Whether a value is no prose: a hash, a path, an expression."""
-    return bool(_CODE.match(value))
 
 
 def cut(value: str, file: str) -> str:
@@ -93,7 +83,7 @@ def settings_rows(settings: Mapping[str, Any], file: str) -> list[tuple[str, str
         if isinstance(told.get(key), Mapping):
             kept = told[key] if key == "texts" else without_tables(told[key])
             told[key] = {name: fact for name, fact in kept.items() if name not in apart}
-    return [(name, cut(value, file), is_code(value)) for name, value in flattened(told)]
+    return [(name, cut(value, file), bool(_CODE.match(value))) for name, value in flattened(told)]
 
 
 def drawn(run: Run) -> Run:
