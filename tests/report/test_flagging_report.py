@@ -79,4 +79,6 @@ def test_few_and_odd_scores_are_drawn(scores):
     one = made("none", texts=len(scores), columns={"scores": np.array(scores)})
     assert "<svg" in verdict.render(one)
     many = made("none", texts=150)
-    assert "The 100 highest scores of 150" in words(verdict.render(many))
+    said = words(verdict.render(many))
+    assert "The 100 highest scores of 150" in said
+    assert f" text {many.table('flags')['score'].argmax()} " in said
