@@ -23,7 +23,7 @@ from pretrace.report.wording import bracketed, named
 from pretrace.results.atomic import check_writable
 from pretrace.results.folder import OpenFolder
 from pretrace.runs import kind_of, load_run
-from pretrace.scoring.side_by_side import ComparedRun, RunScore, SettingDifference, side_by_side
+from pretrace.scoring.side_by_side import SettingDifference, side_by_side
 from pretrace.settings import TEXTS, Option, join_keys, split_keys
 from pretrace.types import Run
 from pretrace.verdicts.settings import input_option
@@ -216,18 +216,14 @@ def compare(
     """Put runs side by side: models by corpora, with their controls. It says which numbers do not compare, since the
     runs differ in texts, start token or other settings."""
     found = side_by_side([(str(folder), _opened(folder, runs)) for folder in runs], score)
-    rows = [
-        (f"{one.number}  {named(one.model, 40)}", named(one.corpus, 30), row.score, *_figures(one, row))
-        for one in found.runs
-        for row in one.scores
-    ]
+    rows = []
+    for one in found.runs:
+        for row in one.scores:
+            figures = ("–" if auc is None else bracketed(auc) for auc in (row.auc, row.placebo, one.blind))
+            rows.append((f"{one.number}  {named(one.model, 40)}", named(one.corpus, 30), row.score, *figures))
     table = plain_table("model", "corpus", "score", numbers=("AUC", "placebo", "blind"), rows=rows)
     own = {"runs": found.runs, "scores": found.scores, "differences": found.differences}
     return Reply([table, *map(_said, found.differences)], own=own)
-
-
-def _figures(run: ComparedRun, row: RunScore) -> list[str]:
-    return ["–" if one is None else bracketed(one) for one in (row.auc, row.placebo, run.blind)]
 
 
 def _opened(folder: Path, runs: tuple[Path, ...]) -> Run:
