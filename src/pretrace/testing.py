@@ -56,20 +56,12 @@ Numbers = Sequence[float] | npt.NDArray[Any]
 
 
 def make_trace(
-    logp: Numbers,
-    *,
-    tokens: Sequence[int] | None = None,
-    mean: Numbers | None = None,
-    std: Numbers | None = None,
+    logp: Numbers, *, tokens: Numbers | None = None, mean: Numbers | None = None, std: Numbers | None = None
 ) -> Trace:
     """A trace of the given log-probabilities; tokens are 0, 1, 2, … unless given."""
-    ids = range(len(logp)) if tokens is None else tokens
-    return Trace(
-        tokens=np.array(ids, dtype=np.int32),
-        logp=np.array(logp, dtype=np.float32),
-        mean=None if mean is None else np.array(mean, dtype=np.float32),
-        std=None if std is None else np.array(std, dtype=np.float32),
-    )
+    ids = np.array(range(len(logp)) if tokens is None else tokens, dtype=np.int32)
+    mean, std = (None if one is None else np.array(one, dtype=np.float32) for one in (mean, std))
+    return Trace(ids, np.array(logp, dtype=np.float32), mean, std)
 
 
 def make_evidence(text: str = "three little tokens", **views: Any) -> Evidence:
@@ -144,9 +136,9 @@ class Memory:
         noise = (tokens[1:] * 7919 + tokens[:-1] * 104729) % 1009 / 1009
         after = len(encoded.prefix) % 13 / 100 if behind else 0.0
         logp = (-0.5 - 4 * noise + (1.0 if known else 0.0) - after).clip(max=-0.01).astype(np.float32)
-        moments = Quantity.MOMENTS in want
-        mean = np.full_like(logp, -2.5) if moments else None
-        std = np.full_like(logp, 1.5) if moments else None
+        mean, std = (
+            np.full_like(logp, moment) if Quantity.MOMENTS in want else None for moment in (-2.5, 1.5)
+        )
         inside = _activations(tokens, known=known) if states else np.zeros(0)
         found = {state: _state(state, tokens[1:], logp, inside, known=known) for state in states}
         return Trace(tokens[1:].astype(np.int32), logp, mean, std, encoded.cut, found)
@@ -161,14 +153,7 @@ def _activations(tokens: npt.NDArray[np.int64], *, known: bool) -> npt.NDArray[n
     return np.asarray(0.9 * noise + 0.3 * more, dtype=np.float64)
 
 
-def _state(
-    state: State,
-    tokens: npt.NDArray[np.int64],
-    logp: npt.NDArray[np.float32],
-    inside: npt.NDArray[np.float64],
-    *,
-    known: bool,
-) -> npt.NDArray[Any]:
+def _state(state: State, tokens: Any, logp: Any, inside: Any, *, known: bool) -> Any:
     if isinstance(state, Continued):  # the end of a familiar text as it is, and of another one backwards
         end = tokens[state.read(len(tokens)) :].astype(np.int32)
         return np.repeat((end if known else end[::-1])[None], state.samples, axis=0)
@@ -180,9 +165,9 @@ def _state(
         last = np.concatenate([inside[-1], inside[-1, -1:]])[:, :16].astype(np.float32)
         return last if state.layer is None else last[state.layer]
     if state.pool == "count":
-        return np.asarray((inside > state.threshold).sum(axis=0), dtype=np.uint32)
+        return (inside > state.threshold).sum(axis=0).astype(np.uint32)
     pooled = inside.max(axis=0) if state.pool == "any" else inside.mean(axis=0)
-    return np.asarray(np.packbits(pooled > state.threshold, axis=-1))
+    return np.packbits(pooled > state.threshold, axis=-1)
 
 
 _WORDS = ("river", "Stone", "lamp", "paper", "WINDOW", "garden", "silver", "naïve", "engine", "7", "again")

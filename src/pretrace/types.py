@@ -8,11 +8,11 @@ Everything here is immutable. Arrays are numpy; one entry of a trace is one toke
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Flag, auto
 from importlib import import_module
-from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -88,78 +88,6 @@ Doubles = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 
-Pool = Literal["any", "mean", "count"]
-
-
-@dataclass(frozen=True, slots=True)
-class Firing:
-    """Which feed-forward neurons a text activates (NA-PDD eq. 2); every position the model read counts.
-
-    `pool` "any": the activation exceeds `threshold` at some position; "mean": its mean over the positions
-    does. Both are bits, packed along the neurons (`numpy.packbits`): uint8 [layers, ceil(neurons / 8)].
-    "count" is the number of positions at which it does: uint32 [layers, neurons]. A layer with fewer
-    neurons than the widest is padded with zeros. `gated` takes the product with the gate's partner, the
-    input of the down projection, where a gated layer has one, instead of the activation function's output.
-    """
-
-    pool: Pool = "any"
-    threshold: float = 1.0
-    gated: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Hidden:
-    """Hidden states at the last token the model read, as transformers numbers them: 0 is the embedding, the
-    last is what the output layer reads. All of them, float32 [layers + 1, width], or one, float32 [width]."""
-
-    layer: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Drawn:
-    """How likely each token is to be drawn where the next token is drawn at `temperature` among the `k` likeliest:
-    log-probabilities, float32 [predicted tokens], −inf where the token is not among the k (a tie with the last of them
-    is). At any k from the size of the vocabulary on, and temperature 1, it is the log-probability itself."""
-
-    k: int = 40
-    temperature: float = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class Peak:
-    """The largest log-probability over the vocabulary at each position, that of the token a model would write: float32
-    [predicted tokens]. Where the text's own token is the likeliest it equals `Trace.logp` to the last bit."""
-
-
-@dataclass(frozen=True, slots=True)
-class Continued:
-    """What the model writes in the place of a text's end: token ids, int32 [samples, n − read(n)] for n predicted
-    tokens, of which the first `read(n)`, a `share` of them and one at least, stay as they are and are read.
-
-    Each token is drawn at `temperature` among all that are not special, by numbers that depend on what stands before
-    the end, on `seed` and on the sample. With one predicted token there is no end.
-    """
-
-    samples: int = 8
-    share: float = 0.5
-    temperature: float = 1.0
-    seed: int = 0
-
-    def read(self, predicted: int) -> int:
-        """How many of so many predicted tokens stay as they are.
-
-        >>> Continued(share=0.5).read(5), Continued(share=0.1).read(3)
-        (2, 1)
-        """
-        return min(predicted, max(1, int(self.share * predicted)))
-
-
-State = Firing | Hidden | Drawn | Peak | Continued
-
-
-States = frozenset[State]
-
-
 class Quantity(Flag):
     """What one pass over a text can yield: LOGP and MOMENTS token by token; the others are states, which have
     parameters of their own (`State`)."""
@@ -179,6 +107,84 @@ class Quantity(Flag):
     """Log-probability of the likeliest token (`Peak`)."""
     CONTINUED = auto()
     """What the model writes in the place of the text's end (`Continued`)."""
+
+
+Pool = Literal["any", "mean", "count"]
+
+
+@dataclass(frozen=True, slots=True)
+class Firing:
+    """Which feed-forward neurons a text activates (NA-PDD eq. 2); every position the model read counts.
+
+    `pool` "any": the activation exceeds `threshold` at some position; "mean": its mean over the positions
+    does. Both are bits, packed along the neurons (`numpy.packbits`): uint8 [layers, ceil(neurons / 8)].
+    "count" is the number of positions at which it does: uint32 [layers, neurons]. A layer with fewer
+    neurons than the widest is padded with zeros. `gated` takes the product with the gate's partner, the
+    input of the down projection, where a gated layer has one, instead of the activation function's output.
+    """
+
+    quantity: ClassVar = Quantity.NEURONS
+    pool: Pool = "any"
+    threshold: float = 1.0
+    gated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """Hidden states at the last token the model read, as transformers numbers them: 0 is the embedding, the
+    last is what the output layer reads. All of them, float32 [layers + 1, width], or one, float32 [width]."""
+
+    quantity: ClassVar = Quantity.HIDDEN
+    layer: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """How likely each token is to be drawn where the next token is drawn at `temperature` among the `k` likeliest:
+    log-probabilities, float32 [predicted tokens], −inf where the token is not among the k (a tie with the last of them
+    is). At any k from the size of the vocabulary on, and temperature 1, it is the log-probability itself."""
+
+    quantity: ClassVar = Quantity.DRAWN
+    k: int = 40
+    temperature: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """The largest log-probability over the vocabulary at each position, that of the token a model would write: float32
+    [predicted tokens]. Where the text's own token is the likeliest it equals `Trace.logp` to the last bit."""
+
+    quantity: ClassVar = Quantity.PEAK
+
+
+@dataclass(frozen=True, slots=True)
+class Continued:
+    """What the model writes in the place of a text's end: token ids, int32 [samples, n − read(n)] for n predicted
+    tokens, of which the first `read(n)`, a `share` of them and one at least, stay as they are and are read.
+
+    Each token is drawn at `temperature` among all that are not special, by numbers that depend on what stands before
+    the end, on `seed` and on the sample. With one predicted token there is no end.
+    """
+
+    quantity: ClassVar = Quantity.CONTINUED
+    samples: int = 8
+    share: float = 0.5
+    temperature: float = 1.0
+    seed: int = 0
+
+    def read(self, predicted: int) -> int:
+        """How many of so many predicted tokens stay as they are.
+
+        >>> Continued(share=0.5).read(5), Continued(share=0.1).read(3)
+        (2, 1)
+        """
+        return min(predicted, max(1, int(self.share * predicted)))
+
+
+State = Firing | Hidden | Drawn | Peak | Continued
+
+
+States = frozenset[State]
 
 
 class View(NamedTuple):
@@ -245,6 +251,7 @@ class Evidence:
         return replace(self, model=model)
 
 
+@dataclass(init=False, slots=True)
 class Needs:
     """The quantities, and the states inside the model, that a score wants of each view; combined with `|`.
 
@@ -258,7 +265,10 @@ class Needs:
     ['lower', 'plain']
     """
 
-    __slots__ = ("counts", "paired", "states", "views")
+    views: Mapping[View, Quantity]
+    states: Mapping[View, States]
+    counts: bool
+    paired: bool
 
     def __init__(
         self,
@@ -271,10 +281,10 @@ class Needs:
         self.counts, self.paired = counts, paired
         wanted = frozenset(states)
         for state in wanted:
-            quantity |= Quantity.LOGP | quantity_of(state)
+            quantity |= Quantity.LOGP | state.quantity
         where = views or ((View(),) if quantity else ())
-        self.views: Mapping[View, Quantity] = dict.fromkeys(sorted(where), quantity)
-        self.states: Mapping[View, States] = dict.fromkeys(self.views, wanted) if wanted else {}
+        self.views = dict.fromkeys(sorted(where), quantity)
+        self.states = dict.fromkeys(self.views, wanted) if wanted else {}
 
     @classmethod
     def _of(cls, views: Mapping[View, Quantity], states: Mapping[View, States], beside: Needs) -> Needs:
@@ -293,21 +303,6 @@ class Needs:
         both = Needs(counts=self.counts or other.counts, paired=self.paired or other.paired)
         return Needs._of(views, states, both)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Needs) and self._parts == other._parts
-
-    def __hash__(self) -> int:
-        return hash(self._parts)
-
-    @property
-    def _parts(self) -> tuple[object, ...]:
-        return (tuple(self.views.items()), tuple(self.states.items()), self.counts, self.paired)
-
-    def __repr__(self) -> str:
-        states = f", states={dict(self.states)!r}" if self.states else ""
-        more = "".join(f", {name}=True" for name in ("counts", "paired") if getattr(self, name))
-        return f"Needs({dict(self.views)!r}{states}{more})"
-
     def __bool__(self) -> bool:
         return bool(self.views)
 
@@ -322,17 +317,6 @@ class Needs:
             {moved(view): states for view, states in self.states.items()},
             self,
         )
-
-
-def quantity_of(state: State) -> Quantity:
-    """The quantity a back end must offer for a state to be read."""
-    if isinstance(state, Drawn):
-        return Quantity.DRAWN
-    if isinstance(state, Peak):
-        return Quantity.PEAK
-    if isinstance(state, Continued):
-        return Quantity.CONTINUED
-    return Quantity.NEURONS if isinstance(state, Firing) else Quantity.HIDDEN
 
 
 # What comes out: estimates, evaluations, runs.
@@ -1182,17 +1166,6 @@ class Backend(Protocol):
         ...
 
 
-@runtime_checkable
-class Streaming(Protocol):
-    """What a back end has besides that works on several batches at once, such as one behind a server."""
-
-    def stream(
-        self, batches: Sequence[Sequence[Encoded]], want: Quantity, states: States = ..., /
-    ) -> Iterator[tuple[int, list[Trace]]]:
-        """The traces of each batch as soon as they are there, with the batch's number."""
-        ...
-
-
 class Progress:
     """Told of work that lies ahead, piece by piece, and of every finished batch. A subclass shows what it overrides."""
 
@@ -1208,10 +1181,6 @@ class Progress:
 
     def advance(self, texts: int, tokens: int, seconds: float, fresh: bool) -> None:
         """So many texts are done; `fresh` is False for what came from the store."""
-
-
-class Silent(Progress):
-    """Progress that is not shown."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -1284,18 +1253,6 @@ class Stack(NamedTuple):
     std: Floats | None
 
 
-@runtime_checkable
-class Stackable(Protocol):
-    """A score of the text as it stands, with a formula that also takes many texts of one length at once.
-
-    `over` a trace and its text gives the score, over a stack and its texts one a text, equal to the last bit.
-    """
-
-    def __call__(self, evidence: Evidence, /) -> float: ...
-
-    def over(self, traces: Trace | Stack, texts: Sequence[Text], /) -> Doubles: ...
-
-
 class TokenTable(Protocol):
     """How often each token of one tokenizer occurs in a reference corpus."""
 
@@ -1335,15 +1292,6 @@ class Recipe(Protocol):
         ...
 
     def fit(self, reference: Reference, /) -> Score: ...
-
-
-@runtime_checkable
-class Fitted(Protocol):
-    """A fitted score that can tell what was found: plain values (numbers, strings, lists, dicts) for
-    run.json and the report."""
-
-    @property
-    def facts(self) -> Mapping[str, Any]: ...
 
 
 class Rewrite(Protocol):

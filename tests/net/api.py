@@ -44,7 +44,7 @@ NAMES = {
     "pretrace.scoring": "evidence merging=parts scoring_detect=detect worker=parts",
     "pretrace.scoring.detect": "Options Worker=Scorer check_label_counts detect",
     "pretrace.scoring.evaluation": "evaluate_corpus=evaluate measure",
-    "pretrace.scoring.evidence": "Silent Want encoded_for open_store trace",
+    "pretrace.scoring.evidence": "Progress Want encoded_for open_store trace",
     "pretrace.scoring.holdout": "check_disjoint set_aside",
     "pretrace.scoring.outlook": "Timed Watch",
     "pretrace.scoring.parts": "ScoredRows run_of",
@@ -78,7 +78,7 @@ NAMES = {
     "pretrace.tuning.training": "train",
     "pretrace.types": (
         "Check Comparison Continued Control Corpus Curve Drawn Encoded "
-        "Estimate Evaluation Evidence Features Firing Fitted Gap Heat Hidden Measured Peak "
+        "Estimate Evaluation Evidence Features Firing Gap Heat Hidden Measured Peak "
         "Placebo Power Quantity Recipe Reference Run Sampling Skipped Text Trace "
         "View Written"
     ),

@@ -1,12 +1,14 @@
 """Runs to report on: made from a seed, with the numbers a real run would have."""
 
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from made import run_of
 
-from pretrace.types import Control, Curve, Estimate, Evaluation, Heat, Measured, Run, Skipped
+from pretrace.types import Control, Curve, Estimate, Evaluation, Heat, Measured, Skipped
 
 NAMES = (
     "loss", "zlib", "min_k(k=0.1)", "min_k(k=0.2)", "min_k_plus_plus(k=0.2)", "lowercase",
@@ -55,18 +57,11 @@ def measured(name, kind, members, others):
     )  # fmt: skip
 
 
-def heat(id, surprise, seed, *, text=PROSE, note=""):
-    rng = np.random.default_rng(seed)
-    pieces = [word for line in text.splitlines(keepends=True) for word in split(line)]
-    logp = [None, *(-rng.exponential(surprise, len(pieces) - 1)).tolist()]
-    return Heat(id, tuple(pieces), tuple(logp), note)
-
-
-def split(line):
+def heat(id, surprise, seed, *, note=""):
     """Pieces as a tokenizer cuts them: the space leads, long words fall apart, the line's end stands alone."""
-    words = [" " * (i > 0) + word for i, word in enumerate(line.rstrip("\n").split(" "))]
-    pieces = [part for word in words for part in (word[:6], word[6:]) if part]
-    return [*pieces, "\n"] if line.endswith("\n") else pieces
+    pieces = re.findall(r" ?[^ \n]{1,6}|\n", PROSE)
+    logp = -np.random.default_rng(seed).exponential(surprise, len(pieces) - 1)
+    return Heat(id, tuple(pieces), (None, *logp.tolist()), note)
 
 
 def labelled(names=NAMES, texts=200, *, seed=0):
@@ -83,24 +78,21 @@ def labelled(names=NAMES, texts=200, *, seed=0):
         "above a random non-member, 0.50 being chance.",
         "min_k(k=0.1) is at chance on these texts (95% interval around 0.50).",
     )
-    evaluation = Evaluation(
-        tuple(rows), int(member.sum()), int((~member).sum()), texts * 3 // 4, 1000, texts // 5, findings
-    )
-    return Run(
+    counted = int(member.sum()), int((~member).sum()), texts * 3 // 4, 1000, texts // 5
+    return run_of(
+        matrix,
+        member,
         corpus="wikimia_64",
         ids=ids,
         groups=tuple(f"article-{i * 3 // 4}" for i in range(texts)),
-        members=tuple(bool(m) for m in member),
         tokens=rng.integers(40, 90, texts).astype(np.int32),
         cut=np.where(np.arange(texts) % 50 == 7, 120, 0).astype(np.int32),
         scores=tuple(names),
-        matrix=matrix,
         skipped=tuple(Skipped(f"wiki/{n}", "no token to predict", n) for n in range(2)),
-        heat=(
-            heat(ids[0], 1.1, 1, note="rank 1 of 200 by score, a known member"),
-            heat(ids[3], 3.6, 2, note="rank 200 of 200 by score, a known non-member"),
+        heat=tuple(
+            heat(ids[i], surprise, i, note="rank 1 of 200 by score") for i, surprise in ((0, 1.1), (3, 3.6))
         ),
-        evaluation=evaluation,
+        evaluation=Evaluation(tuple(rows), *counted, findings),
         settings=SETTINGS,
     )
 
@@ -108,20 +100,12 @@ def labelled(names=NAMES, texts=200, *, seed=0):
 def unlabelled(texts=40, names=NAMES[:3], *, seed=3):
     rng = np.random.default_rng(seed)
     ids = tuple(f"chapter-{i:02d}.txt" for i in range(texts))
-    return Run(
-        corpus="my_novel",
-        ids=ids,
-        groups=ids,
-        members=(None,) * texts,
-        tokens=rng.integers(300, 900, texts).astype(np.int32),
-        cut=np.zeros(texts, np.int32),
-        scores=tuple(names),
-        matrix=rng.gamma(3.0, 1.0, size=(texts, len(names))) * -0.8,
-        heat=tuple(
-            heat(i, 1.8, n, note="rank 1 of 200 by score, a known member") for n, i in enumerate(ids[:1])
-        ),
-        settings={"models": {"target": {"name": "HuggingFaceTB/SmolLM2-135M"}}, "seed": 0},
-    )
+    tokens = rng.integers(300, 900, texts).astype(np.int32)
+    matrix = rng.gamma(3.0, 1.0, size=(texts, len(names))) * -0.8
+    shown = tuple(heat(name, 1.8, 0, note="rank 1 of 200 by score") for name in ids[:1])
+    settings = {"models": {"target": {"name": "HuggingFaceTB/SmolLM2-135M"}}, "seed": 0}
+    own = {"corpus": "my_novel", "ids": ids, "groups": ids, "tokens": tokens, "scores": tuple(names)}
+    return run_of(matrix, (None,) * texts, heat=shown, settings=settings, **own)
 
 
 def facts(layers=6):
@@ -220,21 +204,14 @@ def hostile():
     )
 
 
-@pytest.fixture(name="labelled")
-def _labelled():
-    return labelled
-
-
-@pytest.fixture(name="unlabelled")
-def _unlabelled():
-    return unlabelled
-
-
-@pytest.fixture(name="controlled")
-def _controlled():
-    return controlled
-
-
 @pytest.fixture(name="hostile")
 def _hostile():
     return hostile()
+
+
+def _given(builder):
+    """A fixture by the name of a builder, which it gives."""
+    return pytest.fixture(name=builder.__name__)(lambda: builder)
+
+
+_labelled, _unlabelled, _controlled = map(_given, (labelled, unlabelled, controlled))

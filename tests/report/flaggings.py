@@ -12,26 +12,18 @@ def texts_of(ids, scores, p, flagged, *, q=None, **more):
     """The texts in question, each its own document unless `documents` or `groups` say otherwise."""
     own = {"groups": ids, "documents": ids, "drawn": np.ones(len(ids), dtype=bool)} | more
     told, nothing = len(p) == len(ids), np.full(len(ids), np.nan)
-    columns = {
-        "id": tuple(ids),
-        "group": tuple(own["groups"]),
-        "score": scores,
-        "p": p if told else nothing,
-        "q": (p if q is None else q) if told else nothing,
-        "flagged": truth(list(flagged) if told else [None] * len(ids)),
-        "document": tuple(own["documents"]),
-        "drawn": np.asarray(own["drawn"], dtype=np.bool_),
-    }
-    return Table("flags", columns)
+    yes = truth(list(flagged) if told else [None] * len(ids))
+    values = {"p": p if told else nothing, "q": (p if q is None else q) if told else nothing, "flagged": yes}
+    named = {"id": tuple(ids), "group": tuple(own["groups"]), "score": scores}
+    documents = {"document": tuple(own["documents"]), "drawn": np.asarray(own["drawn"], dtype=np.bool_)}
+    return Table("flags", {**named, **values, **documents})
 
 
 def known_of(ids, scores, drawn=None):
     """Known non-members, each its own document."""
     drawn = np.ones(len(ids), dtype=bool) if drawn is None else np.asarray(drawn, dtype=np.bool_)
-    return Table(
-        "known",
-        {"id": tuple(ids), "group": tuple(ids), "score": scores, "drawn": drawn, "document": tuple(ids)},
-    )
+    columns = {"id": tuple(ids), "group": tuple(ids), "score": scores, "drawn": drawn, "document": tuple(ids)}
+    return Table("known", columns)
 
 
 def counted(texts, known, skipped):
@@ -50,15 +42,9 @@ def counted(texts, known, skipped):
 
 def flagging(outcome, texts, known, *, set_test, nonmembers="known", score="loss", **fields):
     """A flagging with these tables; `fields` are those of the verdict."""
-    figures = {
-        "counts": counted(texts, known, len(fields.get("skipped", ()))),
-        "nonmembers": nonmembers,
-        "score": score,
-        "fdr": 0.05,
-        "method": "bh",
-        "set_test": set_test,
-    }
-    counts = figures["counts"]
+    counts = counted(texts, known, len(fields.get("skipped", ())))
+    figures = {"counts": counts, "nonmembers": nonmembers, "score": score, "fdr": 0.05, "method": "bh"}
+    figures["set_test"] = set_test
     unit = "document" if counts["documents"] < counts["texts"] else "text"
     shared = {"corpus": "mine", "model": "model", "level": 0.05, "p": set_test.p if set_test else None}
     parts = shared | fields

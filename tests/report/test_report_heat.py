@@ -5,7 +5,7 @@ import math
 
 from rich.console import Console
 
-from pretrace.report.heat import MAX_PIECES, STEPS, ShownHeat, heat_step, shown, summarise
+from pretrace.report.heat import MAX_PIECES, STEPS, ShownHeat, heat_step, shown
 from pretrace.types import Heat
 
 
@@ -23,14 +23,6 @@ def test_steps_are_steps_of_probability():
     assert heat_step(-math.inf) == len(STEPS) - 1
     assert heat_step(None) is None
     assert heat_step(math.nan) is None
-
-
-def test_the_figures_are_those_of_the_text():
-    heat = Heat("a", ("x", "y", "z", "w"), (None, -1.0, -4.0, -2.5))
-    summary = summarise(heat, most=2)
-    assert (summary.tokens, summary.predicted, summary.mean) == (4, 3, -2.5)
-    assert summary.perplexity == "12.18"
-    assert summary.surprising == (("z", -4.0), ("w", -2.5))
 
 
 def test_without_colour_surprise_stands_in_brackets():

@@ -94,14 +94,6 @@ def small(labelled):
     return labelled(("min_k(k=0.1)",), 20)
 
 
-def test_the_page_is_whole_and_leads_nowhere(labelled, unlabelled):
-    for run in (labelled(), unlabelled()):
-        source = render(run)
-        assert source.startswith("<!DOCTYPE html>")
-        assert not re.search(r"https?:|//\w+\.", source.replace("EleutherAI/", ""))
-        check_safe(Page(source))
-
-
 def tokens_page(heat, run):
     made = report.tokens(replace(run, heat=(heat,)))
     assert not HIDDEN.search(made.body)
@@ -150,17 +142,12 @@ def text_of(run):
     return re.sub(r"\s+", " ", Page(source).text)
 
 
-def test_plots_change_with_the_run(labelled):
+def test_curves_change_with_the_run(labelled):
     run = small(labelled)
-    before = {section.anchor: section.body for section in speaking(SECTIONS, run)}
-    matrix = run.matrix.copy()
-    matrix[0, 0] += 0.3
-    after = {section.anchor: section.body for section in speaking(SECTIONS, replace(run, matrix=matrix))}
-    assert before["distributions"] != after["distributions"]
     curve = run.evaluation.rows[0].curve
-    bent = replace(curve, tpr=tuple(t**0.9 for t in curve.tpr))
-    after = {section.anchor: section.body for section in speaking(SECTIONS, changed_row(run, curve=bent))}
-    assert before["roc"] != after["roc"]
+    bent = changed_row(run, curve=replace(curve, tpr=tuple(t**0.9 for t in curve.tpr)))
+    one, two = ({s.anchor: s.body for s in speaking(SECTIONS, some)} for some in (run, bent))
+    assert {anchor for anchor in one if one[anchor] != two[anchor]} == {"roc"}
 
 
 def test_the_control_stands_apart_and_the_low_rate_only_where_measured(labelled):

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -44,6 +45,25 @@ def test_hostile_names_stay_text(kind, hostile, controlled):
     assert source == PAGES[kind](hostile, controlled)
     for text in hostile.scores if kind == "run" else ():
         assert named(text) in page.text
+
+
+MAKERS = (
+    *(audits.placebos, audits.nothing, audits.inconclusive, audits.controls, audits.missed),
+    *(audits.without_placebo, audits.bare),
+)
+
+
+@pytest.mark.parametrize(
+    "make", [*MAKERS, "labelled", "unlabelled"], ids=lambda make: getattr(make, "__name__", make)
+)
+def test_a_page_is_whole_and_leads_nowhere(make, request):
+    is_run = isinstance(make, str)
+    source = run.render(request.getfixturevalue(make)()) if is_run else verdict.render(make())
+    page = Page(source)
+    check_safe(page)
+    assert source.startswith("<!DOCTYPE html>")
+    assert not re.search(r"https?:|//\w+\.", source.replace("EleutherAI/", ""))
+    assert is_run or not re.search(r"\bpro(of|ve)|jinja|None", page.text)
 
 
 def test_another_process_gives_the_same_bytes(labelled):

@@ -10,7 +10,7 @@ from pretrace.scores.probe import Linear, Probe
 from pretrace.statistics.documents import grouped_split
 from pretrace.statistics.roc import auc
 from pretrace.testing import make_trace
-from pretrace.types import Evidence, Fitted, Hidden, Needs, Reference, Text, View
+from pretrace.types import Evidence, Hidden, Needs, Reference, Text, View
 
 LAYERS, WIDTH = 4, 12
 
@@ -37,7 +37,7 @@ def made_up(count, *, layer=2, signal=2.5, pieces=1, seed=0):
 def fitted(evidence, given=None, seed=0):
     score = (given or Probe()).fit(Reference(evidence=evidence, seed=seed))
     assert isinstance(score, Linear)
-    assert isinstance(score, Fitted)
+    assert score.facts
     return score
 
 

@@ -11,7 +11,7 @@ from pretrace.scoring.detect import ModelScores, Options, detect
 from pretrace.scoring.evaluation import evaluate
 from pretrace.scoring.plan import FittedScores, ScorePlan
 from pretrace.testing import Memory, make_evidence, make_trace
-from pretrace.types import Corpus, Quantity, Stackable, Text
+from pretrace.types import Corpus, Quantity, Text
 
 WORDS = ["alpha", "Beta", "gamma", "Delta", "epsilon"]
 
@@ -167,7 +167,6 @@ def test_stacks_are_used_where_a_score_takes_them():
             return traces.logp.sum(axis=-1, dtype=np.float64)
 
     score = Counting()
-    assert isinstance(score, Stackable)
     scored({"counting": score}, some([4, 4, 4, 7, 0], moments=False))
     assert Counting.stacks == [3, 1]
 

@@ -25,7 +25,7 @@ from pretrace.corpora.columns import mended
 from pretrace.errors import ModelError, TextsError
 from pretrace.results.wording import say
 from pretrace.rewrites import readable
-from pretrace.types import Backend, Instructed, Sampling, Silent, Written
+from pretrace.types import Backend, Instructed, Progress, Sampling, Written
 
 FORMAT = 1  # part of the fingerprints: raised whenever other texts would be written
 _SERVER = "server:"
@@ -165,7 +165,7 @@ class ServerInstructed:
         answer is stored as it comes."""
         if sampling.repetition_penalty != 1:
             raise ModelError(say("models.no_penalty", name=self.name, penalty=sampling.repetition_penalty))
-        found = self._served.continued(instructions, [Draw(tokens, sampling, seed)], Silent())
+        found = self._served.continued(instructions, [Draw(tokens, sampling, seed)], Progress())
         made = [Written(mended(one.text)[0].strip(), one.ended) for (one,) in found]
         if made and not any(one.text for one in made):
             raise ModelError(say("models.no_text", name=self.name, number=len(made), tokens=tokens))

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from markupsafe import Markup
-from matplotlib.axes import Axes
 
 from pretrace.registry import test_pages
 from pretrace.report import advice, facts, verdict, wording
+from pretrace.report import verdict_plots as plots
 from pretrace.report.frame import Section, section
-from pretrace.report.plots import CHANCE
-from pretrace.report.svg import canvas
-from pretrace.report.verdict_plots import WIDTH, TestFigure, draw_dots, draw_middle, frame, stack_dots
-from pretrace.report.wording import brief, first_of, named, plural
-from pretrace.results.run import axis_range
+from pretrace.report.verdict_plots import TestFigure
+from pretrace.report.wording import plural
 from pretrace.results.wording import say, sentences_of
 from pretrace.types import AuditFigures, Pair, Power, Verdict
 from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, figures_of, pairs_of
 from pretrace.verdicts.audit.checks import ALIKE, widest_gap
 
-_MOST_DOTS = 1500
-"""Dots a side; beyond, one stands for several documents."""
 _EXAMPLES = {SUSPECT: 12, CONTROL: 4}
 """Generated texts of either side that are shown to read."""
 
@@ -46,27 +40,10 @@ def _part(
             "own": own,
             "controls": len(documents_of(audit, CONTROL)[0]),
             "sensitivity": own.sensitivity if rejected else None,
-            "leant": wording.beside_leans(own.leans, audit.effect, own.margin),
-            "could_see": audit.planted is not None or not rejected,
+            "leans": wording.beside_leans(own.leans, audit.effect, own.margin),
         }
 
     return section(title, anchor, f"audit/{anchor}.html", appendix=appendix)(values)
-
-
-@section("What the audit could have seen", "power", "audit/power.html")
-def _power(audit: Verdict) -> dict[str, Any] | None:
-    """The power at each exposure that was tried, the lightest first; nothing beside a result without one."""
-    tried = _tried(audit)
-    if not tried and facts.rejected(audit):
-        return None
-    shown = [
-        (one, verdict.draw_power(audit, one, f"power{i or ''}", "this audit")) for i, one in enumerate(tried)
-    ]
-    return {"audit": audit, "powers": shown}
-
-
-def _tried(audit: Verdict) -> tuple[Power, ...]:
-    return figures_of(audit).powers or ((audit.planted,) if audit.planted else ())
 
 
 @section("The generated texts", "texts", "audit/texts.html", appendix=True)
@@ -84,11 +61,8 @@ def _generated(audit: Verdict) -> dict[str, Any] | None:
 
 @section("Everything that was tried", "variants", "audit/variants.html")
 def _variants(audit: Verdict) -> dict[str, Any]:
-    """Everything else that was tried: further procedures, and audits made before this one."""
-    earlier = audit.settings.get("earlier")
-    entries = [] if audit.register or not isinstance(earlier, list | tuple) else earlier
-    told = [facts.line(entry) if isinstance(entry, Mapping) else str(entry) for entry in entries]
-    return {"variants": figures_of(audit).variants, "register": audit.register, "earlier": told}
+    """Everything else that was tried: further procedures, and other tests of these texts."""
+    return {"variants": figures_of(audit).variants, "register": audit.register}
 
 
 @test_pages.add("audit")
@@ -96,12 +70,12 @@ class AuditPage(verdict.TestPage):
     """Suspect documents and what they were compared with."""
 
     kind, made, template = "Audit", "audit", "audit/first.html"
-    titles, needs_figures = ("Nothing was found", "Nothing shown", "Inconclusive"), True
+    needs_figures = True
     every = (
         _part("The test", "test"),
         _part(lambda audit: f"The placebo{'s' * (len(figures_of(audit).placebos) > 1)}", "placebo"),
         _part("What innocent models showed", "leans", lambda own: own.leans),
-        *(verdict.checked, _power, verdict.searched, _variants),
+        *(verdict.checked, verdict.power, verdict.searched, _variants),
         _part("What this audit cannot say", "limits"),
         _part("The plan", "plan", lambda own: own.plan, appendix=True),
         _part("The texts without the model", "gap", lambda own: own.gaps, appendix=True),
@@ -124,29 +98,25 @@ class AuditPage(verdict.TestPage):
             widest = deciding.auc
             low, high = round(100 * max(0.0, widest.low)), round(100 * min(1.0, widest.high))
             apart = f"{round(100 * widest.value)} of 100 cases (95% interval {low} to {high})"
-        [(dots, caption)] = verdict.draw_own(audit) or [(Markup(""), "")]
-        withheld = audit.outcome == "inconclusive"
         return {
-            "audit": audit,
             "own": own,
             "suspects": len(found),
             "controls": len(others),
-            "failed": [(one, "" if withheld else words) for one, words in shared["failed"]],
-            "reasons": wording.once(audit.reasons),
+            "reasons": audit.reasons,
             "shows_test": shows_test,
             "share_ahead": ahead,
             "ahead": int((found > 0).sum()),
             "other": base if tuned else compared,
             "tuned": tuned,
             "told_apart": apart,
-            "often": wording.strength(audit.p, own.facts) if audit.p is not None else "",
             "sensitivity": own.sensitivity if facts.rejected(audit) and shows_test else None,
             "leans": wording.beside_leans(own.leans, audit.effect, own.margin),
-            "seen": _tried(audit),
-            "dots": dots,
-            "caption": caption,
-            "hill": verdict.draw_chance(audit, "this audit") if shows_test else "",
+            "seen": cls.exposures(audit),
         }
+
+    @staticmethod
+    def exposures(audit: Verdict) -> Sequence[Power]:
+        return figures_of(audit).powers or verdict.TestPage.exposures(audit)
 
     @classmethod
     def identify(cls, audit: Verdict, models: Mapping[str, Any]) -> Iterator[verdict.IdentityRow]:
@@ -164,15 +134,16 @@ class AuditPage(verdict.TestPage):
             yield label, said("placebo") or verdict.UNSTATED, ()
         else:
             yield "Compared with", "no other model", ()
-        suspects, controls = (len(documents_of(audit, side)[0]) for side in (SUSPECT, CONTROL))
-        counted = f"{plural(suspects, 'document')}, each listed in documents.csv"
-        yield "Suspect texts", counted, verdict.hash_of(audit, "corpus")
+        rows = [("Suspect texts", SUSPECT, "document", "corpus")]
+        if own.design != "placebos":
+            rows.append(("Control documents", CONTROL, "control document", "heldout"))
+        for label, side, unit, part in rows:
+            counted = f"{plural(len(documents_of(audit, side)[0]), unit)}, each listed in documents.csv"
+            yield label, counted, verdict.hash_of(audit, part)
         if own.design == "placebos":
             yield "Control documents", "none", ()
-            return
-        counted = f"{plural(controls, 'control document')}, each listed in documents.csv"
-        yield "Control documents", counted, verdict.hash_of(audit, "heldout")
-        yield "Where they come from", said("controls") or verdict.UNSTATED, ()
+        else:
+            yield "Where they come from", said("controls") or verdict.UNSTATED, ()
 
     @staticmethod
     def draw(audit: Verdict) -> TestFigure | None:
@@ -181,30 +152,9 @@ class AuditPage(verdict.TestPage):
         suspects, controls = (values for _, values in found.values())
         if not len(suspects):
             return None
-        several, each = bool(len(controls)), -(-max(len(suspects), len(controls)) // _MOST_DOTS)
-        sides = (SUSPECT, CONTROL) if several else (SUSPECT,)
-        low, high = axis_range(np.concatenate([suspects, controls, np.zeros(int(not several))]))
-        low, high = low - 0.03 * (high - low), high + 0.03 * (high - low)
-        dots = [stack_dots(found[side][1], (low, high), 66.0 if several else 100.0, each) for side in sides]
-        rows, size = max(one.rows for one in dots), min(one.size for one in dots)
-        titles: dict[str, list[str]] = {}
-        with canvas(WIDTH, 2.5 if several else 2.0, constrained=False) as (figure, axes):
-            top, bottom = (0.99, 0.17) if several else (0.9, 0.21)
-            figure.subplots_adjust(left=0.006, right=0.994, top=top, bottom=bottom)
-            frame(axes, low, high)
-            for side, one in zip(sides, dots, strict=True):
-                names, values = found[side]
-                floor = 1.08 * rows if several and side == SUSPECT else 0.0
-                filled = np.full(len(one.x), side == SUSPECT) if several else one.x > 0
-                draw_dots(axes, one._replace(y=one.y + floor, size=size), side, filled=filled)
-                for full, units in zip(filled, one.units, strict=True):
-                    called = first_of([named(names[units[0]], 60)], len(units))
-                    line = titles.setdefault(f"{side}-{'filled' if full else 'hollow'}", [])
-                    line.append(f"{called}: {brief(float(values[units[0]]), 3)}")
-                if several:
-                    how: Any = {"fontsize": 9, "fontweight": "bold", "va": "center"}
-                    axes.text(low, floor + 0.36 * rows, f"{side} documents", **how)
-            _label_ends(axes, own, rows, (low, high), several=several)
+        sides = {side: one for side, one in found.items() if len(one[1])}
+        label, ends = _axis(own)
+        figure, titles, each = plots.draw_dots(sides, label, ends, middle="no sign of training")
         dot = say(f"report.drawn.{'dot' if each == 1 else 'dots'}", unit="document", each=each)
         if own.design != "placebos":
             caption = say("report.drawn.sides", dot=dot)
@@ -216,25 +166,16 @@ class AuditPage(verdict.TestPage):
         return TestFigure(figure, label, caption, titles)
 
 
-def _label_ends(
-    axes: Axes, own: AuditFigures, rows: float, edges: tuple[float, float], *, several: bool
-) -> None:
-    if several:
-        axes.set_ylim(-0.4, 2.12 * rows)
-        axes.axhline(1.08 * rows - 0.4, color=CHANCE, linewidth=0.6)
-        ends = ("← less well", "better →") if own.design == "controls" else ("← less", "more →")
-    else:
-        draw_middle(axes, 1.13 * rows, "no sign of training", 0.94)
-        ends = ("← imitation expected better", "true ending expected better →")
-        ends = ("← no more than the margin", "more than the margin →") if own.margin else ends
-    how: Any = {"fontsize": 9, "va": "center", "transform": axes.get_xaxis_transform()}
-    for end, words, where in zip(edges, ends, ("left", "right"), strict=True):
-        axes.text(end, 0.9 if several else 0.7, words, ha=where, **how)
-    compared = bool(own.compared_with)
+def _axis(own: AuditFigures) -> tuple[str, tuple[str, str]]:
+    """The label of the axis of values, and the words at its ends."""
+    beyond = bool(own.compared_with)
     if own.design == "controls":
         more = "how much better the model knows a document than the other model does"
-        axes.set_xlabel(more if compared else "how well the model knows a document")
-    else:
-        less = ", less the margin" if own.margin else ""
-        more = f"how much more the model prefers the true text than the other model does{less}"
-        axes.set_xlabel(more if compared else "how much the model prefers the true text")
+        return more if beyond else "how well the model knows a document", ("← less well", "better →")
+    label = "how much more the model prefers the true text than the other model does"
+    label = label if beyond else "how much the model prefers the true text"
+    if own.design == "differences":
+        return label, ("← less", "more →")
+    if own.margin:
+        return f"{label}, less the margin", ("← no more than the margin", "more than the margin →")
+    return label, ("← imitation expected better", "true ending expected better →")

@@ -19,10 +19,11 @@ UNNAMED = "a model the run does not name"
 _UNNAMED_SERVED = "a model whose name was not recorded"
 _LONGEST = 1000
 _CODE = re.compile(r"^(\w+:)?[0-9a-fA-F]{12,}$|^\S*[/\\()=]\S*$")
-_ROLES = ("target", "placebo", "generator", "reference", "tuned")
-
-Part = tuple[str, list[tuple[str, str, bool]]]
-"""A title, and rows of a name, what was recorded, and whether that is a code."""
+_APART = {
+    "texts": ("card",), "fitted": ("losses", "hashes"), "adapter": ("losses", "hashes"),
+    "found": ("rows", "more rows", "counts", "texts", "statement", "corpus"),
+}  # fmt: skip
+"""Settings that have a section of their own."""
 
 
 def mapping(found: Any) -> Mapping[str, Any]:
@@ -54,27 +55,17 @@ def without_tables(facts: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def rows(facts: Mapping[str, Any], joint: str = ".") -> list[tuple[str, str]]:
-    """Every fact as (name, value), exactly as it was recorded."""
-    return [
-        (name.replace("_", " "), cut(value, "the JSON file beside this page"))
-        for name, value in flattened(facts, joint=joint)
-    ]
-
-
 def rounded(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The same for figures: no more digits than a reader can use."""
-    return rows({name: _figure(value, name) for name, value in facts.items()}, joint=": ")
+    """Every figure as (name, value), with no more digits than a reader can use."""
+    figures = {name: _figure(value, name) for name, value in facts.items()}
+    return [
+        (name.replace("_", " "), cut(value, "result.json")) for name, value in flattened(figures, joint=": ")
+    ]
 
 
 def line(facts: Mapping[str, Any]) -> str:
     """The figures in one line, "auc 0.5123 · folds 5"; nothing where there are none."""
     return " · ".join(f"{name} {value}" for name, value in rounded(facts))
-
-
-def is_code(value: str) -> bool:
-    """Whether a value is no prose: a hash, a path, an expression."""
-    return bool(_CODE.match(value))
 
 
 def cut(value: str, file: str) -> str:
@@ -84,19 +75,15 @@ def cut(value: str, file: str) -> str:
     return f"{value[:_LONGEST]}… ({wording.count(len(value))} characters; {file} has them all)"
 
 
-def parts(settings: Mapping[str, Any], first: str, titles: Mapping[str, str]) -> list[Part]:
-    """The settings in tables with a title: single ones first, then one a model, then one a setting that has parts."""
-    if found := mapping(settings.get("found")):  # its texts have a section of their own
-        settings = {**settings, "found": {key: found[key] for key in ("scan", "sha256") if key in found}}
-    nested = {key: value for key, value in settings.items() if isinstance(value, Mapping) and value}
-    single = {key: value for key, value in settings.items() if key not in nested and value is not None}
-    made: list[tuple[str, Mapping[str, Any]]] = [(first, single)]
-    for role, value in mapping(nested.pop("models", None)).items():
-        facts = value if isinstance(value, Mapping) else {role: value}
-        made.append((f"The {role}" if role in _ROLES else role, facts))
-    for key, value in nested.items():
-        made.append((titles.get(key, key.replace("_", " ").capitalize()), value))
-    return [(title, [(*row, is_code(row[1])) for row in rows(part)]) for title, part in made if part]
+def settings_rows(settings: Mapping[str, Any], file: str) -> list[tuple[str, str, bool]]:
+    """Every setting as a name, its value (of a long one the beginning, and the `file` that has the rest) and whether
+    that is a code, in the order they were recorded; what has a section of its own is omitted."""
+    told = {key: value for key, value in settings.items() if key != "given"}  # most say it again
+    for key, apart in _APART.items():
+        if isinstance(told.get(key), Mapping):
+            kept = told[key] if key == "texts" else without_tables(told[key])
+            told[key] = {name: fact for name, fact in kept.items() if name not in apart}
+    return [(name, cut(value, file), bool(_CODE.match(value))) for name, value in flattened(told)]
 
 
 def drawn(run: Run) -> Run:

@@ -31,35 +31,28 @@ _PALE = 0.32
 
 def neurons(layers: Sequence[Entry]) -> Figure:
     """Member neurons of each layer upwards, others downwards, a dot at the difference S; layers not chosen are pale."""
-    places = [entry["layer"] for entry in layers]
-    opacity = [1.0 if entry["chosen"] else _PALE for entry in layers]
     with canvas(8.6, 2.7) as (figure, axes):
-        for place, entry, alpha in zip(places, layers, opacity, strict=True):
+        for entry in layers:
+            place, alpha = entry["layer"], 1.0 if entry["chosen"] else _PALE
             axes.bar(place, entry["members"], 0.72, color=_MEMBER, alpha=alpha)
             axes.bar(place, -entry["nonmembers"], 0.72, fc="white", ec=CONTROL, alpha=alpha, lw=1.0)
         axes.axhline(0, color=CHANCE, linewidth=0.8)
-        differences = [entry["difference"] for entry in layers]
+        places, differences = ([entry[name] for entry in layers] for name in ("layer", "difference"))
         axes.plot(places, differences, "D", ms=4.2, mfc="#e9b44c", mec=CONTROL, mew=0.9)
         axes.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{abs(value):,.0f}"))
         axes.grid(axis="y")
         axes.set_ylabel("neurons")
-        _layers(axes, places)
+        _whole_numbers(axes, "layer")
     return figure
 
 
-def _probe(layers: Sequence[Entry], chosen: float | None) -> Figure:
+def probe(layers: Sequence[Entry], chosen: float | None) -> Figure:
     """The AUC of the probe of each layer where the layer was chosen; the chosen one is filled."""
     with canvas(8.6, 2.3) as (figure, axes):
-        places, values = [e["layer"] for e in layers], [e["auc"] for e in layers]
-        axes.axhline(0.5, color=CHANCE, linewidth=0.9)
-        axes.plot(places, values, color=_MEMBER, linewidth=1.2)
-        for place, value in zip(places, values, strict=True):
-            _point(axes, place, value, filled=place == chosen)
+        _auc_line(axes, layers, "layer", chosen)
         axes.set_ylabel("AUC")
-        _auc_range(axes, values)
-        axes.grid(axis="y")
-        _layers(axes, places)
+        _whole_numbers(axes, "layer")
     return figure
 
 
@@ -72,21 +65,15 @@ def sensitivity(points: Sequence[Entry], used: Mapping[str, float]) -> Figure:
         figure = Figure(figsize=(8.6, 2.3), layout="constrained")
         panels = figure.subplots(1, len(PARAMETERS), sharey=True)
         for axes, (name, words) in zip(panels, PARAMETERS.items(), strict=True):
-            axes.axhline(0.5, color=CHANCE, linewidth=0.9)
-            along = [point for point in points if _agrees(point, used, but=name)]
-            along.sort(key=lambda point: point[name])
+            along = sorted(
+                (point for point in points if _agrees(point, used, but=name)), key=lambda point: point[name]
+            )
             rest = [point for point in points if grid and point not in along]
             axes.plot([one[name] for one in rest], [one["auc"] for one in rest], ".", color=REST, ms=3.5)
-            axes.plot(
-                [one[name] for one in along], [one["auc"] for one in along], color=_MEMBER, linewidth=1.2
-            )
-            for point in along:
-                _point(axes, point[name], point["auc"], filled=point[name] == used.get(name))
+            _auc_line(axes, along, name, used.get(name), every=points)
             axes.set_xlabel(words)
             axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=name == "k"))
-            axes.grid(axis="y")
         panels[0].set_ylabel("AUC")
-        _auc_range(panels[0], [point["auc"] for point in points])
     return figure
 
 
@@ -102,31 +89,32 @@ def _agrees(point: Entry, used: Mapping[str, float], *, but: str) -> bool:
 def _losses(values: Sequence[float]) -> Figure:
     """The mean loss of each epoch of a tuning, in nats a token."""
     with canvas(8.6, 1.9) as (figure, axes):
-        axes.plot(
-            range(1, len(values) + 1), values, color=_MEMBER, linewidth=1.2, marker="" if values[1:] else "o"
-        )
-        axes.set_xlabel("epoch")
+        axes.plot(range(1, len(values) + 1), values, color=_MEMBER, marker="o", ms=3.0, linewidth=1.2)
         axes.set_ylabel("loss")
-        axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True))
         axes.yaxis.set_major_locator(MaxNLocator(nbins=5))
         axes.grid(axis="y")
+        _whole_numbers(axes, "epoch")
     return figure
 
 
-def _point(axes: Axes, x: float, y: float, *, filled: bool) -> None:
-    face = _MEMBER if filled else "white"
-    axes.plot([x], [y], marker="o", ms=6.0 if filled else 4.2, mec=_MEMBER, mfc=face, mew=1.2)
-
-
-def _auc_range(axes: Axes, values: Sequence[float]) -> None:
-    low, high = min(0.5, *values, 0.5), max(0.5, *values, 0.5)
-    axes.set_ylim(max(-0.02, low - 0.06), min(1.02, high + 0.06))
+def _auc_line(
+    axes: Axes, points: Sequence[Entry], name: str, used: float | None, *, every: Sequence[Entry] = ()
+) -> None:
+    """Draw the AUCs of `points` by a parameter, that of the value used filled, on an axis with room for `every` one."""
+    places, values = [one[name] for one in points], [one["auc"] for one in points]
+    axes.axhline(0.5, color=CHANCE, linewidth=0.9)
+    axes.plot(places, values, color=_MEMBER, linewidth=1.2)
+    for x, y in zip(places, values, strict=True):
+        face, size = (_MEMBER, 6.0) if x == used else ("white", 4.2)
+        axes.plot([x], [y], marker="o", ms=size, mec=_MEMBER, mfc=face, mew=1.2)
+    drawn = [0.5, *(one["auc"] for one in every or points)]
+    axes.set_ylim(max(-0.02, min(drawn) - 0.06), min(1.02, max(drawn) + 0.06))
     axes.yaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 5]))
+    axes.grid(axis="y")
 
 
-def _layers(axes: Axes, places: Sequence[float]) -> None:
-    axes.set_xlabel("layer")
-    axes.set_xlim(min(places) - 0.7, max(places) + 0.7)
+def _whole_numbers(axes: Axes, label: str) -> None:
+    axes.set_xlabel(label)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=16, integer=True, min_n_ticks=1))
 
 
@@ -157,11 +145,8 @@ def _score(name: str, facts: Mapping[str, Any], number: int) -> dict[str, Any]:
         figures["neurons"] = neurons(by_layer), words
     if probed := entries(layers, ("layer", "auc")):
         chosen = [entry["layer"] for entry in entries(layers, ("layer", "chosen")) if entry["chosen"]]
-        chosen = chosen if len(chosen) == 1 else list(_numbers([facts.get("chosen")]))
-        figures["probe"] = (
-            _probe(probed, chosen[0] if chosen else None),
-            f"AUC of the probe of {len(probed)} layers for {name}",
-        )
+        (only,) = chosen if len(chosen) == 1 else _numbers([facts.get("chosen")]) or (None,)
+        figures["probe"] = probe(probed, only), f"AUC of the probe of {len(probed)} layers for {name}"
     if tried := entries(facts.get("sensitivity"), (*PARAMETERS, "auc")):
         figures["sensitivity"] = sensitivity(tried, used), f"AUC under {len(tried)} settings of {name}"
     sizes, others = entries([facts.get("reference")], ("members", "nonmembers")), without_tables(facts)

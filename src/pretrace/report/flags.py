@@ -6,20 +6,19 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import MaxNLocator
 
 from pretrace.registry import test_pages
 from pretrace.report import advice, facts, verdict, wording
 from pretrace.report.frame import section
 from pretrace.report.plots import CHANCE
-from pretrace.report.svg import canvas, hide_height, to_svg
+from pretrace.report.svg import canvas, hide_height
 from pretrace.report.verdict_plots import HELD, SIGN, WIDTH, TestFigure
 from pretrace.report.wording import named, plural
-from pretrace.results.run import p_bars, score_bars
+from pretrace.results.run import score_bars
 from pretrace.results.serialization import from_plain
 from pretrace.results.wording import say, sentences_of
-from pretrace.types import Bars, Doubles, Verdict
+from pretrace.types import Bars, Verdict
 from pretrace.verdicts.flag.built import expected, set_test, tried, whole
 
 _MOST = 100
@@ -30,11 +29,8 @@ _OTHER = "#b9cbd8"
 @section("The test", "test", "flags/test.html")
 def _test_of_flagging(flagged: Verdict) -> dict[str, Any]:
     """Hypothesis, rate and what was found, for each text and for the set."""
-    methods, method, shown = sentences_of("report.flag_methods"), flagged.figures["method"], ""
-    if flagged.outcome != "refused":
-        figure, label, *_ = draw_p_values(flagged)
-        shown = to_svg(figure, name="pvalues", label=label)
-    return _numbers(flagged) | {"method": methods.get(method, method), "p_values": shown}
+    methods, method = sentences_of("report.flag_methods"), flagged.figures["method"]
+    return _numbers(flagged) | {"method": methods.get(method, method)}
 
 
 @section("The texts", "texts", "flags/texts.html")
@@ -55,7 +51,8 @@ def _texts(flagged: Verdict) -> dict[str, Any]:
         }
         for i in sorted(range(len(found)), key=lambda i: -scores[i])[:_MOST]
     ]
-    return _numbers(flagged) | {"rows": rows, "sought": sought}
+    table = "flags/" if flagged.figures.get("whole") else "flags.csv"
+    return _numbers(flagged) | {"rows": rows, "sought": sought, "table": table}
 
 
 def _numbers(flagged: Verdict) -> dict[str, Any]:
@@ -63,15 +60,10 @@ def _numbers(flagged: Verdict) -> dict[str, Any]:
     return {
         "flagged": flagged,
         "figures": flagged.figures,
+        "counts": counts,
         "told": flagged.outcome != "refused",
-        "scored": counts["texts"],
-        "asked": counts["documents"],
         "unit": "document" if counts["documents"] < counts["texts"] else "text",
         "number": counts["flagged_documents"],
-        "texts_flagged": counts["flagged"],
-        "documents": counts["known_documents"],
-        "unscored": counts["skipped"],
-        "table": "flags/" if flagged.figures.get("whole") else "flags.csv",
         "test": set_test(flagged),
     }
 
@@ -90,12 +82,13 @@ class FlagPage(verdict.TestPage):
 
     @classmethod
     def values(cls, flagged: Verdict, shared: Mapping[str, Any]) -> dict[str, Any]:
-        numbers = _numbers(flagged)
-        flags = f"{wording.count(numbers['number'])} of {plural(numbers['asked'], numbers['unit'])} flagged"
+        numbers, title = _numbers(flagged), shared["title"]
+        if flagged.outcome == "flagged":
+            every = plural(numbers["counts"]["documents"], numbers["unit"])
+            title = f"{wording.count(numbers['number'])} of {every} flagged"
         return numbers | {
-            "title": sentences_of("report.flag_titles").get(flagged.outcome, flags),
-            "drawn": verdict.draw_own(flagged),
-            "css": sentences_of("report.flag_classes")[flagged.outcome],
+            "title": title,
+            "often": "",
             "expected": expected(numbers["number"], flagged.figures["fdr"]),
             "whole": " ".join(whole(set_test(flagged), flagged.units)),
             "tried": " ".join(tried(flagged.outcome, flagged.planted)),
@@ -122,13 +115,21 @@ class FlagPage(verdict.TestPage):
         if whole := flagged.figures.get("whole"):
             bars, least = from_plain(Bars, whole["scores"], "scores"), whole["least"]
         else:
-            texts = flagged.table("flags")
-            scores, chosen = texts["score"], np.ma.filled(texts["flagged"], False)
+            found = flagged.table("flags")
+            scores, chosen = found["score"], np.ma.filled(found["flagged"], False)
             bars = score_bars(scores, chosen, flagged.table("known")["score"])
             least = float(scores[chosen].min()) if chosen.any() else None
         low, high = bars.low, bars.high
         with canvas(WIDTH, 2.6) as (figure, axes):
-            edges, every, _, known = _bars(axes, bars, low, high)
+            edges = np.linspace(low, high, len(bars.every) + 1)
+            texts, others = max(1, sum(bars.every)), max(1, sum(bars.known))
+            every, dark, known = (
+                np.divide(bars.every, texts),
+                np.divide(bars.flagged, texts),
+                np.divide(bars.known, others),
+            )
+            axes.stairs(every, edges, fill=True, color=_OTHER)
+            axes.stairs(dark, edges, fill=True, color=SIGN)
             axes.stairs(-known, edges, color=HELD, linewidth=1.1)
             axes.axhline(0, color=CHANCE, linewidth=0.8)
             top = max(float(every.max()), float(known.max())) * 1.25
@@ -148,39 +149,7 @@ class FlagPage(verdict.TestPage):
             hide_height(axes)
             axes.xaxis.set_major_locator(MaxNLocator(nbins=7, steps=[1, 2, 2.5, 5, 10]))
             axes.set_xlabel("score (higher: more like a text the model was trained on)")
-        dark = ", the flagged ones dark" if counts["flagged_documents"] else ""
+        flags = ", the flagged ones dark" if counts["flagged_documents"] else ""
         shape = say("report.drawn.shape") if flagged.outcome != "refused" else ""
         label = say("report.drawn.scores", **{name: counts[name] for name in ("texts", "flagged", "known")})
-        return TestFigure(figure, label, say("report.drawn.above", dark=dark, shape=shape and f" {shape}"))
-
-
-def draw_p_values(flagged: Verdict) -> TestFigure:
-    """The p-values of the documents as shares, with the level that they would have if none had been seen."""
-    whole = flagged.figures.get("whole") or {}
-    if whole.get("p"):
-        bars, small = from_plain(Bars, whole["p"], "p"), whole["low_p"]
-    else:
-        texts = flagged.table("flags")  # a document has one p-value, however many texts
-        first = np.unique(np.array(texts["document"], dtype=object), return_index=True)[1]
-        p, chosen = texts["p"][first], texts["flagged"][first]
-        bars, small = p_bars(p, chosen), int((p <= 0.05).sum())
-    with canvas(WIDTH, 1.9) as (figure, axes):
-        edges, *_ = _bars(axes, bars, 0.0, 1.0)
-        axes.axhline(1 / (len(edges) - 1), color=HELD, linewidth=0.9, dashes=(4, 2.2))
-        axes.set_xlim(-0.01, 1.01)
-        axes.set_xlabel("p-value")
-        axes.yaxis.set_major_locator(MaxNLocator(nbins=4))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.0f}%"))
-        axes.set_ylabel("documents")
-        axes.grid(axis="y")
-    return TestFigure(figure, say("report.drawn.p_values", documents=sum(bars.every), small=small), "")
-
-
-def _bars(axes: Axes, bars: Bars, low: float, high: float) -> tuple[Doubles, ...]:
-    """Draw the texts in question, the flagged ones dark: the edges, and the shares of all, flagged and known ones."""
-    edges, every, known = np.linspace(low, high, len(bars.every) + 1), sum(bars.every), sum(bars.known)
-    parts = ((bars.every, every), (bars.flagged, every), (bars.known, known))
-    shares = [np.array(some) / max(1, of) for some, of in parts]
-    axes.stairs(shares[0], edges, fill=True, color=_OTHER)
-    axes.stairs(shares[1], edges, fill=True, color=SIGN)
-    return (edges, *shares)
+        return TestFigure(figure, label, say("report.drawn.above", dark=flags, shape=shape and f" {shape}"))

@@ -108,7 +108,7 @@ def titled(kind: str, corpus: str, model: str) -> str:
 
 _FILTERS: tuple[Callable[..., object], ...] = (
     *(wording.brief, wording.fixed, wording.significant, wording.percent, wording.share, wording.count),
-    *(wording.plural, wording.times, wording.p_value, wording.cases, wording.plain),
+    *(wording.plural, wording.times, wording.p_value, wording.cases, wording.plain, wording.perplexity),
     *(wording.interval, wording.figure, wording.spread, wording.effect, wording.case_spread),
     *(named, shortened, called, facts.rounded, facts.line),
 )

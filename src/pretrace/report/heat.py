@@ -21,6 +21,7 @@ from pretrace.report.wording import named, shortened
 from pretrace.types import Heat
 
 MAX_PIECES = 600
+_MOST_SURPRISING = 5
 _MAX_PIECE = 200
 """Characters of one piece that are shown; a token of ordinary text has a dozen."""
 
@@ -56,31 +57,11 @@ _ASCII = str.maketrans("⟦⟧↵→−“”·", '[]$>-""*')
 _CEILINGS = tuple(math.log(step.floor) for step in STEPS[:-1])
 
 
-@dataclass(frozen=True, slots=True)
-class HeatSummary:
-    """One text in figures: tokens, predicted ones, their mean in nats, the perplexity in words, the most surprising."""
-
-    tokens: int
-    predicted: int
-    mean: float | None
-    perplexity: str
-    surprising: tuple[tuple[str, float], ...]
-
-
 def heat_step(logp: float | None) -> int | None:
     """The index in STEPS of a log-probability in nats; None where the model predicted nothing."""
     if logp is None or math.isnan(logp):
         return None
     return next((i for i, ceiling in enumerate(_CEILINGS) if logp >= ceiling), len(STEPS) - 1)
-
-
-def summarise(heat: Heat, *, most: int = 5) -> HeatSummary:
-    """The figures of one text, over all its pieces, shown or not."""
-    known, mean = heat.predicted, heat.mean_logp
-    if mean is None:
-        return HeatSummary(len(heat.pieces), 0, None, "", ())
-    surprising = sorted(known, key=lambda pair: pair[1])[:most]
-    return HeatSummary(len(heat.pieces), len(known), mean, wording.perplexity(mean), tuple(surprising))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +84,7 @@ class ShownHeat:
             legend = Line("probability at least")
             for step, style in list(zip(STEPS, _TERMINAL, strict=True))[1:]:
                 legend.append("  ").append(step.words, style)
-        for line in (*lines, Line(), legend, _figures(summarise(heat))):
+        for line in (*lines, Line(), legend, _figures(heat)):
             if options.ascii_only:
                 # One character for one, so that the colours stay on their tokens.
                 line.plain = line.plain.translate(_ASCII).encode("ascii", "replace").decode()
@@ -131,14 +112,16 @@ def _body(heat: Heat, plain: bool) -> Line:
     return line
 
 
-def _figures(summary: HeatSummary) -> Line:
-    if summary.mean is None:
-        return Line(f"{wording.plural(summary.tokens, 'token')}, none of them predicted")
-    parts = [
-        wording.plural(summary.predicted, "token") + " predicted",
-        f"mean log-probability {wording.fixed(summary.mean)} nats",
-        f"perplexity {summary.perplexity}",
+def _figures(heat: Heat) -> Line:
+    known, mean = heat.predicted, heat.mean_logp
+    if mean is None:
+        return Line(f"{wording.plural(len(heat.pieces), 'token')}, none of them predicted")
+    said = (
+        f"{wording.plural(len(known), 'token')} predicted · mean log-probability {wording.fixed(mean)} nats"
+    )
+    flat = [
+        (shown(piece).replace("\n", "").replace("\t", ""), logp)
+        for piece, logp in sorted(known, key=lambda pair: pair[1])[:_MOST_SURPRISING]
     ]
-    flat = [(shown(piece).replace("\n", "").replace("\t", ""), logp) for piece, logp in summary.surprising]
     worst = ", ".join(f"“{shortened(piece, 40)}” ({wording.fixed(logp, 1)})" for piece, logp in flat)
-    return Line(f"{' · '.join(parts)}\nmost surprising: {worst}")
+    return Line(f"{said} · perplexity {wording.perplexity(mean)}\nmost surprising: {worst}")

@@ -81,29 +81,22 @@ def roc(rows: Sequence[Measured], *, floor: float | None = None) -> Figure:
 
 
 def forest(rows: Sequence[Measured]) -> Figure:
-    """AUC of every row as a dot with its 95% interval, against chance and the strongest control. A filled mark is one
-    whose interval excludes 0.5; controls are diamonds."""
-    with styled():
-        figure, axes, places = _rows([row.name for row in rows], [1.0] * len(rows), [row.auc for row in rows])
-        controls = [row.auc.value for row in rows if row.kind != "score"]
-        if controls:
-            axes.axvline(max(controls), color=CONTROL, linewidth=0.9, dashes=(4, 2.2))
-        for place, row in zip(places, rows, strict=True):
-            marker, colour = ("o", TARGET) if row.kind == "score" else ("D", CONTROL)
-            _mark(axes, place, row.auc, marker, colour, filled=not row.auc.low <= 0.5 <= row.auc.high)
+    """AUC of every row with its 95% interval, against chance and the strongest control."""
+    figure = across([(row.name, {row.kind: row.auc}) for row in rows], room=0.5)
+    if controls := [row.auc.value for row in rows if row.kind != "score"]:
+        figure.axes[0].axvline(max(controls), color=CONTROL, linewidth=0.9, dashes=(4, 2.2))
     return figure
 
 
-def across(
-    rows: Sequence[tuple[str, Mapping[str, Estimate]]], *, room: float = 0.6, axis: str = "AUC"
-) -> Figure:
+def across(rows: Sequence[tuple[str, Mapping[str, Estimate]]], *, room: float = 0.6) -> Figure:
     """AUCs of several scores, or of one over several runs, each named, with 95% intervals: "score" as a dot, the
     controls below it: "placebo" as a hollow square, "blind" as a diamond, "shuffled" as a grey bar, the range of the
-    repeats, with a tick at the median. A row is as high as its lanes and `room`. Another `axis` has its chance at 0."""
+    repeats, with a tick at the median. A dot is hollow where its interval includes 0.5. A row is as high as its lanes
+    and `room`."""
     rooms = [room + _LANE * len(lanes) for _, lanes in rows]
     with styled():
         drawn = [auc for _, lanes in rows for auc in lanes.values()]
-        figure, axes, places = _rows([name for name, _ in rows], rooms, drawn, axis)
+        figure, axes, places = _rows([name for name, _ in rows], rooms, drawn)
         for middle, (_, lanes) in zip(places, rows, strict=True):
             for number, (kind, auc) in enumerate(lanes.items()):
                 place = middle + _LANE * (number - (len(lanes) - 1) / 2)
@@ -113,7 +106,7 @@ def across(
                     axes.plot([auc.value], [place], marker="|", ms=7, color=CONTROL, mew=1.2)
                 else:
                     marker, colour, filled = _KINDS_OF_MARKS[kind]
-                    _mark(axes, place, auc, marker, colour, filled=filled)
+                    _mark(axes, place, auc, marker, colour, filled=filled and not auc.low <= 0.5 <= auc.high)
     return figure
 
 
@@ -167,7 +160,7 @@ def _rate_axes(axes: Axes, floor: float | None) -> None:
 
 
 def _rows(
-    names: Sequence[str], rooms: Sequence[float], drawn: Sequence[Estimate], axis: str = "AUC"
+    names: Sequence[str], rooms: Sequence[float], drawn: Sequence[Estimate]
 ) -> tuple[Figure, Axes, list[float]]:
     """A figure with an axis wide enough for `drawn`, rows at least as high as `rooms`, and the rows' places."""
     # A name on at most two lines of the margin.
@@ -178,7 +171,7 @@ def _rows(
     figure = Figure(figsize=(8.6, 0.62 + 0.235 * float(heights.sum())))
     figure.set_layout_engine("constrained")
     axes = figure.add_subplot()
-    axes.axvline(0.5 if axis == "AUC" else 0.0, color=CHANCE, linewidth=0.9)
+    axes.axvline(0.5, color=CHANCE, linewidth=0.9)
     axes.set_yticks(places)
     for tick, name in zip(axes.set_yticklabels(labels), labels, strict=True):
         tick.set_parse_math(False)  # a dollar sign begins no formula
@@ -186,17 +179,16 @@ def _rows(
         tick.set_color("#1c1c1c")
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(float(heights.sum()) + 0.1, -0.1)
-    if axis == "AUC":
-        low = min([0.5, *(min(auc.low, auc.value) for auc in drawn)])
-        axes.set_xlim(max(-0.01, float(np.floor(low * 10 - 0.3) / 10)), 1.01)
+    low = min([0.5, *(min(auc.low, auc.value) for auc in drawn)])
+    axes.set_xlim(max(-0.01, float(np.floor(low * 10 - 0.3) / 10)), 1.01)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=7, steps=[1, 2, 5]))
     axes.grid(axis="x")
     axes.spines["left"].set_visible(False)
-    axes.set_xlabel(axis)
+    axes.set_xlabel("AUC")
     return figure, axes, places
 
 
-def _mark(axes: Axes, place: float, auc: Estimate, marker: str, colour: str, *, filled: bool = True) -> None:
+def _mark(axes: Axes, place: float, auc: Estimate, marker: str, colour: str, *, filled: bool) -> None:
     axes.plot([auc.low, auc.high], [place, place], color=colour, linewidth=1.4)
     face = colour if filled else "white"
     axes.plot([auc.value], [place], marker=marker, ms=_SIZES[marker], mec=colour, mfc=face, mew=1.3)

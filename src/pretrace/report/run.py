@@ -16,7 +16,7 @@ import numpy as np
 from pretrace.report import facts, plots, wording
 from pretrace.report.fitted import fitted
 from pretrace.report.frame import ReportPage, Sections, section, titled
-from pretrace.report.heat import MAX_PIECES, heat_step, shown, summarise
+from pretrace.report.heat import MAX_PIECES, heat_step, shown
 from pretrace.report.svg import to_svg
 from pretrace.results.run import axis_range, counts
 from pretrace.types import Run
@@ -37,10 +37,7 @@ def tokens(run: Run) -> dict[str, Any] | None:
         pieces = zip(heat.pieces[:MAX_PIECES], heat.logp[:MAX_PIECES], strict=True)
         score = run.scores[0] if heat.id in run.ids and run.scores else None
         own = {
-            "id": heat.id,
-            "note": heat.note,
-            "summary": summarise(heat),
-            "shown": min(len(heat.pieces), MAX_PIECES),
+            "heat": heat,
             "pieces": [(shown(piece), *_surprise(logp)) for piece, logp in pieces],
             "score": score and (score, float(run.column(score)[run.ids.index(heat.id)])),
         }
@@ -262,20 +259,10 @@ def skipped(run: Run) -> dict[str, Any]:
     }
 
 
-_APART = {"texts": ("card",), "fitted": ("losses", "hashes"), "adapter": ("losses", "hashes")}
-"""What has a section of its own."""
-
-
 @section("Settings", "settings", "run/settings.html", appendix=True)
 def settings(run: Run) -> dict[str, Any] | None:
-    """The settings as one table of names and values, in the order they were recorded: enough to make the run again."""
-    told = {key: value for key, value in run.settings.items() if key != "given"}  # most say it again
-    for key, apart in _APART.items():
-        if isinstance(told.get(key), Mapping):
-            kept = told[key] if key == "texts" else facts.without_tables(told[key])
-            told[key] = {name: fact for name, fact in kept.items() if name not in apart}
-    named = facts.flattened(told)
-    rows = [(name, facts.cut(value, "run.json"), facts.is_code(value)) for name, value in named]
+    """The settings as one table of names and values: enough to make the run again."""
+    rows = facts.settings_rows(run.settings, "run.json")
     return {"rows": rows} if rows else None
 
 

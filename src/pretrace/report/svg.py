@@ -7,7 +7,6 @@ at any size, and needs no glyph outlines, whose shared identifiers would clash b
 from __future__ import annotations
 
 import io
-import os
 import re
 import threading
 import warnings
@@ -36,7 +35,7 @@ _STYLE: dict[str, Any] = {
     "grid.color": "#e6e6e6", "grid.linewidth": 0.6, "figure.facecolor": "none", "axes.facecolor": "none",
     "lines.solid_capstyle": "round", "lines.dash_capstyle": "butt",
 }  # fmt: skip
-_REFERENCE = re.compile(r"url\(#([^)]+)\)")
+_REFERENCE = re.compile(r"^(?:url\()?#([^)]+)")
 # matplotlib's settings belong to the process; two pages drawn at once must not mix them.
 _LOCK = threading.RLock()
 
@@ -62,25 +61,14 @@ def hide_height(axes: Axes) -> None:
     axes.spines["left"].set_visible(False)
 
 
-@contextmanager
-def _undated() -> Iterator[None]:
-    """No SOURCE_DATE_EPOCH meanwhile: a figure bears no date, and matplotlib reads that variable all the same."""
-    held = os.environ.pop("SOURCE_DATE_EPOCH", None)
-    try:
-        yield
-    finally:
-        if held is not None:
-            os.environ["SOURCE_DATE_EPOCH"] = held
-
-
 def to_svg(
     figure: Figure, *, name: str, label: str, titles: Mapping[str, Sequence[str]] | None = None
 ) -> Markup:
-    """The figure as an `<svg>` element for an HTML page; the same figure gives the same bytes. `name` starts every
-    identifier inside, so it must be unique in the page; `label` is read to those who cannot see the plot. `titles` are
+    """The figure as an `<svg>` element for an HTML page; the same figure gives the same bytes. Identifiers
+    depend on `name`, so it must be unique in the page; `label` is read to those who cannot see the plot. `titles` are
     those of single marks, which a browser shows beside the pointer, by the `gid` of their line."""
     raw = io.BytesIO()
-    with styled(), _undated(), warnings.catch_warnings():
+    with styled(), style.context({"svg.hashsalt": name}), warnings.catch_warnings():
         # Only the width of a label is guessed without the glyph; the browser has the letters.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         drawn: Any = FigureCanvasSVG(figure)
@@ -91,12 +79,21 @@ def to_svg(
             figure.set_layout_engine("none")
         drawn.print_svg(raw, metadata={"Date": None})
     root = ElementTree.fromstring(raw.getvalue())
-    _strip(root)
+    used: set[str] = set()
+    for element in list(root.iter()):
+        element.tag = _local(element.tag)
+        element.attrib = {_local(key): value for key, value in element.attrib.items()}
+        used.update(target for value in element.attrib.values() for target in _REFERENCE.findall(value))
+        for child in list(element):
+            if _local(child.tag) in ("metadata", "style"):
+                element.remove(child)
     for line, words in (titles or {}).items():
         group = next(one for one in root.iter() if one.get("id") == line)
         for mark, word in zip([one for one in group.iter() if one.tag == "use"], words, strict=True):
             ElementTree.SubElement(mark, "title").text = shown(word)
-    _own_names(root, name)
+    for element in root.iter():
+        if element.get("id") not in used:
+            element.attrib.pop("id", None)
     width, height = root.get("width", ""), root.get("height", "")
     root.attrib.clear()
     size = f"0 0 {width.removesuffix('pt')} {height.removesuffix('pt')}"
@@ -105,40 +102,5 @@ def to_svg(
     return Markup(ElementTree.tostring(root, encoding="unicode"))  # escaped by ElementTree
 
 
-def _strip(element: ElementTree.Element) -> None:
-    """Drop metadata, style sheets, namespaces and white space, and write styles as attributes, in place."""
-    element.tag = _local(element.tag)
-    element.attrib = {_local(key): " ".join(value.split()) for key, value in element.attrib.items()}
-    styles = [one.partition(":") for one in element.attrib.pop("style", "").split(";")]
-    element.attrib |= {name.strip(): value.strip() for name, colon, value in styles if colon}
-    if element.tag not in ("text", "tspan"):
-        element.text = None
-    element.tail = None if element.tag != "tspan" else element.tail
-    for child in list(element):
-        if _local(child.tag) in ("metadata", "style"):
-            element.remove(child)
-        else:
-            _strip(child)
-
-
-def _own_names(root: ElementTree.Element, name: str) -> None:
-    """Put `name` before every identifier that is referred to, and drop the others, in place."""
-    used: set[str] = set()
-    for element in root.iter():
-        used.update(target for value in element.attrib.values() for target in _REFERENCE.findall(value))
-        used.add(element.get("href", "").removeprefix("#"))
-    for element in root.iter():
-        attributes = element.attrib
-        if attributes.get("id") not in used:
-            attributes.pop("id", None)
-        for key, value in attributes.items():
-            if key == "id":
-                attributes[key] = f"{name}-{value}"
-            elif key == "href":
-                attributes[key] = f"#{name}-{value.removeprefix('#')}"
-            else:
-                attributes[key] = _REFERENCE.sub(rf"url(#{name}-\1)", value)
-
-
-def _local(tag: str) -> str:
-    return tag.rpartition("}")[2]
+def _local(name: str) -> str:
+    return name.rpartition("}")[2]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from pretrace.errors import OutputError, shown
+from pretrace.report.wording import bracketed
 from pretrace.results.atomic import new_folder
 from pretrace.types import Estimate, Evaluation, Measured, Run
 
@@ -29,21 +30,20 @@ _LATEX = {
 def format_table(run: Run, form: Form) -> str:
     """The figures of each score and control with 95% intervals over documents; the best score of each column is bold.
     LaTeX is a `tabular` with the rules of booktabs. OutputError where the run was not measured."""
-    found = _measured(run)
-    latex = form == "latex"
-    best = {
-        title: max((f"{of(row).value:.3f}" for row in found.rows if row.kind == "score"), default="")
-        for title, of in _COLUMNS.items()
-    }
+    found, latex = _measured(run), form == "latex"
+    scores = [row for row in found.rows if row.kind == "score"]
+    best = {t: max((f"{of(row).value:.3f}" for row in scores), default="") for t, of in _COLUMNS.items()}
+
+    def cell(row: Measured, title: str) -> str:
+        value, _, spread = bracketed(_COLUMNS[title](row)).partition(" ")
+        if row.kind == "score" and value == best[title]:
+            value = rf"\textbf{{{value}}}" if latex else f"**{value}**"
+        return rf"{value} {{\scriptsize {spread}}}" if latex else f"{value} {spread}"
+
+    names = [NAMES.get(row.kind, "{}").format(row.name) for row in found.rows]
     rows = [
-        [
-            _escape(NAMES.get(row.kind, "{}").format(row.name), latex),
-            *(
-                _cell(of(row), latex, bold=row.kind == "score" and f"{of(row).value:.3f}" == best[title])
-                for title, of in _COLUMNS.items()
-            ),
-        ]
-        for row in found.rows
+        [_escape(name, latex), *(cell(row, title) for title in _COLUMNS)]
+        for name, row in zip(names, found.rows, strict=True)
     ]
     heads = ["score", *(_escape(title, latex) for title in _COLUMNS)]
     sides = f"{found.members:,} members, {found.nonmembers:,} non-members"
@@ -80,14 +80,6 @@ def _measured(run: Run) -> Evaluation:
             f"the run of {run.corpus} was not measured, so it has no figures: give labelled texts to pretrace evaluate."
         )
     return run.evaluation
-
-
-def _cell(one: Estimate, latex: bool, *, bold: bool) -> str:
-    value, spread = f"{one.value:.3f}", f"[{one.low:.2f}, {one.high:.2f}]"
-    if latex:
-        small = rf" {{\scriptsize {spread}}}"
-        return rf"\textbf{{{value}}}" + small if bold else value + small
-    return f"{f'**{value}**' if bold else value} {spread}"
 
 
 def _escape(text: str, latex: bool) -> str:

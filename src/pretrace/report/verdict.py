@@ -49,8 +49,6 @@ class TestPage:
     """What the report, and what it is on, are called."""
     template = "verdict/first.html"
     """That of page one."""
-    titles: tuple[str, ...] = ("Nothing was found", "Inconclusive", "Found", "Not found")
-    """What a statement may begin with, before a colon; it stands above the rest of the statement."""
     needs_figures = names_skipped = False
     """Whether a refused verdict, which has no figures, is shown as any test; whether a section names skipped texts."""
     sections: ClassVar[Sections[Verdict]] = ()
@@ -64,16 +62,13 @@ class TestPage:
 
     @classmethod
     def values(cls, verdict: Verdict, shared: Mapping[str, Any]) -> dict[str, Any]:
-        """What the template of page one takes beside what all `shared`."""
-        withheld, caption = shared["withheld"], say("report.drawn.hill", level=wording.share(verdict.level))
-        hill = draw_chance(verdict, "this test")
-        return {
-            "why": shared["why"] if withheld else (),
-            "reasons": wording.once(verdict.reasons, verdict.trust),
-            "second": next((check for check in verdict.checks if check.name == SECOND), None),
-            "often": wording.often(verdict.p) if verdict.p is not None and not withheld else "",
-            "drawn": draw_own(verdict) + ([(hill, caption)] if hill else []),
-        }
+        """What the template of page one takes beside, or instead of, what all `shared`."""
+        return {}
+
+    @staticmethod
+    def exposures(verdict: Verdict) -> Sequence[Power]:
+        """What planting brought at each exposure that was tried, the lightest first."""
+        return (verdict.planted,) if verdict.planted else ()
 
     @classmethod
     def identify(cls, verdict: Verdict, models: Mapping[str, Any]) -> Iterator[IdentityRow]:
@@ -90,10 +85,6 @@ class TestPage:
             yield "How it is known not to have seen the texts", said, ()
         counted = f"{verdict.corpus}, {plural(verdict.units, verdict.unit)} in the {_made(verdict)}"
         yield "Texts", counted, hash_of(verdict, "corpus")
-        if verdict.register:
-            first, *others = map(wording.plain, verdict.register)
-            more = tuple((named(one), False) for one in others[:_MOST_TESTS])
-            yield "Tests of these texts", first, more
 
 
 def page_of(verdict: Verdict) -> type[TestPage]:
@@ -117,37 +108,48 @@ def draw_own(verdict: Verdict) -> list[tuple[Markup, str]]:
 
 def first_page(verdict: Verdict) -> Markup:
     """The answer, who asked, what was compared, how far it can be trusted, the checks, what would help, the figures."""
-    page, made = page_of(verdict), facts.checks(verdict)
-    failed = [(one, wording.plain(one.words)) for one in made if one.status == "failed"]
-    others = [one for one in made if one.status != "failed"]
-    withheld = facts.rejected(verdict) and verdict.outcome == "inconclusive"
+    page, checks, titles = page_of(verdict), facts.checks(verdict), sentences_of("report.titles")
+    head, colon, rest = verdict.statement.partition(": ")
+    begins = bool(colon) and head in titles.values()
+    failed = [(one, wording.plain(one.words)) for one in checks if one.status == "failed"]
     told = [f"{check.title}: no. {words}" for check, words in failed]
     reasons = [one for one in verdict.reasons if not any(one.startswith(check.title) for check, _ in failed)]
     kept = [one for one in reasons if not one.startswith(_GAVE)]
     if facts.rejected(verdict) and (kept or told):  # then what the test gave is no reason
         reasons = kept
+    withheld = facts.rejected(verdict) and verdict.outcome == "inconclusive"
+    says_why = verdict.outcome == "inconclusive" or not verdict.hypothesis
+    hill, made = draw_chance(verdict), _made(verdict)
+    caption = say("report.drawn.hill", level=wording.share(verdict.level), draws=_draws(verdict))
+    rows = [
+        (f"Date of the {made}", when(verdict.settings.get("time")), ()),
+        ("Requested by", verdict.statements.get("requested_by") or UNSTATED, ()),
+        *page.identify(verdict, facts.mapping(verdict.settings.get("models"))),
+    ]
+    if verdict.register:
+        first, *others = map(wording.plain, verdict.register)
+        rows.append(("Tests of these texts", first, [(named(one), False) for one in others[:_MOST_TESTS]]))
     values: dict[str, Any] = {
         "verdict": verdict,
-        "title": next((one for one in page.titles if verdict.statement.startswith(f"{one}:")), ""),
-        "failed": failed,
-        "others": sorted(others, key=lambda one: one.status == "not run"),
-        "why": tuple(told[:3]) + wording.once(reasons),
+        "made": made,
+        "title": head if begins else titles[verdict.outcome],
+        "statement": rest[:1].upper() + rest[1:] if begins else verdict.statement,
+        "why": (*told[:3], *wording.once(reasons, verdict.trust)) if says_why else (),
         "withheld": withheld,
+        "failed": [(check, "" if says_why else words) for check, words in failed],
+        "others": sorted(
+            (one for one in checks if one.status != "failed"), key=lambda one: one.status == "not run"
+        ),
+        "second": next((check for check in verdict.checks if check.name == SECOND), None),
         "advised": wording.once(verdict.advice),
         "served": (*facts.served(verdict.settings), *facts.sentences(verdict.settings)),
         "foreseen": advice.foreseeable(verdict) if verdict.outcome != "refused" else None,
         "p": wording.p_value(verdict.p) if verdict.p is not None else "",
-        "rows": (
-            (f"Date of the {_made(verdict)}", when(verdict.settings.get("time")), ()),
-            ("Requested by", verdict.statements.get("requested_by") or UNSTATED, ()),
-            *page.identify(verdict, facts.mapping(verdict.settings.get("models"))),
-        ),
-        "drawn": (),
+        "often": wording.often(verdict.p) if verdict.p is not None and not withheld else "",
+        "rows": rows,
+        "drawn": draw_own(verdict) + ([(hill, caption)] if hill else []),
     }
-    values |= page.values(verdict, values)
-    title = values["title"]
-    values["statement"] = wording.after(verdict.statement, title and f"{title}: ")
-    return fill(page.template, values)
+    return fill(page.template, values | page.values(verdict, values))
 
 
 def identify_model(label: str, name: str, recorded: object, *notes: str) -> IdentityRow:
@@ -178,16 +180,21 @@ def when(found: object) -> str:
     return f"{day}, {moment:%H:%M} {moment.tzname() or ''}".strip()
 
 
-def draw_chance(verdict: Verdict, this: str) -> Markup:
-    """The result of `this` against what chance gives; nothing where that was not recorded."""
-    null = verdict.null
+def draw_chance(verdict: Verdict) -> Markup:
+    """The result against what chance gives; nothing where that was not recorded."""
+    null, this = verdict.null, f"this {_made(verdict)}"
     if null is None:
         return Markup("")
     observed, critical = (strength(one, wording.brief(one, 3)) for one in (null.observed, null.critical))
-    label = f"A histogram of the {sum(null.counts)} results that chance gave, "
-    label += f"the result of {this} at {observed}"
+    label = (
+        f"A histogram of the {_draws(verdict)} results that chance gave, the result of {this} at {observed}"
+    )
     label += f", and a line at {critical}." if np.isfinite(null.critical) else "."
     return to_svg(against_chance(null, this=this), name="hill", label=label)
+
+
+def _draws(verdict: Verdict) -> str:
+    return wording.count(sum(verdict.null.counts)) if verdict.null else ""
 
 
 # The technical part: sections of every test, or of several.
@@ -208,24 +215,26 @@ def searched(verdict: Verdict) -> dict[str, Any] | None:
 @section("To repeat this", "repeat", "repeating.html", appendix=True)
 def repeating(verdict: Verdict) -> dict[str, Any] | None:
     """Show everything needed to make the result again; nothing where no settings were recorded."""
-    recorded = {key: value for key, value in verdict.settings.items() if key != "earlier"}
+    recorded = dict(verdict.settings)
     if isinstance(timings := recorded.get("timings"), Mapping):
         seconds = {key: one for key, one in timings.items() if type(one) in (int, float) and 0 <= one < 1e9}
         every = {"all": sum(seconds.values())} if len(seconds) > 1 else {}
         written = {key: wording.duration(value) for key, value in {**seconds, **every}.items()}
         recorded["timings"] = {**timings, **written}
-    page = page_of(verdict)
-    parts = facts.parts(recorded, f"This {page.made}", sentences_of("report.parts"))
-    return {"parts": parts, "skipped": () if page.names_skipped else verdict.skipped} if parts else None
+    rows = facts.settings_rows(recorded, "result.json")
+    skipped = () if page_of(verdict).names_skipped else verdict.skipped
+    return {"rows": rows, "skipped": skipped} if rows else None
 
 
-def draw_power(verdict: Verdict, found: Power, name: str, this: str) -> str:
+def _draw_power(verdict: Verdict, found: Power, number: int) -> str:
     """The power by the number of units; nothing where it was not measured at several."""
     if not found.curve:
         return ""
     shares = ", ".join(f"{share:.0%} with {plural(number, verdict.unit)}" for number, share in found.curve)
-    figure = power_curve(found, verdict.units, this=this, unit=verdict.unit)
-    return to_svg(figure, name=name, label=f"Probability of seeing the planted texts: {shares}.")
+    figure = power_curve(found, verdict.units, this=f"this {_made(verdict)}", unit=verdict.unit)
+    return to_svg(
+        figure, name=f"power{number or ''}", label=f"Probability of seeing the planted texts: {shares}."
+    )
 
 
 @section("The tables", "tables", "verdict/tables.html", appendix=True)
@@ -246,11 +255,11 @@ def _cells(values: tuple[str, ...] | Doubles | Bools) -> list[str]:
 
 
 @section("What it would have seen", "power", "verdict/power.html")
-def _power_of_test(verdict: Verdict) -> dict[str, Any] | None:
-    power = verdict.planted
-    if power is None:
-        return None
-    return {"power": power, "curve": draw_power(verdict, power, "power", "this test"), "verdict": verdict}
+def power(verdict: Verdict) -> dict[str, Any] | None:
+    """The power at each exposure that was tried."""
+    tried = page_of(verdict).exposures(verdict)
+    drawn = [(one, _draw_power(verdict, one, number)) for number, one in enumerate(tried)]
+    return {"powers": drawn, "verdict": verdict, "made": _made(verdict)} if drawn else None
 
 
 checked = section("The checks", "checks", "checks.html")(
@@ -260,7 +269,7 @@ TestPage.every = (
     section(lambda found: "The test" if found.hypothesis else "The search", "test", "verdict/test.html")(
         lambda verdict: {"verdict": verdict, "figures": facts.without_tables(verdict.figures)}
     ),
-    *(checked, _power_of_test, _tables, repeating, advice.of_verdict),
+    *(checked, power, _tables, repeating, advice.of_verdict),
 )
 
 

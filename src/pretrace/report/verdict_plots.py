@@ -12,18 +12,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
 
 from pretrace.report.plots import CHANCE, KINDS
 from pretrace.report.svg import canvas, hide_height
-from pretrace.report.wording import fixed, plural
-from pretrace.types import Bools, Doubles, Null, Power
+from pretrace.report.wording import brief, first_of, fixed, named, plural
+from pretrace.results.run import axis_range
+from pretrace.types import Doubles, Null, Power
 
 SIGN, HELD = KINDS["member"], "#1c1c1c"
 HILL, TAIL = "#cbcbcb", "#777777"
 WIDTH = 7.6
 _SCALELESS = 9_900.0
 """Strength of a result of documents that are all alike: nearly the most that a test gives, which a test holds."""
+_MOST_DOTS = 1500
+"""Dots a side; beyond, one stands for several units."""
 _VISIBLE = 0.02
 """The share of the highest bar below which a bar is too low to be in the way of words."""
 
@@ -69,10 +72,7 @@ def power_curve(power: Power, number: int, *, this: str = "this audit", unit: st
         height = 0.42 if low > 0.6 else 0.93
         axes.plot([number] * 2, [low, height - 0.06], color=SIGN, linewidth=0.9, dashes=(2, 1.6))
         axes.text(number, height, f" {this}: {plural(number, unit)}", va="top", fontsize=9)
-        if points[0][0] > 0 and points[-1][0] >= 8 * points[0][0]:
-            axes.set_xscale("log")
-            axes.xaxis.set_minor_locator(NullLocator())
-            axes.xaxis.set_major_locator(FixedLocator(_spaced([place for place, _ in points], number)))
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda place, _: f"{place:,.0f}"))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.0f}%"))
         axes.set_ylim(-0.02, 1.04)
@@ -81,17 +81,6 @@ def power_curve(power: Power, number: int, *, this: str = "this audit", unit: st
         axes.set_xlabel(f"{unit}s")
         axes.set_ylabel("probability of seeing it")
     return figure
-
-
-def _spaced(places: Sequence[int], number: int) -> list[int]:
-    """Those of the places whose labels do not run into one another on a logarithmic axis; `number` stays."""
-    kept: list[int] = []
-    room = (places[-1] / places[0]) ** 0.06
-    for place in places:
-        clear = place == number or (number / room >= place or place >= number * room)
-        if clear and (not kept or place >= kept[-1] * room):
-            kept.append(place)
-    return kept
 
 
 def _stretch(null: Null) -> tuple[float, float, float]:
@@ -172,7 +161,60 @@ class _Dots(NamedTuple):
     units: tuple[tuple[int, ...], ...]
 
 
-def stack_dots(values: Doubles, ends: tuple[float, float], height: float, number: int) -> _Dots:
+def draw_dots(
+    sides: Mapping[str, tuple[Sequence[str], Doubles]], label: str, ends: tuple[str, str], *, middle: str
+) -> tuple[Figure, dict[str, list[str]], int]:
+    """Draw the named values of one or two sides as dots, with words at both ends of the axis. The first side is filled
+    and lies above the other; one that is alone is filled to the right of 0, where `middle` stands. With it come the
+    titles of the dots, by the identifiers of their lines, and how many units each stands for."""
+    several, every = len(sides) > 1, np.concatenate([values for _, values in sides.values()])
+    low, high = axis_range(every if several else np.append(every, 0.0))
+    low, high = low - 0.03 * (high - low), high + 0.03 * (high - low)
+    each = -(-max(len(values) for _, values in sides.values()) // _MOST_DOTS)
+    height = 66.0 if several else 100.0
+    stacks = [_stack(values, (low, high), height, each) for _, values in sides.values()]
+    rows, size = max(one.rows for one in stacks), min(one.size for one in stacks)
+    titles: dict[str, list[str]] = {}
+    with canvas(WIDTH, 2.5 if several else 2.0, constrained=False) as (figure, axes):
+        top, bottom = (0.99, 0.17) if several else (0.9, 0.21)
+        figure.subplots_adjust(left=0.006, right=0.994, top=top, bottom=bottom)
+        frame(axes, low, high)
+        for place, (one, (side, (names, values))) in enumerate(zip(stacks, sides.items(), strict=True), 1):
+            floor = 1.08 * rows * (len(sides) - place)
+            filled = np.full(len(one.x), place == 1) if several else one.x > 0
+            for full, kind, colour, face in (
+                (True, "filled", SIGN, SIGN),
+                (False, "hollow", "#5a5a5a", "white"),
+            ):
+                if (which := filled == full).any():
+                    how: Any = {
+                        "mfc": face,
+                        "mec": colour,
+                        "mew": min(0.8, size / 5),
+                        "gid": f"{side}-{kind}",
+                    }
+                    axes.plot(one.x[which], one.y[which] + floor, "o", ms=size, **how)
+            for full, units in zip(filled, one.units, strict=True):
+                called = first_of([named(names[units[0]], 60)], len(units))
+                line = titles.setdefault(f"{side}-{'filled' if full else 'hollow'}", [])
+                line.append(f"{called}: {brief(float(values[units[0]]), 3)}")
+            if several:
+                bold: Any = {"fontsize": 9, "fontweight": "bold", "va": "center"}
+                axes.text(low, floor + 0.36 * rows, f"{side} documents", **bold)
+        small: Any = {"fontsize": 9, "transform": axes.get_xaxis_transform()}
+        for end, words, where in zip((low, high), ends, ("left", "right"), strict=True):
+            axes.text(end, 0.9 if several else 0.7, words, ha=where, va="center", **small)
+        if several:
+            axes.axhline(1.08 * rows - 0.4, color=CHANCE, linewidth=0.6)
+        else:
+            axes.axvline(0.0, color=HELD, linewidth=0.9, ymax=0.92)
+            axes.text(0.0, 0.94, middle, ha="center", va="bottom", **small)
+        axes.set_ylim(-0.4, (2.12 if several else 1.13) * rows)
+        axes.set_xlabel(label)
+    return figure, titles, each
+
+
+def _stack(values: Doubles, ends: tuple[float, float], height: float, number: int) -> _Dots:
     """Dots in columns, one for `number` units, in a strip `height` points high; what lies out stands at its ends."""
     low, high = ends
     for columns in (88, 104, 120, 140, 160, 180):
@@ -186,30 +228,10 @@ def stack_dots(values: Doubles, ends: tuple[float, float], height: float, number
             break
     y = np.concatenate([np.arange(count) + 0.5 for count in dots])
     columns_of = [np.flatnonzero(index == place) for place in places]
-    one_each = tuple(
+    units = tuple(
         tuple(column[start : start + number].tolist())
         for column in columns_of
         for start in range(0, len(column), number)
     )
-    return _Dots(
-        np.repeat((places + 0.5) * width, dots), y, rows, 0.84 * min(points, height / rows), one_each
-    )
-
-
-def draw_dots(axes: Axes, dots: _Dots, side: str, *, filled: Bools) -> None:
-    """Draw them, those that are `filled` dark, each kind as a line whose identifier begins with `side`."""
-    for which, kind, colour, face in (
-        (filled, "filled", SIGN, SIGN),
-        (~filled, "hollow", "#5a5a5a", "white"),
-    ):
-        if which.any():
-            how: Any = {"mfc": face, "mec": colour, "mew": min(0.8, dots.size / 5), "gid": f"{side}-{kind}"}
-            axes.plot(dots.x[which], dots.y[which], "o", ms=dots.size, **how)
-
-
-def draw_middle(axes: Axes, top: float, words: str, height: float) -> None:
-    """The line at 0 with its words, over rows up to `top`."""
-    axes.set_ylim(-0.4, top)
-    axes.axvline(0.0, color=HELD, linewidth=0.9, ymax=min(1.0, height - 0.02))
-    how: Any = {"ha": "center", "va": "bottom", "fontsize": 9, "transform": axes.get_xaxis_transform()}
-    axes.text(0.0, height, words, **how)
+    size = 0.84 * min(points, height / rows)
+    return _Dots(np.repeat((places + 0.5) * width, dots), y, rows, size, units)

@@ -4,7 +4,7 @@ and no more digits than the interval allows. Examples of each function stand in 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from pretrace.errors import shown
 from pretrace.results.rounding import MINUS as MINUS
@@ -14,9 +14,6 @@ from pretrace.results.rounding import plural as plural
 from pretrace.results.rounding import significant as significant
 from pretrace.results.rounding import times as times
 from pretrace.types import Estimate, Lean
-
-_DRAWS = ("draws", "flips", "permutations")
-"""What a procedure may call the number of times it dealt the sides out anew."""
 
 
 def fixed(value: float, digits: int = 3) -> str:
@@ -79,12 +76,6 @@ def often(p: float) -> str:
     if tenths == 10:
         return "nearly all"
     return "about half of all" if tenths == 5 else f"about {tenths} of 10"
-
-
-def strength(p: float, facts: Mapping[str, object]) -> str:
-    """How often an answer this strong comes without training, at most once in the number of draws that `facts` tell."""
-    draws = next((found for name in _DRAWS if isinstance(found := facts.get(name), int)), 0)
-    return f"at most 1 of {count(draws)}" if draws and p * (draws + 1) < 1.5 else often(p)
 
 
 def share(level: float) -> str:
@@ -154,12 +145,6 @@ def once(sentences: Iterable[str], beside: Iterable[str] = ()) -> tuple[str, ...
     """The sentences for page one, each once, without those that stand `beside` them already."""
     told = {plain(one) for one in beside}
     return tuple(one for one in dict.fromkeys(map(plain, sentences)) if one not in told)
-
-
-def after(statement: str, title: str) -> str:
-    """A statement without the words that stand above it as its title already."""
-    rest = statement.removeprefix(title)
-    return rest[:1].upper() + rest[1:]
 
 
 def _decimals(estimate: Estimate) -> int | None:

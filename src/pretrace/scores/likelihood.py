@@ -63,7 +63,7 @@ def ppl_difference(own: float, other: float) -> float:
 
 
 class OfStack:
-    """A score of the text as it stands whose formula takes texts of one length at once (`types.Stackable`)."""
+    """A score of the text as it stands whose formula also takes many texts of one length at once."""
 
     def __call__(self, evidence: Evidence, /) -> float:
         return self.over(evidence.plain, (evidence.text,)).item()

@@ -19,7 +19,7 @@ from pretrace.results.folder import Column, arrow_table
 from pretrace.results.run import control_columns, label_column, masked
 from pretrace.results.wording import say
 from pretrace.rewrites import Lower
-from pretrace.scoring.evidence import CHUNK, Progress, Silent
+from pretrace.scoring.evidence import CHUNK, Progress
 from pretrace.scoring.holdout import check_disjoint
 from pretrace.scoring.parts import SHOWN, Manifest, Ranked, ScoredRows, Shard, run_of
 from pretrace.scoring.plan import FittedScores, Models, ScorePlan
@@ -36,7 +36,6 @@ from pretrace.types import (
     Score,
     Skipped,
     Stack,
-    Stackable,
     Text,
     Trace,
     View,
@@ -175,7 +174,7 @@ class ModelScores:
         stacks = list(_stacked(traces))
         values = np.full((len(some), len(self._columns)), np.nan)
         for column, one in enumerate(self._columns):
-            if isinstance(one.score, Stackable) and one.views == {_PLAIN}:  # texts of one length at once
+            if hasattr(one.score, "over") and one.views == {_PLAIN}:  # texts of one length at once
                 for places, stack in stacks:
                     if stack.logp.shape[1] >= one.fewest:
                         texts = [some[i].text for i in places]
@@ -242,7 +241,7 @@ class Options:
     cache: bool = field(default_factory=is_kept)
     seed: int = 0
     shuffles: int = 20
-    progress: Progress = field(default_factory=Silent)
+    progress: Progress = field(default_factory=Progress)
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 

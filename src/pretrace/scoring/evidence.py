@@ -31,13 +31,11 @@ from pretrace.types import (
     Quantity,
     State,
     States,
-    Streaming,
     Text,
     Trace,
     View,
 )
 from pretrace.types import Progress as Progress  # what reads texts is told of here
-from pretrace.types import Silent as Silent
 
 CHUNK = 2048
 """Texts whose traces are in memory at once."""
@@ -196,7 +194,7 @@ class EvidenceReader:
         ]
         self.forms = {name: rewrites.make(name) for name in {view.rewrite for view in needs.views}}
         self.proposer = proposer
-        self.progress = progress or Silent()
+        self.progress = progress or Progress()
         self.stores = {
             name: open_store(models[name].fingerprint if cache else None)
             for name in {view.model for view in needs.views}
@@ -259,7 +257,7 @@ def trace(
     was killed and starts again sees the same batches, so it ends with the same numbers to the last bit.
     A text that is there several times is read once.
     """
-    progress = progress or Silent()
+    progress = progress or Progress()
     want = want if isinstance(want, Want) else Want(want)
     if not want.quantity:
         progress.weigh(len(texts), 0)
@@ -331,7 +329,7 @@ def _passes(
 ) -> Passes:
     """Each batch with its traces: in order, or as they are answered where a back end works on several at once."""
     rows = ([encoded[i] for i in batch] for batch in batches)
-    if isinstance(backend, Streaming):
+    if hasattr(backend, "stream"):
         for i, made in backend.stream(list(rows), want.quantity, want.states):
             yield batches[i], made
         return

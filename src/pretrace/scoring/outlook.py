@@ -21,7 +21,6 @@ from pretrace.rewrites import After, Neighbors
 from pretrace.scoring.evidence import (
     CHUNK,
     Progress,
-    Silent,
     Want,
     encoded_for,
     open_store,
@@ -184,7 +183,7 @@ class Watch:
 
     def passes(self, stage: str, /) -> AbstractContextManager[Progress]:
         """For a stage in which texts go through a model."""
-        return nullcontext(Silent())
+        return nullcontext(Progress())
 
     def training(self, stage: str, /) -> AbstractContextManager[OnStep | None]:
         """For a stage in which a model is trained."""

@@ -33,7 +33,6 @@ from pretrace.types import (
     Backend,
     Corpus,
     Evidence,
-    Fitted,
     Needs,
     Proposer,
     Quantity,
@@ -248,7 +247,7 @@ class ScorePlan:
             for name, score in self.scores.items()
             if isinstance(score, Recipe) and score.reference and shuffles
         }
-        facts = {name: dict(score.facts) for name, score in ready.items() if isinstance(score, Fitted)}
+        facts = {name: dict(score.facts) for name, score in ready.items() if hasattr(score, "facts")}
         return FittedScores(ready, shuffled, facts)
 
 

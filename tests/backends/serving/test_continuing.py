@@ -13,7 +13,7 @@ from pretrace.backends.serving.continuing import Budget, open_continuing
 from pretrace.backends.settings import ModelSettings
 from pretrace.cache.store import Draw
 from pretrace.errors import ModelError
-from pretrace.scoring.evidence import Silent
+from pretrace.scoring.evidence import Progress
 from pretrace.types import Sampling
 
 PROMPTS = ["The cat sat on", "In 1869 the railway"]
@@ -28,7 +28,7 @@ def opened(server, kind="chat", **more):
 def test_it_continues_as_the_model_behind_it_and_asks_nothing_twice(server, kind):
     model = opened(server, kind)
     assert model.name == f"{kind}:{server.root}/v1#tiny"
-    found = model.continued([*PROMPTS, PROMPTS[0]], DRAWS, Silent())
+    found = model.continued([*PROMPTS, PROMPTS[0]], DRAWS, Progress())
     assert len(server.asked) == 4
     assert found[0] == found[2]
     ids = server.model.ids(PROMPTS[0], special=True)
@@ -36,7 +36,7 @@ def test_it_continues_as_the_model_behind_it_and_asks_nothing_twice(server, kind
         ids.append(server.model.said(ids)["written"])
     assert found[0][0].text == server.model.rust.decode(ids[-4:], skip_special_tokens=False)
     assert not found[0][0].ended
-    again = opened(server, kind).continued(PROMPTS, DRAWS, Silent())
+    again = opened(server, kind).continued(PROMPTS, DRAWS, Progress())
     assert again == found[:2]
     assert len(server.asked) == 4
 
@@ -51,32 +51,32 @@ def test_what_a_stopped_run_was_told_is_kept(server, monkeypatch, at_once):
             patched.setattr(client, "wait", lambda waiting, **_: wait(waiting, return_when=ALL_COMPLETED))
         model = open_continuing(f"chat:{server.root}#tiny", ModelSettings(requests=1))
         with pytest.raises(ModelError, match="kept"):
-            model.continued(PROMPTS, DRAWS[:1], Silent())
+            model.continued(PROMPTS, DRAWS[:1], Progress())
     asked = len(server.asked)
-    opened(server).continued(PROMPTS, DRAWS[:1], Silent())
+    opened(server).continued(PROMPTS, DRAWS[:1], Progress())
     assert len(server.asked) == asked + 1
 
 
 @pytest.mark.parametrize("trouble", ["refuses", "filters"])
 def test_refusals_and_filters_are_kept_and_a_model_that_gives_nothing_is_told(server, trouble):
-    known = opened(server).continued(PROMPTS[:1], DRAWS[:1], Silent())
+    known = opened(server).continued(PROMPTS[:1], DRAWS[:1], Progress())
     server.trouble = trouble
-    found = opened(server).continued(PROMPTS, DRAWS[:1], Silent())
+    found = opened(server).continued(PROMPTS, DRAWS[:1], Progress())
     assert [one[0].text for one in found] == [known[0][0].text, ""]
     asked = len(server.asked)
-    assert opened(server).continued(PROMPTS, DRAWS[:1], Silent()) == found
+    assert opened(server).continued(PROMPTS, DRAWS[:1], Progress()) == found
     assert len(server.asked) == asked  # a refusal is an answer, too
     with pytest.raises(ModelError, match="refused, or gave no text to, all of 2 requests"):
-        opened(server).continued(["others", "and more"], DRAWS[:1], Silent())
+        opened(server).continued(["others", "and more"], DRAWS[:1], Progress())
 
 
 def test_nothing_is_sent_above_the_budget(server):
     for budget in (Budget(requests=3), Budget(tokens=20)):
         with pytest.raises(ModelError, match="allow more with --budget"):
-            opened(server, budget=budget).continued(PROMPTS, DRAWS, Silent())
+            opened(server, budget=budget).continued(PROMPTS, DRAWS, Progress())
     assert not server.asked
-    opened(server).continued(PROMPTS, DRAWS, Silent())
-    opened(server, budget=Budget(requests=0)).continued(PROMPTS, DRAWS, Silent())  # all of it is known
+    opened(server).continued(PROMPTS, DRAWS, Progress())
+    opened(server, budget=Budget(requests=0)).continued(PROMPTS, DRAWS, Progress())  # all of it is known
 
 
 CHOICE = '{"choices": [{"message": %s}]}'
@@ -93,14 +93,14 @@ def test_an_answer_of_another_shape_is_refused(body):
     with always(body) as url:
         model = open_continuing(f"chat:{url}#x", ModelSettings())
         with pytest.raises(ModelError, match="does not answer"):
-            model.continued(PROMPTS[:1], DRAWS[:1], Silent())
+            model.continued(PROMPTS[:1], DRAWS[:1], Progress())
         model.client.close()
 
 
 def test_more_than_was_asked_for_is_not_kept(tmp_path):
     with always(CHOICE % json.dumps({"content": "word " * 100_000})) as url:
         [[found]] = open_continuing(f"chat:{url}#x", ModelSettings()).continued(
-            [PROMPTS[0]], DRAWS[:1], Silent()
+            [PROMPTS[0]], DRAWS[:1], Progress()
         )
     assert found.text == ("word " * 1000)[: 256 * DRAWS[0].tokens]
     assert not found.ended

@@ -9,8 +9,8 @@ from net.api import (
     Corpus,
     Memory,
     Models,
+    Progress,
     ReciteSettings,
-    Silent,
     Text,
     Timed,
     Watch,
@@ -63,7 +63,7 @@ def test_what_is_printed_is_shown(text, tmp_path):
 def test_the_chance_of_an_end_is_the_product_of_its_tokens():
     """The model gives each character of its texts 0.01 nats; that it draws as a softmax does: tests/scores."""
     before, after = zip(*((one.prefix, one.suffix) for one in WINDOWS.found[:3]), strict=True)
-    found = end_logp(KNOWS, before, after, cache=False, progress=Silent())
+    found = end_logp(KNOWS, before, after, cache=False, progress=Progress())
     assert found == pytest.approx([-0.01 * len(end) for end in after], rel=1e-5)
     assert printed(np.array([0.0, np.log(1e-9), -np.inf])).tolist() == [6.0, 0.0, 0.0]
 

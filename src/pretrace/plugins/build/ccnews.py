@@ -36,7 +36,7 @@ from pretrace.plugins.build.set_similarity import shared_words
 from pretrace.plugins.build.translating import CUT, EMPTY, Changed, open_translator
 from pretrace.registry import require
 from pretrace.results.wording import say
-from pretrace.scoring.evidence import Progress, Silent
+from pretrace.scoring.evidence import Progress
 from pretrace.scoring.provenance import record_corpus, record_software
 from pretrace.settings import Option, check_ranges, is_kept, option, seed_option
 from pretrace.statistics.words import WORD
@@ -321,7 +321,7 @@ def build_ccnews(
     *,
     folder: Path,
     settings: CcnewsSettings,
-    progress: Progress = Silent(),  # noqa: B008 (it has no state)
+    progress: Progress = Progress(),  # noqa: B008 (it has no state)
 ) -> writing.Built:
     """The benchmark, written to `folder/KIND.jsonl` with its card: id, text, label, group, original, transformed (0 or
     1), split. What models made is kept, so a killed build goes on. TextsError for too few texts, OutputError where

@@ -13,12 +13,8 @@ from pretrace.report.svg import canvas, hide_height
 from pretrace.report.verdict import TestPage
 from pretrace.report.verdict_plots import TestFigure
 from pretrace.report.wording import plural
-from pretrace.results.run import axis_range
 from pretrace.results.wording import say
 from pretrace.types import Verdict
-
-_MOST_DOTS = 1200
-"""Beyond, one dot stands for several units."""
 
 
 @test_pages.add("canaries")
@@ -30,27 +26,22 @@ class SealedPage(TestPage):
     def draw(verdict: Verdict) -> TestFigure | None:
         """One dot a unit: what was published less the mean of what was not, to the left and right of 0."""
         marks, unit = verdict.test == "marks", verdict.unit
-        found = verdict.table("texts" if marks else "strings")["difference"]
-        values = found[np.isfinite(found)]
+        table = verdict.table("texts" if marks else "strings")
+        known = np.flatnonzero(np.isfinite(table["difference"]))
+        values = table["difference"][known]
         if not len(values):
             return None
-        each = -(-len(values) // _MOST_DOTS)
         compared = "string in the text less the mean of fresh ones"
         if marks:
             compared = f"published {'variant' if unit == 'text' else 'order'} less the mean of the others"
-        with canvas(plots.WIDTH, 2.1, constrained=False) as (figure, axes):
-            figure.subplots_adjust(left=0.006, right=0.994, top=0.9, bottom=0.22)
-            end = max(map(abs, axis_range(values))) or 1.0
-            dots = plots.stack_dots(values, (-end, end), 95.0, each)
-            plots.draw_dots(axes, dots, "dots", filled=dots.x > 0)
-            plots.draw_middle(axes, 1.05 * dots.rows, "no preference", 1.02)
-            axes.set_xlim(-1.03 * end, 1.03 * end)
-            hide_height(axes)
-            axes.set_xlabel(f"{compared} ({verdict.effect_unit})")
+        names = [f"{unit} {place + 1}" for place in known]
+        figure, titles, each = plots.draw_dots(
+            {"dots": (names, values)}, f"{compared} ({verdict.effect_unit})", ("", ""), middle="no preference"
+        )
         above, units = int(np.count_nonzero(values > 0)), plural(len(values), unit)
-        dot = say(f"report.drawn.{'dot' if each == 1 else 'dots_up_to'}", unit=unit, each=each)
+        dot = say(f"report.drawn.{'dot' if each == 1 else 'dots'}", unit=unit, each=each)
         label = say("report.drawn.differences", units=units, above=above, below=len(values) - above)
-        return TestFigure(figure, label, say("report.drawn.preferred", dot=dot))
+        return TestFigure(figure, label, say("report.drawn.preferred", dot=dot), titles)
 
 
 @test_pages.add("triggers")

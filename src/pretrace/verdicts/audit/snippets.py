@@ -22,7 +22,7 @@ from pretrace.cache.store import Draw, open_continuations
 from pretrace.errors import ShortTextsError, TextsError
 from pretrace.results.rounding import listed
 from pretrace.results.wording import say
-from pretrace.scoring.evidence import Progress, Silent
+from pretrace.scoring.evidence import Progress
 from pretrace.statistics.documents import link_documents
 from pretrace.tuning.adapters import tuned_model
 from pretrace.tuning.plan import OnStep, methods
@@ -275,7 +275,7 @@ def complete(
     with the same batches. `cache` False keeps nothing. Raises what the generator raises, and OutputError where the
     cache cannot be written.
     """
-    progress = progress or Silent()
+    progress = progress or Progress()
     texts = {text_key(prompt): prompt for prompt in prompts}
     progress.begin(len(texts))
     with open_continuations(generator.fingerprint if cache else None) as store:

@@ -28,7 +28,7 @@ from pretrace.results.serialization import to_plain
 from pretrace.results.verdicts import truth
 from pretrace.results.wording import say
 from pretrace.scoring.detect import Options, score_rows
-from pretrace.scoring.evidence import Progress, Silent
+from pretrace.scoring.evidence import Progress
 from pretrace.scoring.outlook import Watch
 from pretrace.scoring.parts import LISTED, SAMPLE, Manifest, ScoredRows
 from pretrace.scoring.plan import Models, check_placebos
@@ -72,7 +72,7 @@ def flag(
     if settings.power:
         check_plantable(models.target)
     made = plan(corpus, known, settings)
-    how = Options(cache=settings.cache, progress=progress or Silent())
+    how = Options(cache=settings.cache, progress=progress or Progress())
     rows = score_rows(made.both.corpus, models, settings.plan, how)
     asking = (models, watch or Watch()) if settings.power else None
     return flag_rows(rows, made, models.target.name, asking=asking)[0]
