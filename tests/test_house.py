@@ -97,6 +97,12 @@ def test_no_number_of_the_house_rises():
         warnings.warn(f"python tests/test_house.py --lower: {', '.join(under)}", stacklevel=1)
 
 
+def test_no_folder_of_tests_is_left_out(pytestconfig):
+    """By default pytest enters no folder called `build`: the tests of that plug-in stood there unrun."""
+    folders = {one.name for top in ("tests", "src") for one in (ROOT / top).rglob("*") if one.is_dir()}
+    assert not {one for one in folders if any(map(Path(one).match, pytestconfig.getini("norecursedirs")))}
+
+
 if __name__ == "__main__":
     rows = found()
     for _, name, number, most in rows:

@@ -3,9 +3,7 @@
 import hashlib
 
 import numpy as np
-from net.api import seed_of, texts_hash
-
-from pretrace.verdicts.draws import TextsSketch
+from net.api import TextsSketch, seed_of, texts_hash
 
 TEXTS = ("one text", "another", "a third", "a third")
 
