@@ -19,6 +19,7 @@ from pretrace.backends.proposals import (
 )
 from pretrace.backends.tokens import Tokens
 from pretrace.errors import ModelError
+from pretrace.rewrites import readable
 from pretrace.testing import Memory
 
 ODD = ["tab\tand  two\n\nlines  ", "NUL\x00 and \u200b zero"]
@@ -78,7 +79,8 @@ def test_only_drawn_positions_change(kind):
     texts = [*SENTENCES, *ODD, " ".join(SENTENCES)]
     made = Proposals(asked, cache=False).propose(texts, number=6, share=0.3, seed=1)
     changed = 0
-    for draft, neighbors in zip(asked.read(texts), made, strict=True):
+    for text, draft, neighbors in zip(texts, asked.read(texts), made, strict=True):
+        assert draft.text == readable(text)  # all of it, also beyond what the model reads
         for number, neighbor in enumerate(neighbors):
             drawn = draft.positions(share=0.3, seed=1, number=number // asked.sharing).tolist()
             assert len(drawn) == min(len(draft.open), max(1, round(0.3 * len(draft.open))))
