@@ -1,4 +1,4 @@
-"""From hidden states to what is read of the vocabulary: in slices."""
+"""From hidden states to what is read of the vocabulary: slices, and the buffer of a plain output layer."""
 
 import pytest
 import torch
@@ -10,11 +10,40 @@ WIDTH, VOCABULARY, POSITIONS = 24, 700, 45
 SLICE = 16  # so that the last one is shorter
 
 
+class Doubling(nn.Linear):
+    """A layer that is more than its weights."""
+
+    def forward(self, x):
+        return 2 * super().forward(x)
+
+
+def hooked():
+    layer = nn.Linear(WIDTH, VOCABULARY, bias=False)
+    layer.register_forward_hook(lambda module, given, made: 2 * made)
+    return layer
+
+
+def replaced():
+    layer = nn.Linear(WIDTH, VOCABULARY, bias=False)
+    own = layer.forward
+    layer.forward = lambda x: 2 * own(x)
+    return layer
+
+
+LAYERS = {
+    "plain": lambda: nn.Linear(WIDTH, VOCABULARY, bias=False),
+    "biased": lambda: nn.Linear(WIDTH, VOCABULARY),
+    "hooked": hooked,
+    "replaced": replaced,
+    "of another class": lambda: Doubling(WIDTH, VOCABULARY, bias=False),
+}
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize("bias", [False, True])
-def test_what_is_read_is_that_of_the_layers_own_logits(bias, dtype):
+@pytest.mark.parametrize("kind", LAYERS)
+def test_what_is_read_is_that_of_the_layers_own_logits(kind, dtype):
     torch.manual_seed(3)
-    layer = nn.Linear(WIDTH, VOCABULARY, bias=bias).to(dtype)
+    layer = LAYERS[kind]().to(dtype)
     hidden = torch.randn(POSITIONS, WIDTH).to(dtype)
     targets = torch.randint(0, VOCABULARY, (POSITIONS,))
     sweep = Sweep(VOCABULARY, torch.device("cpu"), moments=True)

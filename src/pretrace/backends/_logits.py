@@ -25,9 +25,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, TypeGuard
 
-from pretrace.backends.libraries import inference, torch
+from pretrace.backends.libraries import inference, nn, torch
 from pretrace.types import Drawn
 
 Head: TypeAlias = "Callable[[torch.Tensor], torch.Tensor]"
@@ -58,7 +58,7 @@ def read(hidden: torch.Tensor, targets: torch.Tensor, head: Head, sweep: Sweep) 
     sums = torch.zeros((first + len(sweep.draws), len(hidden)), dtype=torch.float32, device=hidden.device)
     for start in range(0, len(hidden), sweep.slice):
         part = slice(start, start + sweep.slice)
-        sweep(head(hidden[part]), targets[part], sums[:, part])
+        sweep(sweep.logits(head, hidden[part]), targets[part], sums[:, part])
     y, s0 = sums[0], sums[1]
     log_s0 = s0.log()
     logp, peak = (y - log_s0).cpu(), (-log_s0).cpu()
@@ -87,6 +87,15 @@ class Sweep:
             rows = max(16, _GPU_SLICE_BYTES // (12 * vocabulary))
         self.rows = min(rows, self.slice)
         self.vocabulary, self.device = vocabulary, device
+        self._product: torch.Tensor | None = None
+
+    def logits(self, head: Head, hidden: torch.Tensor) -> torch.Tensor:
+        """The output layer's product for a slice of positions, which on a CPU the next slice overwrites, if plain."""
+        if self.device.type != "cpu" or not plain(head):
+            return head(hidden)
+        if self._product is None or self._product.dtype != hidden.dtype:
+            self._product = torch.empty((self.slice, self.vocabulary), dtype=hidden.dtype)
+        return torch.mm(hidden, head.weight.t(), out=self._product[: len(hidden)])
 
     @functools.cached_property
     def buffers(self) -> torch.Tensor:
@@ -115,3 +124,14 @@ class Sweep:
         sums[1] = e.sum(dim=-1)
         sums[2] = e.mul_(y).sum(dim=-1)
         sums[3] = e.mul_(y).sum(dim=-1)
+
+
+def plain(head: Head) -> TypeGuard[nn.Linear]:
+    """Whether a layer is nothing but a product with its weights, which nobody listens to or replaced."""
+    return (
+        type(head) is nn.Linear
+        and head.bias is None
+        and not head._forward_hooks
+        and not head._forward_pre_hooks
+        and "forward" not in vars(head)
+    )
