@@ -237,19 +237,17 @@ def _check_type(expression: str, parameter: str, value: Any, hint: Any) -> None:
     allowed = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, type(int | str)) else (hint,)
     words = {float: "a number", int: "a whole number", str: "a text in quotes", bool: "True or False"}
     if typing.get_origin(hint) is typing.Literal:
-        if value not in typing.get_args(hint):
-            choices = ", ".join(map(repr, typing.get_args(hint)))
-            raise ExpressionError(f"{expression}: {parameter} must be one of {choices}, found {value!r}.")
-        return
-    if not all(kind in words or kind is type(None) for kind in allowed):
-        return
-    for kind in allowed:
-        if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
-            return
-        if isinstance(value, kind) and not (isinstance(value, bool) and kind is not bool):
-            return
-    wanted = " or ".join(words[kind] for kind in allowed if kind in words)
-    raise ExpressionError(f"{expression}: {parameter} must be {wanted}, found {value!r}.")
+        choices = ", ".join(map(repr, typing.get_args(hint)))
+        fits, wanted = value in typing.get_args(hint), f"one of {choices}"
+    else:
+        taken = {float: (int, float)}
+        known = all(kind in words or kind is type(None) for kind in allowed)
+        fits = not known or any(
+            isinstance(value, taken.get(kind, kind)) and (kind is bool or not isinstance(value, bool))
+            for kind in allowed
+        )
+        wanted = " or ".join(words[kind] for kind in allowed if kind in words)
+    require(fits, f"{expression}: {parameter} must be {wanted}, found {value!r}.")
 
 
 def _built_in(factory: _Factory[Any]) -> bool:
@@ -309,17 +307,15 @@ def load_plugin(path: str | Path) -> tuple[str, ...]:
 
 def plugin_fault(error: BaseException) -> str | None:
     """What to say of an error that a loaded plug-in raised while it was used; None where none did."""
-    frames = traceback.extract_tb(error.__traceback__)
-    at = [one for one in frames if one.filename in _names]
-    if not at:
-        return None
-    return f"the plug-in {at[-1].filename} failed in line {at[-1].lineno}: {_named(error)}."
+    for one in reversed(traceback.extract_tb(error.__traceback__)):
+        if one.filename in _names:
+            return f"the plug-in {one.filename} failed in line {one.lineno}: {_named(error)}."
+    return None
 
 
-def _named(error: BaseException, *, plain: bool = False) -> str:
+def _named(error: BaseException) -> str:
     reason = " ".join(str(error).split()).rstrip(".")[:300]
-    name = type(error).__name__
-    return reason if plain else f"{name}: {reason}" if reason else name
+    return reason if isinstance(error, PretraceError) else f"{type(error).__name__}: {reason}".rstrip(": ")
 
 
 def loaded_plugins() -> tuple[Path, ...]:
@@ -348,10 +344,7 @@ def _told(error: BaseException) -> str:
     """An error of a plug-in on one line, with the file and line of the plug-in."""
     if isinstance(error, SyntaxError):
         return f"{error.msg} ({error.filename}, line {error.lineno})"
-    said = _named(error, plain=isinstance(error, PretraceError))
     ours = (__file__, "<frozen", str(Path(importlib.__file__).parent))
     frames = [one for one in traceback.extract_tb(error.__traceback__) if not one.filename.startswith(ours)]
-    if not frames:
-        return said
-    own = [one for one in frames if one.filename == frames[0].filename]
-    return f"{said} ({own[-1].filename}, line {own[-1].lineno})"
+    lines = [one.lineno for one in frames if one.filename == frames[0].filename]
+    return f"{_named(error)} ({frames[0].filename}, line {lines[-1]})" if frames else _named(error)

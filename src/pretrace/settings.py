@@ -26,12 +26,11 @@ class Option:
     """How a field is given on the command line: as an option, or as a key of the option `of`, as in
     `--columns text=body,id=key`.
 
-    `name` is the option without its dashes where it is not the field's own; a field that is True unless switched
-    off has a name that begins with "no-". `metavar` makes it a positional argument. `least` and `most` are the
-    range, both included. `read` turns what was written into the value, `written` is then the default as a user
-    writes it. `path` says that the value may name something that is read ("in") or names what is written ("out").
-    Essential options are those that the short help shows. `states` is what a report calls the answer of an option by
-    which the one who asks says something.
+    `name` is the option without its dashes where it is not the field's own. `metavar` makes it a positional argument.
+    `least` and `most` are the range, both included. `read` turns what was written into the value, `written` is then
+    the default as a user writes it. `path` says that the value may name something that is read ("in") or names what is
+    written ("out"). Essential options are those that the short help shows. `states` is what a report calls the answer
+    of an option by which the one who asks says something.
     """
 
     help: str

@@ -88,16 +88,20 @@ def _size_of(some: Sequence[CachedFile]) -> str:
 
 def _table(found: Sequence[CachedFile]) -> Table:
     """A row a kind and model, the largest first within a kind."""
+    kinds, groups = [*KINDS], dict[tuple[str, str], list[CachedFile]]()
+    for one in found:
+        groups.setdefault((one.kind, one.model), []).append(one)
     rows = []
-    for kind, words in KINDS.items():
-        models = dict.fromkeys(one.model for one in found if one.kind == kind)
-        some = [[one for one in found if (one.kind, one.model) == (kind, model)] for model in models]
-        for kept_of in sorted(some, key=lambda kept_of: -sum(one.size for one in kept_of)):
-            counted = [one.entries for one in kept_of if one.entries is not None]
-            size = f"{sum(one.size for one in kept_of) / 1e6:,.1f}"
-            entries, changed = f"{sum(counted):,}" if counted else "–", max(one.changed for one in kept_of)
-            rows.append((f"{kind}: {words}", kept_of[0].model or "–", entries, size, _date(changed)))
-    return plain_table("what", "model", numbers=("entries", "MB", "changed"), rows=rows)
+    for (kind, model), some in groups.items():
+        size, counted = (
+            sum(one.size for one in some),
+            [one.entries for one in some if one.entries is not None],
+        )
+        entries, changed = f"{sum(counted):,}" if counted else "–", _date(max(one.changed for one in some))
+        row = (f"{kind}: {KINDS[kind]}", model or "–", entries, f"{size / 1e6:,.1f}", changed)
+        rows.append((kinds.index(kind), -size, row))
+    ordered = [row for *_, row in sorted(rows)]
+    return plain_table("what", "model", numbers=("entries", "MB", "changed"), rows=ordered)
 
 
 def _date(seconds: float) -> str:

@@ -176,9 +176,10 @@ def demo(
         "docstrings), then asking which half it was trained on. That is known, so the answer can be checked."
     )
     show([prose(first)])
-    with trained() as on_step, watched("scoring") as progress:
-        how = replace(DEMO, seed=drawn.seed)
+    how = replace(DEMO, seed=drawn.seed)
+    with trained() as on_step:
         made = make_planted(open_corpus("stdlib"), settings=how, folder=out / "model", on_step=on_step)
+    with watched("scoring") as progress:
         model, settings = open_model(str(out / "model")), {"command": "demo", "card": "model/card.json"}
         options = Options(seed=drawn.seed, progress=progress, settings=settings)
         run = evaluate(detect(made.corpus, model, _DEMO_SCORES, options), made.corpus, seed=drawn.seed)

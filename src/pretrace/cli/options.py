@@ -92,9 +92,7 @@ class CliOption(NamedTuple):
     @property
     def _unwritten(self) -> Any:
         """What stands for it where nobody typed it."""
-        if self.option.read is not None:
-            return self.option.written
-        return False if self.option.name.startswith("no-") else self.default
+        return self.default if self.option.read is None else self.option.written
 
     @property
     def shown(self) -> str:
@@ -132,9 +130,7 @@ class CliOption(NamedTuple):
 
     def value(self, given: Any) -> Any:
         """What settings hold, from what was written."""
-        if self.option.read is not None:
-            return self.option.read(given)
-        return not given if self.option.name.startswith("no-") else given
+        return given if self.option.read is None else self.option.read(given)
 
     def parameter(self, *, short: bool) -> inspect.Parameter:
         """The parameter by which cyclopts knows the option; the `short` help shows essential ones alone."""

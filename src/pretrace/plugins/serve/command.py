@@ -37,5 +37,5 @@ def _ready(address: str, settings: ServeSettings) -> None:
     if not settings.any_model and not settings.model:
         print(say("serve.no_models"), file=sys.stderr)
     windows = os.name == "nt" or sys.platform == "darwin"
-    if settings.browser and (windows or {"DISPLAY", "WAYLAND_DISPLAY"} & os.environ.keys()):
+    if not settings.no_browser and (windows or {"DISPLAY", "WAYLAND_DISPLAY"} & os.environ.keys()):
         webbrowser.open(address)

@@ -62,7 +62,7 @@ class ServeSettings:
         "once; without it, no server gets the key from this page.",
         essential=True,
     )
-    browser: bool = option(True, "Do not open the browser.", name="no-browser", essential=True)
+    no_browser: bool = option(False, "Do not open the browser.", essential=True)
     most_upload: int = LIMITS.key(200, "The largest upload, in MB.", name="upload", least=1, most=100_000)
     most_kept: int = LIMITS.key(
         20_000,
