@@ -373,3 +373,14 @@ def test_boilerplate_stands_on_many_pages():
     assert drop_lines(texts[3], lines) == "第3页\n"
     assert find_boilerplate(["a\na"] * 9, 0.0) == {}
     assert find_boilerplate(texts, 0.6) == {}  # as many are not more
+
+
+def test_pages_of_one_template_stay(tmp_path):
+    """Half of such a page is that of all others."""
+    common = made.text("template", 24)
+    for i in range(30):
+        text = f"公开日：{'2019-01-01' if i % 2 else '2024-07-01'}\n优先权日：{'2018' if i % 2 else '2024'}-06-01\n"
+        (tmp_path / f"{i}.txt").write_text(f"{text}{common}\n{made.text(f'own {i}', 24)}", encoding="utf-8")
+    settings = replace(SETTINGS, words=100, boilerplate=1.0)
+    card = build_patents(PatentPages(tmp_path), tmp_path / "out.jsonl", settings).card
+    assert "nearly a copy of another page" not in card["left_out"]
