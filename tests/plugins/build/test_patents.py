@@ -25,6 +25,7 @@ from pretrace.plugins.build.patents import (
     Pages,
     PatentPages,
     PatentSettings,
+    _Builder,
     build_patents,
     drop_lines,
     find_boilerplate,
@@ -81,6 +82,13 @@ def test_a_snippet_is_so_many_words_of_its_page(built, pages):
         starts.add(page.index(text))
     assert len(starts) > 12, "from random places"
     assert any("\n" in str(row["text"]) for row in built.rows)
+
+
+def test_a_page_of_just_enough_words_is_a_snippet():
+    page = {"id": "a", "text": "水泵壳体底座", "group": "a"}
+    words = len(ChineseWords().spans(page["text"]))
+    found = [_Builder(PatentSettings(words=n), lambda *_: None)._snippet(page) for n in (words, words + 1)]
+    assert [[row["text"] for row in rows] for rows in found] == [[page["text"]], []]
 
 
 def test_whatever_was_left_out_is_counted_and_named(built):
