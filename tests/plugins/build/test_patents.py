@@ -25,6 +25,7 @@ from pretrace.plugins.build.patents import (
     Pages,
     PatentPages,
     PatentSettings,
+    _Builder,
     build_patents,
     drop_lines,
     find_boilerplate,
@@ -81,6 +82,13 @@ def test_a_snippet_is_so_many_words_of_its_page(built, pages):
         starts.add(page.index(text))
     assert len(starts) > 12, "from random places"
     assert any("\n" in str(row["text"]) for row in built.rows)
+
+
+def test_a_page_of_just_enough_words_is_a_snippet():
+    page = {"id": "a", "text": "水泵壳体底座", "group": "a"}
+    words = len(ChineseWords().spans(page["text"]))
+    found = [_Builder(PatentSettings(words=n), lambda *_: None)._snippet(page) for n in (words, words + 1)]
+    assert [[row["text"] for row in rows] for rows in found] == [[page["text"]], []]
 
 
 def test_whatever_was_left_out_is_counted_and_named(built):
@@ -373,3 +381,14 @@ def test_boilerplate_stands_on_many_pages():
     assert drop_lines(texts[3], lines) == "第3页\n"
     assert find_boilerplate(["a\na"] * 9, 0.0) == {}
     assert find_boilerplate(texts, 0.6) == {}  # as many are not more
+
+
+def test_pages_of_one_template_stay(tmp_path):
+    """Half of such a page is that of all others."""
+    common = made.text("template", 24)
+    for i in range(30):
+        text = f"公开日：{'2019-01-01' if i % 2 else '2024-07-01'}\n优先权日：{'2018' if i % 2 else '2024'}-06-01\n"
+        (tmp_path / f"{i}.txt").write_text(f"{text}{common}\n{made.text(f'own {i}', 24)}", encoding="utf-8")
+    settings = replace(SETTINGS, words=100, boilerplate=1.0)
+    card = build_patents(PatentPages(tmp_path), tmp_path / "out.jsonl", settings).card
+    assert "nearly a copy of another page" not in card["left_out"]
