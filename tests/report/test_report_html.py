@@ -179,7 +179,7 @@ def test_few_texts(texts, unlabelled):
     check_safe(page)
     assert f"60 of {60 + texts} texts" in re.sub(r"\s+", " ", page.text)
     assert "The first 50 of 60; all of them stand in skipped.csv." in page.text
-    assert "a model the run does not name" in page.text
+    assert "a model whose name was not recorded" in page.text
 
 
 def test_heat_maps_show_line_ends_and_stop_somewhere(labelled):

@@ -76,6 +76,7 @@ def test_another_process_gives_the_same_bytes(labelled):
         "print('matplotlib.pyplot' in sys.modules)\n"
     )
     environment = {**os.environ, "PYTHONHASHSEED": "77", "TZ": "Asia/Tokyo", "LC_ALL": "C.UTF-8"}
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
     asked = [sys.executable, "-c", script, audits.__file__, str(Path(__file__).with_name("conftest.py"))]
     done = subprocess.run(asked, capture_output=True, text=True, env=environment, check=True)
     assert done.stdout.split() == [*(hashlib.sha256(one.encode()).hexdigest() for one in own), "False"]

@@ -15,8 +15,7 @@ from pretrace.report.wording import named
 from pretrace.results.wording import say
 from pretrace.types import Check, Measured, Run, Verdict
 
-UNNAMED = "a model the run does not name"
-_UNNAMED_SERVED = "a model whose name was not recorded"
+UNNAMED = "a model whose name was not recorded"
 _LONGEST = 1000
 _CODE = re.compile(r"^(\w+:)?[0-9a-fA-F]{12,}$|^\S*[/\\()=]\S*$")
 _APART = {
@@ -106,7 +105,7 @@ def model_as_served(name: str, found: Mapping[str, Any]) -> tuple[str, tuple[tup
     """A model's name for page one, by what was recorded of it, and smaller lines, each with whether it is a code: the
     address of its server, its revision, and the fingerprint of its weights."""
     own, url = served_as(name)
-    own = str(found.get("served_model") or own or _UNNAMED_SERVED)
+    own = str(found.get("served_model") or own or UNNAMED)
     server = str(found.get("server", ""))
     url = url or (server if "://" in server else "")
     lines: list[tuple[str, bool]] = [("served at", False), (named(url), True)] if url else []

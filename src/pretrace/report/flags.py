@@ -94,12 +94,9 @@ class FlagPage(verdict.TestPage):
             "tried": " ".join(tried(flagged.outcome, flagged.planted)),
         }
 
-    @classmethod
-    def identify(cls, flagged: Verdict, models: Mapping[str, Any]) -> Iterator[verdict.IdentityRow]:
-        counts, roles = flagged.figures["counts"], sentences_of("report.flag_roles")
-        for role, one in models.items():
-            label = roles.get(role, f"{role[:1].upper()}{role[1:]} model")
-            yield verdict.identify_model(label, str(facts.mapping(one).get("name", "")), one)
+    @staticmethod
+    def identify_texts(flagged: Verdict) -> Iterator[verdict.IdentityRow]:
+        counts = flagged.figures["counts"]
         for label, part, name, texts, documents in (
             ("Texts", "texts", flagged.corpus, "texts", "documents"),
             ("Known non-members", "nonmembers", flagged.figures["nonmembers"], "known", "known_documents"),

@@ -7,6 +7,7 @@ at any size, and needs no glyph outlines, whose shared identifiers would clash b
 from __future__ import annotations
 
 import io
+import os
 import re
 import threading
 import warnings
@@ -61,6 +62,17 @@ def hide_height(axes: Axes) -> None:
     axes.spines["left"].set_visible(False)
 
 
+@contextmanager
+def _undated() -> Iterator[None]:
+    """No SOURCE_DATE_EPOCH meanwhile: a figure bears no date, and matplotlib reads that variable for its layout."""
+    held = os.environ.pop("SOURCE_DATE_EPOCH", None)
+    try:
+        yield
+    finally:
+        if held is not None:
+            os.environ["SOURCE_DATE_EPOCH"] = held
+
+
 def to_svg(
     figure: Figure, *, name: str, label: str, titles: Mapping[str, Sequence[str]] | None = None
 ) -> Markup:
@@ -68,7 +80,7 @@ def to_svg(
     depend on `name`, so it must be unique in the page; `label` is read to those who cannot see the plot. `titles` are
     those of single marks, which a browser shows beside the pointer, by the `gid` of their line."""
     raw = io.BytesIO()
-    with styled(), style.context({"svg.hashsalt": name}), warnings.catch_warnings():
+    with styled(), _undated(), style.context({"svg.hashsalt": name}), warnings.catch_warnings():
         # Only the width of a label is guessed without the glyph; the browser has the letters.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         drawn: Any = FigureCanvasSVG(figure)

@@ -83,6 +83,11 @@ class TestPage:
                     yield identify_model(title, str(name), one, *notes)
         if said := verdict.statements.get("placebo"):
             yield "How it is known not to have seen the texts", said, ()
+        yield from cls.identify_texts(verdict)
+
+    @staticmethod
+    def identify_texts(verdict: Verdict) -> Iterator[IdentityRow]:
+        """Name the texts."""
         counted = f"{verdict.corpus}, {plural(verdict.units, verdict.unit)} in the {_made(verdict)}"
         yield "Texts", counted, hash_of(verdict, "corpus")
 
