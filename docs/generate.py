@@ -269,8 +269,7 @@ most](../docs/methods.md) says how to read the tables.
 """
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Reached:
+class Reached(typing.NamedTuple):
     """What a method reached: `value` and `never_saw` (a model that read nothing) are [value, low, high] of an AUC of
     documents or a share of tests that reject at 5%, as `what` says; None where unmeasured. `units` are those of a test,
     `passes` readings of a text, `dilution` how many times as much other text was read."""

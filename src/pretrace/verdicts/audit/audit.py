@@ -515,7 +515,6 @@ class Audit:
         trains on some documents (`share`) and reads the same pieces. Each planted document gives the shift, how much
         training raised it beyond the held-out ones; the spread between documents is that of the audit, around 0.
         ModelError where the target has no weights here."""
-        check_plantable(data.target)
         corpus, noise = self.named[0][0], data.values
         found, owner = [], link_documents(corpus.texts)
         for one in self.settings.power:
