@@ -665,8 +665,8 @@ def followed(
     return number, i
 
 
-AHEAD, AT_ONCE = 512, 8
-"""Blocks that are hashed before the bit map is asked, and places of a block that are brought from memory early."""
+AHEAD = 512
+"""Blocks that are hashed before the bit map is asked."""
 
 
 @compiled
@@ -744,17 +744,3 @@ def probe(words: Any, every: int, table: Any, places: Any, found: Any) -> int:
             places[k] = (begin + places[k]) * every
         n = last
     return n
-
-
-@compiled
-def bring(found: Any, first: Any, places: Any, texts: Any, seen: Any) -> None:
-    """Ask for what will be looked up of keys: how often they were seen, and their first `AT_ONCE` blocks."""
-    for key in found:
-        prefetch(first, key)
-        prefetch(seen, 2 * key)
-    for key in found:
-        prefetch(places, np.int64(first[key]))
-    for key in found:
-        begin = np.int64(first[key])
-        for j in range(begin, min(np.int64(first[key + 1]), begin + AT_ONCE)):
-            prefetch(texts, np.int64(places[j]))

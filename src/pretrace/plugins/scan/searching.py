@@ -110,7 +110,6 @@ class Search:
         places, keys, strings = places[inside], keys[inside], strings[inside]
         first, rows, gathered = 0, np.empty((ROWS, 5), dtype=np.int64), [np.empty((0, 5), dtype=np.int64)]
         texts, firsts = table.texts.buffer, table.hashes.first
-        self._kernels.bring(keys, firsts, table.places, texts, self._seen)
         self._reached[:] = 0
         views, owners = (_words(buffer), _words(texts)), found.rows[strings]
         while first < len(places):
