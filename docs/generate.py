@@ -578,8 +578,6 @@ def searched() -> str:
     parts = read_results(SEARCHED)["parts"]
     lines = "".join(f"| {what} | {shown} |\n" for what, shown in _scan_figures(parts))
     tables = [f"| what | measured |\n|---|--:|\n{lines}", _scan_speeds(parts), _by_copies(parts["copies"])]
-    if missing := _unmeasured(parts):
-        tables.append(f"Not measured yet: {', '.join(missing)}.\n")
     return "\n".join(tables)
 
 
@@ -614,18 +612,6 @@ def _scan_speeds(parts: dict[str, typing.Any]) -> str:
         f"| {name} | {' | '.join(f'{row[n]:.0f}' if n in row else '' for n in counts)} |\n"
         for name, row in speeds.items()
     )
-
-
-def _unmeasured(parts: dict[str, typing.Any]) -> list[str]:
-    """What `benchmarks.search.scan` can measure and did not."""
-    planned = {
-        "speed-zst": "zst", "speed-parquet": "parquet", "grep": "`grep -F -f`", "aho": "an Aho-Corasick library",
-        "memory": "memory from 1 to 10 GB", "ray": "two workers on Ray",
-    }  # fmt: skip
-    missing = [words for start, words in planned.items() if not any(name.startswith(start) for name in parts)]
-    if "not run" in parts.get("aho-20000", {}):
-        missing.append("pyahocorasick with 20,000 texts")
-    return missing
 
 
 def _by_copies(one: dict[str, typing.Any]) -> str:

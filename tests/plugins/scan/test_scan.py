@@ -191,7 +191,7 @@ def test_a_text_file_is_one_document_however_long(place, monkeypatch):
     (place / "corpus" / "d.txt").write_text(prose(7, 300) + prose(4) + prose(8, 300) + prose(4), "utf-8")
     found = room.scan(asked(place), place / "x.parts")
     table = found.table("texts").columns
-    assert (table["found"][4], table["coverage"][4]) == ("whole", 1.0)
+    assert (table["found"][4], table["coverage"][4], table["documents"][4]) == ("whole", 1.0, 1)
 
 
 def test_without_numba_the_extra_is_named(place, call, monkeypatch):

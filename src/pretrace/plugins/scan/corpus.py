@@ -103,12 +103,9 @@ def _listed(source: str) -> list[CorpusFile]:
         path = Path(source)
         if path.is_dir():
             return _of_folder(path)
-        if path.is_file():
-            return [_local(path)]
-        base = Path(path.anchor or ".")
-        parts = path.parts[1:] if path.anchor else path.parts
-        with suppress(ValueError, NotImplementedError):
-            some = sorted(base.glob(str(Path(*parts)))) if parts else []
+        base = Path(path.anchor)
+        with suppress(ValueError, NotImplementedError):  # it is no pattern
+            some = [path] if path.is_file() else sorted(base.glob(str(path.relative_to(base))))
             return [_local(one) for one in some if one.is_file()]
         return []
     try:

@@ -90,16 +90,10 @@ def forms(*, spaced: bool) -> Forms:
     """The rule as arrays."""
     codes, letters = np.zeros(CHARACTERS, dtype=np.int32), [0]
     orders = np.zeros(CHARACTERS, dtype=np.uint8)
-    same = [(0x3400, 0x4DC0), (0x4E00, 0xA000), (0x20000, 0x2A6E0), (0x2A700, 0x2F800), (0x30000, CHARACTERS)]
-    for first, last in same:
-        some = range(first, last)
-        codes[first:last] = [unicodedata.category(chr(one)) == "Lo" for one in some]
-    for code in range(0x30000):
-        if 0xD800 <= code < 0xF900 or any(first <= code < last for first, last in same):
-            continue
+    for code in range(CHARACTERS):
         character = chr(code)
         kind = unicodedata.category(character)
-        if kind in ("Cn", "Cc", "Co") and code > 0xFF:
+        if kind[0] == "C" and code > 0xFF:
             continue
         if spaced and character.isspace():
             made = " "

@@ -574,43 +574,47 @@ def words(buffer: Any, spans: Any, found: Any, owners: Any) -> int:
 
 
 @compiled
-def reach(reached: Any, way: int) -> int:
-    """How far the buffer was followed on a way, 0 where it was not."""
-    slot = way % len(reached)
-    return reached[slot, 1] if reached[slot, 0] == way else 0
-
-
-@compiled
 def followed(
     buffer: Any, places: Any, found: Any, strings: Any, owners: Any, begin: int, texts: Any, first: Any,
-    there_of: Any, repeats: Any, words: Any, text_words: Any, seen: Any, recent: Any, reached: Any, rows: Any,
+    there_of: Any, repeats: Any, words: Any, text_words: Any, seen: Any, same: Any, recent: Any, reached: Any,
+    rows: Any,
 ) -> tuple[int, int]:  # fmt: skip
     """Follow blocks to both sides as far as buffer and text agree, from block `begin` on, into `rows`: string, first
     and last byte among all texts, place in the buffer, characters. How many rows, and the block to go on with where
     there is no more room. A block that more than `COMMON` documents hold is not followed; `seen` says how many do, and
     the last one. Parts of characters at the ends of a run are left away. `words` and `text_words` are the 8 bytes from
     each place on, so that plain ASCII is compared 8 bytes at a time. A run that is among the `recent` ones of the
-    string, elsewhere in it, gives no second row: the first one gets the earlier place. `reached` says how far the
-    buffer was followed: no run is followed twice, nor one from the same place of a text that repeats its block."""
+    string, elsewhere in it, gives no second row: the first one gets the earlier place. `same` remembers
+    which blocks were followed: a run is from its first one alone. Of a block that a text repeats, `reached` says how
+    far the buffer was followed from a place: up to there it is not followed from it again."""
     tops = np.uint64(0x8080808080808080)
     number, i = 0, begin
     while i < len(places):
         place, key, document = places[i], found[i], owners[i]
         model = int(there_of[first[key]])
-        same = seen[key, 0] + (seen[key, 1] != document) <= COMMON
+        same[i] = seen[key, 0] + (seen[key, 1] != document) <= COMMON
         for k in (0, 8, 16):
-            same = same and words[place + k] == text_words[model + k]
-        if same:
+            same[i] = same[i] and words[place + k] == text_words[model + k]
+        if same[i]:
             if number + first[key + 1] - first[key] > len(rows):
                 return number, i
+            before = False
+            k = i - 1
+            while k >= 0 and places[k] >= place - BLOCK:
+                before = before or (places[k] == place - BLOCK and same[k])
+                k -= 1
             for j in range(first[key], first[key + 1]):
                 there = int(there_of[j])
-                along, again = 2 * (place - there) + 1, 2 * there  # two ways that never have the same number
-                end = reach(reached, along)
-                if repeats[key] and place >= end:
-                    end = reach(reached, again)
-                    reached[along % len(reached)] = along, end
-                if place < end:
+                if (
+                    before
+                    and there >= BLOCK
+                    and text_words[there - 8] == words[place - 8]
+                    and text_words[there - 16] == words[place - 16]
+                    and text_words[there - 24] == words[place - 24]
+                ):
+                    continue  # the block before it was followed
+                slot = there % len(reached)
+                if repeats[key] and reached[slot, 0] == there and place < reached[slot, 1]:
                     continue
                 back, most = 0, min(place, there)
                 while back + 8 <= most:
@@ -632,9 +636,8 @@ def followed(
                     on += 8
                 while buffer[place + on] == texts[there + on] and texts[there + on] != GAP:
                     on += 1
-                reached[along % len(reached)] = along, place + on
                 if repeats[key]:
-                    reached[again % len(reached)] = again, place + on
+                    reached[slot, 0], reached[slot, 1] = there, place + on
                 if back + on < SHORT:
                     continue
                 start, end = there - back, there + on
@@ -665,8 +668,8 @@ def followed(
     return number, i
 
 
-AHEAD, AT_ONCE = 512, 8
-"""Blocks that are hashed before the bit map is asked, and places of a block that are brought from memory early."""
+AHEAD = 512
+"""Blocks that are hashed before the bit map is asked."""
 
 
 @compiled
@@ -744,17 +747,3 @@ def probe(words: Any, every: int, table: Any, places: Any, found: Any) -> int:
             places[k] = (begin + places[k]) * every
         n = last
     return n
-
-
-@compiled
-def bring(found: Any, first: Any, places: Any, texts: Any, seen: Any) -> None:
-    """Ask for what will be looked up of keys: how often they were seen, and their first `AT_ONCE` blocks."""
-    for key in found:
-        prefetch(first, key)
-        prefetch(seen, 2 * key)
-    for key in found:
-        prefetch(places, np.int64(first[key]))
-    for key in found:
-        begin = np.int64(first[key])
-        for j in range(begin, min(np.int64(first[key + 1]), begin + AT_ONCE)):
-            prefetch(texts, np.int64(places[j]))

@@ -109,14 +109,14 @@ class Search:
         inside = strings >= 0
         places, keys, strings = places[inside], keys[inside], strings[inside]
         first, rows, gathered = 0, np.empty((ROWS, 5), dtype=np.int64), [np.empty((0, 5), dtype=np.int64)]
+        same = np.zeros(len(places), dtype=np.bool_)
         texts, firsts = table.texts.buffer, table.hashes.first
-        self._kernels.bring(keys, firsts, table.places, texts, self._seen)
         self._reached[:] = 0
         views, owners = (_words(buffer), _words(texts)), found.rows[strings]
         while first < len(places):
             number, after = self._kernels.followed(
                 buffer, places, keys, strings, owners, first, texts, firsts, table.places, table.repeats, *views,
-                self._seen, self._recent, self._reached, rows,
+                self._seen, same, self._recent, self._reached, rows,
             )  # fmt: skip
             if after == first:  # one block alone has more runs than there is room for
                 rows = np.empty((2 * len(rows), 5), dtype=np.int64)
