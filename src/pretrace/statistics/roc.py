@@ -52,11 +52,9 @@ class RankedScores:
         gained = np.take(weights, self.members, axis=1).astype(np.float64)
         passed = np.zeros((len(weights), len(self.nonmembers) + 1))
         np.cumsum(np.take(weights, self.nonmembers, axis=1), axis=1, dtype=np.float64, out=passed[:, 1:])
-        beaten = np.take(passed, self.below, axis=1)
+        won = np.einsum("rm,rm->r", gained, np.take(passed, self.below, axis=1))
         if self.upto is not self.below:
-            beaten += np.take(passed, self.upto, axis=1)
-            beaten /= 2
-        won = np.einsum("rm,rm->r", gained, beaten)
+            won = (won + np.einsum("rm,rm->r", gained, np.take(passed, self.upto, axis=1))) / 2
         reached = np.cumsum(gained, axis=1, out=gained)
         total, found = passed[:, -1], reached[:, -1]
         called = [self._called(passed, reached, rate) for rate in rates]
