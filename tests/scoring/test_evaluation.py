@@ -115,7 +115,7 @@ def test_without_a_validation_split_accuracy_says_what_it_is():
     assert row.threshold == best_threshold(run.column("score0"), members)
     assert row.accuracy.value == pytest.approx(accuracy(run.column("score0"), members, row.threshold))
     assert any("No documents were set aside" in sentence for sentence in found.findings)
-    assert any("There is no blind baseline: it needs two documents" in one for one in found.findings)
+    assert any("There is no blind baseline: it takes two documents" in one for one in found.findings)
     found = evaluate(*corpus()[:2], validation=0.0, resamples=20, blind=False)
     assert found.validation == 0
     assert all(row.kind == "score" for row in found.rows)

@@ -95,6 +95,9 @@ def to_svg(
     for element in list(root.iter()):
         element.tag = _local(element.tag)
         element.attrib = {_local(key): value for key, value in element.attrib.items()}
+        # as attributes: a page's policy may forbid styles
+        styles = [one.partition(":") for one in element.attrib.pop("style", "").split(";")]
+        element.attrib |= {key.strip(): value.strip() for key, colon, value in styles if colon}
         used.update(target for value in element.attrib.values() for target in _REFERENCE.findall(value))
         for child in list(element):
             if _local(child.tag) in ("metadata", "style"):
