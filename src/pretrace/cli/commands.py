@@ -151,7 +151,7 @@ def app(only: str = "") -> App:
     for i, words in enumerate(own or places()):
         first, _, name = words.rpartition(" ")
         if first not in groups:
-            groups[first] = App(name=first, sort_key=i, **_listed(first))
+            groups[first] = App(name=first, sort_key=i, help_flags=HELP_FLAGS, **_listed(first))
             made.command(groups[first])
         groups[first].command(f"{__name__}:{words}", name=name, sort_key=i, **_listed(words))
     if not own:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 MAX_PENDING = 64 << 20
 """Bytes of pieces that wait to be merged and encoded: those of some hundred million characters of text."""
-KIND = "checkpoint of a token count"
+KIND = "checkpoint of token counts"
 T = TypeVar("T")
 R = TypeVar("R")
 OnProgress = Callable[[int, int], object]
