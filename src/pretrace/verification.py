@@ -186,8 +186,8 @@ def _report(place: Path, settings: Facts) -> VerifiedPart:
             wrong.append(f"{name} is gone; pretrace runs report {place} renders it")
         elif (place / name).read_bytes() != page_bytes(page):
             version = _mapping(settings.get("software")).get("pretrace", "unknown")
-            by = f" (pretrace {version} made the result, this is {__version__})" if version != __version__ else ""
-            wrong.append(f"{name} is not what the tables give{by}")
+            by = f" (pretrace {version} made the result, this is {__version__})"
+            wrong.append(f"{name} is not what the tables give{by if version != __version__ else ''}")
     return _found("report", wrong, f"{' and '.join(made)}: what the tables give")
 
 
