@@ -3,8 +3,8 @@
 Before a text of the user is sent, six sentences of ours are: together; in reverse order; together with longer texts;
 two of them alone; and each with the token that the server itself wrote after it. From the answers follows whether the
 tokens are ours, with one number each; whether numbers depend on what else was asked or on what comes later (a model
-reads from left to right); and whether they belong to the tokens beside which they stand: a token that the server wrote
-must have the number when it is read that it had when it was written.
+reads from left to right); and whether they belong to the tokens beside which they stand: sentences that begin alike
+must agree up to where they part, and a token that was written as the likeliest must be the likeliest when it is read.
 
 Between the requests of a run the sentences are asked again, a fixed number of requests apart and once at the end:
 their numbers must be those of the first time. An answer counts when the question after it was answered as it must be:
@@ -54,7 +54,7 @@ SENTENCES = (
     "When asked about the price, the clerk laughed, closed the book, and pointed at the clock above the shelf.",
     "Rain is expected over the hills tonight.",
 )
-"""Written for the check."""
+"""Written for the check; the first two begin alike."""
 WOBBLE = 1e-2
 """By how much a log-probability may move, in nats, between one request and another of the same size."""
 _COMPANY = 1e-1
@@ -67,7 +67,8 @@ _FLOAT32 = 1e-4  # nats: numbers that move less than this are computed in float3
 LOWEST = -1000.0
 """No model gives a token of ordinary text less; servers write -9999 for what they do not compute."""
 _WRITTEN = 0.1  # nats: a token's number when written and when read, which bfloat16 computes differently
-_TIES = 1  # of the sentences, one may be computed otherwise
+_EXACT = 1e-5  # nats: two tokens with the same number where two sentences part are the same entry
+_TIES = 1  # of the sentences, one may be followed by another token: two may be equally likely
 _MORE = 8  # tokens behind a cut: with so many more, a server cuts the beginning into the same tokens
 _SHAPES = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
 """What reading an answer of another form raises."""
@@ -356,6 +357,8 @@ class ServedModel:
         if np.ptp(numbers) < 1e-6:
             cure = say(self.route.cure)
             raise ModelError(say("servers.constant", name=self.name, number=numbers[0], cure=cure))
+        self._refuse_later_distribution(first)
+        self._refuse_moved_list(first)
         number = len(first)
         pairs = list(zip(first, self._ask(self.prompts[::-1])[::-1], strict=True))
         joined = [(i, self._sentence(f"{SENTENCES[i]} {SENTENCES[i + 2]}")) for i in (0, 3)]
@@ -369,12 +372,9 @@ class ServedModel:
         followed = dict(zip(longer, self._ask(tuple(longer.values())), strict=True)) if longer else {}
         pairs += [(first[i], answer) for i, answer in followed.items()]
         apart = [_difference(*pair) for pair in pairs]
-        unsteady = ModelError(say("servers.unsteady", name=self.name, apart=max(apart)))
-        if max(apart[:number]) > WOBBLE:
-            raise unsteady
-        self._refuse_shifted(first, followed)
-        if max(apart) > _COMPANY:
-            raise unsteady
+        if max(apart[:number]) > WOBBLE or max(apart) > _COMPANY:
+            raise ModelError(say("servers.unsteady", name=self.name, apart=max(apart)))
+        self._refuse_written_otherwise(first, followed)
         self.answers, self.numbers, self.wobble = first, tuple(map(float, numbers)), max(apart)
         self.identical = all(
             far == 0
@@ -392,21 +392,53 @@ class ServedModel:
             return None  # a part of a character, or a token that merges with the one before it
         return made if written in (None, made.ids[number]) else None
 
-    def _refuse_shifted(self, first: Sequence[PromptAnswer], followed: Mapping[int, PromptAnswer]) -> None:
-        """ModelError where tokens that the server wrote have other numbers when they are read, or are no longer the
-        likeliest: the numbers are those of the tokens beside them."""
+    def _refuse_later_distribution(self, first: Sequence[PromptAnswer]) -> None:
+        """ModelError where the likeliest token beside the last of a text is the one that was written after it: it
+        takes the distribution after a token for the one before it, as llama-cpp-python without a start token."""
+        known = [
+            (answer.best[place], answer.written_text)
+            for prompt, answer in zip(self.prompts, first, strict=True)
+            if len(answer.best) > (place := len(prompt.ids) - 1) and not answer.is_likeliest(place)
+        ]
+        known = [(best, written) for best, written in known if best and written]
+        same = sum(best == written for best, written in known)
+        if same > _TIES and same >= len(known) - _TIES:
+            raise self._shifted(f"beside {same} of {len(known)} last tokens stands what it wrote after them")
+
+    def _refuse_moved_list(self, first: Sequence[PromptAnswer]) -> None:
+        """ModelError unless the first two sentences have equal numbers up to where they part, and others there."""
+        one, other = (prompt.ids for prompt in self.prompts[:2])
+        parting = next(i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
+        gaps = [
+            abs(a - b) if a is not None and b is not None else 0.0
+            for a, b in zip(first[0].logp[: parting + 1], first[1].logp[: parting + 1], strict=True)
+        ]
+        if gaps[-2] > WOBBLE and max(gaps[:-2], default=0.0) <= WOBBLE:
+            raise self._shifted("each stands one token too early")
+        if gaps[-1] < _EXACT:
+            raise self._shifted("each stands one token too late")
+
+    def _refuse_written_otherwise(
+        self, first: Sequence[PromptAnswer], followed: Mapping[int, PromptAnswer]
+    ) -> None:
+        """ModelError where tokens that were written as the likeliest are not when they are read."""
         wrong: list[bool] = []
         for i, answer in followed.items():
             place, written = len(self.prompts[i].ids), first[i].written_logp
-            if written is not None and (read := answer.logp[place]) is not None:
+            read, likeliest = answer.logp[place], answer.is_likeliest(place)
+            if likeliest is not None:
+                wrong.append(not likeliest)
+            elif read is not None and written is not None:
                 wrong.append(abs(read - written) > _WRITTEN)
-            elif place < len(answer.likeliest):
-                wrong.append(not answer.likeliest[place])
         if not wrong:
             warnings.warn(say("servers.unclear", name=self.name), stacklevel=2)
-        elif all(wrong) or sum(wrong) > _TIES:
-            how = f"{sum(wrong)} of {len(wrong)} tokens that it wrote have another number, or rank, when read"
-            raise ModelError(say("servers.shifted", name=self.name, how=how))
+        if sum(wrong) > _TIES:
+            raise self._shifted(
+                f"{sum(wrong)} of {len(wrong)} likeliest tokens that it wrote are not when read"
+            )
+
+    def _shifted(self, how: str) -> ModelError:
+        return ModelError(say("servers.shifted", name=self.name, how=how))
 
     def _first_numbers(self, named: Mapping[str, Any]) -> tuple[float, ...]:
         """The numbers that name the model, beside what `named` says: those of its first meeting, or these, where it is
@@ -542,15 +574,20 @@ class Prompt:
 class PromptAnswer:
     """What a server said of one prompt: `logp` with one entry a token, None where nothing was predicted, empty
     where it offers none; `ids` and `words`, the tokens as the server has them; `likeliest`, whether each is the
-    likeliest at its place; `written_…`, the token that it wrote after the prompt. None where it does not say."""
+    likeliest at its place; `best`, the text of the one that is; `written_…`, the token that it wrote after the prompt.
+    None where the server does not say."""
 
     logp: tuple[float | None, ...]
     ids: tuple[int, ...] | None = None
     words: tuple[str, ...] | None = None
-    likeliest: tuple[bool, ...] = ()
+    likeliest: tuple[bool | None, ...] = ()
+    best: tuple[str | None, ...] = ()
     written_id: int | None = None
     written_text: str | None = None
     written_logp: float | None = None
+
+    def is_likeliest(self, place: int) -> bool | None:
+        return self.likeliest[place] if place < len(self.likeliest) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -629,7 +666,7 @@ def _vllm_answer(choice: _Json, prompt: Prompt) -> PromptAnswer:
     written = (*after, _or_none(((choice.get("logprobs") or {}).get("token_logprobs") or [None])[0]))
     said = choice.get("prompt_logprobs")
     if not said:
-        return PromptAnswer((), ids, None, (), *written)
+        return PromptAnswer((), ids, None, (), (), *written)
     # The tokens that the entries themselves are of: those asked for where they are among their keys, else the keys;
     # nothing stands at the first place, so that its token is taken from the ids.
     asked = [*(ids or prompt.ids), *[-1] * len(said)]
@@ -638,10 +675,12 @@ def _vllm_answer(choice: _Json, prompt: Prompt) -> PromptAnswer:
         for id_, entry in zip(asked, said, strict=False)
     )
     own = [None if entry is None else entry[str(key)] for key, entry in zip(keys, said, strict=True)]
+    ranks = [None if one is None else one.get("rank") for one in own]
     # Where the list of ids and the keys of the entries differ, what is not the prompt's is shown to the check.
     ids = ids if ids and (ids != prompt.ids or ids[: len(keys)] == keys) else keys
     logp = tuple(None if one is None else _number(one["logprob"]) for one in own)
-    return PromptAnswer(logp, ids, None, (), *written)
+    likeliest = tuple(_whole(rank) == 1 if rank else None for rank in ranks)
+    return PromptAnswer(logp, ids, None, likeliest, (), *written)
 
 
 def _echo_answer(choice: _Json, prompt: Prompt) -> PromptAnswer:
@@ -662,13 +701,14 @@ def _echo_answer(choice: _Json, prompt: Prompt) -> PromptAnswer:
     words = [str(word) for word in said.get("tokens") or ()]
     if words and len(words) != len(said.get("token_logprobs") or words):
         raise ValueError("lists of numbers and tokens of different lengths")
-    tops: list[Mapping[str, Any] | None] = list(said.get("top_logprobs") or ())
+    tops: list[Mapping[str, Any] | None] = list(said.get("top_logprobs") or [None] * len(logp))
+    best = tuple(max(top, key=lambda word: _number(top[word])) if top else None for top in tops)
     likeliest = tuple(
-        own is not None and own >= max(map(_number, (top or {}).values()), default=own) - 1e-6
+        own >= max(_number(one) for one in top.values()) - 1e-6 if own is not None and top else None
         for own, top in zip(logp, tops, strict=False)
     )
     ids = tuple(_whole(one) for one in said.get("token_ids") or ())[:number] or None
-    return PromptAnswer(tuple(logp), ids, tuple(words) or None, likeliest, *written)
+    return PromptAnswer(tuple(logp), ids, tuple(words) or None, likeliest, best, *written)
 
 
 def _written(said: _Json, place: int, choice: _Json, text: str) -> tuple[Any, str, float | None]:
