@@ -35,7 +35,7 @@ class Model:
         self.word = functools.cache(lambda id_: str(self.rust.decode([id_], skip_special_tokens=False)))
 
     def said(self, ids, *, before=()):
-        """Log-probabilities [n - 1], the likeliest token at each place, and the one written after them; of a
+        """Log-probabilities [n - 1], ranks, the likeliest token at each place, and the one written after them; of a
         text that is read behind other tokens."""
         key = (tuple(ids), before)
         with self.lock:
@@ -52,6 +52,7 @@ class Model:
         return {
             "ids": ids,
             "logp": [None, *own.tolist()],
+            "ranks": [None, *((table[:-1] > own[:, None]).sum(1) + 1).tolist()],
             "best": [None, *best[:-1]],
             "after": table[range(len(ids)), ids].tolist(),  # under the distribution that follows each token
             "after_best": best,
@@ -239,8 +240,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _vllm(self, said, body):
         word, entries = self.server.model.word, []
-        for id_, logp in zip(said["ids"], said["logp"], strict=False):
-            own = {str(id_): {"logprob": logp, "rank": 1, "decoded_token": word(id_)}}
+        for id_, logp, rank in zip(said["ids"], said["logp"], said["ranks"], strict=False):
+            own = {str(id_): {"logprob": logp, "rank": rank, "decoded_token": word(id_)}}
             entries.append(None if logp is None else own)
         text, with_ids = word(said["written"]), self.server.with_ids
         return {
@@ -333,7 +334,9 @@ def _drawn(numbers):
 
 def _distribution_after(server, said):
     """As llama-cpp-python without a start token."""
-    return {"logp": [None, *said["after"][1:]], "best": [None, *said["after_best"][1:]]}
+    logp, best = [None, *said["after"][1:]], [None, *said["after_best"][1:]]
+    ranks = [1 if own >= top[1] else 2 for own, top in zip(logp[1:], best[1:], strict=True)]
+    return {"logp": logp, "best": best, "ranks": [None, *ranks]}
 
 
 def _another(server, said):
