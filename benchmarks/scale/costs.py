@@ -47,10 +47,10 @@ def rows() -> Iterator[Row]:
     if served := _read("vllm.json"):
         rate = sorted(served["tokens_a_second"]["server"])[0]
         yield _by_rate("SmolLM2-135M, vLLM on the processor", _machine(served["machine"]), "vllm.json", rate)
-    parts: dict[str, Any] = (_read("gpu.json") or {}).get("parts", {})
-    for name, part in parts.items():
-        if "tokens_per_s" in part:
-            yield _by_rate(name, "one GPU", "gpu.json", part["tokens_per_s"])
+    gpu: dict[str, Any] = _read("gpu.json") or {"parts": {}}
+    for name, part in gpu["parts"].items():
+        if rate := part.get("tokens_per_s"):
+            yield _by_rate(name.replace("smollm2_", "SmolLM2-135M, "), gpu["machine"]["gpu"], "gpu.json", rate)
 
 
 def table() -> str:
