@@ -50,7 +50,8 @@ def rows() -> Iterator[Row]:
     gpu: dict[str, Any] = _read("gpu.json") or {"parts": {}}
     for name, part in gpu["parts"].items():
         if rate := part.get("tokens_per_s"):
-            yield _by_rate(name.replace("smollm2_", "SmolLM2-135M, "), gpu["machine"]["gpu"], "gpu.json", rate)
+            what = name.replace("smollm2_", "SmolLM2-135M, ")
+            yield _by_rate(what, gpu["machine"]["gpu"], "gpu.json", rate)
 
 
 def table() -> str:
