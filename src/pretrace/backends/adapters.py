@@ -77,7 +77,7 @@ class Adapted:
         self.name = f"{base.name} + {method['name']}"
         self.offers: Quantity = base.offers
         self.tokenizer_hash, self.vocabulary = base.tokenizer_hash, base.vocabulary
-        self.max_tokens = base.max_tokens
+        self.max_tokens, self.least_shared = base.max_tokens, base.least_shared
         # so that a text has the same batch mates with and without the adapter
         self.encode, self.spans, self.pack = base.encode, base.spans, base.pack
         # What the adapter does to a trace is in its weights and its method (scale), and nowhere else.

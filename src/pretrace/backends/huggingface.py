@@ -62,6 +62,8 @@ class HuggingFace:
         self.name, self.model, self.tokenizer, self.settings = name, model.eval(), tokenizer, settings
         first = next(model.parameters())
         self.device, self.dtype, self.head = first.device, first.dtype, model.get_output_embeddings()
+        # a GPU does the work of many tokens while a pass is begun: short beginnings read apart cost more than they save
+        self.least_shared = usual_budget(self.device) // 256
         if self.head is None:
             raise ModelError(f"{name} has no output layer over a vocabulary: it is not a language model.")
         size = model.config.get_text_config().vocab_size

@@ -248,7 +248,7 @@ def own_specials(tokenizer: Any) -> tuple[list[int], list[int]]:
 # texts of a call, so that a run that was killed and starts again sees the same batches.
 
 LEAST = 8
-"""Tokens of a beginning that is worth a pass of its own, at least."""
+"""Tokens of a beginning that is worth a pass of its own on a CPU, at least; `HuggingFace.least_shared` on a GPU."""
 GAIN = 0.9
 """What is left to compute, as a share of all tokens, where a beginning is shared, at most."""
 WIDTH = 4
@@ -267,12 +267,12 @@ def behind(encoded: Sequence[Encoded], context: Encoded, most: int) -> list[Enco
     return [Encoded(prefix, e.tokens[:room], e.cut + max(0, len(e.tokens) - room)) for e in encoded]
 
 
-def alike(encoded: Sequence[Encoded]) -> list[Encoded]:
-    """The same texts, each with the number of tokens that it shares with others (`Encoded.shared`): of all ways to
-    divide them into sets with one beginning each, the one that leaves the fewest tokens to compute."""
+def alike(encoded: Sequence[Encoded], least: int = LEAST) -> list[Encoded]:
+    """The same texts, each with the number of tokens that it shares with others (`Encoded.shared`), `least` or more: of
+    all ways to divide them into sets with one beginning each, the one that leaves the fewest tokens to compute."""
     made = list(encoded)
     rows = [np.concatenate([e.prefix, e.tokens]) if len(e.prefix) else e.tokens for e in encoded]
-    heads = [row[:LEAST].tobytes() if len(row) > LEAST else b"" for row in rows]
+    heads = [row[:least].tobytes() if len(row) > least else b"" for row in rows]
     often = Counter(heads)
     order = [i for i, e in enumerate(encoded) if heads[i] and often[heads[i]] > 1 and e.predicted]
     keys = {i: rows[i].astype(">i4").tobytes() for i in order}
@@ -284,7 +284,7 @@ def alike(encoded: Sequence[Encoded]) -> list[Encoded]:
             most = min(len(one), len(other))
             differ = np.flatnonzero(one[:most] != other[:most])
             both = min(int(differ[0]) if len(differ) else most, most - 1)  # fewer than either has
-            common[at] = both if both >= LEAST else 0
+            common[at] = both if both >= least else 0
     for found in _divided([len(rows[i]) for i in order], common) if any(common) else ():
         for i in order[found.first : found.last]:
             made[i] = replace(made[i], shared=found.depth)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.backends.tokens import alike, behind
+from pretrace.backends.tokens import LEAST, alike, behind
 from pretrace.cache.location import text_key
 from pretrace.cache.store import STATE, TRACE, CacheEntry, Entries
 from pretrace.errors import ModelError
@@ -321,7 +321,9 @@ def encoded_for(backend: Backend, texts: Sequence[str], want: Want, after: str =
     if after:
         encoded = behind(encoded, backend.encode([after])[0], backend.max_tokens)
     inside = any(not isinstance(one, Drawn | Peak) for one in want.states)
-    return encoded if inside or want.quantity & (Quantity.HIDDEN | Quantity.NEURONS) else alike(encoded)
+    if inside or want.quantity & (Quantity.HIDDEN | Quantity.NEURONS):
+        return encoded
+    return alike(encoded, getattr(backend, "least_shared", LEAST))
 
 
 def _passes(
