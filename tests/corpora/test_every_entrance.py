@@ -106,11 +106,6 @@ FORMATS = {
     ".docx": lambda rows: word(rows[0]["text"]),
     ".pdf": lambda rows: pdf(rows[0]["text"]),
     ".epub": as_epub,
-    ".rss": lambda rows: (
-        "<rss version='2.0'><channel>"
-        + "".join(f"<item><guid>{r['id']}</guid><description>{r['text']}</description></item>" for r in rows)
-        + "</channel></rss>"
-    ).encode(),
 }
 ONE_TEXT = (".md", ".html", ".docx", ".pdf", ".epub")
 _PACKERS = {"gz": gzip, "zst": zstandard, "bz2": bz2, "xz": lzma}

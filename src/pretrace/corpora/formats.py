@@ -1,4 +1,4 @@
-"""The file formats, each a generator of rows: text, JSON lines, JSON, CSV, TSV, parquet, arrow, documents, feeds.
+"""The file formats, each a generator of rows: text, JSON lines, JSON, CSV, TSV, parquet, arrow, documents.
 
 A format is recognised by the first bytes of a file, else by its name. All but documents and lists of JSON are read as a
 stream, in memory that does not grow with the file.
@@ -24,7 +24,6 @@ from pretrace.corpora.columns import distinct, kind_of, mended, shown
 from pretrace.corpora.documents import DOCUMENTS, SOURCE, read_document, unreadable_explained
 from pretrace.corpora.packing import HEAD, PACKED, as_utf8, ending_of, not_utf8, open_unpacked
 from pretrace.corpora.reading import SourceRow, TextReading
-from pretrace.corpora.webpages import FEEDS, feed_rows
 from pretrace.errors import TextsError
 from pretrace.results.wording import say, sentences_of
 
@@ -65,8 +64,6 @@ def rows_in(
         yield SourceRow({"text": text, **dict.fromkeys(("id", "group"), shown(name))})
     elif kind in FORMATS:
         yield from FORMATS[kind](stream, reading, source)
-    elif kind in FEEDS:
-        yield from feed_rows(stream, reading, source)
     elif kind in ARCHIVES:
         raise TextsError(f"{source} is a web archive, which `pretrace scan --corpus` searches: give texts.")
     else:
@@ -376,11 +373,11 @@ FORMATS: dict[str, _Format] = {
     ".feather": _arrow_rows,
     ".txt": _text_rows,
 }
-"""Tables, and text a line. Files that are one text and feeds have dictionaries of their own: published benchmarks are
+"""Tables, and text a line. Files that are one text have a dictionary of their own: published benchmarks are
 never of those kinds, and a README beside them is not to be taken for one."""
 TABLES = tuple(ending for ending in FORMATS if ending != ".txt")
 """Endings of tables."""
-ENDINGS = (*FORMATS, *DOCUMENTS, *FEEDS)
+ENDINGS = (*FORMATS, *DOCUMENTS)
 """Endings of all files that are read."""
 
 
