@@ -177,13 +177,8 @@ _MARKS = (
 
 def encoding_of(head: bytes, named: str | None) -> str:
     """The encoding of a file by its first bytes, or what was named; utf-8-sig is UTF-8 with a mark."""
-    for mark, name in _MARKS:
-        # two stray bytes are no mark: UTF-16 of any length has a NUL among its first characters
-        if head.startswith(mark) and (
-            name == "utf-8-sig" or b"\0" in head or not is_utf8(head[len(mark) :], cut=True)
-        ):
-            return name
-    return codecs.lookup(named).name if named else "utf-8"
+    marked = next((name for mark, name in _MARKS if head.startswith(mark)), "")
+    return marked or (codecs.lookup(named).name if named else "utf-8")
 
 
 def as_utf8(stream: io.BufferedReader, source: str, named: str | None = None) -> io.BufferedReader:
@@ -218,21 +213,15 @@ def decode_text(raw: bytes, source: str, named: str | None = None) -> str:
 
 
 def not_utf8(raw: bytes, where: str, *, whole: bool = False, option: str = "--reading encoding") -> str:
-    """What to say of bytes that are no UTF-8: whether they look Western, and what helps. `whole`: nothing follows them,
-    so a character that breaks off was cut; `option` names an encoding."""
-    import charset_normalizer
-
-    name = _utf16_without_mark(raw[:HEAD])
+    """What to say of bytes that are no UTF-8, and what helps. `whole`: nothing follows them, so a character that breaks
+    off was cut; `option` names an encoding."""
     try:
         raw.decode()
     except UnicodeDecodeError as error:
         if whole and error.reason == "unexpected end of data" and not raw[: error.start].isascii():
             return f"{where} ends in the middle of a character: it was cut off; fetch it again."
-        near = raw[max(0, error.start - HEAD) : error.start + (1 << 16)]
-        is_western = charset_normalizer.from_bytes(near, cp_isolation=["cp1252"]).best() is not None
-        name = name or ("cp1252" if is_western else "")
-    looks = f"; it looks like {name}" if name else ""
-    return f"{where} is not UTF-8{looks}: convert it, or name its encoding with {option}={name or 'NAME'}."
+    name = _utf16_without_mark(raw[:HEAD]) or "cp1252"
+    return f"{where} is not UTF-8: convert it, or name its encoding, as in {option}={name}."
 
 
 def _utf16_without_mark(head: bytes) -> str:

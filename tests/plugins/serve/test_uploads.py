@@ -115,7 +115,7 @@ OUTSIDE = ("../a.txt", "/etc/a.txt", "x/../../a.txt", "C:\\a.txt")
         ("a.txt", b"ab\0cd", {}, "a.txt holds no plain text, whatever its ending says"),
         ("a.parquet", b"text\n", {}, "a.parquet is not a whole parquet file"),
         ("a.jsonl.gz", b"plain", {}, "a.jsonl.gz, line 1 is not JSON"),
-        ("a.txt", b"caf\xe9 au lait", {}, "a.txt, line 1, is not UTF-8; it looks like cp1252"),
+        ("a.txt", b"caf\xe9 au lait", {}, "a.txt, line 1, is not UTF-8: convert it"),
         ("a.txt", POINTER, {}, "is a Git LFS pointer"),
         ("a.jsonl.gz", gzip.compress(LINES * 99)[:-20], {}, "a.jsonl.gz cannot be read (EOFError"),
         ("a.zip", b"PKnot", {}, "a.zip cannot be read (BadZipFile"),
