@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, AnyStr
 
 from pretrace.corpora.columns import distinct, kind_of, mended, shown
 from pretrace.corpora.documents import DOCUMENTS, SOURCE, read_document, unreadable_explained
@@ -119,11 +119,10 @@ def sniffed_rows(stream: io.BufferedReader, reading: TextReading) -> Iterator[So
     if kind not in ("", ".jsonl"):
         yield from rows_in(stream, kind, source, source, reading)
         return
-    stream, head = as_utf8(stream, source, reading.columns.encoding), [b""]
-    while not head[-1].strip() and (line := stream.readline()):
-        head.append(line)
-    parse = _object_in if _is_object(head[-1]) else partial(_text_in, reading)
-    yield from _line_rows(itertools.chain(head[1:], stream), parse, reading, source)
+    stream = as_utf8(stream, source, reading.columns.encoding)
+    head = _to_first_line(stream)
+    parse = _object_in if _is_object(b"".join(head)) else partial(_text_in, reading)
+    yield from _line_rows(itertools.chain(head, stream), parse, reading, source)
 
 
 _FAMILY = {".markdown": ".md", ".htm": ".html", ".xhtml": ".html"}
@@ -216,13 +215,13 @@ def is_json_list(stream: io.BufferedReader, *, lists: bool) -> bool:
 def _csv_rows(
     stream: io.BufferedReader, reading: TextReading, source: str, *, delimiter: str = ","
 ) -> Iterator[SourceRow]:
-    """The rows of a table with a header; the delimiter is the one that the first rows tell."""
+    """The rows of a table with a header; the delimiter is the one that the header tells."""
     raw = as_utf8(stream, source, reading.columns.encoding)
     # surrogateescape keeps the bytes that are not UTF-8 apart, so that the row that holds them can be named
     lines = io.TextIOWrapper(raw, encoding="utf-8", errors="surrogateescape", newline="")
     csv.field_size_limit(max(csv.field_size_limit(), _FIELD_LIMIT))
-    head = list(itertools.islice(lines, _SNIFFED))
-    delimiter = _delimiter(head, delimiter, reading)
+    head = _to_first_line(lines)
+    delimiter = _delimiter("".join(head), delimiter)
     table = csv.reader(itertools.chain(head, lines), delimiter=delimiter, strict=True)
     header: list[str] = []
     places: dict[str, int] = {}
@@ -253,24 +252,20 @@ def _csv_rows(
         lines.detach()
 
 
-_SNIFFED = 50
-_DELIMITERS = (",", ";", "\t", "|")
+def _to_first_line(lines: Iterable[AnyStr]) -> list[AnyStr]:
+    """The lines up to the first one that is not blank; the next one is what follows it."""
+    head: list[AnyStr] = []
+    for line in lines:
+        head.append(line)
+        if line.strip():
+            break
+    return head
 
 
-def _delimiter(lines: Sequence[str], usual: str, reading: TextReading) -> str:
-    """The sign that parts all first rows alike, best one whose header names a column that is read, or the usual one."""
-    able: list[tuple[bool, bool, int, str]] = []
-    for sign in dict.fromkeys((usual, *_DELIMITERS)):
-        try:
-            rows = [row for row in csv.reader(lines, delimiter=sign) if any(map(str.strip, row))]
-        except csv.Error:
-            continue
-        fields = len(rows[0]) if rows else 0
-        rest = rows[1:-1] if len(lines) == _SNIFFED else rows[1:]  # the last one may go on
-        if fields > 1 and all(len(row) == fields for row in rest):
-            wanted = bool({"text", "input", *reading.columns.required} & {*rows[0]})
-            able.append((wanted, sign == usual, fields, sign))
-    return max(able)[3] if able else usual
+def _delimiter(header: str, usual: str) -> str:
+    """The sign that stands most often in the header outside quotes, the usual one where no other does more often."""
+    plain = re.sub(r'"[^"]*"', "", header)
+    return max((usual, ",", ";", "\t", "|"), key=plain.count)
 
 
 def _refuse_odd_bytes(cells: list[str], source: str, line: int) -> list[str]:
