@@ -314,18 +314,11 @@ def ccnewspdd(path: str, kind: Literal["trans", "mask", "prompt", "original"] = 
     schema = schema_of("ccnewspdd", title=f"CCNewsPDD, {kinds[kind]}")
     if kind == "original":  # which each of the files holds
         schema = replace(schema, text="original", columns=("original", *schema.columns[1:]))
-    wanted = [name for name in kinds if name != "original"] if kind == "original" else [kind]
-    files = {stem_of(file.name): file for file in find_tables(place)}
-    if not place.is_dir() and (kind == "original" or not files.keys() & kinds.keys()):
-        return read_published(place, schema)
-    for name in wanted:
-        if name in files:
-            return read_published(files[name], schema)
-    names = " or ".join(f"{name}.jsonl" for name in wanted)
-    raise TextsError(
-        f"{shown(path)} holds no {names}, found {', '.join(sorted(files))}; give the folder with it, or build it: "
-        f"pretrace build ccnews --transform {wanted[0]}."
-    )
+        return read_published(find_tables(place)[0], schema)
+    file = one_table(place, kind)
+    if (named := stem_of(file.name)) in kinds and named != kind:
+        raise TextsError(f"{shown(file)} holds texts of another kind: ask for kind={named!r}.")
+    return read_published(file, schema)
 
 
 @corpora.add("patentmia")
@@ -402,19 +395,16 @@ def dolma_paloma(subset: Literal["wikipedia", "common_crawl"], path: str | None 
 
 def _hubble(cells: Cells) -> Cells:
     """Copies and label from `duplicates`, and the title of what a passage was cut from, where `meta` has one."""
-    value, duplicates = cells["duplicates"], -1
-    if isinstance(value, int | float | str) and not isinstance(value, bool):
-        with suppress(ValueError, OverflowError):
-            duplicates = int(float(value)) if float(value).is_integer() else -1
-    if duplicates < 0:
-        raise ValueError(f"duplicates should hold a whole number, 0 or more, and holds {str(value)[:40]!r}")
+    copies = cell_of(cells["duplicates"])
+    if not copies.isdecimal():
+        raise ValueError(f"duplicates should hold a whole number, 0 or more, and holds {copies[:40]!r}")
     meta: Any = cells.get("meta")
     if isinstance(meta, str):
         with suppress(ValueError):
             meta = json.loads(meta)
     title = meta.get("title") if isinstance(meta, Mapping) else None
     document = title if isinstance(title, str) else ""
-    return {"copies": duplicates, "member": "1" if duplicates else "0", "document": document}
+    return {"copies": int(copies), "member": "1" if int(copies) else "0", "document": document}
 
 
 @corpora.add("hubble")
