@@ -98,15 +98,14 @@ _MAGIC = (
     (re.compile(rb"WARC/\d"), ".warc"),
 )
 _OBJECT = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"')
-_LIST = re.compile(rb"\s*\[")
-_LIST_OF_OBJECTS = re.compile(rb"\s*\[\s*[{\]]")
+_LIST = re.compile(rb"\s*\[\s*[{\]]")
 
 
 def looks_like_rows(head: bytes) -> bool:
     """Whether the first bytes of a JSON file are those of a list of objects, or of an object a line."""
     text = head.removeprefix(codecs.BOM_UTF8).lstrip()
     first, _, more = text.partition(b"\n")
-    return bool(_LIST_OF_OBJECTS.match(text)) or (
+    return bool(_LIST.match(text)) or (
         (text.startswith(b"{") and (_is_object(first) or (not more and len(head) == HEAD))) or b"\0" in head
     )
 
@@ -132,12 +131,10 @@ def _text_rows(stream: io.BufferedReader, reading: TextReading, source: str) -> 
     return _line_rows(stream, partial(_text_in, reading), reading, source)
 
 
-def _json_rows(
-    stream: io.BufferedReader, reading: TextReading, source: str, *, lists: bool = False
-) -> Iterator[SourceRow]:
-    """A JSON object a line, or the objects of a list; `lists` says that a list may hold anything."""
+def _json_rows(stream: io.BufferedReader, reading: TextReading, source: str) -> Iterator[SourceRow]:
+    """A JSON object a line, or the objects of a list."""
     stream = as_utf8(stream, source, reading.columns.encoding)
-    if not is_json_list(stream, lists=lists):
+    if not is_json_list(stream):
         yield from _line_rows(stream, _object_in, reading, source)
         return
     raw = stream.read()
@@ -205,9 +202,9 @@ def _json_in(text: str) -> Any:
         raise ValueError(f"is JSON that cannot be read ({error}): mend it or take it out.") from None
 
 
-def is_json_list(stream: io.BufferedReader, *, lists: bool) -> bool:
-    """Whether a stream of UTF-8 begins with a JSON list of objects, or with any where `lists` may hold anything."""
-    return bool((_LIST if lists else _LIST_OF_OBJECTS).match(stream.peek(HEAD)))
+def is_json_list(stream: io.BufferedReader) -> bool:
+    """Whether a stream of UTF-8 begins with a JSON list of objects."""
+    return bool(_LIST.match(stream.peek(HEAD)))
 
 
 def _csv_rows(
@@ -356,9 +353,7 @@ _decoder = json.JSONDecoder(strict=False)
 _Format = Callable[[io.BufferedReader, TextReading, str], Iterator[SourceRow]]
 
 FORMATS: dict[str, _Format] = {
-    ".jsonl": _json_rows,
-    ".ndjson": _json_rows,
-    ".json": partial(_json_rows, lists=True),
+    **dict.fromkeys(LINES, _json_rows),
     ".csv": _csv_rows,
     ".tsv": partial(_csv_rows, delimiter="\t"),
     ".parquet": parquet_rows,

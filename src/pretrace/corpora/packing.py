@@ -62,25 +62,20 @@ def packing_of(head: bytes) -> str:
 
 @contextmanager
 def open_unpacked(address: str | Path) -> Iterator[io.BufferedReader]:
-    """The unpacked bytes of a file or an address. TextsError for a pointer of Git LFS."""
-    with open_raw(address) as stream:
-        yield unpack_stream(stream, str(address))
+    """The unpacked bytes of a file, or of an address that fsspec opens. TextsError for a pointer of Git LFS and for a
+    pipe, which may stay silent."""
+    path, source = Path(address), str(address)
+    if isinstance(address, str) and "://" in address:
+        import fsspec
 
-
-@contextmanager
-def open_raw(address: str | Path) -> Iterator[io.BufferedReader]:
-    """The bytes of a file, or of an address that fsspec opens. TextsError for a pipe, which may stay silent."""
-    if isinstance(address, Path) or "://" not in address:
-        path = Path(address)
-        if path.exists() and not (path.is_file() or path.is_dir()):
-            raise TextsError(say("texts.pipe", source=address))
-        with path.open("rb") as stream:
-            yield stream
-        return
-    import fsspec
-
-    with fsspec.open(address, "rb") as stream:
-        yield stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(stream)
+        opened = fsspec.open(address, "rb")
+    elif path.exists() and not (path.is_file() or path.is_dir()):
+        raise TextsError(say("texts.pipe", source=address))
+    else:
+        opened = path.open("rb")
+    with opened as stream:
+        raw = stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(stream)
+        yield unpack_stream(raw, source)
 
 
 def unpack_stream(stream: io.BufferedReader, source: str) -> io.BufferedReader:
@@ -145,12 +140,10 @@ def _unpacked(under: IO[bytes], packing: str) -> Iterator[bytes]:
         if not one.eof:
             given = getattr(one, "unconsumed_tail", b"")
             continue
-        given = one.unused_data.lstrip(b"\0")  # padding, which gz and xz allow
-        while not given:
-            some = under.read(_PIECE)
-            if not some:
+        rest = one.unused_data
+        while not (given := rest.lstrip(b"\0")):  # padding, which gz and xz allow
+            if not (rest := under.read(_PIECE)):
                 return
-            given = some.lstrip(b"\0")
         given += under.read(16)
         if packing_of(given) != packing:
             raise OSError(f"bytes that are not {packing} stand behind its end")

@@ -127,17 +127,14 @@ def card_of(name: str, title: str = "") -> Card:
 
 
 def read_table(schema: Schema, path: str | None, column: str = "", value: object = None) -> Corpus:
-    """The texts with a value in a column (None: all) of the one table at a path, or of that of the hub for None."""
+    """The texts with a value in a column, whatever its case (None: all), of the one table at a path, or of that of the
+    hub for None."""
     source = schema.hub if path is None else one_table(Path(path), schema.preferred)
-    return keep_where(read_published(source, schema), column, value)
-
-
-def refuse_one_sided(corpus: Corpus) -> Corpus:
-    """The corpus; TextsError unless it has texts of both labels."""
-    for side, words in ((True, MEMBERS), (False, NONMEMBERS)):
-        if not any(text.member is side for text in corpus.texts):
-            raise TextsError(f"{corpus.source} holds no {words}: give both sides, as published.")
-    return corpus
+    corpus, wanted = read_published(source, schema), str(value).casefold()
+    if value is None:
+        return corpus
+    what = f"with {column} {value}"
+    return keep_texts(corpus, lambda text: text.meta[column].strip().casefold() == wanted, what)
 
 
 def join_parts(parts: Mapping[str, Corpus], schema: Schema, source: str) -> Corpus:
@@ -158,14 +155,6 @@ def keep_texts(corpus: Corpus, wanted: Callable[[Text], bool], what: str) -> Cor
         raise TextsError(f"{corpus.source} holds no text {what}: ask for another part.")
     note = f"{len(texts)} of {len(corpus)} texts taken: those {what}."
     return replace(corpus, texts=texts, notes=(*corpus.notes, note))
-
-
-def keep_where(corpus: Corpus, column: str, value: object) -> Corpus:
-    """The texts with a value in a column, whatever its case; all of them for None."""
-    if value is None:
-        return corpus
-    wanted, what = str(value).casefold(), f"with {column} {value}"
-    return keep_texts(corpus, lambda text: text.meta[column].strip().casefold() == wanted, what)
 
 
 def find_tables(folder: Path) -> list[Path]:
@@ -357,9 +346,7 @@ def pile(subset: str, path: str | None = None) -> Corpus:
     def is_own(text: Text) -> bool:
         return path is None or _plain(text.meta.get("pile_set_name", name)) in own
 
-    if not all(map(is_own, corpus.texts)):
-        corpus = keep_texts(corpus, is_own, f"of {name}")
-    return refuse_one_sided(corpus)
+    return corpus if all(map(is_own, corpus.texts)) else keep_texts(corpus, is_own, f"of {name}")
 
 
 def subset_name(given: str) -> str:
@@ -421,7 +408,6 @@ def hubble(kind: str, copies: int | None = None, path: str | None = None) -> Cor
     corpus = read_both_sides(schema, path, f"/{kind}:", lambda inner: inner == kind)
     if odd := [text.id for text in corpus.texts if text.member is not (text.copies != 0)]:
         raise TextsError(say("texts.duplicates", source=corpus.source, text=odd[0]))
-    refuse_one_sided(corpus)
     if copies is not None:
         have = sorted({text.copies or 0 for text in corpus.texts if text.member})
         require(copies in have, f"hubble: copies must be one of {', '.join(map(str, have))}, found {copies}.")
