@@ -278,14 +278,14 @@ def listed(names: Collection[str]) -> str:
 def membership(value: object) -> bool | None:
     """True for a member, False for a non-member, None for unknown (empty, null or NaN).
 
-    Raises ValueError for anything else, so that a column of sentiments is never taken for membership.
+    Raises ValueError, half a sentence, for anything else: a column of sentiments is never taken for membership.
 
     >>> [membership(value) for value in (1, "0", "Member", 0.0, "", None, float("nan"))]
     [True, False, True, False, None, None, None]
     """
     key = str(value).strip().lower()
     if key not in _LABELS or not isinstance(value, str | int | float | None):
-        raise ValueError("neither member nor non-member")
+        raise ValueError(say("texts.no_label", label=shortened(value)))
     return _LABELS[key]
 
 
@@ -333,3 +333,9 @@ def kind_of(value: object) -> str:
         return "nothing"
     words = {bool: "true or false", int: "a number", float: "a number", str: "a string", list: "a list"}
     return words.get(type(value), "an object" if isinstance(value, dict) else type(value).__name__)
+
+
+def shortened(value: object) -> str:
+    """A cell as a message quotes it."""
+    quoted = repr(value)
+    return quoted if len(quoted) <= 60 else quoted[:57] + "..."
