@@ -5,12 +5,10 @@ import json
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tokenizers import Tokenizer, models, pre_tokenizers
-from transformers import PreTrainedTokenizerFast
 
 from pretrace.corpora import Columns, open_corpus, open_stream
 from pretrace.corpora.columns import messages_of
-from pretrace.errors import PretraceError, TextsError
+from pretrace.errors import TextsError
 
 ITEM = {"id": "q", "question": "Which one?", "choices": ["ink", "rain"], "answer": 1}
 ITEM["more"] = {"text": ["x", "y"]}
@@ -73,23 +71,7 @@ def test_what_is_no_conversation(value):
     assert messages_of(value) is None
 
 
-def test_a_conversation_as_the_chat_template_of_a_model_writes_it(tmp_path):
-    inner = Tokenizer(models.WordLevel({"<s>": 0, "a": 1}, unk_token="a"))
-    inner.pre_tokenizer = pre_tokenizers.Whitespace()
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=inner, bos_token="<s>", unk_token="a")
-    chat = "{{ bos_token }}{% for m in messages %}[{{ m.role }}] {{ m.content }}\n{% endfor %}"
-    tokenizer.chat_template = chat
-    tokenizer.save_pretrained(tmp_path / "model")
-    (tmp_path / "model" / "config.json").write_text('{"model_type": "gpt2", "vocab_size": 2}')
-    how = {"chat": True, "chat_of": str(tmp_path / "model")}
-    assert read(tmp_path, {"messages": CHAT}, **how) == "[user] Is it raining?\n[assistant] It is.\n"
-    with pytest.raises(TextsError, match="--reading chat=true goes with --model"):
-        read(tmp_path, {"messages": CHAT}, chat=True)
-    with pytest.raises(PretraceError, match="is not a model"):
-        read(tmp_path, {"messages": CHAT}, chat=True, chat_of=str(tmp_path))
-
-
 def test_what_was_chosen_is_recorded_and_read_again():
-    chosen = Columns(template="{a}", split="test", encoding="cp1252", chat=True, chat_of="m")
+    chosen = Columns(template="{a}", split="test", encoding="cp1252", files="*.py")
     assert Columns(**chosen.recorded) == chosen
     assert Columns(text="a").recorded == {"text": "a", "label": None, "id": None, "group": None}

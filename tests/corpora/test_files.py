@@ -200,7 +200,7 @@ SAID = "Die Wärterin zählte die Schiffe, und in Köln grüßte man sie."
 def test_invalid_bytes_are_refused_and_their_encoding_is_named(write, name, content):
     path = write(name, content.encode("cp1252") if isinstance(content, str) else content)
     message = refusal(path)
-    assert "is not UTF-8; it looks like cp1252" in message
+    assert "is not UTF-8: convert it, or name its encoding" in message
     if name != "a.parquet":
         assert "--reading encoding=cp1252" in message
         assert SAID in texts_of(path, Columns(encoding="cp1252"))
@@ -211,16 +211,16 @@ def test_invalid_bytes_are_refused_and_their_encoding_is_named(write, name, cont
 
 
 @pytest.mark.parametrize(
-    ("encoding", "said", "guess"),
+    ("encoding", "said"),
     [
-        ("cp1252", SAID, "cp1252"), ("cp1251", "Хранительница маяка считала корабли.", "NAME"),
-        ("gb18030", "灯塔看守人按钟声数船，把每个号码在账本上写两次。", "NAME"),
-        ("utf-16-le", SAID, "utf-16-le"), ("utf-16-be", SAID, "utf-16-be"),
+        ("gb18030", "灯塔看守人按钟声数船，把每个号码在账本上写两次。"),
+        ("utf-16-le", SAID),
+        ("utf-16-be", SAID),
     ],
-)  # fmt: skip
-def test_encodings_that_are_recognised_and_others(write, encoding, said, guess):
+)
+def test_another_encoding_is_named(write, encoding, said):
     path = write("a.txt", f"{said}\n".encode(encoding))
-    assert refusal(path).endswith(f"--reading encoding={guess}.")
+    assert refusal(path).endswith(f"--reading encoding={encoding if 'utf' in encoding else 'cp1252'}.")
     assert texts_of(path, Columns(encoding=encoding)) == [said]
 
 

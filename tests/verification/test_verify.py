@@ -36,7 +36,8 @@ def made(tmp_path_factory, model_folder):
         "--out",
     ]
     assert answer_to(*where, desk / "RUN").exit_code == 0
-    assert answer_to(*where, desk / "CUT", "--windows", "--model-args=max_tokens=8").exit_code == 0
+    where[0], where[where.index("loss")] = "evaluate", "na_pdd"
+    assert answer_to(*where, desk / "PART", "--set-aside=reference=0.5").exit_code == 0
     return desk
 
 
@@ -61,12 +62,12 @@ def states(folder, **named):
     return {one.name: one.state for one in verify(folder, {k: str(v) for k, v in named.items()}).checks}
 
 
-@pytest.mark.parametrize("run", ["RUN", "CUT"])
-def test_all_that_was_recorded_holds_of_a_run_as_it_was_written(desk, run):
-    """Also of one that scored windows: the texts as they were given were recorded, too."""
+@pytest.mark.parametrize(("run", "more"), [("RUN", "not recorded"), ("PART", "yes")])
+def test_all_that_was_recorded_holds_of_a_run_as_it_was_written(desk, run, more):
+    """Also of one that scored a part of its texts: the texts as they were given were recorded, too."""
     found = verify(desk / run)
     whole = dict.fromkeys(("files", "seal", "report", "texts"), "yes")
-    assert {one.name: one.state for one in found.checks} == {**whole, **NONE}
+    assert {one.name: one.state for one in found.checks} == {**whole, "numbers": more}
     assert (found.holds, found.kind) == (True, "run")
     assert states(desk / run, texts=desk / "texts.jsonl")["texts"] == "yes"
 

@@ -341,7 +341,7 @@ def arguments_of(function: Callable[..., Answered], options: Mapping[str, Any]) 
                 raise ExpressionError(f"{leaf.flag} needs the key {key}: {one.option.help}")
     _check_outputs([(leaf, written[name]) for name, leaf in leaves.items()])
     hints = get_type_hints(function, include_extras=True)
-    built = {
+    return {
         one: RawOptions(
             _recorded({name: value for name, value in given.items() if name not in _NOT_RECORDED})
         )
@@ -350,11 +350,6 @@ def arguments_of(function: Callable[..., Answered], options: Mapping[str, Any]) 
         for one, hint in hints.items()
         if one != "return"
     }
-    source: Any = built.get("source")
-    if getattr(getattr(source, "columns", None), "chat", False):
-        columns = replace(source.columns, chat_of=getattr(built.get("target"), "model", None) or "")
-        built["source"] = replace(source, columns=columns)
-    return built
 
 
 def _build_argument(name: str, hint: Any, given: Mapping[str, Any], declared: Mapping[str, CliOption]) -> Any:

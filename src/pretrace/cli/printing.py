@@ -179,7 +179,7 @@ def losses(run: Run) -> Iterator[str]:
         first = run.settings["cut"]["ids"][0] if whole else run.ids[int((run.cut > 0).argmax())]
         yield (
             f"Cut: {plural(cut, 'text')} (the first is {first!r}) lost {dropped:,} tokens at the end, "
-            f"{percent(dropped / (dropped + tokens))} of all; --windows reads them whole."
+            f"{percent(dropped / (dropped + tokens))} of all: cut them, with their group, into shorter ones."
         )
     yield from (f"Note: {note}" for note in run.settings.get("texts", {}).get("notes", ()))
 

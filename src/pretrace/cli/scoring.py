@@ -13,7 +13,7 @@ from pretrace.cli.options import RawOptions, output_option
 from pretrace.cli.printing import finished, foretold
 from pretrace.cli.progress import doing, trained, watched
 from pretrace.cli.verdicts import opened
-from pretrace.corpora import TextStream, open_corpus, windows
+from pretrace.corpora import TextStream, open_corpus
 from pretrace.corpora.opening import GivenStream, Source
 from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError
@@ -262,7 +262,7 @@ class _ScoreCommand:
         check_writable(self.inputs.out, RUN)
         stream = self._stream()
         unread: list[Unreadable] = []
-        whole = settings.windows or self.how.tune_share or self.how.reference_share
+        whole = self.how.tune_share or self.how.reference_share
         divided = divided_by(self.inputs.job, engine)
         if whole and divided:
             raise ExpressionError(say("scoring.whole", option=divided))
@@ -294,13 +294,10 @@ class _ScoreCommand:
             task = self._wanted, settings.scores, fitted, method, self._options(parts)
             job = texts.score_on_ray(engine, *task)
             return self._finish(job.rows(texts.folder), texts)
-        if corpus is not None and not settings.windows:
-            parts = self._divided(corpus, given)
-        models = opened(self._wanted)
-        if corpus is not None and settings.windows:
-            parts = self._divided(windows(corpus, models.target), given)
         if corpus is not None:
+            parts = self._divided(corpus, given)
             texts = replace(texts, corpus=parts.test, stream=GivenStream(parts.test))
+        models = opened(self._wanted)
         if settings.dry_run:
             mine = texts.corpora(self.inputs.job.turn)
             return foretold(workload(mine, models, plan, labelled=parts.reference, cache=settings.cache))
@@ -360,7 +357,6 @@ class _ScoreCommand:
         record: dict[str, Any] = {
             "command": "evaluate" if self.evaluation else "score",
             "scores": settings.scores,
-            "windows": settings.windows,
             "columns": self.source.columns.recorded,
             "opening": {name: value for name, value in opening.items() if value is not None},
         }
@@ -372,6 +368,6 @@ class _ScoreCommand:
                 for name, share in self._shares.items()
             }
         record["given"] = {name: value for name, value in self.given.items() if name not in _NOT_RECORDED}
-        if corpus is not None and (settings.windows or "set_aside" in record):  # a part of it is scored
+        if corpus is not None and "set_aside" in record:  # a part of it is scored
             record["whole_texts"] = record_corpus(corpus)
         return Options(cache=settings.cache, seed=settings.seed, settings=record)

@@ -4,7 +4,6 @@ A new corpus is one new file here: a function that returns a `Corpus`, under `@c
 """
 
 from pretrace.corpora.columns import Columns
-from pretrace.corpora.lengths import windows
 from pretrace.corpora.opening import (
     Texts,
     TextStream,
@@ -24,5 +23,4 @@ __all__ = [
     "known_corpora",
     "open_corpus",
     "open_stream",
-    "windows",
 ]

@@ -7,12 +7,9 @@ import math
 import string
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pretrace.backends.loading import load_tokenizer, locate
-from pretrace.backends.settings import ModelSettings
 from pretrace.errors import ExpressionError, TextsError, require
 from pretrace.results import rounding
 from pretrace.results.wording import say
@@ -46,10 +43,6 @@ class Columns:
         r'How a text is made of columns, as in "{question}\n{choices}\n{answer}", in place of --columns text.',
         panel=TEXTS,
     )
-    chat: bool = READING.key(
-        False,
-        "Write conversations as the model's chat template does; without it, the messages are joined by blank lines.",
-    )
     split: str | None = READING.key(None, "Split to read, if a folder holds several, such as test.")
     files: str | None = READING.key(
         None, "Files of a folder to read, as in *.py; a file of source code is one text."
@@ -61,8 +54,6 @@ class Columns:
     """Further columns, for `Text.meta`; each must be there. No option: those who need them name them."""
     give_way: bool = False
     """Whether a name that is not found gives way to the usual one. No option: `of_another` sets it."""
-    chat_of: str = ""
-    """The model whose chat template is meant. No option: it is the one of the command."""
 
     def __post_init__(self) -> None:
         require(
@@ -154,8 +145,6 @@ class Columns:
         messages = messages_of(value)
         if messages is None:
             return value
-        if self.chat:
-            return render_chat(messages, self.chat_of)
         return "\n\n".join(message["content"] for message in messages if message["content"])
 
     def _part(self, value: object) -> str:
@@ -173,7 +162,7 @@ class Columns:
         }
 
 
-FURTHER = ("template", "chat", "split", "files", "encoding", "chat_of")
+FURTHER = ("template", "split", "files", "encoding")
 """What is recorded where it is not as usual."""
 _CONVERSATIONS = ("messages", "conversations", "conversation")
 """Usual names of a column that holds lists of messages, where no column of texts is there."""
@@ -230,26 +219,6 @@ def _said_in(content: object) -> str:
     return "\n".join(part for part in parts if isinstance(part, str) and part)
 
 
-def render_chat(messages: list[dict[str, str]], model: str) -> str:
-    """A conversation as the chat template of a model writes it. TextsError where the model has none."""
-    if not model:
-        raise TextsError("--reading chat=true goes with --model: the chat template is that of a model.")
-    import jinja2
-
-    tokenizer = _tokenizer(model)
-    try:
-        written = str(tokenizer.apply_chat_template(messages, tokenize=False))
-    except (ValueError, TypeError, LookupError, jinja2.TemplateError) as error:
-        reason = str(error).partition(".")[0]
-        raise TextsError(say("texts.chat_template", model=model, reason=reason)) from None
-    return written.removeprefix(tokenizer.bos_token or "")  # which the model's own reading adds
-
-
-@cache
-def _tokenizer(model: str) -> Any:
-    return load_tokenizer(locate(model, weights=False), ModelSettings())
-
-
 def distinct(names: Iterable[str], found: Sequence[str], source: str) -> tuple[str, ...]:
     """Names of columns, each once. TextsError where two of a table have one of them, and cannot be told apart."""
     names = tuple(dict.fromkeys(names))
@@ -278,14 +247,14 @@ def listed(names: Collection[str]) -> str:
 def membership(value: object) -> bool | None:
     """True for a member, False for a non-member, None for unknown (empty, null or NaN).
 
-    Raises ValueError for anything else, so that a column of sentiments is never taken for membership.
+    Raises ValueError, half a sentence, for anything else: a column of sentiments is never taken for membership.
 
     >>> [membership(value) for value in (1, "0", "Member", 0.0, "", None, float("nan"))]
     [True, False, True, False, None, None, None]
     """
     key = str(value).strip().lower()
     if key not in _LABELS or not isinstance(value, str | int | float | None):
-        raise ValueError("neither member nor non-member")
+        raise ValueError(say("texts.no_label", label=shortened(value)))
     return _LABELS[key]
 
 
@@ -333,3 +302,9 @@ def kind_of(value: object) -> str:
         return "nothing"
     words = {bool: "true or false", int: "a number", float: "a number", str: "a string", list: "a list"}
     return words.get(type(value), "an object" if isinstance(value, dict) else type(value).__name__)
+
+
+def shortened(value: object) -> str:
+    """A cell as a message quotes it."""
+    quoted = repr(value)
+    return quoted if len(quoted) <= 60 else quoted[:57] + "..."

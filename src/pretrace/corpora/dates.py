@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import re
 from calendar import monthrange
-from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date
 
 from pretrace.errors import ExpressionError
 
@@ -16,7 +14,7 @@ _MONTH = r"(?P<month>jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec)[a-z]*\.?
 _YEAR = r"(?P<year>(?:1[0-9]|20)\d\d)"
 _TIME = r"(?:[T ,]+\d{1,2}:\d\d.*)?"
 _FORMS = tuple(
-    re.compile(form + r"\s*", re.IGNORECASE)
+    re.compile(form, re.IGNORECASE)
     for form in (
         rf"{_YEAR}(?:[-/.](?P<month>\d{{1,2}})(?:[-/.](?P<day>\d{{1,2}}){_TIME})?)?",
         rf"{_YEAR}(?P<month>\d\d)(?P<day>\d\d)(?:T?\d{{4}}(?:\d\d)?Z?)?",
@@ -26,10 +24,6 @@ _FORMS = tuple(
         rf"{_MONTH}\s+{_YEAR}",
     )
 )
-_EITHER_ORDER = re.compile(rf"(?P<first>\d{{1,2}})[-/.](?P<second>\d{{1,2}})[-/.]{_YEAR}{_TIME}")
-# Of twelve digits those that begin like a day are one ("202303011200"): as milliseconds they all lie in 1976.
-_NUMBER = re.compile(r"(?!(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])\d{4}\Z)\d{9,13}(?:\.\d+)?")
-_ZONED = re.compile(r".*\d{1,2}:\d\d.*(?:Z|GMT|UTC?|[+-]\d\d:?\d\d|[ECMP][SD]T)\s*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,39 +37,33 @@ class Days:
         return self.first.isoformat() + ("" if self.first == self.last else f"/{self.last.isoformat()}")
 
 
-def days(value: object) -> Days | None:
-    """The days a cell may mean, None where it holds no date.
+def days(written: str | None) -> Days | None:
+    """The days that a cell may mean, as they are written, whatever their time zone; None where it holds no date.
 
-    Read are ISO dates and times, RFC 2822, seconds or milliseconds since 1970 (from 1973 on), Chinese and English
-    dates, months and years alone. An instant with a zone counts by its day in UTC. "03/04/2015" is both the 3rd of
-    April and the 4th of March, and all between.
+    Read are ISO dates and times, RFC 2822, Chinese and English dates, months and years alone. Which of two small
+    numbers is the month nobody can tell: "03/04/2015" is none.
 
-    >>> str(days("2015-07")), str(days("Fri, 31 Jul 2015 23:30:00 -0500")), str(days(1438300800))
-    ('2015-07-01/2015-07-31', '2015-08-01', '2015-07-31')
-    >>> str(days("2015年7月3日")), str(days("03/04/2015")), days("yesterday")
-    ('2015-07-03', '2015-03-04/2015-04-03', None)
+    >>> str(days("2015-07")), str(days("Fri, 31 Jul 2015 23:30:00 -0500")), str(days("20150703"))
+    ('2015-07-01/2015-07-31', '2015-07-31', '2015-07-03')
+    >>> str(days("2015年7月3日")), str(days("3rd Sept. 2015")), days("03/04/2015"), days("yesterday")
+    ('2015-07-03', '2015-09-03', None, None)
     """
-    if isinstance(value, datetime):
-        return _instant(value)
-    if isinstance(value, date):
-        return Days(value, value)
-    if isinstance(value, bool) or value is None:
+    written = (written or "").strip()
+    found = next(filter(None, (form.fullmatch(written) for form in _FORMS)), None)
+    if found is None:
         return None
-    if isinstance(value, float) and (not math.isfinite(value) or abs(value) >= 1e15):
+    parts = found.groupdict()
+    year, named, day = int(parts["year"]), parts.get("month"), parts.get("day")
+    first, last = 1, 12
+    if named is not None:
+        first = last = int(named) if named.isdigit() else 1 + _MONTHS.index(named[:3].lower())
+    try:
+        if day is not None:
+            only = date(year, first, int(day))
+            return Days(only, only)
+        return Days(date(year, first, 1), date(year, last, monthrange(year, last)[1]))
+    except ValueError:  # the 31st of June
         return None
-    written = str(int(value)) if isinstance(value, float) else str(value).strip()
-    if len(written) > 100:
-        return None
-    if _NUMBER.fullmatch(written):
-        number = float(written)
-        return _instant(datetime.fromtimestamp(number / 1000 if number >= 1e11 else number, UTC))
-    if _ZONED.fullmatch(written):  # an instant, whose day in UTC may be another than the one written
-        from email.utils import parsedate_to_datetime
-
-        for read in (datetime.fromisoformat, parsedate_to_datetime):
-            with suppress(ValueError, TypeError, IndexError):
-                return _instant(read(written))
-    return _written(written)
 
 
 def cutoff_day(value: str, name: str) -> date:
@@ -84,36 +72,3 @@ def cutoff_day(value: str, name: str) -> date:
     if found is None or found.first != found.last:
         raise ExpressionError(f"{name} wants a day such as 2023-03-01, found {value[:60]!r}.")
     return found.first
-
-
-def _instant(value: datetime) -> Days:
-    try:
-        day = (value.astimezone(UTC) if value.tzinfo else value).date()
-    except OverflowError:  # the first or last hours that there are
-        day = value.date()
-    return Days(day, day)
-
-
-def _written(written: str) -> Days | None:
-    for found in filter(None, (form.fullmatch(written) for form in _FORMS)):
-        parts = found.groupdict()
-        year, month, day = int(parts["year"]), parts.get("month"), parts.get("day")
-        named = month is not None and not month.isdigit()
-        number = None if month is None else _MONTHS.index(month[:3].lower()) + 1 if named else int(month)
-        return _span(year, number, None if day is None else int(day))
-    if (either := _EITHER_ORDER.fullmatch(written)) is None:
-        return None
-    year, first, second = (int(either[name]) for name in ("year", "first", "second"))
-    read = [some for some in (_span(year, first, second), _span(year, second, first)) if some]
-    return Days(min(one.first for one in read), max(one.last for one in read)) if read else None
-
-
-def _span(year: int, month: int | None, day: int | None) -> Days | None:
-    try:
-        if month is None:
-            return Days(date(year, 1, 1), date(year, 12, 31))
-        if day is None:
-            return Days(date(year, month, 1), date(year, month, monthrange(year, month)[1]))
-        return Days(date(year, month, day), date(year, month, day))
-    except ValueError:  # the 31st of June
-        return None

@@ -178,11 +178,8 @@ def _of_split(folder: Path, tables: Mapping[str, Path], reading: TextReading) ->
     splits: dict[str, list[str]] = {}
     for name in tables:
         part = _PART.fullmatch(stem_of(name))
-        words = re.split(r"[-_.]", (part[1] if part else stem_of(name)).lower())
-        # by the name of the file, or of its folder
-        above = Path(name).parent.parts[::-1]
-        is_plain = part or len(words) == 1
-        told = [*words, *above] if is_plain else [one for one in above if one not in words]
+        words = re.split(r"[-_.]", part[1].lower()) if part else [stem_of(name).lower()]
+        told = (*words, *Path(name).parent.parts[::-1])  # the name of the file, or of its folder
         split = next((one for one in told if one in known), "")
         splits.setdefault(split, []).append(name)
     several = [name for name in splits if name]

@@ -1,4 +1,4 @@
-"""The file formats, each a generator of rows: text, JSON lines, JSON, CSV, TSV, parquet, arrow, documents, feeds.
+"""The file formats, each a generator of rows: text, JSON lines, JSON, CSV, TSV, parquet, arrow, documents.
 
 A format is recognised by the first bytes of a file, else by its name. All but documents and lists of JSON are read as a
 stream, in memory that does not grow with the file.
@@ -18,13 +18,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, AnyStr
 
 from pretrace.corpora.columns import distinct, kind_of, mended, shown
 from pretrace.corpora.documents import DOCUMENTS, SOURCE, read_document, unreadable_explained
 from pretrace.corpora.packing import HEAD, PACKED, as_utf8, ending_of, not_utf8, open_unpacked
 from pretrace.corpora.reading import SourceRow, TextReading
-from pretrace.corpora.webpages import FEEDS, feed_rows
 from pretrace.errors import TextsError
 from pretrace.results.wording import say, sentences_of
 
@@ -65,8 +64,6 @@ def rows_in(
         yield SourceRow({"text": text, **dict.fromkeys(("id", "group"), shown(name))})
     elif kind in FORMATS:
         yield from FORMATS[kind](stream, reading, source)
-    elif kind in FEEDS:
-        yield from feed_rows(stream, reading, source)
     elif kind in ARCHIVES:
         raise TextsError(f"{source} is a web archive, which `pretrace scan --corpus` searches: give texts.")
     else:
@@ -85,9 +82,7 @@ def recognise_format(name: str, head: bytes) -> str:
     ending = ending_of(name)
     known = ending if ending in (*ENDINGS, *ARCHIVES) else ""
     if head.startswith(b"PK\x03\x04"):
-        if known in (".docx", ".epub"):
-            return known
-        return ".epub" if b"application/epub+zip" in head else ".docx" if b"word/" in head else ""
+        return ".docx" if known == ".docx" or b"word/" in head else ""
     for magic, kind in _MAGIC:
         if magic.match(head):
             return kind
@@ -103,15 +98,14 @@ _MAGIC = (
     (re.compile(rb"WARC/\d"), ".warc"),
 )
 _OBJECT = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"')
-_LIST = re.compile(rb"\s*\[")
-_LIST_OF_OBJECTS = re.compile(rb"\s*\[\s*[{\]]")
+_LIST = re.compile(rb"\s*\[\s*[{\]]")
 
 
 def looks_like_rows(head: bytes) -> bool:
     """Whether the first bytes of a JSON file are those of a list of objects, or of an object a line."""
     text = head.removeprefix(codecs.BOM_UTF8).lstrip()
     first, _, more = text.partition(b"\n")
-    return bool(_LIST_OF_OBJECTS.match(text)) or (
+    return bool(_LIST.match(text)) or (
         (text.startswith(b"{") and (_is_object(first) or (not more and len(head) == HEAD))) or b"\0" in head
     )
 
@@ -122,11 +116,10 @@ def sniffed_rows(stream: io.BufferedReader, reading: TextReading) -> Iterator[So
     if kind not in ("", ".jsonl"):
         yield from rows_in(stream, kind, source, source, reading)
         return
-    stream, head = as_utf8(stream, source, reading.columns.encoding), [b""]
-    while not head[-1].strip() and (line := stream.readline()):
-        head.append(line)
-    parse = _object_in if _is_object(head[-1]) else partial(_text_in, reading)
-    yield from _line_rows(itertools.chain(head[1:], stream), parse, reading, source)
+    stream = as_utf8(stream, source, reading.columns.encoding)
+    head = _to_first_line(stream)
+    parse = _object_in if _is_object(b"".join(head)) else partial(_text_in, reading)
+    yield from _line_rows(itertools.chain(head, stream), parse, reading, source)
 
 
 _FAMILY = {".markdown": ".md", ".htm": ".html", ".xhtml": ".html"}
@@ -138,12 +131,10 @@ def _text_rows(stream: io.BufferedReader, reading: TextReading, source: str) -> 
     return _line_rows(stream, partial(_text_in, reading), reading, source)
 
 
-def _json_rows(
-    stream: io.BufferedReader, reading: TextReading, source: str, *, lists: bool = False
-) -> Iterator[SourceRow]:
-    """A JSON object a line, or the objects of a list; `lists` says that a list may hold anything."""
+def _json_rows(stream: io.BufferedReader, reading: TextReading, source: str) -> Iterator[SourceRow]:
+    """A JSON object a line, or the objects of a list."""
     stream = as_utf8(stream, source, reading.columns.encoding)
-    if not is_json_list(stream, lists=lists):
+    if not is_json_list(stream):
         yield from _line_rows(stream, _object_in, reading, source)
         return
     raw = stream.read()
@@ -211,21 +202,21 @@ def _json_in(text: str) -> Any:
         raise ValueError(f"is JSON that cannot be read ({error}): mend it or take it out.") from None
 
 
-def is_json_list(stream: io.BufferedReader, *, lists: bool) -> bool:
-    """Whether a stream of UTF-8 begins with a JSON list of objects, or with any where `lists` may hold anything."""
-    return bool((_LIST if lists else _LIST_OF_OBJECTS).match(stream.peek(HEAD)))
+def is_json_list(stream: io.BufferedReader) -> bool:
+    """Whether a stream of UTF-8 begins with a JSON list of objects."""
+    return bool(_LIST.match(stream.peek(HEAD)))
 
 
 def _csv_rows(
     stream: io.BufferedReader, reading: TextReading, source: str, *, delimiter: str = ","
 ) -> Iterator[SourceRow]:
-    """The rows of a table with a header; the delimiter is the one that the first rows tell."""
+    """The rows of a table with a header; the delimiter is the one that the header tells."""
     raw = as_utf8(stream, source, reading.columns.encoding)
     # surrogateescape keeps the bytes that are not UTF-8 apart, so that the row that holds them can be named
     lines = io.TextIOWrapper(raw, encoding="utf-8", errors="surrogateescape", newline="")
     csv.field_size_limit(max(csv.field_size_limit(), _FIELD_LIMIT))
-    head = list(itertools.islice(lines, _SNIFFED))
-    delimiter = _delimiter(head, delimiter, reading)
+    head = _to_first_line(lines)
+    delimiter = _delimiter("".join(head), delimiter)
     table = csv.reader(itertools.chain(head, lines), delimiter=delimiter, strict=True)
     header: list[str] = []
     places: dict[str, int] = {}
@@ -256,24 +247,20 @@ def _csv_rows(
         lines.detach()
 
 
-_SNIFFED = 50
-_DELIMITERS = (",", ";", "\t", "|")
+def _to_first_line(lines: Iterable[AnyStr]) -> list[AnyStr]:
+    """The lines up to the first one that is not blank; the next one is what follows it."""
+    head: list[AnyStr] = []
+    for line in lines:
+        head.append(line)
+        if line.strip():
+            break
+    return head
 
 
-def _delimiter(lines: Sequence[str], usual: str, reading: TextReading) -> str:
-    """The sign that parts all first rows alike, best one whose header names a column that is read, or the usual one."""
-    able: list[tuple[bool, bool, int, str]] = []
-    for sign in dict.fromkeys((usual, *_DELIMITERS)):
-        try:
-            rows = [row for row in csv.reader(lines, delimiter=sign) if any(map(str.strip, row))]
-        except csv.Error:
-            continue
-        fields = len(rows[0]) if rows else 0
-        rest = rows[1:-1] if len(lines) == _SNIFFED else rows[1:]  # the last one may go on
-        if fields > 1 and all(len(row) == fields for row in rest):
-            wanted = bool({"text", "input", *reading.columns.required} & {*rows[0]})
-            able.append((wanted, sign == usual, fields, sign))
-    return max(able)[3] if able else usual
+def _delimiter(header: str, usual: str) -> str:
+    """The sign that stands most often in the header outside quotes, the usual one where no other does more often."""
+    plain = re.sub(r'"[^"]*"', "", header)
+    return max((usual, ",", ";", "\t", "|"), key=plain.count)
 
 
 def _refuse_odd_bytes(cells: list[str], source: str, line: int) -> list[str]:
@@ -366,9 +353,7 @@ _decoder = json.JSONDecoder(strict=False)
 _Format = Callable[[io.BufferedReader, TextReading, str], Iterator[SourceRow]]
 
 FORMATS: dict[str, _Format] = {
-    ".jsonl": _json_rows,
-    ".ndjson": _json_rows,
-    ".json": partial(_json_rows, lists=True),
+    **dict.fromkeys(LINES, _json_rows),
     ".csv": _csv_rows,
     ".tsv": partial(_csv_rows, delimiter="\t"),
     ".parquet": parquet_rows,
@@ -376,11 +361,11 @@ FORMATS: dict[str, _Format] = {
     ".feather": _arrow_rows,
     ".txt": _text_rows,
 }
-"""Tables, and text a line. Files that are one text and feeds have dictionaries of their own: published benchmarks are
+"""Tables, and text a line. Files that are one text have a dictionary of their own: published benchmarks are
 never of those kinds, and a README beside them is not to be taken for one."""
 TABLES = tuple(ending for ending in FORMATS if ending != ".txt")
 """Endings of tables."""
-ENDINGS = (*FORMATS, *DOCUMENTS, *FEEDS)
+ENDINGS = (*FORMATS, *DOCUMENTS)
 """Endings of all files that are read."""
 
 

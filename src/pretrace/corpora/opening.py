@@ -10,11 +10,11 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeGuard, cast
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -45,7 +45,7 @@ class Source:
 
     texts: str = option(
         help="A table (.jsonl, .csv, .parquet, …, also packed), a folder of tables or of documents (.txt, .md, .html, "
-        ".docx, .pdf, .epub), a feed, - for standard input, hub:NAME[:CONFIG][:SPLIT], or a corpus such as stdlib (see "
+        ".docx, .pdf), - for standard input, hub:NAME[:CONFIG][:SPLIT], or a corpus such as stdlib (see "
         "`pretrace list`).",
         metavar="TEXTS",
         path="in",
@@ -84,6 +84,10 @@ def open_corpus(source: Texts, columns: Columns = USUAL) -> Corpus:
 
 Rows = Callable[[TextReading], Iterator[SourceRow]]
 OnUnreadable = Callable[[Unreadable], object]
+
+
+def _silent(unreadable: Unreadable) -> None:
+    """Nothing: it was told of before."""
 
 
 def resolve_source(source: Texts, columns: Columns = USUAL) -> tuple[str, str, Rows]:
@@ -199,19 +203,18 @@ def choose_text(source: str, columns: Columns) -> tuple[Columns, str]:
     path = Path(source)
     if columns.named_texts or not path_exists(path) or not (path.is_file() or path.is_dir()):
         return columns, ""
+    rows = [*itertools.islice(_rows_to_look_at(path, columns), _GUESSED_FROM)]
+    cells = [(name, cell) for fields in rows for name, cell in fields.items()]
+    with suppress(TextsError):
+        columns.pick_texts(dict(cells), "")
+        return columns, ""
     lengths: Counter[str] = Counter()
-    rows = 0
-    for fields in itertools.islice(_rows_to_look_at(path, columns), _GUESSED_FROM):
-        rows += 1
-        with suppress(TextsError):
-            columns.pick_texts(fields.keys(), "")
-            return columns, ""
-        for name, cell in fields.items():
-            words = " ".join(one["content"] for one in messages_of(cell) or ()) or cell
-            # a comma parts the names of columns
-            lengths[name] += len(words) if isinstance(words, str) and "," not in name else 0
-    longest, letters = max(lengths.items(), key=lambda one: one[1], default=("", 0))
-    if not longest or letters < _LEAST_LETTERS * rows:
+    for name, cell in cells:
+        words = " ".join(one["content"] for one in messages_of(cell) or ()) or cell
+        # a comma parts the names of columns
+        lengths[name] += len(words) if isinstance(words, str) and "," not in name else 0
+    [(longest, letters)] = lengths.most_common(1) or [("", 0)]
+    if not longest or letters < _LEAST_LETTERS * len(rows):
         return columns, ""
     said = f"the texts are taken from the column {longest!r}, which has the longest; --columns text names another."
     return replace(columns, text=longest), said
@@ -221,18 +224,15 @@ def repeated_column(path: Path, fewest: int) -> str:
     """The column of a table whose values repeat as names of documents do, at least `fewest`; "" without one."""
     if not path.is_file():
         return ""
-    values: dict[str, Counter[object]] = {}
-    rows = 0
-    for fields in itertools.islice(_rows_to_look_at(path, USUAL), _NAMES_FROM):
-        rows += 1
-        for name, cell in fields.items():
-            is_name = isinstance(cell, int | str) and not isinstance(cell, bool)
-            if is_name and 0 < len(str(cell)) < _LONGEST_NAME:
-                values.setdefault(name, Counter())[cell] += 1
-    able = [
-        name for name, found in values.items() if found.total() == rows and fewest <= len(found) <= rows / 2
-    ]
-    return max(able, key=lambda name: len(values[name]), default="")
+    rows = [*itertools.islice(_rows_to_look_at(path, USUAL), _NAMES_FROM)]
+    values = {name: [fields.get(name) for fields in rows] for name in (rows[0] if rows else ())}
+    kinds = {
+        name: len({*cells})
+        for name, cells in values.items()
+        if all(type(one) in (int, str) and 0 < len(str(one)) < _LONGEST_NAME for one in cells)
+    }
+    able = [name for name, number in kinds.items() if fewest <= number <= len(rows) / 2]
+    return max(able, key=kinds.__getitem__, default="")
 
 
 def _rows_to_look_at(path: Path, columns: Columns) -> Iterator[Mapping[str, object]]:
@@ -300,14 +300,14 @@ class TextStream:
         refuse_repeated_ids([text.id for text in texts], self.source)
         return Corpus(self.name, texts, self.source, self.notes, self.card)
 
-    def whole(self, most: int, tell: OnUnreadable | None = None) -> Corpus | None:
+    def whole(self, most: int, tell: OnUnreadable = _silent) -> Corpus | None:
         """The corpus, where it has at most so many texts; None otherwise. TextsError for repeated ids."""
         unread: list[Unreadable] = []
         texts = tuple(itertools.islice(self.texts(unread.append), most + 1))
         if len(texts) > most:
             return None
-        for one in unread if tell else ():
-            cast(OnUnreadable, tell)(one)
+        for one in unread:
+            tell(one)
         return self.corpus_of(texts)
 
 
@@ -332,10 +332,6 @@ def open_stream(source: Texts, columns: Columns = USUAL, *, skip_unreadable: boo
     return TextStream(*resolve_source(source, columns), columns, skip_unreadable)
 
 
-def _silent(unreadable: Unreadable) -> None:
-    """Nothing: it was told of before."""
-
-
 # Data sets of the Hugging Face hub, through the package `datasets`. Run here: a data set folder (`hub:./folder`), wrong
 # configurations and splits, a broken file, offline mode, a hub out of reach. Not run: a download, a gated data set,
 # offline mode with a full cache.
@@ -356,16 +352,16 @@ def open_table(address: str, split: str | None = None) -> tuple[str, Any]:
     if not name or len(rest) > 2:
         raise TextsError(f"'hub:{address}' is not a data set of the hub: write hub:NAME[:CONFIG][:SPLIT].")
     config, named = [*rest, "", ""][:2]
-    if config and len(rest) == 1 and config not in _ask_hub(name, datasets.get_dataset_config_names, name):
-        config, named = "", config
-    if not (split := named or split):
-        splits: list[str] = _ask_hub(name, datasets.get_dataset_split_names, name, config or None)
+    with _hub_explained(name):
+        if config and len(rest) == 1 and config not in datasets.get_dataset_config_names(name):
+            config, named = "", config
+        split = named or split
+        splits = [split] if split else datasets.get_dataset_split_names(name, config or None)
         if len(splits) != 1:
             said = f"has the splits {', '.join(splits)}" if splits else "does not list its splits"
             raise TextsError(f"hub:{name} {said}: name one, as in hub:{name}:{config}:test.")
-        (split,) = splits
-    table = _ask_hub(name, datasets.load_dataset, name, config or None, split=split)
-    return f"{name}:{config}:{split}", table
+        table = datasets.load_dataset(name, config or None, split=splits[0])
+    return f"{name}:{config}:{splits[0]}", table
 
 
 def table_rows(table: Any, reading: TextReading) -> Iterator[SourceRow]:
@@ -375,8 +371,9 @@ def table_rows(table: Any, reading: TextReading) -> Iterator[SourceRow]:
         yield SourceRow(row)
 
 
-def _ask_hub(name: str, ask: Callable[..., Any], *what: Any, **how: Any) -> Any:
-    """The answer of the hub, or a TextsError that says what to do where there is none."""
+@contextmanager
+def _hub_explained(name: str) -> Iterator[None]:
+    """While it lasts, what the hub has not is a TextsError with a cure; one out of reach is not asked again."""
     import datasets
     from datasets.exceptions import DatasetsError
     from huggingface_hub import HfApi, constants
@@ -395,7 +392,7 @@ def _ask_hub(name: str, ask: Callable[..., Any], *what: Any, **how: Any) -> Any:
     if unreachable:  # `datasets` then takes what lies in its cache, or fails at once
         datasets.config.HF_HUB_OFFLINE = constants.HF_HUB_OFFLINE = True
     try:
-        return ask(*what, **how)
+        yield
     except failures as error:
         cause = error.__cause__ or error
         reason = unreachable or " ".join(str(cause).split()).rstrip(".") or type(cause).__name__

@@ -62,25 +62,20 @@ def packing_of(head: bytes) -> str:
 
 @contextmanager
 def open_unpacked(address: str | Path) -> Iterator[io.BufferedReader]:
-    """The unpacked bytes of a file or an address. TextsError for a pointer of Git LFS."""
-    with open_raw(address) as stream:
-        yield unpack_stream(stream, str(address))
+    """The unpacked bytes of a file, or of an address that fsspec opens. TextsError for a pointer of Git LFS and for a
+    pipe, which may stay silent."""
+    path, source = Path(address), str(address)
+    if isinstance(address, str) and "://" in address:
+        import fsspec
 
-
-@contextmanager
-def open_raw(address: str | Path) -> Iterator[io.BufferedReader]:
-    """The bytes of a file, or of an address that fsspec opens. TextsError for a pipe, which may stay silent."""
-    if isinstance(address, Path) or "://" not in address:
-        path = Path(address)
-        if path.exists() and not (path.is_file() or path.is_dir()):
-            raise TextsError(say("texts.pipe", source=address))
-        with path.open("rb") as stream:
-            yield stream
-        return
-    import fsspec
-
-    with fsspec.open(address, "rb") as stream:
-        yield stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(stream)
+        opened = fsspec.open(address, "rb")
+    elif path.exists() and not (path.is_file() or path.is_dir()):
+        raise TextsError(say("texts.pipe", source=address))
+    else:
+        opened = path.open("rb")
+    with opened as stream:
+        raw = stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(stream)
+        yield unpack_stream(raw, source)
 
 
 def unpack_stream(stream: io.BufferedReader, source: str) -> io.BufferedReader:
@@ -145,12 +140,10 @@ def _unpacked(under: IO[bytes], packing: str) -> Iterator[bytes]:
         if not one.eof:
             given = getattr(one, "unconsumed_tail", b"")
             continue
-        given = one.unused_data.lstrip(b"\0")  # padding, which gz and xz allow
-        while not given:
-            some = under.read(_PIECE)
-            if not some:
+        rest = one.unused_data
+        while not (given := rest.lstrip(b"\0")):  # padding, which gz and xz allow
+            if not (rest := under.read(_PIECE)):
                 return
-            given = some.lstrip(b"\0")
         given += under.read(16)
         if packing_of(given) != packing:
             raise OSError(f"bytes that are not {packing} stand behind its end")
@@ -177,13 +170,8 @@ _MARKS = (
 
 def encoding_of(head: bytes, named: str | None) -> str:
     """The encoding of a file by its first bytes, or what was named; utf-8-sig is UTF-8 with a mark."""
-    for mark, name in _MARKS:
-        # two stray bytes are no mark: UTF-16 of any length has a NUL among its first characters
-        if head.startswith(mark) and (
-            name == "utf-8-sig" or b"\0" in head or not is_utf8(head[len(mark) :], cut=True)
-        ):
-            return name
-    return codecs.lookup(named).name if named else "utf-8"
+    marked = next((name for mark, name in _MARKS if head.startswith(mark)), "")
+    return marked or (codecs.lookup(named).name if named else "utf-8")
 
 
 def as_utf8(stream: io.BufferedReader, source: str, named: str | None = None) -> io.BufferedReader:
@@ -218,21 +206,15 @@ def decode_text(raw: bytes, source: str, named: str | None = None) -> str:
 
 
 def not_utf8(raw: bytes, where: str, *, whole: bool = False, option: str = "--reading encoding") -> str:
-    """What to say of bytes that are no UTF-8: whether they look Western, and what helps. `whole`: nothing follows them,
-    so a character that breaks off was cut; `option` names an encoding."""
-    import charset_normalizer
-
-    name = _utf16_without_mark(raw[:HEAD])
+    """What to say of bytes that are no UTF-8, and what helps. `whole`: nothing follows them, so a character that breaks
+    off was cut; `option` names an encoding."""
     try:
         raw.decode()
     except UnicodeDecodeError as error:
         if whole and error.reason == "unexpected end of data" and not raw[: error.start].isascii():
             return f"{where} ends in the middle of a character: it was cut off; fetch it again."
-        near = raw[max(0, error.start - HEAD) : error.start + (1 << 16)]
-        is_western = charset_normalizer.from_bytes(near, cp_isolation=["cp1252"]).best() is not None
-        name = name or ("cp1252" if is_western else "")
-    looks = f"; it looks like {name}" if name else ""
-    return f"{where} is not UTF-8{looks}: convert it, or name its encoding with {option}={name or 'NAME'}."
+    name = _utf16_without_mark(raw[:HEAD]) or "cp1252"
+    return f"{where} is not UTF-8: convert it, or name its encoding, as in {option}={name}."
 
 
 def _utf16_without_mark(head: bytes) -> str:

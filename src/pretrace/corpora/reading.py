@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from pretrace.corpora.columns import Columns, cell_of, kind_of, listed, membership, mended, name_of
+from pretrace.corpora.columns import Columns, cell_of, kind_of, listed, membership, mended, name_of, shortened
 from pretrace.corpora.packing import not_utf8
 from pretrace.errors import TextsError
 from pretrace.results.rounding import plural
@@ -73,11 +73,10 @@ class TextReading:
             if unseen:
                 unseen -= row.fields.keys()
             try:
-                made = self._text(number, row, self.string(number, row))
-            except TextsError as error:
-                if self._tell is None:
-                    raise
-                self._leave_out(number, row, str(error))
+                made = self._text(number, row.fields)
+            except (TextsError, ValueError) as error:
+                where = "" if isinstance(error, TextsError) else f"{self.where(number, row)} "
+                self._leave_out(number, row, self.fault(f"{where}{error}", row.line).fault)
                 continue
             self._taken += 1
             yield made
@@ -99,53 +98,38 @@ class TextReading:
         if self._tell is not None:
             self._tell(Unreadable(self.source, number, row.line, reason))
 
-    def string(self, number: int, row: SourceRow) -> str:
-        """The text of a row. TextsError where it has none."""
+    def _string(self, fields: Mapping[str, object]) -> str:
+        """The text of a row. ValueError, half a sentence, where it has none."""
         column, is_made = self.chosen[0], len(self.chosen) > 1 or self.columns.template is not None
-        value = row.fields.get(column)
+        value = fields.get(column)
         if isinstance(value, str) and value.isascii() and not is_made:
             return value  # nearly always
-        where = self.where(number, row)
         try:
-            value = self.columns.text_of(row.fields, self.chosen)
+            value = self.columns.text_of(fields, self.chosen)
         except ValueError as error:
-            raise TextsError(f"{where} has no text: {error}.") from None
+            raise ValueError(f"has no text: {error}.") from None
         if isinstance(value, bytes):
             try:
                 return value.decode()
             except UnicodeDecodeError:
-                raise TextsError(not_utf8(value, where)) from None
+                raise ValueError(not_utf8(value, "").lstrip()) from None
         if not isinstance(value, str):
-            raise TextsError(say("texts.no_string", where=where, column=column, what=kind_of(value)))
+            raise ValueError(say("texts.no_string", column=column, what=kind_of(value)))
         text, replaced = mended(value)
         self._surrogates += replaced
         return text
 
-    def _text(self, number: int, row: SourceRow, text: str) -> Text:
-        label = row.fields.get(self._found.label) if self._found.label else None
-        try:
-            member = membership(label)
-        except ValueError:
-            where = self.where(number, row)
-            raise TextsError(say("texts.no_label", where=where, label=_short(label))) from None
-        identity = self._name(number, row, self._found.id)
+    def _text(self, number: int, fields: Mapping[str, object]) -> Text:
+        """The text of a row with all that is known of it. ValueError, half a sentence, where a cell makes no sense."""
+        text, found = self._string(fields), self._found
+        member = membership(fields.get(found.label) if found.label else None)
+        identity = _name(fields, found.id)
         self._unnamed += not identity
-        group = self._name(number, row, self._found.group)
-        return Text(identity or str(number), text, member, group, self.meta(row.fields))
+        return Text(identity or str(number), text, member, _name(fields, found.group), self.meta(fields))
 
     def meta(self, fields: Mapping[str, object]) -> dict[str, str]:
         """The further columns of a text."""
         return {name: cell_of(fields.get(name)) for name in self.columns.more}
-
-    def _name(self, number: int, row: SourceRow, column: str | None) -> str:
-        value = row.fields.get(column) if column else None
-        if isinstance(value, str) and value.isascii():
-            return value  # nearly always
-        try:
-            return name_of(value)
-        except ValueError:
-            where = self.where(number, row)
-            raise TextsError(say("texts.no_name", where=where, value=_short(value), column=column)) from None
 
     def where(self, number: int, row: SourceRow) -> str:
         """A row as messages name it."""
@@ -184,18 +168,24 @@ class EveryColumn(TextReading):
         return tuple(dict.fromkeys(found))
 
 
+def _name(fields: Mapping[str, object], column: str | None) -> str:
+    """The id or the group in a row. ValueError, half a sentence, for a cell that is no name."""
+    value = fields.get(column) if column else None
+    if isinstance(value, str) and value.isascii():
+        return value  # nearly always
+    try:
+        return name_of(value)
+    except ValueError:
+        raise ValueError(say("texts.no_name", value=shortened(value), column=column)) from None
+
+
 def refuse_repeated_ids(ids: Sequence[str], source: str) -> None:
     """Raise TextsError, naming up to three ids and how often each occurs, unless all ids differ."""
     if len(set(ids)) == len(ids):
         return
     repeated = [(name, count) for name, count in Counter(ids).most_common() if count > 1]
-    shown = ", ".join(f"{_short(name)} ({count} times)" for name, count in repeated[:3])
+    shown = ", ".join(f"{shortened(name)} ({count} times)" for name, count in repeated[:3])
     more = f" and {len(repeated) - 3} more" if len(repeated) > 3 else ""
     raise TextsError(
         f"{source}: every text needs an id of its own, found {shown}{more}; mend the ids, or name another id column."
     )
-
-
-def _short(value: object) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= 60 else shown[:57] + "..."

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import accumulate
-from typing import IO
-from xml.etree import ElementTree
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from pretrace.corpora.columns import kind_of, mended
-from pretrace.corpora.dates import days
+from pretrace.corpora.columns import mended
 from pretrace.corpora.packing import HEAD, decode_text, encoding_of, is_utf8
-from pretrace.corpora.reading import SourceRow, TextReading
 from pretrace.errors import TextsError
-from pretrace.results.wording import say
 
 DEEPEST = 2_000
 """Open tags within each other; the time to read a page grows with the square of it."""
@@ -89,18 +83,6 @@ def visible_text(root: LexborNode | None) -> str:
     return "\n".join(done)
 
 
-_SELF_CLOSED = re.compile(r"<([a-zA-Z][\w:.-]*)((?:\s[^<>]*?)?)/>")
-
-
-def read_xhtml(page: str) -> str:
-    """The text of a page of XHTML, in which any element may be closed where it is opened."""
-
-    def opened(one: re.Match[str]) -> str:
-        return one[0] if one[1] in _NOT_NESTED else f"<{one[1]}{one[2]}></{one[1]}>"
-
-    return read_html(_SELF_CLOSED.sub(opened, page))
-
-
 def decode_page(raw: bytes, named: str | None = None) -> str:
     """A page's characters: by its mark; as UTF-8; as it states or as was `named`. TextsError where it is none."""
     stated = _CHARSET.search(raw[:HEAD])
@@ -134,114 +116,3 @@ def _walked(root: LexborNode) -> Iterator[tuple[LexborNode, bool]]:
             node = node.first_child
             continue
         node = node.next
-
-
-FEEDS = (".xml", ".rss", ".atom")
-ONLY_SUMMARY = "a description alone was there, which is often only the beginning of the text"
-
-_CONTENT = "{http://purl.org/rss/1.0/modules/content/}encoded"
-_DUBLIN = "{http://purl.org/dc/elements/1.1/}"
-_MARKUP = re.compile(r"</?[a-z][^<>]*>", re.IGNORECASE)
-
-
-def feed_rows(stream: IO[bytes], reading: TextReading, source: str) -> Iterator[SourceRow]:
-    """A row for each entry, with the columns text, id, date (as in 2023-03-01), title, author and link, "" where the
-    feed has none. TextsError for what is neither RSS nor Atom."""
-    raw = stream.read()
-    if not raw.strip():
-        raise TextsError(f"{source} is empty: give a feed with at least one entry.")
-    root = parse_xml(raw, source)
-    kind = _local(root)
-    if kind in ("urlset", "sitemapindex"):
-        raise TextsError(say("texts.sitemap", source=source))
-    if kind not in ("rss", "RDF", "feed"):
-        raise TextsError(say("texts.no_feed", source=source, root=kind))
-    name = "entry" if kind == "feed" else "item"
-    for number, entry in enumerate(one for one in root.iter() if _local(one) == name):
-        try:
-            cells, whole = _atom(entry) if name == "entry" else _rss(entry)
-        except RecursionError:  # writing XHTML out again is recursive
-            raise TextsError(f"{source} has elements nested too deeply: this is no feed.") from None
-        fields = dict(zip(("text", "id", "date", "title", "author", "link"), cells, strict=True))
-        if not fields["text"].strip():
-            yield reading.fault(
-                f"{source}: entry {number} ({fields['title'][:60] or fields['id'] or 'no title'}) has neither "
-                "content nor description: take it out.",
-                None,
-            )
-            continue
-        reading.remarks[ONLY_SUMMARY] += not whole
-        yield SourceRow(fields)
-
-
-def parse_xml(raw: bytes, source: str) -> ElementTree.Element:
-    """The root of a document without a document type, which could declare entities that expand without end."""
-
-    class FeedTree(ElementTree.TreeBuilder):
-        def doctype(self, *_: object) -> None:
-            raise TextsError(say("texts.doctype", source=source))
-
-    try:
-        return ElementTree.XML(raw, ElementTree.XMLParser(target=FeedTree()))
-    except (ElementTree.ParseError, ValueError, LookupError) as error:
-        raise TextsError(f"{source} is not XML that can be read: {error}; save it again.") from None
-
-
-def _rss(item: ElementTree.Element) -> tuple[tuple[str, ...], bool]:
-    """The cells of an item, and whether its text is its content and no description."""
-    content = item.findtext(_CONTENT) or ""
-    about = item.get("{http://www.w3.org/1999/02/22-rdf-syntax-ns#}about", "")
-    link, whole = _find(item, "link") or about, bool(content.strip())
-    text = _without_markup(content if whole else _find(item, "description"))
-    day = _day(_find(item, "pubDate") or item.findtext(f"{_DUBLIN}date") or "")
-    author = item.findtext(f"{_DUBLIN}creator") or _find(item, "author")
-    title = _without_markup(_find(item, "title"))
-    return (text, _find(item, "guid") or link, day, title, author, link), whole
-
-
-def _atom(entry: ElementTree.Element) -> tuple[tuple[str, ...], bool]:
-    """The cells of an entry, and whether its text is its content and no summary."""
-
-    def part(name: str) -> str:
-        """What Atom calls a text construct: text, escaped HTML, or elements of XHTML."""
-        element = next((one for one in entry if _local(one) == name), None)
-        if element is None:
-            return ""
-        kind, written = element.get("type", "text").lower(), element.text or ""
-        if kind == "xhtml" or len(element):
-            for one in element.iter():
-                one.tag = _local(one)  # or each would be written with its namespace
-            inner = (ElementTree.tostring(one, encoding="unicode", method="html") for one in element)
-            return read_html(written + "".join(inner))
-        return read_html(written) if kind in ("html", "text/html") else written.strip()
-
-    content = part("content")
-    links = {one.get("rel", "alternate"): one.get("href", "") for one in entry if _local(one) == "link"}
-    author = next((_find(one, "name") for one in entry if _local(one) == "author"), "")
-    link, whole = links.get("alternate", ""), bool(content.strip())
-    text = content if whole else part("summary")
-    day = _day(_find(entry, "published") or _find(entry, "updated"))
-    return (text, _find(entry, "id") or link, day, part("title"), author, link), whole
-
-
-def _without_markup(written: str) -> str:
-    """A text without its HTML. What holds no tag keeps its lines, since many feeds hold plain text."""
-    return read_html(written) if _MARKUP.search(written) else html.unescape(written).strip()
-
-
-def _find(element: ElementTree.Element, name: str) -> str:
-    """The text of the first child of that name that is of the feed itself, not of an extension of it."""
-    own = element.tag.rpartition("}")[0]
-    found = (one.text or "" for one in element if one.tag == (f"{own}}}{name}" if own else name))
-    return next(found, "").strip()
-
-
-def _day(written: str) -> str:
-    """The day that a date names, in UTC where a zone is given; another date as it stands."""
-    found = days(written)
-    return str(found) if found and found.first == found.last else written
-
-
-def _local(element: ElementTree.Element) -> str:
-    """The name of an element without its namespace."""
-    return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else kind_of(element.tag)

@@ -96,11 +96,6 @@ class ScoreSettings:
         path="in",
         essential=True,
     )
-    windows: bool = option(
-        False,
-        "Cut a longer text into windows of --model-args max_tokens instead of dropping its end.",
-        panel=TEXTS,
-    )
     seed: int = seed_option()
     cache: bool = field(default_factory=is_kept)
     dry_run: bool = dry_run_option()

@@ -274,7 +274,7 @@ def look(source: str, columns: Columns) -> Seen:
         columns = replace(columns, label="")
         corpus = open_corpus(source, columns)
     four = {name: getattr(columns, name) for name in ("text", "label", "id", "group")}
-    more = {name: value for name in FURTHER if (value := getattr(columns, name)) and name != "chat_of"}
+    more = {name: value for name in FURTHER if (value := getattr(columns, name))}
     template = {name: more.pop(name) for name in ("template",) if name in more}
     named = {name: value for name, value in four.items() if value is not None}
     options = template | {name: some for name, some in (("columns", named), ("reading", more)) if some}

@@ -1,6 +1,6 @@
 """Dates in the forms texts bring them."""
 
-from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import datetime
 
 import pytest
 from hypothesis import given
@@ -9,28 +9,18 @@ from hypothesis import strategies as st
 from pretrace.corpora.dates import days
 from pretrace.plugins.build.segmenting import cut_pieces, split_sentences
 
-WEST = timezone(timedelta(hours=-5))
-
 
 @pytest.mark.parametrize(
     ("written", "expected"),
     [
         ("2015-07-03", "2015-07-03"), (" 2015/7/3 ", "2015-07-03"), ("2015.07.03", "2015-07-03"),
-        ("20150703", "2015-07-03"), (20150703, "2015-07-03"), ("201507032330", "2015-07-03"),
-        ("20150703233015", "2015-07-03"), ("20150703T233015Z", "2015-07-03"), (151200000000, "1974-10-17"),
-        ("2015-07-03 23:30:00", "2015-07-03"), ("2015-07-03T23:30", "2015-07-03"),
-        ("2015-07-03T23:30:00Z", "2015-07-03"), ("2015-07-03T23:30:00-05:00", "2015-07-04"),
-        ("2015-07-03T00:30:00.123+02:00", "2015-07-02"), ("Fri, 03 Jul 2015 23:30:00 -0500", "2015-07-04"),
-        ("Fri, 03 Jul 2015 23:30:00 GMT", "2015-07-03"), ("1435966200", "2015-07-03"), (1435966200, "2015-07-03"),
-        (1435966200.5, "2015-07-03"), (1435966200000, "2015-07-03"), ("2015年7月3日", "2015-07-03"),
+        ("20150703", "2015-07-03"), ("201507032330", "2015-07-03"), ("20150703T233015Z", "2015-07-03"),
+        ("2015-07-03 23:30:00", "2015-07-03"), ("2015-07-03T23:30:00.123-05:00", "2015-07-03"),
+        ("Fri, 03 Jul 2015 23:30:00 -0500", "2015-07-03"), ("2015年7月3日", "2015-07-03"),
         ("July 3, 2015", "2015-07-03"), ("3 July 2015", "2015-07-03"), ("3rd Sept. 2015", "2015-09-03"),
-        ("25/12/2015", "2015-12-25"), ("12/25/2015", "2015-12-25"), ("03/04/2015", "2015-03-04/2015-04-03"),
         ("2015-07", "2015-07-01/2015-07-31"), ("2016/2", "2016-02-01/2016-02-29"),
         ("July 2015", "2015-07-01/2015-07-31"), ("2015年", "2015-01-01/2015-12-31"),
-        ("2015", "2015-01-01/2015-12-31"), (2015, "2015-01-01/2015-12-31"), (2015.0, "2015-01-01/2015-12-31"),
-        (date(2015, 7, 3), "2015-07-03"), (datetime(2015, 7, 3, 23, 30), "2015-07-03"),
-        (datetime(2015, 7, 3, 23, 30, tzinfo=WEST), "2015-07-04"),
-        (datetime.max.replace(tzinfo=WEST), "9999-12-31"),
+        ("2015", "2015-01-01/2015-12-31"), ("2015年12月", "2015-12-01/2015-12-31"),
     ],
 )  # fmt: skip
 def test_a_date_is_read(written, expected):
@@ -40,26 +30,32 @@ def test_a_date_is_read(written, expected):
 @pytest.mark.parametrize(
     "written",
     [
-        "", "yesterday", "2015-13-01", "2015-02-30", "31/31/2015", None, True, float("nan"), 1e300, 12, "0",
-        [2015], "9" * 500,
+        "",
+        "yesterday",
+        "2015-13-01",
+        "2015-02-30",
+        "2015-00",
+        "03/04/2015",
+        "1435966200",
+        None,
+        "12",
+        "9" * 500,
     ],
-)  # fmt: skip
+)
 def test_what_is_no_date(written):
     assert days(written) is None
 
 
-@given(st.text() | st.floats() | st.integers() | st.binary())
+@given(st.text())
 def test_anything_is_a_date_or_none(written):
     found = days(written)
     assert found is None or found.first <= found.last
 
 
-@given(st.datetimes(min_value=datetime(1975, 1, 1), max_value=datetime(2099, 1, 1)))
-def test_the_same_instant_in_every_form(moment):
-    moment = moment.replace(microsecond=0, tzinfo=UTC)
-    written = moment.strftime("%a, %d %b %Y %H:%M:%S +0000")
-    forms = [moment, moment.isoformat(), int(moment.timestamp()), written]
-    assert {str(days(form)) for form in forms} == {moment.date().isoformat()}
+@given(st.datetimes(min_value=datetime(1900, 1, 1), max_value=datetime(2099, 1, 1)))
+def test_the_same_day_in_every_form(moment):
+    forms = ("%a, %d %b %Y %H:%M:%S +0000", "%Y-%m-%dT%H:%M:%SZ", "%Y%m%d", "%B %d, %Y", "%Y年%m月%d日")
+    assert {str(days(moment.strftime(form))) for form in forms} == {moment.date().isoformat()}
 
 
 def characters(texts):

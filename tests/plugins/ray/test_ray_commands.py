@@ -98,7 +98,6 @@ def test_scanned_on_ray(ray, sentences, tmp_path, call):
     ("words", "said"),
     [
         ("score --shard 1/2", "give one of the two"),
-        ("score --windows", "--ray does not go with --windows"),
         ("score --ray=address=127.0.0.1:1", "no Ray cluster at --ray address=127.0.0.1:1"),
         ("scan --shard 1/2", "give one of the two"),
         ("scan --workers 2", "--workers counts threads here"),

@@ -127,17 +127,14 @@ def card_of(name: str, title: str = "") -> Card:
 
 
 def read_table(schema: Schema, path: str | None, column: str = "", value: object = None) -> Corpus:
-    """The texts with a value in a column (None: all) of the one table at a path, or of that of the hub for None."""
+    """The texts with a value in a column, whatever its case (None: all), of the one table at a path, or of that of the
+    hub for None."""
     source = schema.hub if path is None else one_table(Path(path), schema.preferred)
-    return keep_where(read_published(source, schema), column, value)
-
-
-def refuse_one_sided(corpus: Corpus) -> Corpus:
-    """The corpus; TextsError unless it has texts of both labels."""
-    for side, words in ((True, MEMBERS), (False, NONMEMBERS)):
-        if not any(text.member is side for text in corpus.texts):
-            raise TextsError(f"{corpus.source} holds no {words}: give both sides, as published.")
-    return corpus
+    corpus, wanted = read_published(source, schema), str(value).casefold()
+    if value is None:
+        return corpus
+    what = f"with {column} {value}"
+    return keep_texts(corpus, lambda text: text.meta[column].strip().casefold() == wanted, what)
 
 
 def join_parts(parts: Mapping[str, Corpus], schema: Schema, source: str) -> Corpus:
@@ -158,14 +155,6 @@ def keep_texts(corpus: Corpus, wanted: Callable[[Text], bool], what: str) -> Cor
         raise TextsError(f"{corpus.source} holds no text {what}: ask for another part.")
     note = f"{len(texts)} of {len(corpus)} texts taken: those {what}."
     return replace(corpus, texts=texts, notes=(*corpus.notes, note))
-
-
-def keep_where(corpus: Corpus, column: str, value: object) -> Corpus:
-    """The texts with a value in a column, whatever its case; all of them for None."""
-    if value is None:
-        return corpus
-    wanted, what = str(value).casefold(), f"with {column} {value}"
-    return keep_texts(corpus, lambda text: text.meta[column].strip().casefold() == wanted, what)
 
 
 def find_tables(folder: Path) -> list[Path]:
@@ -314,18 +303,11 @@ def ccnewspdd(path: str, kind: Literal["trans", "mask", "prompt", "original"] = 
     schema = schema_of("ccnewspdd", title=f"CCNewsPDD, {kinds[kind]}")
     if kind == "original":  # which each of the files holds
         schema = replace(schema, text="original", columns=("original", *schema.columns[1:]))
-    wanted = [name for name in kinds if name != "original"] if kind == "original" else [kind]
-    files = {stem_of(file.name): file for file in find_tables(place)}
-    if not place.is_dir() and (kind == "original" or not files.keys() & kinds.keys()):
-        return read_published(place, schema)
-    for name in wanted:
-        if name in files:
-            return read_published(files[name], schema)
-    names = " or ".join(f"{name}.jsonl" for name in wanted)
-    raise TextsError(
-        f"{shown(path)} holds no {names}, found {', '.join(sorted(files))}; give the folder with it, or build it: "
-        f"pretrace build ccnews --transform {wanted[0]}."
-    )
+        return read_published(find_tables(place)[0], schema)
+    file = one_table(place, kind)
+    if (named := stem_of(file.name)) in kinds and named != kind:
+        raise TextsError(f"{shown(file)} holds texts of another kind: ask for kind={named!r}.")
+    return read_published(file, schema)
 
 
 @corpora.add("patentmia")
@@ -364,9 +346,7 @@ def pile(subset: str, path: str | None = None) -> Corpus:
     def is_own(text: Text) -> bool:
         return path is None or _plain(text.meta.get("pile_set_name", name)) in own
 
-    if not all(map(is_own, corpus.texts)):
-        corpus = keep_texts(corpus, is_own, f"of {name}")
-    return refuse_one_sided(corpus)
+    return corpus if all(map(is_own, corpus.texts)) else keep_texts(corpus, is_own, f"of {name}")
 
 
 def subset_name(given: str) -> str:
@@ -402,19 +382,16 @@ def dolma_paloma(subset: Literal["wikipedia", "common_crawl"], path: str | None 
 
 def _hubble(cells: Cells) -> Cells:
     """Copies and label from `duplicates`, and the title of what a passage was cut from, where `meta` has one."""
-    value, duplicates = cells["duplicates"], -1
-    if isinstance(value, int | float | str) and not isinstance(value, bool):
-        with suppress(ValueError, OverflowError):
-            duplicates = int(float(value)) if float(value).is_integer() else -1
-    if duplicates < 0:
-        raise ValueError(f"duplicates should hold a whole number, 0 or more, and holds {str(value)[:40]!r}")
+    copies = cell_of(cells["duplicates"])
+    if not copies.isdecimal():
+        raise ValueError(f"duplicates should hold a whole number, 0 or more, and holds {copies[:40]!r}")
     meta: Any = cells.get("meta")
     if isinstance(meta, str):
         with suppress(ValueError):
             meta = json.loads(meta)
     title = meta.get("title") if isinstance(meta, Mapping) else None
     document = title if isinstance(title, str) else ""
-    return {"copies": duplicates, "member": "1" if duplicates else "0", "document": document}
+    return {"copies": int(copies), "member": "1" if int(copies) else "0", "document": document}
 
 
 @corpora.add("hubble")
@@ -431,7 +408,6 @@ def hubble(kind: str, copies: int | None = None, path: str | None = None) -> Cor
     corpus = read_both_sides(schema, path, f"/{kind}:", lambda inner: inner == kind)
     if odd := [text.id for text in corpus.texts if text.member is not (text.copies != 0)]:
         raise TextsError(say("texts.duplicates", source=corpus.source, text=odd[0]))
-    refuse_one_sided(corpus)
     if copies is not None:
         have = sorted({text.copies or 0 for text in corpus.texts if text.member})
         require(copies in have, f"hubble: copies must be one of {', '.join(map(str, have))}, found {copies}.")

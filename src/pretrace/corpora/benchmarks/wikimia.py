@@ -12,7 +12,6 @@ from typing import Literal
 from pretrace.corpora.benchmarks.loaders import (
     find_tables,
     join_parts,
-    keep_texts,
     read_published,
     schema_of,
 )
@@ -159,26 +158,21 @@ def wikimia(
 
 
 def _files(path: Path, lengths: Sequence[int]) -> dict[str, Corpus]:
-    """The tables of the lengths asked for, by length; a single file that names no length is taken for all."""
-    files = find_tables(path)
-    named = [(re.search(r"length_?(\d+)", stem_of(file.name), re.IGNORECASE), file) for file in files]
-    by_length = {int(length[1]): file for length, file in named if length}
-    if len(by_length) < sum(length is not None for length, _ in named):
+    """The tables of the lengths asked for, by length; a single file that names none is taken for all of them."""
+    files, schema = find_tables(path), schema_of("wikimia")
+    looked = ((re.search(r"length_?(\d+)", stem_of(file.name), re.IGNORECASE), file) for file in files)
+    named = [(str(int(found[1])), file) for found, file in looked if found]
+    if len(files) == 1 and not named and len(lengths) > 1:
+        return {"": read_published(files[0], schema)}
+    by_length = dict(named)
+    if len(by_length) < len(named):
         raise TextsError(f"{shown(path)} holds more than one file of a length: put them into one.")
-    schema = schema_of("wikimia")
-    if len(files) == 1 and not by_length:
-        corpus = read_published(files[0], schema)
-        if len(lengths) > 1:
-            return {"": corpus}
-        (words,) = lengths
-        some = keep_texts(corpus, lambda text: len(text.text.split()) == words, f"with {words} words")
-        return {str(words): some}
-    found = {str(n): read_published(by_length[n], schema) for n in lengths if n in by_length}
-    if not found:
-        wanted = " or ".join(f"length{n}" for n in lengths)
-        names = listed([shown(file.name) for file in files])
-        raise TextsError(f"{shown(path)} has no file with {wanted} in its name, found {names}: add it.")
-    return found
+    if wanted := [str(n) for n in lengths if str(n) in by_length]:
+        return {length: read_published(by_length[length], schema) for length in wanted}
+    wanted, names = [f"length{n}" for n in lengths], listed([shown(file.name) for file in files])
+    raise TextsError(
+        f"{shown(path)} has no file with {' or '.join(wanted)} in its name, found {names}: add it."
+    )
 
 
 def _grouped(corpus: Corpus) -> Corpus:

@@ -351,7 +351,7 @@ class CorpusReader:
         columns = replace(USUAL, encoding=None if is_utf8(head, cut=True) else self.encoding)
         if kind in (*LINES, ".txt", SOURCE):
             written = as_utf8(stream, file.address, columns.encoding)
-            if kind in LINES and is_json_list(written, lists=kind == ".json"):
+            if kind in LINES and is_json_list(written):
                 stream, columns = written, USUAL  # which is UTF-8 now
             else:
                 yield from (self._lines if kind in LINES else self._text)(written, file)
