@@ -10,7 +10,7 @@ from made import Uneven, written
 
 from pretrace.corpora import open_stream
 from pretrace.errors import TextsError
-from pretrace.jobs.worker import OpenedScoring, work
+from pretrace.jobs.worker import ShardJob, work
 from pretrace.report import flags as report
 from pretrace.runs import load_verdict, render, save_verdict, scan
 from pretrace.scoring import evidence
@@ -61,7 +61,7 @@ def in_shards(mine, known, models, settings, out):
     options, folder = Options(cache=False), out.with_name("parts")
     folder.mkdir(exist_ok=True)
     with Scorer(models, settings.plan, options) as worker:
-        job = OpenedScoring.of(worker, options).job(made.both, survey)
+        job = ShardJob.of(worker, options).over(made.both, survey)
         work(job, made.both, folder, worker.each, size=SIZE)
     scored = job.rows(folder)
     found, tables = flag_rows(scored, made, models.target.name)

@@ -9,10 +9,10 @@ import pytest
 from made import Uneven, written
 from net.api import (
     Models,
-    OpenedScoring,
     Options,
     OutputError,
     ScorePlan,
+    ShardJob,
     TextsError,
     Turn,
     Worker,
@@ -54,7 +54,7 @@ def texts(tmp_path):
 
 
 def job_of(stream, worker, size=SIZE):
-    return OpenedScoring.of(worker, OPTIONS).job(stream, shards.survey(stream, size))
+    return ShardJob.of(worker, OPTIONS).over(stream, shards.survey(stream, size))
 
 
 def opened(models=None):

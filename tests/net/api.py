@@ -27,7 +27,7 @@ NAMES = {
     "pretrace.frequencies": "Counting Frequencies counting frequencies_count=count seams",
     "made": "evaluate sign_flip tpr_at_fpr",
     "pretrace.jobs.settings": "Turn",
-    "pretrace.jobs.worker": "OpenedScoring work",
+    "pretrace.jobs.worker": "ShardJob work",
     "pretrace.results.rounding": "rounding_p_value=p_value",
     "pretrace.results.run": "run_load_run=load_run run_save_run=save_run",
     "pretrace.runs": "load_run save_run save_verdict scan",

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -270,7 +269,7 @@ def score_rows(corpus: Corpus, models: Models, plan: ScorePlan, options: Options
         raise TextsError(f"{corpus.name} holds no texts.")
     plan.check_texts(corpus)
     for leak in leaks(models, plan):  # of the placebo as well: it is asked last, perhaps hours later
-        leak(corpus)
+        check_disjoint(corpus, *leak)
     with Scorer(models, plan, options) as scorer:
         scorer.announce(len(corpus))
         table, facts = scorer.part(Shard(0, "", corpus.texts))
@@ -352,25 +351,20 @@ class Scorer:
         return arrow_table(columns), {**texts, **lost, "ends": ends}
 
 
-LeakCheck = Callable[[Corpus], None]
-"""LeakError where a text that must not be scored is in the corpus."""
+Leak = tuple[frozenset[bytes], str, str]
+"""Texts that must not be scored, why, and what to do, as `check_disjoint` takes them."""
 
 
-def leaks(models: Models, plan: ScorePlan) -> tuple[LeakCheck, ...]:
-    """Checks for texts that these models or their placebo were tuned or fitted on, once a plan that asks them is
-    checked."""
-    found: list[LeakCheck] = []
-    for some in (models, models.placebo):
-        if some is None:
-            continue
+def leaks(models: Models, plan: ScorePlan) -> tuple[Leak, ...]:
+    """The texts that these models or their placebo were tuned or fitted on, once a plan that asks them is checked."""
+    found: list[Leak] = []
+    for some in filter(None, (models, models.placebo)):
         plan.check(some)
         if some.labelled is not None:
             keys = frozenset(text_key(text.text) for text in some.labelled.texts)
-            why, cure = say("scoring.leak.reference"), say("scoring.leak.apart")
-            found.append(partial(check_disjoint, seen=keys, purpose=why, cure=cure))
+            found.append((keys, say("scoring.leak.reference"), say("scoring.leak.apart")))
         if some.tuned is not None:
-            why, cure = say("scoring.leak.tuned"), say("scoring.leak.out")
-            found.append(partial(check_disjoint, seen=some.tuned.seen, purpose=why, cure=cure))
+            found.append((some.tuned.seen, say("scoring.leak.tuned"), say("scoring.leak.out")))
     return tuple(found)
 
 

@@ -268,10 +268,9 @@ def measure(
         member_groups=grouping.holding(MEMBERS),
         nonmember_groups=grouping.holding(NONMEMBERS),
         asked=resamples,
-        blind_note=note,
+        notes=(note, *_partial(rows)),
         placebo=named,
         shuffles={name: len(some) for name, some in shuffled.items()},
-        partial=_partial(rows),
         forgetting=unlearned is not None,
     )
     return replace(evaluation, findings=(*said, *sentences(evaluation, circumstances)))
