@@ -69,11 +69,6 @@ class NamedScore(NamedTuple):
     views: frozenset[View]
     fewest: int = 0
 
-    @classmethod
-    def of(cls, name: str, score: Score) -> NamedScore:
-        """The score with its views."""
-        return cls(name, score, frozenset(score.needs.views), getattr(score, "fewest", 0))
-
     def lacks(self, evidence: Evidence, empty: frozenset[View]) -> bool:
         """Whether one of the views that it compares has nothing in it, or too little."""
         return bool(empty and empty & self.views) or (self.fewest > 0 and len(evidence.plain) < self.fewest)
@@ -130,7 +125,10 @@ class ModelScores:
         self.seen = 0
         self.ends: list[tuple[float, int, Text, Trace]] = []
         shuffled = ((name, one) for name, repeats in scores.shuffled.items() for one in repeats)
-        self._columns = [NamedScore.of(*one) for one in (*scores.ready.items(), *shuffled)]
+        self._columns = [
+            NamedScore(name, score, frozenset(score.needs.views), getattr(score, "fewest", 0))
+            for name, score in (*scores.ready.items(), *shuffled)
+        ]
         self._ready = self._columns[: len(scores.ready)]
         self._values: list[Doubles] = []
 
@@ -163,7 +161,7 @@ class ModelScores:
         """Keep those of as many further texts whose score is among the highest or lowest."""
         order = _outer(np.argsort(-scores, kind="stable").tolist())
         more = ((float(scores[i]), self.seen + i, texts[i], traces[i]) for i in order)
-        self.ends = _outer(sorted([*self.ends, *more], key=lambda one: (-one[0], one[1])))
+        self.ends = _outer(sorted([*self.ends, *more], key=lambda one: -one[0]))
         self.seen += len(scores)
 
     def _evaluate(
@@ -390,10 +388,8 @@ def recorded(
 ) -> dict[str, Any]:
     """What run.json says of how the numbers came about; `texts` is what it says of the corpus, `fitted` what fitted
     scores tell of themselves."""
-    named = models.named()
-    if models.placebo:
-        named["placebo"] = models.placebo.target
-    record = {
+    named = models.named() | ({"placebo": models.placebo.target} if models.placebo else {})
+    record: dict[str, Any] = {
         **options.settings,
         "seed": options.seed,
         "models": {name: dict(backend.facts) for name, backend in named.items()},
@@ -402,14 +398,11 @@ def recorded(
         "cut": {},
         "software": record_software(),
     }
-    if models.labelled is not None:
-        record["reference"] = record_corpus(models.labelled)
-    if models.tuned is not None:
-        record["adapter"] = record_tuning(models.tuned.card)
-    if models.placebo is not None and models.placebo.tuned is not None:
-        record["placebo_adapter"] = record_tuning(models.placebo.tuned.card)
-    if models.proposer is not None:
-        record["neighbors"] = dict(models.proposer.facts)
-    if fitted:
-        record["fitted"] = dict(fitted)
-    return record
+    tuned = {"adapter": models.tuned, "placebo_adapter": models.placebo and models.placebo.tuned}
+    more = {
+        "reference": models.labelled and record_corpus(models.labelled),
+        **{name: one and record_tuning(one.card) for name, one in tuned.items()},
+        "neighbors": models.proposer and dict(models.proposer.facts),
+        "fitted": dict(fitted),
+    }
+    return record | {name: value for name, value in more.items() if value}
