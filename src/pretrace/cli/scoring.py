@@ -194,8 +194,8 @@ def finish_run(
     if evaluation is not None:
         run = replace(run, evaluation=measure(rows, stream, seed=seed, **evaluation))
     if not rows.on_disk:
-        return finished(run, out, extra=lambda folder: write_unreadable(unread, folder))
-    answer = finished(run, out, extra=lambda folder: rows.write(folder, run))
+        return finished(run, out, beside=lambda folder: write_unreadable(unread, folder))
+    answer = finished(run, out, beside=lambda folder: rows.write(folder, run))
     rows.place.remove()
     return answer
 
