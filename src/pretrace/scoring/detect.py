@@ -95,20 +95,12 @@ def _stacked(traces: Sequence[Trace]) -> Iterator[tuple[npt.NDArray[np.int64], S
     """Stack the traces that have a prediction by their numbers of tokens, each stack with their places."""
     lengths = np.array([len(trace.logp) for trace in traces], dtype=np.int64)
     order = np.argsort(lengths, kind="stable")
-    order = order[lengths[order] > 0]
-    if not len(order):
-        return
-    some = [traces[i] for i in order.tolist()]
-    logp = np.concatenate([trace.logp for trace in some])
-    means = [trace.mean for trace in some if trace.mean is not None]
-    stds = [trace.std for trace in some if trace.std is not None]
-    moments = (np.concatenate(means), np.concatenate(stds)) if len(means) == len(stds) == len(some) else None
-    begin = 0
     for places in np.split(order, np.flatnonzero(np.diff(lengths[order])) + 1):
-        shape = len(places), int(lengths[places[0]])
-        part = slice(begin, begin := begin + shape[0] * shape[1])
-        mean, std = (one[part].reshape(shape) for one in moments) if moments else (None, None)
-        yield places, Stack(logp[part].reshape(shape), mean, std)
+        some = [traces[i] for i in places.tolist()]
+        if some and len(some[0].logp):
+            moments = [one.mean for one in some], [one.std for one in some]
+            mean, std = (None if any(one is None for one in of) else np.stack(of) for of in moments)
+            yield places, Stack(np.stack([one.logp for one in some]), mean, std)
 
 
 class ModelScores:

@@ -160,23 +160,22 @@ class MeasuredParts:
 
     def _part(self, keys: Sequence[_Key], texts: Bools) -> MeasuredPart:
         some = slice(None) if texts.all() else texts  # all of them are not copied
-        columns = [partial(_read, self.columns[key], some) for key in keys]
+
+        def read(key: _Key) -> Doubles:
+            return self.columns[key]()[some]
+
+        columns = [partial(read, key) for key in keys]
         members, groups = self.members[some], self.groups[some]
-        division = self.division.within(texts, self.members)
+        division = ThresholdDivision.of(self.division.chosen[some], members)
         chosen = division.chosen
-        thresholds = [best_threshold(read()[chosen], members[chosen]) for read in columns]
+        thresholds = [best_threshold(column()[chosen], members[chosen]) for column in columns]
         calls = Calls(np.array(thresholds, dtype=np.float64), division.tested)
         how = {"seed": self.seed, "resamples": self.wanted}
-        read = (read() for read in columns)
-        bootstrap = group_bootstrap(read, members, groups=groups, calls=calls, **how)
+        made = group_bootstrap((column() for column in columns), members, groups=groups, calls=calls, **how)
         bag = (BLIND, "blind")
         if bag in keys:  # a cross-fitted classifier varies more than its fixed predictions do
-            bootstrap = bootstrap.widened(keys.index(bag), WIDENING)
-        return MeasuredPart(keys, columns, members, calls, bootstrap, Grouping.of(groups, members).fewest)
-
-
-def _read(column: ReadColumn, texts: slice | Bools) -> Doubles:
-    return column()[texts]
+            made = made.widened(keys.index(bag), WIDENING)
+        return MeasuredPart(keys, columns, members, calls, made, Grouping.of(groups, members).fewest)
 
 
 def evaluate(
@@ -238,7 +237,8 @@ def measure(
         columns[LENGTH, "blind"] = partial(rows.column, "n_chars")
     columns |= {(name, PLACEBO): one for name, (one,) in rows.controls(PLACEBO).items()}  # resampled together
     shuffled = rows.controls(SHUFFLED)
-    division = _divided(members, groups, share=validation, seed=seed)
+    chosen = grouped_split(groups, validation, seed, labels=members) if validation else np.zeros_like(members)
+    division = ThresholdDivision.of(chosen, members)
     parts = MeasuredParts(columns, members, groups, division, seed, resamples)
     parts.measure(scores)
     grouping = Grouping.of(groups, members)
@@ -344,19 +344,8 @@ def _partial(rows: ScoredRows) -> tuple[str, ...]:
 
 def placebo_name(settings: Mapping[str, Any]) -> str:
     """What the run records as the placebo's name; of a folder its last part; "" where it records none."""
-    models = settings.get("models")
-    facts = models.get(PLACEBO) if isinstance(models, Mapping) else None
-    name = facts.get("name") if isinstance(facts, Mapping) else None
-    path = PurePath(str(name or ""))
-    return path.name if path.is_absolute() else str(name or "")
-
-
-def _divided(members: Bools, groups: Numbers, *, share: float, seed: int) -> ThresholdDivision:
-    """The texts thresholds are chosen on and the others, by whole documents; all for both where few."""
-    whole = np.ones(len(members), dtype=bool)
-    chosen = grouped_split(groups, share, seed, labels=members) if share else ~whole
-    apart = all(len(np.unique(members[part])) == 2 for part in (chosen, ~chosen))
-    return ThresholdDivision(chosen, ~chosen, True) if apart else ThresholdDivision(whole, whole, False)
+    name = str(settings.get("models", {}).get(PLACEBO, {}).get("name") or "")
+    return PurePath(name).name if PurePath(name).is_absolute() else name
 
 
 # Were the members forgotten? An evaluation read in both directions, beside a model that was retrained without them.
