@@ -265,7 +265,6 @@ class _ScoreCommand:
         measuring = None
         if (how := self.evaluation) is not None:
             measuring = {"resamples": how.resamples, "validation": how.validation}
-            measuring |= {"unlearned": how.unlearned} if how.unlearned is not None else {}
         texts = TextsToScore(
             stream=stream,
             source=self.source,

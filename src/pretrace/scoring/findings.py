@@ -73,8 +73,7 @@ class Circumstances:
     `lead` is the AUC of the best score less that of the blind baseline, None without either; the groups are those that
     hold members and those that hold non-members; `asked` is the number of resamples asked for; `notes` are sentences on
     the blind baseline and on scores that lack values for some texts; `placebo` is the name of the placebo model;
-    `shuffles` says how often each fitted score was fitted on shuffled labels. `forgetting` says that sentences on
-    members and non-members give way to what is said of a model that was to forget the members.
+    `shuffles` says how often each fitted score was fitted on shuffled labels.
     """
 
     lead: Estimate | None
@@ -84,7 +83,6 @@ class Circumstances:
     notes: Sequence[str] = ()
     placebo: str = ""
     shuffles: Mapping[str, int] = field(default_factory=dict)
-    forgetting: bool = False
 
 
 def sentences(evaluation: Evaluation, circumstances: Circumstances) -> tuple[str, ...]:
@@ -93,15 +91,14 @@ def sentences(evaluation: Evaluation, circumstances: Circumstances) -> tuple[str
 
 
 def _sentences(evaluation: Evaluation, circumstances: Circumstances) -> Iterator[str]:
-    rows, forgetting = evaluation.rows, circumstances.forgetting
+    rows = evaluation.rows
     scores = [row for row in rows if row.kind == "score"]
     best, some = best_of(rows), any(map(above, scores))
     if best:
         yield "" if some else say("evaluation.all_chance")
         auc = "{} (95% interval {} to {})".format(*shown(best.auc, edges=(0.5, 1.0)))
         yield say("evaluation.best", name=best.name, auc=auc)
-    if not forgetting:
-        yield from _survival(rows, circumstances.placebo)
+    yield from _survival(rows, circumstances.placebo)
     if best and above(best):
         tpr = f"{best.tpr.value:.0%} ({best.tpr.low:.0%} to {best.tpr.high:.0%})"
         yield say("evaluation.reach", name=best.name, tpr=tpr)
@@ -119,9 +116,9 @@ def _sentences(evaluation: Evaluation, circumstances: Circumstances) -> Iterator
     yield from _labels(rows, circumstances.shuffles)
     wrong = [f"{row.name} (AUC {short(row.auc)})" for row in scores if row.auc.high < 0.5]
     chance = [row.name for row in scores if row.auc.low <= 0.5 <= row.auc.high]
-    if wrong and not forgetting:
+    if wrong:
         yield say("evaluation.wrong", names=listed(wrong))
-    if chance and some and not forgetting:
+    if chance and some:
         yield say("evaluation.chance", names=listed(chance))
     if len(scores) > 1 and some:
         yield say("evaluation.looks", number=len(scores))

@@ -25,7 +25,7 @@ from pretrace.rewrites import Lower, Neighbors, rewrites
 from pretrace.scores.divergence import NO_COUNTS
 from pretrace.scoring.evidence import EvidenceReader, Progress
 from pretrace.scoring.holdout import CorpusParts
-from pretrace.scoring.settings import RETRAINED, EvaluationSettings, ModelsSettings, ScoreSettings
+from pretrace.scoring.settings import EvaluationSettings, ModelsSettings, ScoreSettings
 from pretrace.tuning.adapters import tuned_model
 from pretrace.tuning.artifacts import read_adapter
 from pretrace.tuning.plan import OnStep, TuningMethod, methods
@@ -314,8 +314,6 @@ def check_use(plan: ScorePlan, settings: ScoreSettings, evaluation: EvaluationSe
         raise ExpressionError(say("plan.use.tuned"))
     if settings.reference and evaluation.reference_share:
         raise ExpressionError(say("plan.use.reference"))
-    if evaluation.unlearned is not None and not evaluation.placebo:
-        raise ExpressionError(RETRAINED)
     for name, value, use, kind in uses:
         if value and kind and use not in plan.uses:
             raise ExpressionError(say("plan.use.none", option=name, score=kind))
