@@ -7,11 +7,10 @@ import pytest
 
 from pretrace.results.wording import say
 from pretrace.scoring import findings
-from pretrace.scoring.findings import BLIND, LENGTH, Circumstances, best_of, sentences
+from pretrace.scoring.findings import BLIND, LENGTH, best_of, sentences
 from pretrace.types import Estimate, Evaluation
 
 ANY, TPR = Estimate(0.5, 0.4, 0.6), Estimate(0.34, 0.25, 0.43)
-PLENTY = Circumstances(lead=None, member_groups=300, nonmember_groups=300, asked=1000, placebo="pythia")
 
 
 def row(name, value, low, high, kind="score"):
@@ -39,10 +38,11 @@ def named(kind, **numbers):
 def said(*rows, lead=None, **changed):
     figures = Evaluation(rows=rows, members=500, nonmembers=500, groups=600, resamples=1000, validation=200)
     counts = {name: changed.pop(name) for name in ("members", "nonmembers", "validation") if name in changed}
-    circumstances = replace(PLENTY, lead=Estimate(*lead) if lead else None, **changed)
+    groups = changed.pop("groups", (300, 300))
+    more = {"placebo": "pythia", "lead": Estimate(*lead) if lead else None, **changed}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(findings, "say", named)
-        return sentences(replace(figures, **counts), circumstances)
+        return [*filter(None, sentences(replace(figures, **counts), groups, **more))]
 
 
 LOSS = row("loss", 0.85, 0.81, 0.89)
@@ -83,13 +83,12 @@ KINDS = [
     (said(LOW, shuffled("loss", 0.5, 0.4, 0.71), shuffles={"loss": 20}), "best reach labels.without"),
     (said(WEAK, shuffled("weak", 0.5, 0.4, 0.6), shuffles={"weak": 20}), "all_chance best labels.without"),
     (said(WEAK, shuffled("weak", 0.5, 0.4, 0.51), shuffles={"weak": 20}), "all_chance best"),
-    (said(LOSS, nonmember_groups=19), "best reach documents.few documents.rates"),
-    (said(LOSS, nonmember_groups=20), "best reach documents.rates"),
-    (said(LOSS, nonmember_groups=60), "best reach"),
-    (said(LOSS, nonmember_groups=1), "best reach documents.few"),
-    (said(LOSS, member_groups=19), "best reach documents.few"),
-    (said(LOSS, members=15, nonmembers=19, nonmember_groups=30), "best reach documents.nonmembers"),
-    (said(LOSS, asked=2000), "best reach documents.resamples"),
+    (said(LOSS, groups=(300, 19)), "best reach documents.few documents.rates"),
+    (said(LOSS, groups=(300, 20)), "best reach documents.rates"),
+    (said(LOSS, groups=(300, 60)), "best reach"),
+    (said(LOSS, groups=(300, 1)), "best reach documents.few"),
+    (said(LOSS, groups=(19, 300)), "best reach documents.few"),
+    (said(LOSS, members=15, nonmembers=19, groups=(300, 30)), "best reach documents.nonmembers"),
     (said(LOSS, validation=0), "best reach documents.validation"),
     (said(LOSS, nonmembers=200, members=300), "best reach documents.lopsided"),
 ]

@@ -32,7 +32,6 @@ from pretrace.scoring.detect import check_label_counts, check_labels
 from pretrace.scoring.findings import (
     BLIND,
     LENGTH,
-    Circumstances,
     best_of,
     blind_of,
     sentences,
@@ -246,16 +245,18 @@ def measure(
         comparisons=_comparisons(scores, parts),
         by_copies=_by_copies(rows, parts),
     )
-    circumstances = Circumstances(
+    notes = [note, *_partial(rows)]
+    if parts.resamples < resamples:
+        notes.append(say("measured.resamples", made=parts.resamples, asked=resamples))
+    found = sentences(
+        evaluation,
+        (grouping.holding(MEMBERS), grouping.holding(NONMEMBERS)),
         lead=lead,
-        member_groups=grouping.holding(MEMBERS),
-        nonmember_groups=grouping.holding(NONMEMBERS),
-        asked=resamples,
-        notes=(note, *_partial(rows)),
+        notes=notes,
         placebo=placebo_name(rows.settings),
         shuffles={name: len(some) for name, some in shuffled.items()},
     )
-    return replace(evaluation, findings=sentences(evaluation, circumstances))
+    return replace(evaluation, findings=tuple(filter(None, found)))
 
 
 def _judged(

@@ -7,7 +7,6 @@ placebo" that the interval of a paired difference lies above 0.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from pretrace.results.rounding import plural
 from pretrace.results.wording import say
@@ -66,31 +65,21 @@ def listed(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-@dataclass(frozen=True, slots=True)
-class Circumstances:
-    """What the sentences need beside the figures.
+def sentences(
+    evaluation: Evaluation,
+    groups: tuple[int, int],
+    *,
+    lead: Estimate | None = None,
+    notes: Sequence[str] = (),
+    placebo: str = "",
+    shuffles: Mapping[str, int] | None = None,
+) -> Iterator[str]:
+    """Yield the findings of an evaluation, the most important first; "" for what is not said.
 
-    `lead` is the AUC of the best score less that of the blind baseline, None without either; the groups are those that
-    hold members and those that hold non-members; `asked` is the number of resamples asked for; `notes` are sentences on
-    the blind baseline and on scores that lack values for some texts; `placebo` is the name of the placebo model;
+    `groups` are the numbers of documents with members and with non-members, `lead` is the AUC of the best score less
+    that of the blind baseline, `notes` are sentences that are known already, `placebo` is the name of the model, and
     `shuffles` says how often each fitted score was fitted on shuffled labels.
     """
-
-    lead: Estimate | None
-    member_groups: int
-    nonmember_groups: int
-    asked: int
-    notes: Sequence[str] = ()
-    placebo: str = ""
-    shuffles: Mapping[str, int] = field(default_factory=dict)
-
-
-def sentences(evaluation: Evaluation, circumstances: Circumstances) -> tuple[str, ...]:
-    """The findings of an evaluation, the most important first."""
-    return tuple(filter(None, _sentences(evaluation, circumstances)))
-
-
-def _sentences(evaluation: Evaluation, circumstances: Circumstances) -> Iterator[str]:
     rows = evaluation.rows
     scores = [row for row in rows if row.kind == "score"]
     best, some = best_of(rows), any(map(above, scores))
@@ -98,7 +87,7 @@ def _sentences(evaluation: Evaluation, circumstances: Circumstances) -> Iterator
         yield "" if some else say("evaluation.all_chance")
         auc = "{} (95% interval {} to {})".format(*shown(best.auc, edges=(0.5, 1.0)))
         yield say("evaluation.best", name=best.name, auc=auc)
-    yield from _survival(rows, circumstances.placebo)
+    yield from _survival(rows, placebo)
     if best and above(best):
         tpr = f"{best.tpr.value:.0%} ({best.tpr.low:.0%} to {best.tpr.high:.0%})"
         yield say("evaluation.reach", name=best.name, tpr=tpr)
@@ -106,14 +95,13 @@ def _sentences(evaluation: Evaluation, circumstances: Circumstances) -> Iterator
     if blind := blind_of(rows):
         which = "below" if blind.auc.high < 0.5 else "apart" if above(blind) else "chance"
         yield say(f"evaluation.blind.{which}", auc=short(blind.auc))
-        if best and above(best) and circumstances.lead and which != "below":
-            yield say("evaluation.blind.lead", lead=short(circumstances.lead, 0.0))
-    yield from circumstances.notes
+        if best and above(best) and lead and which != "below":
+            yield say("evaluation.blind.lead", lead=short(lead, 0.0))
     length = blind_of(rows, LENGTH)
     if length and not length.auc.low <= 0.5 <= length.auc.high:  # many scores depend on it
         word = "longer" if length.auc.value > 0.5 else "shorter"
         yield say("evaluation.length", word=word, auc=short(length.auc))
-    yield from _labels(rows, circumstances.shuffles)
+    yield from _labels(rows, shuffles or {})
     wrong = [f"{row.name} (AUC {short(row.auc)})" for row in scores if row.auc.high < 0.5]
     chance = [row.name for row in scores if row.auc.low <= 0.5 <= row.auc.high]
     if wrong:
@@ -122,7 +110,8 @@ def _sentences(evaluation: Evaluation, circumstances: Circumstances) -> Iterator
         yield say("evaluation.chance", names=listed(chance))
     if len(scores) > 1 and some:
         yield say("evaluation.looks", number=len(scores))
-    yield from _documents(evaluation, circumstances)
+    yield from notes
+    yield from _documents(evaluation, *groups)
 
 
 def _survival(rows: Sequence[Measured], placebo: str) -> Iterator[str]:
@@ -168,18 +157,14 @@ def _rounded(auc: float) -> str:
     return shown(Estimate(auc, auc, auc), edges=(0.5, 1.0))[0]
 
 
-def _documents(evaluation: Evaluation, circumstances: Circumstances) -> Iterator[str]:
-    """Documents, non-members or resamples that are too few, and what an accuracy has to be read against."""
-    members, nonmembers = circumstances.member_groups, circumstances.nonmember_groups
+def _documents(evaluation: Evaluation, members: int, nonmembers: int) -> Iterator[str]:
+    """Documents or non-members that are too few, and what an accuracy has to be read against."""
     if min(members, nonmembers) < FEW_DOCUMENTS:
         yield say("evaluation.documents.few", members=members, others=nonmembers, fewest=FEW_DOCUMENTS)
     if evaluation.nonmembers < _FEW_NONMEMBERS:
         yield say("evaluation.documents.nonmembers", number=evaluation.nonmembers)
     elif 1 < nonmembers < _FEW_FOR_RATES:
         yield say("evaluation.documents.rates", others=nonmembers, enough=_FEW_FOR_RATES)
-    if evaluation.resamples < circumstances.asked:
-        made, asked = evaluation.resamples, circumstances.asked
-        yield say("evaluation.documents.resamples", made=made, asked=asked)
     if not evaluation.validation:
         yield say("evaluation.documents.validation")
     larger, side = max((evaluation.members, "members"), (evaluation.nonmembers, "non-members"))
