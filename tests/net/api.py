@@ -46,7 +46,7 @@ NAMES = {
     "pretrace.scoring.evaluation": "evaluate_corpus=evaluate measure",
     "pretrace.scoring.evidence": "Progress Want encoded_for open_store trace",
     "pretrace.scoring.holdout": "check_disjoint set_aside",
-    "pretrace.scoring.outlook": "Timed Watch",
+    "pretrace.scoring.outlook": "Watch",
     "pretrace.scoring.parts": "ScoredRows run_of",
     "pretrace.scoring.plan": "Models ScorePlan check_placebos",
     "pretrace.statistics": "permutation power resampling sensitivity shift",

@@ -7,7 +7,7 @@ from pretrace.backends import open_model
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.settings import ModelSettings
 from pretrace.scoring.evidence import Work, open_store, trace
-from pretrace.scoring.outlook import Stage, Timed, TimeEstimate, Watch, guessed_seconds
+from pretrace.scoring.outlook import Stage, TimeEstimate, Watch, guessed_seconds
 from pretrace.testing import Memory
 from pretrace.types import Quantity
 from pretrace.verdicts.audit.checks import slowness
@@ -88,7 +88,7 @@ def test_seconds_are_noted_under_the_stage_also_after_an_error(clock):
         clock.now += 1
         raise KeyError
 
-    watch = Timed(Watch(), clock)
+    watch = Watch(clock)
     with watch.passes("reading"):
         clock.now = 2.004
     with watch.training("training") as on_step:

@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TypeVar
 
 from rich.console import RenderableType
@@ -86,26 +86,24 @@ class Stages(Watch):
     """The stages of an audit: which step of how many, and the time left of the whole."""
 
     def __init__(self, outlook: TimeEstimate | None = None) -> None:
+        super().__init__()
         self.outlook = outlook or job()
 
     def plan(self, stages: Sequence[Stage], after: float, /) -> None:
         """Set all stages that lie ahead."""
         self.outlook.plan(stages, after)
 
-    @contextmanager
-    def passes(self, stage: str, /) -> Iterator[Passes]:
-        """Show a stage in which texts go through a model."""
-        with self._shown(stage):
-            yield Passes(stage, self.outlook)
+    def passes(self, stage: str, /) -> AbstractContextManager[Passes]:
+        """For a stage in which texts go through a model."""
+        return self.timed(stage, Passes(stage, self.outlook))
+
+    def training(self, stage: str, /) -> AbstractContextManager[OnStep | None]:
+        """For a stage in which a model is trained."""
+        return self.timed(stage, lambda step: self.outlook.advance(step.step / step.steps))
 
     @contextmanager
-    def training(self, stage: str, /) -> Iterator[OnStep | None]:
-        """Show a stage in which a model is trained."""
-        with self._shown(stage):
-            yield lambda step: self.outlook.advance(step.step / step.steps)
-
-    @contextmanager
-    def _shown(self, stage: str) -> Iterator[None]:
+    def shown(self, stage: str, /) -> Iterator[None]:
+        """Show which step of how many it is, and the time left of the whole."""
         self.outlook.begin(stage)
         step, steps = self.outlook.step
         words = f"step {step} of {steps} · {stage}"
