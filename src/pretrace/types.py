@@ -432,35 +432,6 @@ class ByCopies:
     auc: Estimate
 
 
-_Forgotten = Literal["still known", "over-unlearned", "as retrained", "inconclusive"]
-
-
-@dataclass(frozen=True, slots=True)
-class Unlearned:
-    """How far the AUC of a score on a model that was to forget the members lies from that on a model retrained without
-    them: `difference`, with its 95% interval over documents, and the `margin` within which both count as the same."""
-
-    score: str
-    margin: float
-    difference: Estimate
-    withheld: str = ""
-    """Why nothing is read from the difference: members and non-members are not known to be alike as texts."""
-
-    @property
-    def reading(self) -> _Forgotten:
-        """Two-sided. "as retrained" where the whole interval lies within the margin (two one-sided tests at 2.5% each);
-        else "still known" or "over-unlearned" where it lies above or below 0; else, or if `withheld`, "inconclusive".
-        """
-        if self.withheld:
-            return "inconclusive"
-        low, high = self.difference.low, self.difference.high
-        if -self.margin < low and high < self.margin:
-            return "as retrained"
-        if low > 0:
-            return "still known"
-        return "over-unlearned" if high < 0 else "inconclusive"
-
-
 @dataclass(frozen=True, slots=True)
 class Evaluation:
     """How well each score told members from non-members, beside the controls."""
@@ -478,8 +449,6 @@ class Evaluation:
     """AUC of each score against the baseline, from the resamples of the intervals; empty for fewer than two scores."""
     by_copies: tuple[ByCopies, ...] = ()
     """AUC by the number of copies of the members, where a scan counted them (`evaluate --labels`)."""
-    unlearned: tuple[Unlearned, ...] = ()
-    """Whether the members were forgotten, by each score, where `evaluate --unlearned` asked."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from pretrace.cli import commands
 from pretrace.frequencies import Frequencies
 from pretrace.jobs.worker import ShardJob
 from pretrace.results.output_checks import _FOLDERS
-from pretrace.scoring.parts import PartsFolder, Survey
+from pretrace.scoring.parts import PartsFolder
 
 TEXTS = [
     {
@@ -155,9 +155,9 @@ KIND_OF = {
 
 def whole_job(out):
     """The parts of a run that is whole, beside its --out."""
-    survey = Survey(0, 0, 0, 0, "", "", (), ())
     read = {"texts": "-", "columns": {}, "skip_unreadable": False}
-    job = ShardJob({}, survey, "texts", ("loss",), (), {"seed": 0}, read)
+    none = {"fingerprint": {}, "outlines": (), "settings": {"seed": 0}, "target": ""}
+    job = ShardJob(**none, scores=("loss",), source=read)
     parts = out.with_name(f".{out.name}.parts")
     parts.mkdir(parents=True, exist_ok=True)
     job.save(parts)

@@ -5,14 +5,14 @@ import re
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from made import Uneven, written
 
 from pretrace.corpora import open_stream
-from pretrace.errors import TextsError
-from pretrace.jobs.worker import OpenedScoring, work
+from pretrace.jobs.worker import ShardJob, work
 from pretrace.report import flags as report
-from pretrace.runs import load_verdict, render, save_verdict, scan
+from pretrace.runs import load_verdict, save_verdict, scan
 from pretrace.scoring import evidence
 from pretrace.scoring import parts as shards
 from pretrace.scoring.detect import Options, Scorer
@@ -61,7 +61,7 @@ def in_shards(mine, known, models, settings, out):
     options, folder = Options(cache=False), out.with_name("parts")
     folder.mkdir(exist_ok=True)
     with Scorer(models, settings.plan, options) as worker:
-        job = OpenedScoring.of(worker, options).job(made.both, survey)
+        job = ShardJob.of(worker, options).over(made.both, survey)
         work(job, made.both, folder, worker.each, size=SIZE)
     scored = job.rows(folder)
     found, tables = flag_rows(scored, made, models.target.name)
@@ -84,40 +84,37 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("seed", "seen", "placebo", "given"), CASES)
-def test_shards_give_the_flagging_of_one_piece(tmp_path, seed, seen, placebo, given):
+def both_ways(folder, seed, seen, *, placebo, numbers=(170, 90), **given):
+    """The flagging of two files in one piece, and in shards."""
     generator = random.Random(seed)
-    content = rows("mine", 170, generator, ("other",) if seed == 2 else ())
-    mine = written(tmp_path / "mine.jsonl", content)
-    known = written(tmp_path / "known.jsonl", rows("known", 90, generator))
+    content = rows("mine", numbers[0], generator, ("other",) if seed == 2 else ())
+    others = rows("known", numbers[1], generator)
+    paths = written(folder / "mine.jsonl", content), written(folder / "known.jsonl", others)
     settings = FlagSettings(**{"score": "loss", "cache": False, **given})
     models = models_of(content, seen, placebo=placebo)
-    corpora = [open_stream(path).whole(10**6) for path in (mine, known)]
-    one = flag(corpora[0], corpora[1], models, settings)
-    many, loaded = in_shards(mine, known, models, settings, tmp_path / "OUT")
+    one = flag(*(open_stream(path).whole(10**6) for path in paths), models, settings)
+    return one, *in_shards(*paths, models, settings, folder / "OUT")
 
+
+@pytest.mark.parametrize(("seed", "seen", "placebo", "given"), CASES)
+def test_shards_give_the_flagging_of_one_piece(tmp_path, seed, seen, placebo, given):
+    one, many, loaded = both_ways(tmp_path, seed, seen, placebo=placebo, **given)
     for name in ("outcome", "statement", "reasons", "advice", "notes", "checks", "p", "units", "skipped"):
         assert getattr(many, name) == getattr(one, name), name
     assert {**many.figures, "whole": 0} == {**one.figures, "whole": 0}
     assert {**many.settings, "command": 0} == {**one.settings, "command": 0}
-    told = one.outcome != "refused"
-    table = scan(tmp_path / "OUT").to_table().to_pydict()
-    texts = one.table("flags")
+    table, texts = scan(tmp_path / "OUT").to_table().to_pydict(), one.table("flags")
     for name in ("id", "group", "document"):
         assert tuple(_text(cell) for cell in table[name]) == texts[name]
     for name in ("score", "drawn", "flagged"):
         assert table[name] == texts[name].tolist()
     for name in ("p", "q"):
-        assert table[name] == (texts[name].tolist() if told else [None] * len(texts))
-    _shows_some(one, many)
+        assert table[name] == (texts[name].tolist() if one.outcome != "refused" else [None] * len(texts))
     assert repr(replace(loaded, tables=())) == repr(replace(many, tables=(), settings=loaded.settings))
-    assert loaded.table("flags")["id"] == many.table("flags")["id"]
-    assert np.array_equal(loaded.table("flags")["p"], many.table("flags")["p"], equal_nan=True)
-    html = (tmp_path / "OUT" / "report.html").read_text(encoding="utf-8")
-    assert render(tmp_path / "OUT").read_text(encoding="utf-8") == html
     first, other = (report.FlagPage.draw(each).figure.axes[0].patches for each in (one, many))
-    paths = [[patch.get_path().vertices.tolist() for patch in one] for one in (first, other)]
+    paths = [[patch.get_path().vertices.tolist() for patch in each] for each in (first, other)]
     assert paths[0] == paths[1]
+    _shows_some(one, many)
 
 
 def _text(name):
@@ -126,79 +123,33 @@ def _text(name):
 
 def _shows_some(one, many):
     """The rows that are shown are those of the whole, among them the highest and the highest of the flagged."""
-    whole = many.figures["whole"]
+    whole, (all_texts, all_known), (texts, known) = many.figures["whole"], one.tables, many.tables
     assert (whole["sampled"], whole["known_sampled"]) == (50, 50)
-    (all_texts, all_known), (texts, known) = one.tables, many.tables
     place = {name: i for i, name in enumerate(all_texts["id"])}
     rows = [place[name] for name in texts["id"]]
     assert len(set(rows)) == len(rows) <= 50 + 7 + 5
     assert texts["score"].tolist() == all_texts["score"][rows].tolist()
     assert texts["document"] == tuple(all_texts["document"][i] for i in rows)
     highest = np.argsort(-all_texts["score"], kind="stable")
-    assert set(highest[:7].tolist()) <= set(rows)
-    flags = all_texts["flagged"].tolist()
-    marked = [i for i in highest.tolist() if flags[i]]
-    assert set(marked[:5]) <= set(rows)
-    assert whole["parts"]
-    places = {name: i for i, name in enumerate(all_known["id"])}
-    assert known["score"].tolist() == [all_known["score"][places[name]] for name in known["id"]]
+    marked = highest[all_texts["flagged"][highest]]
+    assert {*highest[:7].tolist(), *marked[:5].tolist()} <= set(rows)
+    scores = dict(zip(all_known["id"], all_known["score"], strict=True))
+    assert known["score"].tolist() == [scores[name] for name in known["id"]]
 
 
 def test_words_rest_on_a_sample_on_both_ways(tmp_path, monkeypatch):
     monkeypatch.setattr("pretrace.verdicts.flag.concluding.UNITS", {"words": 60, "form": 60})
-    generator = random.Random(5)
-    content, others = rows("mine", 170, generator), rows("known", 50, generator)
-    mine, known = written(tmp_path / "mine.jsonl", content), written(tmp_path / "known.jsonl", others)
-    settings, models = FlagSettings(score="loss", cache=False), models_of(content, 0, placebo=False)
-    corpora = [open_stream(path).whole(10**6) for path in (mine, known)]
-    one = flag(corpora[0], corpora[1], models, settings)
-    many, _ = in_shards(mine, known, models, settings, tmp_path / "OUT")
+    one, many, _ = both_ways(tmp_path, 5, 0, placebo=False, numbers=(170, 50))
     assert many.checks == one.checks
     assert "texts and 47 of the 47 known ones, drawn by whole documents." in many.checks[0].words
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda mine, known: (mine, []), "holds no texts"),
-        (lambda mine, known: (mine, known[:20]), r"known holds 1\d documents"),
-        (
-            lambda mine, known: (mine, [*known, {"id": "k", "text": f"{mine[1]['text']} "}]),
-            "1 of the 170 texts",
-        ),
-        (
-            lambda mine, known: ([*mine, {"id": "a", "text": "new", "group": "known-1"}], known),
-            "1 documents .such as 'known-1'.",
-        ),
-        (
-            lambda mine, known: (mine, [*known, {"id": "k", "text": "new", "label": 1}]),
-            "1 of the 91 known .* labelled as members",
-        ),
-        (lambda mine, known: ([*mine, mine[0]], known), "an id of its own, found 'TEXTS: t0' .2 times."),
-    ],
-)
-def test_what_is_refused_in_one_piece_is_refused_here(tmp_path, change, message):
-    generator = random.Random(1)
-    mine, known = change(rows("mine", 170, generator), rows("known", 90, generator))
-    paths = written(tmp_path / "mine.jsonl", mine), written(tmp_path / "known.jsonl", known)
-    with pytest.raises(TextsError, match=message):
-        planned(*paths, FlagSettings(score="loss"))
-
-
-def test_the_same_id_on_both_sides_is_no_overlap_even_beside_a_group(tmp_path):
+def test_the_same_id_on_both_sides_is_no_overlap_and_a_part_of_other_documents_is_noticed(tmp_path):
     generator = random.Random(1)
     mine, known = rows("mine", 170, generator), rows("known", 90, generator)
     mine.append({"id": "known-1", "text": "a text whose id is the name of a known group"})
     paths = written(tmp_path / "mine.jsonl", mine), written(tmp_path / "known.jsonl", known)
-    assert planned(*paths, FlagSettings(score="loss"))[0].prospect.asked > 20
-
-
-def test_a_part_of_other_documents_is_noticed(tmp_path):
-    import pyarrow as pa
-
-    generator = random.Random(1)
-    sizes = {"mine": 170, "known": 90}
-    paths = (written(tmp_path / f"{one}.jsonl", rows(one, n, generator)) for one, n in sizes.items())
     made, _ = planned(*paths, FlagSettings(score="loss"))
+    assert made.prospect.asked > 20
     with pytest.raises(ValueError, match="none of its texts"):
         made.documents.found(slice(0, 32), pa.array(["TEXTS: t0", "elsewhere"]))

@@ -9,10 +9,10 @@ import pytest
 from made import Uneven, written
 from net.api import (
     Models,
-    OpenedScoring,
     Options,
     OutputError,
     ScorePlan,
+    ShardJob,
     TextsError,
     Turn,
     Worker,
@@ -54,7 +54,7 @@ def texts(tmp_path):
 
 
 def job_of(stream, worker, size=SIZE):
-    return OpenedScoring.of(worker, OPTIONS).job(stream, shards.survey(stream, size))
+    return ShardJob.of(worker, OPTIONS).over(stream, shards.survey(stream, size))
 
 
 def opened(models=None):
@@ -194,18 +194,15 @@ def test_the_survey_counts_and_refuses(texts, tmp_path):
         check_label_counts("texts", found.members, found.nonmembers, 151, "t3")
 
 
-@pytest.mark.parametrize("unlearned", [None, 0.2])
-def test_an_evaluation_rests_on_all_rows(texts, tmp_path, unlearned):
+def test_an_evaluation_rests_on_all_rows(texts, tmp_path):
     how = {"seed": 0, "resamples": 200, "validation": 0.2}
     corpus = open_stream(texts).whole(10**6)
     run = detect(corpus, PLACEBO, SCORES, OPTIONS)
-    whole = evaluate_corpus(run, corpus, unlearned=unlearned, **how).evaluation
+    whole = evaluate_corpus(run, corpus, **how).evaluation
     job, _ = run_job(texts, tmp_path / "parts", models=PLACEBO)
     rows = job.rows(tmp_path / "parts")
-    parts = measure(rows, open_stream(texts), unlearned=unlearned, **how)
+    parts = measure(rows, open_stream(texts), **how)
     assert (parts.rows, parts.members) == (whole.rows, whole.members)
-    assert parts.unlearned == whole.unlearned
-    assert bool(parts.unlearned) == (unlearned is not None)
 
 
 def test_the_survey_counts_what_cannot_be_read(tmp_path):

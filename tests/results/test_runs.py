@@ -208,7 +208,7 @@ def test_the_tables_for_people(tmp_path):
 
 
 def test_what_the_json_files_say(tmp_path):
-    save_run(example(), tmp_path, extra=lambda folder: (folder / "report.html").write_text("<p>"))
+    save_run(example(), tmp_path, beside=lambda folder: (folder / "report.html").write_text("<p>"))
     facts, metrics = facts_of(tmp_path), facts_of(tmp_path, "metrics.json")
     assert (facts["pretrace_run"], facts["corpus"], facts["scores"]) == (1, "news", list(example().scores))
     assert facts["counts"] == {

@@ -8,7 +8,6 @@ import pytest
 from pretrace.errors import ExpressionError, ModelError, PretraceError, TableError, TextsError
 from pretrace.scores import parse
 from pretrace.scoring.detect import ModelScores, Options, detect
-from pretrace.scoring.evaluation import evaluate
 from pretrace.scoring.plan import FittedScores, ScorePlan
 from pretrace.testing import Memory, make_evidence, make_trace
 from pretrace.types import Corpus, Quantity, Text
@@ -115,15 +114,6 @@ def test_what_is_missing_is_said_before_a_model_is_asked():
     with pytest.raises(ExpressionError, match="did you mean"):
         detect(corpus(), model, "min_q")
     assert model.asked == []
-
-
-def test_evaluation_needs_both_classes():
-    run = detect(corpus(), Memory(), "loss")
-    unknown = Corpus("u", tuple(replace(t, member=None) for t in corpus().texts))
-    with pytest.raises(TextsError, match="have no label"):
-        evaluate(run, unknown)
-    with pytest.raises(TextsError, match="are members"):
-        evaluate(run, Corpus("m", tuple(replace(t, member=True) for t in corpus().texts)))
 
 
 EXPRESSIONS = ["loss", "zlib", "min_k", "min_k(k=0.7)", "max_k", "min_k_plus_plus", "ppl", "surp"]

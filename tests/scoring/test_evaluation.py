@@ -80,7 +80,7 @@ def test_the_blind_interval_is_widened_and_the_others_are_not():
 
 
 @pytest.mark.parametrize(
-    ("dated", "said"), [(True, "not surely ahead of it"), (False, "success is not explained by their words")]
+    ("dated", "said"), [(True, "tells the two sets apart"), (False, "is at chance (AUC")]
 )
 def test_texts_that_give_themselves_away_are_called_out(dated, said):
     run, texts, _ = corpus(dated=dated)

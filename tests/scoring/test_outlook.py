@@ -7,9 +7,9 @@ from pretrace.backends import open_model
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.settings import ModelSettings
 from pretrace.scoring.evidence import Work, open_store, trace
-from pretrace.scoring.outlook import Stage, Timed, TimeEstimate, Watch, guessed_seconds
+from pretrace.scoring.outlook import Stage, TimeEstimate, Watch, guessed_seconds
 from pretrace.testing import Memory
-from pretrace.types import Progress, Quantity
+from pretrace.types import Quantity
 from pretrace.verdicts.audit.checks import slowness
 
 
@@ -88,7 +88,7 @@ def test_seconds_are_noted_under_the_stage_also_after_an_error(clock):
         clock.now += 1
         raise KeyError
 
-    watch = Timed(Watch(), clock)
+    watch = Watch(clock)
     with watch.passes("reading"):
         clock.now = 2.004
     with watch.training("training") as on_step:
@@ -99,18 +99,17 @@ def test_seconds_are_noted_under_the_stage_also_after_an_error(clock):
     assert watch.seconds == {"reading": 3.0, "training": 3.0}
 
 
-class Told(Progress):
-    """Progress that remembers how much was done when."""
+class Told(Work):
+    """Remembers how much was done when."""
 
     def __init__(self):
-        self.work = Work()
-        self.begin, self.weigh, self.worked = self.work.begin, self.work.weigh, self.work.worked
+        super().__init__()
         self.shares = []
 
     def advance(self, texts, tokens, seconds, fresh):
-        self.work.advance(texts, fresh=fresh)
+        super().advance(texts, tokens, seconds, fresh)
         if fresh:
-            done, of = self.work.sizes
+            done, of = self.sizes
             self.shares.append(done / of)
 
 

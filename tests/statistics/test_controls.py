@@ -117,8 +117,6 @@ def test_who_survives(target, lead, expected):
 def test_a_division_keeps_its_parts_while_both_have_both_classes(kept, divided):
     chosen, members = np.array([True, True, False, False]), np.array([True, False, True, False])
     texts = np.isin(np.arange(5), kept)
-    division = ThresholdDivision(np.append(chosen, True), np.append(~chosen, False), True)
-    found = division.within(texts, np.append(members, True))
-    assert found.apart is divided
+    found = ThresholdDivision.of(np.append(chosen, True)[texts], np.append(members, True)[texts])
     assert found.held_out == (2 if divided else 0)
     assert found.tested.sum() == (2 if divided else len(kept))

@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TypeVar
 
 from rich.console import RenderableType
@@ -43,42 +43,32 @@ class Activity:
         return self.what
 
 
-class Passes(Activity, Progress):
+class Passes(Activity, Work):
     """Passes over texts, a stage of the job; what came from the cache counts neither for speed nor for time left."""
 
     def __init__(self, what: str, outlook: TimeEstimate) -> None:
-        super().__init__(what)
-        self.outlook, self.work = outlook, Work()
-        self.tokens, self.seconds = 0, 0.0
-        self._weighed = False
-
-    def begin(self, texts: int) -> None:
-        self.work.begin(texts)
+        Activity.__init__(self, what)
+        Work.__init__(self)
+        self.outlook = outlook
 
     def weigh(self, texts: int, work: float) -> None:
-        self._weighed = True
         self.outlook.waited()
-        self.work.weigh(texts, work)
-        if self.work.fresh:
-            self.outlook.advance(*self.work.sizes)
-
-    def worked(self, work: float) -> None:
-        self.work.worked(work)
+        super().weigh(texts, work)
+        if self.fresh:
+            self.outlook.advance(*self.sizes)
 
     def advance(self, texts: int, tokens: int, seconds: float, fresh: bool) -> None:
-        self.work.advance(texts, fresh=fresh)
+        super().advance(texts, tokens, seconds, fresh)
         if fresh:
-            self.tokens += tokens
-            self.seconds += seconds
-            self.outlook.advance(*self.work.sizes)
-        elif not self.work.fresh:
+            self.outlook.advance(*self.sizes)
+        elif not self.fresh:
             self.outlook.waited()
 
     def line(self) -> str:
         """How far it is, such as "reading · 1,024 of 30,000 texts · 5,300 tokens/s · 4 min 10 s left"."""
-        if not self.work.total:
+        if not self.total:
             return ""
-        done = f"{self.work.done:,} of {self.work.total:,} texts"
+        done = f"{self.done:,} of {self.total:,} texts"
         rate = f"{self.tokens / self.seconds:,.0f} tokens/s" if self.seconds else ""
         left = self.outlook.left() if self.outlook.share else None
         told = "" if left is None else f"{duration(left)} left"
@@ -86,9 +76,9 @@ class Passes(Activity, Progress):
 
     def words(self) -> str:
         """What is done now."""
-        if self.work.done or not self.work.total:
+        if self.done or not self.total:
             return self.what
-        now = "the first batch is computed" if self._weighed else f"tokenising {self.work.total:,} texts"
+        now = "the first batch is computed" if self.weighed else f"tokenising {self.total:,} texts"
         return f"{self.what}: {now}"
 
 
@@ -96,26 +86,24 @@ class Stages(Watch):
     """The stages of an audit: which step of how many, and the time left of the whole."""
 
     def __init__(self, outlook: TimeEstimate | None = None) -> None:
+        super().__init__()
         self.outlook = outlook or job()
 
     def plan(self, stages: Sequence[Stage], after: float, /) -> None:
         """Set all stages that lie ahead."""
         self.outlook.plan(stages, after)
 
-    @contextmanager
-    def passes(self, stage: str, /) -> Iterator[Passes]:
-        """Show a stage in which texts go through a model."""
-        with self._shown(stage):
-            yield Passes(stage, self.outlook)
+    def passes(self, stage: str, /) -> AbstractContextManager[Passes]:
+        """For a stage in which texts go through a model."""
+        return self.timed(stage, Passes(stage, self.outlook))
+
+    def training(self, stage: str, /) -> AbstractContextManager[OnStep | None]:
+        """For a stage in which a model is trained."""
+        return self.timed(stage, lambda step: self.outlook.advance(step.step / step.steps))
 
     @contextmanager
-    def training(self, stage: str, /) -> Iterator[OnStep | None]:
-        """Show a stage in which a model is trained."""
-        with self._shown(stage):
-            yield lambda step: self.outlook.advance(step.step / step.steps)
-
-    @contextmanager
-    def _shown(self, stage: str) -> Iterator[None]:
+    def shown(self, stage: str, /) -> Iterator[None]:
+        """Show which step of how many it is, and the time left of the whole."""
         self.outlook.begin(stage)
         step, steps = self.outlook.step
         words = f"step {step} of {steps} · {stage}"

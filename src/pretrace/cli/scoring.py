@@ -18,12 +18,7 @@ from pretrace.corpora.opening import GivenStream, Source
 from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError
 from pretrace.jobs.settings import EVERY, EngineSettings, JobSettings, Turn, divided_by
-from pretrace.jobs.worker import (
-    OpenedScoring,
-    ShardJob,
-    parts_folder,
-    work,
-)
+from pretrace.jobs.worker import ShardJob, parts_folder, work
 from pretrace.plugins import find_plugin
 from pretrace.results.atomic import check_writable, explained, write_atomically
 from pretrace.results.folder import file_hash, write_lines
@@ -32,7 +27,7 @@ from pretrace.results.run import RUN
 from pretrace.results.wording import say
 from pretrace.scoring import parts as shards
 from pretrace.scoring.detect import (
-    LeakCheck,
+    Leak,
     Options,
     Scorer,
     check_label_counts,
@@ -41,7 +36,7 @@ from pretrace.scoring.detect import (
     score_rows,
 )
 from pretrace.scoring.evaluation import measure
-from pretrace.scoring.holdout import CorpusParts, set_aside
+from pretrace.scoring.holdout import CorpusParts, check_disjoint, set_aside
 from pretrace.scoring.outlook import EVALUATION, REPORT, workload
 from pretrace.scoring.parts import UNREADABLE, ScoredRows, Survey, check_parts, run_of, survey
 from pretrace.scoring.plan import Models, ScorePlan, check_use, with_texts
@@ -103,7 +98,7 @@ class TextsToScore:
             self._refuse(leaks(models, plan))
             options = replace(options, progress=progress)
             with Scorer(models, plan, options) as scorer:
-                job, turn = self._begin(OpenedScoring.of(scorer, options)), self.how.turn
+                job, turn = self._begin(ShardJob.of(scorer, options)), self.how.turn
                 scorer.announce(sum(job.missing(self.folder, turn).values()))
                 made = work(job, self.stream, self.folder, scorer.each, turn=turn, size=self.size)
         if turn.of == 1:
@@ -119,21 +114,21 @@ class TextsToScore:
         which all is scored. No model is opened here."""
         cluster = engine.find("scoring")
         with cluster.opened_pool(engine, cluster.Scoring(*task)) as pool:
-            found: OpenedScoring = pool.told
-            self._refuse(found.leaks)
-            job = self._begin(found)
+            told, found = pool.told
+            self._refuse(found)
+            job = self._begin(told)
             with watched("reading") as progress:
                 progress.begin(sum(job.missing(self.folder).values()))
                 work(job, self.stream, self.folder, cluster.spread_over(pool, job, progress), size=self.size)
         return job
 
-    def _refuse(self, found: Sequence[LeakCheck]) -> None:
+    def _refuse(self, found: Sequence[Leak]) -> None:
         """LeakError where a text of the source is one that the models were tuned or fitted on."""
         for corpus in self.corpora() if found else ():
             for leak in found:
-                leak(corpus)
+                check_disjoint(corpus, *leak)
 
-    def _begin(self, opened: OpenedScoring) -> ShardJob:
+    def _begin(self, opened: ShardJob) -> ShardJob:
         """Write the file of the job, and what could not be read, to the folder of parts."""
         source = {
             "texts": lasting(self.source.texts),
@@ -141,7 +136,7 @@ class TextsToScore:
             "skip_unreadable": self.how.skip_unreadable,
             **self.kept,
         }
-        job = opened.job(self.stream, self.survey, source, self.evaluation)
+        job = opened.over(self.stream, self.survey, source=source, evaluation=self.evaluation)
         with explained(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
         job.save(self.folder)  # first: by it the folder is known as one of parts
@@ -199,8 +194,8 @@ def finish_run(
     if evaluation is not None:
         run = replace(run, evaluation=measure(rows, stream, seed=seed, **evaluation))
     if not rows.on_disk:
-        return finished(run, out, extra=lambda folder: write_unreadable(unread, folder))
-    answer = finished(run, out, extra=lambda folder: rows.write(folder, run))
+        return finished(run, out, beside=lambda folder: write_unreadable(unread, folder))
+    answer = finished(run, out, beside=lambda folder: rows.write(folder, run))
     rows.place.remove()
     return answer
 
@@ -270,7 +265,6 @@ class _ScoreCommand:
         measuring = None
         if (how := self.evaluation) is not None:
             measuring = {"resamples": how.resamples, "validation": how.validation}
-            measuring |= {"unlearned": how.unlearned} if how.unlearned is not None else {}
         texts = TextsToScore(
             stream=stream,
             source=self.source,

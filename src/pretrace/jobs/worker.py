@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from pretrace.jobs.settings import EVERY, Turn
 from pretrace.results.atomic import atomic_bytes
 from pretrace.results.serialization import expect, from_json, from_plain, to_json, to_plain
 from pretrace.results.wording import say
-from pretrace.scoring.detect import LeakCheck, Options, Scorer, leaks, recorded
+from pretrace.scoring.detect import Options, Scorer, recorded
 from pretrace.scoring.parts import DAMAGED, PartsFolder, ScoredRows, Shard, Survey, shards
 from pretrace.scoring.plan import Models
 from pretrace.scoring.provenance import record_corpus, record_counts, record_software, record_texts
@@ -24,25 +24,66 @@ from pretrace.types import Backend
 _FORMAT = 1
 _FORMAT_KEY = "pretrace_job"
 _PACKAGES = ("pretrace", "torch", "transformers", "tokenizers", "numpy")
+_NO_TEXTS = Survey(0, 0, 0, 0, "", "", (), ())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ShardJob:
-    """What all workers of a job share, and what the merged run records.
+    """What all workers of a job share, and what the merged run records. Two are equal that give the same numbers of the
+    same texts: other facts, such as the device, are not needed for it.
 
-    `settings` go to run.json, `outlines` are the controls in the parts, `evaluation` the settings of an evaluation
-    that follows, None without one; `source` says how the texts are opened again, `target` how the model is called.
+    `fingerprint` is what the numbers of a text depend on besides the text, `outlines` are the controls in the parts,
+    `settings` go to run.json, `source` says how the texts are opened again, `evaluation` are the settings of one that
+    follows, None without; `target` is how the model is called.
     """
 
     fingerprint: Mapping[str, Any]
-    survey: Survey
-    corpus: str
+    survey: Survey = _NO_TEXTS
+    corpus: str = ""
     scores: tuple[str, ...]
-    outlines: tuple[dict[str, Any], ...]
-    settings: dict[str, Any]
-    source: dict[str, Any]
-    evaluation: dict[str, Any] | None = None
-    target: str = ""
+    outlines: tuple[dict[str, Any], ...] = field(compare=False)
+    settings: Mapping[str, Any] = field(compare=False)
+    source: Mapping[str, Any] = field(default_factory=dict)
+    evaluation: Mapping[str, Any] | None = None
+    target: str = field(compare=False)
+
+    @classmethod
+    def of(cls, worker: Scorer, options: Options) -> ShardJob:
+        """The job of a worker whose scores are fitted, of no texts yet."""
+
+        def hashed(backend: Backend) -> str:
+            return hashlib.sha256(backend.fingerprint.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+        def of_each(some: Models) -> dict[str, str]:
+            return {name: hashed(one) for name, one in some.named().items()}
+
+        models, versions = worker.models, record_software()
+        tuned = models.tuned
+        fingerprint = {
+            "scores": list(worker.plan.scores),
+            "models": of_each(models),
+            "placebo": of_each(models.placebo) if models.placebo else None,
+            "adapter": dict(tuned.card).get("sha256", hashed(tuned.backend)) if tuned else None,
+            "neighbors": dict(models.proposer.facts) if models.proposer else None,
+            "counts": record_counts(models.counts),
+            "reference": record_corpus(models.labelled)["sha256"] if models.labelled else "",
+            "seed": options.seed,
+            "shuffles": options.shuffles,
+            "versions": {name: versions.get(name) for name in _PACKAGES},
+        }
+        return cls(
+            fingerprint=fingerprint,
+            scores=tuple(worker.plan.scores),
+            outlines=tuple(worker.outlines),
+            settings=recorded(models, options, {}, worker.scores.facts),
+            target=models.target.name,
+        )
+
+    def over(self, stream: TextStream, survey: Survey, **more: Any) -> ShardJob:
+        """The same of a source that was surveyed, with its `source` and `evaluation`."""
+        texts = record_texts(stream, survey.texts, survey.documents, survey.sha256)
+        settings = {**self.settings, "texts": texts}
+        return replace(self, survey=survey, corpus=stream.name, settings=settings, **more)
 
     @property
     def key(self) -> str:
@@ -90,69 +131,6 @@ class ShardJob:
             return from_plain(cls, content, "job")
         except (OSError, *DAMAGED) as error:
             raise OutputError(f"{path} is damaged ({error}): run one of the workers again.") from error
-
-
-@dataclass(frozen=True, slots=True)
-class OpenedScoring:
-    """What a job records of the models and scores of a worker: the name of the target, what the numbers of a text
-    depend on besides the text, the controls, and the settings without what is said of the texts; and the texts that
-    must not be scored. Two are equal that give the same numbers: other facts, such as the device, are not needed for
-    it."""
-
-    target: str = field(compare=False)
-    fingerprint: dict[str, Any]
-    outlines: tuple[dict[str, Any], ...] = field(compare=False)
-    settings: dict[str, Any] = field(compare=False)
-    leaks: tuple[LeakCheck, ...] = field(compare=False)
-
-    @classmethod
-    def of(cls, worker: Scorer, options: Options) -> OpenedScoring:
-        """That of a worker whose scores are fitted."""
-
-        def hashed(backend: Backend) -> str:
-            return hashlib.sha256(backend.fingerprint.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-
-        def of_each(some: Models) -> dict[str, str]:
-            return {name: hashed(one) for name, one in some.named().items()}
-
-        models, versions = worker.models, record_software()
-        tuned = models.tuned
-        fingerprint = {
-            "scores": list(worker.plan.scores),
-            "models": of_each(models),
-            "placebo": of_each(models.placebo) if models.placebo else None,
-            "adapter": dict(tuned.card).get("sha256", hashed(tuned.backend)) if tuned else None,
-            "neighbors": dict(models.proposer.facts) if models.proposer else None,
-            "counts": record_counts(models.counts),
-            "reference": record_corpus(models.labelled)["sha256"] if models.labelled else "",
-            "seed": options.seed,
-            "shuffles": options.shuffles,
-            "versions": {name: versions.get(name) for name in _PACKAGES},
-        }
-        outlines = tuple(worker.outlines)
-        settings = recorded(models, options, {}, worker.scores.facts)
-        return cls(models.target.name, fingerprint, outlines, settings, leaks(models, worker.plan))
-
-    def job(
-        self,
-        stream: TextStream,
-        survey: Survey,
-        source: Mapping[str, Any] | None = None,
-        evaluation: Mapping[str, Any] | None = None,
-    ) -> ShardJob:
-        """The job of scoring a source that was surveyed; the other arguments as in `ShardJob`."""
-        texts = record_texts(stream, survey.texts, survey.documents, survey.sha256)
-        return ShardJob(
-            fingerprint=self.fingerprint,
-            survey=survey,
-            corpus=stream.name,
-            scores=tuple(self.fingerprint["scores"]),
-            outlines=self.outlines,
-            settings={**self.settings, "texts": texts},
-            source=dict(source or {}),
-            evaluation=dict(evaluation) if evaluation is not None else None,
-            target=self.target,
-        )
 
 
 Executor = Callable[[Iterable[Shard]], Iterable[tuple[str, Any, Mapping[str, Any]]]]

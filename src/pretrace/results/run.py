@@ -82,9 +82,9 @@ _CUT = b"pretrace_cut"  # zlib of little-endian int32, in base64
 
 
 def save_run(
-    run: Run, folder: Path, *, extra: Write | None = None, pages: Pages | None = None
+    run: Run, folder: Path, *, beside: Write | None = None, pages: Pages | None = None
 ) -> dict[str, Any]:
-    """Write a run to `folder`, in place of an earlier run there, and return its JSON part. `extra` may add files,
+    """Write a run to `folder`, in place of an earlier run there, and return its JSON part. `beside` may add files,
     `pages` are made from it (a report). TypeError, ValueError or OutputError where it cannot be written."""
     settings = to_plain(run.settings, "settings", exact=True)
     check(run)
@@ -121,7 +121,7 @@ def save_run(
         **({"missing": [dict(zip(MISSING_COLUMNS, row, strict=True)) for row in missing]} if missing else {}),
         **({"whole": to_plain(run.whole, "whole")} if run.whole else {}),
     }
-    return write_folder(RUN, folder, content, parts=parts, extra=extra, pages=pages)
+    return write_folder(RUN, folder, content, parts=parts, extra=beside, pages=pages)
 
 
 def load_run(folder: Path) -> Run:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -70,11 +69,6 @@ class NamedScore(NamedTuple):
     views: frozenset[View]
     fewest: int = 0
 
-    @classmethod
-    def of(cls, name: str, score: Score) -> NamedScore:
-        """The score with its views."""
-        return cls(name, score, frozenset(score.needs.views), getattr(score, "fewest", 0))
-
     def lacks(self, evidence: Evidence, empty: frozenset[View]) -> bool:
         """Whether one of the views that it compares has nothing in it, or too little."""
         return bool(empty and empty & self.views) or (self.fewest > 0 and len(evidence.plain) < self.fewest)
@@ -101,20 +95,12 @@ def _stacked(traces: Sequence[Trace]) -> Iterator[tuple[npt.NDArray[np.int64], S
     """Stack the traces that have a prediction by their numbers of tokens, each stack with their places."""
     lengths = np.array([len(trace.logp) for trace in traces], dtype=np.int64)
     order = np.argsort(lengths, kind="stable")
-    order = order[lengths[order] > 0]
-    if not len(order):
-        return
-    some = [traces[i] for i in order.tolist()]
-    logp = np.concatenate([trace.logp for trace in some])
-    means = [trace.mean for trace in some if trace.mean is not None]
-    stds = [trace.std for trace in some if trace.std is not None]
-    moments = (np.concatenate(means), np.concatenate(stds)) if len(means) == len(stds) == len(some) else None
-    begin = 0
     for places in np.split(order, np.flatnonzero(np.diff(lengths[order])) + 1):
-        shape = len(places), int(lengths[places[0]])
-        part = slice(begin, begin := begin + shape[0] * shape[1])
-        mean, std = (one[part].reshape(shape) for one in moments) if moments else (None, None)
-        yield places, Stack(logp[part].reshape(shape), mean, std)
+        some = [traces[i] for i in places.tolist()]
+        if some and len(some[0].logp):
+            moments = [one.mean for one in some], [one.std for one in some]
+            mean, std = (None if any(one is None for one in of) else np.stack(of) for of in moments)
+            yield places, Stack(np.stack([one.logp for one in some]), mean, std)
 
 
 class ModelScores:
@@ -131,7 +117,10 @@ class ModelScores:
         self.seen = 0
         self.ends: list[tuple[float, int, Text, Trace]] = []
         shuffled = ((name, one) for name, repeats in scores.shuffled.items() for one in repeats)
-        self._columns = [NamedScore.of(*one) for one in (*scores.ready.items(), *shuffled)]
+        self._columns = [
+            NamedScore(name, score, frozenset(score.needs.views), getattr(score, "fewest", 0))
+            for name, score in (*scores.ready.items(), *shuffled)
+        ]
         self._ready = self._columns[: len(scores.ready)]
         self._values: list[Doubles] = []
 
@@ -164,7 +153,7 @@ class ModelScores:
         """Keep those of as many further texts whose score is among the highest or lowest."""
         order = _outer(np.argsort(-scores, kind="stable").tolist())
         more = ((float(scores[i]), self.seen + i, texts[i], traces[i]) for i in order)
-        self.ends = _outer(sorted([*self.ends, *more], key=lambda one: (-one[0], one[1])))
+        self.ends = _outer(sorted([*self.ends, *more], key=lambda one: -one[0]))
         self.seen += len(scores)
 
     def _evaluate(
@@ -270,7 +259,7 @@ def score_rows(corpus: Corpus, models: Models, plan: ScorePlan, options: Options
         raise TextsError(f"{corpus.name} holds no texts.")
     plan.check_texts(corpus)
     for leak in leaks(models, plan):  # of the placebo as well: it is asked last, perhaps hours later
-        leak(corpus)
+        check_disjoint(corpus, *leak)
     with Scorer(models, plan, options) as scorer:
         scorer.announce(len(corpus))
         table, facts = scorer.part(Shard(0, "", corpus.texts))
@@ -352,25 +341,20 @@ class Scorer:
         return arrow_table(columns), {**texts, **lost, "ends": ends}
 
 
-LeakCheck = Callable[[Corpus], None]
-"""LeakError where a text that must not be scored is in the corpus."""
+Leak = tuple[frozenset[bytes], str, str]
+"""Texts that must not be scored, why, and what to do, as `check_disjoint` takes them."""
 
 
-def leaks(models: Models, plan: ScorePlan) -> tuple[LeakCheck, ...]:
-    """Checks for texts that these models or their placebo were tuned or fitted on, once a plan that asks them is
-    checked."""
-    found: list[LeakCheck] = []
-    for some in (models, models.placebo):
-        if some is None:
-            continue
+def leaks(models: Models, plan: ScorePlan) -> tuple[Leak, ...]:
+    """The texts that these models or their placebo were tuned or fitted on, once a plan that asks them is checked."""
+    found: list[Leak] = []
+    for some in filter(None, (models, models.placebo)):
         plan.check(some)
         if some.labelled is not None:
             keys = frozenset(text_key(text.text) for text in some.labelled.texts)
-            why, cure = say("scoring.leak.reference"), say("scoring.leak.apart")
-            found.append(partial(check_disjoint, seen=keys, purpose=why, cure=cure))
+            found.append((keys, say("scoring.leak.reference"), say("scoring.leak.apart")))
         if some.tuned is not None:
-            why, cure = say("scoring.leak.tuned"), say("scoring.leak.out")
-            found.append(partial(check_disjoint, seen=some.tuned.seen, purpose=why, cure=cure))
+            found.append((some.tuned.seen, say("scoring.leak.tuned"), say("scoring.leak.out")))
     return tuple(found)
 
 
@@ -396,10 +380,8 @@ def recorded(
 ) -> dict[str, Any]:
     """What run.json says of how the numbers came about; `texts` is what it says of the corpus, `fitted` what fitted
     scores tell of themselves."""
-    named = models.named()
-    if models.placebo:
-        named["placebo"] = models.placebo.target
-    record = {
+    named = models.named() | ({"placebo": models.placebo.target} if models.placebo else {})
+    record: dict[str, Any] = {
         **options.settings,
         "seed": options.seed,
         "models": {name: dict(backend.facts) for name, backend in named.items()},
@@ -408,14 +390,11 @@ def recorded(
         "cut": {},
         "software": record_software(),
     }
-    if models.labelled is not None:
-        record["reference"] = record_corpus(models.labelled)
-    if models.tuned is not None:
-        record["adapter"] = record_tuning(models.tuned.card)
-    if models.placebo is not None and models.placebo.tuned is not None:
-        record["placebo_adapter"] = record_tuning(models.placebo.tuned.card)
-    if models.proposer is not None:
-        record["neighbors"] = dict(models.proposer.facts)
-    if fitted:
-        record["fitted"] = dict(fitted)
-    return record
+    tuned = {"adapter": models.tuned, "placebo_adapter": models.placebo and models.placebo.tuned}
+    more = {
+        "reference": models.labelled and record_corpus(models.labelled),
+        **{name: one and record_tuning(one.card) for name, one in tuned.items()},
+        "neighbors": models.proposer and dict(models.proposer.facts),
+        "fitted": dict(fitted),
+    }
+    return record | {name: value for name, value in more.items() if value}

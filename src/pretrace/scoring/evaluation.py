@@ -24,7 +24,6 @@ import numpy.typing as npt
 from pretrace.baselines import blind as baseline
 from pretrace.baselines.classifiers import WIDENING
 from pretrace.corpora import Texts, TextStream, corpus_of
-from pretrace.corpora.near_copies import Sketches, link
 from pretrace.corpora.opening import GivenStream
 from pretrace.errors import TextsError
 from pretrace.registry import require
@@ -33,16 +32,12 @@ from pretrace.scoring.detect import check_label_counts, check_labels
 from pretrace.scoring.findings import (
     BLIND,
     LENGTH,
-    Circumstances,
     best_of,
     blind_of,
-    listed,
     sentences,
-    shown,
 )
 from pretrace.scoring.holdout import drawn_documents
 from pretrace.scoring.parts import ScoredRows
-from pretrace.scoring.settings import RETRAINED
 from pretrace.statistics.controls import PLACEBO, SHUFFLED, ThresholdDivision, shuffled_row, survives
 from pretrace.statistics.documents import MEMBERS, NONMEMBERS, Grouping, Numbers, grouped_split
 from pretrace.statistics.paired import adjusted, compare, usual_baseline
@@ -58,8 +53,6 @@ from pretrace.types import (
     Evaluation,
     Measured,
     Run,
-    Text,
-    Unlearned,
 )
 
 _Key = tuple[str, str]
@@ -160,23 +153,22 @@ class MeasuredParts:
 
     def _part(self, keys: Sequence[_Key], texts: Bools) -> MeasuredPart:
         some = slice(None) if texts.all() else texts  # all of them are not copied
-        columns = [partial(_read, self.columns[key], some) for key in keys]
+
+        def read(key: _Key) -> Doubles:
+            return self.columns[key]()[some]
+
+        columns = [partial(read, key) for key in keys]
         members, groups = self.members[some], self.groups[some]
-        division = self.division.within(texts, self.members)
+        division = ThresholdDivision.of(self.division.chosen[some], members)
         chosen = division.chosen
-        thresholds = [best_threshold(read()[chosen], members[chosen]) for read in columns]
+        thresholds = [best_threshold(column()[chosen], members[chosen]) for column in columns]
         calls = Calls(np.array(thresholds, dtype=np.float64), division.tested)
         how = {"seed": self.seed, "resamples": self.wanted}
-        read = (read() for read in columns)
-        bootstrap = group_bootstrap(read, members, groups=groups, calls=calls, **how)
+        made = group_bootstrap((column() for column in columns), members, groups=groups, calls=calls, **how)
         bag = (BLIND, "blind")
         if bag in keys:  # a cross-fitted classifier varies more than its fixed predictions do
-            bootstrap = bootstrap.widened(keys.index(bag), WIDENING)
-        return MeasuredPart(keys, columns, members, calls, bootstrap, Grouping.of(groups, members).fewest)
-
-
-def _read(column: ReadColumn, texts: slice | Bools) -> Doubles:
-    return column()[texts]
+            made = made.widened(keys.index(bag), WIDENING)
+        return MeasuredPart(keys, columns, members, calls, made, Grouping.of(groups, members).fewest)
 
 
 def evaluate(
@@ -186,18 +178,16 @@ def evaluate(
     seed: int = 0,
     resamples: int = 1000,
     validation: float = 0.2,
-    unlearned: float | None = None,
 ) -> Run:
     """The run with its `evaluation`: metrics with 95% intervals, and the blind baseline beside them.
 
     `texts` are those that were scored. `validation` is the share of documents on which accuracy
-    thresholds are chosen. `unlearned` is the margin of AUC within which a model that was to forget the members counts
-    as the placebo, a model retrained without them. Raises TextsError where labels are missing or all of one class.
+    thresholds are chosen. Raises TextsError where labels are missing or all of one class.
     """
     corpus = corpus_of(texts)
     check_labels(corpus)
-    rows, how = ScoredRows.of_run(run, corpus.texts), {"seed": seed, "resamples": resamples}
-    found = measure(rows, GivenStream(corpus), validation=validation, unlearned=unlearned, **how)
+    how: dict[str, Any] = {"seed": seed, "resamples": resamples, "validation": validation}
+    found = measure(ScoredRows.of_run(run, corpus.texts), GivenStream(corpus), **how)
     return replace(run, evaluation=found)
 
 
@@ -212,7 +202,6 @@ def measure(
     seed: int = 0,
     resamples: int = 1000,
     validation: float = 0.2,
-    unlearned: float | None = None,
 ) -> Evaluation:
     """How well each score told members from non-members, with the controls beside it.
 
@@ -227,9 +216,6 @@ def measure(
     scores, groups, labels = rows.scores, rows.documents, rows.column("label")
     members: Bools = labels == 1
     check_label_counts(rows.corpus, int(members.sum()), int((labels == 0).sum()), len(rows))
-    linked, withheld = 0, ""
-    if stream and unlearned is not None:  # before a classifier judges: no near copies on both of its sides
-        groups, linked, withheld = compare_as_texts(stream.texts(), rows.ids(), groups, members, seed=seed)
     columns: dict[_Key, ReadColumn] = {(name, "score"): partial(rows.column, name) for name in scores}
     note = say("measured.blind_left_out")
     if stream:
@@ -238,7 +224,8 @@ def measure(
         columns[LENGTH, "blind"] = partial(rows.column, "n_chars")
     columns |= {(name, PLACEBO): one for name, (one,) in rows.controls(PLACEBO).items()}  # resampled together
     shuffled = rows.controls(SHUFFLED)
-    division = _divided(members, groups, share=validation, seed=seed)
+    chosen = grouped_split(groups, validation, seed, labels=members) if validation else np.zeros_like(members)
+    division = ThresholdDivision.of(chosen, members)
     parts = MeasuredParts(columns, members, groups, division, seed, resamples)
     parts.measure(scores)
     grouping = Grouping.of(groups, members)
@@ -248,10 +235,6 @@ def measure(
     if best is not None and blind is not None:
         both = (best.name, best.kind), (blind.name, blind.kind)
         lead = part.lead(*both) if (part := parts.part(*both)) else None
-    named = placebo_name(rows.settings)
-    readings, said = (
-        ((), ()) if unlearned is None else _forgotten(measured, unlearned, named, linked, withheld)
-    )
     evaluation = Evaluation(
         rows=(*measured, *filter(None, fitted)),
         members=int(np.count_nonzero(members)),
@@ -261,20 +244,19 @@ def measure(
         validation=division.held_out,
         comparisons=_comparisons(scores, parts),
         by_copies=_by_copies(rows, parts),
-        unlearned=readings,
     )
-    circumstances = Circumstances(
+    notes = [note, *_partial(rows)]
+    if parts.resamples < resamples:
+        notes.append(say("measured.resamples", made=parts.resamples, asked=resamples))
+    found = sentences(
+        evaluation,
+        (grouping.holding(MEMBERS), grouping.holding(NONMEMBERS)),
         lead=lead,
-        member_groups=grouping.holding(MEMBERS),
-        nonmember_groups=grouping.holding(NONMEMBERS),
-        asked=resamples,
-        blind_note=note,
-        placebo=named,
+        notes=notes,
+        placebo=placebo_name(rows.settings),
         shuffles={name: len(some) for name, some in shuffled.items()},
-        partial=_partial(rows),
-        forgetting=unlearned is not None,
     )
-    return replace(evaluation, findings=(*said, *sentences(evaluation, circumstances)))
+    return replace(evaluation, findings=tuple(filter(None, found)))
 
 
 def _judged(
@@ -345,95 +327,5 @@ def _partial(rows: ScoredRows) -> tuple[str, ...]:
 
 def placebo_name(settings: Mapping[str, Any]) -> str:
     """What the run records as the placebo's name; of a folder its last part; "" where it records none."""
-    models = settings.get("models")
-    facts = models.get(PLACEBO) if isinstance(models, Mapping) else None
-    name = facts.get("name") if isinstance(facts, Mapping) else None
-    path = PurePath(str(name or ""))
-    return path.name if path.is_absolute() else str(name or "")
-
-
-def _divided(members: Bools, groups: Numbers, *, share: float, seed: int) -> ThresholdDivision:
-    """The texts thresholds are chosen on and the others, by whole documents; all for both where few."""
-    whole = np.ones(len(members), dtype=bool)
-    chosen = grouped_split(groups, share, seed, labels=members) if share else ~whole
-    apart = all(len(np.unique(members[part])) == 2 for part in (chosen, ~chosen))
-    return ThresholdDivision(chosen, ~chosen, True) if apart else ThresholdDivision(whole, whole, False)
-
-
-# Were the members forgotten? An evaluation read in both directions, beside a model that was retrained without them.
-
-_JUDGED = 1000
-"""Texts of each label that classifiers of texts see."""
-
-
-def compare_as_texts(
-    texts: Iterable[Text], ids: Sequence[str], groups: Numbers, members: Bools, *, seed: int
-) -> tuple[Numbers, int, str]:
-    """The document of each row, where texts without a group that say mostly the same as others of their label count
-    with these as one; how many documents fewer that makes; and why members and non-members are not known to be alike
-    as texts, "" where nothing that sees texts alone (words, form, length) tells them apart, of at most 1,000 texts of
-    each label, drawn at random. `ids`, `groups` and `members` are of the rows, [rows]; `texts` are at least theirs.
-
-    Rows of near copies move together in any model. Counted as many, they make a model that forgot the members, and one
-    that never saw them, look as if it had not. Two models that never saw the members, trained alike but for chance,
-    differ in how well they know one kind of text and another, by the same in all documents of a kind. No interval over
-    documents holds that, so it would be read as memory of the members, or as its lack.
-    """
-    rng = np.random.default_rng(seed)
-    sides = [np.flatnonzero(members == label) for label in (True, False)]
-    drawn = {row for rows in sides for row in rng.permutation(rows)[:_JUDGED].tolist()}
-    place, sketches, order = {name: i for i, name in enumerate(ids)}, Sketches(), list[int]()
-    judged: dict[int, str] = {}
-    for text in texts:
-        if (row := place.get(text.id)) is not None:
-            sketches.add(text.text, alone=not text.group)
-            order.append(row)
-            if row in drawn:
-                judged[row] = text.text
-    known, documents = members[order], int(groups.max()) + 1
-    linked = link(sketches, groups[order], np.arange(documents), (known, ~known))
-    groups, fewer = linked[groups], documents - len(np.unique(linked))
-    found: tuple[list[Text], list[Text]] = ([], [])
-    for row, said in judged.items():
-        found[0 if members[row] else 1].append(Text(ids[row], said, group=str(groups[row])))
-    mine, others = Corpus("members", tuple(found[0])), Corpus("non-members", tuple(found[1]))
-    try:
-        gaps = baseline.gap(mine, others, "words,form", seed=seed)
-    except TextsError as error:
-        return groups, fewer, say("unlearned.unknown", why=str(error).rstrip("."))
-    length, widest = gaps[-1], max(gaps, key=lambda one: one.auc.low)
-    if length.auc.high < 0.5:
-        widest = length
-    elif widest.auc.low <= 0.5:
-        return groups, fewer, ""
-    auc = "{} [{}, {}]".format(*shown(widest.auc, edges=(0.5,)))
-    return groups, fewer, say("unlearned.apart", classifier=widest.classifier, auc=auc)
-
-
-def _forgotten(
-    rows: Sequence[Measured], margin: float, retrained: str, copies: int, withheld: str
-) -> tuple[tuple[Unlearned, ...], Sequence[str]]:
-    """The reading of each score of a model that was to forget the members, whose placebo is the model `retrained`
-    without them, and what is said of it. `margin` is the difference of AUC within which the two count as the same;
-    `copies` are the documents that count with near copies of them as one, `withheld` says why nothing can be read
-    (`compare_as_texts`). ExpressionError for a margin out of range, TextsError without a placebo.
-    """
-    require(0 < margin <= 0.5, f"the margin of --unlearned lies above 0 and is at most 0.5, found {margin}.")
-    found = tuple(Unlearned(row.name, margin, row.lead, withheld) for row in rows if row.lead is not None)
-    if not found:
-        raise TextsError(RETRAINED)
-    first, *more = found  # by the score that was named first, and what the others say beside it
-    value, low, high = shown(first.difference, edges=(0.0,))
-    numbers = {
-        "score": first.score,
-        "retrained": retrained or "the placebo",
-        "margin": margin,
-        "why": withheld,
-    }
-    kind = "withheld" if withheld else first.reading
-    said = [say(f"unlearned.{kind}", value=value, low=low, high=high, **numbers)]
-    if more and not withheld:
-        said.append(say("unlearned.beside", readings=listed([f"{one.score}: {one.reading}" for one in more])))
-    if copies:
-        said.append(say("unlearned.copies", copies=copies))
-    return found, said
+    name = str(settings.get("models", {}).get(PLACEBO, {}).get("name") or "")
+    return PurePath(name).name if PurePath(name).is_absolute() else name

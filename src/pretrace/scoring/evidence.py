@@ -35,7 +35,7 @@ from pretrace.types import (
     Trace,
     View,
 )
-from pretrace.types import Progress as Progress  # what reads texts is told of here
+from pretrace.types import Progress as Progress
 
 CHUNK = 2048
 """Texts whose traces are in memory at once."""
@@ -130,38 +130,37 @@ def state_name(state: State) -> str:
     return f"hidden {'all' if state.layer is None else int(state.layer)}"
 
 
-class Work:
-    """How much of the passes that must be made is done: by the work they are, and by texts where nobody weighed
-    them."""
+class Work(Progress):
+    """How much of the passes that must be made is done: by the work they are, and by texts where nobody weighed them.
+    What is `fresh` came from no store, `tokens` in so many `seconds`."""
 
     def __init__(self) -> None:
-        self.total = self.done = self.fresh = 0
-        self._weighed, self._ahead, self._worked = 0, 0.0, 0.0
+        self.total = self.done = self.fresh = self.tokens = self.weighed = 0
+        self.seconds = self._ahead = self._worked = 0.0
 
     def begin(self, texts: int) -> None:
-        """So many more passes over a text lie ahead."""
         self.total += texts
 
     def weigh(self, texts: int, work: float) -> None:
-        """Add texts of a total cost `work`; those that are not weighed yet count at the average cost."""
-        self._weighed += texts
+        self.weighed += texts
         self._ahead += work
 
     def worked(self, work: float) -> None:
-        """So much of it is done."""
         self._worked += work
 
-    def advance(self, texts: int, *, fresh: bool) -> None:
-        """So many texts are done, `fresh` where they did not come from the store."""
+    def advance(self, texts: int, tokens: int, seconds: float, fresh: bool) -> None:
         self.done += texts
-        self.fresh += texts if fresh else 0
+        if fresh:
+            self.fresh += texts
+            self.tokens += tokens
+            self.seconds += seconds
 
     @property
     def sizes(self) -> tuple[float, float]:
         """How much is done of what does not come from the store, and of how much: work, or texts where nobody weighed
         them."""
-        if self._ahead:
-            return self._worked, self._ahead * max(self.total, self._weighed) / self._weighed
+        if self._ahead:  # what is not weighed yet counts at the average
+            return self._worked, self._ahead * max(self.total, self.weighed) / self.weighed
         return self.fresh, self.fresh + max(0, self.total - self.done)
 
 
@@ -262,36 +261,23 @@ def trace(
     if not want.quantity:
         progress.weigh(len(texts), 0)
         progress.advance(len(texts), 0, 0.0, False)
-        return [
-            _fixed(
-                Trace(
-                    e.tokens[len(e.tokens) - e.predicted :],
-                    np.full(e.predicted, np.nan, np.float32),
-                    cut=e.cut,
-                )
-            )
+        unread = (
+            (e, e.tokens[len(e.tokens) - e.predicted :], np.full(e.predicted, np.nan, np.float32))
             for e in backend.encode(texts)
-        ]
+        )
+        return [_fixed(Trace(tokens, logp, cut=e.cut)) for e, tokens, logp in unread]
     keys = [text_key(text, after) for text in texts]
-    different = dict(zip(keys, texts, strict=True))
-    if len(different) < len(texts):
-        again = len(texts) - len(different)
-        progress.weigh(again, 0)
-        once = trace(backend, list(different.values()), want, store=store, progress=progress, after=after)
-        progress.advance(again, 0, 0.0, False)
-        found = dict(zip(different, once, strict=True))
-        return [found[key] for key in keys]
-    encoded = encoded_for(backend, texts, want, after)
-    traces = store.get(keys, want.quantity, want.states)
-    lengths = [e.length for e in encoded]
-    known = [i for i, found in enumerate(traces) if found is not None]
-    progress.advance(len(known), sum([lengths[i] for i in known]), 0.0, False)
+    once = dict(zip(keys, texts, strict=True))
+    progress.advance(len(texts) - len(once), 0, 0.0, False)
+    encoded = encoded_for(backend, list(once.values()), want, after)
+    traces, lengths = store.get(list(once), want.quantity, want.states), [e.length for e in encoded]
+    nothing = np.zeros(0, dtype=np.float32)
+    moments = nothing if Quantity.MOMENTS in want.quantity else None
     for i, e in enumerate(encoded):
         if traces[i] is None and not e.predicted:
-            nothing = np.zeros(0, dtype=np.float32)
-            moments = nothing if Quantity.MOMENTS in want.quantity else None
             traces[i] = Trace(np.zeros(0, dtype=np.int32), nothing, moments, moments, e.cut)
-            progress.advance(1, lengths[i], 0.0, False)
+    known = [i for i, found in enumerate(traces) if found is not None]
+    progress.advance(len(known), sum([lengths[i] for i in known]), 0.0, False)
     batches = remaining_batches(backend, encoded, traces)
     weight = getattr(backend, "work", sum)  # of a batch, by the lengths of its rows
     work = {batch: weight([lengths[i] for i in batch]) for batch in batches}
@@ -299,19 +285,19 @@ def trace(
     last = time.perf_counter()
     # closed whatever happens: a batch that is under way elsewhere does not outlive the call
     hold = HELD if "device" in backend.facts else 0.0
-    with closing(store.keeping(keys, _passes(backend, encoded, batches, want), hold)) as passes:
+    with closing(store.keeping(list(once), _passes(backend, encoded, batches, want), hold)) as passes:
         for batch, made in passes:
             for i, one in zip(batch, made, strict=True):
                 traces[i] = _fixed(one)
             progress.worked(work[batch])
             before, last = last, time.perf_counter()
             progress.advance(len(batch), sum([lengths[i] for i in batch]), last - before, True)
-    read = [found for found in traces if found is not None]
-    if len(read) < len(texts):  # the others would stand beside the wrong texts
+    read = {key: found for key, found in zip(once, traces, strict=True) if found is not None}
+    if len(read) < len(once):  # the others would stand beside the wrong texts
         raise ModelError(
-            say("scoring.unanswered", name=backend.name, left=len(texts) - len(read), texts=len(texts))
+            say("scoring.unanswered", name=backend.name, left=len(once) - len(read), texts=len(once))
         )
-    return read
+    return [read[key] for key in keys]
 
 
 def encoded_for(backend: Backend, texts: Sequence[str], want: Want, after: str = "") -> list[Encoded]:

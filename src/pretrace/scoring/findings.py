@@ -7,7 +7,6 @@ placebo" that the interval of a paired difference lies above 0.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from pretrace.results.rounding import plural
 from pretrace.results.wording import say
@@ -66,89 +65,53 @@ def listed(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-@dataclass(frozen=True, slots=True)
-class Circumstances:
-    """What the sentences need beside the figures.
+def sentences(
+    evaluation: Evaluation,
+    groups: tuple[int, int],
+    *,
+    lead: Estimate | None = None,
+    notes: Sequence[str] = (),
+    placebo: str = "",
+    shuffles: Mapping[str, int] | None = None,
+) -> Iterator[str]:
+    """Yield the findings of an evaluation, the most important first; "" for what is not said.
 
-    `lead` is the AUC of the best score less that of the blind baseline, None without either; the groups
-    are those that hold members and those that hold non-members; `asked` is the number of resamples
-    asked for; `blind_note` is what the blind baseline had to say of itself; `placebo` is the name of the
-    placebo model; `shuffles` says how often each fitted score was fitted on shuffled labels. `partial` are sentences on
-    scores that lack values for some texts. `forgetting` says that sentences on members and non-members give way to what
-    is said of a model that was to forget the members.
+    `groups` are the numbers of documents with members and with non-members, `lead` is the AUC of the best score less
+    that of the blind baseline, `notes` are sentences that are known already, `placebo` is the name of the model, and
+    `shuffles` says how often each fitted score was fitted on shuffled labels.
     """
-
-    lead: Estimate | None
-    member_groups: int
-    nonmember_groups: int
-    asked: int
-    blind_note: str = ""
-    placebo: str = ""
-    shuffles: Mapping[str, int] = field(default_factory=dict)
-    partial: tuple[str, ...] = ()
-    forgetting: bool = False
-
-
-def sentences(evaluation: Evaluation, circumstances: Circumstances) -> tuple[str, ...]:
-    """The findings of an evaluation, the most important first."""
     rows = evaluation.rows
     scores = [row for row in rows if row.kind == "score"]
-    found = [
-        *_headline(scores),
-        *(() if circumstances.forgetting else _survival(rows, circumstances.placebo)),
-        *_reach(scores),
-        *_blind(rows, circumstances.lead),
-        circumstances.blind_note,
-        *_length(rows),
-        *_labels(rows, circumstances.shuffles),
-        *(() if circumstances.forgetting else _others(scores)),
-        say("evaluation.looks", number=len(scores)) if len(scores) > 1 and any(map(above, scores)) else "",
-        *circumstances.partial,
-        *_documents(evaluation, circumstances),
-        *_accuracies(evaluation),
-    ]
-    return tuple(sentence for sentence in found if sentence)
-
-
-def _headline(scores: Sequence[Measured]) -> Iterator[str]:
-    """The best score and what its AUC means."""
-    if best := best_of(scores):
-        if not any(map(above, scores)):
-            yield say("evaluation.all_chance")
+    best, some = best_of(rows), any(map(above, scores))
+    if best:
+        yield "" if some else say("evaluation.all_chance")
         auc = "{} (95% interval {} to {})".format(*shown(best.auc, edges=(0.5, 1.0)))
         yield say("evaluation.best", name=best.name, auc=auc)
-
-
-def _reach(scores: Sequence[Measured]) -> Iterator[str]:
-    """How many members the best score finds, where it is above chance."""
-    if (best := best_of(scores)) and above(best):
+    yield from _survival(rows, placebo)
+    if best and above(best):
         tpr = f"{best.tpr.value:.0%} ({best.tpr.low:.0%} to {best.tpr.high:.0%})"
         yield say("evaluation.reach", name=best.name, tpr=tpr)
-        if best.auc.low == best.auc.high:
-            yield say("evaluation.no_width")
-
-
-def _blind(rows: Sequence[Measured], lead: Estimate | None) -> Iterator[str]:
-    """What a classifier of words reaches, and what that leaves of the best score's success."""
-    blind, best = blind_of(rows), best_of(rows)
-    if blind is None:
-        return
-    ahead = lead if best is not None and above(best) else None
-    if blind.auc.high < 0.5:
-        which = "below"
-    elif above(blind):
-        which = "alone" if ahead is None else "behind" if ahead.low > 0 else "equal"
-    else:
-        which = "nothing" if ahead is None else "unexplained" if ahead.low > 0 else "unsure"
-    yield say(f"evaluation.blind.{which}", auc=short(blind.auc), lead=short(ahead, 0.0) if ahead else "")
-
-
-def _length(rows: Sequence[Measured]) -> Iterator[str]:
-    """Said only where length tells the sides apart: many scores depend on it."""
-    found = blind_of(rows, LENGTH)
-    if found is not None and not found.auc.low <= 0.5 <= found.auc.high:
-        word = "longer" if found.auc.value > 0.5 else "shorter"
-        yield say("evaluation.length", word=word, auc=short(found.auc))
+        yield say("evaluation.no_width") if best.auc.low == best.auc.high else ""
+    if blind := blind_of(rows):
+        which = "below" if blind.auc.high < 0.5 else "apart" if above(blind) else "chance"
+        yield say(f"evaluation.blind.{which}", auc=short(blind.auc))
+        if best and above(best) and lead and which != "below":
+            yield say("evaluation.blind.lead", lead=short(lead, 0.0))
+    length = blind_of(rows, LENGTH)
+    if length and not length.auc.low <= 0.5 <= length.auc.high:  # many scores depend on it
+        word = "longer" if length.auc.value > 0.5 else "shorter"
+        yield say("evaluation.length", word=word, auc=short(length.auc))
+    yield from _labels(rows, shuffles or {})
+    wrong = [f"{row.name} (AUC {short(row.auc)})" for row in scores if row.auc.high < 0.5]
+    chance = [row.name for row in scores if row.auc.low <= 0.5 <= row.auc.high]
+    if wrong:
+        yield say("evaluation.wrong", names=listed(wrong))
+    if chance and some:
+        yield say("evaluation.chance", names=listed(chance))
+    if len(scores) > 1 and some:
+        yield say("evaluation.looks", number=len(scores))
+    yield from notes
+    yield from _documents(evaluation, *groups)
 
 
 def _survival(rows: Sequence[Measured], placebo: str) -> Iterator[str]:
@@ -178,50 +141,30 @@ def _paired(rows: Sequence[Measured], kind: str) -> list[tuple[Measured, Measure
 def _labels(rows: Sequence[Measured], shuffles: Mapping[str, int]) -> Iterator[str]:
     """Whether the scores that were fitted on labelled texts needed those labels; `shuffles` is how often
     each was fitted on shuffled ones."""
-    named: dict[str, list[str]] = {"without": [], "few": [], "enough": []}
+    named: dict[str, list[str]] = {"without": [], "with": []}
     for row, other in _paired(rows, SHUFFLED):
-        repeats = shuffles.get(row.name, 0)
         auc, low, high = map(_rounded, (row.auc.value, other.auc.low, other.auc.high))
-        range_ = {"low": low, "high": high, "repeats": repeats}
-        words = say("evaluation.labels.range", name=row.name, auc=auc, **range_)
-        if row.auc.value <= other.auc.high:
-            named["without"].append(words)
-        elif above(row):
-            named["few" if repeats < ENOUGH_SHUFFLES else "enough"].append(words)
+        repeats = {"low": low, "high": high, "repeats": shuffles.get(row.name, 0)}
+        if row.auc.value <= other.auc.high or above(row):
+            which = "without" if row.auc.value <= other.auc.high else "with"
+            named[which].append(say("evaluation.labels.range", name=row.name, auc=auc, **repeats))
     for which, names in named.items():
         if names:
-            yield say(f"evaluation.labels.{which}", names=listed(names))
+            yield say(f"evaluation.labels.{which}", names=listed(names), enough=ENOUGH_SHUFFLES)
 
 
 def _rounded(auc: float) -> str:
     return shown(Estimate(auc, auc, auc), edges=(0.5, 1.0))[0]
 
 
-def _others(scores: Sequence[Measured]) -> Iterator[str]:
-    """Scores that point the wrong way and, beside better ones, scores at chance."""
-    if wrong := [f"{row.name} (AUC {short(row.auc)})" for row in scores if row.auc.high < 0.5]:
-        yield say("evaluation.wrong", names=listed(wrong))
-    chance = [row.name for row in scores if row.auc.low <= 0.5 <= row.auc.high]
-    if chance and any(map(above, scores)):
-        yield say("evaluation.chance", names=listed(chance))
-
-
-def _documents(evaluation: Evaluation, circumstances: Circumstances) -> Iterator[str]:
-    """Documents, non-members or resamples that are too few."""
-    members, nonmembers = circumstances.member_groups, circumstances.nonmember_groups
+def _documents(evaluation: Evaluation, members: int, nonmembers: int) -> Iterator[str]:
+    """Documents or non-members that are too few, and what an accuracy has to be read against."""
     if min(members, nonmembers) < FEW_DOCUMENTS:
         yield say("evaluation.documents.few", members=members, others=nonmembers, fewest=FEW_DOCUMENTS)
     if evaluation.nonmembers < _FEW_NONMEMBERS:
         yield say("evaluation.documents.nonmembers", number=evaluation.nonmembers)
     elif 1 < nonmembers < _FEW_FOR_RATES:
         yield say("evaluation.documents.rates", others=nonmembers, enough=_FEW_FOR_RATES)
-    if evaluation.resamples < circumstances.asked:
-        made, asked = evaluation.resamples, circumstances.asked
-        yield say("evaluation.documents.resamples", made=made, asked=asked)
-
-
-def _accuracies(evaluation: Evaluation) -> Iterator[str]:
-    """What an accuracy has to be read against."""
     if not evaluation.validation:
         yield say("evaluation.documents.validation")
     larger, side = max((evaluation.members, "members"), (evaluation.nonmembers, "non-members"))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
 from typing import Literal, TypeVar
 
@@ -170,12 +170,15 @@ def guessed_seconds(model: Backend, action: Action, tokens: int) -> float:
 
 
 class Watch:
-    """An observer of an audit's stages, and of the training steps and passes over texts within them. A subclass shows
-    what it overrides; by itself it shows nothing.
+    """An observer of a test's stages, and of the training steps and passes over texts within them, which notes in
+    `seconds` how long each took. A subclass shows what it overrides; by itself it shows nothing.
 
     `plan` comes before the first stage. A stage that was not in the plan is shown all the same, and a stage
     may be entered again.
     """
+
+    def __init__(self, clock: Clock = time.perf_counter) -> None:
+        self.clock, self.seconds = clock, dict[str, float]()
 
     def plan(self, stages: Sequence[Stage], after: float, /) -> None:
         """All stages that lie ahead, in their order, and the seconds that are computed outside of them; told again, it
@@ -183,36 +186,23 @@ class Watch:
 
     def passes(self, stage: str, /) -> AbstractContextManager[Progress]:
         """For a stage in which texts go through a model."""
-        return nullcontext(Progress())
+        return self.timed(stage, Progress())
 
     def training(self, stage: str, /) -> AbstractContextManager[OnStep | None]:
         """For a stage in which a model is trained."""
+        return self.timed(stage, None)
+
+    def shown(self, stage: str, /) -> AbstractContextManager[object]:
+        """Show a stage while the context lasts."""
         return nullcontext()
 
-
-@dataclass
-class Timed(Watch):
-    """A watch that passes everything on and notes the seconds each stage took, under its name."""
-
-    watch: Watch = field(default_factory=Watch)
-    clock: Clock = time.perf_counter
-    seconds: dict[str, float] = field(default_factory=dict)
-
-    def plan(self, stages: Sequence[Stage], after: float, /) -> None:
-        self.watch.plan(stages, after)
-
-    def passes(self, stage: str, /) -> AbstractContextManager[Progress]:
-        return self._timed(stage, self.watch.passes(stage))
-
-    def training(self, stage: str, /) -> AbstractContextManager[OnStep | None]:
-        return self._timed(stage, self.watch.training(stage))
-
     @contextmanager
-    def _timed(self, stage: str, watched: AbstractContextManager[T]) -> Iterator[T]:
+    def timed(self, stage: str, told: T) -> Iterator[T]:
+        """Show a stage, and note its seconds."""
         begin = self.clock()
         try:
-            with watched as found:
-                yield found
+            with self.shown(stage):
+                yield told
         finally:
             self.seconds[stage] = round(self.seconds.get(stage, 0.0) + self.clock() - begin, 2)
 

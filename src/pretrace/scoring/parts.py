@@ -518,22 +518,12 @@ def _ends(rows: ScoredRows) -> set[int]:
 def _heat(parts: Sequence[Manifest]) -> tuple[Heat, ...]:
     """The texts of the highest and the lowest first score, token by token: all where few were seen, else so many from
     each end. Each has its rank among all in its note."""
-    starts = itertools.accumulate((part.seen for part in parts), initial=0)
-    ends = [
-        (one.score, seen + one.place, one)
-        for part, seen in zip(parts, starts, strict=False)
-        for one in part.ends
-    ]
-    ends.sort(key=lambda end: (-end[0], end[1]))
-    seen, ranks = sum(part.seen for part in parts), list(enumerate((one for *_, one in ends), start=1))
+    ends = sorted((one for part in parts for one in part.ends), key=lambda one: -one.score)
+    seen, ranks = sum(part.seen for part in parts), list(enumerate(ends, start=1))
     if seen > 2 * SHOWN:
-        last = [one for *_, one in ends[-SHOWN:]]
-        ranks = [*ranks[:SHOWN], *enumerate(last, start=seen - SHOWN + 1)]
-    notes = (f"rank {rank} of {seen} by score, {one.label}" for rank, one in ranks)
-    return tuple(
-        replace(one.heat, note="; ".join(filter(None, (note, one.heat.note))))
-        for note, (_, one) in zip(notes, ranks, strict=True)
-    )
+        ranks = [*ranks[:SHOWN], *enumerate(ends[-SHOWN:], start=seen - SHOWN + 1)]
+    noted = ((f"rank {rank} of {seen} by score, {one.label}", one.heat) for rank, one in ranks)
+    return tuple(replace(heat, note="; ".join(filter(None, (note, heat.note)))) for note, heat in noted)
 
 
 def in_order(blocks: Sequence[Any]) -> tuple[Any, npt.NDArray[np.int32]]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
+from functools import partial, reduce
+from operator import or_
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from pretrace.rewrites import Lower, Neighbors, rewrites
 from pretrace.scores.divergence import NO_COUNTS
 from pretrace.scoring.evidence import EvidenceReader, Progress
 from pretrace.scoring.holdout import CorpusParts
-from pretrace.scoring.settings import RETRAINED, EvaluationSettings, ModelsSettings, ScoreSettings
+from pretrace.scoring.settings import EvaluationSettings, ModelsSettings, ScoreSettings
 from pretrace.tuning.adapters import tuned_model
 from pretrace.tuning.artifacts import read_adapter
 from pretrace.tuning.plan import OnStep, TuningMethod, methods
@@ -143,9 +144,7 @@ class ScorePlan:
         if isinstance(expressions, ScorePlan):
             return expressions
         parsed = expressions if isinstance(expressions, Mapping) else scores.several(expressions)
-        needs, reference = _united(parsed.values()), Needs()
-        for score in parsed.values():
-            reference = reference | (score.reference if isinstance(score, Recipe) else Needs())
+        needs, reference = _united(parsed.values()), reduce(or_, map(_fitted_on, parsed.values()), Needs())
         forms = {view.rewrite: rewrites.make(view.rewrite) for view in (needs | reference).views}
         return cls(parsed, needs, reference, forms)
 
@@ -161,7 +160,7 @@ class ScorePlan:
         return frozenset().union(*map(self._used_by, self.scores.values()))
 
     def _used_by(self, score: Score | Recipe) -> set[str]:
-        fitted_on = score.reference if isinstance(score, Recipe) else Needs()
+        fitted_on = _fitted_on(score)
         forms = [self.rewrites[view.rewrite] for view in (score.needs | fitted_on).views]
         proposed = any(isinstance(form, Neighbors) for form in forms)
         more = {"neighbors": proposed, "counts": score.needs.counts, "labelled": fitted_on}
@@ -210,8 +209,7 @@ class ScorePlan:
         """ModelError where a score needs more than a model of this name, by its role, offers."""
         lacking: dict[str, tuple[str, Quantity]] = {}
         for name, score in self.scores.items():
-            needs = score.needs | score.reference if isinstance(score, Recipe) else score.needs
-            for view, quantity in needs.views.items():
+            for view, quantity in (score.needs | _fitted_on(score)).views.items():
                 model, offers = offered.get(view.model, ("", quantity))
                 if missing := quantity & ~offers:
                     lacking[name] = model, missing
@@ -253,10 +251,12 @@ class ScorePlan:
 
 def _united(scores: Iterable[Score | Recipe]) -> Needs:
     """The needs of several scores, and the plain log-probabilities that every run wants."""
-    needs = Needs(Quantity.LOGP)  # the text's own length and heat map, whatever the scores
-    for score in scores:
-        needs = needs | score.needs
-    return needs
+    # the text's own length and heat map, whatever the scores
+    return reduce(or_, (score.needs for score in scores), Needs(Quantity.LOGP))
+
+
+def _fitted_on(score: Score | Recipe) -> Needs:
+    return score.reference if isinstance(score, Recipe) else Needs()
 
 
 def _shuffled(reference: Reference, seed: Sequence[int]) -> Reference:
@@ -314,8 +314,6 @@ def check_use(plan: ScorePlan, settings: ScoreSettings, evaluation: EvaluationSe
         raise ExpressionError(say("plan.use.tuned"))
     if settings.reference and evaluation.reference_share:
         raise ExpressionError(say("plan.use.reference"))
-    if evaluation.unlearned is not None and not evaluation.placebo:
-        raise ExpressionError(RETRAINED)
     for name, value, use, kind in uses:
         if value and kind and use not in plan.uses:
             raise ExpressionError(say("plan.use.none", option=name, score=kind))
@@ -365,22 +363,20 @@ def with_texts(
     A placebo is given the same texts, and is tuned as the target was. ModelError where an adapter belongs to another
     model.
     """
+    placebo, texts, adapter = models.placebo, parts.tuning if parts else None, None
     if parts and parts.reference:
-        placebo = replace(models.placebo, labelled=parts.reference) if models.placebo else None
-        models = replace(models, labelled=parts.reference, placebo=placebo)
-    texts, how, adapter = parts.tuning if parts else None, None, None
+        models = replace(models, labelled=parts.reference)
+        placebo = placebo and replace(placebo, labelled=parts.reference)
     if settings.companions.tuned:
         adapter = read_adapter(settings.companions.tuned)
-        how, seed, texts = adapter.method, adapter.seed, adapter.texts
-    if texts is None:
-        return models
-    how = how or method or methods.make("lora")
-    tune = partial(tuned_model, texts=texts, method=how, seed=seed, cache=settings.cache, on_step=on_step)
-    tuned = open_adapter(models.target, adapter.folder) if adapter else tune(models.target)
-    if models.placebo is None:
-        return replace(models, tuned=tuned)
-    placebo = replace(models.placebo, tuned=tune(models.placebo.target))
-    return replace(models, tuned=tuned, placebo=placebo)
+        method, seed, texts = adapter.method, adapter.seed, adapter.texts
+    if texts is not None:
+        how = method or methods.make("lora")
+        tune = partial(tuned_model, texts=texts, method=how, seed=seed, cache=settings.cache, on_step=on_step)
+        tuned = open_adapter(models.target, adapter.folder) if adapter else tune(models.target)
+        models = replace(models, tuned=tuned)
+        placebo = placebo and replace(placebo, tuned=tune(placebo.target))
+    return replace(models, placebo=placebo)
 
 
 def _opened(model: str, opening: ModelSettings, alone: bool) -> Backend:

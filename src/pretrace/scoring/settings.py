@@ -22,7 +22,6 @@ from pretrace.settings import (
 )
 
 _DEFAULT_SCORES = "loss,ppl,zlib,min_k,min_k_plus_plus"
-RETRAINED = "--unlearned compares with a model retrained without the texts: name it with --placebo."
 TARGET = (
     "--placebo {} is the target itself: name a model that cannot have seen the texts, such as an earlier checkpoint "
     "(NAME@REVISION), the base that the target was tuned from, or a sibling."
@@ -146,14 +145,6 @@ class EvaluationSettings:
         panel=TEXTS,
         path="in",
         essential=True,
-    )
-    unlearned: float | None = option(
-        None,
-        "TEXTS with label 1 were unlearned, and --placebo is a model retrained without them: the difference of AUC "
-        "within which the two count as the same. The reading is two-sided: still known, over-unlearned, as retrained.",
-        panel=CONTROLS,
-        least=0.001,
-        most=0.5,
     )
     resamples: int = MEASURING.key(
         1000, "Bootstrap resamples of documents for the intervals.", least=100, most=1_000_000

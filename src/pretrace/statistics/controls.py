@@ -38,26 +38,23 @@ def survives(target: Measured, placebo: Measured) -> Survival:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ThresholdDivision:
-    """Texts that thresholds are chosen on, and accuracy is measured on; not `apart` where both are all texts."""
+    """Texts that thresholds are chosen on, and those that accuracy is measured on: the others, or all for both."""
 
     chosen: Bools
     tested: Bools
-    apart: bool
+
+    @classmethod
+    def of(cls, chosen: Bools, members: Bools) -> ThresholdDivision:
+        """The chosen texts and the others; all for both where one of these would lack one of the classes."""
+        if all(len(np.unique(members[part])) == 2 for part in (chosen, ~chosen)):
+            return cls(chosen, ~chosen)
+        whole = np.ones(len(members), dtype=bool)
+        return cls(whole, whole)
 
     @property
     def held_out(self) -> int:
-        """How many texts thresholds are chosen on and accuracy is not measured on; 0 where both are all texts."""
-        return int(np.count_nonzero(self.chosen)) if self.apart else 0
-
-    def within(self, texts: Bools, members: Bools) -> ThresholdDivision:
-        """The division of these texts alone; all of them for both where a part would lack one of the classes."""
-        if texts.all():
-            return self
-        parts = (self.chosen[texts], self.tested[texts])
-        if all(len(np.unique(members[texts][part])) == 2 for part in parts):
-            return ThresholdDivision(*parts, self.apart)
-        whole = np.ones(int(np.count_nonzero(texts)), dtype=bool)
-        return ThresholdDivision(whole, whole, False)
+        """How many texts thresholds are chosen on and accuracy is not measured on."""
+        return int(np.count_nonzero(self.chosen & ~self.tested))
 
 
 def check_controls(run: Run) -> None:
@@ -87,7 +84,7 @@ def shuffled_row(
     texts = np.logical_and.reduce([np.isfinite(read()) for read in columns])
     if not columns or len(np.unique(members[texts])) < 2:
         return None
-    division, members = division.within(texts, members), members[texts]
+    division, members = ThresholdDivision.of(division.chosen[texts], members[texts]), members[texts]
     rates = (FPR, LOW_FPR) if np.count_nonzero(~members) >= LOW_FPR_NONMEMBERS else (FPR,)
     once = np.ones((1, len(members)), dtype=np.float32)
     chosen, tested = division.chosen, division.tested

@@ -22,7 +22,7 @@ from pretrace.backends import open_model
 from pretrace.backends.serving.address import called
 from pretrace.errors import MissingPackageError, ModelError, TextsError
 from pretrace.results.wording import fill, say, sentences_of
-from pretrace.scoring.outlook import Timed, Watch
+from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models, check_placebos, weights_of
 from pretrace.scoring.provenance import record_corpus, record_software
 from pretrace.settings import LARGEST
@@ -146,7 +146,7 @@ class Test(ABC, Generic[V]):
     corpus: Corpus
     models: Models
     settings: TestSettings
-    watch: Timed = field(default_factory=Timed)
+    watch: Watch = field(default_factory=Watch)
     score: str = "loss"
 
     __test__ = False  # no test of pytest
@@ -473,9 +473,11 @@ def with_second(models: Models, **opening: Any) -> Models:
     return models if weights_of(packaged) in map(weights_of, named) else replace(models, placebos=(packaged,))
 
 
-def watched(watch: Watch | None) -> Timed:
-    """A watch that notes the seconds of every stage, around the one that is given."""
-    return Timed(watch or Watch())
+def watched(watch: Watch | None) -> Watch:
+    """The watch that is given, or one that shows nothing, which has noted no stage yet."""
+    found = watch or Watch()
+    found.seconds = {}
+    return found
 
 
 def beyond_second_model(

@@ -12,7 +12,6 @@ from net.api import (
     Progress,
     ReciteSettings,
     Text,
-    Timed,
     Watch,
     Written,
     chance_in,
@@ -70,13 +69,13 @@ def test_the_chance_of_an_end_is_the_product_of_its_tokens():
 
 @pytest.mark.parametrize("text", [False, True])
 def test_a_second_model_is_asked_only_where_it_could_withhold(text):
-    watch = Timed(Watch())
+    watch = Watch()
     found = recite(
         TEXTS, Models(OTHER, placebos=(KNOWS,)), SETTINGS, controls=CONTROLS, text=text, watch=watch
     )
     assert (found.outcome, check(found, "second")) == ("inconclusive", "not run")
     assert "reading with learnt" not in watch.seconds
-    watch = Timed(Watch())
+    watch = Watch()
     found = recite(TEXTS, MODELS, SETTINGS, text=text, watch=watch)
     assert (found.p <= 0.05, check(found, "second")) == (True, "passed")
     assert "reading with other" in watch.seconds

@@ -6,7 +6,7 @@ import pytest
 from verdicts.audit.test_audit import made_up
 
 from pretrace.errors import TextsError
-from pretrace.scoring.outlook import Timed, Watch
+from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models
 from pretrace.testing import Memory
 from pretrace.tuning.planting import PlantSettings
@@ -73,7 +73,7 @@ def test_texts_of_two_editors_are_not_compared_directly(placebos):
     assert "Bring both sets into one form" in found.cures[0]
 
 
-class Noting(Timed):
+class Noting(Watch):
     """Notes the stages that were planned, and those that were entered."""
 
     ahead: tuple[str, ...] = ()
@@ -94,7 +94,7 @@ def test_power_is_planned_as_a_training_and_a_reading(monkeypatch):
 @pytest.mark.parametrize("beside", [(), ("base",)], ids=["alone", "beside a placebo"])
 @pytest.mark.parametrize("also", [(), ("original",)], ids=["ours", "and another procedure"])
 def test_an_audit_enters_the_stages_that_were_planned(beside, also):
-    watch, target = Noting(Watch()), Memory(name="target")
+    watch, target = Noting(), Memory(name="target")
     placebos = tuple(Memory(name=name) for name in beside)
     for one in (target, *placebos):
         one.facts = {**one.facts, "weights": one.name}

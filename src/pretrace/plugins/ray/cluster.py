@@ -19,7 +19,7 @@ from contextlib import chdir, contextmanager, redirect_stdout
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from pretrace.errors import EngineError, MissingPackageError, PretraceError
 from pretrace.jobs.settings import EngineSettings, Spread, Task
@@ -33,8 +33,7 @@ _TRY = "import sys, ray; ray.init(address=sys.argv[1], log_to_driver=False, logg
 _STORE = 256 << 20  # bytes of a Ray started here: what does not fit goes to disk
 
 
-@dataclass(frozen=True, slots=True)
-class Room:
+class Room(NamedTuple):
     """What a cluster has, and the workers that are asked of it: `cpus` and `gpus` are what Ray sets aside for each,
     `threads` those that it computes with."""
 
@@ -52,27 +51,23 @@ class Room:
         return say("cluster.room", room=self, workers=plural(self.workers, "worker"), each=each)
 
 
-def imported() -> Any:
-    """The package ray; MissingPackageError without it."""
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it would tell its makers of every cluster
-    try:
-        return importlib.import_module("ray")
-    except ImportError as error:
-        raise MissingPackageError("ray", "--ray", "ray") from error
-
-
 @contextmanager
 def connected(address: str | None) -> Iterator[Any]:
-    """The package ray, connected to a cluster, or with one of its own on this machine without an address.
+    """The package ray, connected to a cluster, or with one of its own on this machine without an address;
+    MissingPackageError without the package, EngineError where there is no cluster.
 
     What the process was connected to before is used as it is. Standard output is standard error meanwhile: Ray prints
-    there when a worker dies. EngineError where there is no cluster.
+    there when a worker dies.
     """
     address = address or os.environ.get("RAY_ADDRESS") or "local"
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it would tell its makers of every cluster
     loaded = sys.modules.get("ray")
     if address != "local" and find_spec("ray") and not (loaded and loaded.is_initialized()):
         check_answers(address)  # before the import, at which Ray reads how it is to show who it is
-    ray = imported()
+    try:
+        ray: Any = importlib.import_module("ray")
+    except ImportError as error:
+        raise MissingPackageError("ray", "--ray", "ray") from error
     with redirect_stdout(sys.stderr):
         if ray.is_initialized():
             yield ray
@@ -82,7 +77,9 @@ def connected(address: str | None) -> Iterator[Any]:
             with chdir(Path.cwd().anchor):  # Ray has its workers import from the folder it is started in
                 ray.init(address=address, log_to_driver=False, logging_level="ERROR", **own)
         except (OSError, RuntimeError, ValueError) as error:
-            raise EngineError(_refused(address, str(error))) from error
+            if address == "local":
+                raise EngineError(say("cluster.not_started", reason=str(error))) from error
+            raise _no_cluster(address, error) from error
         try:
             yield ray
         finally:
@@ -112,28 +109,23 @@ def check_answers(address: str) -> None:
     if address == "auto":
         return
     host, _, port = address.rpartition(":")
+    asked = [sys.executable, "-P", "-c", _TRY, address]
+    how: dict[str, Any] = {"capture_output": True, "text": True, "errors": "replace", "check": True}
     try:
         socket.create_connection((host, int(port)), timeout=5).close()
-    except (OSError, ValueError, OverflowError) as error:
-        raise EngineError(_refused(address, str(error))) from error
-    try:
-        done = subprocess.run(
-            [sys.executable, "-P", "-c", _TRY, address],
-            timeout=ANSWERS_WITHIN,
-            capture_output=True,
-            text=True,
-            errors="replace",
-        )
+        subprocess.run(asked, timeout=ANSWERS_WITHIN, **how)
     except subprocess.TimeoutExpired as error:
-        raise EngineError(_refused(address, "nothing of Ray answers")) from error
-    if done.returncode:
-        raise EngineError(_refused(address, done.stderr.strip().rpartition("\n")[2]))
+        raise _no_cluster(address, "nothing of Ray answers") from error
+    except subprocess.CalledProcessError as error:
+        raise _no_cluster(address, error.stderr.strip().rpartition("\n")[2]) from error
+    except (OSError, ValueError, OverflowError) as error:
+        raise _no_cluster(address, error) from error
 
 
-def _refused(address: str, reason: str) -> str:
-    if address == "local":
-        return say("cluster.not_started", reason=reason)
-    return say("cluster.none", address=address, reason=reason.strip().partition("\n")[0][:300])
+def _no_cluster(address: str, reason: object) -> EngineError:
+    return EngineError(
+        say("cluster.none", address=address, reason=str(reason).strip().partition("\n")[0][:300])
+    )
 
 
 PLACED_WITHIN = 60.0
@@ -155,18 +147,6 @@ class PieceAnswer:
     told: Any = None
 
 
-def enter(folder: str, threads: int, gpus: bool, plugins: tuple[Path, ...]) -> None:
-    """Take over what the process has that started this worker: folder, threads, plug-ins, and whether it has GPUs. A
-    folder that is not there is left alone, absolute paths work without it."""
-    os.environ["OMP_NUM_THREADS"] = str(threads)  # torch is not imported yet
-    if not gpus:
-        os.environ["CUDA_VISIBLE_DEVICES"] = ""  # else all workers of a host would crowd on its first GPU
-    if Path(folder).is_dir():
-        os.chdir(folder)
-    for path in plugins:
-        load_plugin(path)
-
-
 class Actor:
     """What runs in a worker process. Ray starts it anew where it dies, and asks it again what it had not answered."""
 
@@ -178,13 +158,23 @@ class Actor:
         return socket.gethostname()
 
     def answer(self, setting: tuple[Any, ...], task: list[Any], *content: Any) -> PieceAnswer:
-        """What became of the content of a piece. Before the first one, and without a content, the worker takes over
-        the setting and opens the task, of which it is given the place in the object store."""
+        """What became of the content of a piece. Before the first one, and without a content, the worker takes over the
+        folder, threads, GPUs and plug-ins of the process that has started it, and opens the task, of which it is given
+        the place in the object store."""
         begin, told = time.perf_counter(), None
         try:
             if self._work is None:
-                enter(*setting)
-                told, self._work = imported().get(task[0]).open()
+                folder, threads, gpus, plugins = setting
+                os.environ["OMP_NUM_THREADS"] = str(threads)  # torch is not imported yet
+                if not gpus:
+                    os.environ["CUDA_VISIBLE_DEVICES"] = (
+                        ""  # else all workers of a host would crowd on its first GPU
+                    )
+                if Path(folder).is_dir():  # where it is not, absolute paths work
+                    os.chdir(folder)
+                for path in plugins:
+                    load_plugin(path)
+                told, self._work = importlib.import_module("ray").get(task[0]).open()
             value = self._work(*content) if content else None
         except PretraceError as error:
             return PieceAnswer(None, refusal=str(error) or type(error).__name__)
@@ -250,9 +240,9 @@ class Pool:
         actor, piece = self._under_way.pop(reference)
         try:
             answer: PieceAnswer = self._ray.get(reference)
-        except self._ray.exceptions.RayTaskError:
-            raise
         except self._ray.exceptions.RayError as error:
+            if isinstance(error, self._ray.exceptions.RayTaskError):  # a mistake in what it does
+                raise
             doing = f"over {piece[1]}" if piece else "while they opened the models"
             why = " ".join(str(error).split())[-300:]
             raise EngineError(say("cluster.died", most=MOST_DEATHS, doing=doing, why=why)) from error
@@ -267,20 +257,19 @@ class Pool:
 
 
 @contextmanager
-def spread_on_cluster(settings: EngineSettings) -> Iterator[Spread]:
-    """Workers on the cluster that the settings name. All hosts must see files under the same names."""
-    with connected(settings.address) as ray:
-
-        def spread(task: Task, pieces: Iterable[Piece]) -> Iterator[tuple[Any, Any]]:
-            with Pool(ray, task, settings) as pool:
-                for tag, answer in pool.each(pieces):
-                    yield tag, answer.value
-
-        yield spread
+def opened_pool(settings: EngineSettings, task: Task) -> Iterator[Pool]:
+    """A pool of workers on the cluster that the settings name. All hosts must see files under the same names."""
+    with connected(settings.address) as ray, Pool(ray, task, settings) as pool:
+        yield pool
 
 
 @contextmanager
-def opened_pool(settings: EngineSettings, task: Task) -> Iterator[Pool]:
-    """A pool of workers on the cluster that the settings name."""
-    with connected(settings.address) as ray, Pool(ray, task, settings) as pool:
-        yield pool
+def spread_on_cluster(settings: EngineSettings) -> Iterator[Spread]:
+    """Have a pool of workers for each task, on one connection to the cluster."""
+    with connected(settings.address):
+
+        def spread(task: Task, pieces: Iterable[Piece]) -> Iterator[tuple[Any, Any]]:
+            with opened_pool(settings, task) as pool:
+                yield from ((tag, answer.value) for tag, answer in pool.each(pieces))
+
+        yield spread

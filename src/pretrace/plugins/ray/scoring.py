@@ -8,11 +8,11 @@ from itertools import islice
 from typing import Any
 
 from pretrace.corpora import TextStream
-from pretrace.jobs.worker import Executor, OpenedScoring, ShardJob
+from pretrace.jobs.worker import Executor, ShardJob
 from pretrace.plugins.ray.cluster import Pool
 from pretrace.plugins.ray.cluster import opened_pool as opened_pool
 from pretrace.scoring import parts as shards
-from pretrace.scoring.detect import Options, Scorer
+from pretrace.scoring.detect import Leak, Options, Scorer, leaks
 from pretrace.scoring.evidence import CHUNK, Progress
 from pretrace.scoring.holdout import CorpusParts
 from pretrace.scoring.parts import Shard
@@ -38,12 +38,12 @@ class Scoring:
     method: TuningMethod | None
     options: Options
 
-    def open(self) -> tuple[OpenedScoring, Callable[[Any], Any]]:
-        """The worker's own account of itself, and what scores a shard."""
+    def open(self) -> tuple[tuple[ShardJob, tuple[Leak, ...]], Callable[[Any], Any]]:
+        """The job, of no texts yet, with the texts that must not be scored; and what scores a shard."""
         plan, options = ScorePlan.parse(self.expressions), self.options
         models = with_texts(open_models(self.wanted), self.wanted, self.texts, self.method, seed=options.seed)
         worker = Scorer(models, plan, options)  # open as long as the process
-        return OpenedScoring.of(worker, options), worker.part
+        return (ShardJob.of(worker, options), leaks(models, plan)), worker.part
 
 
 def shard_size(texts: int) -> int:

@@ -21,7 +21,6 @@ from pretrace.scoring.outlook import (
     REPORT,
     Action,
     Stage,
-    Timed,
     Watch,
     guessed_seconds,
 )
@@ -327,7 +326,7 @@ class Audit:
             **said,
         )
 
-    def _prepared(self, clock: Timed) -> AuditData:
+    def _prepared(self, clock: Watch) -> AuditData:
         """What is tested: snippets of the suspect texts and of control documents as they are, or beside continuations
         by a copy of the generator, tuned on a part of the snippets of both sides alike. Snippets whose continuation
         comes out empty are left out and counted."""
@@ -387,7 +386,7 @@ class Audit:
             **how,
         )
 
-    def _assess(self, data: AuditData, clock: Timed) -> Verdict:
+    def _assess(self, data: AuditData, clock: Watch) -> Verdict:
         """Test, look whether anything speaks against the test, measure its power, and conclude."""
         settings, target, plan, cut = self.settings, data.target, self.plan, self.cuts[0]
         level, seed, own = settings.level, self.seed, settings.procedure == PRETRACE
