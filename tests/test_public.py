@@ -67,8 +67,7 @@ from pretrace.baselines.blind import gap
 from pretrace.baselines.classifiers import classifiers
 from pretrace.corpora import known_corpora
 from pretrace.tuning.plan import methods
-from pretrace.types import Run, Verdict
-list(known_corpora()), methods.make("lora"), Run.to_arrow, Verdict.to_arrow
+list(known_corpora()), methods.make("lora")
 [classifiers.make(name) for name in ("gpt2(epochs=1)", "pretrained", "embeddings")]
 """
 

@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Flag, auto
-from importlib import import_module
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -322,20 +321,6 @@ class Needs:
 # What comes out: estimates, evaluations, runs.
 
 
-class Tabular:
-    """A result with a row a text or document."""
-
-    __slots__ = ()
-
-    def to_arrow(self) -> Any:
-        """The rows as a `pyarrow.Table`, with the columns of the table on disk; of a large run those of its sample."""
-        return import_module("pretrace.results.run").to_arrow(self)
-
-    def to_pandas(self) -> Any:
-        """The same as a `pandas.DataFrame`; MissingPackageError without pandas."""
-        return import_module("pretrace.results.run").to_pandas(self)
-
-
 Measure = Literal["auc", "tpr"]
 Survival = Literal["yes", "no", "not shown", "not above chance"]
 LEVEL = 0.05
@@ -582,7 +567,7 @@ class Whole:
 
 
 @dataclass(frozen=True, slots=True)
-class Run(Tabular):
+class Run:
     """What `detect` returns and `report` reads: row i of every array is text i.
 
     `matrix` is float64 [texts, scores]. Texts that could not be scored are in `skipped` and have no row; where
@@ -965,7 +950,7 @@ class AuditFigures:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Table(Tabular):
+class Table:
     """A table of a result, on disk `NAME.csv`: columns of equal length by name, of texts, of numbers (float64, NaN
     where a cell is empty) or of yes and no (bool, masked where a cell is empty)."""
 
@@ -1004,7 +989,7 @@ class Situation:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Verdict(Tabular):
+class Verdict:
     """The whole of an audit, a flagging or another test, as the report reads it and `result.json` holds it.
 
     `exact` says whether the null distribution is known by construction; `assumption` is what must hold in any case
@@ -1014,10 +999,9 @@ class Verdict(Tabular):
     the target brought, None where it was not measured. `question` is what the report asks, `compared` and `trust` are
     sentences for a reader without statistics: what was compared, and how far the answer can be trusted. `reasons`
     lead to the outcome, `advice` says what would help, `notes` what was done on the way. `figures` are the test's own
-    numbers in plain values, `tables` one row a unit; `to_arrow` and `to_pandas` give the first of them. `register`
-    says which test of these texts this is on this machine, and tells of the others. `statements` are what the one who
-    asks says of texts and models.
-    `situation` is what the advice on other tests rests on. `settings` is everything needed to repeat it.
+    numbers in plain values, `tables` one row a unit. `register` says which test of these texts this is on this machine,
+    and tells of the others. `statements` are what the one who asks says of texts and models. `situation` is what the
+    advice on other tests rests on. `settings` is everything needed to repeat it.
     """
 
     test: str

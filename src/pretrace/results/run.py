@@ -22,13 +22,11 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.errors import MissingPackageError
 from pretrace.results.folder import (
     Column,
     OpenFolder,
     Pages,
     Write,
-    arrow_table,
     read_folder,
     read_parquet,
     texts_of,
@@ -48,8 +46,6 @@ from pretrace.types import (
     Missing,
     Run,
     Skipped,
-    Table,
-    Verdict,
     Whole,
 )
 
@@ -309,32 +305,3 @@ def p_bars(p: Doubles, chosen: Bools) -> Bars:
 def _counts(values: Doubles, edges: Doubles) -> tuple[int, ...]:
     counts = np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0]
     return tuple(counts.tolist())
-
-
-def to_arrow(result: object) -> Any:
-    """The rows of a run or of a table, or those of the first table of a verdict, as a `pyarrow.Table`. A cell without a
-    value is null. A column with a lone surrogate is of bytes (WTF-8), as on disk."""
-    if isinstance(result, Run):
-        return arrow_table(score_columns(result, controls=True))
-    if isinstance(result, Verdict) and not result.tables:
-        raise TypeError("this verdict has no table")
-    table = result.tables[0] if isinstance(result, Verdict) else result
-    if not isinstance(table, Table):
-        raise TypeError(f"a {type(result).__name__} has no rows")
-    return arrow_table(
-        {
-            name: np.ma.masked_invalid(values) if isinstance(values, np.ndarray) else values
-            for name, values in table.columns.items()
-        }
-    )
-
-
-def to_pandas(result: object) -> Any:
-    """The same as a `pandas.DataFrame`; labels as Int8 with NA. MissingPackageError without pandas."""
-    try:
-        import pandas as pd
-    except ImportError:
-        raise MissingPackageError("pandas", "to_pandas()") from None
-    import pyarrow as pa
-
-    return to_arrow(result).to_pandas(types_mapper={pa.int8(): pd.Int8Dtype()}.get)
