@@ -37,7 +37,6 @@ from pretrace.results.folder import (
 from pretrace.results.output_checks import RUN as RUN
 from pretrace.results.serialization import expect, from_json, from_plain, to_json, to_plain
 from pretrace.types import (
-    Bars,
     Bools,
     Control,
     Doubles,
@@ -286,22 +285,23 @@ def axis_range(values: Doubles) -> tuple[float, float]:
     return low - pad, high + pad
 
 
-def score_bars(scores: Doubles, chosen: Bools, known: Doubles) -> Bars:
-    """The scores of the texts in question, of the flagged ones among them, and of the known ones."""
+def score_bars(scores: Doubles, chosen: Bools, known: Doubles) -> dict[str, Any]:
+    """A histogram from `low` to `high`, whose outermost bins count those beyond: the scores of the texts in question
+    (`every`), of the flagged ones among them, and of the known ones."""
     low, high = axis_range(np.concatenate((scores, known)))
     if chosen.any():  # which lie far out by their nature, and are what the figure is about
         high = max(high, float(np.quantile(scores[chosen], 0.9)))
     number = int(np.clip(2 * np.sqrt(min(len(scores), len(known))), _FEWEST, _MOST))
     edges = np.linspace(low, high, number + 1)
-    return Bars(low, high, _counts(scores, edges), _counts(scores[chosen], edges), _counts(known, edges))
+    return _bars(edges, scores, scores[chosen], known)
 
 
-def p_bars(p: Doubles, chosen: Bools) -> Bars:
-    """The p-values of the documents in question, and of the flagged ones among them."""
-    edges = np.linspace(0, 1, _P_BARS + 1)
-    return Bars(0.0, 1.0, _counts(p, edges), _counts(p[chosen], edges))
+def p_bars(p: Doubles, chosen: Bools) -> dict[str, Any]:
+    """The same of the p-values of the documents in question."""
+    return {**_bars(np.linspace(0, 1, _P_BARS + 1), p, p[chosen], p), "known": []}
 
 
-def _counts(values: Doubles, edges: Doubles) -> tuple[int, ...]:
-    counts = np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0]
-    return tuple(counts.tolist())
+def _bars(edges: Doubles, *sides: Doubles) -> dict[str, Any]:
+    counts = (np.histogram(np.clip(side, edges[0], edges[-1]), edges)[0].tolist() for side in sides)
+    low, high = float(edges[0]), float(edges[-1])
+    return {"low": low, "high": high, **dict(zip(("every", "flagged", "known"), counts, strict=True))}

@@ -40,7 +40,6 @@ from pretrace.types import (
     Reference,
     Rewrite,
     Score,
-    TokenTable,
     Tuned,
 )
 
@@ -58,7 +57,7 @@ class Models:
 
     target: Backend
     reference: Backend | None = None
-    counts: TokenTable | None = None
+    counts: Frequencies | None = None
     tuned: Tuned | None = None
     proposer: Proposer | None = None
     labelled: Corpus | None = None
