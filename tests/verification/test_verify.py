@@ -161,7 +161,7 @@ def rows(word, number=5, **more):
 
 def measured(content):
     """Whether each side of a result is what is at its recorded place."""
-    sides = recorded_sides(content, content["settings"], Columns())
+    sides = recorded_sides(content, Columns())
     return {one.role: one.measure(one.place) == one.sha256 for one in sides}
 
 
