@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Flag, auto
+from itertools import compress
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -593,21 +594,16 @@ class Run:
 
     def rows(self, chosen: Bools) -> Run:
         """The run with the chosen rows alone, without its evaluation."""
-        keep = np.flatnonzero(chosen).tolist()
-        names = {self.ids[i] for i in keep}
-        return replace(
-            self,
-            ids=tuple(self.ids[i] for i in keep),
-            groups=tuple(self.groups[i] for i in keep),
-            members=tuple(self.members[i] for i in keep),
-            tokens=self.tokens[keep],
-            cut=self.cut[keep],
-            matrix=self.matrix[keep],
-            controls=tuple(replace(control, values=control.values[keep]) for control in self.controls),
-            missing=tuple(one for one in self.missing if one.id in names),
-            evaluation=None,
-            copies=None if self.copies is None else self.copies[keep],
-        )
+        per_row = ("ids", "groups", "members", "tokens", "cut", "matrix", "copies")
+        found = {name: values for name in per_row if (values := getattr(self, name)) is not None}
+        kept: dict[str, Any] = {
+            name: values[chosen] if isinstance(values, np.ndarray) else tuple(compress(values, chosen))
+            for name, values in found.items()
+        }
+        ids = set(kept["ids"])
+        controls = tuple(replace(control, values=control.values[chosen]) for control in self.controls)
+        missing = tuple(one for one in self.missing if one.id in ids)
+        return replace(self, **kept, controls=controls, missing=missing, evaluation=None)
 
     def column(self, score: str) -> Doubles:
         """One score of every text, in row order, shape [texts]; NaN where a text has none."""

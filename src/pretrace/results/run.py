@@ -81,7 +81,7 @@ def save_run(
 ) -> dict[str, Any]:
     """Write a run to `folder`, in place of an earlier run there, and return its JSON part. `extra` may add files,
     `pages` are made from it (a report). TypeError, ValueError or OutputError where it cannot be written."""
-    settings = to_plain(run.settings, "settings", exact=True)
+    settings = to_plain(run.settings, "settings")
     check(run)
     skipped = [(text.id, text.reason, int(text.tokens)) for text in run.skipped]
     missing = [(one.id, one.score, one.reason) for one in run.missing]
@@ -249,10 +249,8 @@ def run_rows(table: Any, scores: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _matrix(table: Any, names: Sequence[str]) -> Doubles:
-    matrix = np.empty((table.num_rows, len(names)), np.float64)
-    for index, name in enumerate(names):
-        matrix[:, index] = table.column(name).to_numpy()
-    return matrix
+    columns = np.array([table.column(name).to_numpy() for name in names], np.float64)
+    return columns.reshape(len(names), table.num_rows).T.copy()
 
 
 def run_controls(table: Any, outlines: Sequence[Mapping[str, Any]]) -> tuple[Control, ...]:
