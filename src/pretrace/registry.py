@@ -294,7 +294,7 @@ def load_plugin(path: str | Path) -> tuple[str, ...]:
     module.__file__ = str(place)
     with _loading(str(path)) as added:
         sys.modules[module.__name__] = module  # dataclasses look their module up by name
-        exec(compile(path.read_bytes(), str(place), "exec", dont_inherit=True), module.__dict__)
+        exec(compile(path.read_bytes(), str(path), "exec", dont_inherit=True), module.__dict__)
     require(bool(added), f"the plug-in {path} registers nothing: put @scores.add('NAME') above a score.")
     _files[place] = added
     return tuple(f"{registry.kind} {name}" for registry, name in added)
@@ -303,7 +303,7 @@ def load_plugin(path: str | Path) -> tuple[str, ...]:
 def plugin_fault(error: BaseException) -> str | None:
     """What to say of an error that a loaded plug-in raised while it was used; None where none did."""
     for one in reversed(traceback.extract_tb(error.__traceback__)):
-        if Path(one.filename) in _files:
+        if Path(one.filename).resolve() in _files:
             return f"the plug-in {one.filename} failed in line {one.lineno}: {_named(error)}."
     return None
 
