@@ -1,5 +1,4 @@
-"""Commands in this process, or in forks of it where they close streams: everything is imported once, and a case costs
-what it does and no more."""
+"""Commands in forks of this process, where they close streams: everything is imported once."""
 
 import gc
 import importlib
@@ -9,10 +8,8 @@ import resource
 import signal
 import sys
 import traceback
-from contextlib import chdir, redirect_stderr, redirect_stdout, suppress
-from dataclasses import dataclass
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from functools import cache
-from unittest import mock
 
 WARM = (
     "pretrace.cli.commands", "pretrace.runs", "pretrace.scoring.plan", "pretrace.backends.huggingface",
@@ -23,15 +20,6 @@ WARM = (
 )  # fmt: skip
 LONGEST = 20
 """Seconds of processor time after which a command counts as one that never ends."""
-
-
-@dataclass(frozen=True)
-class Left:
-    """What a command left behind: its exit code (negative where a signal ended it) and what it wrote."""
-
-    code: int
-    out: str
-    err: str
 
 
 @cache
@@ -55,31 +43,6 @@ def warm():
     gc.freeze()  # a fork copies no page for having counted what lies on it
 
 
-def called(words, folder, *, stdin, environment):
-    """`pretrace WORDS` in `folder`, in this process."""
-    from pretrace.cli import main
-
-    streams = [io.TextIOWrapper(io.BytesIO(held), "utf-8") for held in (stdin, b"", b"")]
-    code = 0
-    with (
-        chdir(folder),
-        mock.patch.dict(os.environ, environment),
-        mock.patch("sys.argv", ["pretrace", *words]),
-        mock.patch("sys.stdin", streams[0]),
-        redirect_stdout(streams[1]),
-        redirect_stderr(streams[2]),
-    ):
-        try:
-            main()
-        except SystemExit as left:
-            code = left.code
-    told = []
-    for stream in streams[1:]:
-        stream.flush()
-        told.append(stream.buffer.getvalue().decode("utf-8", "replace"))
-    return Left(code if isinstance(code, int) else int(code is not None), *told)
-
-
 def forked(words, folder, *, stdin, environment, closed=(), unread=False):
     """`pretrace WORDS` in `folder`, in a fork of this process. `closed` are streams that are closed by number; with
     PYTHONIOENCODING in the environment the console is of that kind; `unread`: what reads standard output has ended."""
@@ -91,7 +54,7 @@ def forked(words, folder, *, stdin, environment, closed=(), unread=False):
     _, status = os.waitpid(process, 0)
     told = [(place / name).read_bytes() for name in ("stdout", "stderr")]
     code = os.waitstatus_to_exitcode(status)
-    return Left(code, *(one.decode("utf-8", "replace") for one in told))
+    return code, *(one.decode("utf-8", "replace") for one in told)
 
 
 def _child(words, folder, environment, closed, *, unread):

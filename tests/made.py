@@ -1,17 +1,13 @@
 """Runs, and rows of evaluations, with what a test is about and nothing else."""
 
 import gzip
-import io
 import json
 import random
-from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 from tiny import MORE_WORDS
 
-from pretrace.cli.commands import call
 from pretrace.cli.options import command_of
 from pretrace.corpora.opening import GivenStream
 from pretrace.scoring.evaluation import measure
@@ -20,27 +16,6 @@ from pretrace.statistics.permutation import sign_flip_test
 from pretrace.statistics.roc import RankedScores
 from pretrace.testing import Memory
 from pretrace.types import Corpus, Curve, Estimate, Measured, Run, Text
-
-
-class Answer(NamedTuple):
-    """What a command line left: its exit code, what it printed and said, and what it raised."""
-
-    exit_code: int
-    stdout: str
-    output: str
-    exception: Exception | None
-
-
-def answer_to(*words):
-    """Carry out a command line in this process."""
-    printed, said = io.StringIO(), io.StringIO()
-    code, raised = 0, None
-    with redirect_stdout(printed), redirect_stderr(said):
-        try:
-            code = call([str(word) for word in words])
-        except Exception as error:  # noqa: BLE001 - whatever it is, the test looks at it
-            code, raised = 1, error
-    return Answer(code, printed.getvalue(), printed.getvalue() + said.getvalue(), raised)
 
 
 def call_function(function, *words, name="command"):

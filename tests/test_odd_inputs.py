@@ -4,11 +4,12 @@ A case is a command line, the promised exit code, and words of the message. The 
 `odd_files`. What closes streams or has a console of another kind runs in a fork of this process, all else in it.
 """
 
+import io
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from forks import called, forked, warm
+from forks import forked, warm
 from odd_files import FILES, put
 
 
@@ -91,32 +92,42 @@ def listing(folder):
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
 
 
-def run(case, folder, models):
-    here = folder / "here"
-    here.mkdir()
-    made(case, here, models)
-    before = listing(here)
-    environment = {"PRETRACE_CACHE": str(folder / "cache"), **case.environment}
-    if case.closed or case.unread or "PYTHONIOENCODING" in environment:
-        warm()
-        how = {"closed": case.closed, "unread": case.unread}
-        left = forked(case.words, here, stdin=case.stdin, environment=environment, **how)
-    else:
-        left = called(case.words, here, stdin=case.stdin, environment=environment)
-    return left, before, listing(here)
+@pytest.fixture
+def run(tmp_path, monkeypatch, call):
+    """Runs a case in a folder of its own: exit code, output, what was said, and the files before and after."""
+
+    def ran(case, models):
+        here = tmp_path / "here"
+        here.mkdir()
+        made(case, here, models)
+        before = listing(here)
+        environment = {"PRETRACE_CACHE": str(tmp_path / "cache"), **case.environment}
+        if case.closed or case.unread or "PYTHONIOENCODING" in environment:
+            warm()
+            how = {"closed": case.closed, "unread": case.unread}
+            left = forked(case.words, here, stdin=case.stdin, environment=environment, **how)
+        else:
+            for name, value in environment.items():
+                monkeypatch.setenv(name, value)
+            monkeypatch.chdir(here)
+            monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(case.stdin), "utf-8"))
+            left = call(*case.words)
+        return *left, before, listing(here)
+
+    return ran
 
 
 @pytest.mark.parametrize("case", ALL, ids=lambda case: case.name.encode("unicode_escape").decode())
-def test_odd_input(case, tmp_path, model_folder, reference_folder):
-    left, before, after = run(case, tmp_path, {"MODEL": model_folder, "SECOND": reference_folder})
-    said = left.out + left.err
+def test_odd_input(case, run, model_folder, reference_folder):
+    code, out, err, before, after = run(case, {"MODEL": model_folder, "SECOND": reference_folder})
+    said = out + err
     assert "Traceback" not in said, said
-    assert left.code == case.code, (left.code, said)
+    assert code == case.code, (code, said)
     assert said == "" or not case.unread, said
     assert not set(said) & {"\x1b", "\x07", "\u202e", "\r"}
-    if case.code in (0, 3):
+    if code in (0, 3):
         assert case.says in said, said
-    if case.code == 2 and 2 not in case.closed:
+    if code == 2 and 2 not in case.closed:
         assert after == before
-        assert left.err.startswith("pretrace: ") or case.line.startswith("runs verify ")
+        assert err.startswith("pretrace: ") or case.line.startswith("runs verify ")
         assert case.says in said, said

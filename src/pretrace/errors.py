@@ -1,20 +1,5 @@
-"""What can go wrong, as one tree.
-
-PretraceError
-├── TextsError         the texts, their file, columns, labels or ids
-├── ExpressionError    a score or corpus that was named wrongly, or a value out of its range
-├── ModelError         a model that cannot be opened, or cannot give what a score needs
-├── TableError         a token count table that is damaged or belongs to another tokenizer
-├── LeakError          a text that a score was fitted on is about to be scored
-├── DesignError        an audit that could not answer: no comparison is possible with what there is (exit code 4),
-│                      in `pretrace.types` with the plan that it holds
-├── EngineError        no Ray cluster where one was named, no room on it, or workers that die
-├── OutputError        no place to write, or something there already
-└── MissingPackageError  an optional package that is not installed
-
-A message says what was wanted, what was found and what to do, in one or two sentences. The command
-line prints it on one line and leaves with exit code 2.
-"""
+"""What can go wrong. A message says what was wanted, what was found and what to do, in one or two sentences. The
+command line prints it on one line and leaves with exit code 2."""
 
 from __future__ import annotations
 

@@ -160,7 +160,9 @@ class Registry(Generic[T]):
     def make(self, expression: str) -> T:
         """The object an expression names."""
         node = _expression(expression, self.kind).body
-        return typing.cast(T, self._build(node, expression))
+        if not isinstance(node, ast.Name | ast.Call):
+            raise _refused(expression, self.kind)
+        return typing.cast(T, self._value(node, expression))
 
     def several(self, expressions: str | Sequence[str]) -> dict[str, T]:
         """The objects that expressions name, one after another or in a comma-separated list, by the expressions as
@@ -178,24 +180,20 @@ class Registry(Generic[T]):
         parts = [ast.get_source_segment(source, element) or "" for element in body.elts]
         return tuple(dict.fromkeys(part.strip() for part in parts))
 
-    def _build(self, node: ast.expr, expression: str) -> Any:
+    def _value(self, node: ast.expr, expression: str) -> Any:
+        """What a name or a call makes, or a literal says."""
         if isinstance(node, ast.Name):
-            return self._call(node.id, [], {}, expression)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            if any(keyword.arg is None for keyword in node.keywords):
-                raise _refused(expression, self.kind)
-            arguments = [self._argument(argument, expression) for argument in node.args]
-            keywords = {str(k.arg): self._argument(k.value, expression) for k in node.keywords}
-            return self._call(node.func.id, arguments, keywords, expression)
-        raise _refused(expression, self.kind)
-
-    def _argument(self, node: ast.expr, expression: str) -> Any:
-        if isinstance(node, ast.Name | ast.Call):
-            return self._build(node, expression)
+            node = ast.Call(node, [], [])
         try:
-            return ast.literal_eval(node)
+            if not isinstance(node, ast.Call):
+                return ast.literal_eval(node)
         except (ValueError, TypeError, MemoryError, RecursionError):
             raise _refused(expression, self.kind) from None
+        if not isinstance(node.func, ast.Name) or any(keyword.arg is None for keyword in node.keywords):
+            raise _refused(expression, self.kind)
+        arguments = [self._value(argument, expression) for argument in node.args]
+        keywords = {str(k.arg): self._value(k.value, expression) for k in node.keywords}
+        return self._call(node.func.id, arguments, keywords, expression)
 
     def _call(self, name: str, arguments: list[Any], keywords: dict[str, Any], expression: str) -> Any:
         factory = self.factory(name)
@@ -278,8 +276,6 @@ _Added = list[tuple[Registry[Any], str]]
 _loads: list[tuple[str, _Added]] = []
 """The plug-ins that are being imported, the innermost last, and what each has registered."""
 _files: dict[Path, _Added] = {}
-_names: set[str] = set()
-"""What the files of plug-ins are called in tracebacks."""
 _MODULE = "pretrace_plugin_"
 
 
@@ -295,7 +291,6 @@ def load_plugin(path: str | Path) -> tuple[str, ...]:
     for registry, name in _files.pop(place, []):
         registry.remove(name)
     module = types.ModuleType(f"{_MODULE}{zlib.crc32(bytes(place)):08x}")  # the same in each process
-    _names.add(str(path))
     module.__file__ = str(place)
     with _loading(str(path)) as added:
         sys.modules[module.__name__] = module  # dataclasses look their module up by name
@@ -308,7 +303,7 @@ def load_plugin(path: str | Path) -> tuple[str, ...]:
 def plugin_fault(error: BaseException) -> str | None:
     """What to say of an error that a loaded plug-in raised while it was used; None where none did."""
     for one in reversed(traceback.extract_tb(error.__traceback__)):
-        if one.filename in _names:
+        if Path(one.filename).resolve() in _files:
             return f"the plug-in {one.filename} failed in line {one.lineno}: {_named(error)}."
     return None
 

@@ -86,7 +86,7 @@ def scan(folder: str | Path) -> Any:
         names = list(found.figures["whole"]["parts"])
     else:
         run = found if isinstance(found, Run) else load_run(folder)
-        names = [part.name for part in run.whole.parts] if run.whole else [runs.SCORES]
+        names = [part["name"] for part in run.whole.parts] if run.whole else [runs.SCORES]
     return dataset.dataset([str(place / name) for name in names], format="parquet")
 
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Flag, auto
-from importlib import import_module
+from itertools import compress
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -322,20 +322,6 @@ class Needs:
 # What comes out: estimates, evaluations, runs.
 
 
-class Tabular:
-    """A result with a row a text or document."""
-
-    __slots__ = ()
-
-    def to_arrow(self) -> Any:
-        """The rows as a `pyarrow.Table`, with the columns of the table on disk; of a large run those of its sample."""
-        return import_module("pretrace.results.run").to_arrow(self)
-
-    def to_pandas(self) -> Any:
-        """The same as a `pandas.DataFrame`; MissingPackageError without pandas."""
-        return import_module("pretrace.results.run").to_pandas(self)
-
-
 Measure = Literal["auc", "tpr"]
 Survival = Literal["yes", "no", "not shown", "not above chance"]
 LEVEL = 0.05
@@ -511,22 +497,14 @@ class Control:
 
 
 @dataclass(frozen=True, slots=True)
-class TablePart:
-    """One file of the whole table of a large run: its name in the run's folder, its rows, its SHA-256."""
-
-    name: str
-    rows: int
-    sha256: str
-
-
-@dataclass(frozen=True, slots=True)
 class Whole:
     """What a large run counted over all of its texts, of which its arrays hold a sample.
 
-    `texts` have a row in the table, whose files are `parts`; `skipped` have none, `unreadable` records of the source
-    are no texts. `missing` counts cells without a value, `lacking` the texts that have one. `reasons` are the most
-    frequent ones of skipped texts. The first `sampled` rows of the run are drawn at random, each text alike; those
-    behind them, up to `EXTREMES` from each end of each score, were not drawn and are there for their scores.
+    `texts` have a row in the table, whose files in the folder are `parts`, each with its `name`, `rows` and `sha256`;
+    `skipped` have none, `unreadable` records of the source are no texts. `missing` counts cells without a value,
+    `lacking` the texts that have one. `reasons` are the most frequent ones of skipped texts. The first `sampled` rows
+    of the run are drawn at random, each text alike; those behind them, up to `EXTREMES` from each end of each score,
+    were not drawn and are there for their scores.
     """
 
     texts: int
@@ -542,7 +520,7 @@ class Whole:
     unreadable: int
     sampled: int
     reasons: Mapping[str, int] = field(default_factory=dict)
-    parts: tuple[TablePart, ...] = ()
+    parts: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def unlabelled(self) -> int:
@@ -551,7 +529,7 @@ class Whole:
 
 
 @dataclass(frozen=True, slots=True)
-class Run(Tabular):
+class Run:
     """What `detect` returns and `report` reads: row i of every array is text i.
 
     `matrix` is float64 [texts, scores]. Texts that could not be scored are in `skipped` and have no row; where
@@ -585,37 +563,20 @@ class Run(Tabular):
 
     def rows(self, chosen: Bools) -> Run:
         """The run with the chosen rows alone, without its evaluation."""
-        keep = np.flatnonzero(chosen).tolist()
-        names = {self.ids[i] for i in keep}
-        return replace(
-            self,
-            ids=tuple(self.ids[i] for i in keep),
-            groups=tuple(self.groups[i] for i in keep),
-            members=tuple(self.members[i] for i in keep),
-            tokens=self.tokens[keep],
-            cut=self.cut[keep],
-            matrix=self.matrix[keep],
-            controls=tuple(replace(control, values=control.values[keep]) for control in self.controls),
-            missing=tuple(one for one in self.missing if one.id in names),
-            evaluation=None,
-            copies=None if self.copies is None else self.copies[keep],
-        )
+        per_row = ("ids", "groups", "members", "tokens", "cut", "matrix", "copies")
+        found = {name: values for name in per_row if (values := getattr(self, name)) is not None}
+        kept: dict[str, Any] = {
+            name: values[chosen] if isinstance(values, np.ndarray) else tuple(compress(values, chosen))
+            for name, values in found.items()
+        }
+        ids = set(kept["ids"])
+        controls = tuple(replace(control, values=control.values[chosen]) for control in self.controls)
+        missing = tuple(one for one in self.missing if one.id in ids)
+        return replace(self, **kept, controls=controls, missing=missing, evaluation=None)
 
     def column(self, score: str) -> Doubles:
         """One score of every text, in row order, shape [texts]; NaN where a text has none."""
         return np.asarray(self.matrix[:, self.scores.index(score)])
-
-    def quartiles(self, score: str) -> tuple[float, ...]:
-        """Lowest value, lower quartile, median, upper quartile and highest value of one score; for a run with texts."""
-        return tuple(float(value) for value in np.nanpercentile(self.column(score), [0, 25, 50, 75, 100]))
-
-    def median(self, score: str, member: bool | None) -> float | None:
-        """The median of one score over the texts with this label (None: those without one); None where no such
-        text has it."""
-        rows = [index for index, label in enumerate(self.members) if label is member]
-        known = self.column(score)[rows]
-        known = known[~np.isnan(known)]
-        return float(np.median(known)) if len(known) else None
 
     @property
     def labelled(self) -> bool:
@@ -674,24 +635,6 @@ class Sampling:
     repetition_penalty: float = GENERATING.key(
         1.0, "Make tokens that already occurred less likely; 1 switches this off."
     )
-
-
-class Generator(Protocol):
-    """A model that continues texts. `fingerprint` names everything a continuation depends on besides the
-    prompt, its length, the sampling and the seed; `facts` is what an audit records."""
-
-    name: str
-    fingerprint: str
-    facts: Mapping[str, Any]
-
-    def spans(self, text: str, /) -> npt.NDArray[np.int64]:
-        """Characters [start, end) of each token of a text, shape [n, 2]."""
-        ...
-
-    def complete(self, prompts: Sequence[str], /, *, tokens: int, sampling: Sampling, seed: int) -> list[str]:
-        """What the model writes after each prompt: `tokens` tokens, as text to be set right behind it.
-        A continuation depends on the prompt, the seed and the settings alone, not on its batch."""
-        ...
 
 
 class TextClassifier(Protocol):
@@ -815,16 +758,6 @@ class Sensitivity:
 
 
 @dataclass(frozen=True, slots=True)
-class Lean:
-    """How far true text lay above generated text on an innocent model: measured where the members are known."""
-
-    domain: str
-    epochs: int
-    model: str
-    value: float
-
-
-@dataclass(frozen=True, slots=True)
 class AuditPlan:
     """What an audit can answer, known before a model is asked for the texts and before anything is trained.
 
@@ -894,8 +827,9 @@ class AuditFigures:
     `design` says what was compared. `procedure` is the test that decides, made on `pieces` of the documents; `facts`
     are its numbers, `placebo` among them: the model of the deciding test, which has the largest p of all. `answers`
     holds one test a placebo. `variants` are further procedures that were asked for: they are shown and decide nothing.
-    `leans` are what innocent models showed where it was measured, for a design without control documents. `powers` are
-    those of all exposures that were tried, the lightest first; the one that decides is the verdict's `planted`.
+    `leans` are how far true text lay above generated text (`value`, with `domain`, `model`, `epochs`) on innocent
+    models, for a design without control documents. `powers` are those of all exposures that were tried, the lightest
+    first; the one that decides is the verdict's `planted`.
     """
 
     design: Design
@@ -907,7 +841,7 @@ class AuditFigures:
     plan: AuditPlan | None = None
     variants: tuple[Answer, ...] = ()
     placebos: tuple[Placebo, ...] = ()
-    leans: tuple[Lean, ...] = ()
+    leans: tuple[Mapping[str, Any], ...] = ()
     powers: tuple[Power, ...] = ()
     gaps: tuple[Gap, ...] = ()
 
@@ -934,7 +868,7 @@ class AuditFigures:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Table(Tabular):
+class Table:
     """A table of a result, on disk `NAME.csv`: columns of equal length by name, of texts, of numbers (float64, NaN
     where a cell is empty) or of yes and no (bool, masked where a cell is empty)."""
 
@@ -973,7 +907,7 @@ class Situation:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Verdict(Tabular):
+class Verdict:
     """The whole of an audit, a flagging or another test, as the report reads it and `result.json` holds it.
 
     `exact` says whether the null distribution is known by construction; `assumption` is what must hold in any case
@@ -983,10 +917,9 @@ class Verdict(Tabular):
     the target brought, None where it was not measured. `question` is what the report asks, `compared` and `trust` are
     sentences for a reader without statistics: what was compared, and how far the answer can be trusted. `reasons`
     lead to the outcome, `advice` says what would help, `notes` what was done on the way. `figures` are the test's own
-    numbers in plain values, `tables` one row a unit; `to_arrow` and `to_pandas` give the first of them. `register`
-    says which test of these texts this is on this machine, and tells of the others. `statements` are what the one who
-    asks says of texts and models.
-    `situation` is what the advice on other tests rests on. `settings` is everything needed to repeat it.
+    numbers in plain values, `tables` one row a unit. `register` says which test of these texts this is on this machine,
+    and tells of the others. `statements` are what the one who asks says of texts and models. `situation` is what the
+    advice on other tests rests on. `settings` is everything needed to repeat it.
     """
 
     test: str
@@ -1034,18 +967,6 @@ class Verdict(Tabular):
         p = "no p" if self.p is None else f"p = {self.p:.2g}"
         head = f"{self.test}, {self.corpus!r}, model {self.model!r}, {self.outcome}, {p}"
         return f"Verdict({head}:\n    {self.statement})"
-
-
-@dataclass(frozen=True, slots=True)
-class Bars:
-    """A histogram: how many values lie in each of equal bins from `low` to `high`, the outermost with those beyond; of
-    texts or documents in question (`every`), of the flagged ones among them, and of the known ones."""
-
-    low: float
-    high: float
-    every: tuple[int, ...]
-    flagged: tuple[int, ...]
-    known: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -1185,22 +1106,6 @@ class Written:
     ended: bool = True
 
 
-class Instructed(Protocol):
-    """A model that follows instructions, with weights here or on a server. What it wrote is kept on disk under
-    `fingerprint`; `facts` is what a run records."""
-
-    name: str
-    fingerprint: str
-    facts: Mapping[str, Any]
-
-    def answers(
-        self, instructions: Sequence[str], /, *, tokens: int, sampling: Sampling, seed: int
-    ) -> list[Written]:
-        """The model's answer to each instruction, of at most so many tokens, in order, without white space at its
-        ends; "" where it gave none."""
-        ...
-
-
 # What turns evidence into a number, and what it may have to be fitted on first.
 
 
@@ -1222,22 +1127,12 @@ class Stack(NamedTuple):
     std: Floats | None
 
 
-class TokenTable(Protocol):
-    """How often each token of one tokenizer occurs in a reference corpus."""
-
-    @property
-    def tokenizer_hash(self) -> str: ...
-
-    def log_frequency(self, vocabulary: int) -> Doubles:
-        """Laplace-smoothed log f(v) for every id below `vocabulary`."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Reference:
     """What a recipe is fitted on; none of these texts may be scored afterwards."""
 
-    counts: TokenTable | None = None
+    counts: Any = None
+    """How often tokens occur in a reference corpus, as `pretrace.frequencies.Frequencies` has it."""
     vocabulary: int = 0
     """Size of the target's logits table, |V| of the smoothing."""
     evidence: tuple[Evidence, ...] = ()

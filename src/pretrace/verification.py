@@ -5,24 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pretrace import __version__, runs
 from pretrace.corpora import Columns, open_stream
 from pretrace.corpora.columns import FURTHER
 from pretrace.errors import ExpressionError, OutputError, PretraceError
 from pretrace.registry import find_test
-from pretrace.results.folder import OpenFolder, page_bytes
-from pretrace.results.output_checks import FolderKind
-from pretrace.results.serialization import expect
+from pretrace.results.folder import OpenFolder, file_hash, page_bytes
+from pretrace.results.output_checks import FILES_KEY
 from pretrace.scoring.provenance import texts_hash
 
 Facts = Mapping[str, Any]
 _COLUMNS = ("text", "label", "id", "group")
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedTexts:
+class RecordedTexts(NamedTuple):
     """Texts of a result: role, recorded place and SHA-256 ("" for unrecorded), and what measures that of a place."""
 
     role: str
@@ -31,8 +29,9 @@ class RecordedTexts:
     measure: Callable[[str], str]
 
 
-def recorded_sides(content: Facts, settings: Facts, columns: Columns) -> tuple[RecordedTexts, ...]:
+def recorded_sides(content: Facts, columns: Columns) -> tuple[RecordedTexts, ...]:
     """The texts that a result recorded, those in question first; names of `columns` replace the recorded ones."""
+    settings = _mapping(content.get("settings"))
     given = _mapping(settings.get("given")) or _mapping(settings.get("command"))
 
     def side(role: str, key: str, measure: Callable[[str], str]) -> RecordedTexts:
@@ -46,22 +45,21 @@ def recorded_sides(content: Facts, settings: Facts, columns: Columns) -> tuple[R
     reading = _mapping(given.get("reading"))
     kept = {"template": given.get("template"), **reading, **_mapping(given.get("columns"))}
     kept |= _mapping(settings.get("columns"))
-    skip = bool(reading.get("skip_unreadable"))
-    recorded = {name: kept.get(name) for name in _COLUMNS}
-    replaced = {name: new for name in _COLUMNS if (new := getattr(columns, name)) is not None}
-    further = {name: value for name in FURTHER if (value := kept.get(name))}
-    own = Columns(**{**recorded, **replaced}, **further)
+    names: dict[str, Any] = {name: kept.get(name) for name in _COLUMNS}
+    own = Columns(**names | {name: value for name in FURTHER if (value := kept.get(name))})
+    own = replace(own, **{name: new for name in _COLUMNS if (new := getattr(columns, name)) is not None})
 
     def hashed(columns: Columns) -> Callable[[str], str]:
-        return lambda place: texts_hash(open_stream(place, columns, skip_unreadable=skip).texts())
+        how = {"skip_unreadable": bool(reading.get("skip_unreadable"))}
+        return lambda place: texts_hash(open_stream(place, columns, **how).texts())
 
     # whole: a run may have scored a part of them
     first = next((key for key in ("whole_texts", "texts") if settings.get(key)), "corpus")
-    others = [("controls", key) for key in ("heldout", "nonmembers") if settings.get(key)]
-    others += [("reference", "reference")] if given.get("reference") and settings.get("reference") else []
+    others = [("controls", key) for key in ("heldout", "nonmembers")]
+    others += [("reference", "reference")] if given.get("reference") else []
     return (
         side("texts", first, hashed(own)),
-        *(side(role, key, hashed(own.of_another)) for role, key in others),
+        *(side(role, key, hashed(own.of_another)) for role, key in others if settings.get(key)),
     )
 
 
@@ -107,32 +105,24 @@ def verify(folder: str | Path, texts: Given | None = None, *, columns: Columns |
     `columns` replace the recorded names of columns, each where it is not None. OutputError where the folder holds no
     result; ExpressionError for a role that it does not have; TextsError where texts that are named cannot be read.
     """
-    named, (_, opened, settings) = texts or {}, _opened(Path(folder))
-    sides = recorded_sides(opened.content, settings, columns or Columns())
+    named, own = texts or {}, verify_folder(folder)
+    sides = recorded_sides(_opened(folder).content, columns or Columns())
     roles = [one.role for one in sides]
     for role in named:
         if role not in roles:
             raise ExpressionError(f"{folder} has no {role}; its texts are: {', '.join(roles) or 'none'}.")
-    own = verify_folder(folder)
     return replace(own, checks=(*own.checks, *(_texts(one, named.get(one.role)) for one in sides)))
 
 
 def verify_folder(folder: str | Path) -> Verification:
     """The same of the folder alone: its files, its seal and its report; its texts are not looked for."""
-    place = Path(folder)
-    kind, opened, settings = _opened(place)
-    return Verification(
-        str(place),
-        kind.name,
-        (_files(opened), _seal(kind, opened), _report(place, settings), _numbers(place)),
-    )
+    opened = _opened(folder)
+    checks = _files(opened), _seal(opened), _report(opened), _numbers(opened.folder)
+    return Verification(str(opened.folder), opened.kind.name, checks)
 
 
-def _opened(place: Path) -> tuple[FolderKind, OpenFolder, Facts]:
-    kind = runs.kind_of(place)
-    opened = OpenFolder(kind, place, believe=True)
-    settings = opened.explained(kind.marker, lambda: expect(opened.content.get("settings", {}), dict))
-    return kind, opened, settings
+def _opened(folder: str | Path) -> OpenFolder:
+    return OpenFolder(runs.kind_of(Path(folder)), Path(folder), believe=True)
 
 
 def _found(name: str, wrong: Sequence[str], words: str) -> VerifiedPart:
@@ -142,19 +132,23 @@ def _found(name: str, wrong: Sequence[str], words: str) -> VerifiedPart:
 
 
 def _files(opened: OpenFolder) -> VerifiedPart:
-    hashed, changed, gone = opened.integrity(apart=runs.REPORT)
-    wrong = [f"{name} is gone" for name in gone] + [f"{name} was changed" for name in changed]
-    return _found("files", wrong, f"all {hashed} files with a recorded hash are as they were written")
+    files = _mapping(opened.content.get(FILES_KEY))
+    hashes = {name: value for name, value in files.items() if value is not None}
+    there = {name: file_hash(opened.folder / name) for name in hashes if (opened.folder / name).is_file()}
+    wrong = [f"{name} is gone" for name in hashes if name not in there]
+    wrong += [f"{name} was changed" for name, found in there.items() if found != hashes[name]]
+    return _found("files", wrong, f"all {len(hashes)} files with a recorded hash are as they were written")
 
 
-def _seal(kind: FolderKind, opened: OpenFolder) -> VerifiedPart:
+def _seal(opened: OpenFolder) -> VerifiedPart:
+    marker = opened.kind.marker
     if opened.seal_holds is None:
-        return VerifiedPart("seal", "not recorded", f"{kind.marker} holds no hash of itself")
+        return VerifiedPart("seal", "not recorded", f"{marker} holds no hash of itself")
     words = (
-        f"{kind.marker} is as it was sealed, with the SHA-256 {opened.seal}: compare it with one that you received "
+        f"{marker} is as it was sealed, with the SHA-256 {opened.seal}: compare it with one that you received "
         "elsewhere. The hash reveals damage but not forgery: whoever rewrites the folder can also write a new hash"
     )
-    return _found("seal", [] if opened.seal_holds else [f"{kind.marker} was changed"], words)
+    return _found("seal", [] if opened.seal_holds else [f"{marker} was changed"], words)
 
 
 def _numbers(place: Path) -> VerifiedPart:
@@ -175,7 +169,8 @@ def _numbers(place: Path) -> VerifiedPart:
     return _found("numbers", wrong, f"computed again from the tables, without a model: {names}")
 
 
-def _report(place: Path, settings: Facts) -> VerifiedPart:
+def _report(opened: OpenFolder) -> VerifiedPart:
+    place = opened.folder
     try:
         made = runs.pages_of(place)
     except OutputError as error:
@@ -185,6 +180,7 @@ def _report(place: Path, settings: Facts) -> VerifiedPart:
         if not (place / name).is_file():
             wrong.append(f"{name} is gone; pretrace runs report {place} renders it")
         elif (place / name).read_bytes() != page_bytes(page):
+            settings = _mapping(opened.content.get("settings"))
             version = _mapping(settings.get("software")).get("pretrace", "unknown")
             by = f" (pretrace {version} made the result, this is {__version__})"
             wrong.append(f"{name} is not what the tables give{by if version != __version__ else ''}")

@@ -3,9 +3,7 @@
 import json
 
 import pytest
-from made import answer_to, drawn, read_lines, written
-
-from pretrace.errors import ExpressionError, TextsError
+from made import drawn, read_lines, written
 
 SENTENCE = "所述第{}壳体转动安装在第{}底座，从而降低第{}水泵的噪音。"
 
@@ -24,19 +22,18 @@ def pages(tmp_path):
     return written(tmp_path / "pages.jsonl", [*rows, {"id": "undated", "text": "水泵。"}])
 
 
-def test_patents(pages, tmp_path):
+def test_patents(pages, tmp_path, ask):
     out = tmp_path / "patentmia.jsonl"
     how = ("--out", out, "--words", "40", "--lengths", "10,40", "--size", "4")
-    done = answer_to("build", "patents", pages, *how)
-    assert done.exit_code == 0, done.output
+    said = "".join(ask("build", "patents", pages, *how))
     sides = sorted((row["label"], row["length"]) for row in read_lines(out))
     assert sides == [(0, 10)] * 4 + [(0, 40)] * 4 + [(1, 10)] * 4 + [(1, 40)] * 4
     for words in (
         "Members: 4; non-members: 4; rows: 16.",
         "Left out: 1, no usable date: 'undated'; all in the card.",
     ):
-        assert words in done.output
-    assert f"Written: {out}, {tmp_path / 'patentmia.card.json'}" in done.output
+        assert words in said
+    assert f"Written: {out}, {tmp_path / 'patentmia.card.json'}" in said
 
 
 WORDS = [f"w{i}" for i in range(60)]
@@ -46,19 +43,10 @@ def texts(path, number, seed, *, first=0):
     return written(path, drawn(number, 30, seed=seed, name=path.stem, of=WORDS[first:]))
 
 
-def run(*given, fails=None):
-    result = answer_to(*given)
-    if fails is None:
-        assert result.exit_code == 0, result.output + str(result.exception)
-    else:
-        assert isinstance(result.exception, fails), result.output
-    return result
-
-
-def test_quality_prints_and_writes(tmp_path):
+def test_quality_prints_and_writes(tmp_path, ask):
     a, b = texts(tmp_path / "a.jsonl", 20, 0), texts(tmp_path / "b.jsonl", 10, 1, first=20)
     out = tmp_path / "new" / "quality.json"
-    said = run("build", "quality", a, b, "--figures", out, "--embeddings", "none").stdout
+    said, _ = ask("build", "quality", a, b, "--figures", out, "--embeddings", "none")
     for word in ("1-gram", "2-gram", "JS divergence", "A with A", "A with B", "20 texts of A, 10 of B"):
         assert word in said
     assert all(len(line) <= 80 for line in said.splitlines()[:7])
@@ -67,22 +55,23 @@ def test_quality_prints_and_writes(tmp_path):
     assert plain["rows"][0]["inside"]["value"] > plain["rows"][0]["across"]["value"]
     assert plain["texts"] == {"a": 20, "b": 10}
     again = tmp_path / "again.json"
-    run("build", "quality", a, b, "--figures", again, "--embeddings", "none")
+    ask("build", "quality", a, b, "--figures", again, "--embeddings", "none")
     assert again.read_bytes() == out.read_bytes()
 
 
-def test_ccnews_refuses_before_it_opens_a_model(tmp_path):
+def test_ccnews_refuses_before_it_opens_a_model(tmp_path, ask):
     a, b = texts(tmp_path / "a.jsonl", 8, 0), texts(tmp_path / "b.jsonl", 8, 1)
     given = ("build", "ccnews", "--members", a, "--nonmembers", b, "--out", tmp_path / "out", "--transform")
-    result = run(*given, "prompt", fails=ExpressionError)
-    assert "--transform prompt needs --rewrite model" in str(result.exception)
-    run(*given, "trans", "--columns=date=day", fails=TextsError)
-    result = answer_to(*given, "shout")
-    assert '--transform. Choose from: "trans", "mask", "prompt"' in str(result.exception)
+    for words, said in (
+        (["prompt"], "--transform prompt needs --rewrite model"),
+        (["trans", "--columns=date=day"], "day"),
+        (["shout"], '--transform. Choose from: "trans", "mask", "prompt"'),
+    ):
+        assert said in ask(*given, *words, code=2)[1]
     assert not (tmp_path / "out").exists()
 
 
-def test_ccnews_by_a_model_here(tmp_path, monkeypatch):
+def test_ccnews_by_a_model_here(tmp_path, monkeypatch, ask):
     from pretrace.plugins.build import ccnews as transforms
 
     class Opened:
@@ -94,7 +83,7 @@ def test_ccnews_by_a_model_here(tmp_path, monkeypatch):
     monkeypatch.setattr(transforms.BackTranslation, "open", lambda self: Opened())
     a, b = texts(tmp_path / "a.jsonl", 12, 0), texts(tmp_path / "b.jsonl", 12, 1)
     given = ["--members", a, "--nonmembers", b, "--out", tmp_path / "out", "--transform", "trans"]
-    said = run("build", "ccnews", *given, "--texts", 24, "--words=least=5", "--transform-both").stdout
+    said, _ = ask("build", "ccnews", *given, "--texts", 24, "--words=least=5", "--transform-both")
     assert "24 texts, 12 of them members" in said
     for word in ("- originals: ", "- as published: ", "- both sides: ", "Card: "):
         assert word in said

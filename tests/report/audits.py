@@ -20,7 +20,6 @@ from pretrace.types import (
     Check,
     Estimate,
     Gap,
-    Lean,
     Pair,
     Placebo,
     Power,
@@ -216,7 +215,8 @@ def hostile():
     return altered(
         audit, corpus=evil, model=evil, statement=evil, answer=replace(answer, **own),
         answers=(replace(answer, facts={"placebo": evil}),) * 2, plan=plan, reasons=(evil,), advice=(evil,),
-        checks=(Check(evil, evil, "failed", evil, evil, {evil: evil}),), leans=(Lean(evil, 1, evil, 0.01),),
+        checks=(Check(evil, evil, "failed", evil, evil, {evil: evil}),),
+        leans=({"domain": evil, "epochs": 1, "model": evil, "value": 0.01},),
         documents=(evil, *documents_of(audit, SUSPECT)[0][1:]), pairs=(pair,), control_pairs=(pair,),
         variants=(replace(FIGURES.variants[0], procedure=evil, statistic=evil, unit=evil),),
         placebos=(Placebo(evil, "other", 0.5, evil, {evil: {evil: None}}),),

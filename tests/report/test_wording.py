@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from pretrace.errors import shown
 from pretrace.report import facts, wording
 from pretrace.report.wording import named
-from pretrace.types import Estimate, Lean
+from pretrace.types import Estimate
 
 WIDE, NARROW, POINT = Estimate(0.7, 0.65, 0.75), Estimate(0.04123, 0.0262, 0.0563), Estimate(1.0, 1.0, 1.0)
-LEANS = [Lean("mail", 1, "m", 0.03), Lean("code", 1, "m", 0.04)]
+LEANS = [{"value": 0.03}, {"value": 0.04}]
 LEANT = "larger than any of the 2 leans that were measured on innocent models"
 UNSEEN = {"models": {"target": {"unseen": "The model answered from afar."}, "reference": {}}}
 SERVED = ("writer", (("served at", False), ("https://host/v1", True), ("its weights are not known", False)))

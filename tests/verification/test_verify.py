@@ -6,8 +6,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from made import answer_to, written
+from made import written
 
+from pretrace.cli.commands import call
 from pretrace.corpora import Columns, open_corpus
 from pretrace.errors import ExpressionError, OutputError, TextsError
 from pretrace.runs import render
@@ -25,19 +26,9 @@ def made(tmp_path_factory, model_folder):
     """A folder with texts, and a run of them whose columns have names of their own."""
     desk = tmp_path_factory.mktemp("verify")
     texts = written(desk / "texts.jsonl", texts_of(12))
-    where = [
-        "score",
-        texts,
-        "--model",
-        model_folder,
-        "--scores",
-        "loss",
-        "--columns=text=body,id=key",
-        "--out",
-    ]
-    assert answer_to(*where, desk / "RUN").exit_code == 0
-    where[0], where[where.index("loss")] = "evaluate", "na_pdd"
-    assert answer_to(*where, desk / "PART", "--set-aside=reference=0.5").exit_code == 0
+    where = [str(texts), "--model", str(model_folder), "--columns=text=body,id=key", "--out"]
+    assert call(["score", *where, str(desk / "RUN"), "--scores=loss"]) == 0
+    assert call(["evaluate", *where, str(desk / "PART"), "--scores=na_pdd", "--set-aside=reference=0.5"]) == 0
     return desk
 
 
@@ -143,14 +134,11 @@ def test_what_is_no_result_and_a_role_it_does_not_have_are_one_line(desk):
         verify(desk / "RUN", {"controls": desk / "texts.jsonl"})
 
 
-def test_the_command_prints_a_short_list_and_leaves_with_0_or_2(desk):
-    code, said, *_ = answer_to("runs", "verify", desk / "RUN")
-    assert code == 0
+def test_the_command_prints_a_short_list_and_leaves_with_0_or_2(desk, ask):
+    said, _ = ask("runs", "verify", desk / "RUN")
     assert re.findall(r"^(\w+) +yes", said, re.MULTILINE) == ["files", "seal", "report", "texts"]
     edited("scores.csv")(desk / "RUN")
-    code, said, *_ = answer_to("runs", "verify", desk / "RUN", "--json")
-    found = json.loads(said)
-    assert code == 2
+    found = json.loads(ask("runs", "verify", desk / "RUN", "--json", code=2)[0])
     assert (found["command"], found["outcome"], found["exit_code"]) == ("runs verify", "differs", 2)
     assert found["checks"][0] == {"name": "files", "state": "no", "words": "scores.csv was changed"}
 
@@ -162,7 +150,7 @@ def rows(word, number=5, **more):
 
 def measured(content):
     """Whether each side of a result is what is at its recorded place."""
-    sides = recorded_sides(content, content["settings"], Columns())
+    sides = recorded_sides(content, Columns())
     return {one.role: one.measure(one.place) == one.sha256 for one in sides}
 
 

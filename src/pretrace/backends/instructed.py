@@ -25,13 +25,15 @@ from pretrace.corpora.columns import mended
 from pretrace.errors import ModelError, TextsError
 from pretrace.results.wording import say
 from pretrace.rewrites import readable
-from pretrace.types import Backend, Instructed, Progress, Sampling, Written
+from pretrace.types import Backend, Progress, Sampling, Written
 
 FORMAT = 1  # part of the fingerprints: raised whenever other texts would be written
 _SERVER = "server:"
 
 
-def open_instructed(source: str, settings: ModelSettings | None = None, *, cache: bool = True) -> Instructed:
+def open_instructed(
+    source: str, settings: ModelSettings | None = None, *, cache: bool = True
+) -> LocalInstructed | ServerInstructed:
     """What follows instructions: a hub id, a folder, a `.gguf` file, `smollm2`, or `server:URL#MODEL`. A server speaks
     OpenAI's chat completions, as vLLM, llama.cpp and Ollama do; the key is taken from PRETRACE_API_KEY or
     OPENAI_API_KEY. Answers are kept on disk unless `cache` is False. Raises ModelError where there is no such model,
@@ -42,7 +44,7 @@ def open_instructed(source: str, settings: ModelSettings | None = None, *, cache
 
 
 class Completer:
-    """A `Generator` over a model with weights here, with its adapter in place. ModelError without weights."""
+    """Continues texts by a model with weights here, with its adapter in place. ModelError without weights."""
 
     def __init__(self, backend: Backend, *, budget: int | None = None) -> None:
         if not isinstance(backend, HuggingFace | Adapted):
@@ -78,7 +80,7 @@ class Completer:
 
 
 class LocalInstructed:
-    """An `Instructed` over weights here, by its chat template; without one an empty line follows the instruction."""
+    """Follows instructions by weights here, by its chat template; without one an empty line follows the instruction."""
 
     def __init__(self, backend: HuggingFace, *, cache: bool = True) -> None:
         self.backend = backend
@@ -139,7 +141,7 @@ _UNLIMITED = Budget(1 << 62, 1 << 62)
 
 
 class ServerInstructed:
-    """An `Instructed` behind a server of chat completions, `server:http://host:port/v1#model-name`; ModelError for
+    """Follows instructions by a server of chat completions, `server:http://host:port/v1#model-name`; ModelError for
     another form. Whoever runs it may change the weights under the same name; then what is on disk is what the earlier
     ones wrote."""
 

@@ -96,7 +96,7 @@ _CURE = "make it again with pretrace count"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Frequencies:
-    """How often each token of one tokenizer occurs in a corpus: a `TokenTable`. `counts` is int64 [largest token
+    """How often each token of one tokenizer occurs in a corpus. `counts` is int64 [largest token
     id + 1], `texts` the number of texts counted, `source` says what they were, `method` how they were counted. No
     start or end tokens are in the counts."""
 

@@ -16,9 +16,8 @@ from pretrace.report.svg import canvas, hide_height
 from pretrace.report.verdict_plots import HELD, SIGN, WIDTH, TestFigure
 from pretrace.report.wording import named, plural
 from pretrace.results.run import score_bars
-from pretrace.results.serialization import from_plain
 from pretrace.results.wording import say, sentences_of
-from pretrace.types import Bars, Verdict
+from pretrace.types import Verdict
 from pretrace.verdicts.flag.built import expected, set_test, tried, whole
 
 _MOST = 100
@@ -110,20 +109,20 @@ class FlagPage(verdict.TestPage):
         """Above the texts, flagged ones dark; below the known ones, both as shares; a line at the least flagged."""
         counts = flagged.figures["counts"]
         if whole := flagged.figures.get("whole"):
-            bars, least = from_plain(Bars, whole["scores"], "scores"), whole["least"]
+            bars, least = whole["scores"], whole["least"]
         else:
             found = flagged.table("flags")
             scores, chosen = found["score"], np.ma.filled(found["flagged"], False)
             bars = score_bars(scores, chosen, flagged.table("known")["score"])
             least = float(scores[chosen].min()) if chosen.any() else None
-        low, high = bars.low, bars.high
+        low, high = bars["low"], bars["high"]
         with canvas(WIDTH, 2.6) as (figure, axes):
-            edges = np.linspace(low, high, len(bars.every) + 1)
-            texts, others = max(1, sum(bars.every)), max(1, sum(bars.known))
+            edges = np.linspace(low, high, len(bars["every"]) + 1)
+            texts, others = max(1, sum(bars["every"])), max(1, sum(bars["known"]))
             every, dark, known = (
-                np.divide(bars.every, texts),
-                np.divide(bars.flagged, texts),
-                np.divide(bars.known, others),
+                np.divide(bars["every"], texts),
+                np.divide(bars["flagged"], texts),
+                np.divide(bars["known"], others),
             )
             axes.stairs(every, edges, fill=True, color=_OTHER)
             axes.stairs(dark, edges, fill=True, color=SIGN)

@@ -4,7 +4,8 @@ and no more digits than the interval allows. Examples of each function stand in 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from pretrace.errors import shown
 from pretrace.results.rounding import MINUS as MINUS
@@ -13,7 +14,7 @@ from pretrace.results.rounding import p_value as p_value
 from pretrace.results.rounding import plural as plural
 from pretrace.results.rounding import significant as significant
 from pretrace.results.rounding import times as times
-from pretrace.types import Estimate, Lean
+from pretrace.types import Estimate
 
 
 def fixed(value: float, digits: int = 3) -> str:
@@ -117,11 +118,11 @@ def case_spread(probability: Estimate) -> str:
     return f"95% interval {low} to {high} of 100"
 
 
-def beside_leans(leans: Sequence[Lean], effect: Estimate | None, margin: float) -> str:
+def beside_leans(leans: Sequence[Mapping[str, Any]], effect: Estimate | None, margin: float) -> str:
     """The effect, with the margin that was taken off, beside what innocent models showed; empty without these."""
     if not leans or effect is None:
         return ""
-    below = sum(lean.value < effect.value + margin for lean in leans)
+    below = sum(lean["value"] < effect.value + margin for lean in leans)
     which = "any" if below == len(leans) else count(below) if below else "none"
     return f"larger than {which} of the {plural(len(leans), 'lean')} that were measured on innocent models"
 

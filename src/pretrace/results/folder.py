@@ -68,13 +68,13 @@ def page_bytes(page: str) -> bytes:
 
 
 class OpenFolder:
-    """A result folder that is being read. `content` is its JSON part, whose format and seal are sound; `seal` is the
-    hash that it has of itself, which stands for the whole result, "" where none was written. OutputError where there is
-    no such folder, or a newer pretrace wrote it. With `believe` a seal that does not hold is no error; `seal_holds`
-    says whether it does, None where there is none."""
+    """A result `folder` of a `kind` that is being read. `content` is its JSON part, whose format and seal are sound;
+    `seal` is the hash that it has of itself, which stands for the whole result, "" where none was written. OutputError
+    where there is no such folder, or a newer pretrace wrote it. With `believe` a seal that does not hold is no error;
+    `seal_holds` says whether it does, None where there is none."""
 
     def __init__(self, kind: FolderKind, folder: Path, *, believe: bool = False) -> None:
-        self._kind, self._folder = kind, folder
+        self.kind, self.folder = kind, folder
         self.content = self.explained(kind.marker, lambda: from_json(self._bytes(kind.marker)))
         found = self.content.get(kind.key)
         if type(found) is not int:
@@ -102,39 +102,30 @@ class OpenFolder:
             raise self._changed(name)
         return self.explained(name, lambda: parse(content))
 
-    def integrity(self, *, apart: str) -> tuple[int, tuple[str, ...], tuple[str, ...]]:
-        """How many files but `apart` have a recorded hash, and which of them changed or are gone."""
-        files = self.explained(self._kind.marker, lambda: expect(self.content[FILES_KEY], dict))
-        recorded = {name: value for name, value in files.items() if value is not None and name != apart}
-        gone = tuple(name for name in recorded if not (self._folder / name).is_file())
-        there = (name for name in recorded if name not in gone)
-        changed = tuple(name for name in there if file_hash(self._folder / name) != recorded[name])
-        return len(recorded), changed, gone
-
     def explained(self, name: str, read: Callable[[], T]) -> T:
         """What `read` gives; what it raises for a damaged file becomes an OutputError that names the file."""
         try:
             return read()
         except (ValueError, TypeError, LookupError, AttributeError, OverflowError) as error:
             raise OutputError(
-                f"{self._folder} is not a pretrace {self._kind.name}: its {name} is damaged ({error}); "
-                f"{self._kind.cure}."
+                f"{self.folder} is not a pretrace {self.kind.name}: its {name} is damaged ({error}); "
+                f"{self.kind.cure}."
             ) from error
 
     def _bytes(self, name: str) -> bytes:
-        path, kind = self._folder / name, self._kind
+        path, kind = self.folder / name, self.kind
         try:
             return regular(path).read_bytes()
         except FileNotFoundError:
-            found = "there is no such folder" if not self._folder.exists() else f"there is no {name} in it"
+            found = "there is no such folder" if not self.folder.exists() else f"there is no {name} in it"
             raise OutputError(
-                f"{self._folder} is not a pretrace {kind.name}: {found}; give a folder that {kind.writer} wrote."
+                f"{self.folder} is not a pretrace {kind.name}: {found}; give a folder that {kind.writer} wrote."
             ) from None
         except OSError as error:
             raise OutputError(f"{path} cannot be read: {error.strerror or error}.") from error
 
     def _changed(self, name: str) -> OutputError:
-        place, kind = self._folder / name, self._kind
+        place, kind = self.folder / name, self.kind
         return OutputError(f"{place} is damaged, was changed or belongs to another {kind.name}; {kind.cure}.")
 
 

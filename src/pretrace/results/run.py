@@ -22,13 +22,11 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.errors import MissingPackageError
 from pretrace.results.folder import (
     Column,
     OpenFolder,
     Pages,
     Write,
-    arrow_table,
     read_folder,
     read_parquet,
     texts_of,
@@ -39,7 +37,6 @@ from pretrace.results.folder import (
 from pretrace.results.output_checks import RUN as RUN
 from pretrace.results.serialization import expect, from_json, from_plain, to_json, to_plain
 from pretrace.types import (
-    Bars,
     Bools,
     Control,
     Doubles,
@@ -48,8 +45,6 @@ from pretrace.types import (
     Missing,
     Run,
     Skipped,
-    Table,
-    Verdict,
     Whole,
 )
 
@@ -86,7 +81,7 @@ def save_run(
 ) -> dict[str, Any]:
     """Write a run to `folder`, in place of an earlier run there, and return its JSON part. `beside` may add files,
     `pages` are made from it (a report). TypeError, ValueError or OutputError where it cannot be written."""
-    settings = to_plain(run.settings, "settings", exact=True)
+    settings = to_plain(run.settings, "settings")
     check(run)
     skipped = [(text.id, text.reason, int(text.tokens)) for text in run.skipped]
     missing = [(one.id, one.score, one.reason) for one in run.missing]
@@ -254,10 +249,8 @@ def run_rows(table: Any, scores: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _matrix(table: Any, names: Sequence[str]) -> Doubles:
-    matrix = np.empty((table.num_rows, len(names)), np.float64)
-    for index, name in enumerate(names):
-        matrix[:, index] = table.column(name).to_numpy()
-    return matrix
+    columns = np.array([table.column(name).to_numpy() for name in names], np.float64)
+    return columns.reshape(len(names), table.num_rows).T.copy()
 
 
 def run_controls(table: Any, outlines: Sequence[Mapping[str, Any]]) -> tuple[Control, ...]:
@@ -290,51 +283,23 @@ def axis_range(values: Doubles) -> tuple[float, float]:
     return low - pad, high + pad
 
 
-def score_bars(scores: Doubles, chosen: Bools, known: Doubles) -> Bars:
-    """The scores of the texts in question, of the flagged ones among them, and of the known ones."""
+def score_bars(scores: Doubles, chosen: Bools, known: Doubles) -> dict[str, Any]:
+    """A histogram from `low` to `high`, whose outermost bins count those beyond: the scores of the texts in question
+    (`every`), of the flagged ones among them, and of the known ones."""
     low, high = axis_range(np.concatenate((scores, known)))
     if chosen.any():  # which lie far out by their nature, and are what the figure is about
         high = max(high, float(np.quantile(scores[chosen], 0.9)))
     number = int(np.clip(2 * np.sqrt(min(len(scores), len(known))), _FEWEST, _MOST))
     edges = np.linspace(low, high, number + 1)
-    return Bars(low, high, _counts(scores, edges), _counts(scores[chosen], edges), _counts(known, edges))
+    return _bars(edges, scores, scores[chosen], known)
 
 
-def p_bars(p: Doubles, chosen: Bools) -> Bars:
-    """The p-values of the documents in question, and of the flagged ones among them."""
-    edges = np.linspace(0, 1, _P_BARS + 1)
-    return Bars(0.0, 1.0, _counts(p, edges), _counts(p[chosen], edges))
+def p_bars(p: Doubles, chosen: Bools) -> dict[str, Any]:
+    """The same of the p-values of the documents in question."""
+    return {**_bars(np.linspace(0, 1, _P_BARS + 1), p, p[chosen], p), "known": []}
 
 
-def _counts(values: Doubles, edges: Doubles) -> tuple[int, ...]:
-    counts = np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0]
-    return tuple(counts.tolist())
-
-
-def to_arrow(result: object) -> Any:
-    """The rows of a run or of a table, or those of the first table of a verdict, as a `pyarrow.Table`. A cell without a
-    value is null. A column with a lone surrogate is of bytes (WTF-8), as on disk."""
-    if isinstance(result, Run):
-        return arrow_table(score_columns(result, controls=True))
-    if isinstance(result, Verdict) and not result.tables:
-        raise TypeError("this verdict has no table")
-    table = result.tables[0] if isinstance(result, Verdict) else result
-    if not isinstance(table, Table):
-        raise TypeError(f"a {type(result).__name__} has no rows")
-    return arrow_table(
-        {
-            name: np.ma.masked_invalid(values) if isinstance(values, np.ndarray) else values
-            for name, values in table.columns.items()
-        }
-    )
-
-
-def to_pandas(result: object) -> Any:
-    """The same as a `pandas.DataFrame`; labels as Int8 with NA. MissingPackageError without pandas."""
-    try:
-        import pandas as pd
-    except ImportError:
-        raise MissingPackageError("pandas", "to_pandas()") from None
-    import pyarrow as pa
-
-    return to_arrow(result).to_pandas(types_mapper={pa.int8(): pd.Int8Dtype()}.get)
+def _bars(edges: Doubles, *sides: Doubles) -> dict[str, Any]:
+    counts = (np.histogram(np.clip(side, edges[0], edges[-1]), edges)[0].tolist() for side in sides)
+    low, high = float(edges[0]), float(edges[-1])
+    return {"low": low, "high": high, **dict(zip(("every", "flagged", "known"), counts, strict=True))}

@@ -60,25 +60,23 @@ def expect(value: Any, kind: type[T]) -> T:
     return value
 
 
-def to_plain(value: object, where: str, *, exact: bool = False) -> Any:
+def to_plain(value: object, where: str) -> Any:
     """The value as dicts, lists, strings, numbers, booleans and None; `where` is its name in messages. Takes
-    dataclasses, mappings, lists, tuples and numpy values; ValueError for NaN, TypeError for anything else. With `exact`
-    only what JSON gives back as it was: no dataclasses, tuples, numpy values or infinities."""
-    if not exact:
-        if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-        elif isinstance(value, tuple | np.ndarray | np.generic):
-            value = list(value) if isinstance(value, tuple) else value.tolist()
-        value = str(value) if isinstance(value, float) and math.isinf(value) else value
+    dataclasses, mappings, lists, tuples and numpy values; ValueError for NaN, TypeError for anything else."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    elif isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    value = str(value) if isinstance(value, float) and math.isinf(value) else value
     if isinstance(value, Mapping):
         wrong = [key for key in value if not isinstance(key, str)]
         if wrong:
             raise TypeError(f"{where}: the key {wrong[0]!r} is not a string")
-        return {key: to_plain(item, f"{where}.{key}", exact=exact) for key, item in value.items()}
-    if isinstance(value, list):
-        return [to_plain(item, f"{where}[{index}]", exact=exact) for index, item in enumerate(value)]
-    if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"{where} is {'NaN' if math.isnan(value) else value}, which JSON cannot hold")
+        return {key: to_plain(item, f"{where}.{key}") for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_plain(item, f"{where}[{index}]") for index, item in enumerate(value)]
+    if isinstance(value, float) and math.isnan(value):
+        raise ValueError(f"{where} is NaN, which JSON cannot hold")
     if isinstance(value, int) and abs(value) >= _UNREADABLE:
         raise ValueError(f"{where} is too large an integer")
     if value is None or isinstance(value, str | int | float):

@@ -43,7 +43,7 @@ from pretrace.scoring.provenance import content_of
 from pretrace.statistics.controls import check_controls
 from pretrace.statistics.documents import Numbers
 from pretrace.statistics.resampling import ReadColumn
-from pretrace.types import EXTREMES, Bools, Doubles, Heat, Missing, Run, Skipped, TablePart, Text, Whole
+from pretrace.types import EXTREMES, Bools, Doubles, Heat, Missing, Run, Skipped, Text, Whole
 
 SHARD = 10 * CHUNK
 """Texts of a shard: a multiple of those whose batches are planned together, so that a run in shards sees the batches,
@@ -423,9 +423,9 @@ class ScoredRows:
         for file, part in zip(whole.parts, self.parts, strict=True):
             self.check(part)
             try:
-                os.link(self.place.path(part), folder / file.name)
+                os.link(self.place.path(part), folder / file["name"])
             except OSError:  # a file system that has no such links
-                shutil.copyfile(self.place.path(part), folder / file.name)
+                shutil.copyfile(self.place.path(part), folder / file["name"])
         lost = ((t.id, t.reason, t.tokens) for part in self.parts for t in part.skipped)
         dropped = (self.table(part, ["id", "n_cut"]).filter(pc.field("n_cut") > 0) for part in self.parts)
         cut = (
@@ -474,7 +474,7 @@ def run_of(rows: ScoredRows, *, seed: int = 0, unreadable: int = 0) -> Run:
             sampled=len(drawn),
             reasons=dict(Counter(one.reason for one in skipped).most_common(_REASONS)),
             parts=tuple(
-                TablePart(f"scores/part-{number:05}.parquet", part.rows, part.sha256)
+                {"name": f"scores/part-{number:05}.parquet", "rows": part.rows, "sha256": part.sha256}
                 for number, part in enumerate(rows.parts)
             ),
         )

@@ -41,7 +41,6 @@ from pretrace.types import (
     Reference,
     Rewrite,
     Score,
-    TokenTable,
     Tuned,
 )
 
@@ -59,7 +58,7 @@ class Models:
 
     target: Backend
     reference: Backend | None = None
-    counts: TokenTable | None = None
+    counts: Frequencies | None = None
     tuned: Tuned | None = None
     proposer: Proposer | None = None
     labelled: Corpus | None = None

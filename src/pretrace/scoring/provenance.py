@@ -10,7 +10,7 @@ from typing import Any
 
 from pretrace import __version__
 from pretrace.corpora import TextStream
-from pretrace.types import Corpus, Text, TokenTable
+from pretrace.types import Corpus, Text
 
 _PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "scikit-learn")
 
@@ -69,7 +69,7 @@ def record_tuning(card: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in card.items() if name not in ("hashes", "left_out", "files")}
 
 
-def record_counts(counts: TokenTable | None) -> dict[str, Any] | None:
+def record_counts(counts: Any) -> dict[str, Any] | None:
     """Where the token frequencies came from, None where none were used."""
     if counts is None:
         return None

@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 
 from pretrace.backends import open_model
+from pretrace.backends.instructed import Completer
 from pretrace.backends.serving.address import called
 from pretrace.errors import MissingPackageError, ModelError, TextsError
 from pretrace.results.wording import fill, say, sentences_of
@@ -40,7 +41,6 @@ from pretrace.types import (
     Corpus,
     Doubles,
     Estimate,
-    Generator,
     Null,
     Outcome,
     Power,
@@ -550,7 +550,7 @@ def _second(test: Test[V], answers: Sequence[SecondAnswer], words: TestWording) 
 
 def record(
     corpora: Mapping[str, Corpus | None],
-    models: Mapping[str, Backend | Generator | None],
+    models: Mapping[str, Backend | Completer | None],
     placebos: Sequence[Backend] = (),
     **more: Any,
 ) -> dict[str, Any]:

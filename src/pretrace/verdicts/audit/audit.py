@@ -38,7 +38,6 @@ from pretrace.types import (
     DesignError,
     Estimate,
     Gap,
-    Generator,
     Power,
     Quantity,
     Situation,
@@ -350,7 +349,7 @@ class Audit:
         tunes, cache = settings.method != NO_TUNING, settings.cache
         learnt = tuple(snippet for _, rest in divided for snippet in rest) if tunes else ()
 
-        def tuned(model: Backend, stage: str) -> Generator:
+        def tuned(model: Backend, stage: str) -> Completer:
             texts = [snippet.whole for snippet in learnt]
             with clock.training(stage) as on_step:
                 more: dict[str, Any] = {"seed": seed, "cache": cache, "on_step": on_step}
@@ -371,7 +370,7 @@ class Audit:
             assert isinstance(other, Completer)
             # Beside control documents any placebo is as valid, and the tuned one sees more (docs/audit.md).
             used = (other.backend,) if design == "differences" else (*used, other.backend)
-        leant = [one.value for one in checks.leans()] if design == "placebos" else []
+        leant = [one["value"] for one in checks.leans()] if design == "placebos" else []
         return AuditData(
             tuple(parts if all(parts[2:]) else parts[:2]),
             self.models,

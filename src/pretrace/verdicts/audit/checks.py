@@ -31,7 +31,6 @@ from pretrace.types import (
     Corpus,
     Design,
     Gap,
-    Lean,
     Placebo,
     Text,
 )
@@ -45,10 +44,10 @@ _SAME_ORIGIN = 0.2
 
 
 @cache
-def leans() -> tuple[Lean, ...]:
+def leans() -> tuple[dict[str, Any], ...]:
     """The measured leans, one a domain and exposure, in the unit of the audit's values."""
     text = files("pretrace.verdicts.audit").joinpath("leans.json").read_text(encoding="utf-8")
-    return tuple(Lean(**row) for row in json.loads(text)["leans"])
+    return tuple(json.loads(text)["leans"])
 
 
 def graded(target: Backend, placebo: Backend) -> Placebo:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pretrace.backends.instructed import Completer
 from pretrace.errors import ModelError, TextsError
 from pretrace.scoring.evidence import Progress, open_store, trace
 from pretrace.scoring.outlook import Watch
@@ -25,7 +26,6 @@ from pretrace.types import (
     Design,
     Doubles,
     Features,
-    Generator,
     Pair,
     Quantity,
     Text,
@@ -218,7 +218,7 @@ class AuditData:
     margin: float = 0.0
     seconds: tuple[Backend, ...] = ()
     seed: int = 0
-    generator: Generator | None = None
+    generator: Completer | None = None
     training: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     _logprobs: dict[int, tuple[Logprobs, ...]] = field(default_factory=dict)

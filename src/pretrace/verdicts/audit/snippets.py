@@ -26,13 +26,13 @@ from pretrace.scoring.evidence import Progress
 from pretrace.statistics.documents import link_documents
 from pretrace.tuning.adapters import tuned_model
 from pretrace.tuning.plan import OnStep, methods
-from pretrace.types import Backend, Corpus, Generator, Skipped, Text
+from pretrace.types import Backend, Corpus, Skipped, Text
 from pretrace.verdicts.audit.settings import AuditSettings, SnippetSettings
 from pretrace.verdicts.draws import texts_hash
 
 T = TypeVar("T")
 Spans = Callable[[str], npt.NDArray[np.int64]]
-"""Characters [start, end) of each token of a text, shape [n, 2]: `Generator.spans` and `Backend.spans`."""
+"""Characters [start, end) of each token of a text, shape [n, 2]: `Completer.spans` and `Backend.spans`."""
 
 
 class Sample(NamedTuple):
@@ -261,7 +261,7 @@ def reading(target: Backend, model: Backend) -> str:
 
 
 def complete(
-    generator: Generator,
+    generator: Completer,
     prompts: Sequence[str],
     draw: Draw,
     *,
@@ -306,7 +306,7 @@ def tuned_generator(
     seed: int = 0,
     cache: bool = True,
     on_step: OnStep | None = None,
-) -> Generator:
+) -> Completer:
     """A generator that learnt to write like the texts: the model with an adapter tuned on all of them by `method`, such
     as "lora(rank=32, epochs=3)"; with "none", or without texts, the model as it stands. `cache` keeps the adapter.
     ExpressionError for another method, ModelError where the model has no weights here."""
