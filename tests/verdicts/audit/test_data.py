@@ -12,8 +12,6 @@ from net.api import (
     Models,
     ModelSettings,
     Sample,
-    bytewise,
-    closeness,
     graded,
     likeness,
     logprob_gains,
@@ -133,12 +131,11 @@ def test_likeness_tells_a_common_past_from_none():
 
 def test_a_placebo_is_graded_by_tokens_weights_and_family():
     model = back_end(name="target")
-    known = logprobs(model, TURNED)
+    both = AuditData((PIECES, TURNED), Models(model), AuditSettings(cache=False))
     grade, close = {}, {}
     for other in (moved(model, 0.01, "own"), apart("sibling"), back_end("llama", start=True, name="other")):
         grade[other.name] = graded(model, other).grade
-        by_byte = bytewise(model, other)
-        close[other.name] = closeness(known, logprobs(other, TURNED), by_byte=by_byte)
+        close[other.name] = both.closeness(other)
     assert grade == {"own": "own", "sibling": "sibling", "other": "other"}
     assert close["own"] > close["sibling"]
     assert graded(model, apart("sibling")).closeness is None  # before anything is read

@@ -6,8 +6,8 @@ from pretrace.baselines.blind import LENGTH
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.types import Check, Estimate, Gap, Power
 from pretrace.verdicts.audit.audit import deciding_power, power_check
-from pretrace.verdicts.audit.built import ACCUSING, INFORMING
 from pretrace.verdicts.audit.checks import ALIKE, COMPARABLE, choose, differ
+from pretrace.verdicts.audit.data import ACCUSING, INFORMING
 from pretrace.verdicts.outcome import ObservedFinding, conclude
 
 EVERYTHING = {

@@ -48,16 +48,17 @@ from pretrace.types import (
 )
 from pretrace.verdicts.advise import foresee
 from pretrace.verdicts.audit import checks, snippets
-from pretrace.verdicts.audit.built import (
+from pretrace.verdicts.audit.data import (
     ACCUSING,
     INFORMING,
     STATISTIC,
+    AuditData,
     DocumentValues,
+    expressions,
     permuted,
     shown_of,
     words_of,
 )
-from pretrace.verdicts.audit.data import AuditData, expressions
 from pretrace.verdicts.audit.settings import ALONE, PRETRACE, RELEASE, AuditSettings
 from pretrace.verdicts.audit.snippets import NO_TUNING, SCORING, Sample, SnippetCut, reading
 from pretrace.verdicts.draws import TextsSketch, seed_of, texts_hash

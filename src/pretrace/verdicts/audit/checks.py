@@ -35,7 +35,7 @@ from pretrace.types import (
     Placebo,
     Text,
 )
-from pretrace.verdicts.audit.built import DocumentValues, reversed_p
+from pretrace.verdicts.audit.data import DocumentValues, reversed_p
 from pretrace.verdicts.audit.settings import AuditSettings
 from pretrace.verdicts.audit.snippets import SnippetCut, join_documents, whole_snippets
 from pretrace.verdicts.outcome import word_check
