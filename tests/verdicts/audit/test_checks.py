@@ -257,16 +257,20 @@ def test_control_documents_that_form_a_group_of_their_own_withhold_an_accusation
     rng = np.random.default_rng(5)
     here, away = (np.array([f"{stem}{i}" for i in range(60)]) for stem in ("here", "away"))
     texts = [" ".join(rng.choice(here, 40)) for _ in range(92)]
-    controls = np.arange(100) >= 50
     strange = [" ".join(rng.choice(away, 40)) for _ in range(8)]
-    found = checks.kinds_check([*texts, *strange], controls, seed=0, rejected=True)
+
+    def checked(first, second):
+        sides = ([Sample(one, one) for one in side] for side in (first, second))
+        return checks.kinds_check(tuple(sides), seed=0, rejected=True)
+
+    found = checked(texts[:50], [*texts[50:], *strange])
     assert found.status == "failed"
     assert (found.figures["group"], found.figures["controls"]) == (8, 8)
     assert "kinds" in ACCUSING
     rng = np.random.default_rng(0)  # its p is 0.96; by chance one seed of twenty fails
     plain = [" ".join(rng.choice(here, 40)) for _ in range(100)]
-    assert checks.kinds_check(plain, controls, seed=0, rejected=True).status == "passed"
-    assert checks.kinds_check(["a", "b"], controls[49:51], seed=0, rejected=True).status == "not run"
+    assert checked(plain[:50], plain[50:]).status == "passed"
+    assert checked(["a"], ["b"]).status == "not run"
 
 
 @pytest.mark.parametrize(
