@@ -45,8 +45,8 @@ from pretrace.verdicts.audit.checks import ALIKE, differ, gaps_between, widest_g
 from pretrace.verdicts.audit.data import AuditData
 from pretrace.verdicts.audit.settings import PRETRACE, AuditSettings
 from pretrace.verdicts.audit.snippets import compared, cut_alike
-from pretrace.verdicts.draws import LEAST_DRAWS
 from pretrace.verdicts.outcome import second_check
+from pretrace.verdicts.register import LEAST_DRAWS
 
 SIZES = (25, 50)
 REDRAWS = 3

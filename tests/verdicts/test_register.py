@@ -2,8 +2,15 @@
 
 import pytest
 
-from pretrace.verdicts.draws import TextsSketch
-from pretrace.verdicts.register import FILE, RegisterEntry, earlier_tests, known, note, read_tests
+from pretrace.verdicts.register import (
+    FILE,
+    RegisterEntry,
+    TextsSketch,
+    earlier_tests,
+    known,
+    note,
+    read_tests,
+)
 
 
 def test_a_damaged_line_is_passed_over(tmp_path):

@@ -43,7 +43,7 @@ from pretrace.types import Corpus, Situation, Verdict
 from pretrace.verdicts.advise import foresee
 from pretrace.verdicts.flag.flag import flag_rows, flagged_rows, unscored
 from pretrace.verdicts.flag.planning import FLAGGING, BothSets, FlagPlan, FlagSettings
-from pretrace.verdicts.planting import check_plantable
+from pretrace.verdicts.frame import check_plantable
 from pretrace.verdicts.settings import input_option
 
 KEY = "flagging"

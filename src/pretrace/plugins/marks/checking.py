@@ -34,8 +34,8 @@ from pretrace.statistics.intervals import share_interval
 from pretrace.statistics.permutation import chance_of_hits
 from pretrace.types import Backend, Check, Corpus, Doubles, Estimate, Situation, Table, Verdict
 from pretrace.verdicts import frame
+from pretrace.verdicts.frame import paired_power
 from pretrace.verdicts.outcome import ENOUGH, word_check
-from pretrace.verdicts.planting import paired_power
 from pretrace.verdicts.reading import ScoreReader
 from pretrace.verdicts.register import read_tests
 from pretrace.verdicts.settings import ALONE, BESIDE, TEST, TestSettings

@@ -59,11 +59,20 @@ from pretrace.verdicts.audit.data import (
 )
 from pretrace.verdicts.audit.settings import ALONE, PRETRACE, RELEASE, AuditSettings
 from pretrace.verdicts.audit.snippets import NO_TUNING, SCORING, Sample, SnippetCut, reading
-from pretrace.verdicts.draws import TextsSketch, seed_of, texts_hash
-from pretrace.verdicts.frame import Tested, build_verdict, record, watched, with_second
+from pretrace.verdicts.frame import (
+    PLANTING,
+    Tested,
+    build_verdict,
+    check_plantable,
+    plantable,
+    planted_copy,
+    power_of,
+    record,
+    watched,
+    with_second,
+)
 from pretrace.verdicts.outcome import ENOUGH, exposure, null_of, second_check, word_check
-from pretrace.verdicts.planting import PLANTING, check_plantable, plantable, planted_copy, power_of
-from pretrace.verdicts.register import RegisterEntry
+from pretrace.verdicts.register import RegisterEntry, TextsSketch, seed_of, texts_hash
 
 _A_DOCUMENT = 0.005
 """Seconds of all tests and checks for a document on either side."""

@@ -28,7 +28,7 @@ from pretrace.tuning.adapters import tuned_model
 from pretrace.tuning.plan import OnStep, methods
 from pretrace.types import Backend, Corpus, Generator, Skipped, Text
 from pretrace.verdicts.audit.settings import AuditSettings, SnippetSettings
-from pretrace.verdicts.draws import texts_hash
+from pretrace.verdicts.register import texts_hash
 
 T = TypeVar("T")
 Spans = Callable[[str], npt.NDArray[np.int64]]

@@ -67,14 +67,13 @@ from pretrace.verdicts.flag.concluding import (
     CheckedScores,
     Sides,
     conclude_outliers,
+    measured,
     run_checks,
 )
 from pretrace.verdicts.flag.planning import KNOWN as KNOWN_ID
 from pretrace.verdicts.flag.planning import TEXTS, FlagPlan, FlagSettings, LinkedDocuments, plan, so_many
-from pretrace.verdicts.flag.power import measured
-from pretrace.verdicts.frame import TestDetails, Tested, TestWording, build_verdict
+from pretrace.verdicts.frame import TestDetails, Tested, TestWording, build_verdict, check_plantable
 from pretrace.verdicts.outcome import ENOUGH, POWER, Conclusion, exposure
-from pretrace.verdicts.planting import check_plantable
 from pretrace.verdicts.register import RegisterEntry
 
 
