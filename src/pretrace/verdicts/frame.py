@@ -330,7 +330,7 @@ class RandomisationTest(Test[Rows]):
         """The power of the test of one effect a unit."""
         effects = self.effects(values)
         shift = self.planted_shift(self.planted(), effects, self.effects)
-        return paired_power(effects, shift, self.settings, seed=self.seed)
+        return power_of(effects, shift, self.settings.level, seed=self.seed)
 
 
 def _rows(numbers: Numbers) -> Rows:
@@ -587,24 +587,19 @@ class PlantedShift:
     units: tuple[int, ...] = ()
 
 
-def paired_power(values: Doubles, shift: PlantedShift, settings: TestSettings, *, seed: int = 0) -> Power:
-    """The power of a test of one value a unit against 0, `values` [units], with the shift that training brought."""
-    noise, moved = values[np.isfinite(values)], shift.moved[np.isfinite(shift.moved)]
-    return power_of(noise, moved, settings.level, how=shift.how, seed=seed)
-
-
 def power_of(
     noise: Doubles,
-    shift: Doubles,
+    planted: PlantedShift,
     level: float,
     *,
-    how: PlantSettings,
     controls: Doubles | None = None,
     seed: int = 0,
     **facts: object,
 ) -> Power:
-    """The power of a test of a value a unit, `noise` [units], against 0 or `controls`, where training adds `shift`."""
+    """The power of a test of a value a unit, `noise` [units], NaN for none, against 0 or `controls`, where training
+    adds what it added to planted units."""
     numbers: dict[str, Any] = {"heldout": controls, "level": level, "seed": seed}
+    noise, shift, how = noise[np.isfinite(noise)], planted.moved[np.isfinite(planted.moved)], planted.how
     return Power(
         probability=statistics.power(noise, shift, len(noise), **numbers),
         needed=statistics.needed(noise, shift, **numbers),

@@ -61,6 +61,7 @@ from pretrace.verdicts.audit.settings import ALONE, PRETRACE, RELEASE, AuditSett
 from pretrace.verdicts.audit.snippets import NO_TUNING, SCORING, Sample, SnippetCut, reading
 from pretrace.verdicts.frame import (
     PLANTING,
+    PlantedShift,
     Tested,
     build_verdict,
     check_plantable,
@@ -524,8 +525,9 @@ class Audit:
             if not noise.paired:
                 shift = shift - (after.heldout_values - untrained.heldout_values).mean()
             controls = None if noise.paired else noise.heldout_values
-            more: dict[str, Any] = {"how": settings, "controls": controls, "passages a step": settings.batch}
-            found.append(power_of(noise.values, shift - noise.margin, self.settings.level, **more))
+            more: dict[str, Any] = {"controls": controls, "passages a step": settings.batch}
+            planted = PlantedShift(shift - noise.margin, settings)
+            found.append(power_of(noise.values, planted, self.settings.level, **more))
         return tuple(found)
 
 
