@@ -40,13 +40,13 @@ from pretrace.scoring.evidence import open_store, trace
 from pretrace.statistics.sensitivity import controls_left_out
 from pretrace.types import Backend, Corpus, Quantity
 from pretrace.verdicts.audit import checks
-from pretrace.verdicts.audit.audit import Audit, kinds
+from pretrace.verdicts.audit.audit import Audit
 from pretrace.verdicts.audit.checks import ALIKE, differ, gaps_between, widest_gap
 from pretrace.verdicts.audit.data import AuditData
 from pretrace.verdicts.audit.settings import PRETRACE, AuditSettings
 from pretrace.verdicts.audit.snippets import compared, cut_alike
-from pretrace.verdicts.draws import LEAST_DRAWS
 from pretrace.verdicts.outcome import second_check
+from pretrace.verdicts.register import LEAST_DRAWS
 
 SIZES = (25, 50)
 REDRAWS = 3
@@ -239,7 +239,7 @@ class Bench:
             checks.reverse_check(values, seed=seed),
             checks.spread_check(values, seed=seed),
             checks.mixture_check(left_out or 0, values),
-            kinds(data, rejected=True),
+            checks.kinds_check(data.sides, seed=data.seed, rejected=True),
             second_check([data.ask_second(one, answer) for one in seconds], LEVEL, does="", preferred=""),
         ]
         failed = [check.name for check in looked if check.status == "failed"]

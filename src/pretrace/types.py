@@ -782,6 +782,11 @@ class AuditPlan:
     notes: tuple[str, ...] = ()
     parameters: float = 0.0
 
+    @property
+    def situation(self) -> Situation:
+        """What of the case makes a reading likely to be found."""
+        return Situation(documents=self.documents, unseen=self.control_documents, parameters=self.parameters)
+
 
 class DesignError(PretraceError):
     """No audit of these texts and models could come to a verdict; the `plan` says why, and what would change it.

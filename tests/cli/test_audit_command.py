@@ -10,7 +10,7 @@ from pretrace.backends import open_model
 from pretrace.corpora import open_corpus
 from pretrace.runs import load_verdict
 from pretrace.tuning.planting import PlantSettings, plant
-from pretrace.verdicts.audit.built import figures_of
+from pretrace.verdicts.audit.data import figures_of
 from pretrace.verdicts.outcome import SECOND
 
 

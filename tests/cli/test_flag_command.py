@@ -67,7 +67,7 @@ def test_a_model_that_never_saw_them_flags_nothing(ask, tmp_path, planted, model
 
 def test_an_all_clear_takes_measured_power(ask, tmp_path, planted, model_folder, monkeypatch):
     """A tenth of the texts is planted in a copy; read once it leaves no trace here, so nothing is cleared."""
-    monkeypatch.setattr("pretrace.verdicts.flag.power.SIMULATED", 80)  # at twelve sizes
+    monkeypatch.setattr("pretrace.verdicts.flag.concluding.SIMULATED", 80)  # at twelve sizes
     sets = (planted["texts"], "--controls", planted["known"], "--model", model_folder, "--score", "loss")
     code, said, _ = ask(*sets, "--power", "--out", tmp_path / "FLAGS")
     words = " ".join(said.split())

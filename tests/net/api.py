@@ -84,10 +84,9 @@ NAMES = {
     ),
     "pretrace.plugins.recite": "recite",
     "pretrace.verdicts.audit": "checks",
-    "pretrace.verdicts.audit.built": "ACCUSING DocumentValues answer p_value permuted reversed_p",
     "pretrace.verdicts.audit.data": (
-        "AuditData LOG_PERPLEXITIES Logprobs PERPLEXITIES beyond bytewise closeness "
-        "expressions logprob_gains logprobs"
+        "ACCUSING AuditData DocumentValues LOG_PERPLEXITIES Logprobs PERPLEXITIES answer beyond "
+        "expressions logprob_gains logprobs permuted reversed_p"
     ),
     "pretrace.verdicts.audit.checks": "graded placebo_check",
     "pretrace.verdicts.audit.audit": "power_check",
@@ -100,11 +99,10 @@ NAMES = {
     "pretrace.plugins.marks.canaries": (
         "CanarySettings blind_check check_canaries few_check known_check natural_canaries random_strings went_on"
     ),
-    "pretrace.verdicts.draws": "TextsSketch seed_of texts_hash",
+    "pretrace.verdicts.register": "TextsSketch seed_of texts_hash",
     "pretrace.verdicts.flag": "concluding flagging=flag",
-    "pretrace.verdicts.flag.flag": "flag",
+    "pretrace.verdicts.flag.flag": "flag set_test",
     "pretrace.verdicts.flag.planning": "FlagSettings plan",
-    "pretrace.verdicts.flag.built": "set_test",
     "pretrace.verdicts.flag.concluding": "checks_placebo_check=placebo_check row_checks",
     "pretrace.plugins.marks.marking": "Candidates=VariantCandidates MarkSettings canaries mark",
     "pretrace.plugins.marks.checking": "CheckSettings check_marks effect_unit enough_check",

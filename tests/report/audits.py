@@ -25,8 +25,8 @@ from pretrace.types import (
     Power,
     Verdict,
 )
-from pretrace.verdicts.audit import built
-from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, figures_of, pairs_of
+from pretrace.verdicts.audit import data
+from pretrace.verdicts.audit.data import CONTROL, SUSPECT, documents_of, figures_of, pairs_of
 from pretrace.verdicts.outcome import POWER as POWER_CURE
 from pretrace.verdicts.outcome import null_of
 
@@ -57,13 +57,13 @@ def altered(audit, **parts):
     own, answer = figures_of(audit), parts.pop("answer", None) or answer_of(audit)
     documents, others = documents_of(audit, SUSPECT), documents_of(audit, CONTROL)
     names = ("documents", "values", "heldout_documents", "heldout_values")
-    values = built.DocumentValues(*map(parts.pop, names, (*documents, *others)))
+    values = data.DocumentValues(*map(parts.pop, names, (*documents, *others)))
     pairs = parts.pop("pairs", pairs_of(audit, SUSPECT)), parts.pop("control_pairs", pairs_of(audit, CONTROL))
     facts = {"procedure": answer.procedure, "pieces": answer.pieces, "facts": answer.facts}
     figures = replace(own, **facts, **{name: parts.pop(name) for name in NAMES & parts.keys()})
     audit = replace(audit, **parts)
-    words = built.words_of(figures, answer, audit.corpus, called(audit.model))
-    shown = built.shown_of(figures, values, pairs)
+    words = data.words_of(figures, answer, audit.corpus, called(audit.model))
+    shown = data.shown_of(figures, values, pairs)
     return replace(
         audit, p=answer.p, units=answer.documents, effect=answer.effect, standardised=answer.standardised,
         figures=shown.figures, tables=shown.tables, situation=shown.situation,
@@ -91,11 +91,11 @@ def numbers(mean, documents, seed, against=None, controls=0):
     others = random.normal(against, 0.11, controls) if controls else np.zeros(0)
     names = tuple(f"notes/{i:04d}.md" for i in range(documents))
     held = tuple(f"drawer/{i:03d}.md" for i in range(controls))
-    found = built.DocumentValues(names, values, held, others, 0.0 if controls else MARGIN, UNIT)
+    found = data.DocumentValues(names, values, held, others, 0.0 if controls else MARGIN, UNIT)
     placebo = {"placebo": PLACEBO if controls else f"{PLACEBO} + lora"}
     return {
-        "answer": built.answer(found, pieces=3 * documents - 7, seed=0, facts=placebo),
-        "null": null_of(built.permuted(found), LEVEL, built.STATISTIC),
+        "answer": data.answer(found, pieces=3 * documents - 7, seed=0, facts=placebo),
+        "null": null_of(data.permuted(found), LEVEL, data.STATISTIC),
         "sensitivity": sensitivity(values, others, permutations=2_000) if controls else sensitivity(values),
         "documents": names, "values": values, "heldout_documents": held, "heldout_values": others,
     }  # fmt: skip
@@ -121,7 +121,7 @@ def planned(name, documents, **more):
 
 def bare():
     """The least an audit can hold."""
-    shown = built.shown_of(AuditFigures("placebos", "pretrace", 1), built.DocumentValues(("d",), np.zeros(1)))
+    shown = data.shown_of(AuditFigures("placebos", "pretrace", 1), data.DocumentValues(("d",), np.zeros(1)))
     least = Verdict(
         test="audit", corpus="c", model="m", outcome="inconclusive", statement="The audit is inconclusive.",
         level=LEVEL, exact=False, assumption="", hypothesis="", statistic="mean", p=1.0, units=1, unit="",

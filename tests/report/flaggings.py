@@ -5,7 +5,7 @@ import numpy as np
 from pretrace.results.serialization import to_plain
 from pretrace.results.verdicts import truth
 from pretrace.types import Situation, Table, Verdict
-from pretrace.verdicts.flag.built import flag_words
+from pretrace.verdicts.flag.flag import flag_words
 
 
 def texts_of(ids, scores, p, flagged, *, q=None, **more):

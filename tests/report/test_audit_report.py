@@ -22,7 +22,7 @@ from pretrace.report.audit import AuditPage
 from pretrace.report.verdict import first_page, render, technical_part
 from pretrace.statistics.permutation import sign_flip_test
 from pretrace.types import Check, Estimate, Null, Pair, Power
-from pretrace.verdicts.audit.built import figures_of
+from pretrace.verdicts.audit.data import figures_of
 from pretrace.verdicts.outcome import null_of
 
 

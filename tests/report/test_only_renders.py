@@ -11,7 +11,7 @@ from pretrace.statistics.permutation import STEEPEST
 
 ROOT = Path(report.__file__).parent
 COMPUTING = ("pretrace.statistics", "pretrace.verdicts.audit", "scipy", "sklearn", "statistics", "random")
-READS = ("pretrace.verdicts.audit.built.", "pretrace.verdicts.audit.checks.")
+READS = ("pretrace.verdicts.audit.data.", "pretrace.verdicts.audit.checks.")
 """What reads the tables and figures of an audit, or says which of them decided, and computes none."""
 STATISTICS = {
     "average", "corrcoef", "cov", "mean", "median", "nanmean", "nanmedian", "nanpercentile", "nanquantile",

@@ -9,7 +9,7 @@ from report import audits
 from pretrace.report.audit import AuditPage
 from pretrace.report.verdict import first_page
 from pretrace.results.wording import sentences_of
-from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of
+from pretrace.verdicts.audit.data import CONTROL, SUSPECT, documents_of
 
 KINDS = ("audit", "canaries", "flag", "marks", "outcome", "recite")
 MAKERS = [audits.controls, audits.missed, audits.nothing, audits.without_placebo]

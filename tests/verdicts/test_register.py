@@ -1,9 +1,22 @@
-"""The register of verdicts on this machine."""
+"""Seeds follow from texts, the test and its settings, and from nothing that a user may choose freely; and the register
+of verdicts on this machine."""
 
+import hashlib
+
+import numpy as np
 import pytest
 
-from pretrace.verdicts.draws import TextsSketch
-from pretrace.verdicts.register import FILE, RegisterEntry, earlier_tests, known, note, read_tests
+from pretrace.verdicts.register import (
+    FILE,
+    RegisterEntry,
+    TextsSketch,
+    earlier_tests,
+    known,
+    note,
+    read_tests,
+    seed_of,
+    texts_hash,
+)
 
 
 def test_a_damaged_line_is_passed_over(tmp_path):
@@ -59,3 +72,34 @@ def test_collections_that_share_half_of_their_texts_are_one(tmp_path, number, ch
     again = RegisterEntry("audit", TextsSketch.of(changed(first)), "w", {})
     assert len(earlier_tests(again, 0.05, tmp_path)) == (2 if same else 1)
     assert (len(known(changed(first), tmp_path)) == 1) is same
+
+
+SAME = ("one text", "another", "a third", "a third")
+
+
+def test_the_same_texts_in_any_place_give_the_same_seed():
+    seed = seed_of("canaries", SAME, score="loss")
+    assert seed == seed_of("canaries", reversed(SAME), score="loss")
+    assert seed == seed_of("canaries", [f" {text}\r\n" for text in SAME], score="loss")
+    assert 0 <= seed < 2**64
+    assert np.random.default_rng(seed).random() == np.random.default_rng(seed).random()
+
+
+def test_what_matters_gives_another_seed():
+    seeds = {
+        seed_of("canaries", SAME, score="loss"),
+        seed_of("order", SAME, score="loss"),
+        seed_of("canaries", SAME, score="zlib"),
+        seed_of("canaries", SAME[:3], score="loss"),  # a multiset: how often counts
+        seed_of("canaries", ("one", "text another", "a third", "a third"), score="loss"),
+    }
+    assert len(seeds) == 5
+    assert texts_hash(["a", "b"]) == texts_hash(["b", "a"])
+    assert len({texts_hash(["ab"]), texts_hash(["a", "b"]), texts_hash([])}) == 3
+    assert seed_of("t", ["\ud800"]) != seed_of("t", ["\ud801"])
+
+
+def test_a_sketch_has_the_lowest_hashes_of_different_texts():
+    texts = [f"text {i % 90}" for i in range(100)]
+    found = sorted(hashlib.sha256(text.encode()).hexdigest()[:16] for text in set(texts))
+    assert TextsSketch.of(texts) == TextsSketch(90, tuple(found[:64]))

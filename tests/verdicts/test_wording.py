@@ -9,7 +9,8 @@ import pytest
 
 import pretrace.verdicts
 from pretrace.results.wording import fill, say, sentences_of
-from pretrace.verdicts.advise import comparison, expected, own_studies, picture
+from pretrace.types import Situation
+from pretrace.verdicts.advise import chance, expected, own_studies, picture
 from pretrace.verdicts.outcome import word_check
 
 SOURCES = [path.read_text(encoding="utf-8") for path in Path(pretrace.verdicts.__path__[0]).rglob("*.py")]
@@ -52,18 +53,22 @@ def test_a_check_keeps_the_cure_that_its_status_takes():
     assert word_check("audit.kinds", None, words="wordless").cure == ""
 
 
+def fifty(parameters, tokens=0):
+    return Situation(documents=50, unseen=50, parameters=parameters, training_tokens=tokens)
+
+
 def test_at_a_measured_size_the_measured_figures_stand():
-    found = expected(50, 50, parameters=1e9)
+    found = expected(fifty(1e9))
     assert [row.copies for row in found.rows] == [1, 4, 16, 64]
     assert (found.rows[0].auc.low, found.rows[0].auc.high) == pytest.approx((0.509, 0.522))
     said = "is found in about 9 of 100 cases (7 to 10, by kind of text)."
     sides = "With 50 documents and 50 controls, one reading by a model of 1 billion parameters"
-    assert comparison(found) == f"{sides} {said}"
+    assert chance("controls", fifty(1e9)) == f"{sides} {said} {found.basis}"
     assert "No model of" not in found.basis
 
 
 def test_between_two_sizes_the_effect_is_halfway_in_the_logarithm():
-    small, large, between = (expected(50, 50, parameters=one) for one in (1e9, 8e9, math.sqrt(8) * 1e9))
+    small, large, between = (expected(fifty(one)) for one in (1e9, 8e9, math.sqrt(8) * 1e9))
     effects = [NormalDist().inv_cdf(one.rows[1].auc.low) for one in (small, large, between)]
     assert effects[2] == pytest.approx((effects[0] + effects[1]) / 2)
 
@@ -72,21 +77,18 @@ def test_between_two_sizes_the_effect_is_halfway_in_the_logarithm():
     ("parameters", "said"),
     [
         (1.35e8, "No model of 135 million parameters was measured"),
-        (5e7, "No model of 50 million parameters was measured"),
         (7e10, "No model of 70 billion parameters was measured"),
-        (None, "How large this model is was not said"),
+        (0, "How large this model is was not said"),
     ],
 )
 def test_beyond_what_was_measured_it_says_so_and_the_nearest_figures_stand(parameters, said):
-    found = expected(50, 50, parameters=parameters)
+    found = expected(fifty(parameters))
     assert said in found.basis
-    assert found.rows == expected(50, 50, parameters=8e9 if parameters == 7e10 else 1e9).rows
+    assert found.rows == expected(fifty(8e9 if parameters == 7e10 else 1e9)).rows
 
 
 def test_the_picture_has_a_bar_for_each_number_of_copies_and_longer_ones_for_more():
-    first, second, *bars = picture(expected(50, 50, parameters=1e9))
-    assert first == "Documents needed on each side, for 8 of 10 cases;"
-    assert second == "behind them, in how many of 100 cases yours find it:"
+    _, _, *bars = picture(expected(fifty(1e9)))
     lengths = [bar.count("█") for bar in bars]
     assert lengths == sorted(lengths, reverse=True)
     assert "read  1 time " in bars[0]
@@ -96,12 +98,14 @@ def test_the_picture_has_a_bar_for_each_number_of_copies_and_longer_ones_for_mor
 
 def test_a_small_model_has_figures_of_ours_with_the_range_that_was_measured_on_cells_left_out():
     small = own_studies()[1]
-    found = expected(50, 50, parameters=small.parameters)
+    found = expected(fifty(small.parameters))
     for row in found.rows:
         assert (row.auc.low, row.auc.value, row.auc.high) == pytest.approx(small.auc[row.copies])
     assert "Texts read 64 times were not measured." in found.basis
     inside, cases = small.held or (0, 1)
     assert inside >= 0.9 * cases
-    assert comparison(found).endswith(f"a range that held in {inside} of {cases} cases left out).")
-    told = expected(50, 50, parameters=small.parameters, tokens=1e9).basis
+    assert f"a range that held in {inside} of {cases} cases left out)." in chance(
+        "controls", fifty(small.parameters)
+    )
+    told = expected(fifty(small.parameters, 1e9)).basis
     assert "none on 1 billion: more tokens leave less of a text" in told

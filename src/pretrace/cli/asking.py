@@ -46,6 +46,7 @@ from pretrace.verdicts.advise import (
     documents_needed,
     enough,
     expected_for,
+    foresee,
     look,
     situate,
 )
@@ -297,7 +298,9 @@ def _step(
     if planned.settings.snippets.tokens != AuditSettings().snippets.tokens:
         options["snippets"] = {"tokens": planned.settings.snippets.tokens}
     took = "" if plan.seconds is None else f"about {duration(max(1, round(plan.seconds)))}, a guess."
-    likely = planned.chance if row.choice.accuses else [sentence("ask.accuses_nobody")]
+    likely = (
+        tuple(foresee("controls", plan.situation)) if row.choice.accuses else [sentence("ask.accuses_nobody")]
+    )
     return _AskStep("audit", options, question, test, likely, took, planned)
 
 

@@ -41,10 +41,9 @@ from pretrace.scoring.settings import Companions, ModelsSettings, Target
 from pretrace.settings import CONTROLS, Option, dry_run_option, requested_option
 from pretrace.types import Corpus, Situation, Verdict
 from pretrace.verdicts.advise import foresee
-from pretrace.verdicts.flag.built import flagged_rows
-from pretrace.verdicts.flag.flag import flag_rows, unscored
+from pretrace.verdicts.flag.flag import flag_rows, flagged_rows, unscored
 from pretrace.verdicts.flag.planning import FLAGGING, BothSets, FlagPlan, FlagSettings
-from pretrace.verdicts.planting import check_plantable
+from pretrace.verdicts.frame import check_plantable
 from pretrace.verdicts.settings import input_option
 
 KEY = "flagging"

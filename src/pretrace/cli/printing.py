@@ -30,7 +30,7 @@ from pretrace.scoring.evidence import open_store, trace
 from pretrace.scoring.settings import Target
 from pretrace.settings import Option
 from pretrace.tuning.plan import methods
-from pretrace.types import AuditPlan, Outcome, Quantity, Run, Situation, Text, Verdict
+from pretrace.types import AuditPlan, Outcome, Quantity, Run, Text, Verdict
 from pretrace.verdicts.advise import foresee
 from pretrace.verdicts.audit.settings import PROCEDURES
 
@@ -276,8 +276,7 @@ def described(plan: AuditPlan) -> Iterator[str]:
         yield f"Possible outcomes: {'; '.join(_OUTCOMES[one] for one in plan.outcomes)}"
         if "nothing" not in plan.outcomes:
             yield 'It cannot end with "nothing shown": that takes --power, which measures what it could have seen.'
-        has = Situation(documents=plan.documents, unseen=plan.control_documents, parameters=plan.parameters)
-        yield from foresee("controls", has)  # nothing without control documents
+        yield from foresee("controls", plan.situation)  # nothing without control documents
         time = "" if plan.seconds is None else f", about {duration(plan.seconds)}"
         yield f"Work: {plan.passes:,} passes of a text through a model{time}"
     yield from (f"What would help: {cure}" for cure in plan.cures)

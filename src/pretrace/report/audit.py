@@ -15,8 +15,8 @@ from pretrace.report.verdict_plots import TestFigure
 from pretrace.report.wording import plural
 from pretrace.results.wording import say, sentences_of
 from pretrace.types import AuditFigures, Pair, Power, Verdict
-from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, figures_of, pairs_of
 from pretrace.verdicts.audit.checks import ALIKE, widest_gap
+from pretrace.verdicts.audit.data import CONTROL, SUSPECT, documents_of, figures_of, pairs_of
 
 _EXAMPLES = {SUSPECT: 12, CONTROL: 4}
 """Generated texts of either side that are shown to read."""

@@ -18,7 +18,7 @@ from pretrace.report.wording import named, plural
 from pretrace.results.run import score_bars
 from pretrace.results.wording import say, sentences_of
 from pretrace.types import Verdict
-from pretrace.verdicts.flag.built import expected, set_test, tried, whole
+from pretrace.verdicts.flag.flag import expected, set_test, tried, whole
 
 _MOST = 100
 """Texts in the report; flags.csv has all."""

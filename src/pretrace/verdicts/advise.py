@@ -8,8 +8,7 @@ cells that were left out (`python -m benchmarks.audits.dilution` writes it). Bet
 is read off a straight line in the logarithm of the parameters; outside of them another size stands, and the words say
 so. From an AUC to the power of the test: `statistics.power.auc_power`.
 
-`chance` makes the sentence and `picture` the picture; plans, `ask`, the page and page one of an inconclusive report
-call them.
+`chance` makes the sentence and `picture` the picture, for plans, `ask`, the page and an inconclusive report.
 """
 
 from __future__ import annotations
@@ -95,32 +94,27 @@ def _find_missing(test: str, has: Situation) -> tuple[str, bool]:
         "recite": [(has.unseen, FEWEST_RECITED, "control documents")],
         "placebo": [earlier],
     }[test]
-    takes, fewest = (
-        list(material),
-        {"recite": FEWEST_RECITED, **dict.fromkeys(_AUDITS, FEW_DOCUMENTS)}.get(test, 0),
-    )
-    if 0 < has.documents < fewest:  # the documents in question, where they were counted
-        place = len(takes) if test == "recite" else 0  # where the sentence names them
-        takes.insert(place, (has.documents, fewest, "documents in question"))
-    elif test == "recite" and has.windowed is not None:
-        takes.append((has.windowed, fewest, _WINDOWED))
+    recites, takes = test == "recite", list(material)
+    least = FEWEST_RECITED if recites else FEW_DOCUMENTS if test in _AUDITS else 0
+    if 0 < has.documents < least:  # the documents in question, where they were counted
+        takes.insert(len(takes) if recites else 0, (has.documents, least, "documents in question"))
+    elif recites and has.windowed is not None:
+        takes.append((has.windowed, least, _WINDOWED))
+    lacking = [(some, fewest, what) for some, fewest, what in takes if some < fewest]
     said = (
         what if fewest == 1 else f"{fewest - some} {'more ' if some else ''}{what}"
-        for some, fewest, what in takes
-        if some < fewest
+        for some, fewest, what in lacking
     )
-    begun = any(some > 0 for some, _, _ in material)
-    return " and ".join(said), begun or (test == "recite" and any(0 < some < most for some, most, _ in takes))
+    begun = any(some for some, *_ in material) or (recites and any(some for some, *_ in lacking))
+    return " and ".join(said), begun
 
 
 @cache
 def offered_tests() -> tuple[OfferedTest, ...]:
     """List every test, the strongest first: exact ones, those that are exact under one assumption, the others."""
     least = {"documents": FEW_DOCUMENTS, "recited": FEWEST_RECITED}
-    found = sentences_of("choices").items()
-    return tuple(
-        OfferedTest(name=name, **{**said, "needs": fill(said["needs"], **least)}) for name, said in found
-    )
+    found = ((name, said, fill(said["needs"], **least)) for name, said in sentences_of("choices").items())
+    return tuple(OfferedTest(name=name, **{**said, "needs": needs}) for name, said, needs in found)
 
 
 UNMEASURED = "not measured"
@@ -167,9 +161,8 @@ class Needed:
         number, most = (self.one, self.more_than_one) if copies == 1 else (self.four, self.more_than_four)
         if number is None and most is None:
             return UNMEASURED
-        shown = number if number is not None else most
-        units = f"{shown:,} {self.unit}{'' if shown == 1 else 's'}"
-        return units if number is not None else f"more than {units}"
+        shown = most if number is None else number
+        return f"{'more than ' * (number is None)}{shown:,} {self.unit}{'s' * (shown != 1)}"
 
     @property
     def power(self) -> str:
@@ -384,11 +377,10 @@ own_studies = partial(studies, "measured_here.json")
 """What was measured here, the smallest models first."""
 
 
-def expected(
-    documents: int, controls: int, *, parameters: float | None = None, tokens: float | None = None
-) -> _Expected:
-    """What so many documents and controls find, for parameters and training tokens (0 or None: unknown)."""
-    parameters, tokens = parameters or None, tokens or None
+def expected(has: Situation) -> _Expected:
+    """What is expected of a comparison of these documents and controls (two or more) by a model like this one."""
+    documents, controls = max(2, has.documents), max(2, has.unseen)
+    parameters = has.parameters or None
     wanted, here = parameters or _SUPPOSED, own_studies()
     same = here if wanted <= _MOST_SIZE * here[-1].parameters else studies()
     nearest = min(same, key=lambda one: abs(math.log(one.parameters / wanted)))
@@ -402,7 +394,7 @@ def expected(
             enough = auc_documents(aucs[0])
             least = enough if enough is None else max(FEW_DOCUMENTS, enough)
             rows.append(ExpectedRow(copies, Estimate(*aucs), Estimate(*powers), least))
-    basis = _basis(nearest, size, parameters, tokens)
+    basis = _basis(nearest, size, has)
     if missing := [copies for copies in COPIES if copies not in {row.copies for row in rows}]:
         basis += f" Texts read {' or '.join(map(str, missing))} times were not measured."
     spread = "by kind of text"
@@ -426,13 +418,14 @@ def _effects(same: Sequence[Study], size: float, copies: int) -> tuple[float, fl
     return middle, min(least, most), max(least, most)
 
 
-def _basis(nearest: Study, size: float, parameters: float | None, tokens: float | None) -> str:
+def _basis(nearest: Study, size: float, has: Situation) -> str:
+    parameters, tokens = has.parameters, has.training_tokens
     said = [say("expected.basis", name=nearest.name, size=parameters_words(size))]
     if nearest.beside:
         least, *_, most = (parameters_words(one.parameters) for one in own_studies())
         numbers = {"name": nearest.name, "least": least, "most": most, "beside": nearest.beside}
         said = [say("expected.own", tokens=parameters_words(nearest.tokens), **numbers)]
-    if parameters is None:
+    if not parameters:
         said.append(say("expected.unsized"))
     elif not _LEAST_SIZE <= size / parameters <= _MOST_SIZE:
         said.append(say("expected.other_size", own=parameters_words(parameters)))
@@ -454,22 +447,20 @@ def parameters_words(number: float) -> str:
     return f"{number:,.0f}"
 
 
-def comparison(found: _Expected, *, most: str = "") -> str:
-    """The sentence: what a single reading would be found with."""
-    chance = found.rows[0].chance
-    middle, low, high = (_hundredths(one) for one in (chance.value, chance.low, chance.high))
-    spread = f" ({low} to {high}, {found.spread})" if low != high else ""
-    numbers = {"documents": found.documents, "controls": found.controls, "size": parameters_words(found.size)}
-    return say("expected.comparison", chance=middle, spread=spread, most=most, **numbers)
-
-
 def chance(test: str, has: Situation, units: int | None = None) -> str:
     """How likely a test of `offered_tests` finds one reading: large models if it compares documents, or small ones."""
-    if found := expected_for(test, has):
-        return f"{comparison(found, most='at most ' * (test == 'flag'))} {found.basis}"
-    most = needed()[test].documents(1)
-    have = "" if units is None else f" Here there are {units:,}."
-    return say("expected.unmeasured") if most == UNMEASURED else say("expected.found", most=most, have=have)
+    found = expected_for(test, has)
+    if found is None:
+        most, have = needed()[test].documents(1), "" if units is None else f" Here there are {units:,}."
+        return (
+            say("expected.unmeasured") if most == UNMEASURED else say("expected.found", most=most, have=have)
+        )
+    one = found.rows[0].chance
+    middle, low, high = (_hundredths(share) for share in (one.value, one.low, one.high))
+    spread = f" ({low} to {high}, {found.spread})" if low != high else ""
+    numbers = {"documents": found.documents, "controls": found.controls, "size": parameters_words(found.size)}
+    most = "at most " * (test == "flag")
+    return f"{say('expected.comparison', chance=middle, spread=spread, most=most, **numbers)} {found.basis}"
 
 
 def enough(test: str, has: Situation) -> str:
@@ -477,24 +468,20 @@ def enough(test: str, has: Situation) -> str:
     if test not in COMPARING:
         power = needed()[test].power
         return power if power == UNMEASURED else f"{power} (small models that read the texts last)"
-    found = expected(2, 2, parameters=has.parameters, tokens=has.training_tokens)
-    once, four = (documents_needed(has, copies) for copies in (1, 4))
+    found, (once, four) = expected(has), (documents_needed(has, copies) for copies in (1, 4))
     least, size = "at least " * (test == "flag"), parameters_words(found.size)
     return say("expected.enough", least=least, once=once, four=four, name=found.name, size=size)
 
 
 def documents_needed(has: Situation, copies: int = 1) -> str:
     """How many documents on each side find in 8 of 10 cases what was read so often by a model of this size."""
-    found = expected(2, 2, parameters=has.parameters, tokens=has.training_tokens)
-    number = next((row.needed for row in found.rows if row.copies == copies), None)
+    number = next((row.needed for row in expected(has).rows if row.copies == copies), None)
     return "more documents than there are" if number is None else f"{number:,} documents"
 
 
 def expected_for(test: str, has: Situation) -> _Expected | None:
     """What is expected of a test that compares documents; None for another, and without documents on both sides."""
-    if test not in COMPARING or min(has.documents, has.unseen) < 2:
-        return None
-    return expected(has.documents, has.unseen, parameters=has.parameters, tokens=has.training_tokens)
+    return expected(has) if test in COMPARING and min(has.documents, has.unseen) >= 2 else None
 
 
 def foresee(test: str, has: Situation) -> Iterator[str]:

@@ -9,24 +9,32 @@ test, `RandomisationTest` where each unit has alternatives, one of which was dra
 
 from __future__ import annotations
 
+import hashlib
+import shutil
+import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
+from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
 from pretrace.backends import open_model
+from pretrace.backends.huggingface import HuggingFace, open_huggingface
 from pretrace.backends.instructed import Completer
 from pretrace.backends.serving.address import called
+from pretrace.cache.location import cache_folder, text_key
 from pretrace.errors import MissingPackageError, ModelError, TextsError
 from pretrace.results.wording import fill, say, sentences_of
 from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models, check_placebos, weights_of
 from pretrace.scoring.provenance import record_corpus, record_software
 from pretrace.settings import LARGEST
+from pretrace.statistics import power as statistics
 from pretrace.statistics.intervals import mean_interval, standardised
 from pretrace.statistics.permutation import (
     PermutationTest,
@@ -34,7 +42,8 @@ from pretrace.statistics.permutation import (
     randomisation_test,
     realised_effects,
 )
-from pretrace.tuning.planting import PlantSettings
+from pretrace.tuning.plan import OnStep
+from pretrace.tuning.planting import PlantSettings, in_words, plant, split_members
 from pretrace.types import (
     Backend,
     Check,
@@ -51,7 +60,6 @@ from pretrace.types import (
     Verdict,
 )
 from pretrace.verdicts import register
-from pretrace.verdicts.draws import TextsSketch, seed_of
 from pretrace.verdicts.outcome import (
     SECOND,
     Conclusion,
@@ -63,7 +71,7 @@ from pretrace.verdicts.outcome import (
     second_check,
     second_model_multiple,
 )
-from pretrace.verdicts.planting import PlantedShift, paired_power, planted_copy
+from pretrace.verdicts.register import TextsSketch, seed_of
 from pretrace.verdicts.settings import POWER_BATCH, TestSettings
 
 V = TypeVar("V")
@@ -322,7 +330,7 @@ class RandomisationTest(Test[Rows]):
         """The power of the test of one effect a unit."""
         effects = self.effects(values)
         shift = self.planted_shift(self.planted(), effects, self.effects)
-        return paired_power(effects, shift, self.settings, seed=self.seed)
+        return power_of(effects, shift, self.settings.level, seed=self.seed)
 
 
 def _rows(numbers: Numbers) -> Rows:
@@ -563,3 +571,96 @@ def record(
         "software": record_software(),
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
     }
+
+
+SIZES = (10, 20, 50, 100, 200, 500, 1000)
+"""The numbers of units for which the power is drawn."""
+PLANTING = "planting texts in a copy"
+"""The name of the stage."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlantedShift:
+    """How much training, done as `how` says, moved the value of each planted unit, [planted]; `units` are their places
+    where each is one text."""
+
+    moved: Doubles
+    how: PlantSettings
+    units: tuple[int, ...] = ()
+
+
+def power_of(
+    noise: Doubles,
+    planted: PlantedShift,
+    level: float,
+    *,
+    controls: Doubles | None = None,
+    seed: int = 0,
+    **facts: object,
+) -> Power:
+    """The power of a test of a value a unit, `noise` [units], NaN for none, against 0 or `controls`, where training
+    adds what it added to planted units."""
+    numbers: dict[str, Any] = {"heldout": controls, "level": level, "seed": seed}
+    noise, shift, how = noise[np.isfinite(noise)], planted.moved[np.isfinite(planted.moved)], planted.how
+    return Power(
+        probability=statistics.power(noise, shift, len(noise), **numbers),
+        needed=statistics.needed(noise, shift, **numbers),
+        planted=len(shift),
+        epochs=how.epochs,
+        effect=mean_interval(shift),
+        curve=statistics.curve(noise, shift, SIZES, **numbers),
+        facts={**trained(how, len(noise)), **facts},
+    )
+
+
+def trained(how: PlantSettings, units: int) -> dict[str, object]:
+    """How the copy was trained on some of so many units, for the sentence on what an all-clear excludes."""
+    rate = how.rate(existing=True)
+    return {"how": in_words(how.method, rate), "learning_rate": rate, "units": units}
+
+
+def plantable(target: Backend) -> bool:
+    """Whether a copy of the target can be trained."""
+    return isinstance(target, HuggingFace)
+
+
+def check_plantable(target: Backend) -> None:
+    """Raise ModelError where no copy of the target can be trained."""
+    if not plantable(target):
+        raise ModelError(
+            f"--power trains a copy of the target, and {target.name} has no weights here: omit it."
+        )
+
+
+@contextmanager
+def planted_copy(
+    target: Backend,
+    corpus: Corpus,
+    settings: PlantSettings,
+    *,
+    cache: bool,
+    training: Callable[[str], AbstractContextManager[OnStep | None]],
+) -> Iterator[tuple[Backend, tuple[Text, ...]]]:
+    """A copy of the target, opened as the target is, and the texts that it was trained on, whole documents drawn at
+    random (`split_members`). Its folder lies in the cache while it is needed, so that a killed training goes on, and is
+    deleted afterwards. ModelError where the target has no weights here. `training` watches the stage of that name."""
+    check_plantable(target)
+    assert isinstance(target, HuggingFace)
+    with ExitStack() as passing:
+        if cache:
+            digest = hashlib.sha256(f"{target.fingerprint} {settings!r}".encode())
+            for text in corpus.texts:
+                digest.update(text_key(text.text) + text.document.encode("utf-8", "surrogatepass"))
+            folder = cache_folder() / "planted" / digest.hexdigest()[:32]
+        else:
+            folder = Path(passing.enter_context(tempfile.TemporaryDirectory(prefix="pretrace-"))) / "planted"
+        if not (folder / "card.json").is_file():
+            with training(PLANTING) as on_step:
+                start = (target.model, target.tokenizer)
+                plant(corpus, settings=settings, folder=folder, start=start, on_step=on_step)
+        dtype = str(target.facts["dtype"])
+        copy = open_huggingface(str(folder), replace(target.settings, revision=None, dtype=dtype))
+        labelled = split_members(corpus, settings.share, settings.seed)
+        yield copy, tuple(text for text in labelled.texts if text.member)
+    if cache:
+        shutil.rmtree(folder, ignore_errors=True)  # half a gigabyte and more; its traces are kept

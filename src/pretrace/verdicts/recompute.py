@@ -7,7 +7,7 @@ on a model (a classifier of words, a training for --power) is taken as recorded.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
@@ -20,10 +20,8 @@ from pretrace.statistics.documents import Grouping
 from pretrace.statistics.roc import auc
 from pretrace.statistics.sensitivity import controls_left_out
 from pretrace.statistics.shift import set_shift
-from pretrace.types import Check, Estimate, Run, SetTest, Table, Verdict
-from pretrace.verdicts.audit import built, checks
-from pretrace.verdicts.audit.built import answer, p_value
-from pretrace.verdicts.audit.data import beyond
+from pretrace.types import Check, Estimate, Run, SetTest, Verdict
+from pretrace.verdicts.audit import checks, data
 from pretrace.verdicts.audit.settings import PRETRACE
 from pretrace.verdicts.flag import concluding
 from pretrace.verdicts.flag.concluding import Sides
@@ -46,7 +44,14 @@ class Number:
     @property
     def agrees(self) -> bool:
         """Whether both are the same."""
-        return _same(self.recorded, self.given)
+        one, other = self.recorded, self.given
+        if isinstance(one, Estimate) and isinstance(other, Estimate):
+            return np.allclose(astuple(one), astuple(other), rtol=CLOSE, atol=1e-12)
+        if isinstance(one, bool | str) or not isinstance(one, int | float | np.number):
+            return one == other
+        if not isinstance(other, int | float | np.number):
+            return False
+        return bool(np.isclose(float(one), float(other), rtol=CLOSE, atol=1e-12))
 
 
 def recompute(result: object) -> tuple[Number, ...]:
@@ -55,19 +60,8 @@ def recompute(result: object) -> tuple[Number, ...]:
         return tuple(_run(result))
     if not isinstance(result, Verdict):
         return ()
-    if result.test in ("audit", "flag"):
-        return tuple(_audit(result) if result.test == "audit" else _flag(result))
-    return tuple(_of_frame(result)) if find_test(result.test) else ()
-
-
-def _same(one: object, other: object) -> bool:
-    if isinstance(one, Estimate) and isinstance(other, Estimate):
-        return all(_same(getattr(one, f.name), getattr(other, f.name)) for f in fields(Estimate))
-    if isinstance(one, bool | str) or not isinstance(one, int | float | np.number):
-        return one == other
-    return isinstance(other, int | float | np.number) and bool(
-        np.isclose(float(one), float(other), rtol=CLOSE, atol=1e-12)
-    )
+    own = {"audit": _audit, "flag": _flag}.get(result.test, _of_frame if find_test(result.test) else None)
+    return tuple(own(result)) if own else ()
 
 
 def _run(run: Run) -> Iterator[Number]:
@@ -88,11 +82,11 @@ def _run(run: Run) -> Iterator[Number]:
 def _audit(found: Verdict) -> Iterator[Number]:
     if not found.figures and found.p is None and found.outcome == "inconclusive":
         return  # it was refused, and has no numbers
-    own, seed = built.figures_of(found), int(found.settings["seed"])
+    own, seed = data.figures_of(found), int(found.settings["seed"])
     p, effect, new = found.p, found.effect, list[Check]()
     if own.procedure == PRETRACE:
-        tested = built.values_of(found, margin=own.margin)
-        decided = answer(tested, pieces=own.pieces, seed=seed, facts={})
+        tested = data.values_of(found, margin=own.margin)
+        decided = data.answer(tested, pieces=own.pieces, seed=seed, facts={})
         p, effect = decided.p, decided.effect
         yield Number("p", found.p, p)
         yield Number("effect", found.effect, effect)
@@ -101,27 +95,27 @@ def _audit(found: Verdict) -> Iterator[Number]:
             new.append(checks.spread_check(tested, seed=seed))
             left = controls_left_out(*tested.sides, found.level, seed=seed) or 0
             new.append(checks.mixture_check(left if p <= found.level else None, tested))
-        compared = own.compared_with is None and p <= found.level
-        seconds = [
-            SecondAnswer(
-                name, p_value(other, seed=seed), beyond(tested, other, seed=seed) if compared else None
-            )
-            for name, other in built.seconds_of(found).items()
-        ]
+        seconds = []
+        for column in found.table(data.DOCUMENTS).columns:
+            if column.startswith(data.SECOND):
+                other, rest = data.values_of(found, column), None
+                if own.compared_with is None and p <= found.level:
+                    rest = data.beyond(tested, other, seed=seed)
+                name, its = column.removeprefix(data.SECOND), data.permuted(other, seed=seed).p
+                seconds.append(SecondAnswer(name, its, rest))
         new += _second(found, SECOND, seconds)
     said = fill(sentences_of("audit.said.said"), corpus=found.corpus, model=called(found.model))
     rule = {"of": found.corpus, "noun": "audit", "said": said, "second": True}
-    rule |= {"accusing": built.ACCUSING, "informing": built.INFORMING}
+    rule |= {"accusing": data.ACCUSING, "informing": data.INFORMING}
     yield from _concluded(found, p, effect, new, rule)
 
 
 def _of_frame(found: Verdict) -> Iterator[Number]:
     """A test of the frame, made again of its table of numbers."""
-    test = find_test(found.test).of_result(found)
-    table: Table = found.table(VALUES)
-    models, columns = np.array(table["model"]), [name for name in table.columns if name != "model"]
+    test, table = find_test(found.test).of_result(found), found.table(VALUES)
+    models = np.array(table["model"])
     numbers = {
-        str(name): {column: table[column][models == name] for column in columns}
+        str(name): {key: some[models == name] for key, some in table.columns.items() if key != "model"}
         for name in dict.fromkeys(table["model"])
     }
     how = {"draws": int(found.settings["test"]["draws"]), "seed": int(found.settings["seed"])}
@@ -175,19 +169,17 @@ def _concluded(
     found: Verdict, p: float | None, effect: Estimate | None, new: Sequence[Check], rule: Mapping[str, Any]
 ) -> Iterator[Number]:
     """The checks that were computed again, and the outcome by the one rule with these in the place of those."""
-    recorded = {check.name: check for check in found.checks}
+    both = {check.name: check for check in found.checks}
     for check in new:
-        old = recorded.get(check.name)
-        if old is not None:
+        if old := both.get(check.name):
             yield Number(f"check “{check.title}”", old.status, check.status)
             for name, value in check.figures.items():
                 yield Number(f"{name} (“{check.title}”)", old.figures.get(name), value)
-    by_name = {check.name: check for check in new}
-    both = [by_name.get(check.name, check) for check in found.checks]
+            both[check.name] = check
     asked: dict[str, Any] = {"of": "", "unit": found.unit, **rule, "p": p, "effect": effect}
     model, level = called(found.model), found.level
     question = ObservedFinding(model=model, level=level, planted=found.planted, **asked)
-    said = conclude(question, both)
+    said = conclude(question, tuple(both.values()))
     yield Number("outcome", found.outcome, said.outcome)
     if question.of:
         yield Number("statement", found.statement, said.statement)

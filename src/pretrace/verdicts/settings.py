@@ -17,7 +17,7 @@ from pretrace.settings import (
     requested_option,
     statements_of,
 )
-from pretrace.verdicts.draws import LEAST_DRAWS, MOST_DRAWS
+from pretrace.verdicts.register import LEAST_DRAWS, MOST_DRAWS
 
 
 def input_option(default: Any = MISSING, help: str = "", panel: str = "") -> Any:

@@ -22,8 +22,8 @@ from pretrace.tuning.planting import PlantSettings, plant
 from pretrace.types import Corpus, Text
 from pretrace.verdicts.audit import checks
 from pretrace.verdicts.audit.audit import audit
-from pretrace.verdicts.audit.built import CONTROL, SUSPECT, documents_of, figures_of, pairs_of
 from pretrace.verdicts.audit.checks import ALIKE, COMPARABLE
+from pretrace.verdicts.audit.data import CONTROL, SUSPECT, documents_of, figures_of, pairs_of
 from pretrace.verdicts.audit.settings import AuditSettings
 from pretrace.verdicts.audit.snippets import SnippetSettings
 
@@ -57,9 +57,9 @@ class Remembers:
     nothing else."""
 
     def __init__(self, base, name, texts=None, *, back=8):
+        for same in ("offers", "tokenizer_hash", "vocabulary", "max_tokens", "encode", "spans", "pack"):
+            setattr(self, same, getattr(base, same))
         self.base, self.name, self.back = base, name, back
-        self.offers, self.tokenizer_hash = base.offers, base.tokenizer_hash
-        self.vocabulary, self.max_tokens = base.vocabulary, base.max_tokens
         self.fingerprint = f"{base.fingerprint} {name}"
         self.facts = {**base.facts, "name": name, "weights": name}
         encoded = base.encode([text.text for text in texts.texts] if texts else [])
@@ -68,15 +68,6 @@ class Remembers:
     def runs(self, ids):
         """Each token with those before it."""
         return [tuple(ids[max(0, i + 1 - self.back) : i + 1]) for i in range(len(ids))]
-
-    def encode(self, texts, /):
-        return self.base.encode(texts)
-
-    def spans(self, text, /):
-        return self.base.spans(text)
-
-    def pack(self, encoded, /):
-        return self.base.pack(encoded)
 
     def run(self, batch, want, states=frozenset(), /):
         traces = []
@@ -93,17 +84,9 @@ class Remembers:
 NUMBERS = Memory(name="numbers")
 CULPRIT = Remembers(NUMBERS, "culprit", MEMBERS, back=32)
 NEVER = Remembers(NUMBERS, "never saw them")
-
-
-class Stranger(Remembers):
-    """A model of another family, which finds texts as hard as NUMBERS does."""
-
-    def __init__(self, name, texts=None):
-        super().__init__(NUMBERS, name, texts, back=32)
-        self.tokenizer_hash = "other tokens"
-
-
-STRANGER = Stranger("stranger")
+STRANGER = Remembers(NUMBERS, "stranger", back=32)
+STRANGER.tokenizer_hash = "other tokens"
+"""Of another family."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -159,21 +142,20 @@ def status(audit):
     return {check.name: check.status for check in audit.checks}
 
 
-def test_without_control_documents_members_stand_out_and_are_no_accusation(found, null):
+def test_without_control_documents_members_stand_out_and_are_no_accusation(base, found, null):
     assert (figures_of(found).design, found.outcome) == ("placebos", "inconclusive"), found.reasons
     assert [name for name, one in status(found).items() if one == "failed"] == ["controls"]
-    assert found.p < 0.01
-    assert found.effect.low > 0
+    assert (found.p < 0.01, found.effect.low > 0) == (True, True)
     assert documents_of(found, SUSPECT)[0] == tuple(sorted(text.id for text in MEMBERS.texts))
     assert found.effect.value == pytest.approx(documents_of(found, SUSPECT)[1].mean())
     assert figures_of(found).leans == figures_of(null).leans
-    assert null.p > 0.05
-    assert null.outcome == "inconclusive"  # without a power test nothing is never said
+    assert (null.p > 0.05, null.outcome) == (
+        True,
+        "inconclusive",
+    )  # without a power test nothing is never said
     assert null.settings["models"]["target"]["weights"] == "target"
     assert figures_of(null).plan.outcomes == ("inconclusive",)
-
-
-def test_the_placebo_that_the_audit_tunes_takes_part(base, found):
+    # the placebo that the audit tunes takes part
     names = [answer.facts["placebo"] for answer in figures_of(found).answers]
     assert names == [base.name, f"{base.name} + lora"]
     assert found.p == max(answer.p for answer in figures_of(found).answers)
@@ -181,7 +163,6 @@ def test_the_placebo_that_the_audit_tunes_takes_part(base, found):
     assert [one.name for one in figures_of(found).placebos] == [base.name]
     assert figures_of(found).placebos[0].grade == "sibling"
     assert figures_of(found).placebos[0].closeness is not None
-    assert status(found)["placebo"] == "passed"
 
 
 def test_the_largest_p_of_all_placebos_counts(base):
@@ -230,20 +211,17 @@ def test_control_documents_and_a_second_model_give_a_valid_answer(placebos):
         [answer] = figures_of(result).answers
         assert answer.facts["placebo"] == (placebos[0].name if family else None)
         assert (figures_of(result).placebo is None) == (not family)
-    assert found.outcome == "consistent", found.reasons
-    assert found.p < 0.01
+    assert (found.outcome, found.p < 0.01) == ("consistent", True), found.reasons
     mine, controls = (documents_of(found, side)[1].mean() for side in (SUSPECT, CONTROL))
     assert found.effect.value == pytest.approx(mine - controls)
-    assert null.p > 0.05
-    assert null.outcome == "inconclusive"
+    assert (null.p > 0.05, null.outcome) == (True, "inconclusive")
 
 
 def test_the_opposite_direction_is_no_training():
     """The control documents are the ones it knows: no rejection, and the audit says that something is wrong."""
     turned = direct(OTHERS, NEVER, heldout=MEMBERS)
     assert turned.p > 0.95
-    assert turned.outcome == "inconclusive"
-    assert status(turned)["reverse"] == "failed"
+    assert (turned.outcome, status(turned)["reverse"]) == ("inconclusive", "failed")
 
 
 def test_other_procedures_are_shown_and_decide_nothing():
@@ -257,13 +235,10 @@ def test_other_procedures_are_shown_and_decide_nothing():
 def test_a_procedure_of_the_literature_goes_on_without_a_design_and_is_not_believed(base):
     chosen = dataclasses.replace(HOW, procedure="paper")
     alone = audit(MEMBERS, Remembers(base, "target", MEMBERS), generator=base, settings=chosen)
-    assert figures_of(alone).procedure == "paper"
-    assert status(alone)["placebo"] == "failed"
-    assert status(alone)["controls"] == "failed"
-    assert alone.outcome == "inconclusive"
+    assert (figures_of(alone).procedure, alone.outcome) == ("paper", "inconclusive")
+    assert status(alone)["placebo"] == status(alone)["controls"] == "failed"
     apart = direct(MEMBERS, settings=dataclasses.replace(CHARACTERS, procedure="paper"), heldout=FOREIGN)
-    assert status(apart)["gap"] == "failed"
-    assert apart.outcome == "inconclusive"
+    assert (status(apart)["gap"], apart.outcome) == ("failed", "inconclusive")
 
 
 def test_nothing_is_said_where_planting_excludes_what_was_found(base):
@@ -284,9 +259,7 @@ def test_nothing_is_said_where_planting_excludes_what_was_found(base):
 def test_power_is_not_measured_beside_a_rejection(monkeypatch):
     monkeypatch.setattr("pretrace.verdicts.audit.audit.check_plantable", lambda target: None)
     found = direct(MEMBERS, NEVER, settings=dataclasses.replace(CHARACTERS, power=(PlantSettings(),)))
-    assert found.outcome == "consistent"
-    assert found.planted is None
-    assert "power" not in status(found)
+    assert (found.outcome, found.planted, "power" in status(found)) == ("consistent", None, False)
 
 
 NOTICE = "if this is your first visit be sure to check out the faq! " * 2
@@ -303,16 +276,12 @@ def test_boilerplate_on_both_sides_is_left_out_counted_and_named():
     models = Models(culprit, placebos=(NEVER,))
     found = audit(headed(MEMBERS), models, heldout=headed(FRESH), settings=CHARACTERS)
     (note,) = figures_of(found).plan.notes
-    assert note.startswith(
-        "Passages that stand in suspect texts and in control documents alike were left out"
-    )
     assert int(re.findall(r"in (\d+) snippets", note)[0]) >= len(MEMBERS) + len(FRESH)
     assert "if this is your first visit" in note
     assert note in found.settings["snippets"]["notes"]
     assert found.outcome == "consistent", found.reasons
-    texts = {name: [f"{NOTICE[:70]}{name} {i}" for i in range(25)] for name in ("few", "held")}
     few, others = (
-        Corpus(n, tuple(Text(f"{n}{i}", t) for i, t in enumerate(some))) for n, some in texts.items()
+        Corpus(n, tuple(Text(f"{n}{i}", f"{NOTICE[:70]}{n} {i}") for i in range(25))) for n in ("few", "held")
     )
     said = r"at least 20 snippets .* few gives 0 .* were left out on both sides"
     with pytest.raises(TextsError, match=said):
@@ -325,8 +294,6 @@ def test_control_documents_of_another_kind_withhold_an_accusation():
     strangers = made_up("strangers", 40, seed=11)
     mixed = Corpus("mixed", (*FRESH.texts[:34], *strangers.texts[:6]))
     found = audit(OTHERS, Models(knows, placebos=(NEVER,)), heldout=mixed, settings=CHARACTERS)
-    assert found.p < 0.05
-    assert found.outcome == "inconclusive"
+    assert (found.p < 0.05, found.outcome) == (True, "inconclusive")
     assert {"mixture", "spread"} & {name for name, one in status(found).items() if one == "failed"}
-    assert figures_of(found).sensitivity.left_out is not None
     assert figures_of(found).sensitivity.left_out < 6

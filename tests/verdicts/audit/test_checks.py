@@ -18,7 +18,6 @@ from net.api import (
     ModelError,
     Models,
     Placebo,
-    Power,
     Sample,
     answer,
     beyond,
@@ -26,10 +25,8 @@ from net.api import (
     checks,
     controls_left_out,
     null_of,
-    p_value,
     permuted,
     placebo_check,
-    power_check,
     reversed_p,
 )
 
@@ -47,47 +44,48 @@ def two_sided(mean, *, seed=0):
     return DocumentValues(names, rng.normal(mean, 1, 60), others, rng.normal(0, 1, 50))
 
 
-def known(case, target, placebo):
-    """Has it that both models said these log-probabilities, one token each; a list a side."""
-    for model, said in ((case.target, target), (case.placebos[0], placebo)):
-        rows = (Logprobs(tuple(np.array([one]) for one in side), np.full(len(side), 4)) for side in said)
-        case._logprobs[id(model)] = tuple(rows)
-
-
 SUSPECT = (Sample("a", "1"), Sample("b", "2"), Sample("a", "3"))
 HELD = (Sample("h", "4"), Sample("i", "5"))
 
 
-def case(*parts, paired=True, margin=0.0):
-    models = Models(Memory(name="target"))
+LEADS, TURNED, CONTROLS = [0.5, 1.0, 9.0], [-1.0, 1.0, -1.0], [1.0, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("design", "parts", "leads", "margin", "mine", "controls"),
+    [
+        ("placebos", (SUSPECT, SUSPECT), [LEADS, TURNED], 0.25, [1.5, -0.25], []),
+        ("controls", (SUSPECT, HELD), [LEADS, [-1.0, 1.0]], 0.0, [0.75, 1.0], [-1.0, 1.0]),
+        (
+            "differences",
+            (SUSPECT, SUSPECT, HELD, HELD),
+            [LEADS, TURNED, CONTROLS, [0.5, -1.0]],
+            0.0,
+            [1.75, 0.0],
+            [0.5, 1.5],
+        ),
+    ],
+)
+def test_values_are_averaged_by_document_before_anything_is_tested(
+    design, parts, leads, margin, mine, controls
+):
+    """The scale is the median lead without its sign, here 1, and no lead counts for more than that. The placebo gives
+    each token 0."""
     placebo = Memory(name="placebo")
-    return AuditData(parts, models, AuditSettings(), paired=paired, placebos=(placebo,), margin=margin)
-
-
-def test_values_are_averaged_by_document_before_anything_is_tested():
-    """The scale is the median lead without its sign, here 1, and no lead counts for more than that."""
-    alone = case(SUSPECT, SUSPECT, margin=0.25)
-    known(alone, [[0.5, 1.0, 9.0], [-1.0, 1.0, -1.0]], [[0.0] * 3, [0.0] * 3])
-    found = alone.compared_with(alone.placebos[0])
-    assert (alone.design, found.paired, found.margin) == ("placebos", True, 0.25)
-    assert found.documents == ("a", "b")
-    assert found.values.tolist() == [(1.5 + 2.0) / 2 - 0.25, 0.0 - 0.25]
-    apart = case(SUSPECT, HELD, paired=False)
-    known(apart, [[0.5, 1.0, 9.0], [-1.0, 1.0]], [[0.0] * 3, [0.0] * 2])
-    found = apart.compared_with(apart.placebos[0])
-    assert (apart.design, found.paired, found.margin) == ("controls", False, 0.0)
-    assert found.values.tolist() == [0.75, 1.0]
-    assert (found.heldout_documents, found.heldout_values.tolist()) == (("h", "i"), [-1.0, 1.0])
-
-
-def test_differences_of_control_documents_are_what_differences_are_compared_with():
-    both = case(SUSPECT, SUSPECT, HELD, HELD)
-    said = [[0.5, 1.0, 9.0], [-1.0, 1.0, -1.0], [1.0, 0.5], [0.5, -1.0]]
-    known(both, said, [[0.0] * 3, [0.0] * 3, [0.0] * 2, [0.0] * 2])
-    found = both.compared_with(both.placebos[0])
-    assert (both.design, found.paired, found.margin) == ("differences", False, 0.0)
-    assert found.values.tolist() == [1.75, 0.0]
-    assert found.heldout_values.tolist() == [0.5, 1.5]
+    how = {"paired": design != "controls", "placebos": (placebo,), "margin": margin}
+    case = AuditData(parts, Models(Memory(name="target")), AuditSettings(), **how)
+    for model, times in ((case.target, 1), (placebo, 0)):
+        rows = (
+            Logprobs(tuple(times * np.array([one]) for one in side), np.full(len(side), 4)) for side in leads
+        )
+        case._logprobs[id(model)] = tuple(rows)
+    found = case.compared_with(placebo)
+    assert (case.design, found.paired, found.margin) == (design, design == "placebos", margin)
+    assert (found.documents, found.values.tolist()) == (("a", "b"), mine)
+    assert (found.heldout_documents, found.heldout_values.tolist()) == (
+        ("h", "i") if controls else (),
+        controls,
+    )
 
 
 def test_the_margin_stands_against_both_directions():
@@ -95,7 +93,7 @@ def test_the_margin_stands_against_both_directions():
     drawn = rng.normal(0, 0.02, 80)
     names = tuple(map(str, range(80)))
     within = DocumentValues(names, drawn + 0.03 - MARGIN, margin=MARGIN)
-    assert p_value(within) > 0.9
+    assert permuted(within).p > 0.9
     assert reversed_p(within) > 0.9
     below = DocumentValues(names, drawn - 0.08 - MARGIN, margin=MARGIN)
     assert reversed_p(below) < 0.001
@@ -103,22 +101,8 @@ def test_the_margin_stands_against_both_directions():
 
 @pytest.mark.parametrize("made", [values, two_sided])
 def test_the_test_sees_a_shift_in_its_own_direction_alone(made):
-    assert p_value(made(1.0)) < 0.001 < 0.9 < p_value(made(-1.0))
+    assert permuted(made(1.0)).p < 0.001 < 0.9 < permuted(made(-1.0)).p
     assert reversed_p(made(-1.0)) < 0.001 < 0.9 < reversed_p(made(1.0))
-
-
-def test_the_answer_tells_effect_unit_and_documents():
-    drawn = np.random.default_rng(4).normal(0.6, 1, 40)
-    paired = DocumentValues(tuple(map(str, range(40))), drawn, margin=MARGIN, unit="of a lead")
-    found = answer(paired, pieces=160, seed=0, facts={"placebo": "base"})
-    assert (found.documents, found.pieces, found.unit) == (40, 160, "of a lead")
-    assert found.effect.value == pytest.approx(drawn.mean())
-    assert found.effect.low < found.effect.value < found.effect.high
-    assert found.facts.items() >= {"placebo": "base", "margin": MARGIN, "control_documents": 0}.items()
-    sides = two_sided(1.0)
-    apart = answer(sides, pieces=60, seed=0, facts={})
-    assert apart.effect.value == pytest.approx(sides.values.mean() - sides.heldout_values.mean())
-    assert apart.facts["control_documents"] == 50
 
 
 @pytest.mark.parametrize("made", [values, two_sided])
@@ -171,21 +155,6 @@ def test_texts_too_far_apart_decide_nothing(auc, low, design, status):
     assert checks.gap_check([], "Why.", design).status == "not run"
 
 
-def power(probability, needed):
-    return Power(Estimate(probability, 0, 1), needed, 100, 1, Estimate(0.1, 0, 0.2))
-
-
-def test_low_power_says_what_would_be_needed():
-    high, low, hopeless, unmeasured = (
-        power_check((one,) if one else (), one)
-        for one in (power(0.9, 80), power(0.3, 700), power(0.05, None), None)
-    )
-    assert (high.status, low.status) == ("passed", "failed")
-    assert "about 700 would be needed" in low.cure
-    assert "closer placebo" in hopeless.cure
-    assert unmeasured.status == "not run"
-
-
 def with_controls(controls, suspect):
     names = tuple(f"s{i}" for i in range(len(suspect))), tuple(f"h{i}" for i in range(len(controls)))
     return DocumentValues(names[0], suspect, names[1], controls)
@@ -200,7 +169,7 @@ def test_a_rejection_that_a_few_strange_controls_explain_is_withheld():
         (with_controls(strange, suspect), "failed"),
         (with_controls(controls, suspect + 1.5), "passed"),
     ):
-        assert p_value(found) < 0.05
+        assert permuted(found).p < 0.05
         left = controls_left_out(found.values, found.heldout_values, 0.05)
         assert (left < 8) == (status == "failed")
         assert checks.mixture_check(left, found).status == status
@@ -258,16 +227,20 @@ def test_control_documents_that_form_a_group_of_their_own_withhold_an_accusation
     rng = np.random.default_rng(5)
     here, away = (np.array([f"{stem}{i}" for i in range(60)]) for stem in ("here", "away"))
     texts = [" ".join(rng.choice(here, 40)) for _ in range(92)]
-    controls = np.arange(100) >= 50
     strange = [" ".join(rng.choice(away, 40)) for _ in range(8)]
-    found = checks.kinds_check([*texts, *strange], controls, seed=0, rejected=True)
+
+    def checked(first, second):
+        sides = ([Sample(one, one) for one in side] for side in (first, second))
+        return checks.kinds_check(tuple(sides), seed=0, rejected=True)
+
+    found = checked(texts[:50], [*texts[50:], *strange])
     assert found.status == "failed"
     assert (found.figures["group"], found.figures["controls"]) == (8, 8)
     assert "kinds" in ACCUSING
     rng = np.random.default_rng(0)  # its p is 0.96; by chance one seed of twenty fails
     plain = [" ".join(rng.choice(here, 40)) for _ in range(100)]
-    assert checks.kinds_check(plain, controls, seed=0, rejected=True).status == "passed"
-    assert checks.kinds_check(["a", "b"], controls[49:51], seed=0, rejected=True).status == "not run"
+    assert checked(plain[:50], plain[50:]).status == "passed"
+    assert checked(["a"], ["b"]).status == "not run"
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,6 @@ from net.api import (
     Models,
     ModelSettings,
     Sample,
-    bytewise,
-    closeness,
     graded,
     likeness,
     logprob_gains,
@@ -70,15 +68,6 @@ def test_both_sides_are_read_as_they_are_apart():
         assert np.allclose(found.total, logprobs(model, part).total, atol=1e-4)
 
 
-def test_by_byte_a_whole_sample_stands_for_a_token():
-    one, other = back_end(), back_end("llama", start=True)
-    a, b = logprobs(one, PIECES), logprobs(other, PIECES)
-    apart = (a.total - b.total) / a.bytes
-    wanted = np.clip(apart / np.median(np.abs(apart)), -1, 1)
-    assert np.allclose(logprob_gains([(a, b)], by_byte=True)[0], wanted)
-    assert np.allclose(a.per_token, a.total / a.tokens)
-
-
 def said(*logp, size=10):
     return Logprobs(tuple(np.array(one) for one in logp), np.full(len(logp), size))
 
@@ -123,22 +112,17 @@ def apart(name):
 
 def test_likeness_tells_a_common_past_from_none():
     model = back_end()
-    assert likeness(model, model) == pytest.approx(1.0)
-    near, far = likeness(model, moved(model, 0.3, "near")), likeness(model, apart("far"))
-    assert near is not None
-    assert far is not None
-    assert near > 0.9
-    assert abs(far) < 0.05
+    found = [likeness(model, one) for one in (model, moved(model, 0.3, "near"), apart("far"))]
+    assert found == [pytest.approx(1.0), pytest.approx(0.95, abs=0.05), pytest.approx(0.0, abs=0.05)]
 
 
 def test_a_placebo_is_graded_by_tokens_weights_and_family():
     model = back_end(name="target")
-    known = logprobs(model, TURNED)
+    both = AuditData((PIECES, TURNED), Models(model), AuditSettings(cache=False))
     grade, close = {}, {}
     for other in (moved(model, 0.01, "own"), apart("sibling"), back_end("llama", start=True, name="other")):
         grade[other.name] = graded(model, other).grade
-        by_byte = bytewise(model, other)
-        close[other.name] = closeness(known, logprobs(other, TURNED), by_byte=by_byte)
+        close[other.name] = both.closeness(other)
     assert grade == {"own": "own", "sibling": "sibling", "other": "other"}
     assert close["own"] > close["sibling"]
     assert graded(model, apart("sibling")).closeness is None  # before anything is read

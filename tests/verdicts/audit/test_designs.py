@@ -1,13 +1,15 @@
 """The rule that chooses the comparison: every branch, and where it turns."""
 
+from dataclasses import replace
+
 import pytest
 
 from pretrace.baselines.blind import LENGTH
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.types import Check, Estimate, Gap, Power
 from pretrace.verdicts.audit.audit import deciding_power, power_check
-from pretrace.verdicts.audit.built import ACCUSING, INFORMING
-from pretrace.verdicts.audit.checks import ALIKE, COMPARABLE, choose, differ
+from pretrace.verdicts.audit.checks import ALIKE, COMPARABLE, choose
+from pretrace.verdicts.audit.data import ACCUSING, INFORMING
 from pretrace.verdicts.outcome import ObservedFinding, conclude
 
 EVERYTHING = {
@@ -23,23 +25,12 @@ def chosen(*gaps, **changed):
     return choose(gaps, **{**EVERYTHING, **changed})
 
 
-@pytest.mark.parametrize(
-    ("auc", "low", "apart"),
-    [
-        (ALIKE, 0.55, False),  # "up to" 0.60 is alike
-        (ALIKE + 1e-9, 0.55, True),
-        (0.75, 0.5, False),  # an interval that holds a coin shows nothing
-        (0.75, 0.5 + 1e-9, True),
-        (0.25, 0.2, False),  # below a coin nothing was learnt
-    ],
-)
-def test_sets_differ_by_more_than_the_bound_and_more_than_chance(auc, low, apart):
-    assert differ(gap(auc, low), ALIKE) is apart
-
-
 def test_the_classifier_that_sees_most_decides_and_the_length_never_does():
     assert chosen(gap(0.55), gap(0.7, name="gpt2")).design == "differences"
     assert chosen(gap(0.55), gap(0.99, name=LENGTH)).design == "controls"
+    assert chosen(gap(0.75, 0.5)).design == "controls"  # an interval that holds a coin shows nothing
+    assert chosen(gap(0.75, 0.5 + 1e-9)).design == "differences"
+    assert chosen(gap(0.25, 0.2)).design == "controls"  # below a coin nothing was learnt
     only = chosen(gap(0.55, name=LENGTH))
     assert only.design is None
     assert "too few texts" in only.why
@@ -62,10 +53,10 @@ BARE = {"placebos": 0, "generator": False}
     ("changed", "auc", "design", "cure"),
     [
         ({}, 0.50, "controls", ""),
-        ({}, ALIKE, "controls", ""),
-        ({}, ALIKE + 0.001, "differences", ""),
+        ({}, ALIKE, "controls", ""),  # "up to" 0.60 is alike
+        ({}, ALIKE + 1e-9, "differences", ""),
         ({}, COMPARABLE, "differences", ""),
-        ({}, COMPARABLE + 0.001, None, ""),
+        ({}, COMPARABLE + 1e-9, None, ""),
         ({"documents": FEW_DOCUMENTS}, 0.5, "controls", ""),
         ({"documents": FEW_DOCUMENTS - 1}, 0.5, None, "Add documents"),
         ({"documents": FEW_DOCUMENTS - 1, "controls": 0}, None, None, "Add documents"),
@@ -143,3 +134,8 @@ def test_the_lightest_exposure_that_is_excluded_is_named():
     assert check.status == "passed"
     assert "0.30" in check.words
     assert "0.95" in check.words
+    low, hopeless = (power_check((one,), one) for one in (light, replace(light, needed=None)))
+    assert low.status == "failed"
+    assert "about 900 would be needed" in low.cure
+    assert "closer placebo" in hopeless.cure
+    assert power_check((), None).status == "not run"

@@ -15,13 +15,20 @@ from pretrace.errors import TextsError
 from pretrace.scoring.plan import Models
 from pretrace.types import Corpus, Text
 from pretrace.verdicts.audit.data import expressions, features
-from pretrace.verdicts.audit.snippets import Pieces, Sample, SnippetSettings, check_enough, divide
+from pretrace.verdicts.audit.snippets import (
+    Sample,
+    SnippetSettings,
+    check_enough,
+    cut_pieces,
+    divide,
+    draw_snippets,
+)
 
 TOKENS = Tokens(make_tokenizer())
 
 
 def cut(corpus, spans, settings, *, seed=0):
-    return Pieces.of(corpus, spans, settings.tokens).drawn(settings, seed=seed)
+    return draw_snippets(cut_pieces(corpus, spans, settings.tokens), settings, seed=seed)
 
 
 def documents(number, words, *, seed=0):

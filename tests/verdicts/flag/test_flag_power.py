@@ -6,10 +6,9 @@ import pytest
 from pretrace.statistics.shift import compare_below, serial_p, spread_p
 from pretrace.tuning.planting import PlantSettings
 from pretrace.verdicts.flag import concluding
-from pretrace.verdicts.flag.concluding import Sides
+from pretrace.verdicts.flag.concluding import Sides, simulated
 from pretrace.verdicts.flag.planning import FlagSettings, prospect
-from pretrace.verdicts.flag.power import simulated
-from pretrace.verdicts.planting import PlantedShift
+from pretrace.verdicts.frame import PlantedShift
 
 SETTINGS = FlagSettings(score="loss", cache=False)
 
@@ -17,7 +16,7 @@ SETTINGS = FlagSettings(score="loss", cache=False)
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch):
     monkeypatch.setattr("pretrace.verdicts.flag.concluding.RESAMPLES", 100)
-    monkeypatch.setattr("pretrace.verdicts.flag.power.SIMULATED", 60)
+    monkeypatch.setattr("pretrace.verdicts.flag.concluding.SIMULATED", 60)
 
 
 def looked(asked, known, seen=0, shift=0.0, seed=5):

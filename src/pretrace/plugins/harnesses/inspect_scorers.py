@@ -27,8 +27,7 @@ from pretrace.scores import scores as registered
 from pretrace.scoring.detect import detect
 from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.types import Control, Corpus, Evidence, Quantity, Run, Text, Trace, Verdict, View
-from pretrace.verdicts.flag.built import set_test
-from pretrace.verdicts.flag.flag import flag_run
+from pretrace.verdicts.flag.flag import flag_run, set_test
 from pretrace.verdicts.flag.planning import FlagSettings, plan
 
 try:

@@ -34,9 +34,9 @@ from pretrace.statistics.permutation import randomisation_test, share_reached
 from pretrace.types import Backend, Check, Corpus, Situation, Table, Text, Verdict, Written
 from pretrace.verdicts import reading
 from pretrace.verdicts.advise import FEWEST_STRINGS
-from pretrace.verdicts.draws import seed_of
 from pretrace.verdicts.frame import RandomisationTest, Rows, TestDetails, TestWording, verdict, watched
 from pretrace.verdicts.outcome import MOST_DOSE, word_check
+from pretrace.verdicts.register import seed_of
 from pretrace.verdicts.settings import ALONE, TEST, TestSettings
 
 _FEWEST_CHARACTERS = 6

@@ -34,8 +34,8 @@ from pretrace.statistics.intervals import share_interval
 from pretrace.statistics.permutation import chance_of_hits
 from pretrace.types import Backend, Check, Corpus, Doubles, Estimate, Situation, Table, Verdict
 from pretrace.verdicts import frame
+from pretrace.verdicts.frame import power_of
 from pretrace.verdicts.outcome import ENOUGH, word_check
-from pretrace.verdicts.planting import paired_power
 from pretrace.verdicts.reading import ScoreReader
 from pretrace.verdicts.register import read_tests
 from pretrace.verdicts.settings import ALONE, BESIDE, TEST, TestSettings
@@ -472,7 +472,7 @@ def say_sample_size(
     test = Marks(corpus=seal.corpus, models=Models(target), settings=shared(CheckSettings, settings), **own)
     before = test.effects(test.read(target, "reading with the model"))
     shift = test.planted_shift(test.planted(), before, test.effects)
-    power = paired_power(before, shift, settings)
+    power = power_of(before, shift, settings.level)
     after = before[list(shift.units)] + shift.moved
     spread = float(np.std(after[np.isfinite(after)], ddof=1))
     # the mean of a text's difference after training over its spread

@@ -28,7 +28,7 @@ from pretrace.results.wording import say
 from pretrace.scoring.settings import Target
 from pretrace.settings import MODEL, RUN, Option, like, shared
 from pretrace.types import Backend, Corpus
-from pretrace.verdicts.planting import check_plantable
+from pretrace.verdicts.frame import check_plantable
 from pretrace.verdicts.reading import draws_of
 from pretrace.verdicts.settings import TEST, ModelsBeside, TestSettings, input_option
 

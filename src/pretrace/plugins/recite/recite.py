@@ -53,11 +53,20 @@ from pretrace.types import (
 from pretrace.verdicts.advise import FEWEST_RECITED
 from pretrace.verdicts.advise import PIECE as PIECE
 from pretrace.verdicts.audit.snippets import by_name
-from pretrace.verdicts.draws import seed_of
-from pretrace.verdicts.frame import ASKED, Numbers, Test, TestDetails, Tested, TestWording, verdict, watched
+from pretrace.verdicts.frame import (
+    ASKED,
+    Numbers,
+    Test,
+    TestDetails,
+    Tested,
+    TestWording,
+    trained,
+    verdict,
+    watched,
+)
 from pretrace.verdicts.outcome import DOSE, ExcessOverSecondModel, word_check
-from pretrace.verdicts.planting import trained
 from pretrace.verdicts.reading import TOKENS, Continues, alike, answers_check, continued, draws_of, gate_check
+from pretrace.verdicts.register import seed_of
 from pretrace.verdicts.settings import TEST, TestSettings
 
 DRAWN = Drawn(k=40, temperature=1.0)

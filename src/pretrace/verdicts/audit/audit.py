@@ -40,29 +40,38 @@ from pretrace.types import (
     Gap,
     Power,
     Quantity,
-    Situation,
     Table,
     Verdict,
 )
-from pretrace.verdicts.advise import foresee
 from pretrace.verdicts.audit import checks, snippets
-from pretrace.verdicts.audit.built import (
+from pretrace.verdicts.audit.data import (
     ACCUSING,
     INFORMING,
     STATISTIC,
+    AuditData,
     DocumentValues,
+    expressions,
     permuted,
     shown_of,
     words_of,
 )
-from pretrace.verdicts.audit.data import AuditData, expressions
 from pretrace.verdicts.audit.settings import ALONE, PRETRACE, RELEASE, AuditSettings
 from pretrace.verdicts.audit.snippets import NO_TUNING, SCORING, Sample, SnippetCut, reading
-from pretrace.verdicts.draws import TextsSketch, seed_of, texts_hash
-from pretrace.verdicts.frame import Tested, build_verdict, record, watched, with_second
+from pretrace.verdicts.frame import (
+    PLANTING,
+    PlantedShift,
+    Tested,
+    build_verdict,
+    check_plantable,
+    plantable,
+    planted_copy,
+    power_of,
+    record,
+    watched,
+    with_second,
+)
 from pretrace.verdicts.outcome import ENOUGH, exposure, null_of, second_check, word_check
-from pretrace.verdicts.planting import PLANTING, check_plantable, plantable, planted_copy, power_of
-from pretrace.verdicts.register import RegisterEntry
+from pretrace.verdicts.register import RegisterEntry, TextsSketch, seed_of, texts_hash
 
 _A_DOCUMENT = 0.005
 """Seconds of all tests and checks for a document on either side."""
@@ -134,13 +143,6 @@ class Audit:
             raise DesignError(plan, self._refused())
         clock.plan(self.stages, self._after)
         return self._assess(self._prepared(clock), clock)
-
-    @property
-    def chance(self) -> tuple[str, ...]:
-        """How likely the test finds a single reading, and the documents that it takes, in lines."""
-        plan = self.plan
-        documents, unseen, size = plan.documents, plan.control_documents, plan.parameters
-        return tuple(foresee("controls", Situation(documents=documents, unseen=unseen, parameters=size)))
 
     @cached_property
     def placebos(self) -> tuple[Backend, ...]:
@@ -281,16 +283,11 @@ class Audit:
             share = (one.share * suspect + controls) / max(1, suspect + controls)
             yield stage(again, "reading", target, int(share * passes))
 
-    @property
-    def names(self) -> tuple[Mapping[str, str], Mapping[str, str]]:
-        """The owner's names of suspect and of control documents, and of what was written in their place."""
-        return self.named[0][1], self.named[-1][1]
-
     def named_values(self, found: DocumentValues) -> DocumentValues:
         """The values with the owner's names of the documents, in the order of these."""
         sides: list[Any] = []
-        both = (found.documents, found.heldout_documents), found.sides, self.names
-        for documents, values, names in zip(*both, strict=True):
+        both = (found.documents, found.heldout_documents), found.sides, (self.named[0], self.named[-1])
+        for documents, values, (_, names) in zip(*both, strict=True):
             order = sorted(range(len(documents)), key=lambda row: names[documents[row]])
             sides += tuple(names[documents[row]] for row in order), values[order]
         return DocumentValues(*sides)
@@ -423,7 +420,7 @@ class Audit:
             looked.append(second_check(answers, level, **asked))
         if controls is not None and own:
             looked.append(checks.mixture_check((withstands.left_out or 0) if rejected else None, values))
-            looked.append(kinds(data, rejected=rejected))
+            looked.append(checks.kinds_check(data.sides, seed=seed, rejected=rejected))
         powers: tuple[Power, ...] = ()
         power: Power | None = None
         if not rejected:
@@ -448,7 +445,7 @@ class Audit:
         names = data.models.names(*data.seconds)
         pairs = [
             tuple(replace(one, document=owners[one.document]) for one in side)
-            for side, owners in zip(sides, self.names, strict=True)
+            for side, (_, owners) in zip(sides, (self.named[0], self.named[-1]), strict=True)
         ]
         entry = {
             "procedure": settings.procedure,
@@ -526,21 +523,10 @@ class Audit:
             if not noise.paired:
                 shift = shift - (after.heldout_values - untrained.heldout_values).mean()
             controls = None if noise.paired else noise.heldout_values
-            more: dict[str, Any] = {"how": settings, "controls": controls, "passages a step": settings.batch}
-            found.append(power_of(noise.values, shift - noise.margin, self.settings.level, **more))
+            more: dict[str, Any] = {"controls": controls, "passages a step": settings.batch}
+            planted = PlantedShift(shift - noise.margin, settings)
+            found.append(power_of(noise.values, planted, self.settings.level, **more))
         return tuple(found)
-
-
-def kinds(data: AuditData, *, rejected: bool) -> Check:
-    """Check that control documents form no group by their words, on at most `GROUPED` random documents a side."""
-    rng = np.random.default_rng([data.seed, 3])
-    texts: list[str] = []
-    controls: list[bool] = []
-    for control, side in zip((False, True), data.sides, strict=True):
-        made = list(snippets.join_documents(side).values())
-        texts += [made[i] for i in rng.permutation(len(made))[: checks.GROUPED].tolist()]
-        controls += [control] * (len(texts) - len(controls))
-    return checks.kinds_check(texts, np.array(controls), seed=data.seed, rejected=rejected)
 
 
 def deciding_power(found: Sequence[Power], effect: Estimate | None) -> Power | None:

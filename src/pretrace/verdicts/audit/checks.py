@@ -26,7 +26,6 @@ from pretrace.statistics.permutation import own_group, two_sample
 from pretrace.types import (
     AuditPlan,
     Backend,
-    Bools,
     Check,
     Corpus,
     Design,
@@ -34,9 +33,9 @@ from pretrace.types import (
     Placebo,
     Text,
 )
-from pretrace.verdicts.audit.built import DocumentValues, reversed_p
+from pretrace.verdicts.audit.data import DocumentValues, reversed_p
 from pretrace.verdicts.audit.settings import AuditSettings
-from pretrace.verdicts.audit.snippets import SnippetCut, join_documents, whole_snippets
+from pretrace.verdicts.audit.snippets import Parts, SnippetCut, join_documents, whole_snippets
 from pretrace.verdicts.outcome import word_check
 
 _SAME_ORIGIN = 0.2
@@ -230,10 +229,14 @@ def mixture_check(left_out: int | None, found: DocumentValues) -> Check:
     return word_check("audit.mixture", left_out >= wanted, figures, share=left_out / number, **told)
 
 
-def kinds_check(texts: Sequence[str], controls: Bools, *, seed: int, rejected: bool) -> Check:
-    """Check that no control documents form a group of their own by the words of all `texts`."""
+def kinds_check(sides: Parts, *, seed: int, rejected: bool) -> Check:
+    """Check that no control documents form a group of their own by the words of `GROUPED` documents a side."""
     if not rejected:
         return word_check("audit.kinds", None, words="unrejected")
+    rng, both = np.random.default_rng([seed, 3]), [list(join_documents(side).values()) for side in sides]
+    drawn = [[some[i] for i in rng.permutation(len(some))[:GROUPED].tolist()] for some in both]
+    texts = [text for some in drawn for text in some]
+    controls = np.arange(len(texts)) >= len(drawn[0])
     features = WordFeatures(texts).learnt
     if features is None:
         return word_check("audit.kinds", None, words="wordless")

@@ -1,9 +1,18 @@
-"""The data of an audit: its samples, its models, and what the models give for the samples, each read once:
-log-probabilities, the target's gain over a placebo, and membership scores."""
+"""The data of an audit: its samples, its models, what the models give for the samples, each read once, and the test
+on one value a document: samples of one document are not independent, documents are.
+
+The values depend on the design. "controls": how much likelier the target finds a document than the placebo does, in
+suspect and in control documents. "differences": the same of what stands there, less the same of what a generator wrote
+in its place, in suspect and in control documents. "placebos": that difference in suspect documents alone, less a
+margin, since a target that only knows the domain better than the placebo leans towards true text.
+
+The verdict of an audit has a table "documents" with a row a document, and "pairs" with a row a place in a document, if
+texts were generated: what stands there, and what was written instead. All else are figures, `types.AuditFigures`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -13,13 +22,17 @@ import numpy.typing as npt
 
 from pretrace.backends.instructed import Completer
 from pretrace.errors import ModelError, TextsError
+from pretrace.results.serialization import from_plain, to_plain
+from pretrace.results.wording import say
 from pretrace.scoring.evidence import Progress, open_store, trace
 from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.statistics.documents import by_document
-from pretrace.statistics.permutation import two_sample
+from pretrace.statistics.intervals import difference_interval, mean_interval, standardised
+from pretrace.statistics.permutation import PermutationTest, sign_flip_test, two_sample, two_sample_test
 from pretrace.types import (
     Answer,
+    AuditFigures,
     Backend,
     Bools,
     Corpus,
@@ -28,13 +41,179 @@ from pretrace.types import (
     Features,
     Pair,
     Quantity,
+    Situation,
+    Table,
     Text,
+    Verdict,
 )
-from pretrace.verdicts.audit.built import DocumentValues, answer, p_value
 from pretrace.verdicts.audit.procedures import original, outlier_share, paper, release
 from pretrace.verdicts.audit.settings import ALONE, ORIGINAL, PAPER, PRETRACE, RELEASE, AuditSettings
 from pretrace.verdicts.audit.snippets import SCORING, Parts, Sample, reading
+from pretrace.verdicts.frame import TestDetails, TestWording
 from pretrace.verdicts.outcome import MOST_DOSE, ExcessOverSecondModel, SecondAnswer, second_model_multiple
+
+DRAWS = 10_000
+STATISTIC = "mean over its standard error, skewness taken out"
+PAIRED = "sign-flip permutation test of document means, less a margin of {margin:.3g}"
+UNPAIRED = "two-sample permutation test of document means"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DocumentValues:
+    """The value of each suspect and control document, in a `unit`; a `margin` was taken off without controls."""
+
+    documents: tuple[str, ...]
+    values: Doubles
+    heldout_documents: tuple[str, ...] = ()
+    heldout_values: Doubles = field(default_factory=lambda: np.zeros(0))
+    margin: float = 0.0
+    unit: str = ""
+
+    @property
+    def paired(self) -> bool:
+        """Whether a value is a difference that is compared with 0, since there are no control documents."""
+        return not self.heldout_documents
+
+    @property
+    def sides(self) -> tuple[Doubles, Doubles]:
+        """The values of suspect and of control documents."""
+        return self.values, self.heldout_values
+
+    @property
+    def within(self) -> Doubles:
+        """All values less the mean of their side."""
+        return np.concatenate([side - side.mean() for side in self.sides if len(side)])
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation between documents of one side."""
+        return float(self.within.std())
+
+
+def permuted(found: DocumentValues, *, seed: int = 0) -> PermutationTest:
+    """The one-sided test that the suspect documents' values lie above 0, or above those of control documents."""
+    if found.paired:
+        return sign_flip_test(found.values, flips=DRAWS, seed=seed)
+    return two_sample_test(found.values, found.heldout_values, permutations=DRAWS, seed=seed)
+
+
+def reversed_p(found: DocumentValues, *, seed: int = 0) -> float:
+    """The p-value of the opposite, that the values lie below by more than the margin: training cannot explain that."""
+    values = -found.values - 2 * found.margin
+    turned = DocumentValues(found.documents, values, found.heldout_documents, -found.heldout_values)
+    return permuted(turned, seed=seed).p
+
+
+def answer(found: DocumentValues, *, pieces: int, seed: int, facts: dict[str, object]) -> Answer:
+    """The default procedure's answer on these values, of so many pieces of suspect text."""
+    statistic, heldout = UNPAIRED, None if found.paired else found.heldout_values
+    if heldout is None:
+        statistic, effect = PAIRED.format(margin=found.margin), mean_interval(found.values)
+    else:
+        effect = difference_interval(found.values, heldout)
+    own = {"permutations": DRAWS, "margin": found.margin, "control_documents": len(found.heldout_documents)}
+    return Answer(
+        procedure="pretrace",
+        p=permuted(found, seed=seed).p,
+        statistic=statistic,
+        documents=len(found.documents),
+        pieces=pieces,
+        effect=effect,
+        unit=found.unit,
+        standardised=standardised(found.values, heldout),
+        facts={**own, **facts},
+    )
+
+
+DOCUMENTS, PAIRS = "documents", "pairs"
+"""The names of the tables."""
+SUSPECT, CONTROL = SIDES = "suspect", "control"
+SECOND = "second: "
+"""What the column of a second model begins with, in the table of documents."""
+_PAIR = ("id", "document", "prefix", "true", "generated")
+
+
+def words_of(figures: AuditFigures, answer: Answer, corpus: str, model: str) -> TestWording:
+    """The sentences of an audit; `model` is its name in a sentence."""
+    named, design = {"corpus": corpus, "model": model}, figures.design
+    is_alone = design == "placebos" and figures.compared_with is None
+    return TestWording.of_kind(
+        "audit.said",
+        **named,
+        compared=say(f"audit.compared.{design}", **named),
+        hypothesis=say(f"audit.hypothesis.{'alone' if is_alone else design}", **named),
+        assumption=say(f"audit.assumed.{'shared' if design == 'placebos' else 'unseen'}", model=model),
+        statistic=answer.statistic,
+        effect_unit=answer.unit,
+    )
+
+
+def shown_of(
+    figures: AuditFigures,
+    found: DocumentValues,
+    pairs: tuple[Sequence[Pair], Sequence[Pair]] = ((), ()),
+    seconds: Mapping[str, DocumentValues] | None = None,
+) -> TestDetails:
+    """Show the values of both sides, pairs, and second models by name."""
+    plan, suspect, control = figures.plan, found.documents, found.heldout_documents
+    values = np.concatenate(found.sides).astype(np.float64)
+
+    def both(first: Sequence[Any], second: Sequence[Any]) -> tuple[str, ...]:
+        return (SUSPECT,) * len(first) + (CONTROL,) * len(second)
+
+    columns: dict[str, Any] = {"document": (*suspect, *control), "side": both(suspect, control)}
+    columns["value"] = values
+    for name, one in (seconds or {}).items():
+        named = zip((one.documents, one.heldout_documents), one.sides, (suspect, control), strict=True)
+        columns[SECOND + name] = np.array(
+            [dict(zip(theirs, some, strict=True))[own] for theirs, some, names in named for own in names]
+        )
+    tables = [Table(DOCUMENTS, columns)]
+    if any(pairs):
+        cells = {name: tuple(getattr(one, name) for one in (*pairs[0], *pairs[1])) for name in _PAIR}
+        tables.append(Table(PAIRS, {"side": both(*pairs), **cells}))
+    return TestDetails(
+        figures=to_plain(figures, "figures"),
+        tables=tuple(tables),
+        situation=Situation(
+            documents=plan.documents if plan else len(suspect),
+            unseen=plan.control_documents if plan else len(control),
+            checkpoint=any(one.grade == "own" for one in figures.placebos),
+        ),
+    )
+
+
+def figures_of(found: Verdict) -> AuditFigures:
+    """What an audit found besides what every verdict holds; ValueError, TypeError or KeyError for another verdict."""
+    return from_plain(AuditFigures, found.figures, "figures")
+
+
+def documents_of(found: Verdict, side: str, column: str = "value") -> tuple[tuple[str, ...], Doubles]:
+    """The documents of a side, and the value of each."""
+    table = found.table(DOCUMENTS)
+    rows = [row for row, name in enumerate(table["side"]) if name == side]
+    return tuple(table["document"][row] for row in rows), np.asarray(table[column][rows])
+
+
+def values_of(found: Verdict, column: str = "value", *, margin: float = 0.0) -> DocumentValues:
+    """The values of the documents of both sides, as they stand in a column."""
+    suspect, control = (documents_of(found, side, column) for side in SIDES)
+    return DocumentValues(*suspect, *control, margin)
+
+
+def pairs_of(found: Verdict, side: str) -> tuple[Pair, ...]:
+    """What was compared in the documents of a side; nothing where no text was generated."""
+    table = next((one for one in found.tables if one.name == PAIRS), None)
+    if table is None:
+        return ()
+    rows = zip(table["side"], *(table[name] for name in _PAIR), strict=True)
+    return tuple(Pair(*cells) for name, *cells in rows if name == side)
+
+
+ACCUSING = ("placebo", "controls", "mixture", "spread", "kinds")
+"""Checks that withhold an accusation alone: what they look for makes documents look known and hides no training."""
+INFORMING = ("power",)
+"""The check of the power: the rule itself asks for it."""
 
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 """The shares of tokens at which the release takes min-k and max-k."""
@@ -115,14 +294,6 @@ def logprobs(
 def bytewise(target: Backend, placebo: Backend) -> bool:
     """Whether two models must be compared by the byte, since their tokens differ."""
     return placebo.tokenizer_hash != target.tokenizer_hash
-
-
-def closeness(target: Logprobs, placebo: Logprobs, *, by_byte: bool) -> float:
-    """The correlation of both models' mean log-probabilities on text that neither was trained on."""
-    one, other = (found.per_byte if by_byte else found.per_token for found in (target, placebo))
-    if len(one) < 2 or not one.std() or not other.std():
-        return 0.0
-    return float(np.corrcoef(one, other)[0, 1])
 
 
 def logprob_gains(pairs: Sequence[tuple[Logprobs, Logprobs]], *, by_byte: bool = False) -> list[Doubles]:
@@ -293,12 +464,15 @@ class AuditData:
         other, rest = self.alone(model), None
         if found.p <= self.settings.level and not self.placebos:
             rest = beyond(self.values, other, seed=self.seed)
-        return SecondAnswer(name, p_value(other, seed=self.seed), rest)
+        return SecondAnswer(name, permuted(other, seed=self.seed).p, rest)
 
     def closeness(self, placebo: Backend) -> float:
-        """How alike the target and a placebo read held-out text; see `closeness`."""
-        both = [self.logprobs(one)[1] for one in (self.target, placebo)]
-        return closeness(*both, by_byte=bytewise(self.target, placebo))
+        """The correlation of both models' mean log-probabilities on text that neither was trained on."""
+        kind = "per_byte" if bytewise(self.target, placebo) else "per_token"
+        one, other = (getattr(self.logprobs(model)[1], kind) for model in (self.target, placebo))
+        if len(one) < 2 or not one.std() or not other.std():
+            return 0.0
+        return float(np.corrcoef(one, other)[0, 1])
 
     def alone(self, model: Backend) -> DocumentValues:
         """A model's mean log-probability a token in suspect and in control documents, in nats."""

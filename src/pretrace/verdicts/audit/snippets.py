@@ -28,7 +28,7 @@ from pretrace.tuning.adapters import tuned_model
 from pretrace.tuning.plan import OnStep, methods
 from pretrace.types import Backend, Corpus, Skipped, Text
 from pretrace.verdicts.audit.settings import AuditSettings, SnippetSettings
-from pretrace.verdicts.draws import texts_hash
+from pretrace.verdicts.register import texts_hash
 
 T = TypeVar("T")
 Spans = Callable[[str], npt.NDArray[np.int64]]
@@ -105,51 +105,39 @@ def rename_documents(corpus: Corpus, beside: Corpus | None = None) -> tuple[Corp
     return replace(corpus, texts=tuple(texts)), names
 
 
-@dataclass(frozen=True, slots=True)
-class Pieces:
-    """All pieces of a corpus in their order, and the texts too short for one."""
+def cut_pieces(corpus: Corpus, spans: Spans, tokens: int) -> SnippetCut:
+    """All pieces of so many tokens, in their order, and the texts too short for one. Documents that share a text count
+    as one, and texts of one group."""
+    document = link_documents(corpus.texts)
+    pieces, short = list[Sample](), list[Skipped]()
+    for text in corpus.texts:
+        found = spans(text.text)
+        made = _pieces(text, document[text.document], found, tokens)
+        if not made:
+            short.append(Skipped(text.id, f"shorter than a snippet of {tokens} tokens", len(found)))
+        pieces += made
+    return SnippetCut(tuple(pieces), tuple(short))
 
-    pieces: tuple[Sample, ...]
-    short: tuple[Skipped, ...] = ()
 
-    @classmethod
-    def of(cls, corpus: Corpus, spans: Spans, tokens: int) -> Pieces:
-        """The pieces of so many tokens. Documents that share a text count as one, and texts of one group."""
-        document = link_documents(corpus.texts)
-        pieces, short = list[Sample](), list[Skipped]()
-        for text in corpus.texts:
-            found = spans(text.text)
-            made = _pieces(text, document[text.document], found, tokens)
-            if not made:
-                short.append(Skipped(text.id, f"shorter than a snippet of {tokens} tokens", len(found)))
-            pieces += made
-        return cls(tuple(pieces), tuple(short))
-
-    @property
-    def contents(self) -> Mapping[str, int]:
-        """The text of each piece with white space as one space, and in how many places it stands."""
-        return Counter(_plain(piece.whole) for piece in self.pieces)
-
-    def drawn(self, settings: SnippetSettings, *, seed: int, without: Container[str] = ()) -> SnippetCut:
-        """Draw `most` pieces of every document, `without` these `contents`; by the seed and the documents' names,
-        whatever their order. What stands in several places is taken once, so that what is judged was never learnt
-        from."""
-        kept = [piece for piece in self.pieces if _plain(piece.whole) not in without]
-        once: dict[str, Sample] = {}
-        for piece in kept:
-            once.setdefault(piece.whole, piece)
-        pieces, taken = by_name((piece.document, piece) for piece in once.values()), list[Sample]()
-        most = settings.most or max(2, round(median(map(len, pieces.values())))) if pieces else 0
-        for name in sorted(pieces):
-            some, key = pieces[name], [seed, *name.encode("utf-8", "surrogatepass")]
-            order = np.random.default_rng(key).permutation(len(some))
-            taken += [some[i] for i in sorted(order[:most].tolist())]
-        fewer = len(taken) < len(once)
-        numbers = {"short": len(self.short), "repeated": len(kept) - len(once), "taken": len(taken) * fewer}
-        notes = (
-            say(f"snippets.{name}", **numbers, found=len(once)) for name, some in numbers.items() if some
-        )
-        return SnippetCut(tuple(taken), self.short, tuple(notes))
+def draw_snippets(
+    cut: SnippetCut, settings: SnippetSettings, *, seed: int, without: Container[str] = ()
+) -> SnippetCut:
+    """Draw `most` pieces of every document, `without` those that say the like; by the seed and the documents' names,
+    whatever their order. What stands in several places is taken once, so that what is judged was never learnt from."""
+    kept = [piece for piece in cut.snippets if _plain(piece.whole) not in without]
+    once: dict[str, Sample] = {}
+    for piece in kept:
+        once.setdefault(piece.whole, piece)
+    pieces, taken = by_name((piece.document, piece) for piece in once.values()), list[Sample]()
+    most = settings.most or max(2, round(median(map(len, pieces.values())))) if pieces else 0
+    for name in sorted(pieces):
+        some, key = pieces[name], [seed, *name.encode("utf-8", "surrogatepass")]
+        order = np.random.default_rng(key).permutation(len(some))
+        taken += [some[i] for i in sorted(order[:most].tolist())]
+    fewer = len(taken) < len(once)
+    numbers = {"short": len(cut.short), "repeated": len(kept) - len(once), "taken": len(taken) * fewer}
+    notes = (say(f"snippets.{name}", **numbers, found=len(once)) for name, some in numbers.items() if some)
+    return SnippetCut(tuple(taken), cut.short, tuple(notes))
 
 
 def _plain(text: str) -> str:
@@ -207,8 +195,8 @@ def cut_alike(
     a licence) that says nothing of either side: it is left out, counted and named in notes. TextsError where either
     gives too few."""
     tokens = settings.snippets.tokens
-    pieces = [Pieces.of(one, model.spans, tokens) for one in given]
-    counted = [one.contents for one in pieces]
+    pieces = [cut_pieces(one, model.spans, tokens) for one in given]
+    counted = [Counter(_plain(piece.whole) for piece in one.snippets) for one in pieces]
     both, note = (counted[0].keys() & counted[1].keys() if len(given) == 2 else set()), ""
     if both:
         places = sum(side[one] for side in counted for one in both)
@@ -216,7 +204,7 @@ def cut_alike(
         note = say("snippets.shared", number=len(both), places=places, listed=names)
     cuts = []
     for texts, some in zip(given, pieces, strict=True):
-        made = some.drawn(settings.snippets, seed=seed, without=both)
+        made = draw_snippets(some, settings.snippets, seed=seed, without=both)
         check_enough(made, texts, tokens, left_out=note)
         cuts.append(replace(made, shared=(note,) if note else ()))
     return tuple(cuts)

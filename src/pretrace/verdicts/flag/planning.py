@@ -26,13 +26,13 @@ from pretrace.settings import CONTROLS, check_ranges, is_kept, like, option
 from pretrace.statistics.conformal import METHODS, Method, least_together, needed
 from pretrace.statistics.documents import Numbers, linked_numbers
 from pretrace.types import Corpus, Text
-from pretrace.verdicts.draws import TextsSketch, seed_from, text_digest
+from pretrace.verdicts.register import TextsSketch, seed_from, text_digest
 from pretrace.verdicts.settings import TestSettings
 
 FEWEST_KNOWN = 20
 """Known documents; with 19 a text could be flagged at 5% only if all of the texts are."""
 CLEARING = 0.1
-"""An all-clear takes that this share of the asked documents, if read, would have been noticed (`flag.power`)."""
+"""An all-clear takes that this share of the asked documents, if read, would have been noticed (`measured`)."""
 
 
 @dataclass(frozen=True, slots=True)
