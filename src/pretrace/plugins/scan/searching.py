@@ -23,7 +23,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.errors import TextsError
 from pretrace.plugins.scan.corpus import DocumentFacts, FileFacts, Sighting, first_sightings
 from pretrace.plugins.scan.folding import (
     BLOCK,
@@ -39,7 +38,6 @@ from pretrace.plugins.scan.folding import (
     unescape,
 )
 from pretrace.plugins.scan.wording import NEAREST
-from pretrace.results.wording import say
 
 RUN, SHORT = 50, 24
 """Letters and digits in a row in common that count as a run, and that count beside others in the same place."""
@@ -76,14 +74,10 @@ class BlockTable:
         places: npt.NDArray[np.int32 | np.int64] = np.arange(int(counts.sum()), dtype=kind)
         np.multiply(places, kind(stride), out=places)
         np.add(places, np.repeat(shifts.astype(kind), counts), out=places)
-        words, hashes = _words(texts.buffer), np.empty(len(places), dtype=np.uint64)
-        load_kernels().hash_blocks(words, places, hashes)
+        hashes = np.empty(len(places), dtype=np.uint64)
+        load_kernels().hash_blocks(texts.buffer, places, hashes)
         order = np.argsort(hashes, kind="stable")
         places, hashes = places[order], hashes[order]
-        again = np.flatnonzero(hashes[1:] == hashes[:-1])
-        there, model = places[again + 1], places[again]
-        if any((words[there + k] != words[model + k]).any() for k in (0, 8, 16)):
-            raise TextsError(say("scan.refused.same_hash"))
         later = np.flatnonzero(hashes[REPEATS:] == hashes[:-REPEATS]) + REPEATS
         mine, before = (np.searchsorted(starts, places[one], "right") for one in (later, later - REPEATS))
         gone = later[mine == before]
@@ -112,10 +106,10 @@ class Search:
         same = np.zeros(len(places), dtype=np.bool_)
         texts, firsts = table.texts.buffer, table.hashes.first
         self._reached[:] = 0
-        views, owners = (_words(buffer), _words(texts)), found.rows[strings]
+        owners = found.rows[strings]
         while first < len(places):
             number, after = self._kernels.followed(
-                buffer, places, keys, strings, owners, first, texts, firsts, table.places, table.repeats, *views,
+                buffer, places, keys, strings, owners, first, texts, firsts, table.places, table.repeats,
                 self._seen, same, self._recent, self._reached, rows,
             )  # fmt: skip
             if after == first:  # one block alone has more runs than there is room for
@@ -127,10 +121,11 @@ class Search:
 
     def _probe(self, buffer: Bytes) -> tuple[Numbers, Numbers]:
         """The places of the blocks at every `every`-th byte (a multiple of 8) that have a key, and its number."""
-        words, step = buffer[: len(buffer) // 8 * 8].view(np.uint64), self._table.every // 8
-        places, found = np.empty((2, len(words) // step + 1), dtype=np.int64)
-        number = self._kernels.probe(words, step, self._table.hashes, places, found)
-        return places[:number] * 8, found[:number]
+        places = np.arange(0, len(buffer) - BLOCK + 1, self._table.every)
+        hashes = np.empty(len(places), dtype=np.uint64)
+        self._kernels.hash_blocks(buffer, places, hashes)
+        at, found = self._table.hashes.find(hashes)
+        return places[at], found
 
 
 def _of_strings(rows: Numbers, found: Stream, starts: Numbers) -> Runs:
@@ -149,11 +144,6 @@ def _of_strings(rows: Numbers, found: Stream, starts: Numbers) -> Runs:
     text = np.searchsorted(starts, rows[:, 1], side="right") - 1
     first, last = (rows[:, k] - starts[text] for k in (1, 2))
     return np.column_stack([found.rows[begins], text, first, last, at, rows[:, 4], begins, ends])
-
-
-def _words(buffer: Bytes) -> Hashes:
-    """The 8 bytes from each place on as one number, uint64 [bytes - 7]; a view."""
-    return np.ndarray(max(0, len(buffer) - 7), dtype=np.uint64, buffer=buffer.data, strides=(1,))
 
 
 KEPT = 20
