@@ -68,7 +68,6 @@ def test_the_command_finds_what_is_there_and_nothing_else(place, call):
     hits = found.table("hits").columns
     first = {name: values[0] for name, values in hits.items()}
     assert (first["url"], first["date"], first["document"]) == ("https://example.org/0", "2020-05-01", 10)
-    assert (first["before"], first["passage"], first["behind"]) == ("", prose(0), "")
     page = (out / "report.html").read_text(encoding="utf-8")
     assert all(said in page for said in ("<mark", "a.jsonl", "https://example.org/0"))
     assert not (place / "FOUND.parts").exists()

@@ -218,18 +218,13 @@ _FACTS = {
 _NESTED = ("meta", "metadata")
 
 
-class DocumentFacts(NamedTuple):
-    """What is known of a document of the corpus, "" where nothing is."""
-
-    id: str = ""
-    url: str = ""
-    date: str = ""
+DocumentFacts = tuple[str, str, str]
+"""What is known of a document of the corpus: its id, address and date, "" where nothing is."""
 
 
 class Sighting(NamedTuple):
     """A document that holds part of a text, or is nearly one: `amount` is the bytes of the text in one place, or the
-    Jaccard index. Before, within and behind its longest passage something is written, which is told of the document
-    that holds most in its file."""
+    Jaccard index."""
 
     text: int
     amount: float
@@ -238,9 +233,6 @@ class Sighting(NamedTuple):
     id: str
     url: str
     date: str
-    before: str = ""
-    passage: str = ""
-    behind: str = ""
 
 
 def first_sightings(some: Iterable[Sighting], most: int) -> list[Sighting]:
@@ -494,8 +486,9 @@ def _cells(batch: Any, i: int) -> Any:
 def _facts_of(item: object) -> DocumentFacts:
     """What the cells of a row, or the object of a line, tell of a document."""
     if not isinstance(item, Mapping):
-        return DocumentFacts()
+        return "", "", ""
     nested: list[Mapping[str, Any]] = [item[name] for name in _NESTED if isinstance(item.get(name), dict)]
     both = {**(nested[0] if nested else {}), **item}
     found = (next((both[name] for name in names if name in both), None) for names in _FACTS.values())
-    return DocumentFacts(*("" if value is None else str(value)[:500] for value in found))
+    name, url, date = ("" if value is None else str(value)[:500] for value in found)
+    return name, url, date
