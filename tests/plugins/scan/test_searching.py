@@ -72,7 +72,9 @@ def searched(texts, documents, *, exact=True):
     for stream in itertools.chain(streams.join(strings), streams.end()):
         for owner, text, start, end, at, characters, _ in search.runs(stream).tolist():
             assert characters == len(texts[text][start:end].decode())
-            there = len(documents[owner]) - int(stream.ends[np.searchsorted(stream.begins, at, "right") - 1]) + at
+            there = (
+                len(documents[owner]) - int(stream.ends[np.searchsorted(stream.begins, at, "right") - 1]) + at
+            )
             if characters >= RUN:
                 found[owner].append((text, start, end, there))
     return found
