@@ -7,7 +7,7 @@ from itertools import groupby
 
 import numpy as np
 
-from pretrace.plugins.scan.folding import _NAMES, BLOCK, MARKS, TAG, letters_of, unescape
+from pretrace.plugins.scan.folding import _NAMES, BLOCK, MARKS, TAG, letters_of
 
 _AND = rb"(?:&|\\+u0026)(?:amp;)*"
 _LESS = rb"(?:<|%(and)slt;|\\+u003[cC])" % {b"and": _AND}
@@ -20,6 +20,24 @@ _MARKUP = re.compile(
     rb"|\\+u(?P<code>[0-9a-fA-F]{4})(?:(?<=u[dD][89abAB][0-9a-fA-F]{2})\\+u(?P<low>[dD][c-fC-F][0-9a-fA-F]{2}))?"
     rb"|\\+[rtbf]?" % {b"less": _LESS, b"more": _MORE, b"and": _AND, b"number": _NUMBER, b"most": TAG}
 )
+
+
+_ESCAPE = re.compile(rb'\\u([dD][89abAB]..)\\u([dD][c-fC-F]..)|\\(?:u(....)|(["\\/bfnrt]))')
+_SIGNS = dict(zip(b'"\\/bfnrt', b'"\\/\b\f\n\r\t', strict=True))
+
+
+def unescape(written: bytes) -> bytes:
+    """The bytes that a string of JSON stands for."""
+
+    def one(found: re.Match[bytes]) -> bytes:
+        high, low, code, sign = found.groups()
+        if sign:
+            return bytes([_SIGNS[sign[0]]])
+        if code:
+            return chr(int(code, 16)).encode("utf-8", "surrogatepass")
+        return chr(0x10000 + ((int(high, 16) - 0xD800) << 10) + int(low, 16) - 0xDC00).encode()
+
+    return _ESCAPE.sub(one, written)
 
 
 @cache
@@ -65,7 +83,7 @@ def fold_strings_plainly(strings, kept, *, exact, spaced):
     raw, spans = b"", []
     for i, head in enumerate(kept):
         raw += b"" if head is None else b"\xff" + head
-        written = strings.written(i)
+        written = bytes(memoryview(strings.raw)[slice(*strings.places[i].tolist())])
         if exact:
             made = (unescape(written) if strings.escaped[i] else written).replace(b"\xff", b"?")
         else:

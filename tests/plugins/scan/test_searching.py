@@ -5,6 +5,7 @@ import json
 import random
 import unicodedata
 
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -69,9 +70,11 @@ def searched(texts, documents, *, exact=True):
     strings = Strings.of(documents, columns=range(len(documents)))
     streams, search = Streams(exact=exact), Search(Table(FoldedTexts(texts, exact=True)))
     for stream in itertools.chain(streams.join(strings), streams.end()):
-        for owner, text, start, end, at, characters, which, _ in search.runs(stream).tolist():
+        for owner, text, start, end, at, characters, _ in search.runs(stream).tolist():
             assert characters == len(texts[text][start:end].decode())
-            there = at - int(stream.spans[which, 0]) + stream.written(which)[2]
+            there = (
+                len(documents[owner]) - int(stream.ends[np.searchsorted(stream.begins, at, "right") - 1]) + at
+            )
             if characters >= RUN:
                 found[owner].append((text, start, end, there))
     return found

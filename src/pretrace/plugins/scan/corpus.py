@@ -7,12 +7,12 @@ Memory does not grow with the files.
 
 from __future__ import annotations
 
-import filecmp
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby, islice
 from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
@@ -133,23 +133,12 @@ def _of_folder(folder: Path) -> list[CorpusFile]:
     """The files below a folder that hold texts or may do so, and what cannot be reached."""
     found = walk(folder)
     made = [CorpusFile(str(folder / n), 0, why) for n, why in found.faults.items() if not is_hidden(n)]
-    for path in (path for name, path in found.files.items() if _may_hold_texts(name)):
-        if not path.is_file():
-            raise TextsError(f"{path} is a pipe or a device and no file: take it out of the folder.")
-        made.append(_local(path))
+    made += [_local(path) for name, path in found.files.items() if _may_hold_texts(name)]
     return sorted(made, key=lambda one: one.address)
 
 
 def _local(path: Path) -> CorpusFile:
-    file = CorpusFile(str(path), path.stat().st_size)
-    try:
-        with open_unpacked(path) as stream:
-            kind_of(str(path), stream.peek(HEAD)[:HEAD])
-    except Unread as error:
-        return replace(file, fault=str(error).removeprefix(f"{path}: "))
-    except (OSError, EOFError, PretraceError):  # told when it is read
-        return file
-    return file
+    return CorpusFile(str(path), path.stat().st_size)
 
 
 def _may_hold_texts(name: str) -> bool:
@@ -160,23 +149,10 @@ def _may_hold_texts(name: str) -> bool:
 
 
 def find_own_files(files: Sequence[CorpusFile], path: str) -> tuple[CorpusFile, ...]:
-    """The files of the corpus that are a file of the texts itself, or a copy of one; `path` is a file or a folder."""
-    own: dict[int, list[Path]] = {}
-    if not path:
-        return ()
-    with suppress(OSError, ValueError):  # texts may have an address that is no path
-        place = Path(path).resolve(strict=True)
-        for one in walk(place).files.values() if place.is_dir() else (place,):
-            if one.is_file() and (size := one.stat().st_size):
-                own.setdefault(size, []).append(one)
-
-    def same(one: CorpusFile) -> bool:
-        try:
-            return any(filecmp.cmp(one.address, mine, shallow=False) for mine in own.get(one.size, ()))
-        except OSError:
-            return False
-
-    return tuple(one for one in files if "://" not in one.address and same(one))
+    """The files of the corpus that are the file of the texts itself, or lie in their folder; no address is one."""
+    place = Path(path).resolve()
+    local = (one for one in files if path and "://" not in one.address)
+    return tuple(one for one in local if Path(one.address).resolve().is_relative_to(place))
 
 
 # Web archives.
@@ -242,18 +218,13 @@ _FACTS = {
 _NESTED = ("meta", "metadata")
 
 
-class DocumentFacts(NamedTuple):
-    """What is known of a document of the corpus, "" where nothing is."""
-
-    id: str = ""
-    url: str = ""
-    date: str = ""
+DocumentFacts = tuple[str, str, str]
+"""What is known of a document of the corpus: its id, address and date, "" where nothing is."""
 
 
 class Sighting(NamedTuple):
     """A document that holds part of a text, or is nearly one: `amount` is the bytes of the text in one place, or the
-    Jaccard index. Before, within and behind its longest passage something is written, which is told of the document
-    that holds most in its file."""
+    Jaccard index."""
 
     text: int
     amount: float
@@ -262,9 +233,6 @@ class Sighting(NamedTuple):
     id: str
     url: str
     date: str
-    before: str = ""
-    passage: str = ""
-    behind: str = ""
 
 
 def first_sightings(some: Iterable[Sighting], most: int) -> list[Sighting]:
@@ -273,8 +241,8 @@ def first_sightings(some: Iterable[Sighting], most: int) -> list[Sighting]:
     return [one for _, mine in groupby(order, lambda one: one.text) for one in islice(mine, most)]
 
 
-_Rows = tuple[Strings, Callable[[int], DocumentFacts], int, int]
-"""What is read of a file at a time: strings, what is known of the i-th of its rows, and rows and bytes so far."""
+_Rows = tuple[Strings, Callable[[int], object], int, int]
+"""What is read of a file at a time: strings, the i-th of its rows as it tells of itself, rows and bytes so far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,8 +286,8 @@ class CorpusReader:
                 )
             first, read = read.documents, FileFacts(file.address, number, read.unreadable + empty, place)
 
-            def facts(row: int, first: int = first, told: Any = told, kept: Any = kept) -> Any:
-                return kept[row] if row in kept else told(row - first)
+            def facts(row: int, first: int = first, told: Any = told, kept: Any = kept) -> DocumentFacts:
+                return kept[row] if row in kept else _facts_of(told(row - first))
 
             for stream in streams.join(strings):
                 yield CorpusDocuments(stream, strings, facts, read)
@@ -373,11 +341,7 @@ class CorpusReader:
             strings = _strings_of(fields, range(first, number), self._wanted)
             read += len(strings.raw)
             place = place_of(stream, read)
-
-            def facts(i: int, fields: Sequence[object] = fields) -> DocumentFacts:
-                return _facts_of(fields[i])
-
-            yield strings, facts, number, min(file.size or place, place)
+            yield strings, fields.__getitem__, number, min(file.size or place, place)
 
     def _lines(self, stream: IO[bytes], file: CorpusFile) -> Iterator[_Rows]:
         number, read, rest, checked = 0, 0, 0, False
@@ -400,12 +364,8 @@ class CorpusReader:
                 if len(odd):  # what the kernel leaves to Python
                     items = [_item(raw[slice(*line)], "surrogateescape") for line in lines[odd].tolist()]
                     strings = Strings.joined([strings, _strings_of(items, odd + number, self._wanted)])
-
-                def facts(i: int, raw: memoryview = raw, lines: Spans = lines) -> DocumentFacts:
-                    return _facts_of(_item(raw[slice(*lines[i].tolist())], "replace"))
-
                 number += len(lines)
-                yield strings, facts, number, place_of(stream, read)
+                yield strings, partial(_line, raw, lines), number, place_of(stream, read)
             rest = size - cut
             space[:rest] = space[cut:size]
             if not some:
@@ -439,19 +399,11 @@ class CorpusReader:
                 for one in _leaves(column, folding.hash_of(0, name.encode()), np.arange(first, number))
             ]
             strings, place = Strings.joined([Strings.of([]), *every]), int(file.size * number / total)
-
-            def facts(i: int, batch: Any = batch) -> DocumentFacts:
-                return _facts_of({name: batch.column(name)[i].as_py() for name in beside})
-
-            yield strings, facts, number, place
+            yield strings, partial(_cells, batch.select(beside)), number, place
 
     def _text(self, stream: IO[bytes], file: CorpusFile) -> Iterator[_Rows]:
         """A text file is one document, in pieces."""
-
-        def facts(_: int) -> DocumentFacts:
-            return DocumentFacts(file.address)
-
-        rest, read, checked = b"", 0, False
+        rest, read, checked, facts = b"", 0, False, {0: {"id": file.address}}.get
         while some := stream.read(BLOCK_BYTES):
             checked = checked or check_characters(some, file)
             read, raw = read + len(some), rest + some
@@ -521,11 +473,22 @@ def _item(line: bytes | memoryview, errors: str) -> Any:
         return None
 
 
+def _line(raw: memoryview, lines: Spans, i: int) -> Any:
+    """What the i-th line of JSON holds, with bytes that are no UTF-8 replaced."""
+    return _item(raw[slice(*lines[i].tolist())], "replace")
+
+
+def _cells(batch: Any, i: int) -> Any:
+    """The i-th row of a batch of parquet."""
+    return batch.slice(i, 1).to_pylist()[0]
+
+
 def _facts_of(item: object) -> DocumentFacts:
     """What the cells of a row, or the object of a line, tell of a document."""
     if not isinstance(item, Mapping):
-        return DocumentFacts()
+        return "", "", ""
     nested: list[Mapping[str, Any]] = [item[name] for name in _NESTED if isinstance(item.get(name), dict)]
     both = {**(nested[0] if nested else {}), **item}
     found = (next((both[name] for name in names if name in both), None) for names in _FACTS.values())
-    return DocumentFacts(*("" if value is None else str(value)[:500] for value in found))
+    name, url, date = ("" if value is None else str(value)[:500] for value in found)
+    return name, url, date

@@ -12,11 +12,11 @@ import html.entities
 import importlib.util
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from types import ModuleType
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -191,10 +191,6 @@ class Strings:
         rest = (one[wanted] for one in (self.places, self.rows, self.columns, self.escaped))
         return Strings(self.raw, *rest)
 
-    def written(self, i: int) -> bytes:
-        """The i-th as it is written."""
-        return bytes(memoryview(cast("bytes", self.raw))[slice(*self.places[i].tolist())])
-
 
 def fold_strings(
     strings: Strings,
@@ -221,24 +217,6 @@ def fold_strings(
         if end >= 0:
             return out[:end], spans
         wanted *= 3
-
-
-_ESCAPE = re.compile(rb'\\u([dD][89abAB]..)\\u([dD][c-fC-F]..)|\\(?:u(....)|(["\\/bfnrt]))')
-_SIGNS = dict(zip(b'"\\/bfnrt', b'"\\/\b\f\n\r\t', strict=True))
-
-
-def unescape(written: bytes) -> bytes:
-    """The bytes that a string of JSON stands for."""
-
-    def one(found: re.Match[bytes]) -> bytes:
-        high, low, code, sign = found.groups()
-        if sign:
-            return bytes([_SIGNS[sign[0]]])
-        if code:
-            return chr(int(code, 16)).encode("utf-8", "surrogatepass")
-        return chr(0x10000 + ((int(high, 16) - 0xD800) << 10) + int(low, 16) - 0xDC00).encode()
-
-    return _ESCAPE.sub(one, written)
 
 
 def fold_pieces(raw: Sequence[bytes], *, exact: bool = False) -> tuple[bytes, ...]:
@@ -356,21 +334,13 @@ def cut_of(raw: bytes) -> int:
 # Streams
 
 
-class _Kept(NamedTuple):
-    """A string whose end is kept: its place there, its folded bytes that are gone, row, writing, and whether JSON."""
-
-    at: int
-    skipped: int
-    row: int
-    raw: bytes
-    escaped: bool
-
-
 class _Tail(NamedTuple):
-    """The end of a column: its folded bytes, the strings in them, and whether a run reaches over it."""
+    """The end of a column: its folded bytes, where strings begin in them, the rows of these, and whether a run reaches
+    over it."""
 
     content: bytes = b""
-    strings: tuple[_Kept, ...] = ()
+    starts: Numbers = np.zeros(0, dtype=np.int64)
+    rows: Numbers = np.zeros(0, dtype=np.int64)
     is_held: bool = False
 
 
@@ -383,29 +353,18 @@ class Stream:
     def __init__(
         self, buffer: Bytes, strings: Strings, spans: Spans, firsts: Numbers, tails: Sequence[_Tail], *, last: bool
     ) -> None:  # fmt: skip
-        self.buffer, self.last, self._strings = buffer, last, strings
+        self.buffer, self.last = buffer, last
         self.fresh, self.ends = spans[firsts, 0], np.append(spans[firsts[1:] - 1, 1], spans[-1, 1])
         self.begins = self.fresh - np.array([len(tail.content) for tail in tails], dtype=np.int64)
         self.holds = np.zeros_like(self.begins)
-        begins = zip(self.begins.tolist(), tails, strict=True)
-        places = [begin + one.at for begin, tail in begins for one in tail.strings]
-        self._kept = [one for tail in tails for one in tail.strings]
-        starts = np.append(np.array(places, dtype=np.int64), spans[:, 0])
-        self._order = np.argsort(starts, kind="stable")
-        starts = starts[self._order]
+        kept = [begin + tail.starts for begin, tail in zip(self.begins, tails, strict=True)]
+        starts = np.concatenate([*kept, spans[:, 0]])
+        order = np.argsort(starts, kind="stable")
+        starts = starts[order]
         column = np.searchsorted(self.begins, starts, side="right") - 1
         stops = np.minimum(np.append(starts[1:], self.ends[-1]), self.ends[column])
         self.spans: Spans = np.stack([starts, stops], axis=1)
-        rows = np.array([one.row for one in self._kept], dtype=np.int64)
-        self.rows: Numbers = np.append(rows, strings.rows)[self._order]
-
-    def written(self, i: int) -> tuple[bytes, bool, int]:
-        """A string as it is written, whether as JSON writes it, and how many of its folded bytes are not in the
-        buffer."""
-        at = int(self._order[i]) - len(self._kept)
-        if at < 0:
-            return self._kept[at].raw, self._kept[at].escaped, self._kept[at].skipped
-        return self._strings.written(at), bool(self._strings.escaped[at]), 0
+        self.rows: Numbers = np.concatenate([*(tail.rows for tail in tails), strings.rows])[order]
 
     @cached_property
     def tails(self) -> list[_Tail]:
@@ -414,18 +373,15 @@ class Stream:
         for column, held in enumerate(self.holds[:_COLUMNS].tolist()):
             end = int(self.ends[column])
             start = max(int(self.begins[column]), end - max(TAIL, min(LONGEST_TAIL, held)))
-            first = int(np.searchsorted(self.spans[:, 0], start, side="right")) - 1
-            kept = []
-            for i in range(first, int(np.searchsorted(self.spans[:, 0], end))):
-                at, (raw, escaped, skipped) = int(self.spans[i, 0]) - start, self.written(i)
-                kept.append(_Kept(max(0, at), skipped + max(0, -at), int(self.rows[i]), raw, escaped))
-            made.append(_Tail(self.buffer[start:end].tobytes(), tuple(kept), bool(held)))
+            first, last = np.searchsorted(self.spans[:, 0], (start + 1, end)) - (1, 0)
+            starts = np.maximum(self.spans[first:last, 0] - start, 0)
+            made.append(_Tail(self.buffer[start:end].tobytes(), starts, self.rows[first:last], bool(held)))
         return made
 
-    @property
-    def open_rows(self) -> set[int]:
-        """The rows that may go on with the next buffer."""
-        return {one.row for tail in self.tails for one in tail.strings}
+
+def rows_of(tails: Iterable[_Tail]) -> set[int]:
+    """The rows of which some ends of columns hold something: those that may go on."""
+    return {row for tail in tails for row in tail.rows.tolist()}
 
 
 class Streams:
@@ -439,7 +395,7 @@ class Streams:
     @property
     def rows(self) -> set[int]:
         """The rows of which something is kept."""
-        return {one.row for tail in self._tails.values() for one in tail.strings}
+        return rows_of(self._tails.values())
 
     def join(self, strings: Strings) -> Iterator[Stream]:
         """The strings of a buffer behind the ends of their columns."""
@@ -465,7 +421,7 @@ class Streams:
         """The ends of columns that a run reaches over, once more: nothing comes behind them."""
         for tail in self._tails.values():
             if tail.is_held:
-                some = Strings.of([b""], rows=[tail.strings[-1].row])
+                some = Strings.of([b""], rows=[int(tail.rows[-1])])
                 buffer, spans = fold_strings(some, exact=self._exact, behind=[tail.content])
                 yield Stream(buffer, some, spans, np.zeros(1, np.int64), [tail], last=True)
 

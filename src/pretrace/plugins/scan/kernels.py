@@ -7,57 +7,43 @@ from typing import Any
 import numba
 import numpy as np
 from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic as untyped_intrinsic
-from numba.np.arrayobj import make_array as untyped_make_array
+from numba import extending, types
+from numba.np import arrayobj
 
 from pretrace.plugins.scan.folding import BLOCK, GAP, MARKS, SPACE, TAG
 from pretrace.plugins.scan.searching import COMMON, SHORT
 
-_intrinsic: Any = untyped_intrinsic
-_make_array: Any = untyped_make_array
+intrinsic: Any = extending.intrinsic
+make_array: Any = arrayobj.make_array
 compiled: Any = numba.njit(nogil=True, cache=True)
 
 
-@_intrinsic
+def _pointer(context: Any, builder: Any, signature: Any, arguments: Any, bits: int) -> Any:
+    """Where a number of so many bits is in an array, given with a place, wherever that lies."""
+    data = make_array(signature.args[0])(context, builder, arguments[0]).data
+    return builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(bits).as_pointer())
+
+
+@intrinsic
 def load(_typing: Any, array: Any, place: Any) -> Any:
-    """The 8 bytes of an array from a place on as one number, wherever they lie."""
+    """The 8 bytes of an array from a place on as one number."""
 
     def made(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = _make_array(signature.args[0])(context, builder, arguments[0]).data
-        there = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(64).as_pointer())
-        return builder.load(there, align=1)
+        return builder.load(_pointer(context, builder, signature, arguments, 64), align=1)
 
     return types.uint64(array, types.int64), made
 
 
-@_intrinsic
+@intrinsic
 def store_pair(_typing: Any, array: Any, place: Any, number: Any) -> Any:
     """Write a number as 2 bytes of an array."""
 
     def made(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = _make_array(signature.args[0])(context, builder, arguments[0]).data
-        there = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(16).as_pointer())
-        builder.store(builder.trunc(arguments[2], ir.IntType(16)), there, align=1)
+        pair = builder.trunc(arguments[2], ir.IntType(16))
+        builder.store(pair, _pointer(context, builder, signature, arguments, 16), align=1)
         return context.get_dummy_value()
 
     return types.void(array, types.int64, types.uint64), made
-
-
-@_intrinsic
-def prefetch(_typing: Any, array: Any, place: Any) -> Any:
-    """Ask the processor to bring an item of an array near, and do not wait for it."""
-
-    def made(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = _make_array(signature.args[0])(context, builder, arguments[0]).data
-        there = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
-        number = ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [there.type, number, number, number])
-        call = builder.module.declare_intrinsic("llvm.prefetch", [there.type], kind)
-        builder.call(call, [there, number(0), number(3), number(1)])  # to read, to keep, data
-        return context.get_dummy_value()
-
-    return types.void(array, types.int64), made
 
 
 _TOPS = np.uint64(0x8080808080808080)
@@ -155,26 +141,24 @@ def put(
 
 
 @compiled
-def hexadecimal(raw: Any, i: int, end: int) -> int:
-    """The number of four hexadecimal digits, -1 where there are none."""
-    if i + 4 > end:
-        return -1
-    value = np.int64(0)
-    for k in range(4):
-        digit = digit_of(raw[i + k])
-        if digit > 15:
-            return -1
-        value = value * 16 + digit
-    return value
+def number_at(raw: Any, i: int, end: int, base: int, most: int) -> tuple[int, int]:
+    """The number of up to so many digits from `i` on, and the byte behind it."""
+    value, last = np.int64(0), min(end, i + most)
+    while i < last:
+        lower = np.int64(raw[i]) | 32
+        is_number = lower < 97
+        digit = np.int64(raw[i]) - 48 if is_number else lower - 87
+        if not 0 <= digit < (10 if is_number else base):
+            break
+        value, i = value * base + digit, i + 1
+    return value, i
 
 
 @compiled
-def digit_of(byte: int) -> int:
-    """The value of a hexadecimal digit, 16 for another byte."""
-    if 48 <= byte <= 57:
-        return np.int64(byte) - 48
-    lower = np.int64(byte) | 32
-    return lower - 87 if 97 <= lower <= 102 else 16
+def hexadecimal(raw: Any, i: int, end: int) -> int:
+    """The number of four hexadecimal digits, -1 where there are none."""
+    value, behind = number_at(raw, i, end, 16, 4)
+    return value if behind == i + 4 else -1
 
 
 @compiled
@@ -282,10 +266,8 @@ def entity(raw: Any, i: int, end: int, names: Any) -> tuple[int, int, int]:
         at, base, most = i + 1, 10, 7
         if at < end and raw[at] | 32 == 120:
             at, base, most = at + 1, 16, 6
-        code, digits = np.int64(0), at
-        while at < end and at - digits < most and digit_of(raw[at]) < base:
-            code = code * base + digit_of(raw[at])
-            at += 1
+        digits = at
+        code, at = number_at(raw, at, end, base, most)
         if at > digits and at < end and raw[at] == 59:
             return (code if code < 0x110000 and not 0xD800 <= code < 0xE000 else -1), -1, at + 1
         return -1, -1, i
@@ -574,102 +556,79 @@ def words(buffer: Any, spans: Any, found: Any, owners: Any) -> int:
 
 
 @compiled
+def agree(buffer: Any, place: int, texts: Any, there: int) -> bool:
+    """Whether both hold the same block at these places."""
+    same = True
+    for k in range(0, BLOCK, 8):
+        same = same and load(buffer, place + k) == load(texts, there + k)
+    return same
+
+
+@compiled
 def followed(
     buffer: Any, places: Any, found: Any, strings: Any, owners: Any, begin: int, texts: Any, first: Any,
-    there_of: Any, repeats: Any, words: Any, text_words: Any, seen: Any, same: Any, recent: Any, reached: Any,
-    rows: Any,
+    there_of: Any, repeats: Any, seen: Any, same: Any, recent: Any, reached: Any, rows: Any,
 ) -> tuple[int, int]:  # fmt: skip
     """Follow blocks to both sides as far as buffer and text agree, from block `begin` on, into `rows`: string, first
     and last byte among all texts, place in the buffer, characters. How many rows, and the block to go on with where
     there is no more room. A block that more than `COMMON` documents hold is not followed; `seen` says how many do, and
-    the last one. Parts of characters at the ends of a run are left away. `words` and `text_words` are the 8 bytes from
-    each place on, so that plain ASCII is compared 8 bytes at a time. A run that is among the `recent` ones of the
-    string, elsewhere in it, gives no second row: the first one gets the earlier place. `same` remembers
-    which blocks were followed: a run is from its first one alone. Of a block that a text repeats, `reached` says how
-    far the buffer was followed from a place: up to there it is not followed from it again."""
-    tops = np.uint64(0x8080808080808080)
+    the last one. Parts of characters at the ends of a run are left away. A run that is among the `recent` ones of the
+    string, elsewhere in it, gives no second row: the first one gets the earlier place. `same` remembers which blocks
+    were followed: a run is from its first one alone. Of a block that a text repeats, `reached` says how far the buffer
+    was followed from a place: up to there it is not followed from it again."""
     number, i = 0, begin
     while i < len(places):
         place, key, document = places[i], found[i], owners[i]
-        model = int(there_of[first[key]])
-        same[i] = seen[key, 0] + (seen[key, 1] != document) <= COMMON
-        for k in (0, 8, 16):
-            same[i] = same[i] and words[place + k] == text_words[model + k]
-        if same[i]:
-            if number + first[key + 1] - first[key] > len(rows):
-                return number, i
-            before = False
-            k = i - 1
-            while k >= 0 and places[k] >= place - BLOCK:
-                before = before or (places[k] == place - BLOCK and same[k])
-                k -= 1
-            for j in range(first[key], first[key + 1]):
-                there = int(there_of[j])
-                if (
-                    before
-                    and there >= BLOCK
-                    and text_words[there - 8] == words[place - 8]
-                    and text_words[there - 16] == words[place - 16]
-                    and text_words[there - 24] == words[place - 24]
-                ):
-                    continue  # the block before it was followed
-                slot = there % len(reached)
-                if repeats[key] and reached[slot, 0] == there and place < reached[slot, 1]:
-                    continue
-                back, most = 0, min(place, there)
-                while back + 8 <= most:
-                    word = text_words[there - back - 8]
-                    if word != words[place - back - 8] or word & tops:
-                        break
-                    back += 8
-                while (
-                    back < most
-                    and buffer[place - back - 1] == texts[there - back - 1]
-                    and texts[there - back - 1] != GAP
-                ):
-                    back += 1
-                on = BLOCK
-                while True:
-                    word = text_words[there + on]
-                    if word != words[place + on] or word & tops:
-                        break
-                    on += 8
-                while buffer[place + on] == texts[there + on] and texts[there + on] != GAP:
-                    on += 1
-                if repeats[key]:
-                    reached[slot, 0], reached[slot, 1] = there, place + on
-                if back + on < SHORT:
-                    continue
-                start, end = there - back, there + on
-                while start < end and texts[start] & 0xC0 == 0x80:
-                    start += 1
-                if texts[end] & 0xC0 == 0x80:
-                    end -= 1
-                    while end > start and texts[end] & 0xC0 == 0x80:
-                        end -= 1
-                at = place + start - there
-                slot = (start * 31 + end * 17) % len(recent)
-                k = recent[slot]
-                if k < number and rows[k, 0] == strings[i] and rows[k, 1] == start and rows[k, 2] == end:
-                    rows[k, 3] = min(rows[k, 3], at)
-                    continue
-                characters = 0
-                for k in range(start, end):
-                    characters += texts[k] & 0xC0 != 0x80
-                if characters < SHORT:
-                    continue
-                recent[slot] = number
-                rows[number] = strings[i], start, end, at, characters
-                number += 1
+        usual = seen[key, 0] + (seen[key, 1] != document) <= COMMON
+        if usual and number + first[key + 1] - first[key] > len(rows):
+            return number, i
+        k = i
+        while k > 0 and places[k] > place - BLOCK:
+            k -= 1
+        before = places[k] == place - BLOCK and same[k]
+        for j in range(first[key], first[key + 1] if usual else first[key]):
+            there = int(there_of[j])
+            if not agree(buffer, place, texts, there):
+                continue
+            same[i] = True
+            if before and there >= BLOCK and agree(buffer, place - BLOCK, texts, there - BLOCK):
+                continue  # the block before it was followed
+            slot = there % len(reached)
+            if repeats[key] and reached[slot, 0] == there and place < reached[slot, 1]:
+                continue
+            back, on, most = 0, BLOCK, min(place, there)
+            while back < most and buffer[place - back - 1] == texts[there - back - 1] != GAP:
+                back += 1
+            while buffer[place + on] == texts[there + on] != GAP:
+                on += 1
+            if repeats[key]:
+                reached[slot, 0], reached[slot, 1] = there, place + on
+            if back + on < SHORT:
+                continue
+            start, end = there - back, there + on
+            while start < end and texts[start] & 0xC0 == 0x80:
+                start += 1
+            while end > start and texts[end] & 0xC0 == 0x80:
+                end -= 1
+            at = place + start - there
+            slot = (start * 31 + end * 17) % len(recent)
+            k = recent[slot]
+            if k < number and rows[k, 0] == strings[i] and rows[k, 1] == start and rows[k, 2] == end:
+                rows[k, 3] = min(rows[k, 3], at)
+                continue
+            characters = 0
+            for k in range(start, end):
+                characters += texts[k] & 0xC0 != 0x80
+            if characters < SHORT:
+                continue
+            recent[slot] = number
+            rows[number] = strings[i], start, end, at, characters
+            number += 1
         if seen[key, 1] != document:
             seen[key, 0] += 1
             seen[key, 1] = document
         i += 1
     return number, i
-
-
-AHEAD = 512
-"""Blocks that are hashed before the bit map is asked."""
 
 
 @compiled
@@ -689,10 +648,10 @@ def mixed(h: Any) -> Any:
 
 
 @compiled
-def hash_blocks(words: Any, places: Any, out: Any) -> None:
-    """The hashes of the blocks at these places of a buffer; `words` are the 8 bytes from each place on."""
+def hash_blocks(buffer: Any, places: Any, out: Any) -> None:
+    """The hashes of the blocks at these places of a buffer."""
     for k in range(len(places)):
-        out[k] = hashed(words[places[k]], words[places[k] + 8], words[places[k] + 16])
+        out[k] = hashed(load(buffer, places[k]), load(buffer, places[k] + 8), load(buffer, places[k] + 16))
 
 
 @compiled
@@ -728,22 +687,3 @@ def find(hashes: Any, table: Any, at: Any, found: Any) -> int:
                 kept += 1
                 break
     return kept
-
-
-@compiled
-def probe(words: Any, every: int, table: Any, places: Any, found: Any) -> int:
-    """The blocks at every `every`-th word of 8 bytes that have a key, and its number; how many there are."""
-    n = 0
-    ahead = np.empty(AHEAD, dtype=np.uint64)
-    total = (len(words) - 3) // every + 1 if len(words) >= 3 else 0
-    for begin in range(0, total, AHEAD):
-        some = min(AHEAD, total - begin)
-        for k in range(some):  # the bit map's words come from memory while the next hashes are made
-            i = (begin + k) * every
-            ahead[k] = hashed(words[i], words[i + 1], words[i + 2])
-            prefetch(table.bitmap, np.int64(ahead[k] >> table.shift))
-        last = n + find(ahead[:some], table, places[n:], found[n:])
-        for k in range(n, last):
-            places[k] = (begin + places[k]) * every
-        n = last
-    return n

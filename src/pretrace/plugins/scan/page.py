@@ -12,7 +12,7 @@ from pretrace.types import Verdict
 
 DOCUMENTS = 5
 """Documents that are named below a text."""
-_COLUMNS = ("id", "set", "file", "document", "document id", "url", "date", "before", "passage", "behind")
+_COLUMNS = ("id", "set", "file", "document", "document id", "url", "date")
 
 
 @section("What was found", "found", "found.html", package=__package__)
@@ -23,13 +23,12 @@ def show_passages(verdict: Verdict) -> dict[str, Any]:
     columns = (marked[one] for one in ("id", "found", "passage", "documents"))
     for name, state, passage, documents in zip(*columns, strict=True):
         shown.setdefault(str(name), (str(state), []))[1].append((str(passage), int(documents)))
-    where: dict[str, list[tuple[str, ...]]] = {name: [] for name in shown}
-    for row in zip(*(hits[name] for name in _COLUMNS), strict=True):
-        name, kind, file, document, known, url, date, *around = row
+    where: dict[str, list[tuple[str, str]]] = {name: [] for name in shown}
+    for name, kind, file, document, known, url, date in zip(*(hits[one] for one in _COLUMNS), strict=True):
         if kind == "texts" and name in where and len(where[name]) < DOCUMENTS:
             about = ", ".join(str(one) for one in (url, known, date) if one)
             place = f"{file}, document {int(document) + 1:,}"
-            where[name].append((named(place, 200), named(about, 200), *map(str, around)))
+            where[name].append((named(place, 200), named(about, 200)))
     return {"texts": [(named(name), state, some, where[name]) for name, (state, some) in shown.items()]}
 
 

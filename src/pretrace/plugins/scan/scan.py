@@ -32,7 +32,6 @@ from pretrace.plugins.scan import searching
 from pretrace.plugins.scan.corpus import (
     CorpusFile,
     CorpusReader,
-    DocumentFacts,
     FileFacts,
     Sighting,
     Unread,
@@ -575,7 +574,7 @@ class _Findings:
         ) -> Iterator[tuple[tuple[str, str, int], Sighting, tuple[Any, ...]]]:
             for name, kind, one in zip(ids, sets, found, strict=True):
                 for rank, seen in enumerate(getattr(one, which), 1):
-                    yield (name, kind, rank), seen, seen[2:7]
+                    yield (name, kind, rank), seen, seen[2:]
 
         order = sorted(
             range(len(texts)), key=lambda i: (STATES.index(states[i]), -found[i].single, -found[i].own, i)
@@ -589,11 +588,11 @@ class _Findings:
             )
         ]
         place = ("file", "document", "document id", "url", "date")
-        hits = [(*first, *where, one.amount, *one[7:]) for first, one, where in sightings("best")]
+        hits = [(*first, *where, one.amount) for first, one, where in sightings("best")]
         near = [(*first, one.amount, *where) for first, one, where in sightings("nearest")]
         tables = (
             Table("texts", {"id": ids, "set": sets, "found": states, **numbers}),
-            _table("hits", ("id", "set", "rank", *place, "bytes", "before", "passage", "behind"), hits),
+            _table("hits", ("id", "set", "rank", *place, "bytes"), hits),
             _table("marked", ("id", "found", "passage", "documents"), marked),
             _table("near", ("id", "set", "rank", "jaccard", *place), near),
         )
@@ -607,7 +606,7 @@ def _unique(asked: Searching, found: Sequence[searching.FoundText], mine: _Found
     gathering = searching.Gathering("", asked.folded)
     search, streams = Search(asked.blocks), Streams(exact=asked.exact)
     for stream in itertools.chain(streams.join(Strings.of(asked.written)), streams.end()):
-        gathering.add(search.runs(stream), stream, lambda _: DocumentFacts())
+        gathering.add(search.runs(stream), stream, lambda _: ("", "", ""))
     own = searching.summarise_texts(gathering.part(FileFacts("")), asked.folded)
     return sum(
         state == "whole" and one.unique(beside) >= UNIQUE

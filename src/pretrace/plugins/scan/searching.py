@@ -17,13 +17,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.errors import TextsError
 from pretrace.plugins.scan.corpus import DocumentFacts, FileFacts, Sighting, first_sightings
 from pretrace.plugins.scan.folding import (
     BLOCK,
@@ -36,10 +36,9 @@ from pretrace.plugins.scan.folding import (
     Stream,
     fold_pieces,
     load_kernels,
-    unescape,
+    rows_of,
 )
 from pretrace.plugins.scan.wording import NEAREST
-from pretrace.results.wording import say
 
 RUN, SHORT = 50, 24
 """Letters and digits in a row in common that count as a run, and that count beside others in the same place."""
@@ -56,10 +55,10 @@ _RECENT = 1 << 16
 
 
 Runs = npt.NDArray[np.int64]
-"""Runs, [runs, 8]: document (the row where it begins), text, first and last byte of the text (the last one not
-included), the byte of the buffer at which the run begins, its characters, and the strings of the buffer where it begins
-and ends. Of runs of a string that differ only in where they begin in it, the first is among them."""
-DOCUMENT, TEXT, START, END, AT, CHARACTERS, STRING, LAST = range(8)
+"""Runs, [runs, 7]: document (the row where it begins), text, first and last byte of the text (the last one not
+included), the byte of the buffer at which the run begins, its characters, and the string of the buffer where it begins.
+Of runs of a string that differ only in where they begin in it, the first is among them."""
+DOCUMENT, TEXT, START, END, AT, CHARACTERS, STRING = range(7)
 
 
 class BlockTable:
@@ -76,14 +75,10 @@ class BlockTable:
         places: npt.NDArray[np.int32 | np.int64] = np.arange(int(counts.sum()), dtype=kind)
         np.multiply(places, kind(stride), out=places)
         np.add(places, np.repeat(shifts.astype(kind), counts), out=places)
-        words, hashes = _words(texts.buffer), np.empty(len(places), dtype=np.uint64)
-        load_kernels().hash_blocks(words, places, hashes)
+        hashes = np.empty(len(places), dtype=np.uint64)
+        load_kernels().hash_blocks(texts.buffer, places, hashes)
         order = np.argsort(hashes, kind="stable")
         places, hashes = places[order], hashes[order]
-        again = np.flatnonzero(hashes[1:] == hashes[:-1])
-        there, model = places[again + 1], places[again]
-        if any((words[there + k] != words[model + k]).any() for k in (0, 8, 16)):
-            raise TextsError(say("scan.refused.same_hash"))
         later = np.flatnonzero(hashes[REPEATS:] == hashes[:-REPEATS]) + REPEATS
         mine, before = (np.searchsorted(starts, places[one], "right") for one in (later, later - REPEATS))
         gone = later[mine == before]
@@ -112,10 +107,10 @@ class Search:
         same = np.zeros(len(places), dtype=np.bool_)
         texts, firsts = table.texts.buffer, table.hashes.first
         self._reached[:] = 0
-        views, owners = (_words(buffer), _words(texts)), found.rows[strings]
+        owners = found.rows[strings]
         while first < len(places):
             number, after = self._kernels.followed(
-                buffer, places, keys, strings, owners, first, texts, firsts, table.places, table.repeats, *views,
+                buffer, places, keys, strings, owners, first, texts, firsts, table.places, table.repeats,
                 self._seen, same, self._recent, self._reached, rows,
             )  # fmt: skip
             if after == first:  # one block alone has more runs than there is room for
@@ -127,14 +122,15 @@ class Search:
 
     def _probe(self, buffer: Bytes) -> tuple[Numbers, Numbers]:
         """The places of the blocks at every `every`-th byte (a multiple of 8) that have a key, and its number."""
-        words, step = buffer[: len(buffer) // 8 * 8].view(np.uint64), self._table.every // 8
-        places, found = np.empty((2, len(words) // step + 1), dtype=np.int64)
-        number = self._kernels.probe(words, step, self._table.hashes, places, found)
-        return places[:number] * 8, found[:number]
+        places = np.arange(0, len(buffer) - BLOCK + 1, self._table.every)
+        hashes = np.empty(len(places), dtype=np.uint64)
+        self._kernels.hash_blocks(buffer, places, hashes)
+        at, found = self._table.hashes.find(hashes)
+        return places[at], found
 
 
 def _of_strings(rows: Numbers, found: Stream, starts: Numbers) -> Runs:
-    """The runs that this stream tells of, in texts that begin at `starts`, with the strings that each stands in."""
+    """The runs that this stream tells of, in texts that begin at `starts`, with the string that each begins in."""
     at = rows[:, 3]
     stop = at + rows[:, 2] - rows[:, 1]
     column = np.searchsorted(found.begins, at, side="right") - 1
@@ -144,16 +140,11 @@ def _of_strings(rows: Numbers, found: Stream, starts: Numbers) -> Runs:
         goes_on = told & (stop == found.ends[column]) & (size <= LONGEST_TAIL)
         np.maximum.at(found.holds, column[goes_on], size[goes_on])
         told &= ~goes_on
-    rows, at, stop = rows[told], at[told], stop[told]
-    begins, ends = (np.searchsorted(found.spans[:, 0], one, side="right") - 1 for one in (at, stop - 1))
+    rows, at = rows[told], at[told]
+    begins = np.searchsorted(found.spans[:, 0], at, side="right") - 1
     text = np.searchsorted(starts, rows[:, 1], side="right") - 1
     first, last = (rows[:, k] - starts[text] for k in (1, 2))
-    return np.column_stack([found.rows[begins], text, first, last, at, rows[:, 4], begins, ends])
-
-
-def _words(buffer: Bytes) -> Hashes:
-    """The 8 bytes from each place on as one number, uint64 [bytes - 7]; a view."""
-    return np.ndarray(max(0, len(buffer) - 7), dtype=np.uint64, buffer=buffer.data, strides=(1,))
+    return np.column_stack([found.rows[begins], text, first, last, at, rows[:, 4], begins])
 
 
 KEPT = 20
@@ -167,8 +158,6 @@ UNIQUE, FEW = 300, 3
 of this kind would have it in common with them; and how many these documents may be."""
 MANY = 5
 """Documents that hold a passage and break off at the same places, from which on it is a template."""
-AROUND, _SHOWN, _PIECE, _EXCERPTS = 100, 20, 4096, 40
-"""Characters shown around a passage, its strings shown, bytes of a long one, and texts of a file shown."""
 _GATHERED = 1 << 18
 """Ends of passages that are gathered before they are added up."""
 COMMON_DOCUMENTS, TIMES = 100, 10
@@ -230,12 +219,9 @@ class Gathering:
     def __init__(self, file: str, texts: FoldedTexts) -> None:
         self._file, self._starts, self._sizes = file, texts.spans[:, 0], texts.sizes
         self._changes = list[Numbers]()
-        self._documents, self._wholes, self._longest, self._floor, self._most = np.zeros(
-            (5, len(texts.spans)), dtype=np.int64
-        )
+        self._documents, self._wholes, self._longest, self._floor = np.zeros((4, len(texts.spans)), np.int64)
         self._last_whole = np.full(len(texts.spans), -1, dtype=np.int64)
-        self._best: dict[int, dict[int, tuple[int, DocumentFacts]]] = {}
-        self._passages: dict[int, tuple[int, WrittenPassage]] = {}
+        self._best: dict[int, list[Sighting]] = {}
         self._open: Runs = np.zeros((0, 4), dtype=np.int64)
 
     def add(self, runs: Runs, stream: Stream, facts: Callable[[int], DocumentFacts]) -> None:
@@ -244,14 +230,14 @@ class Gathering:
         if not len(runs):
             return
         held = np.concatenate([_held(runs, one, self._sizes) for one in places])
-        self._count(runs, stream.open_rows)
+        self._count(runs, rows_of(stream.tails))
         np.maximum.at(self._longest, runs[:, TEXT], runs[:, CHARACTERS])
         held = held[np.lexsort((-held[:, 2], held[:, 0], held[:, 1]))]
         held = held[np.append(True, (held[1:, :2] != held[:-1, :2]).any(axis=1))]
         whole = held[(held[:, 3] > 0) & (held[:, 1] != self._last_whole[held[:, 0]])]
         np.add.at(self._wholes, whole[:, 0], 1)
         self._last_whole[whole[:, 0]] = whole[:, 1]
-        self._sight(held, runs, stream, facts)
+        self._sight(held, facts)
 
     def _count(self, runs: Runs, goes_on: set[int]) -> None:
         """Add up how many documents hold which bytes of the texts. What was counted of documents that went on is taken
@@ -267,44 +253,22 @@ class Gathering:
         if sum(map(len, self._changes[1:])) > _GATHERED:
             self._changes = [add_changes(self._changes)]
 
-    def _sight(
-        self, held: Numbers, runs: Runs, stream: Stream, facts: Callable[[int], DocumentFacts]
-    ) -> None:
+    def _sight(self, held: Numbers, facts: Callable[[int], DocumentFacts]) -> None:
         """Note the documents that hold most of each text: text, document and bytes in `held`."""
-        held = held[held[:, 2] > self._floor[held[:, 0]]]
-        if not len(held):
-            return
-        known = cache(facts)
-        pairs = runs[:, TEXT] << 32 | runs[:, DOCUMENT]
-        order = np.lexsort((-runs[:, CHARACTERS], pairs))
-        for text, document, covered, _ in held.tolist():
-            best = self._best.setdefault(text, {})
-            if covered <= (best[document][0] if document in best else self._floor[text]):
-                continue
-            best[document] = covered, known(document)
-            if len(best) > KEPT:
-                del best[max(best, key=lambda one: (-best[one][0], one))]
-            if len(best) == KEPT:
-                self._floor[text] = min(one for one, _ in best.values())
-            if covered > self._most[text]:
-                self._most[text] = covered
-                longest = order[np.searchsorted(pairs[order], text << 32 | document)]
-                self._passages[text] = (document, take_passage(stream, runs[longest]))
+        held, known = held[held[:, 2] > self._floor[held[:, 0]]], cache(facts)
+        held = held[np.lexsort((held[:, 1], -held[:, 2], held[:, 0]))]
+        for text, some in groupby(held.tolist(), itemgetter(0)):
+            best = {one.document: one for one in self._best.get(text, ())}
+            more = [row for row in some if row[1] not in best or row[2] > best[row[1]].amount]
+            for _, document, covered, _ in more[:KEPT]:
+                best[document] = Sighting(text, covered, self._file, document, *known(document))
+            self._best[text] = first = first_sightings(best.values(), KEPT)
+            if len(first) == KEPT:
+                self._floor[text] = first[-1].amount
 
     def part(self, facts: FileFacts) -> ScanPart:
         """What was found, with what was read of the file."""
-        order = sorted(self._passages, key=lambda text: (-self._most[text] / self._sizes[text], text))
-        around: dict[tuple[int, int], tuple[str, ...]] = {
-            (text, self._passages[text][0]): self._passages[text][1].read() for text in order[:_EXCERPTS]
-        }
-        best = first_sightings(
-            (
-                Sighting(text, covered, self._file, document, *known, *around.get((text, document), ()))
-                for text, some in self._best.items()
-                for document, (covered, known) in some.items()
-            ),
-            KEPT,
-        )
+        best = [one for text in sorted(self._best) for one in self._best[text]]
         counts = np.stack([self._documents, self._wholes, np.zeros_like(self._wholes)], axis=1)
         return ScanPart((facts,), add_changes(self._changes), counts, self._longest, best)
 
@@ -369,44 +333,6 @@ def _held(runs: Runs, places: _Places, sizes: Numbers) -> Numbers:
     return np.stack([texts, runs[places.first, DOCUMENT], places.covered, whole.astype(np.int64)], axis=1)
 
 
-class WrittenPassage(NamedTuple):
-    """The strings of a passage as written, each with whether JSON; its first and last folded byte in them."""
-
-    strings: tuple[tuple[bytes, bool], ...]
-    first: int
-    last: int
-
-    def read(self) -> tuple[str, str, str]:
-        """What is written before, within and behind the passage, as one would read it."""
-        (first, begun), (last, ended) = self.strings[0], self.strings[-1]
-        start, end = _written_place(first, self.first), _written_place(last, self.last)
-        inside = [*self.strings[:-1], (last[:end], ended)]
-        inside[0] = inside[0][0][start:], begun
-        said = " / ".join(_read(raw, escaped) for raw, escaped in inside)
-        if len(said) > 5 * AROUND:
-            said = f"{said[: 3 * AROUND]} […] {said[-AROUND:]}"
-        before = _read(first[max(0, start - 4 * AROUND) : start], begun)
-        return before[-AROUND:], said, _read(last[end : end + 4 * AROUND], ended)[:AROUND]
-
-
-def take_passage(stream: Stream, run: Numbers) -> WrittenPassage:
-    """What is written where a run stands, and around it."""
-    first, last, begin = int(run[STRING]), int(run[LAST]), int(run[AT])
-    stop = begin + int(run[END] - run[START])
-    strings, edges = [], []
-    for i in (*range(first, min(last, first + _SHOWN)), last):
-        raw, escaped, skipped = stream.written(i)
-        place = (begin if i == first else stop) - int(stream.spans[i, 0]) + skipped
-        if len(raw) > 4 * _PIECE:  # what lies around the place
-            pieces = fold_pieces([raw[k : k + _PIECE] for k in range(0, len(raw), _PIECE)])
-            ends = np.cumsum([len(one) for one in pieces])
-            k = max(0, int(np.searchsorted(ends, place, side="right")) - 1)
-            raw, place = raw[k * _PIECE : (k + 8) * _PIECE], place - (int(ends[k - 1]) if k else 0)
-        strings.append((raw, escaped))
-        edges.append(place)
-    return WrittenPassage(tuple(strings), edges[0], edges[0] + stop - begin if first == last else edges[-1])
-
-
 def _written_place(raw: bytes, place: int) -> int:
     """Where the folded byte at `place` of a string is written in it."""
     found = bisect_right(range(len(raw) + 1), place, key=lambda end: len(fold_pieces([raw[:end]])[0])) - 1
@@ -432,12 +358,6 @@ def list_passages(
         at, most = end, most - len(said)
         if most <= 0:
             return
-
-
-def _read(raw: bytes, escaped: bool) -> str:
-    """A piece of a string as one reads it."""
-    said = (unescape(raw) if escaped else raw).decode("utf-8", "ignore")
-    return " ".join(said.split())
 
 
 def add_changes(changes: Sequence[Numbers]) -> Numbers:
