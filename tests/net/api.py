@@ -107,7 +107,7 @@ NAMES = {
     "pretrace.verdicts.flag.built": "set_test",
     "pretrace.verdicts.flag.concluding": "checks_placebo_check=placebo_check row_checks",
     "pretrace.plugins.marks.marking": "Candidates=VariantCandidates MarkSettings canaries mark",
-    "pretrace.plugins.marks.checking": "CheckSettings check_marks effect_unit enough_check",
+    "pretrace.plugins.marks.checking": "CheckSettings check_marks enough_check",
     "pretrace.verdicts.outcome": (
         "Beyond=ExcessOverSecondModel DOSE ENOUGH Found=ObservedFinding SECOND conclude exposure null_of"
     ),

@@ -14,7 +14,6 @@ from net.api import (
     Text,
     canaries,
     check_marks,
-    effect_unit,
     enough_check,
     mark,
 )
@@ -57,7 +56,6 @@ def test_a_canary_is_read_as_a_sum_over_the_text():
     assert found.outcome == "consistent"
     length = np.mean([len(one.published) - 1 for one in seal.documents])
     assert found.effect.value == pytest.approx(length, rel=0.35)  # 1 a character, and chance
-    assert effect_unit("zlib", totals=False) == "of the score zlib"
 
 
 def test_a_second_try_with_another_score_withholds_and_the_same_test_again_does_not():

@@ -20,7 +20,7 @@ from pretrace.corpora import Columns, open_corpus
 from pretrace.corpora.dates import days
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.plugins.marks import marking
-from pretrace.plugins.marks.marking import MarkedText, Seal, Trigger
+from pretrace.plugins.marks.marking import ORDERED, MarkedText, Seal, Trigger
 from pretrace.registry import tests
 from pretrace.results.atomic import atomic_bytes
 from pretrace.results.output_checks import NEW
@@ -147,7 +147,7 @@ class SealedTest(frame.Test[V]):
         return {**super().registered, "seal": self.seal.sha256}
 
     def worded(self, kind: str, **numbers: object) -> frame.TestWording:
-        """The sentences of a kind: all say of the draw, of its time, which nobody has verified, and of what it shows."""
+        """The sentences of a kind, with what all say of the draw, of its unverified time and of the result."""
         made = f"{self.seal.made_at.astimezone(UTC):%Y-%m-%d at %H:%M}"
         kinds = ("assumption", "decided", "draw", "shows", "time")
         said = {one: say(f"marks.{one}", made=made) for one in kinds}
@@ -256,15 +256,14 @@ class Marks(SealedTest[frame.Rows], frame.RandomisationTest):
         return f"nats a {self.unit}" if self.totals else "nats a token"
 
     def shown(self, values: frame.Rows) -> frame.TestDetails:
-        names, sizes = [one.id for one in self.seal.documents], sorted(self.outcomes(values))
+        names, sizes = [one.id for one in self.seal.documents], self.outcomes(values)
         cut, reasons = int(self._read["cut"]), self._read["reasons"]
-        between = f"{sizes[0]}" if sizes[0] == sizes[-1] else f"{sizes[0]} to {sizes[-1]}"
         above = int(np.count_nonzero(self.effects(values) > 0))
         return frame.TestDetails(
             figures={
                 f"marked {self.unit}s": len(self.seal.documents),
                 f"{self.unit}s without variants": len(self.seal.unmarked),
-                f"variants a {self.unit}": between,
+                f"variants a {self.unit}": marking.say_range(sizes),
                 f"{self.unit}s whose published variant lies above the others' mean": above,
             },
             tables=(self.units_table("texts", names, values),),
@@ -273,10 +272,6 @@ class Marks(SealedTest[frame.Rows], frame.RandomisationTest):
             situation=Situation(documents=len(sizes)),
             recorded={"sealed": self.seal.described, "totals": self.totals},
         )
-
-
-ORDERED = {"rows": "shard", "options": "item"}
-"""What has one order, by what a sealed draw put in order."""
 
 
 class Orders(Marks):

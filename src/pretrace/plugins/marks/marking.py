@@ -62,6 +62,16 @@ class VariantCandidates:
     notes: tuple[str, ...] = ()
     about: Mapping[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """TextsError for an empty variant, and for two of a text that `collapsed` makes equal."""
+        for name, variants in self.variants.items():
+            plain = [collapsed(text) for text in variants]
+            for place, one in enumerate(plain):
+                if not one:
+                    raise TextsError(say("marks.refused.empty_variant", name=name, place=place))
+                if (found := plain.index(one)) < place:
+                    raise TextsError(say("marks.refused.equal_variants", name=name, found=found, place=place))
+
 
 def collapsed(text: str) -> str:
     """The text as cleaning may leave it: NFKC, without invisible characters, each run of white space one space."""
@@ -69,15 +79,9 @@ def collapsed(text: str) -> str:
     return " ".join("".join(c for c in plain if unicodedata.category(c) != "Cf").split())
 
 
-def checked_variants(name: str, variants: Sequence[str]) -> tuple[str, ...]:
-    """Check the variants of a text; TextsError for an empty one, and for two that `collapsed` makes equal."""
-    plain = [collapsed(text) for text in variants]
-    for place, one in enumerate(plain):
-        if not one:
-            raise TextsError(say("marks.refused.empty_variant", name=name, place=place))
-        if (found := plain.index(one)) < place:
-            raise TextsError(say("marks.refused.equal_variants", name=name, found=found, place=place))
-    return tuple(variants)
+def say_range(sizes: Sequence[int]) -> str:
+    """How many variants texts have: "2", or "2 to 5"."""
+    return " to ".join(map(str, dict.fromkeys((min(sizes), max(sizes)))))
 
 
 # Canary sentences: one sentence a text, natural to read, whose last word is drawn out of several.
@@ -89,12 +93,10 @@ MOST_CHOICES = len(WORDS) // 2
 
 
 def canaries(corpus: Corpus, choices: int, draw: Callable[[int], int]) -> VariantCandidates:
-    """Variants of every text that differ in the last word of one added sentence, all drawn with `draw`."""
-    names = _names(len(corpus), draw)
+    """Variants of every text that differ in the last word of one added sentence, all drawn with `draw`; TextsError for
+    an empty text."""
     variants, triggers = {}, {}
-    for text in corpus.texts:
-        checked_variants(text.id, [text.text])
-        name = next(names)
+    for text, name in zip(corpus.texts, _names(len(corpus), draw), strict=True):
         free = [word for word in WORDS if word not in name.split("-")]
         words = _drawn(free, choices, draw)
         prompt = SENTENCES[draw(len(SENTENCES))].format(name)
@@ -277,12 +279,6 @@ class Seal:
         return Corpus(self.name, tuple(text for text, one in both if not one.reason), source="a sealed file")
 
     @property
-    def between(self) -> str:
-        """How many variants a text has: "2", or "2 to 5"."""
-        sizes = sorted({len(one.variants) for one in self.documents})
-        return " to ".join(map(str, dict.fromkeys((sizes[0], sizes[-1]))))
-
-    @property
     def parts(self) -> str:
         """What changed places, "rows" or "options"; "" where variants are other than orders."""
         return str(self.about["parts"]) if self.source == "order" else ""
@@ -355,6 +351,8 @@ RESULTS = 40
 JOINT = "\n\n"
 """What stands between two rows."""
 
+ORDERED = {"rows": "shard", "options": "item"}
+"""What has one order, by what a sealed draw put in order."""
 Further = Mapping[str, Mapping[str, object]]
 _WHOLE = r"(?:all|none|any|some|both|either|neither|each|most|two|three|more than one|one or more)"
 _LISTED = r"\(?\b(?:[A-H]|[1-8]|I{1,3}|IV|VI?)\b\)?"
@@ -403,18 +401,17 @@ def mark_order(
     seed = seed or secrets.token_hex(32)
     rng = np.random.default_rng(int(seed, 16))
     rows = {text.id: plain_row(text) | dict(further.get(text.id, {})) for text in corpus.texts}
+    kind = "options" if settings.options else "rows"
     if settings.options:
-        kind, unit, more = "options", "items", "items"
         drawn, published = _order_options(corpus, settings, rows, rng), list(rows)
     else:
-        kind, unit, more = "rows", "shards", "rows"
         drawn, published = _order_rows(corpus, rng)
     documents = tuple(one for one in drawn if len(one.variants) > 1)
     results = math.prod(min(len(one.variants), RESULTS) for one in documents[:10])
     if results < RESULTS:
-        numbers = {"parts": kind, "results": results, "least": RESULTS, "more": more}
+        numbers = {"parts": kind, "results": results, "least": RESULTS}
         raise TextsError(say("marks.refused.few_orders", name=corpus.name, **numbers))
-    notes = (f"The order of {len(documents):,} {unit} was drawn.",)
+    notes = (f"The order of {len(documents):,} {ORDERED[kind]}s was drawn.",)
     seal = _sealed(corpus, "order", documents, nonce=seed, notes=notes, about={"parts": kind})
     return seal, json_lines(rows[name] for name in published)
 
@@ -474,8 +471,7 @@ def _draw_order(
 
 def _lettered(head: str, options: Sequence[str]) -> str:
     """An item with its answer options, lettered."""
-    lines = (f"{letter}. {one}" for letter, one in zip(string.ascii_uppercase, options, strict=False))
-    return "\n".join([head, *lines])
+    return "\n".join([head, *map("{}. {}".format, string.ascii_uppercase, options)])
 
 
 def plain_row(text: Text) -> dict[str, object]:
@@ -638,7 +634,7 @@ def own_candidates(
         if odd := sorted(made.keys() ^ other.keys()):
             raise TextsError(say("marks.refused.ids", file=name, names=listed(odd)))
     about = {"columns" if settings.variant_column else "files": list(named)}
-    return VariantCandidates({name: checked_variants(name, some) for name, some in made.items()}, about=about)
+    return VariantCandidates(made, about=about)
 
 
 def mark(
@@ -652,7 +648,7 @@ def mark(
     default is for tests and simulations, as evidence must not be predictable. TextsError for no variants."""
     texts = tuple(
         MarkedText(text.id, found, draw(len(found)), text.group, candidates.triggers.get(text.id))
-        if (found := checked_variants(text.id, candidates.variants.get(text.id, ())))
+        if (found := candidates.variants.get(text.id, ()))
         else MarkedText(
             text.id, (text.text,), group=text.group, reason=candidates.reasons.get(text.id) or "no variants"
         )
@@ -679,8 +675,6 @@ def check_places(out: Path, sealed: Path) -> None:
     if os.path.lexists(sealed):
         raise OutputError(say("marks.refused.sealed_there", sealed=sealed))
     check_writable(sealed, NEW)
-    if out.is_dir() and any(out.iterdir()):
-        raise OutputError(say("marks.refused.out_full", out=out))
     check_writable(out)
 
 
@@ -715,9 +709,8 @@ def rows_to_publish(seal: Seal, further: Further = MappingProxyType({})) -> byte
     away."""
     telling = {"id", "text", "group"}
     for document in seal.documents:  # a column that repeats a variant would say which one was not drawn
-        variants = [text.strip() for text in document.variants]
-        row = further.get(document.id, {})
-        telling |= {name for name, value in row.items() if any(text in str(value) for text in variants)}
+        for name, value in further.get(document.id, {}).items():
+            telling |= {name for text in document.variants if text.strip() in str(value)}
     return json_lines(
         plain_row(one) | {name: cell for name, cell in further.get(one.id, {}).items() if name not in telling}
         for one in seal.published
