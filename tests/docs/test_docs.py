@@ -53,7 +53,7 @@ OF_OTHERS = {
         "--model-id --enable-deterministic-inference --max-logprobs --dtype"
     ),
     "harnesses.md": (
-        "--action --log_samples --model_args --output_path --overwrite --prompt-logprobs --scorer --tasks"
+        "--action --log_samples --model_args --output_path --overwrite --scorer --tasks"
     ),
     "ci.md": "--rm",
 }
