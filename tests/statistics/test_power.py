@@ -6,14 +6,7 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
-from net.api import (
-    Planted,
-    auc_documents,
-    auc_power,
-    curve,
-    sign_flip,
-    two_sample,
-)
+from net.api import Planted, auc_documents, auc_power, curve, sign_flip, two_sample
 from net.api import power as module
 from net.api import power_needed as needed
 from net.api import power_power as power
