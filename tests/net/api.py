@@ -55,9 +55,7 @@ NAMES = {
     "pretrace.statistics.intervals": "any_of mean_interval share_interval standardised t_test",
     "pretrace.statistics.paired": "for_few holm",
     "pretrace.statistics.permutation": ("randomisation_test two_sample two_sample_test"),
-    "pretrace.statistics.power": (
-        "Planted=PlantedValues auc_documents auc_power curve power_needed=needed power_power=power"
-    ),
+    "pretrace.statistics.power": "PlantedValues auc_documents auc_power",
     "pretrace.statistics.resampling": "group_bootstrap tail_share",
     "pretrace.statistics.roc": "RankedScores accuracy allowance auc best_threshold roc_curve",
     "pretrace.statistics.sensitivity": (

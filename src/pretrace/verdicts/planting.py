@@ -9,15 +9,14 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from pretrace.backends.huggingface import HuggingFace, open_huggingface
 from pretrace.cache.location import cache_folder, text_key
 from pretrace.errors import ModelError
-from pretrace.statistics import power as statistics
 from pretrace.statistics.intervals import mean_interval
+from pretrace.statistics.power import PlantedValues
 from pretrace.tuning.plan import OnStep
 from pretrace.tuning.planting import PlantSettings, in_words, plant, split_members
 from pretrace.types import Backend, Corpus, Doubles, Power, Text
@@ -56,14 +55,14 @@ def power_of(
     **facts: object,
 ) -> Power:
     """The power of a test of a value a unit, `noise` [units], against 0 or `controls`, where training adds `shift`."""
-    numbers: dict[str, Any] = {"heldout": controls, "level": level, "seed": seed}
+    planted = PlantedValues.of(noise, shift, controls, level=level, seed=seed)
     return Power(
-        probability=statistics.power(noise, shift, len(noise), **numbers),
-        needed=statistics.needed(noise, shift, **numbers),
+        probability=planted.power(len(noise)),
+        needed=planted.needed(),
         planted=len(shift),
         epochs=how.epochs,
         effect=mean_interval(shift),
-        curve=statistics.curve(noise, shift, SIZES, **numbers),
+        curve=planted.curve(SIZES),
         facts={**trained(how, len(noise)), **facts},
     )
 

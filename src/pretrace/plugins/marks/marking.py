@@ -62,16 +62,6 @@ class VariantCandidates:
     notes: tuple[str, ...] = ()
     about: Mapping[str, Any] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        """TextsError for an empty variant, and for two of a text that `collapsed` makes equal."""
-        for name, variants in self.variants.items():
-            plain = [collapsed(text) for text in variants]
-            for place, one in enumerate(plain):
-                if not one:
-                    raise TextsError(say("marks.refused.empty_variant", name=name, place=place))
-                if (found := plain.index(one)) < place:
-                    raise TextsError(say("marks.refused.equal_variants", name=name, found=found, place=place))
-
 
 def collapsed(text: str) -> str:
     """The text as cleaning may leave it: NFKC, without invisible characters, each run of white space one space."""
@@ -93,8 +83,7 @@ MOST_CHOICES = len(WORDS) // 2
 
 
 def canaries(corpus: Corpus, choices: int, draw: Callable[[int], int]) -> VariantCandidates:
-    """Variants of every text that differ in the last word of one added sentence, all drawn with `draw`; TextsError for
-    an empty text."""
+    """Variants of every text that differ in the last word of one added sentence, all drawn with `draw`."""
     variants, triggers = {}, {}
     for text, name in zip(corpus.texts, _names(len(corpus), draw), strict=True):
         free = [word for word in WORDS if word not in name.split("-")]
@@ -107,10 +96,8 @@ def canaries(corpus: Corpus, choices: int, draw: Callable[[int], int]) -> Varian
 
 
 def _names(number: int, draw: Callable[[int], int]) -> Iterator[str]:
-    """So many names of two words, no two equal; of three words where those are too few."""
-    size = 2 if number <= len(WORDS) * (len(WORDS) - 1) // 4 else 3
-    if number > len(WORDS) ** 3 // 4:
-        raise TextsError(f"--canary names {len(WORDS) ** 3 // 4:,} texts at most: mark in several runs.")
+    """So many names of two words, no two equal; of four words where those are too few."""
+    size = 2 if number <= len(WORDS) * (len(WORDS) - 1) // 4 else 4
     seen: set[str] = set()
     while len(seen) < number:
         name = "-".join(_drawn(WORDS, size, draw))
@@ -215,7 +202,7 @@ _HASH = re.compile(r"(?<![0-9A-Za-z])[0-9A-Fa-f]{64}(?![0-9A-Za-z])")
 class MarkedText:
     """A text with its variants; `drawn` is the place of the one that is published. With a trigger, the variant k ends
     the trigger's sentence with its word k. A text without variants is its only one, for the `reason`: it is published
-    as it is and takes no part in the test."""
+    as it is and takes no part in the test. TextsError for an empty variant, and for two alike once `collapsed`."""
 
     id: str
     variants: tuple[str, ...]
@@ -223,6 +210,14 @@ class MarkedText:
     group: str = ""
     trigger: Trigger | None = None
     reason: str = ""
+
+    def __post_init__(self) -> None:
+        plain = [collapsed(text) for text in self.variants]
+        for place, one in enumerate(plain):
+            if not one and not self.reason:
+                raise TextsError(say("marks.refused.empty_variant", name=self.id, place=place))
+            if (found := plain.index(one)) < place:
+                raise TextsError(say("marks.refused.equal_variants", name=self.id, found=found, place=place))
 
     @property
     def published(self) -> str:
@@ -302,7 +297,7 @@ def read_seal(path: Path, commitment: str | None = None) -> Seal:
             raise ValueError(f"it is no sealed file of format {FORMAT}")
         seal = from_plain(Seal, plain, "seal")
         _check(seal)
-    except (ValueError, TypeError, KeyError, OverflowError) as error:
+    except (ValueError, TypeError, KeyError, OverflowError, TextsError) as error:
         raise OutputError(say("marks.refused.damaged", path=path, error=error)) from None
     return replace(seal, sha256=found)
 
@@ -336,8 +331,6 @@ def _check(seal: Seal) -> None:
     for one in seal.texts:
         if (len(one.variants) < 2) != bool(one.reason) or not 0 <= one.drawn < len(one.variants):
             raise ValueError(f"the text {one.id!r} has no variant {one.drawn}")
-        if len({collapsed(text) for text in one.variants}) < len(one.variants):
-            raise ValueError(f"two variants of the text {one.id!r} are equal")
         if one.trigger is not None and len(one.trigger.words) != len(one.variants):
             raise ValueError(f"the trigger of the text {one.id!r} has another number of words")
 
@@ -406,13 +399,12 @@ def mark_order(
         drawn, published = _order_options(corpus, settings, rows, rng), list(rows)
     else:
         drawn, published = _order_rows(corpus, rng)
-    documents = tuple(one for one in drawn if len(one.variants) > 1)
-    results = math.prod(min(len(one.variants), RESULTS) for one in documents[:10])
+    results = math.prod(min(len(one.variants), RESULTS) for one in drawn[:10])
     if results < RESULTS:
         numbers = {"parts": kind, "results": results, "least": RESULTS}
         raise TextsError(say("marks.refused.few_orders", name=corpus.name, **numbers))
-    notes = (f"The order of {len(documents):,} {ORDERED[kind]}s was drawn.",)
-    seal = _sealed(corpus, "order", documents, nonce=seed, notes=notes, about={"parts": kind})
+    notes = (f"The order of {len(drawn):,} {ORDERED[kind]}s was drawn.",)
+    seal = _sealed(corpus, "order", tuple(drawn), nonce=seed, notes=notes, about={"parts": kind})
     return seal, json_lines(rows[name] for name in published)
 
 
@@ -422,7 +414,7 @@ def _order_rows(corpus: Corpus, rng: np.random.Generator) -> tuple[list[MarkedTe
     for shard in _shards([corpus.texts[i] for i in rng.permutation(len(corpus.texts)).tolist()]):
         name = f"{shard[0].id} to {shard[-1].id}"
         one, order = _draw_order(name, [row.text for row in shard], JOINT.join, ROW_ORDERS, rng)
-        drawn.append(one)
+        drawn += one
         published += [shard[i].id for i in order]
     return drawn, published
 
@@ -434,14 +426,14 @@ def _order_options(
     anew."""
     items = _items(corpus, settings.options, rows)
     labels = _labels(items, settings.answer, rows) if settings.answer else {}
-    drawn = []
+    drawn = list[MarkedText]()
     for name, options in items.items():
         if not 2 <= len(options) <= len(string.ascii_uppercase) or _refer_to_others(options):
             continue
         row = rows[name]
         write = partial(_lettered, str(row["text"]).strip())
         one, order = _draw_order(name, options, write, OPTION_ORDERS, rng)
-        drawn.append(one)
+        drawn += one
         moved, cell = [options[i] for i in order], row[settings.options]
         row[settings.options] = json.dumps(moved) if isinstance(cell, str) else moved
         if name in labels:
@@ -456,8 +448,8 @@ def _draw_order(
     write: Callable[[Sequence[str]], str],
     most: int,
     rng: np.random.Generator,
-) -> tuple[MarkedText, tuple[int, ...]]:
-    """Draw an order of parts: the different texts of all that could be drawn, and the order."""
+) -> tuple[list[MarkedText], tuple[int, ...]]:
+    """Draw an order of parts: the different texts of all that could be drawn, if there are two, and the order."""
     orders = (
         list(itertools.permutations(range(len(parts))))
         if math.factorial(len(parts)) <= OPTION_ORDERS
@@ -466,7 +458,7 @@ def _draw_order(
     made = ((write([parts[i] for i in order]), order) for order in orders)
     texts, kept = zip(*{collapsed(text): (text, order) for text, order in made}.values(), strict=True)
     chosen = int(rng.integers(len(kept)))
-    return MarkedText(name, texts, chosen), kept[chosen]
+    return [MarkedText(name, texts, chosen)] if len(texts) > 1 else [], kept[chosen]
 
 
 def _lettered(head: str, options: Sequence[str]) -> str:
@@ -519,20 +511,20 @@ def _refer_to_others(options: Sequence[str]) -> bool:
     return any(pattern.search(option) for pattern in _REFERS for option in options)
 
 
-def _labels(items: Mapping[str, Sequence[str]], column: str, rows: Further) -> dict[str, list[str]]:
+def _labels(items: Mapping[str, Sequence[str]], column: str, rows: Further) -> dict[str, Sequence[str]]:
     """What the options of an item are called, in their order, where its right answer is a letter or a number."""
     cells = {name: str(rows[name].get(column, "")).strip() for name in items}
     named = {name: cell for name, cell in cells.items() if cell not in items[name]}
-    numbers = {name: int(cell) for name, cell in named.items() if cell.isascii() and cell.isdigit()}
-    zero, last = 0 in numbers.values(), any(number == len(items[name]) for name, number in numbers.items())
-    if numbers and zero == last:
+    zero = "0" in named.values()
+    last = any(cell == str(len(items[name])) for name, cell in named.items())
+    if zero == last and any(cell.isdecimal() for cell in named.values()):
         raise TextsError(say("marks.refused.answer_count", column=column))
-    labels = {}
+    labels = dict[str, Sequence[str]]()
     for name, cell in named.items():
-        letters = string.ascii_uppercase if cell.isupper() else string.ascii_lowercase
-        counted = [str(i if zero else i + 1) for i in range(len(items[name]))]
-        labels[name] = counted if name in numbers else list(letters[: len(counted)])
-    if wrong := [name for name, cell in named.items() if cell not in labels[name]]:
+        counted = [str(i + (not zero)) for i in range(len(items[name]))]
+        letters = (some[: len(counted)] for some in (string.ascii_uppercase, string.ascii_lowercase))
+        labels[name] = next((ways for ways in (counted, *map(list, letters)) if cell in ways), [])
+    if wrong := [name for name, found in labels.items() if not found]:
         told = {"few": len(wrong), "total": len(items), "names": listed(wrong)}
         raise TextsError(say("marks.refused.answer_none", column=column, **told))
     return labels

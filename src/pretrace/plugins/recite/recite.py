@@ -33,7 +33,7 @@ from pretrace.scoring.provenance import record_corpus
 from pretrace.settings import option
 from pretrace.statistics.intervals import difference_interval, mean_interval, standardised
 from pretrace.statistics.permutation import PermutationTest, sign_flip_test, two_sample_test
-from pretrace.statistics.power import power
+from pretrace.statistics.power import PlantedValues
 from pretrace.statistics.words import RUN, Grams, Worded, in_runs
 from pretrace.types import (
     Backend,
@@ -387,10 +387,13 @@ class Recite(Test[Recited]):
         texts = [whole[name] for name in self.windows.documents(control=False)]
         shift = self.planted_shift(texts, before, lambda read: means(read)[0])
         moved = shift.moved[np.isfinite(shift.moved)]
-        how: dict[str, Any] = {"level": self.settings.level, "seed": self.seed}
-        how["heldout"] = controls if len(controls) >= FEWEST else None
+        chance = Estimate(0.0, 0.0, 0.0)
+        if moved.any():
+            others = controls if len(controls) >= FEWEST else None
+            planted = PlantedValues.of(own, moved, others, level=self.settings.level, seed=self.seed)
+            chance = planted.power(len(own))
         return Power(
-            probability=power(own, moved, len(own), **how) if moved.any() else Estimate(0.0, 0.0, 0.0),
+            probability=chance,
             needed=None,  # more texts take more controls too, so that nothing is said of other numbers
             planted=len(moved),
             epochs=shift.how.epochs,
