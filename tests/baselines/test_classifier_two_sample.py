@@ -118,7 +118,7 @@ def test_what_makes_an_auc_weak_is_told(monkeypatch):
     assert "6 texts of A and 6 of B" in length.note
     together = [f"author {i % 2}" for i in range(20)]  # a document on both sides is one document
     (row, _) = gap(corpus("a", texts[:20], together), corpus("b", texts[20:40], together))
-    assert "2 documents only" in row.note
+    assert "fewer: 2 only" in row.note
     (row, _) = gap(*(corpus("ab"[k], [chr((0x1F600, 0x1F400)[k] + i) for i in range(20)]) for k in range(2)))
     assert (row.auc.value, row.auc.low, row.auc.high) == (0.5, 0.5, 0.5)
     assert "nothing to learn from" in row.note
@@ -188,7 +188,7 @@ def test_many_texts_are_all_judged_by_what_was_learnt_from_some(monkeypatch):
     texts = dated(rng, 2014, 200) + dated(rng, 2023, 200)
     members = np.arange(400) < 200
     judged = bag_of_words(texts, members, [f"d{i // 2}" for i in range(400)], seed=0)
-    assert "learnt from 148 of the 400 texts, by whole documents, and judged all of them" in judged.note
+    assert "learnt from 148 of the 400 texts, by whole documents. It judged all of them" in judged.note
     assert np.isfinite(judged.scores).all()
     assert auc(judged.scores, members) > 0.95
 

@@ -91,7 +91,7 @@ def test_mark_says_what_to_do_and_how_many_texts_are_needed(ask, tmp_path, model
     code, said = ask("mark", "texts", texts, *how, "--out", out, "--sealed", sealed)
     assert code == 0
     commitment = hashlib.sha256(sealed.read_bytes()).hexdigest()
-    assert all(one in said for one in ("16 texts of t are marked", "gave d =", commitment))
+    assert all(one in said for one in ("16 texts of t are marked", "for power 0.8 at 5%", commitment))
     # columns that hold no variant are published as they are
     assert [row["other"] for row in read_lines(out / "published.jsonl")] == [row["other"] for row in rows(16)]
     places = ("--out", tmp_path / "B", "--sealed", tmp_path / "b")

@@ -52,9 +52,7 @@ OF_OTHERS = {
         "--no-enable-prefix-caching --disable-radix-cache --enable-prefill-logprobs --logits_all --model-path "
         "--model-id --enable-deterministic-inference --max-logprobs --dtype"
     ),
-    "harnesses.md": (
-        "--action --log_samples --model_args --output_path --overwrite --prompt-logprobs --scorer --tasks"
-    ),
+    "harnesses.md": ("--action --log_samples --model_args --output_path --overwrite --scorer --tasks"),
     "ci.md": "--rm",
 }
 """Options of servers, of inspect and lm_eval, and of docker, by page."""

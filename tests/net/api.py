@@ -52,21 +52,14 @@ NAMES = {
     "pretrace.statistics": "permutation power resampling sensitivity shift",
     "pretrace.statistics.conformal": "adjusted drawn_pieces flagged least_together needed p_values",
     "pretrace.statistics.documents": "Grouping MEMBERS NONMEMBERS by_document grouped_folds grouped_split",
-    "pretrace.statistics.intervals": (
-        "any_of difference_interval mean_interval score_difference score_interval share_interval standardised t_test"
-    ),
+    "pretrace.statistics.intervals": "any_of mean_interval share_interval standardised t_test",
     "pretrace.statistics.paired": "for_few holm",
-    "pretrace.statistics.permutation": (
-        "PermutationTest randomisation_test sign_flip_test skew_corrected two_sample two_sample_test"
-    ),
-    "pretrace.statistics.power": (
-        "Planted=PlantedValues auc_documents auc_power curve power_needed=needed power_power=power"
-    ),
-    "pretrace.statistics.resampling": "Calls Spread affordable group_bootstrap tail_share",
+    "pretrace.statistics.permutation": ("randomisation_test two_sample two_sample_test"),
+    "pretrace.statistics.power": "PlantedValues auc_documents auc_power",
+    "pretrace.statistics.resampling": "group_bootstrap tail_share",
     "pretrace.statistics.roc": "RankedScores accuracy allowance auc best_threshold roc_curve",
     "pretrace.statistics.sensitivity": (
-        "Sensitivity controls_left_out sensitivity_sensitivity=sensitivity sign_bound sign_gamma "
-        "two_sample_shift wilcoxon_bound wilcoxon_gamma"
+        "controls_left_out sign_bound sign_gamma two_sample_shift wilcoxon_bound wilcoxon_gamma"
     ),
     "pretrace.statistics.shift": "set_shift",
     "pretrace.testing": "Memory make_evidence make_trace",
@@ -96,22 +89,18 @@ NAMES = {
     ),
     "pretrace.verdicts.audit.settings": "AuditSettings",
     "pretrace.verdicts.audit.snippets": "Sample",
-    "pretrace.plugins.marks.canaries": (
-        "CanarySettings blind_check check_canaries few_check known_check natural_canaries random_strings went_on"
-    ),
+    "pretrace.plugins.marks.canaries": "CanarySettings check_canaries natural_canaries",
     "pretrace.verdicts.register": "TextsSketch seed_of texts_hash",
     "pretrace.verdicts.flag": "concluding flagging=flag",
     "pretrace.verdicts.flag.flag": "flag set_test",
     "pretrace.verdicts.flag.planning": "FlagSettings plan",
     "pretrace.verdicts.flag.concluding": "checks_placebo_check=placebo_check row_checks",
-    "pretrace.plugins.marks.marking": "Candidates=VariantCandidates MarkSettings canaries mark",
-    "pretrace.plugins.marks.checking": "CheckSettings check_marks effect_unit enough_check",
+    "pretrace.plugins.marks.marking": "Candidates=VariantCandidates MarkSettings",
+    "pretrace.plugins.marks.checking": "CheckSettings check_marks",
     "pretrace.verdicts.outcome": (
         "Beyond=ExcessOverSecondModel DOSE ENOUGH Found=ObservedFinding SECOND conclude exposure null_of"
     ),
-    "pretrace.plugins.recite.recite": (
-        "PIECE ReciteSettings end_logp pieces printed recite_recite=recite tries_for windows_of"
-    ),
+    "pretrace.plugins.recite.recite": "recite_recite=recite windows_of",
 }
 PLACES = {
     name: (module, real or name)

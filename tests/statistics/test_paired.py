@@ -3,13 +3,7 @@
 import numpy as np
 import pytest
 from made import run_of
-from net.api import (
-    auc,
-    evaluate,
-    for_few,
-    holm,
-    tail_share,
-)
+from net.api import auc, evaluate, for_few, holm, tail_share
 
 
 def scored(matrix, members, groups=None, scores=None):

@@ -6,17 +6,8 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
-from net.api import (
-    Planted,
-    auc_documents,
-    auc_power,
-    curve,
-    sign_flip,
-    two_sample,
-)
+from net.api import PlantedValues, auc_documents, auc_power, sign_flip, two_sample
 from net.api import power as module
-from net.api import power_needed as needed
-from net.api import power_power as power
 
 RNG = np.random.default_rng(7)
 NOISE = RNG.standard_normal(80)
@@ -28,16 +19,28 @@ LAWS = {
 }
 
 
+def power(noise, shift, documents, audits=2000, **how):
+    return PlantedValues.of(noise, shift, **how).power(documents, audits)
+
+
+def curve(noise, shift, sizes, heldout=None):
+    return PlantedValues.of(noise, shift, heldout).curve(sizes)
+
+
+def needed(noise, shift, **how):
+    return PlantedValues.of(noise, shift, **how).needed()
+
+
 def permuted(noise, shift, documents, heldout=0, audits=1000):
     """The same probability with the permutation test itself, drawn by other means."""
     rng = np.random.default_rng(11)
-    planted = Planted.of(noise, shift)
+    planted = PlantedValues.of(noise, shift)
     rejected = 0
     for seed in range(audits):
         rows, others = rng.integers(0, len(noise), documents), rng.integers(0, len(shift), documents)
         values = planted.noise[rows] + planted.shift[rows if len(noise) == len(shift) else others]
         if heldout:
-            known = Planted.of(noise, shift, BESIDE[:heldout]).heldout
+            known = PlantedValues.of(noise, shift, BESIDE[:heldout]).heldout
             beside = known[rng.integers(0, heldout, heldout)]
             p = two_sample(values, beside, permutations=199, seed=seed)
         else:

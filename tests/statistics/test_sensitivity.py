@@ -4,17 +4,8 @@ from itertools import product
 
 import numpy as np
 import pytest
-from net.api import (
-    Sensitivity,
-    sign_bound,
-    sign_gamma,
-    two_sample,
-    two_sample_shift,
-    wilcoxon_bound,
-    wilcoxon_gamma,
-)
 from net.api import sensitivity as module
-from net.api import sensitivity_sensitivity as sensitivity
+from net.api import sign_bound, sign_gamma, two_sample, two_sample_shift, wilcoxon_bound, wilcoxon_gamma
 from scipy import stats
 
 SMALL = [1.5, -0.25, 3.0, 0.5, -1.0, 0.75, 2.0, 0.0, 1.0, 1.0]
@@ -105,9 +96,9 @@ def test_the_shift_where_there_is_none_or_no_spread():
 
 
 def test_what_belongs_to_which_design():
-    found = sensitivity(LEAD, level=0.01)
-    assert found == Sensitivity(sign_gamma(LEAD, 0.01), wilcoxon_gamma(LEAD, 0.01), None)
-    beside = sensitivity(LEAD, LEAD - 15, level=0.01, permutations=999, seed=2)
+    found = module.sensitivity(LEAD, level=0.01)
+    assert found == module.Sensitivity(sign_gamma(LEAD, 0.01), wilcoxon_gamma(LEAD, 0.01), None)
+    beside = module.sensitivity(LEAD, LEAD - 15, level=0.01, permutations=999, seed=2)
     shift = two_sample_shift(LEAD, LEAD - 15, 0.01, permutations=999, seed=2)
-    assert beside == Sensitivity(None, None, shift)
+    assert beside == module.Sensitivity(None, None, shift)
     assert 0 < shift < 15

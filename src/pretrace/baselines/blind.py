@@ -55,12 +55,9 @@ def bag_of_words(
     words = WordFeatures([texts[row] for row in rows.tolist()], unit)
     if not words.columns.size:
         return BlindScores(None, "no word occurs in two of the texts.")
-    note = ""
-    if len(rows) < len(texts):
-        note = (
-            f"The blind classifier learnt from {len(rows):,} of the {len(texts):,} texts, "
-            "by whole documents, and judged all of them."
-        )
+    note = (
+        f"The blind classifier {_learnt(division)} It judged all of them." if len(rows) < len(texts) else ""
+    )
     return BlindScores(division.scores(_regression(words, texts, members, division.learnt)), note)
 
 
@@ -129,14 +126,14 @@ def gap(
     texts = _placed(a.texts, "a") + _placed(b.texts, "b")
     labels = np.arange(len(texts)) < len(a.texts)
     both = _TwoSets.of(texts, labels, (f"set A ({a.name})", f"set B ({b.name})"))
-    shared = both.shared
-    if shared[labels].all() or shared[~labels].all():
+    first, second = ({text.text.strip() for text in side.texts} for side in (a, b))
+    common = first & second
+    if not (first - common - {""} and second - common - {""}):
         raise TextsError(
             f"a gap lies between two different sets of texts, and every text of one of {a.name} and {b.name} is also "
             "in the other; compare sets that have texts of their own."
         )
-    shared &= np.array([bool(text.strip()) for text in both.texts], dtype=bool)
-    number = np.count_nonzero(shared & labels), np.count_nonzero(shared & ~labels)
+    number = [sum(text.text.strip() in common - {""} for text in side.texts) for side in (a, b)]
     same = f"{number[0]:,} texts of A and {number[1]:,} of B" if sum(number) else ""
     return _measured(both, classifiers, same, seed=seed, resamples=resamples)
 
@@ -180,17 +177,6 @@ class _TwoSets:
             raise TextsError(f"a gap between two sets of texts cannot be measured: {reason}")
         return cls(tuple(text.text for text in texts), labels, groups)
 
-    @property
-    def shared(self) -> Bools:
-        """Which texts are in the other set too, white space at the ends aside; empty ones count as both."""
-        contents = [text.strip() for text in self.texts]
-        mine, theirs = (
-            {content for content, label in zip(contents, self.labels, strict=True) if bool(label) is side}
-            for side in (True, False)
-        )
-        both = (mine & theirs) | {""}
-        return np.array([content in both for content in contents], dtype=bool)
-
 
 def _placed(texts: Sequence[Text], side: str) -> list[Text]:
     """The texts with document names of their own: two files may number their rows alike, so that without a group the
@@ -220,8 +206,7 @@ def _measured(
     columns = [*(scores for scores, _ in judged), lengths]
     spread = group_bootstrap(columns, both.labels, groups=both.groups, seed=seed, resamples=resamples).auc
     fewest = Grouping.of(both.groups, both.labels).fewest
-    counted = "document" if fewest == 1 else "documents"
-    few = f"One side comes from {fewest} {counted} only: the interval is rough."
+    few = f"Documents on the side with fewer: {fewest} only, so the interval is rough."
     notes = [few] if fewest < FEW_DOCUMENTS else []
     if same:
         notes = [f"{same} are the same on both sides, which brings every AUC nearer to 0.5.", *notes]
@@ -255,7 +240,10 @@ def _judged(
     if not scores.any():
         notes.append("It found nothing to learn from, and says the same of every text.")
     if not division.learnt.all():
-        notes.append(
-            f"It learnt from {np.count_nonzero(division.learnt):,} of the {len(scores):,} texts, by whole documents."
-        )
+        notes.append(f"It {_learnt(division)}")
     return scores, notes
+
+
+def _learnt(division: CrossFit) -> str:
+    learnt = np.count_nonzero(division.learnt)
+    return f"learnt from {learnt:,} of the {len(division.learnt):,} texts, by whole documents."

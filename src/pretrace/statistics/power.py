@@ -19,6 +19,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -46,19 +47,24 @@ LARGE = 2000
 @dataclass(frozen=True, slots=True, eq=False)
 class PlantedValues:
     """The values of documents without training (`noise`, mean 0) and what training adds (`shift`), drawn together if of
-    equal length; `heldout` (mean 0) of held-out documents, None for a sign-flip test."""
+    equal length; `heldout` (mean 0) of held-out documents for a two-sample test, None for a sign-flip test. With the
+    same `seed` all sizes draw the same documents first."""
 
     noise: Doubles
     shift: Doubles
     heldout: Doubles | None = None
+    level: float = 0.05
+    seed: int = 0
 
     @classmethod
     def of(
-        cls, noise: npt.ArrayLike, shift: npt.ArrayLike, heldout: npt.ArrayLike | None = None
+        cls, noise: npt.ArrayLike, shift: npt.ArrayLike, heldout: npt.ArrayLike | None = None, **how: Any
     ) -> PlantedValues:
-        """From measured values; TextsError for fewer than two on a side or one that is not finite."""
+        """From one measured value a document, with `level` and `seed`; TextsError for fewer than two on a side or one
+        that is not finite."""
         beside = None if heldout is None else _widened(heldout, "held-out values", centred=True)
-        return cls(_widened(noise, "noise", centred=True), _widened(shift, "shift", centred=False), beside)
+        added = _widened(shift, "shift", centred=False)
+        return cls(_widened(noise, "noise", centred=True), added, beside, **how)
 
     @property
     def paired(self) -> bool:
@@ -73,68 +79,55 @@ class PlantedValues:
         first = rng.integers(0, len(self.noise), len(self.noise))
         shift = self.shift[first] if self.paired else rng.choice(self.shift, len(self.shift))
         beside = None if self.heldout is None else rng.choice(self.heldout, len(self.heldout))
-        return PlantedValues.of(self.noise[first], shift, beside)
+        return PlantedValues.of(self.noise[first], shift, beside, level=self.level, seed=self.seed)
 
+    def power(self, documents: int, audits: int = AUDITS) -> Estimate:
+        """The probability that a sign-flip test rejects on so many documents that were trained on, or a two-sample test
+        against as many as `heldout` has. The 95% interval resamples the planted documents."""
+        sizes = documents, 0 if self.heldout is None else len(self.heldout)
+        rng = np.random.default_rng([self.seed, 1])
+        value = self.rejections(sizes, audits)
+        drawn = [self.resampled(rng).rejections(sizes, PART) for _ in range(RESAMPLES)]
+        sides = self.noise, self.shift, self.heldout
+        tail = tail_share(min(len(side) for side in sides if side is not None))
+        low, high = np.quantile(drawn, (tail, 1 - tail))
+        # Where every resample says the same, what is left to doubt is the count of simulated audits.
+        counted = share_interval(round(value * audits), audits)
+        return Estimate(value, min(float(low), counted.low), max(float(high), counted.high))
 
-def power(  # noqa: PLR0913
-    noise: npt.ArrayLike,
-    shift: npt.ArrayLike,
-    documents: int,
-    *,
-    heldout: npt.ArrayLike | None = None,
-    level: float = 0.05,
-    audits: int = AUDITS,
-    seed: int = 0,
-) -> Estimate:
-    """The probability that a sign-flip test rejects at `level` on so many documents that were trained on, or a
-    two-sample test against as many as `heldout` has. `noise` and `shift` are one value a planted document; the 95%
-    interval resamples these. TextsError for fewer than two of either or one that is not finite."""
-    planted = PlantedValues.of(noise, shift, heldout)
-    sizes = documents, 0 if planted.heldout is None else len(planted.heldout)
-    rng = np.random.default_rng([seed, 1])
-    value = rejections(planted, sizes, level, seed, audits)
-    drawn = [rejections(planted.resampled(rng), sizes, level, seed, PART) for _ in range(RESAMPLES)]
-    sides = planted.noise, planted.shift, planted.heldout
-    tail = tail_share(min(len(side) for side in sides if side is not None))
-    low, high = np.quantile(drawn, (tail, 1 - tail))
-    # Where every resample says the same, what is left to doubt is the count of simulated audits.
-    counted = share_interval(round(value * audits), audits)
-    return Estimate(value, min(float(low), counted.low), max(float(high), counted.high))
+    def curve(self, sizes: Sequence[int]) -> tuple[tuple[int, float], ...]:
+        """Pairs of a number of documents, of each side, and the probability of a rejection there."""
+        return tuple((size, self.rejections(self.alike(size))) for size in sizes)
 
+    def needed(self) -> int | None:
+        """The fewest documents, of each side, at which the probability of a rejection is at least 0.8; None where more
+        than ten million would not do, or training adds nothing."""
+        if self.shift.mean() <= 0:
+            return None
+        return _fewest(lambda size: self.rejections(self.alike(size)) >= 0.8, 1)
 
-def curve(
-    noise: npt.ArrayLike,
-    shift: npt.ArrayLike,
-    sizes: Sequence[int],
-    *,
-    heldout: npt.ArrayLike | None = None,
-    level: float = 0.05,
-    seed: int = 0,
-) -> tuple[tuple[int, float], ...]:
-    """Pairs of a number of documents and the probability of a rejection there, in the order of `sizes`. With `heldout`
-    values the test is `two_sample`, and the number that of the documents on each side. TextsError as in `power`."""
-    planted = PlantedValues.of(noise, shift, heldout)
-    return tuple((size, rejections(planted, planted.alike(size), level, seed)) for size in sizes)
-
-
-def needed(
-    noise: npt.ArrayLike,
-    shift: npt.ArrayLike,
-    *,
-    heldout: npt.ArrayLike | None = None,
-    level: float = 0.05,
-    seed: int = 0,
-) -> int | None:
-    """The fewest documents at which the probability of a rejection is at least 0.8; None where more than ten
-    million would not do, or training adds nothing. `heldout` as in `curve`, TextsError as in `power`."""
-    planted = PlantedValues.of(noise, shift, heldout)
-    if planted.shift.mean() <= 0:
-        return None
-
-    def enough(size: int) -> bool:
-        return rejections(planted, planted.alike(size), level, seed) >= 0.8
-
-    return _fewest(enough, 1)
+    def rejections(self, sizes: tuple[int, int], audits: int = AUDITS) -> float:
+        """The share of simulated audits that reject, with so many suspect and held-out documents (0 for a sign-flip
+        test)."""
+        documents, controls = sizes
+        # No values at all could reach the level; 64 documents have more ways than any level asks for.
+        few, beside = min(documents, 64), min(controls, 64)
+        if 1 / (math.comb(few + beside, beside) if controls else 2**few) > self.level:
+            return 0.0
+        if max(sizes) > LARGE:
+            return _limit(self, sizes)
+        rejected = 0
+        for rows in ((start // BLOCK, min(BLOCK, audits - start)) for start in range(0, audits, BLOCK)):
+            values = _drawn(self, documents, rows)
+            first = _cumulants(values)
+            if self.heldout is None:
+                critical = _flip_quantile(values, self.level)
+            else:
+                second = _cumulants(_row_by_row(self.heldout, controls, (self.seed, 4, *rows)))
+                critical = _student(satterthwaite(first[1], second[1], sizes), self.level)
+                first = first[0] - second[0], first[1] + second[1], first[2] - second[2]
+            rejected += int(np.count_nonzero(skew_corrected(*first) >= critical))
+        return rejected / audits
 
 
 def _fewest(enough: Callable[[int], bool], first: int) -> int | None:
@@ -175,33 +168,7 @@ def auc_documents(auc: float) -> int | None:
     return _fewest(lambda size: auc_power(auc, size, size) >= 0.8, 2)
 
 
-def rejections(
-    planted: PlantedValues, sizes: tuple[int, int], level: float, seed: int, audits: int = AUDITS
-) -> float:
-    """The share of simulated audits that reject, with so many suspect and held-out documents (0 for a sign-flip test);
-    with the same seed all sizes draw the same documents first."""
-    documents, controls = sizes
-    # No values at all could reach the level; 64 documents have more ways than any level asks for.
-    few, beside = min(documents, 64), min(controls, 64)
-    if 1 / (math.comb(few + beside, beside) if controls else 2**few) > level:
-        return 0.0
-    if max(sizes) > LARGE:
-        return _limit(planted, sizes, level)
-    rejected = 0
-    for rows in ((start // BLOCK, min(BLOCK, audits - start)) for start in range(0, audits, BLOCK)):
-        values = _drawn(planted, documents, seed, rows)
-        first = _cumulants(values)
-        if planted.heldout is None:
-            critical = _flip_quantile(values, level)
-        else:
-            second = _cumulants(_row_by_row(planted.heldout, controls, (seed, 4, *rows)))
-            critical = _student(satterthwaite(first[1], second[1], sizes), level)
-            first = first[0] - second[0], first[1] + second[1], first[2] - second[2]
-        rejected += int(np.count_nonzero(skew_corrected(*first) >= critical))
-    return rejected / audits
-
-
-def _limit(planted: PlantedValues, sizes: tuple[int, int], level: float) -> float:
+def _limit(planted: PlantedValues, sizes: tuple[int, int]) -> float:
     """The same for so many documents that means are normal."""
     together = planted.noise + planted.shift if planted.paired else planted.shift
     trained = together.var() + (0.0 if planted.paired else planted.noise.var())
@@ -210,15 +177,15 @@ def _limit(planted: PlantedValues, sizes: tuple[int, int], level: float) -> floa
     if variance == 0:
         return float(effect > 0)
     normal = NormalDist()
-    return normal.cdf(effect / math.sqrt(variance) - normal.inv_cdf(1 - level))
+    return normal.cdf(effect / math.sqrt(variance) - normal.inv_cdf(1 - planted.level))
 
 
-def _drawn(planted: PlantedValues, documents: int, seed: int, block: tuple[int, int]) -> Doubles:
+def _drawn(planted: PlantedValues, documents: int, block: tuple[int, int]) -> Doubles:
     """Values of the trained documents of a block of audits, [documents, audits]."""
     if planted.paired:
-        return _row_by_row(planted.noise + planted.shift, documents, (seed, 2, *block))
-    noise = _row_by_row(planted.noise, documents, (seed, 2, *block))
-    return noise + _row_by_row(planted.shift, documents, (seed, 3, *block))
+        return _row_by_row(planted.noise + planted.shift, documents, (planted.seed, 2, *block))
+    noise = _row_by_row(planted.noise, documents, (planted.seed, 2, *block))
+    return noise + _row_by_row(planted.shift, documents, (planted.seed, 3, *block))
 
 
 def _row_by_row(values: Doubles, rows: int, key: tuple[int, ...]) -> Doubles:

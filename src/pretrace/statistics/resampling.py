@@ -105,16 +105,23 @@ def group_bootstrap(
     NaN, TextsError when a class is missing."""
     require(resamples > 0, f"a bootstrap takes at least one resample, found {resamples}.")
     grouping = Grouping.of(groups, members)
-    judge = _Judge.of(grouping.codes, calls) if calls else None
-    ranked = []
+    thresholds, tested = np.empty(0), np.zeros(len(members), dtype=bool)
+    if calls:
+        thresholds, tested = calls.thresholds, calls.tested
+    codes, ranked = grouping.codes[tested], list[RankedScores]()
+    counts = np.bincount(codes, minlength=len(grouping))
+    # 32 bits where these hold every sum of any resample
+    kind: Any = np.float32 if len(counts) * int(counts.max()) < 1 << 24 else np.float64
+    counted, right = counts.astype(kind), np.zeros((len(counts), len(thresholds)), kind)
     for column in columns:
         if column.shape != members.shape:
             raise ExpressionError(
                 f"wanted scores for {len(members)} texts, found an array of {column.shape}."
             )
+        if calls:
+            hits = (column >= thresholds[len(ranked)]) == members
+            right[:, len(ranked)] = np.bincount(codes, weights=hits[tested], minlength=len(counts))
         ranked.append(RankedScores.of(column, members))
-        if judge:
-            judge.judge(len(ranked) - 1, column, members, grouping.codes)
     rates = (FPR, LOW_FPR) if np.count_nonzero(~members) >= LOW_FPR_NONMEMBERS else (FPR,)
     made = affordable(resamples, texts=len(members), scores=len(ranked))
 
@@ -123,25 +130,30 @@ def group_bootstrap(
         weights = np.take(times, grouping.codes, axis=1)
         return np.stack([one.figures(weights, rates) for one in ranked], axis=1)
 
+    def accuracy(times: npt.NDArray[np.float32]) -> Doubles:
+        """Of each score where each group counts so many `times`, [resamples, scores], from counts a group."""
+        weights = times.astype(kind, copy=False)
+        return np.asarray((weights @ right).astype(float) / (weights @ counted).astype(float)[:, None])
+
     whole = np.ones((1, len(grouping)), dtype=np.float32)
     value = figures(whole)[0]
     drawn = np.empty((made, *value.shape))
-    right = np.empty((made, len(ranked)))
-    draws = group_draws(grouping, made, seed, judge)
+    judged = np.empty((made, len(thresholds)))
+    draws = group_draws(grouping, made, seed, counts if calls else None)
     wide = max(1, _BLOCK // len(members))
     for first in range(0, made, wide):
         block = slice(first, first + wide)
         times = np.stack(list(islice(draws, wide)))
         drawn[block] = figures(times)
-        if judge:
-            right[block] = judge.accuracy(times)
+        if calls:
+            judged[block] = accuracy(times)
     tail = tail_share(grouping.fewest)
     spreads = [Spread(value[:, k], drawn[:, :, k], tail) for k in range(1 + len(rates))]
     return Bootstrap(
         auc=spreads[0],
         tpr=spreads[1],
         low_tpr=spreads[2] if len(rates) > 1 else None,
-        accuracy=Spread(judge.accuracy(whole)[0], right, tail) if judge else None,
+        accuracy=Spread(accuracy(whole)[0], judged, tail) if calls else None,
         resamples=made,
     )
 
@@ -174,37 +186,8 @@ def tail_share(groups: int) -> float:
     return normal.cdf(-math.sqrt(groups / v) * t)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Judge:
-    """Accuracy from counts a group: `right` [groups, scores] of `tested` [groups] texts, in 32 bits where these hold
-    every sum of any resample."""
-
-    calls: Calls
-    right: npt.NDArray[np.floating[Any]]
-    tested: npt.NDArray[np.floating[Any]]
-
-    @classmethod
-    def of(cls, codes: Numbers, calls: Calls) -> _Judge:
-        tested = np.bincount(codes[calls.tested], minlength=int(codes.max()) + 1)
-        kind = np.float32 if len(tested) * int(tested.max()) < 1 << 24 else np.float64
-        return cls(calls, np.zeros((len(tested), len(calls.thresholds)), kind), tested.astype(kind))
-
-    def judge(self, score: int, column: Doubles, members: Bools, codes: Numbers) -> None:
-        """Count what a score calls rightly."""
-        tested = self.calls.tested
-        hits = (column[tested] >= self.calls.thresholds[score]) == members[tested]
-        self.right[:, score] = np.bincount(codes[tested], weights=hits, minlength=len(self.tested))
-
-    def accuracy(self, times: npt.NDArray[np.float32]) -> Doubles:
-        """Of each score where each group counts so many `times` [resamples, groups], [resamples, scores]."""
-        weights = times.astype(self.tested.dtype, copy=False)
-        return np.asarray(
-            (weights @ self.right).astype(float) / (weights @ self.tested).astype(float)[:, None]
-        )
-
-
 def group_draws(
-    grouping: Grouping, count: int, seed: int, judge: _Judge | None = None
+    grouping: Grouping, count: int, seed: int, tested: Numbers | None = None
 ) -> Iterator[npt.NDArray[np.float32]]:
     """How often each group is drawn, [groups], one resample after the other."""
     rng = np.random.default_rng(seed)
@@ -215,7 +198,7 @@ def group_draws(
             number = len(stratum)
             times[stratum] = np.bincount(rng.integers(0, number, number), minlength=number)
         # Among very few groups a draw can miss every text that accuracy is measured on.
-        if judge is None or times @ judge.tested > 0:
+        if tested is None or times @ tested > 0:
             count -= 1
             yield times
 

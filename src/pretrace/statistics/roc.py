@@ -120,9 +120,7 @@ def _checked(scores: npt.ArrayLike, members: npt.ArrayLike) -> tuple[Doubles, Bo
     values, found = np.asarray(scores, dtype=np.float64), np.asarray(members)
     # None and NaN would both turn into a bool without complaint.
     if found.dtype != np.bool_ and not (found.dtype.kind in "iu" and np.isin(found, (0, 1)).all()):
-        raise TextsError(
-            "wanted every text labelled True or False, found other labels; leave those texts out."
-        )
+        raise TextsError("wanted every text labelled True or False; leave the others out.")
     labels = found.astype(np.bool_)
     if values.shape != labels.shape or values.ndim != 1:
         raise TextsError(f"wanted one score and one label a text, found {values.shape} and {labels.shape}.")
@@ -131,11 +129,9 @@ def _checked(scores: npt.ArrayLike, members: npt.ArrayLike) -> tuple[Doubles, Bo
         raise TextsError(
             f"wanted members and non-members, found {len(labels):,} {has} alone; add known {lacks}."
         )
-    if np.isnan(values).any():
-        raise ExpressionError(
-            f"wanted a number for every text, found NaN for {int(np.isnan(values).sum()):,} of "
-            f"{len(values):,}; mend the score or leave those texts out."
-        )
+    if odd := int(np.isnan(values).sum()):
+        said = f"wanted a number for every text, found NaN for {odd:,} of {len(values):,}"
+        raise ExpressionError(f"{said}; mend the score or leave those texts out.")
     return values, labels
 
 

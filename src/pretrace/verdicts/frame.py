@@ -34,7 +34,6 @@ from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models, check_placebos, weights_of
 from pretrace.scoring.provenance import record_corpus, record_software
 from pretrace.settings import LARGEST
-from pretrace.statistics import power as statistics
 from pretrace.statistics.intervals import mean_interval, standardised
 from pretrace.statistics.permutation import (
     PermutationTest,
@@ -42,6 +41,7 @@ from pretrace.statistics.permutation import (
     randomisation_test,
     realised_effects,
 )
+from pretrace.statistics.power import PlantedValues
 from pretrace.tuning.plan import OnStep
 from pretrace.tuning.planting import PlantSettings, in_words, plant, split_members
 from pretrace.types import (
@@ -600,15 +600,15 @@ def power_of(
 ) -> Power:
     """The power of a test of a value a unit, `noise` [units], NaN for none, against 0 or `controls`, where training
     adds what it added to planted units."""
-    numbers: dict[str, Any] = {"heldout": controls, "level": level, "seed": seed}
     noise, shift, how = noise[np.isfinite(noise)], planted.moved[np.isfinite(planted.moved)], planted.how
+    made = PlantedValues.of(noise, shift, controls, level=level, seed=seed)
     return Power(
-        probability=statistics.power(noise, shift, len(noise), **numbers),
-        needed=statistics.needed(noise, shift, **numbers),
+        probability=made.power(len(noise)),
+        needed=made.needed(),
         planted=len(shift),
         epochs=how.epochs,
         effect=mean_interval(shift),
-        curve=statistics.curve(noise, shift, SIZES, **numbers),
+        curve=made.curve(SIZES),
         facts={**trained(how, len(noise)), **facts},
     )
 

@@ -16,18 +16,18 @@ pytest.importorskip("inspect_ai", reason="inspect_ai is not installed (pip insta
 from inspect_ai import Task, eval
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.log import read_eval_log
-from inspect_ai.model import ChatCompletionChoice, Logprob, Logprobs, ModelOutput, ModelUsage, get_model
+from inspect_ai.model import ModelOutput, ModelUsage, get_model
 from made import drawn, written
 
 import pretrace
 from pretrace.errors import ExpressionError, ModelError
 from pretrace.plugins.harnesses.inspect_scorers import (
     SCORERS,
+    SampleReading,
     _warn,
     contamination,
     membership,
     opened_by,
-    trace_in_prompt,
 )
 from pretrace.scoring.plan import Models
 
@@ -106,39 +106,25 @@ def test_a_task_is_scored_as_pretrace_scores_it(model_folder, reference_folder, 
     assert "zlib: contamination is withheld: The texts are like the known non-members" in caplog.text
 
 
-def output(text, surprise):
-    """What a provider gives back that was asked for the prompt's log-probabilities: a template around the text."""
-    pieces = ["<user>", *(f" {word}" for word in text.split()), " <end>"]
-    given = [Logprob(token=piece, logprob=-surprise if piece[0] == " " else -9.0) for piece in pieces]
-    choice = ChatCompletionChoice(
-        message={"role": "assistant", "content": "x"}, prompt_logprobs=Logprobs(content=given)
-    )
-    return ModelOutput(model="mockllm/model", choices=[choice], usage=USAGE)
-
-
 def bare_output():
-    """What other providers give back."""
+    """What a provider gives back."""
     return ModelOutput.from_content("mockllm/model", "x").model_copy(update={"usage": USAGE})
 
 
-def test_log_probabilities_of_the_provider_are_used_where_it_gives_them():
+def test_known_non_members_may_be_samples(monkeypatch):
     asked, known = texts(30, 1), texts(60, 2)
     draw = np.random.default_rng(0)
-    surprises = {text: 1 + draw.random() for text in asked} | {text: 2.5 + draw.random() for text in known}
+    values = {text: -1 - draw.random() for text in asked} | {text: -2.5 - draw.random() for text in known}
+    read = lambda _, corpus, __: {one.id: values[one.text] for one in corpus.texts}  # noqa: E731
+    monkeypatch.setattr(SampleReading, "values", read)
     samples = [Sample(input=text, id=f"a{i}") for i, text in enumerate(asked)]
     samples += [Sample(input=text, id=f"k{i}", metadata={"nonmember": True}) for i, text in enumerate(known)]
-
-    def answer(input, tools, tool_choice, config):
-        return output(input[-1].text, surprises[input[-1].text])
-
-    model = get_model("mockllm/model", custom_outputs=answer)
-    log = evaluated(samples, [SCORERS["loss"](), SCORERS["min_k"](k=0.2)], model)
+    model = get_model("mockllm/model", custom_outputs=lambda *_: bare_output())
+    log = evaluated(samples, [SCORERS["loss"](model="m")], model)
     assert log.status == "success", log.error
-    for one in log.samples:
-        assert math.isclose(one.scores["loss"].value, -surprises[one.input], rel_tol=1e-6)
+    assert all(one.scores["loss"].value == values[one.input] for one in log.samples)
     found = figures(log, "loss")
-    assert (found["samples"], found["nonmembers"]) == (30, 60)
-    assert found["answer"] == 1
+    assert (found["samples"], found["nonmembers"], found["answer"]) == (30, 60, 1)
     assert found["p"] < 0.001
 
 
@@ -147,14 +133,6 @@ def test_a_model_that_cannot_be_opened_has_to_be_named():
     log = evaluated([Sample(input="Nothing was the same again.")], [SCORERS["loss"]()], model)
     assert log.status == "error"
     assert "-S model=" in log.error.message
-
-
-def test_answers_without_log_probabilities_are_not_mixed_with_others():
-    asked = texts(4, 1)
-    outputs = [output(text, 1.0) if i % 2 else bare_output() for i, text in enumerate(asked)]
-    model = get_model("mockllm/model", custom_outputs=outputs)
-    log = evaluated([Sample(input=text) for text in asked], [SCORERS["loss"]()], model, max_connections=1)
-    assert log.status == "error"
 
 
 def test_a_model_behind_a_server_is_opened_there():
@@ -179,20 +157,6 @@ def test_every_score_has_a_scorer_that_the_entry_point_finds():
     assert name == "pretrace"  # inspect_ai looks for the package that stands before the slash
     loaded = EntryPoint(name, value, "inspect_ai").load()
     assert set(loaded.SCORERS) == set(pretrace.registry.scores)
-
-
-def test_a_text_is_found_in_its_prompt():
-    pieces = ("<s>", "The cat", " sat", ".\n", "The", " cat sat", "</s>")
-    tokens = [(piece, -1.0 - i) for i, piece in enumerate(pieces)]
-    assert trace_in_prompt(tokens, "The cat sat").logp.tolist() == [-5, -6]  # the last place counts
-    assert trace_in_prompt(tokens, " cat sat.").logp.tolist() == [-3, -4]  # "The cat" begins before the text
-    assert trace_in_prompt(tokens, "The dog") is None
-    assert trace_in_prompt(tokens, " ") is None
-    # as vLLM gives "The dog ran" without a start token
-    without_first = [("e", -1.0), (" dog", -2.0), (" ran", -3.0)]
-    assert trace_in_prompt(without_first, "The dog").logp.tolist() == [-1, -2]
-    assert trace_in_prompt([("user:", -1.0), *without_first], "The dog") is None
-    assert trace_in_prompt([("x", -1.0)], "a" * 50 + "x") is None  # more than a token is lacking
 
 
 def test_a_metric_of_other_scores_says_so(caplog):

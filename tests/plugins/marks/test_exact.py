@@ -4,20 +4,10 @@ import random
 
 import numpy as np
 import pytest
-from net.api import (
-    Candidates,
-    CheckSettings,
-    Corpus,
-    MarkSettings,
-    Memory,
-    Models,
-    Text,
-    canaries,
-    check_marks,
-    effect_unit,
-    enough_check,
-    mark,
-)
+from net.api import Candidates, CheckSettings, Corpus, MarkSettings, Memory, Models, Text
+
+from pretrace.plugins.marks.checking import check_marks, enough_check
+from pretrace.plugins.marks.marking import canaries, mark
 
 SETTINGS = CheckSettings(draws=1000, cache=False, model_date="2050")
 OWN = MarkSettings(variant_column=("other",))
@@ -57,7 +47,6 @@ def test_a_canary_is_read_as_a_sum_over_the_text():
     assert found.outcome == "consistent"
     length = np.mean([len(one.published) - 1 for one in seal.documents])
     assert found.effect.value == pytest.approx(length, rel=0.35)  # 1 a character, and chance
-    assert effect_unit("zlib", totals=False) == "of the score zlib"
 
 
 def test_a_second_try_with_another_score_withholds_and_the_same_test_again_does_not():

@@ -61,7 +61,7 @@ def test_nothing_is_ever_overwritten(seal, tmp_path):
     for at, sealed, said in (
         (tmp_path / "OTHER", place, "never overwritten"),
         (tmp_path / "OTHER", link, "never overwritten"),
-        (out, tmp_path / "other.json", "never replaced"),
+        (out, tmp_path / "other.json", "choose another folder"),
     ):
         with pytest.raises(OutputError, match=said):
             marking.publish(seal, at, sealed)

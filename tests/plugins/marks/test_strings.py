@@ -8,22 +8,10 @@ from random import Random
 
 import numpy as np
 import pytest
-from net.api import (
-    CanarySettings,
-    Corpus,
-    Memory,
-    Models,
-    Text,
-    blind_check,
-    check_canaries,
-    few_check,
-    known_check,
-    natural_canaries,
-    random_strings,
-    randomisation_test,
-    went_on,
-)
+from net.api import Corpus, Memory, Models, Text, randomisation_test
 from scipy.stats import binom, kstest
+
+from pretrace.plugins.marks import canaries
 
 SHA = hashlib.sha256(b"pretrace a").hexdigest()
 GIT = hashlib.sha1(b"pretrace b").hexdigest()
@@ -34,7 +22,7 @@ BARE4 = "1e7b63a0c95d4f288c3d52f6b1e09a77"
 
 def found_in(*texts, alternatives=19, context=200, seed=3):
     corpus = Corpus("c", tuple(Text(f"t{i}", text) for i, text in enumerate(texts)))
-    return random_strings(corpus, alternatives=alternatives, context=context, seed=seed)
+    return canaries.random_strings(corpus, alternatives=alternatives, context=context, seed=seed)
 
 
 def digits(rng, number):
@@ -155,7 +143,7 @@ def test_what_no_rule_refuses_is_told_without_a_model(make, by):
     rng = np.random.default_rng(4)
     found, _ = found_in(*(make(rng) for _ in range(30)))
     assert len(found) >= 5
-    check = blind_check(found, 0)
+    check = canaries.blind_check(found, 0)
     assert check.status == "failed"
     assert check.figures["p"][by] <= check.figures["level"]
 
@@ -166,7 +154,7 @@ def test_a_sorted_list_is_told_by_its_neighbours():
     for order, told in ((range(30), True), (rng.permutation(30), False)):
         found, _ = found_in("\n".join(f"{rows[i]}  file{i}.tar" for i in order))
         assert len(found) > 20
-        p = blind_check(found, 0).figures["p"]["the distance from a string that stands before it"]
+        p = canaries.blind_check(found, 0).figures["p"]["the distance from a string that stands before it"]
         assert p < 0.01 if told else p > 0.05
 
 
@@ -175,7 +163,7 @@ def test_fair_strings_are_seldom_told():
     for run in range(30):
         rng = np.random.default_rng([6, run])
         found, _ = found_in(*(f"id {digits(rng, 40)}" for _ in range(12)))
-        failed += blind_check(found, run).status == "failed"
+        failed += canaries.blind_check(found, run).status == "failed"
     assert failed <= 8  # 10% of 30 are 3; more than 8 come about once in 300
 
 
@@ -184,24 +172,24 @@ def test_hashes_of_words_that_a_tokenizer_holds_are_told():
     found, _ = found_in(
         *(f"id {digits(rng, 32)}" for _ in range(6)), f"id {hashlib.md5(b'orchard').hexdigest()}"
     )
-    check = known_check(found, {"orchard", "valley"})
+    check = canaries.known_check(found, {"orchard", "valley"})
     assert check.status == "failed"
     assert "1 strings are among them ('t6@3')" in check.words
-    assert known_check(found, {"valley"}).status == "passed"
-    assert known_check(found, ()).status == "not run"
+    assert canaries.known_check(found, {"valley"}).status == "passed"
+    assert canaries.known_check(found, ()).status == "not run"
 
 
 def test_one_string_that_everybody_knows_carries_no_result():
     rng = np.random.default_rng(7)
     rows = rng.normal(size=(20, 20))
     rows[0, 0] += 60
-    assert few_check(tuple(rows), 0.05, draws=1000, seed=0).status == "failed"
+    assert canaries.few_check(tuple(rows), 0.05, draws=1000, seed=0).status == "failed"
     rows = rng.normal(size=(20, 20))
     rows[:, 0] += 1.5
-    assert few_check(tuple(rows), 0.05, draws=1000, seed=0).status == "passed"
+    assert canaries.few_check(tuple(rows), 0.05, draws=1000, seed=0).status == "passed"
 
 
-SETTINGS = CanarySettings(draws=1000, cache=False)
+SETTINGS = canaries.CanarySettings(draws=1000, cache=False)
 
 
 def sums(seed=1, number=12):
@@ -227,9 +215,9 @@ LIKINGS = np.random.default_rng(2).standard_cauchy(256)
 def null_of_answers(rng, seed):
     """What is written goes on as a string does by chance alone, from its first half."""
     random = Random(1000 + seed)
-    for one in natural_canaries(sums(seed, 8), SETTINGS, text=True).strings:
+    for one in canaries.natural_canaries(sums(seed, 8), SETTINGS, text=True).strings:
         answer = "".join(random.choices("0123456789abcdef", k=20))
-        row = np.array([went_on(answer, one.begun, some) for some in one.every])
+        row = np.array([canaries.went_on(answer, one.begun, some) for some in one.every])
         yield row + 1e-9 * rng.random(len(row))
 
 
@@ -247,16 +235,16 @@ def test_a_model_that_knows_the_strings_in_their_place_is_found():
         Text(f"t{i}", f"File {i}: {hashlib.sha256(bytes([i, i, 7])).hexdigest()} ends.") for i in range(12)
     )
     models = Models(Memory([text.text for text in texts]), placebos=(Memory(name="p"),))
-    found = check_canaries(Corpus("files", texts), models, SETTINGS)
+    found = canaries.check_canaries(Corpus("files", texts), models, SETTINGS)
     assert (found.outcome, found.p, found.units) == ("consistent", 1 / 1001, 12)
     assert found.effect.value == pytest.approx(len("File 1: ") + 64 - 1, rel=0.2)  # 1 a character
     assert "12 of 64 hexadecimal digits" in " ".join(found.notes)
 
 
 def test_the_others_begin_as_the_string_does_and_go_on_otherwise():
-    found = natural_canaries(sums(), SETTINGS, text=True)
+    found = canaries.natural_canaries(sums(), SETTINGS, text=True)
     assert [one.string for one in found.strings] == [
-        one.string for one in natural_canaries(sums(), SETTINGS).strings
+        one.string for one in canaries.natural_canaries(sums(), SETTINGS).strings
     ]
     assert len({one.form.kind for one in found.strings}) == 2
     for one, prompt in zip(found.strings, found.prompts, strict=True):
@@ -267,7 +255,10 @@ def test_the_others_begin_as_the_string_does_and_go_on_otherwise():
         assert 0.45 < len(one.begun) / len(one.string) < 0.6
     second = Memory(name="second")
     knowing = Models(Memory([one.text for one in sums().texts]), placebos=(second,))
-    assert check_canaries(sums(), knowing, SETTINGS, text=True).figures["strings written to the end"] == 12
+    assert (
+        canaries.check_canaries(sums(), knowing, SETTINGS, text=True).figures["strings written to the end"]
+        == 12
+    )
 
 
 @pytest.mark.parametrize(
@@ -278,4 +269,4 @@ def test_the_others_begin_as_the_string_does_and_go_on_otherwise():
     ],
 )  # fmt: skip
 def test_how_much_of_the_rest_was_written(answer, share):
-    assert went_on(answer, "ab", "abcdef") == share
+    assert canaries.went_on(answer, "ab", "abcdef") == share

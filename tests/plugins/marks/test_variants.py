@@ -10,21 +10,9 @@ from scipy.stats import binom
 
 from pretrace.corpora import Columns, open_corpus
 from pretrace.errors import TextsError
-from pretrace.plugins.marks.checking import (
-    CheckSettings,
-    check_triggers,
-    first_word,
-    hits_of,
-    write_prompts,
-)
-from pretrace.plugins.marks.marking import (
-    MarkSettings,
-    canaries,
-    mark,
-    model_candidates,
-    own_candidates,
-    small_choices,
-)
+from pretrace.plugins.marks import marking
+from pretrace.plugins.marks.checking import CheckSettings, check_triggers, first_word, hits_of, write_prompts
+from pretrace.plugins.marks.marking import MarkSettings, canaries, mark
 from pretrace.statistics.permutation import chance_of_hits
 from pretrace.types import Corpus, Text, Written
 
@@ -35,15 +23,15 @@ TEXTS = Corpus("letters", (Text("a", LONG), Text("b", "42, 43 and B.")))
 def test_columns_and_files_of_the_users_own(tmp_path):
     rows = [{"id": f"t{i}", "text": f"One {i}.", "b": f"Two {i}.", "c": f"Three {i}."} for i in range(3)]
     corpus = open_corpus(written(tmp_path / "a.jsonl", rows), Columns(more=("b", "c")))
-    found = own_candidates(corpus, MarkSettings(variant_column=("b", "c")))
+    found = marking.own_candidates(corpus, MarkSettings(variant_column=("b", "c")))
     assert found.variants["t1"] == ("One 1.", "Two 1.", "Three 1.")
     others = [{"id": row["id"], "text": row["b"]} for row in rows]
     files = MarkSettings(variant_texts=(str(written(tmp_path / "b.jsonl", others[::-1])),))
-    assert own_candidates(corpus, files).variants["t0"] == ("One 0.", "Two 0.")
+    assert marking.own_candidates(corpus, files).variants["t0"] == ("One 0.", "Two 0.")
     for some, odd in ((others[:1], "'t1', 't2'"), ([*others, {"id": "x", "text": "y"}], "'x'")):
         written(tmp_path / "b.jsonl", some)
         with pytest.raises(TextsError, match=rf"different ids \({odd}\)"):
-            own_candidates(corpus, files)
+            marking.own_candidates(corpus, files)
 
 
 def test_canary_sentences_differ_in_one_word_alone_and_no_name_comes_twice():
@@ -70,7 +58,7 @@ class Proposer:
 
 def test_small_words_change_and_what_is_not_alike_is_dropped():
     changed = LONG.replace("old", "young").replace("1869", "1870").replace("Railway", "Highway")
-    assert small_choices(LONG, changed.replace(", and", "; and")) == LONG.replace("old", "young")
+    assert marking.small_choices(LONG, changed.replace(", and", "; and")) == LONG.replace("old", "young")
     made = {
         LONG: (
             LONG.replace("old", "young"),
@@ -81,7 +69,7 @@ def test_small_words_change_and_what_is_not_alike_is_dropped():
         "42, 43 and B.": ("41, 43 and C.",),
     }
     settings = MarkSettings(words="causal:x", variants=2)
-    found = model_candidates(TEXTS, settings, Proposer(made))
+    found = marking.model_candidates(TEXTS, settings, Proposer(made))
     assert found.variants == {"a": (LONG, LONG.replace("old", "young"), LONG.replace("fire", "lake"))}
     assert "b" in found.reasons
     assert "1 of 5 proposed variants were dropped" in found.notes[0]
@@ -90,7 +78,7 @@ def test_small_words_change_and_what_is_not_alike_is_dropped():
     assert "1 of 2 texts have no variants" in " ".join(seal.notes)
     assert [text.text for text in seal.published] == [LONG.replace("fire", "lake"), "42, 43 and B."]
     without = MarkSettings(words="causal:x", variants=2, original=False)
-    left = model_candidates(TEXTS, without, Proposer(made))
+    left = marking.model_candidates(TEXTS, without, Proposer(made))
     assert left.variants == {"a": (LONG.replace("old", "young"), LONG.replace("fire", "lake"))}
 
 
@@ -107,7 +95,7 @@ def test_a_rewriter_is_asked_as_often_as_variants_are_wanted():
 
     rewriter = Rewriter()
     settings = MarkSettings(rewriter="x", variants=2, seed=7)
-    found = model_candidates(TEXTS, settings, rewriter)
+    found = marking.model_candidates(TEXTS, settings, rewriter)
     assert len(found.variants["a"]) == 3
     assert set(found.reasons) == {"b"}  # its answers broke off
     assert rewriter.seeds == [7, 8, 9]

@@ -28,7 +28,7 @@ def test_against_plain_loops(seed):
                 inside[i : i + n] = [True] * n
     assert in_runs(first, Worded.of(other).grams, RUN).tolist() == inside
     assert longest_run(first, second) == longest
-    runs = common_runs(one, Worded.of(other).grams)
+    runs = [[*map(int, run.split("-"))] for run in common_runs(one, Worded.of(other).grams).split()]
     assert [at for run in runs for at in run] == sorted({at for run in runs for at in run})
     assert sum(len(Worded.of(one[start:end]).words) for start, end in runs) == sum(inside)
     table = [[max(i, k) for k in range(len(other) + 1)] for i in range(len(one) + 1)]

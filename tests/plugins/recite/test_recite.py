@@ -4,30 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from net.api import (
-    PIECE,
-    Corpus,
-    Memory,
-    Models,
-    Progress,
-    ReciteSettings,
-    Text,
-    Watch,
-    Written,
-    chance_in,
-    end_logp,
-    pieces,
-    printed,
-    save_verdict,
-    tries_for,
-    windows_of,
-)
+from net.api import Corpus, Memory, Models, Progress, Text, Watch, Written, chance_in, save_verdict
 from net.api import recite as room
-from net.api import recite_recite as recite
 from tiny import MORE_WORDS, WORDS
 
 ALL = sorted({*WORDS, *MORE_WORDS, "house", "river", "seven", "blue", "green", "walk", "Stone", "letter"})
-SETTINGS = ReciteSettings(cache=False, samples=1)
+SETTINGS = room.ReciteSettings(cache=False, samples=1)
 
 
 def corpus(name, number=8, words=92):
@@ -36,7 +18,7 @@ def corpus(name, number=8, words=92):
 
 
 TEXTS, CONTROLS = corpus("texts"), corpus("controls")
-WINDOWS = windows_of(TEXTS, CONTROLS, SETTINGS)
+WINDOWS = room.windows_of(TEXTS, CONTROLS, SETTINGS)
 KNOWS, OTHER = Memory([one.text for one in TEXTS.texts], name="learnt"), Memory(name="other")
 MODELS = Models(KNOWS, placebos=(OTHER,))
 """A target that knows the texts by heart, and a second model that knows nothing."""
@@ -48,7 +30,7 @@ def check(verdict, name):
 
 @pytest.mark.parametrize("text", [False, True])
 def test_what_is_printed_is_shown(text, tmp_path):
-    found = recite(TEXTS, MODELS, SETTINGS, controls=CONTROLS, text=text)
+    found = room.recite(TEXTS, MODELS, SETTINGS, controls=CONTROLS, text=text)
     rows = found.table("windows").columns
     own = [value for value, kind in zip(rows["printed"], rows["set"], strict=True) if kind == "texts"]
     assert (len(rows["id"]), len(own)) == (16, 8)
@@ -62,21 +44,21 @@ def test_what_is_printed_is_shown(text, tmp_path):
 def test_the_chance_of_an_end_is_the_product_of_its_tokens():
     """The model gives each character of its texts 0.01 nats; that it draws as a softmax does: tests/scores."""
     before, after = zip(*((one.prefix, one.suffix) for one in WINDOWS.found[:3]), strict=True)
-    found = end_logp(KNOWS, before, after, cache=False, progress=Progress())
+    found = room.end_logp(KNOWS, before, after, cache=False, progress=Progress())
     assert found == pytest.approx([-0.01 * len(end) for end in after], rel=1e-5)
-    assert printed(np.array([0.0, np.log(1e-9), -np.inf])).tolist() == [6.0, 0.0, 0.0]
+    assert room.printed(np.array([0.0, np.log(1e-9), -np.inf])).tolist() == [6.0, 0.0, 0.0]
 
 
 @pytest.mark.parametrize("text", [False, True])
 def test_a_second_model_is_asked_only_where_it_could_withhold(text):
     watch = Watch()
-    found = recite(
+    found = room.recite(
         TEXTS, Models(OTHER, placebos=(KNOWS,)), SETTINGS, controls=CONTROLS, text=text, watch=watch
     )
     assert (found.outcome, check(found, "second")) == ("inconclusive", "not run")
     assert "reading with learnt" not in watch.seconds
     watch = Watch()
-    found = recite(TEXTS, MODELS, SETTINGS, text=text, watch=watch)
+    found = room.recite(TEXTS, MODELS, SETTINGS, text=text, watch=watch)
     assert (found.p <= 0.05, check(found, "second")) == (True, "passed")
     assert "reading with other" in watch.seconds
     # without controls nobody is accused
@@ -87,7 +69,7 @@ def test_text_that_can_be_copied_is_left_out():
     whole = corpus("whole", 6, words=200)
     first = whole.texts[0].text
     doubled = replace(whole, texts=(*whole.texts, Text("copy", first), Text("refrain", first[:250] * 8)))
-    made = windows_of(doubled, None, SETTINGS)
+    made = room.windows_of(doubled, None, SETTINGS)
     # neither the copy, its original nor the refrain
     assert set(made.documents(control=False)) == {f"whole{i}" for i in range(1, 6)}
     assert made.left["shared with another document"] > 0
@@ -95,7 +77,7 @@ def test_text_that_can_be_copied_is_left_out():
 
 
 def test_a_window_is_held_against_another_document_of_its_set_and_of_its_place():
-    made = windows_of(corpus("a", 6, words=300), corpus("b", 6, words=300), SETTINGS)
+    made = room.windows_of(corpus("a", 6, words=300), corpus("b", 6, words=300), SETTINGS)
     ends = {(one.control, one.suffix): one for one in made.found}
     others = [(one, ends[one.control, one.other]) for one in made.found]
     assert all(one.document != other.document for one, other in others)
@@ -106,12 +88,12 @@ def test_a_window_is_held_against_another_document_of_its_set_and_of_its_place()
 
 def test_pieces_are_the_text_without_a_short_rest():
     for text in ("word " * 300, "春眠不觉晓处处闻啼鸟" * 40, "x" * 1000, ""):
-        made = pieces(text)
+        made = room.pieces(text)
         assert text.startswith("".join(made))
-        assert len(text.encode()) - len("".join(made).encode()) < PIECE + 1
-        assert all(len(one.encode()) >= PIECE and len(one) <= PIECE + 42 for one in made)
+        assert len(text.encode()) - len("".join(made).encode()) < room.PIECE + 1
+        assert all(len(one.encode()) >= room.PIECE and len(one) <= room.PIECE + 42 for one in made)
     some = replace(TEXTS, texts=(*TEXTS.texts, Text("tiny", "too short")))
-    assert [one.id for one in windows_of(some, None, SETTINGS).short] == ["tiny"]
+    assert [one.id for one in room.windows_of(some, None, SETTINGS).short] == ["tiny"]
 
 
 @pytest.mark.parametrize(
@@ -166,7 +148,7 @@ def test_a_model_that_refuses_in_another_language_is_told(refused, monkeypatch):
         no = Written("对不起，我不能继续这段文字。")
         said = lambda _, prompts, draws, __: [[no for _ in draws] for _ in prompts]  # noqa: E731
         monkeypatch.setattr(Memory, "continued", said)
-    found = recite(
+    found = room.recite(
         TEXTS, replace(MODELS, target=Memory(name="innocent")), SETTINGS, controls=CONTROLS, text=True
     )
     assert (found.outcome, check(found, "answers")) == ("inconclusive", "failed" if refused else "passed")
@@ -175,7 +157,7 @@ def test_a_model_that_refuses_in_another_language_is_told(refused, monkeypatch):
 
 @pytest.mark.parametrize("p", [1.0, 0.9, 0.5, 0.01, 1e-12])
 def test_tries_are_the_fewest_with_an_even_chance(p):
-    tries = float(tries_for(np.log(p)))
+    tries = float(room.tries_for(np.log(p)))
     assert chance_in(np.log(p), tries) >= 0.5 * (1 - 1e-9)
     assert tries == 1 or chance_in(np.log(p), tries - 1) < 0.5
-    assert np.isinf(tries_for(-np.inf))
+    assert np.isinf(room.tries_for(-np.inf))

@@ -26,7 +26,7 @@ from pretrace.results.wording import say
 from pretrace.scores import scores as registered
 from pretrace.scoring.detect import detect
 from pretrace.scoring.plan import Models, ScorePlan
-from pretrace.types import Control, Corpus, Evidence, Quantity, Run, Text, Trace, Verdict, View
+from pretrace.types import Control, Corpus, Quantity, Run, Text, Verdict
 from pretrace.verdicts.flag.flag import flag_run, set_test
 from pretrace.verdicts.flag.planning import FlagSettings, plan
 
@@ -46,8 +46,8 @@ _ASKING = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class SampleReading:
-    """How samples are scored: one score by expression, the model as `open_model` takes it ("" where log-probabilities
-    are given), token counts for dc_pdd, and a file of known non-members ("" where they are among the samples)."""
+    """How samples are scored: one score by expression, the model as `open_model` takes it, token counts for dc_pdd, and
+    a file of known non-members ("" where they are among the samples)."""
 
     score: str
     model: str = ""
@@ -81,29 +81,6 @@ def _models(model: str, counts: str) -> Models:
 
 
 _open_once = cache(open_corpus)
-LONGEST_TOKEN = 40
-"""Characters that a prompt may lack at its beginning."""
-
-
-def trace_in_prompt(tokens: Sequence[tuple[str, float]], text: str) -> Trace | None:
-    """The log-probabilities of the text's own tokens, in nats; None where the text is not in the prompt word for word
-    (of several places the last counts). `tokens` are the pieces of the prompt with their log-probabilities; one belongs
-    to the text where its first character that is no white space stands in it. A text that the prompt begins with may
-    lack its first token, which no model without a start token predicts. Token ids are not known and are all 0."""
-    wanted, pieces = text.strip(), [piece for piece, _ in tokens]
-    prompt = "".join(pieces)
-    lacking = range(1, min(len(wanted), LONGEST_TOKEN + 1))
-    begin = prompt.rfind(wanted)
-    if begin < 0:  # from here on: where it begins when its first token is lacking
-        begin = next((-number for number in lacking if prompt.startswith(wanted[number:])), len(prompt))
-    if not wanted:
-        return None
-    ends = np.cumsum([len(piece) for piece in pieces])
-    firsts = ends - [len(piece.lstrip()) or len(piece) for piece in pieces]
-    inside = (firsts >= begin) & (firsts < begin + len(wanted))
-    logp = np.array([value for _, value in tokens], dtype=np.float32)[inside]
-    return Trace(np.zeros(len(logp), dtype=np.int32), logp) if len(logp) else None
-
 
 Part = Literal["input", "target", "both"]
 NONMEMBER = "nonmember"
@@ -150,15 +127,12 @@ def _warn(words: str) -> None:
 
 
 def _tested(scores: Sequence[SampleScore], *, level: float, fdr: float) -> Verdict:
-    """Test the samples against those that are known non-members and those of the file, as `flag` does. TextsError where
-    they were read in different ways, for too few known ones, or where both sides share texts."""
+    """Test the samples against those that are known non-members and those of the file, as `flag` does. TextsError for
+    too few known ones, or where both sides share texts."""
     said: list[Any] = [(one.score.metadata or {}).get(_OWN) for one in scores]
     if not all(isinstance(own, Mapping) for own in said):
         raise TextsError(say("inspect.refused.other_scorer"))
-    readings = {tuple(sorted(own["reading"].items())) for own in said}
-    if len(readings) != 1:
-        raise TextsError(say("inspect.refused.mixed"))
-    reading = SampleReading(**dict(readings.pop()))
+    reading = SampleReading(**said[0]["reading"])
     sides: tuple[list[Text], list[Text]] = [], []
     values: tuple[list[Any], list[Any]] = ([], [])  # of each text that of the model and that of the placebo
     for one, own in zip(scores, said, strict=True):
@@ -221,54 +195,33 @@ def membership(  # noqa: PLR0913 (each is what -S sets of a scorer)
 ) -> Scorer:
     """A membership score of each sample, by an expression such as `min_k(k=0.1)`; higher means more likely seen.
 
-    Log-probabilities come from the output where the provider gave those of the prompt (`--prompt-logprobs 1` with
-    vLLM). Otherwise pretrace opens `model` (any value of `--model`), or the evaluated one where its provider is hf or
-    vllm. `nonmembers` is a file of texts of the same kind that the model cannot have seen. `placebo` is a model that
-    saw none of the samples; it needs a model that pretrace opens. `part` is what is read of a sample, and `group` the
-    metadata field that names its document. ExpressionError for a score that needs more than log-probabilities.
+    Pretrace opens `model` (any value of `--model`), or the evaluated one where its provider is hf or vllm. `nonmembers`
+    is a file of texts of the same kind that the model cannot have seen. `placebo` is a model that saw none of the
+    samples. `part` is what is read of a sample, and `group` the metadata field that names its document. ExpressionError
+    for a score that needs more than log-probabilities.
     """
     named = SampleReading(score, model, counts, nonmembers, placebo)
-    plan = named.plan  # refuses before anything is generated
+    _ = named.plan  # refuses before anything is generated
 
     async def score_sample(state: TaskState, target: Target) -> Score:
-        asked, choices = state.input_text, state.output.choices if state.output else []
+        asked = state.input_text
         text = {"input": asked, "target": target.text, "both": f"{asked}\n{target.text}"}[part]
-        known = bool(state.metadata.get(NONMEMBER))
-        document = str(state.metadata.get(group, "")) if group else ""
-        given = choices[0].prompt_logprobs if choices else None  # where the provider gave those
-        tokens = [(one.token, one.logprob) for one in given.content] if given else []
+        reading = replace(named, model=named.model or opened_by(get_model()))
+        corpus = Corpus("sample", (Text("sample", text),))
+
+        async def value_of(model: str) -> float:
+            return (await anyio.to_thread.run_sync(reading.values, corpus, model))["sample"]
+
+        own = {"text": text, "known": bool(state.metadata.get(NONMEMBER)), "reading": asdict(reading)}
+        own["group"] = str(state.metadata.get(group, "")) if group else ""
         try:
-            value, blank, reading = await _read(named, plan, text, tokens)
+            value = await value_of(reading.model)
+            own |= {"placebo": await value_of(placebo)} if placebo else {}
         except TextsError as wrong:
             return Score.unscored(reason="scoring_failed", explanation=str(wrong))
-        own = {"text": text, "known": known, "group": document, "reading": asdict(reading)}
-        own |= {"placebo": blank} if placebo else {}
         return Score(value=value, metadata={_OWN: own})
 
     return score_sample
-
-
-async def _read(
-    named: SampleReading, plan: ScorePlan, text: str, given: Sequence[tuple[str, float]]
-) -> tuple[float, float, SampleReading]:
-    """The score of a text, that of the placebo (NaN without one), and how they were had; TextsError where the text has
-    none."""
-    if given and not (named.model or named.nonmembers or named.placebo):
-        ((name, score),) = plan.scores.items()
-        if "counts" in plan.uses or set(plan.needs.views) != {View()}:
-            raise ExpressionError(say("inspect.refused.needs_ids", name=name))
-        trace = trace_in_prompt(given, text)
-        if trace is None:
-            raise TextsError(say("inspect.refused.not_in_prompt"))
-        evidence = Evidence(Text("sample", text), {View(): (trace,)})
-        return float(score(evidence)), math.nan, named  # type: ignore[operator]
-    reading = replace(named, model=named.model or opened_by(get_model()))
-    corpus = Corpus("sample", (Text("sample", text),))
-    found = [
-        (await anyio.to_thread.run_sync(reading.values, corpus, model))["sample"] if model else math.nan
-        for model in (reading.model, named.placebo)
-    ]
-    return found[0], found[1], reading
 
 
 def opened_by(model: Model) -> str:

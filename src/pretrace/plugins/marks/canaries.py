@@ -16,7 +16,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -86,26 +86,20 @@ class Format:
             tuple(place for place in places if not (is_version_4 and place in version)),
         )
 
-    def edges(self, made: str, number: int) -> tuple[str, str]:
+    def edges(self, made: str, number: int) -> tuple[tuple[str, str], tuple[str, str]]:
         """The first and the last characters of a string that have so many values or more, in one spelling."""
         digits = math.ceil(math.log(number, 16))
-        return plain(made[: self.varies[digits - 1] + 1]), plain(made[self.varies[-digits] :])
+        first, last = made[: self.varies[digits - 1] + 1], made[self.varies[-digits] :]
+        return ("begins", plain(first)), ("ends", plain(last))
 
-    def drawn(
-        self, string: str, begun: str, number: int, rng: np.random.Generator, refused: Callable[[str], bool]
-    ) -> tuple[str, ...]:
-        """So many strings like this one with that beginning, all equally likely. Few are refused of any."""
-        kept: list[str] = []
+    def drawn(self, string: str, begun: str, number: int, rng: np.random.Generator) -> Iterator[str]:
+        """Strings like this one with that beginning, all equally likely, of which about so many are wanted."""
         sizes = [16 if place in self.varies else 1 for place in range(len(string))]
-        while len(kept) < number:
+        while True:
             for row in rng.integers(sizes, size=(number + 4, len(sizes))).tolist():
-                digits = list(string)
-                for place in self.varies:
-                    digits[place] = self.digits[row[place]]
-                made = begun + "".join(digits)[len(begun) :]
-                if _varied(made) and not refused(made):
-                    kept.append(made)
-        return tuple(kept[:number])
+                every = zip(string, sizes, row, strict=True)
+                made = "".join(self.digits[digit] if size > 1 else c for c, size, digit in every)
+                yield begun + made[len(begun) :]
 
 
 def _varied(made: str) -> bool:
@@ -136,10 +130,6 @@ class FoundString:
         """The string, and the others."""
         return (self.string, *self.alternatives)
 
-    def ends(self, other: str, values: int) -> list[tuple[str, str]]:
-        """The beginning and the end of a string of its format, so long that they have so many values."""
-        return list(zip(("begins", "ends"), self.form.edges(other, values), strict=True))
-
     def refuses(self, other: str) -> str:
         """Why a string of its format in this place is no random one; "" where it may be."""
         first, own = self.start - self.text.text.count("-", 0, self.start), plain(self.string)
@@ -147,7 +137,7 @@ class FoundString:
         near = before[-len(self.context) :] if self.context else ""
         for where in ((near,), (before, after)):
             edges = self.form.edges(other, 2 * _ONCE_IN * max(1, sum(map(len, where))))
-            if any(part in some for part in edges for some in where):
+            if any(part in some for _, part in edges for some in where):
                 return "with a beginning or end that stands elsewhere in the text"
         digits = plain(other)
         if self.form.kind.startswith("32 ") and digits[12] in "1235678" and digits[16] in "89ab":
@@ -188,24 +178,24 @@ def random_strings(
     candidates = list(_candidates_of(corpus, context, left))
     # beginnings and ends so long that two random strings hardly share one
     values = 2 * _ONCE_IN * max(1, len(candidates))
-    counts = Counter(end for one in candidates for end in one.ends(one.string, values))
-    found: list[FoundString] = []
+    counts = Counter(end for one in candidates for end in one.form.edges(one.string, values))
+
+    def accepted(one: FoundString, other: str) -> bool:
+        """Whether another string in its place is random, and begins and ends as no other string of the texts."""
+        own = one.form.edges(one.string, values)
+        alone = all(counts[end] <= (end in own) for end in one.form.edges(other, values))
+        return alone and _varied(other) and not one.refuses(other)
+
+    found = list[FoundString]()
     for one in candidates:
-
-        def refused(other: str, one: FoundString = one) -> bool:
-            """Whether it is no random string, or begins or ends as another string than this one does."""
-            own = one.ends(one.string, values)
-            shared = any(counts[end] > (end in own) for end in one.ends(other, values))
-            return shared or bool(one.refuses(other))
-
-        if refused(one.string):
+        if not accepted(one, one.string):
             left["sharing their beginning or end with another string"] += 1
             continue
         head = one.string[: one.form.varies[len(one.form.varies) // 2]] if begun else ""
         digest = hashlib.sha256(f"alternatives {seed} {one.string}".encode()).digest()
         rng = np.random.default_rng(int.from_bytes(digest, "big"))
-        others = one.form.drawn(one.string, head, alternatives, rng, refused)
-        found.append(replace(one, alternatives=others, begun=head))
+        drawn = filter(partial(accepted, one), one.form.drawn(one.string, head, alternatives, rng))
+        found.append(replace(one, alternatives=tuple(itertools.islice(drawn, alternatives)), begun=head))
     return FoundStrings(tuple(found), +left)
 
 
@@ -219,12 +209,13 @@ def _candidates_of(corpus: Corpus, context: int, left: Counter[str]) -> Iterator
             if form is None:
                 left["UUIDs of other versions"] += "-" in string
                 continue
-            why = f"strings of fewer than {_FEWEST_CHARACTERS} different characters"
-            if _varied(string):
-                why = "found again" if plain(string) in seen else ""
-                seen.add(plain(string))
-            start = match.start()
+            start, why = match.start(), ""
             one = FoundString(text, whole, start, string, form, text.text[max(0, start - context) : start])
+            if not _varied(string):
+                why = f"strings of fewer than {_FEWEST_CHARACTERS} different characters"
+            elif plain(string) in seen:
+                why = "found again"
+            seen.add(plain(string))
             if not (why := why or one.refuses(string)):
                 inputs = _inputs_of(text.text) if inputs is None else inputs
                 why = _known(string, inputs)

@@ -20,7 +20,7 @@ from pretrace.corpora import Columns, open_corpus
 from pretrace.corpora.dates import days
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.plugins.marks import marking
-from pretrace.plugins.marks.marking import MarkedText, Seal, Trigger
+from pretrace.plugins.marks.marking import ORDERED, MarkedText, Seal, Trigger
 from pretrace.registry import tests
 from pretrace.results.atomic import atomic_bytes
 from pretrace.results.output_checks import NEW
@@ -80,34 +80,29 @@ def check_published(seal: Seal, published: Corpus) -> tuple[str, ...]:
     """Notes on what was published, compared with the seal apart from white space. TextsError for a text that the seal
     has not, that is none of its variants, or is another variant than the one drawn, and for a shard in another order. A
     text that is missing stays in the test: leaving texts out afterwards would be a choice."""
-    plain, number = marking.collapsed, len(published)
+    plain, missing = marking.collapsed, list[str]()
     texts = {text.id: plain(text.text) for text in published.texts}
     if seal.parts == "options":
         raise TextsError(say("marks.published.refused.options"))
     if seal.parts:  # every shard stands in the rows as it was drawn
         rows = plain(marking.JOINT.join(text.text for text in published.texts))
-        _refuse("order", [one.id for one in seal.documents if plain(one.published) not in rows])
-        return (say("marks.published.rows", number=number),)
-    variants = {one.id: [plain(text) for text in one.realised_first] for one in seal.texts}
-    _refuse("changed", [name for name, text in texts.items() if text not in variants.get(name, [])])
-    _refuse("other", [name for name, text in texts.items() if text in variants[name][1:]])
-    missing = sorted({one.id for one in seal.documents} - texts.keys())
-    told = {"missing": len(missing), "names": listed(missing)}
-    lacking = (say("marks.published.missing", **told),) if missing else ()
-    return (say("marks.published.texts", number=number), *lacking)
-
-
-def _refuse(kind: str, names: Sequence[str]) -> None:
-    """TextsError for published texts that are none of the seal's, or not those drawn, where there are any."""
-    if names:
-        raise TextsError(say(f"marks.published.refused.{kind}", number=len(names), names=listed(names)))
+        wrong = {"order": [one.id for one in seal.documents if plain(one.published) not in rows]}
+    else:
+        variants = {one.id: [plain(text) for text in one.realised_first] for one in seal.texts}
+        wrong = {"changed": [name for name, text in texts.items() if text not in variants.get(name, [])]}
+        wrong["other"] = [name for name, text in texts.items() if text in variants.get(name, [])[1:]]
+        missing = sorted({one.id for one in seal.documents} - texts.keys())
+    for kind, names in wrong.items():
+        if names:
+            raise TextsError(say(f"marks.published.refused.{kind}", number=len(names), names=listed(names)))
+    lacking = [say("marks.published.missing", missing=len(missing), names=listed(missing))] if missing else []
+    return (say("marks.published.texts", number=len(published)), *lacking)
 
 
 def model_day(name: str, stated: str = "") -> tuple[date, str] | None:
     """The last day on which a model can be finished, `stated` or by its card, and how that is known; or None."""
     if stated:
-        found = days(stated)
-        if found is None:
+        if (found := days(stated)) is None:
             raise ExpressionError(f"--model-date takes a day, such as 2026-03-31; found {stated[:40]!r}.")
         return found.last, "as the one who asks says"
     if name == "smollm2":
@@ -119,13 +114,6 @@ def model_day(name: str, stated: str = "") -> tuple[date, str] | None:
     front = card.split("---")[1] if card.startswith("---") and card.count("---") > 1 else ""
     dates = [day for one in _CARD_DATE.findall(front) if (day := days(one.strip())) is not None]
     return (max(one.last for one in dates), "as its card says") if dates else None
-
-
-def seal_words(seal: Seal) -> dict[str, str]:
-    """What all reports of a seal say of the draw, of its time, which nobody has verified, and of what it shows."""
-    made = f"{seal.made_at.astimezone(UTC):%Y-%m-%d at %H:%M}"
-    kinds = ("assumption", "decided", "draw", "shows", "time")
-    return {"name": seal.name, **{kind: say(f"marks.{kind}", made=made) for kind in kinds}}
 
 
 def enough_check(sizes: Sequence[int], level: float, unit: str) -> Check:
@@ -158,6 +146,14 @@ class SealedTest(frame.Test[V]):
     def registered(self) -> Mapping[str, Any]:
         return {**super().registered, "seal": self.seal.sha256}
 
+    def worded(self, kind: str, **numbers: object) -> frame.TestWording:
+        """The sentences of a kind, with what all say of the draw, of its unverified time and of the result."""
+        made = f"{self.seal.made_at.astimezone(UTC):%Y-%m-%d at %H:%M}"
+        kinds = ("assumption", "decided", "draw", "shows", "time")
+        said = {one: say(f"marks.{one}", made=made) for one in kinds}
+        model, name = called(self.models.target.name), self.seal.name
+        return frame.TestWording.of_kind(kind, unit=self.unit, model=model, name=name, **said, **numbers)
+
     def checks(self, values: V) -> tuple[Check, ...]:
         """Another test of this seal on the same weights would be a second chance, and a model that is older than the
         draw has not read what it gave."""
@@ -174,19 +170,18 @@ class SealedTest(frame.Test[V]):
         shown = [{name: line[name] for name in line if name != "texts"} for line in differing]
         words, figures = ("differing", {"earlier": shown}) if differing else ("words", {})
         tries = word_check("marks.tries", not differing, figures, words=words, told=told, **numbers)
-        older = self._older(model_day(target.name, self.settings.model_date))
         enough = enough_check(self.outcomes(values), self.settings.level, self.unit)
-        return (word_check("marks.seal", True, sha256=seal.sha256), tries, older, enough)
+        return (word_check("marks.seal", True, sha256=seal.sha256), tries, self._older(), enough)
 
-    def _older(self, day: tuple[date, str] | None) -> Check:
+    def _older(self) -> Check:
         name, drawn = self.models.target.name, self.seal.made_at.date()
-        if day is None:
+        if (day := model_day(name, self.settings.model_date)) is None:
             return word_check("marks.older", None, words="unknown", model=name, drawn=drawn)
-        said = f"{name} was finished by {day[0]} ({day[1]}), and the draw was made on {drawn}."
-        is_older = day[0] < drawn
-        days = {"model": str(day[0]), "draw": str(drawn)} if is_older else {}
-        words = "older" if is_older else "words"
-        return word_check("marks.older", not is_older, days, words=words, said=said)
+        words, figures = "words", {}
+        if day[0] < drawn:
+            words, figures = "older", {"model": str(day[0]), "draw": str(drawn)}
+        numbers: dict[str, Any] = {"model": name, "day": day[0], "how": day[1], "drawn": drawn}
+        return word_check("marks.older", not figures, figures, words=words, **numbers)
 
 
 def check_marks(
@@ -250,29 +245,25 @@ class Marks(SealedTest[frame.Rows], frame.RandomisationTest):
         return [len(row) for row in values if np.isfinite(row).all()]
 
     def words(self, values: frame.Rows) -> frame.TestWording:
-        return self.words_of_kind("marks.said", differ=say(f"marks.made.{self.seal.source}"))
+        source = say(f"marks.made.{self.seal.source}")
+        return self.worded("marks.said", differ=source, effect_unit=self.effect_unit)
 
-    def words_of_kind(self, kind: str, **numbers: str) -> frame.TestWording:
-        """The sentences of a kind, about this seal and this model."""
-        return frame.TestWording.of_kind(
-            kind,
-            unit=self.unit,
-            model=called(self.models.target.name),
-            effect_unit=effect_unit(self.score, totals=self.totals),
-            **seal_words(self.seal),
-            **numbers,
-        )
+    @property
+    def effect_unit(self) -> str:
+        """The unit of an effect."""
+        if self.score not in (ALONE, BESIDE):
+            return f"of the score {self.score}"
+        return f"nats a {self.unit}" if self.totals else "nats a token"
 
     def shown(self, values: frame.Rows) -> frame.TestDetails:
-        names, sizes = [one.id for one in self.seal.documents], sorted(self.outcomes(values))
+        names, sizes = [one.id for one in self.seal.documents], self.outcomes(values)
         cut, reasons = int(self._read["cut"]), self._read["reasons"]
-        between = f"{sizes[0]}" if sizes[0] == sizes[-1] else f"{sizes[0]} to {sizes[-1]}"
         above = int(np.count_nonzero(self.effects(values) > 0))
         return frame.TestDetails(
             figures={
                 f"marked {self.unit}s": len(self.seal.documents),
                 f"{self.unit}s without variants": len(self.seal.unmarked),
-                f"variants a {self.unit}": between,
+                f"variants a {self.unit}": marking.say_range(sizes),
                 f"{self.unit}s whose published variant lies above the others' mean": above,
             },
             tables=(self.units_table("texts", names, values),),
@@ -281,10 +272,6 @@ class Marks(SealedTest[frame.Rows], frame.RandomisationTest):
             situation=Situation(documents=len(sizes)),
             recorded={"sealed": self.seal.described, "totals": self.totals},
         )
-
-
-ORDERED = {"rows": "shard", "options": "item"}
-"""What has one order, by what a sealed draw put in order."""
 
 
 class Orders(Marks):
@@ -303,12 +290,8 @@ class Orders(Marks):
         return tuple(map(ranks, values)) if self.seal.parts == "options" else values
 
     def words(self, values: frame.Rows) -> frame.TestWording:
-        parts, said = self.seal.parts, sentences_of(f"marks.{self.seal.parts}")
-        divided = " " + fill(said["divided"], most=marking.MOST_ROWS) if parts == "rows" else ""
-        numbers = {"parts": said["parts"], "value": said["value"], "divided": divided}
-        told = self.words_of_kind("marks.orders", **numbers)
-        unit = effect_unit(self.score, totals=self.totals).replace("text", self.unit)
-        return replace(told, effect_unit=unit) if parts == "rows" else told
+        numbers = fill(sentences_of(f"marks.{self.seal.parts}"), most=marking.MOST_ROWS, own=self.effect_unit)
+        return self.worded("marks.orders", **numbers)
 
 
 def ranks(values: Doubles) -> Doubles:
@@ -316,13 +299,6 @@ def ranks(values: Doubles) -> Doubles:
     from scipy.stats import rankdata
 
     return np.asarray(rankdata(values, nan_policy="propagate") / len(values))
-
-
-def effect_unit(score: str, *, totals: bool) -> str:
-    """The unit of an effect."""
-    if score not in (ALONE, BESIDE):
-        return f"of the score {score}"
-    return "nats a text" if totals else "nats a token"
 
 
 def _triggers_of(seal: Seal) -> list[tuple[MarkedText, Trigger]]:
@@ -428,10 +404,8 @@ class Triggers(SealedTest[Table]):
         return [round(1 / one) for one in values["chance"]]
 
     def words(self, values: Table) -> frame.TestWording:
-        hits, chance = int(values["hit"].sum()), values["chance"].sum()
-        numbers = {"number": len(values), "chance": chance, "hits": hits, **seal_words(self.seal)}
-        of, model = f"the published texts of {self.seal.name}", self.models.target.name
-        return frame.TestWording.of_kind("triggers.said", of=of, model=model, **numbers)
+        numbers = {"number": len(values), "chance": values["chance"].sum(), "hits": int(values["hit"].sum())}
+        return self.worded("triggers.said", **numbers)
 
     def shown(self, values: Table) -> frame.TestDetails:
         law = chance_of_hits(values["chance"].tolist())
@@ -453,40 +427,27 @@ class Triggers(SealedTest[Table]):
         )
 
 
-_FACTOR = 6.2
-"""(z of 0.95 + z of 0.8) squared: a one-sided test at 5% with power 0.8 needs this over d² documents."""
-
-
 def say_sample_size(
     seal: Seal, target: Backend | None, settings: TestSettings, watch: Watch | None = None
 ) -> tuple[str, ...]:
     """How many texts the test needs, a sentence each, for a model like the `target`, of which a copy reads half of the
     texts, in variants of a fresh draw: nothing of the sealed one gets into a model. ModelError without weights here,
     TextsError for too few texts. Without a target nothing was measured."""
-    formula = say("sample_size.formula", factor=_FACTOR)
     if target is None:
-        return formula, say("sample_size.unmeasured")
+        return say("sample_size.formula"), say("sample_size.unmeasured")
     anew = (replace(one, drawn=secrets.randbelow(len(one.variants))) for one in seal.documents)
     seal = replace(seal, texts=tuple(anew))
     own: dict[str, Any] = {"watch": frame.watched(watch), "score": seal.score, "seal": seal}
     test = Marks(corpus=seal.corpus, models=Models(target), settings=shared(CheckSettings, settings), **own)
     before = test.effects(test.read(target, "reading with the model"))
-    shift = test.planted_shift(test.planted(), before, test.effects)
-    power = power_of(before, shift, settings.level)
-    after = before[list(shift.units)] + shift.moved
-    spread = float(np.std(after[np.isfinite(after)], ddof=1))
-    # the mean of a text's difference after training over its spread
-    d = power.effect.value / spread if spread > 0 else 0.0
+    power = power_of(before, test.planted_shift(test.planted(), before, test.effects), settings.level)
     numbers = {
         "times": times(power.epochs),
-        "d": d,
         "level": settings.level,
-        "needed": "no number of texts would do"
-        if power.needed is None
-        else f"{power.needed:,} texts are needed",
-        "formula": f" ({math.ceil(_FACTOR / d**2):,} by the formula)" if d > 0 else "",
+        "needed": "no number of texts would do" if power.needed is None else f"{power.needed:,} are needed",
         "documents": int(np.isfinite(before).sum()),
         "chance": power.probability,
         "enough": say(f"sample_size.{'enough' if power.probability.value >= ENOUGH else 'few'}"),
     }
-    return formula, *(say(f"sample_size.{one}", **numbers) for one in ("found", "power", "favourable"))
+    kinds = ("formula", "found", "power", "favourable")
+    return tuple(say(f"sample_size.{one}", **numbers) for one in kinds)

@@ -113,7 +113,8 @@ def _publish(seal: marking.Seal, rows: bytes, outputs: _MarkOutputs, advice: tup
     if seal.parts:
         first, variants = f"The {seal.parts} of {seal.name} were shuffled at random.", "orders"
     notes, published = [*seal.notes, *advice], outputs.out / marking.PUBLISHED
-    listed = [f"One of {seal.between} {variants} of each was drawn.", *notes]
+    number = marking.say_range([len(one.variants) for one in seal.documents])
+    listed = [f"One of {number} {variants} of each was drawn.", *notes]
     listed += [f"Not marked: {one.id!r} ({one.reason})." for one in seal.unmarked[:3]]
     said: list[RenderableType] = [
         prose(first, "bold"),

@@ -69,15 +69,9 @@ def collapsed(text: str) -> str:
     return " ".join("".join(c for c in plain if unicodedata.category(c) != "Cf").split())
 
 
-def checked_variants(name: str, variants: Sequence[str]) -> tuple[str, ...]:
-    """Check the variants of a text; TextsError for an empty one, and for two that `collapsed` makes equal."""
-    plain = [collapsed(text) for text in variants]
-    for place, one in enumerate(plain):
-        if not one:
-            raise TextsError(say("marks.refused.empty_variant", name=name, place=place))
-        if (found := plain.index(one)) < place:
-            raise TextsError(say("marks.refused.equal_variants", name=name, found=found, place=place))
-    return tuple(variants)
+def say_range(sizes: Sequence[int]) -> str:
+    """How many variants texts have: "2", or "2 to 5"."""
+    return " to ".join(map(str, dict.fromkeys((min(sizes), max(sizes)))))
 
 
 # Canary sentences: one sentence a text, natural to read, whose last word is drawn out of several.
@@ -90,11 +84,8 @@ MOST_CHOICES = len(WORDS) // 2
 
 def canaries(corpus: Corpus, choices: int, draw: Callable[[int], int]) -> VariantCandidates:
     """Variants of every text that differ in the last word of one added sentence, all drawn with `draw`."""
-    names = _names(len(corpus), draw)
     variants, triggers = {}, {}
-    for text in corpus.texts:
-        checked_variants(text.id, [text.text])
-        name = next(names)
+    for text, name in zip(corpus.texts, _names(len(corpus), draw), strict=True):
         free = [word for word in WORDS if word not in name.split("-")]
         words = _drawn(free, choices, draw)
         prompt = SENTENCES[draw(len(SENTENCES))].format(name)
@@ -105,10 +96,8 @@ def canaries(corpus: Corpus, choices: int, draw: Callable[[int], int]) -> Varian
 
 
 def _names(number: int, draw: Callable[[int], int]) -> Iterator[str]:
-    """So many names of two words, no two equal; of three words where those are too few."""
-    size = 2 if number <= len(WORDS) * (len(WORDS) - 1) // 4 else 3
-    if number > len(WORDS) ** 3 // 4:
-        raise TextsError(f"--canary names {len(WORDS) ** 3 // 4:,} texts at most: mark in several runs.")
+    """So many names of two words, no two equal; of four words where those are too few."""
+    size = 2 if number <= len(WORDS) * (len(WORDS) - 1) // 4 else 4
     seen: set[str] = set()
     while len(seen) < number:
         name = "-".join(_drawn(WORDS, size, draw))
@@ -213,7 +202,7 @@ _HASH = re.compile(r"(?<![0-9A-Za-z])[0-9A-Fa-f]{64}(?![0-9A-Za-z])")
 class MarkedText:
     """A text with its variants; `drawn` is the place of the one that is published. With a trigger, the variant k ends
     the trigger's sentence with its word k. A text without variants is its only one, for the `reason`: it is published
-    as it is and takes no part in the test."""
+    as it is and takes no part in the test. TextsError for an empty variant, and for two alike once `collapsed`."""
 
     id: str
     variants: tuple[str, ...]
@@ -221,6 +210,14 @@ class MarkedText:
     group: str = ""
     trigger: Trigger | None = None
     reason: str = ""
+
+    def __post_init__(self) -> None:
+        plain = [collapsed(text) for text in self.variants]
+        for place, one in enumerate(plain):
+            if not one and not self.reason:
+                raise TextsError(say("marks.refused.empty_variant", name=self.id, place=place))
+            if (found := plain.index(one)) < place:
+                raise TextsError(say("marks.refused.equal_variants", name=self.id, found=found, place=place))
 
     @property
     def published(self) -> str:
@@ -277,12 +274,6 @@ class Seal:
         return Corpus(self.name, tuple(text for text, one in both if not one.reason), source="a sealed file")
 
     @property
-    def between(self) -> str:
-        """How many variants a text has: "2", or "2 to 5"."""
-        sizes = sorted({len(one.variants) for one in self.documents})
-        return " to ".join(map(str, dict.fromkeys((sizes[0], sizes[-1]))))
-
-    @property
     def parts(self) -> str:
         """What changed places, "rows" or "options"; "" where variants are other than orders."""
         return str(self.about["parts"]) if self.source == "order" else ""
@@ -306,7 +297,7 @@ def read_seal(path: Path, commitment: str | None = None) -> Seal:
             raise ValueError(f"it is no sealed file of format {FORMAT}")
         seal = from_plain(Seal, plain, "seal")
         _check(seal)
-    except (ValueError, TypeError, KeyError, OverflowError) as error:
+    except (ValueError, TypeError, KeyError, OverflowError, TextsError) as error:
         raise OutputError(say("marks.refused.damaged", path=path, error=error)) from None
     return replace(seal, sha256=found)
 
@@ -340,8 +331,6 @@ def _check(seal: Seal) -> None:
     for one in seal.texts:
         if (len(one.variants) < 2) != bool(one.reason) or not 0 <= one.drawn < len(one.variants):
             raise ValueError(f"the text {one.id!r} has no variant {one.drawn}")
-        if len({collapsed(text) for text in one.variants}) < len(one.variants):
-            raise ValueError(f"two variants of the text {one.id!r} are equal")
         if one.trigger is not None and len(one.trigger.words) != len(one.variants):
             raise ValueError(f"the trigger of the text {one.id!r} has another number of words")
 
@@ -355,6 +344,8 @@ RESULTS = 40
 JOINT = "\n\n"
 """What stands between two rows."""
 
+ORDERED = {"rows": "shard", "options": "item"}
+"""What has one order, by what a sealed draw put in order."""
 Further = Mapping[str, Mapping[str, object]]
 _WHOLE = r"(?:all|none|any|some|both|either|neither|each|most|two|three|more than one|one or more)"
 _LISTED = r"\(?\b(?:[A-H]|[1-8]|I{1,3}|IV|VI?)\b\)?"
@@ -403,19 +394,17 @@ def mark_order(
     seed = seed or secrets.token_hex(32)
     rng = np.random.default_rng(int(seed, 16))
     rows = {text.id: plain_row(text) | dict(further.get(text.id, {})) for text in corpus.texts}
+    kind = "options" if settings.options else "rows"
     if settings.options:
-        kind, unit, more = "options", "items", "items"
         drawn, published = _order_options(corpus, settings, rows, rng), list(rows)
     else:
-        kind, unit, more = "rows", "shards", "rows"
         drawn, published = _order_rows(corpus, rng)
-    documents = tuple(one for one in drawn if len(one.variants) > 1)
-    results = math.prod(min(len(one.variants), RESULTS) for one in documents[:10])
+    results = math.prod(min(len(one.variants), RESULTS) for one in drawn[:10])
     if results < RESULTS:
-        numbers = {"parts": kind, "results": results, "least": RESULTS, "more": more}
+        numbers = {"parts": kind, "results": results, "least": RESULTS}
         raise TextsError(say("marks.refused.few_orders", name=corpus.name, **numbers))
-    notes = (f"The order of {len(documents):,} {unit} was drawn.",)
-    seal = _sealed(corpus, "order", documents, nonce=seed, notes=notes, about={"parts": kind})
+    notes = (f"The order of {len(drawn):,} {ORDERED[kind]}s was drawn.",)
+    seal = _sealed(corpus, "order", tuple(drawn), nonce=seed, notes=notes, about={"parts": kind})
     return seal, json_lines(rows[name] for name in published)
 
 
@@ -425,7 +414,7 @@ def _order_rows(corpus: Corpus, rng: np.random.Generator) -> tuple[list[MarkedTe
     for shard in _shards([corpus.texts[i] for i in rng.permutation(len(corpus.texts)).tolist()]):
         name = f"{shard[0].id} to {shard[-1].id}"
         one, order = _draw_order(name, [row.text for row in shard], JOINT.join, ROW_ORDERS, rng)
-        drawn.append(one)
+        drawn += one
         published += [shard[i].id for i in order]
     return drawn, published
 
@@ -437,14 +426,14 @@ def _order_options(
     anew."""
     items = _items(corpus, settings.options, rows)
     labels = _labels(items, settings.answer, rows) if settings.answer else {}
-    drawn = []
+    drawn = list[MarkedText]()
     for name, options in items.items():
         if not 2 <= len(options) <= len(string.ascii_uppercase) or _refer_to_others(options):
             continue
         row = rows[name]
         write = partial(_lettered, str(row["text"]).strip())
         one, order = _draw_order(name, options, write, OPTION_ORDERS, rng)
-        drawn.append(one)
+        drawn += one
         moved, cell = [options[i] for i in order], row[settings.options]
         row[settings.options] = json.dumps(moved) if isinstance(cell, str) else moved
         if name in labels:
@@ -459,8 +448,8 @@ def _draw_order(
     write: Callable[[Sequence[str]], str],
     most: int,
     rng: np.random.Generator,
-) -> tuple[MarkedText, tuple[int, ...]]:
-    """Draw an order of parts: the different texts of all that could be drawn, and the order."""
+) -> tuple[list[MarkedText], tuple[int, ...]]:
+    """Draw an order of parts: the different texts of all that could be drawn, if there are two, and the order."""
     orders = (
         list(itertools.permutations(range(len(parts))))
         if math.factorial(len(parts)) <= OPTION_ORDERS
@@ -469,13 +458,12 @@ def _draw_order(
     made = ((write([parts[i] for i in order]), order) for order in orders)
     texts, kept = zip(*{collapsed(text): (text, order) for text, order in made}.values(), strict=True)
     chosen = int(rng.integers(len(kept)))
-    return MarkedText(name, texts, chosen), kept[chosen]
+    return [MarkedText(name, texts, chosen)] if len(texts) > 1 else [], kept[chosen]
 
 
 def _lettered(head: str, options: Sequence[str]) -> str:
     """An item with its answer options, lettered."""
-    lines = (f"{letter}. {one}" for letter, one in zip(string.ascii_uppercase, options, strict=False))
-    return "\n".join([head, *lines])
+    return "\n".join([head, *map("{}. {}".format, string.ascii_uppercase, options)])
 
 
 def plain_row(text: Text) -> dict[str, object]:
@@ -523,20 +511,20 @@ def _refer_to_others(options: Sequence[str]) -> bool:
     return any(pattern.search(option) for pattern in _REFERS for option in options)
 
 
-def _labels(items: Mapping[str, Sequence[str]], column: str, rows: Further) -> dict[str, list[str]]:
+def _labels(items: Mapping[str, Sequence[str]], column: str, rows: Further) -> dict[str, Sequence[str]]:
     """What the options of an item are called, in their order, where its right answer is a letter or a number."""
     cells = {name: str(rows[name].get(column, "")).strip() for name in items}
     named = {name: cell for name, cell in cells.items() if cell not in items[name]}
-    numbers = {name: int(cell) for name, cell in named.items() if cell.isascii() and cell.isdigit()}
-    zero, last = 0 in numbers.values(), any(number == len(items[name]) for name, number in numbers.items())
-    if numbers and zero == last:
+    zero = "0" in named.values()
+    last = any(cell == str(len(items[name])) for name, cell in named.items())
+    if zero == last and any(cell.isdecimal() for cell in named.values()):
         raise TextsError(say("marks.refused.answer_count", column=column))
-    labels = {}
+    labels = dict[str, Sequence[str]]()
     for name, cell in named.items():
-        letters = string.ascii_uppercase if cell.isupper() else string.ascii_lowercase
-        counted = [str(i if zero else i + 1) for i in range(len(items[name]))]
-        labels[name] = counted if name in numbers else list(letters[: len(counted)])
-    if wrong := [name for name, cell in named.items() if cell not in labels[name]]:
+        counted = [str(i + (not zero)) for i in range(len(items[name]))]
+        letters = (some[: len(counted)] for some in (string.ascii_uppercase, string.ascii_lowercase))
+        labels[name] = next((ways for ways in (counted, *map(list, letters)) if cell in ways), [])
+    if wrong := [name for name, found in labels.items() if not found]:
         told = {"few": len(wrong), "total": len(items), "names": listed(wrong)}
         raise TextsError(say("marks.refused.answer_none", column=column, **told))
     return labels
@@ -638,7 +626,7 @@ def own_candidates(
         if odd := sorted(made.keys() ^ other.keys()):
             raise TextsError(say("marks.refused.ids", file=name, names=listed(odd)))
     about = {"columns" if settings.variant_column else "files": list(named)}
-    return VariantCandidates({name: checked_variants(name, some) for name, some in made.items()}, about=about)
+    return VariantCandidates(made, about=about)
 
 
 def mark(
@@ -652,7 +640,7 @@ def mark(
     default is for tests and simulations, as evidence must not be predictable. TextsError for no variants."""
     texts = tuple(
         MarkedText(text.id, found, draw(len(found)), text.group, candidates.triggers.get(text.id))
-        if (found := checked_variants(text.id, candidates.variants.get(text.id, ())))
+        if (found := candidates.variants.get(text.id, ()))
         else MarkedText(
             text.id, (text.text,), group=text.group, reason=candidates.reasons.get(text.id) or "no variants"
         )
@@ -679,8 +667,6 @@ def check_places(out: Path, sealed: Path) -> None:
     if os.path.lexists(sealed):
         raise OutputError(say("marks.refused.sealed_there", sealed=sealed))
     check_writable(sealed, NEW)
-    if out.is_dir() and any(out.iterdir()):
-        raise OutputError(say("marks.refused.out_full", out=out))
     check_writable(out)
 
 
@@ -715,9 +701,8 @@ def rows_to_publish(seal: Seal, further: Further = MappingProxyType({})) -> byte
     away."""
     telling = {"id", "text", "group"}
     for document in seal.documents:  # a column that repeats a variant would say which one was not drawn
-        variants = [text.strip() for text in document.variants]
-        row = further.get(document.id, {})
-        telling |= {name for name, value in row.items() if any(text in str(value) for text in variants)}
+        for name, value in further.get(document.id, {}).items():
+            telling |= {name for text in document.variants if text.strip() in str(value)}
     return json_lines(
         plain_row(one) | {name: cell for name, cell in further.get(one.id, {}).items() if name not in telling}
         for one in seal.published

@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import cached_property
@@ -27,13 +27,13 @@ from pretrace.errors import ModelError, TextsError
 from pretrace.registry import tests
 from pretrace.results.wording import say
 from pretrace.scoring.evidence import Progress, Want, open_store, trace
-from pretrace.scoring.outlook import REPORT, Stage, Watch, guessed_seconds
+from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models
 from pretrace.scoring.provenance import record_corpus
 from pretrace.settings import option
 from pretrace.statistics.intervals import difference_interval, mean_interval, standardised
 from pretrace.statistics.permutation import PermutationTest, sign_flip_test, two_sample_test
-from pretrace.statistics.power import power
+from pretrace.statistics.power import PlantedValues
 from pretrace.statistics.words import RUN, Grams, Worded, in_runs
 from pretrace.types import (
     Backend,
@@ -53,17 +53,7 @@ from pretrace.types import (
 from pretrace.verdicts.advise import FEWEST_RECITED
 from pretrace.verdicts.advise import PIECE as PIECE
 from pretrace.verdicts.audit.snippets import by_name
-from pretrace.verdicts.frame import (
-    ASKED,
-    Numbers,
-    Test,
-    TestDetails,
-    Tested,
-    TestWording,
-    trained,
-    verdict,
-    watched,
-)
+from pretrace.verdicts.frame import Numbers, Test, TestDetails, Tested, TestWording, trained, verdict, watched
 from pretrace.verdicts.outcome import DOSE, ExcessOverSecondModel, word_check
 from pretrace.verdicts.reading import TOKENS, Continues, alike, answers_check, continued, draws_of, gate_check
 from pretrace.verdicts.register import seed_of
@@ -148,10 +138,8 @@ def windows_of(
     counted: windows that can be copied, as half or more of the end stands in the beginning, or in another document of
     either set (boilerplate, refrains, lists, copies of one text), in runs of 5 words or more; and windows without
     another document's end of the same set."""
-    documents, seed = (
-        _documents(corpus),
-        seed_of(Recite.name, _texts(corpus, controls), **_matters(settings, text)),
-    )
+    seed = seed_of(Recite.name, _texts(corpus, controls), **_matters(settings, text))
+    documents = _documents(corpus)
     made = cut_windows(documents, _documents(controls), MOST_ASKED if text else MOST_WINDOWS, seed)
     have, own = len(made.documents(control=False)), len(documents)
     if have < FEWEST:
@@ -295,12 +283,7 @@ def recite(  # noqa: PLR0913
                 raise ModelError(say("recite.refused.no_ranks", name=one.name))
     own: dict[str, Any] = {"watch": watched(watch), "score": _matters(settings, text)["score"], "text": text}
     own |= {"controls": controls, "windows": windows or windows_of(corpus, controls, settings, text=text)}
-    test = Recite(corpus=corpus, models=models, settings=settings, **own)
-    test.watch.plan(test.stages, REPORT)
-    return verdict(test, statements=statements)
-
-
-_WRITING = "writing the first windows"
+    return verdict(Recite(corpus=corpus, models=models, settings=settings, **own), statements=statements)
 
 
 @tests.add("recite")
@@ -326,9 +309,8 @@ class Recite(Test[Recited]):
     @staticmethod
     def windowed(corpus: Corpus) -> int:
         """Count those of the first 1,000 documents that have a window in their first 4,000 characters."""
-        beginnings = {
-            name: text[:4_000] for name, text in itertools.islice(_documents(corpus).items(), 1_000)
-        }
+        first = itertools.islice(_documents(corpus).items(), 1_000)
+        beginnings = {name: text[:4_000] for name, text in first}
         return len(cut_windows(beginnings, {}, 1, 0).documents(control=False))
 
     @property
@@ -342,27 +324,6 @@ class Recite(Test[Recited]):
     @property
     def texts(self) -> Sequence[str]:
         return _texts(self.corpus, self.controls)
-
-    @property
-    def stages(self) -> tuple[Stage, ...]:
-        """What lies ahead, each with a guess of its seconds: the model in question, each second model, and the windows
-        that are continued for the report. A model that gives text alone has no guess: its provider decides."""
-
-        def stage(name: str, model: Backend, windows: int, *, writes: bool) -> Stage:
-            tokens = (
-                TOKENS * (1 + self.settings.samples if self.text else 1) if writes else 2 * 2 * PIECE // 4
-            )
-            seconds = guessed_seconds(model, "writing" if writes else "reading", windows * tokens)
-            return Stage(name, seconds if model.facts.get("parameters") else 0.0)
-
-        target, number = self.models.target, len(self.windows.found)
-        asked = [
-            (ASKED, target),
-            *((f"reading with {called(one.name)}", one) for one in self.models.placebos),
-        ]
-        ahead = [stage(name, one, number, writes=self.text) for name, one in asked]
-        written = [] if self.text else [stage(_WRITING, target, min(number, 2 * WRITTEN), writes=True)]
-        return (*ahead, *written)
 
     def read(self, model: Backend, stage: str) -> Recited:
         """How far each end is printed; of text alone the largest share of its words in runs of 5 over the tries."""
@@ -415,20 +376,23 @@ class Recite(Test[Recited]):
 
     def power(self, values: Recited) -> Power:
         """Half of the documents are trained on; the test with the controls is simulated with what that brought."""
-        before, controls = means_of_sets(self._sides, values.own - values.other)
+
+        def means(read: Recited) -> tuple[Doubles, Doubles]:
+            return means_of_sets(self._sides, read.own - read.other)
+
+        before, controls = means(values)
         own, controls = before[np.isfinite(before)], controls[np.isfinite(controls)]
         whole = _documents(self.corpus)
         texts = [whole[name] for name in self.windows.documents(control=False)]
-
-        def again(read: Recited) -> Doubles:
-            return means_of_sets(self._sides, read.own - read.other)[0]
-
-        shift = self.planted_shift(texts, before, again)
+        shift = self.planted_shift(texts, before, lambda read: means(read)[0])
         moved = shift.moved[np.isfinite(shift.moved)]
-        how: dict[str, Any] = {"level": self.settings.level, "seed": self.seed}
-        how["heldout"] = controls if len(controls) >= FEWEST else None
+        chance = Estimate(0.0, 0.0, 0.0)
+        if moved.any():
+            others = controls if len(controls) >= FEWEST else None
+            planted = PlantedValues.of(own, moved, others, level=self.settings.level, seed=self.seed)
+            chance = planted.power(len(own))
         return Power(
-            probability=power(own, moved, len(own), **how) if moved.any() else Estimate(0.0, 0.0, 0.0),
+            probability=chance,
             needed=None,  # more texts take more controls too, so that nothing is said of other numbers
             planted=len(moved),
             epochs=shift.how.epochs,
@@ -445,63 +409,47 @@ class Recite(Test[Recited]):
         return (controls, self._formulaic(), *((self._answers(values),) if self.text else ()))
 
     def _formulaic(self) -> Check:
-        def compressed(one: Window) -> float:
-            """The share of an end's compressed length that its beginning saves: higher where it repeats."""
+        """Check that scores that see no model do not find the texts easier to continue than the controls."""
+
+        def scored(one: Window) -> tuple[float, float, float]:
             parts = (one.prefix, one.prefix + one.suffix, one.suffix)
             before, both, alone = (len(zlib.compress(text.encode("utf-8", "replace"), 9)) for text in parts)
-            return 1 - (both - before) / alone
-
-        def repeated(one: Window) -> float:
-            """The share of an end's words that stood in the window before."""
             words = Worded.of(one.suffix).words
             fresh = set(words) - set(Worded.of(one.prefix).words)
-            return (len(words) - len(fresh)) / max(1, len(words))
+            repeated = (len(words) - len(fresh)) / max(1, len(words))
+            return 1 - (both - before) / alone, repeated, sum(map(str.isdigit, one.suffix)) / len(one.suffix)
 
-        scores: dict[str, Callable[[Window], float]] = {
-            "how much their beginning helps to compress the end": compressed,
-            "how often words of the end are repeated": repeated,
-            "how many figures the end holds": lambda one: (
-                sum(map(str.isdigit, one.suffix)) / max(1, len(one.suffix))
-            ),
-        }
+        if min(len(self.windows.documents(control=control)) for _, control in SETS) < FEWEST:
+            return word_check("recite.formulaic", None, words="few")
         found = {}
-        for name, score in scores.items():
-            own, controls = means_of_sets(self._sides, np.array([score(one) for one in self.windows.found]))
-            if min(len(own), len(controls)) < FEWEST:
-                return word_check("recite.formulaic", None, words="few")
+        for name, values in zip(_BLIND, np.array([*map(scored, self.windows.found)]).T, strict=True):
+            own, controls = means_of_sets(self._sides, values)
             found[name] = two_sample_test(own, controls, permutations=_DRAWS, seed=self.seed % 2**32).p
         return gate_check("recite.formulaic", found)
 
     def _answers(self, values: Recited) -> Check:
+        both = zip(values.written, refusing(self.windows.found, values.written), strict=True)
         answered = np.array(
-            [
-                any(answer.text and not no for answer, no in zip(some, says, strict=True))
-                for some, says in zip(values.written, self._refuses(values), strict=True)
-            ]
+            [any(one.text and not no for one, no in zip(*some, strict=True)) for some in both]
         )
         sides = ((name, answered[self._sides["control"] == control]) for name, control in SETS)
         return answers_check([(f"windows of the {name}", int(side.sum()), len(side)) for name, side in sides])
 
-    def _refuses(self, values: Recited) -> list[list[bool]]:
-        return refusing(self.windows.found, values.written)
-
     # Words, figures, tables
 
     def words(self, values: Recited) -> TestWording:
-        said = TestWording.of_kind(
-            "recite.said", of=self.corpus.name, model=called(self.models.target.name), window=2 * PIECE
-        )
+        names = {"of": self.corpus.name, "model": called(self.models.target.name)}
+        said = TestWording.of_kind("recite.said", window=2 * PIECE, **names)
         held = (say("recite.held"),) if self.controls is not None else ()
         unit = say("recite.words_unit") if self.text else said.effect_unit
         found = "; ".join(one for one, _ in self._printed(values))
-        told = say(
-            f"recite.{'wrote' if self.text else 'prints'}", found=found, tries=1 + self.settings.samples
-        )
+        kind = "recite.wrote" if self.text else "recite.prints"
+        told = say(kind, found=found, tries=1 + self.settings.samples)
         return replace(said, compared=(*said.compared, *held, told), effect_unit=unit)
 
     def _printed(self, values: Recited) -> Iterator[tuple[str, dict[str, Any]]]:
         """What was printed of either set, in words and figures: shares of windows in so many tries, or of words."""
-        refuses = [] if values.logp is not None else self._refuses(values)
+        refuses = [] if values.logp is not None else refusing(self.windows.found, values.written)
         for name, control in SETS:
             places = np.flatnonzero(self._sides["control"] == control).tolist()
             if not places:
@@ -527,21 +475,19 @@ class Recite(Test[Recited]):
     def shown(self, values: Recited) -> TestDetails:
         rest, how = values.own - values.other, {"draws": self.settings.draws, "seed": self.seed}
         made = [one.p for one in run_both_tests(self._sides, rest, **how)[2]]
-        sizes = {name: sum(one.control == control for one in self.windows.found) for name, control in SETS}
-        figures: dict[str, Any] = {f"windows of the {name}": size for name, size in sizes.items()}
+        figures: dict[str, Any] = {}
+        for name, control in SETS:
+            figures[f"windows of the {name}"] = sum(one.control == control for one in self.windows.found)
         names = ("p against the ends of other documents", "p against the controls")
         figures |= zip(names, made, strict=False)
         for _, more in self._printed(values):
             figures |= more
         left = ", ".join(f"{number:,} {why}" for why, number in sorted(self.windows.left.items()))
         held = {"heldout": record_corpus(self.controls)} if self.controls else {}
-        said = say("recite.computed", k=DRAWN.k, temperature=DRAWN.temperature)
-        asked: dict[str, Any] = {"how": said, "prompt": "{beginning}", "tries": 1}
-        if self.text:
-            number = self.settings.samples
-            asked["how"] = say("recite.asked", tries=1 + number, drawn=number, tokens=TOKENS)
-            asked["prompt"] = getattr(self.models.target, "prompt", "{beginning}")
-            asked["tries"] = 1 + number
+        tries = 1 + self.settings.samples if self.text else 1
+        numbers = {"tries": tries, "tokens": TOKENS, "k": DRAWN.k, "temperature": DRAWN.temperature}
+        how_asked = say(f"recite.{'asked' if self.text else 'computed'}", drawn=tries - 1, **numbers)
+        prompt = getattr(self.models.target, "prompt", "{beginning}")
         return TestDetails(
             figures={name: value for name, value in figures.items() if value is not None},
             tables=(self._table(values),),
@@ -552,7 +498,7 @@ class Recite(Test[Recited]):
                 unseen=len(self.windows.documents(control=True)),
                 access="text" if self.text else "weights",
             ),
-            recorded={**held, "asked": asked},
+            recorded={**held, "asked": {"how": how_asked, "prompt": prompt, "tries": tries}},
         )
 
     def _table(self, values: Recited) -> Table:
@@ -577,8 +523,8 @@ class Recite(Test[Recited]):
             "beginning": tuple(one.prefix for one in found),
             "end": tuple(one.suffix for one in found),
             "continuation": tuple(best),
-            "end in common": tuple(_places_of(w.suffix, t) for w, t in pairs),
-            "continuation in common": tuple(_places_of(t, w.suffix) for w, t in pairs),
+            "end in common": tuple(common_runs(w.suffix, Worded.of(t).grams) for w, t in pairs),
+            "continuation in common": tuple(common_runs(t, Worded.of(w.suffix).grams) for w, t in pairs),
             "longest run": np.array(runs),
             "edit distance": np.array(edits),
         }
@@ -596,7 +542,7 @@ class Recite(Test[Recited]):
             return [nearest(i) for i in order]
         some = [i for side in (False, True) for i in [j for j in order if found[j].control == side][:WRITTEN]]
         before, cache = [found[i].prefix for i in some], self.settings.cache
-        with self.watch.passes(_WRITING) as progress:
+        with self.watch.passes("writing the first windows") as progress:
             written = continued(self.models.target, before, draws_of(0), cache=cache, progress=progress)
         best = {i: one[0].text for i, one in zip(some, written, strict=True)}
         return [best.get(i, "") for i in order]
@@ -605,6 +551,12 @@ class Recite(Test[Recited]):
 WRITTEN = 8
 """Windows of either set that are continued for the report where the model gives log-probabilities."""
 _DRAWS = 999
+_BLIND = (
+    "how much their beginning helps to compress the end",
+    "how often words of the end are repeated",
+    "how many figures the end holds",
+)
+"""What the scores of a window measure that see no model."""
 
 
 def means_of_sets(table: Numbers, values: Doubles) -> tuple[Doubles, Doubles]:
@@ -631,9 +583,8 @@ def run_both_tests(
 def refusing(windows: Sequence[Window], written: Sequence[Sequence[Written]]) -> list[list[bool]]:
     """Which answers look like a refusal, in any language: none of the end's runs of 5 words stands in them, and they
     begin as answers to two or more other windows do, or the model ended them by itself before half as many words."""
-    same = alike(written)
     found = []
-    for one, some, likes in zip(windows, written, same, strict=True):
+    for one, some, likes in zip(windows, written, alike(written), strict=True):
         end = Worded.of(one.suffix)
         row = []
         for answer, like in zip(some, likes, strict=True):
@@ -642,11 +593,6 @@ def refusing(windows: Sequence[Window], written: Sequence[Sequence[Written]]) ->
             row.append(bool(answer.text) and (like or early) and not share_covered(end, said.grams))
         found.append(row)
     return found
-
-
-def _places_of(text: str, other: str) -> str:
-    """The runs that a text shares with another, as characters "start-end" with blanks between them."""
-    return " ".join(f"{start}-{end}" for start, end in common_runs(text, Worded.of(other).grams))
 
 
 # How much of a text's words stands in others, in runs, and how far two texts lie apart.
@@ -663,16 +609,14 @@ def share_covered(text: Worded, known: Grams) -> float:
     return float(found.mean()) if len(found) else 0.0
 
 
-def common_runs(text: str, known: Grams) -> list[tuple[int, int]]:
-    """Where in the text the runs of `RUN` words or more stand that are known: characters [start, end), in order."""
-    worded = Worded.of(text)
-    found = in_runs(worded.words, known, RUN)
-    runs: list[tuple[int, int]] = []
-    for i, (start, end) in enumerate(worded.spans):
-        if found[i]:
-            start = runs.pop()[0] if i and found[i - 1] else start
-            runs.append((start, end))
-    return runs
+def common_runs(text: str, known: Grams) -> str:
+    """Where in the text the runs of `RUN` words or more stand that are known, as characters "start-end" with blanks
+    between them."""
+    worded, runs, at = Worded.of(text), list[str](), 0
+    for inside, some in itertools.groupby(in_runs(worded.words, known, RUN)):
+        spans = worded.spans[at : (at := at + len(list(some)))]
+        runs += [f"{spans[0][0]}-{spans[-1][1]}"] if inside else []
+    return " ".join(runs)
 
 
 def longest_run(one: Sequence[Any], other: Sequence[Any]) -> int:
