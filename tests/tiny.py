@@ -138,3 +138,13 @@ def naive_logp(model, ids, first=1):
     with torch.inference_mode():
         rows = model(input_ids=torch.tensor([ids]), use_cache=False).logits[0, :-1].double().log_softmax(-1)
     return rows.gather(1, torch.tensor(ids)[1:, None])[first - 1 :, 0].numpy()
+
+
+def stop_at(step):
+    """An `on_step` that stops a training there, as Ctrl-C does."""
+
+    def on_step(progress):
+        if progress.step == step:
+            raise KeyboardInterrupt
+
+    return on_step
