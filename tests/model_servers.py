@@ -14,10 +14,9 @@ from typing import Any
 
 import numpy as np
 import torch
+from tiny import read
 
 from pretrace.backends.serving.backend import SENTENCES as PROBES
-from pretrace.scoring.evidence import open_store, trace
-from pretrace.types import Quantity
 
 
 class Model:
@@ -146,6 +145,11 @@ class _Handler(BaseHTTPRequestHandler):
             said = f"Incorrect API key provided: {(self.headers['Authorization'] or '')[7:]}"
             self._json(401, {"error": {"message": said}})
             return True
+        if trouble in ENDLESS:
+            length, chunk, pause = ENDLESS[trouble]
+            self.wfile.write(HEAD + length + b"\r\n\r\n")
+            while not server.over.wait(pause):
+                self.wfile.write(chunk)
         if trouble == "cut":
             self.wfile.write(HEAD + b"Content-Length: 999\r\n\r\n{")
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -159,6 +163,7 @@ class _Handler(BaseHTTPRequestHandler):
             "redirect": (307, "", {"Location": "http://elsewhere.example/v1?token=abc"}),
             "html": (200, f"<html><body>Welcome to nginx{server.words}</body></html>"),
             "broken json": (200, '{"choices": ['),
+            "says": (200, server.words),
         }
         if trouble in sent:
             self._json(*sent[trouble])
@@ -294,9 +299,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _json(self, status, answer, headers=None):
         """Send an answer as JSON, a string as it is."""
         content = (answer if isinstance(answer, str) else json.dumps(answer)).encode()
-        kind = "text/html" if content[:1] == b"<" else "application/json"
         self.send_response(status)
-        own = {"Content-Type": kind, "Content-Length": str(len(content))}
+        own = {"Content-Type": "application/json", "Content-Length": str(len(content))}
         for name, value in (own | (headers or {})).items():
             self.send_header(name, value)
         self.end_headers()
@@ -305,6 +309,15 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, format, *args):
         pass
 
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+CHUNKED = b"Transfer-Encoding: chunked"
+ENDLESS = {
+    "slow bytes": (b"Content-Length: 100000", b" ", 0.1),
+    "slow chunks": (CHUNKED, b"10\r\n" + b" " * 16 + b"\r\n", 0.01),
+    "flood": (CHUNKED, b"10000\r\n" + b" " * 65536 + b"\r\n", 0.0),
+}
+"""Answers that have no end: how long they say they are, what comes again and again, and seconds between."""
 
 # Lies: what changes of what the model says of a prompt, by name.
 
@@ -389,58 +402,9 @@ def serving(server):
         server.server_close()
 
 
-HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
-
-
-@contextmanager
-def answering(sent):
-    """A server of raw bytes; its address."""
-    over = threading.Event()
-    listening = socket.create_server(("127.0.0.1", 0))
-    listening.settimeout(0.05)
-
-    def serve(one):
-        try:
-            one.settimeout(0.2)
-            one.recv(65536)
-            one.settimeout(5.0)
-            sent(one)
-            one.shutdown(socket.SHUT_WR)
-            while one.recv(65536):  # a connection that is closed with something unread drops what was sent
-                pass
-        except OSError:
-            pass
-        finally:
-            one.close()
-
-    def accept():
-        while not over.is_set():
-            try:
-                one, _ = listening.accept()
-            except TimeoutError:
-                continue
-            threading.Thread(target=serve, args=(one,), daemon=True).start()
-
-    thread = threading.Thread(target=accept)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-    finally:
-        over.set()
-        thread.join()
-        listening.close()
-
-
-def always(body):
-    """A server that answers everything with this body."""
-    content = body.encode()
-    head = HEAD + f"Content-Length: {len(content)}\r\nConnection: close\r\n\r\n".encode()
-    return answering(lambda one: one.sendall(head + content))
-
-
 def asked(model, texts, store=None):
     """Log-probabilities of texts."""
-    return trace(model, texts, Quantity.LOGP, store=store or open_store(None))
+    return read(model, texts, store=store)
 
 
 def same(ours, theirs):

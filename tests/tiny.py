@@ -103,6 +103,10 @@ def make_model(family, vocabulary=416):
         ),
         "gpt2": lambda: t.GPT2Config(n_embd=32, n_layer=2, n_head=4, n_positions=256, vocab_size=vocabulary),
         "bloom": lambda: t.BloomConfig(hidden_size=32, n_layer=2, n_head=4, vocab_size=vocabulary),
+        "gptj": lambda: t.GPTJConfig(
+            n_embd=32, n_layer=2, n_head=4, n_positions=256, rotary_dim=4, vocab_size=vocabulary
+        ),
+        "falcon": lambda: t.FalconConfig(**size),
         "mamba": lambda: t.MambaConfig(
             hidden_size=32, num_hidden_layers=2, state_size=4, vocab_size=vocabulary
         ),
@@ -117,3 +121,30 @@ def make_model(family, vocabulary=416):
         for parameter in model.parameters():
             parameter.mul_(4.0)
     return model.eval()
+
+
+def read(backend, texts, want=None, *states, store=None, **how):
+    """Traces of texts, nothing of them kept: of log-probabilities unless told otherwise."""
+    from net.api import Quantity, Want, open_store, trace
+
+    wanted = Want(Quantity.LOGP if want is None else want, frozenset(states))
+    return trace(backend, texts, wanted, store=store or open_store(None), **how)
+
+
+def naive_logp(model, ids, first=1):
+    """Float64 log-probabilities of the token ids from place `first` on, by one whole pass of the model alone."""
+    import torch
+
+    with torch.inference_mode():
+        rows = model(input_ids=torch.tensor([ids]), use_cache=False).logits[0, :-1].double().log_softmax(-1)
+    return rows.gather(1, torch.tensor(ids)[1:, None])[first - 1 :, 0].numpy()
+
+
+def stop_at(step):
+    """An `on_step` that stops a training there, as Ctrl-C does."""
+
+    def on_step(progress):
+        if progress.step == step:
+            raise KeyboardInterrupt
+
+    return on_step

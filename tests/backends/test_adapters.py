@@ -23,19 +23,15 @@ from net.api import (
     text_key,
     tune,
 )
-from tiny import SENTENCES, make_model, opened
+from tiny import SENTENCES, make_model, naive_logp, opened, read
 
 FAMILIES = ["gpt_neox", "llama", "opt", "gemma3_text"]
 BOTH = Quantity.LOGP | Quantity.MOMENTS
 TEXTS = Corpus("made", tuple(Text(f"t{i}", text, None) for i, text in enumerate(SENTENCES)))
 
 
-def traces(backend, texts=SENTENCES, want=BOTH):
-    encoded = backend.encode(texts)
-    found = {}
-    for batch in backend.pack(encoded):
-        found |= dict(zip(batch, backend.run([encoded[i] for i in batch], want, frozenset()), strict=True))
-    return [found[i] for i in range(len(texts))]
+def traces(backend):
+    return read(backend, SENTENCES, BOTH)
 
 
 def same(left, right):
@@ -95,13 +91,8 @@ def test_tuned_traces_are_those_of_another_copy_with_the_adapter_and_the_base_st
     from peft import PeftModel
 
     other = PeftModel.from_pretrained(make_model(family), str(made.folder)).eval()
-    for text, trace in zip(SENTENCES, got, strict=True):
-        [encoded] = base.encode([text])
-        with torch.inference_mode():
-            logits = other(input_ids=torch.from_numpy(encoded.tokens.astype(np.int64))[None]).logits
-        logp = logits[0, :-1].float().log_softmax(-1)
-        wanted = logp.gather(-1, torch.from_numpy(encoded.tokens[1:].astype(np.int64))[:, None])[:, 0]
-        assert np.abs(trace.logp - wanted.numpy()).max() < 1e-5
+    for encoded, trace in zip(base.encode(SENTENCES), got, strict=True):
+        assert np.abs(trace.logp - naive_logp(other, encoded.tokens.tolist())).max() < 1e-5
 
 
 def test_an_adapter_is_gone_when_a_stream_of_batches_is_closed(base, adapter):
@@ -117,8 +108,7 @@ def test_states_inside_the_model_are_those_of_the_tuned_one(base, adapter):
     tuned = attach(base, adapter.folder).backend
     states = frozenset({Hidden(), Firing("count", threshold=0.1)})
     [encoded] = base.encode(SENTENCES[:1])
-    [before] = base.run([encoded], Quantity.LOGP, states)
-    [got] = tuned.run([encoded], Quantity.LOGP, states)
+    before, got = (one.run([encoded], Quantity.LOGP, states)[0] for one in (base, tuned))
     from peft import PeftModel
 
     other = PeftModel.from_pretrained(make_model("gpt_neox"), str(adapter.folder)).eval()
@@ -158,8 +148,8 @@ def test_the_tuned_back_end_says_what_it_is(base, adapter):
     tuned = attach(base, adapter.folder)
     backend = tuned.backend
     assert backend.name == "gpt_neox + lora"
-    assert (backend.offers, backend.vocabulary) == (base.offers, base.vocabulary)
-    assert (backend.tokenizer_hash, backend.max_tokens) == (base.tokenizer_hash, base.max_tokens)
+    for name in ("offers", "vocabulary", "tokenizer_hash", "max_tokens"):
+        assert getattr(backend, name) == getattr(base, name)
     assert backend.facts["weights"] == base.facts["weights"]
     assert backend.facts["adapter"]["method"].startswith("lora(rank=4, ")
     assert base.fingerprint in json.loads(backend.fingerprint)["base"]
@@ -238,7 +228,7 @@ BENT = {
 @pytest.mark.parametrize("case", BENT)
 def test_a_card_with_values_of_another_kind_is_damage(base, copy, case):
     folder = copy(**dict([BENT[case]]))
-    for read in (lambda: attach(base, folder), lambda: read_adapter(folder)):
+    for opening in (lambda: attach(base, folder), lambda: read_adapter(folder)):
         with pytest.raises(ModelError, match=r"the adapter in .* is damaged: .*; tune it again") as caught:
-            read()
+            opening()
         assert "\n" not in str(caught.value)

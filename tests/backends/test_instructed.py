@@ -54,21 +54,18 @@ def test_greedy_is_transformers_own(template):
     assert ended == {True, False}  # or nothing was tested
 
 
-def test_an_answer_is_its_own_in_any_batch_and_of_its_seed():
+def test_an_answer_is_its_own_in_any_batch_and_of_its_seed_and_written_once(monkeypatch):
+    def asked(model, texts=ASKED, seed=3):
+        return model.answers(texts, tokens=30, sampling=FREE, seed=seed)
+
     model = opened(TEMPLATE, eager=6.0, cache=False)
-    together = model.answers(ASKED, tokens=30, sampling=FREE, seed=3)
-    alone = [model.answers([text], tokens=30, sampling=FREE, seed=3)[0] for text in reversed(ASKED)]
-    assert together == alone[::-1]
-    assert model.answers(ASKED, tokens=30, sampling=FREE, seed=3) == together
-    assert model.answers(ASKED, tokens=30, sampling=FREE, seed=4) != together
-    assert model.answers([], tokens=30, sampling=FREE, seed=3) == []
-
-
-def test_answers_are_written_once(monkeypatch):
-    first = opened(TEMPLATE).answers(ASKED, tokens=8, sampling=FREE, seed=0)
-    again = opened(TEMPLATE)
+    together = asked(model)
+    assert together == [asked(model, [text])[0] for text in reversed(ASKED)][::-1]
+    assert asked(model) == together != asked(model, seed=4)
+    assert asked(model, []) == []
+    first, again = asked(opened(TEMPLATE)), opened(TEMPLATE)
     monkeypatch.setattr(again.writer, "write", lambda *_: pytest.fail("asked again"))
-    assert again.answers(ASKED, tokens=8, sampling=FREE, seed=0) == first
+    assert asked(again) == first
 
 
 def test_the_template_is_part_of_the_fingerprint():

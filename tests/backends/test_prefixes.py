@@ -21,9 +21,8 @@ from net.api import (
     open_store,
     pack_alike,
     prefixes,
-    trace,
 )
-from tiny import RECURRENT, WORDS, opened
+from tiny import RECURRENT, WORDS, naive_logp, opened, read
 
 ALL = Quantity.LOGP | Quantity.MOMENTS
 FAMILIES = ["gpt_neox", "llama", "opt", "gemma3_text", "granite", "gemma2"]
@@ -33,10 +32,7 @@ def naive(backend, context, text):
     """Log-probabilities of the text's tokens, from one whole pass over the context and the text."""
     one = backend.encode([text])[0]
     before = [*one.prefix.tolist(), *(backend.encode([context])[0].tokens.tolist() if context else [])]
-    ids = [*before, *one.tokens.tolist()]
-    with torch.inference_mode():
-        logp = backend.model(torch.tensor([ids]), use_cache=False).logits[0].double().log_softmax(-1)
-    return np.array([float(logp[i - 1, ids[i]]) for i in range(max(1, len(before)), len(ids))])
+    return naive_logp(backend.model, [*before, *one.tokens.tolist()], max(1, len(before)))
 
 
 def drawn(number, words=30, seed=5):
@@ -71,7 +67,7 @@ def test_texts_that_begin_alike_equal_the_naive_loop(family, start, budget):
     encoded = encoded_for(model, texts, Want(ALL))
     assert sum(e.shared > LEAST for e in encoded) > 20
     assert model.begins_once == (family not in ("granite", "gemma2"))
-    found = trace(model, texts, ALL, store=open_store(None))
+    found = read(model, texts, ALL)
     for text, one in [*zip(texts, found, strict=True)][start::3]:
         np.testing.assert_allclose(one.logp, naive(model, "", text), atol=1e-5)
 
@@ -82,7 +78,7 @@ def test_texts_read_after_another_equal_the_naive_loop(family, start):
     """With gemma3's windows of 16 tokens the beginning reaches far beyond what a layer keeps of it."""
     model, texts = opened(family, start=start, token_budget=100), drawn(20)
     context = "one two three and whoever wrote this must have been angry at the railway in the valley. " * 2
-    found = trace(model, texts, ALL, store=open_store(None), after=context)
+    found = read(model, texts, ALL, after=context)
     for text, one in zip(texts, found, strict=True):
         assert one.tokens.tolist() == model.encode([text])[0].tokens.tolist()
         np.testing.assert_allclose(one.logp, naive(model, context, text), atol=1e-5)
@@ -93,7 +89,7 @@ def test_a_beginning_is_read_once_however_many_batches_go_on_from_it(monkeypatch
     length = len(model.encode([context])[0].tokens)
     assert model.begins_once
     seen = passes(monkeypatch)
-    trace(model, drawn(30), ALL, store=open_store(None), after=context)
+    read(model, drawn(30), ALL, after=context)
     assert seen == [(1, length)]
 
 
@@ -102,19 +98,13 @@ def test_moments_draws_and_states_are_those_of_a_whole_pass(monkeypatch):
     texts, shared, whole = begun_alike(), opened("llama"), opened("llama")
     whole.begins_once = False
     seen = passes(monkeypatch)
-    for states in (frozenset([Drawn(5, 0.7)]), frozenset([Hidden(), Firing("count", 0.1)])):
-        wanted = states
-        for one, other in zip(
-            *(trace(m, texts, Want(ALL, wanted), store=open_store(None)) for m in (shared, whole)),
-            strict=True,
-        ):
-            assert one.mean is not None
-            assert one.std is not None
+    for wanted in ([Drawn(5, 0.7)], [Hidden(), Firing("count", 0.1)]):
+        for one, other in zip(*(read(m, texts, ALL, *wanted) for m in (shared, whole)), strict=True):
             np.testing.assert_allclose(one.mean, other.mean, atol=1e-5)
             np.testing.assert_allclose(one.std, other.std, atol=2e-5)
             for state in wanted:
                 np.testing.assert_allclose(one.states[state], other.states[state], atol=1e-5)
-        assert bool(seen) == any(isinstance(one, Drawn) for one in wanted)
+        assert bool(seen) == isinstance(wanted[0], Drawn)
         seen.clear()
 
 
@@ -130,17 +120,17 @@ def test_a_model_whose_state_cannot_be_taken_up_reads_whole_texts():
         backend = opened(model)
         assert not backend.begins_once
         texts = begun_alike()[:8]
-        for text, one in zip(texts, trace(backend, texts, ALL, store=open_store(None)), strict=True):
+        for text, one in zip(texts, read(backend, texts, ALL), strict=True):
             np.testing.assert_allclose(one.logp, naive(backend, "", text), atol=RECURRENT)
 
 
 def test_the_store_tells_what_a_text_was_read_after():
     model, texts = opened("llama"), drawn(4)
     with open_store(model.fingerprint) as store:
-        plain = trace(model, texts, ALL, store=store)
+        plain = read(model, texts, ALL, store=store)
         for context in ("the cat sat", "the dog sat"):
             for _ in range(2):  # computed, then from the store
-                behind = trace(model, texts, ALL, store=store, after=context)
+                behind = read(model, texts, ALL, store=store, after=context)
                 for text, one, other in zip(texts, behind, plain, strict=True):
                     np.testing.assert_allclose(one.logp, naive(model, context, text), atol=1e-5)
                     assert len(one) == len(other) + 1
@@ -151,11 +141,11 @@ def test_the_limit_counts_what_stands_before():
     context = "the cat sat on"
     room = 20 - len(model.encode([context])[0].tokens)
     text = "one two three four five six seven eight nine ten"
-    (one,) = trace(model, [text], ALL, store=open_store(None), after=context)
+    (one,) = read(model, [text], ALL, after=context)
     assert len(one) == room
     assert one.cut == len(model.tokens.rust.encode(text).ids) - room
     with pytest.raises(ModelError, match=r"read after has .* tokens, and the model reads at most 20"):
-        trace(model, [text], ALL, store=open_store(None), after="the cat sat on the mat " * 3)
+        read(model, [text], ALL, after="the cat sat on the mat " * 3)
 
 
 def encoded(rows):

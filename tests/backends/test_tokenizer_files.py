@@ -88,36 +88,30 @@ def test_tokenizer_json_is_followed_whatever_class_is_named(tmp_path, family, na
 def test_the_start_token_is_that_of_the_file_or_of_its_configuration(tmp_path):
     truth = trained(byte_level(split(LLAMA3)))
     started = tokenizers.Tokenizer.from_str(truth.to_str())
-    started.post_processor = processors.TemplateProcessing(
-        single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 1)]
-    )
-    for i, (made, config, expected) in enumerate(
-        [
-            (started, {}, [0]),
-            (started, {"add_bos_token": False}, []),
-            (truth, {"add_bos_token": True}, [0]),
-            (truth, {}, []),
-        ]
-    ):
-        named = {"tokenizer_class": "Qwen2Tokenizer", **config}
-        folder = write_folder(tmp_path / f"{i}", "qwen2", made, **named)
-        tokens = open_tokenizer(str(folder))
+    ends = {"single": "<s> $A </s>", "special_tokens": [("<s>", 0), ("</s>", 1)]}
+    started.post_processor = processors.TemplateProcessing(**ends)
+    cases = [(started, None, [0]), (started, False, []), (truth, True, [0]), (truth, None, [])]
+    for i, (made, said, expected) in enumerate(cases):
+        named = {"tokenizer_class": "Qwen2Tokenizer"} | ({} if said is None else {"add_bos_token": said})
+        tokens = open_tokenizer(str(write_folder(tmp_path / f"{i}", "qwen2", made, **named)))
         assert tokens.prefix.tolist() == expected
         assert ids(tokens) == true_ids(truth)
 
 
+def saved(folder, vocabulary, tokenizer=None):
+    """A tiny model with embeddings of so many tokens."""
+    make_model("llama", vocabulary=vocabulary).save_pretrained(folder)
+    (tokenizer or make_tokenizer()).save_pretrained(folder)
+    return folder
+
+
 def test_a_run_records_what_the_tokenizer_was_read_by(tmp_path):
-    for name, wanted in (("agrees", "AutoTokenizer ("), ("differs", "tokenizer.json")):
-        folder = tmp_path / name
-        model, tokenizer = make_model("llama", vocabulary=800), make_tokenizer()
-        model.save_pretrained(folder)
-        tokenizer.save_pretrained(folder)
-        if name == "differs":
-            trained(byte_level(split(r"\p{N}{1,3}"))).save(str(folder / "tokenizer.json"))
-            config = {"tokenizer_class": "CohereTokenizerFast", "bos_token": "<s>", "eos_token": "</s>"}
-            (folder / "tokenizer_config.json").write_text(json.dumps(config))
-        opened = open_model(str(folder))
-        assert opened.facts["tokenizer_read_by"].startswith(wanted)
+    folder = saved(tmp_path, 800)
+    assert open_model(str(folder)).facts["tokenizer_read_by"].startswith("AutoTokenizer (")
+    trained(byte_level(split(r"\p{N}{1,3}"))).save(str(folder / "tokenizer.json"))
+    config = {"tokenizer_class": "CohereTokenizerFast", "bos_token": "<s>", "eos_token": "</s>"}
+    (folder / "tokenizer_config.json").write_text(json.dumps(config))
+    assert open_model(str(folder)).facts["tokenizer_read_by"] == "tokenizer.json"
 
 
 # GGUF files.
@@ -131,8 +125,8 @@ def write_gguf(path, truth, pre, **facts):
     writer.add_tokenizer_model("gpt2")
     if pre is not None:
         writer.add_tokenizer_pre(pre)
-    writer.add_token_list(sorted(vocabulary, key=vocabulary.get))
     tokens = sorted(vocabulary, key=vocabulary.get)
+    writer.add_token_list(tokens)
     writer.add_token_types([3 if token in ("<s>", "</s>") else 1 for token in tokens])
     writer.add_token_merges([" ".join(pair) for pair in spec["model"]["merges"]])
     writer.add_bos_token_id(0)
@@ -205,20 +199,15 @@ def test_every_named_pre_tokenizer_splits_texts_and_loses_nothing():
             assert len(pieces) > 2, name
 
 
-def test_the_start_token_of_a_gguf_file_is_as_it_says(tmp_path):
-    truth = trained(TRUE_PRE_TOKENIZERS["llama-bpe"])
+def test_the_start_token_of_a_gguf_file_is_as_it_says_and_an_unknown_pre_tokenizer_refused(tmp_path):
+    truth, path = trained(TRUE_PRE_TOKENIZERS["llama-bpe"]), tmp_path / "a.gguf"
     for pre, said, expected in (("llama-bpe", False, []), ("qwen2", True, [0])):
-        path = write_gguf(tmp_path / f"{pre}.gguf", truth, pre, add_add_bos_token=said)
+        write_gguf(path, truth, pre, add_add_bos_token=said)
         assert Tokens(open_gguf_tokenizer(path, "a.gguf")).prefix.tolist() == expected
-
-
-@pytest.mark.parametrize(
-    ("pre", "said"), [("newest", "'newest', which is not known"), (None, "names no pre")]
-)
-def test_an_unknown_pre_tokenizer_is_refused_by_name(tmp_path, pre, said):
-    path = write_gguf(tmp_path / "a.gguf", trained(byte_level(whole=True)), pre)
-    with pytest.raises(ModelError, match=said):
-        open_gguf_tokenizer(path, "a.gguf")
+    for pre, says in (("newest", "'newest', which is not known"), (None, "names no pre")):
+        write_gguf(path, truth, pre)
+        with pytest.raises(ModelError, match=says):
+            open_gguf_tokenizer(path, "a.gguf")
 
 
 @pytest.mark.parametrize("prefixed", [True, False])
@@ -261,41 +250,28 @@ def test_sentence_pieces_of_a_gguf_file(tmp_path, prefixed):
 # Tokenizers that do not fit their model, or that the library cannot read.
 
 
-def test_ordinary_tokens_beyond_the_embeddings_are_refused(tmp_path):
-    folder = tmp_path / "model"
-    make_model("llama", vocabulary=390).save_pretrained(folder)  # the tokenizer has 400
-    make_tokenizer().save_pretrained(folder)
-    with pytest.raises(ModelError, match="embeddings for 390 tokens, and 10 tokens"):
-        open_model(str(folder))
-
-
-def test_an_added_token_beyond_the_embeddings_is_refused_in_a_text(tmp_path):
-    folder = tmp_path / "model"
+def test_tokens_beyond_the_embeddings_are_refused_and_added_ones_in_a_text(tmp_path):
+    with pytest.raises(ModelError, match="embeddings for 390 tokens, and 10 tokens"):  # the tokenizer has 400
+        open_model(str(saved(tmp_path / "ordinary", 390)))
     tokenizer = make_tokenizer()
     tokenizer.add_special_tokens({"pad_token": "<|pad|>"})
-    make_model("llama", vocabulary=400).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    opened = open_model(str(folder))
+    opened = open_model(str(saved(tmp_path / "added", 400, tokenizer)))
     assert len(opened.encode(["the cat sat"])[0].tokens)
     with pytest.raises(ModelError, match=r"contains '<\|pad\|>', token 400"):
         opened.encode(["the <|pad|> sat"])
 
 
-def broken(kind):
-    spec = json.loads(trained(byte_level(whole=True)).to_str())
+@pytest.mark.parametrize("kind", ["type", "merge", "panic"])
+def test_a_tokenizer_that_cannot_be_opened_is_one_line(tmp_path, kind):
+    folder = write_folder(tmp_path / "model", "llama", trained(byte_level(whole=True)))
+    spec = json.loads((folder / "tokenizer.json").read_text())
     if kind == "type":
         spec["model"]["type"] = "NewBPE"
     elif kind == "merge":
         spec["model"]["merges"].append(["zz!", "qq!"])
-    elif kind == "panic":  # a table of characters that points beyond its end
+    else:  # a table of characters that points beyond its end
         spec["normalizer"] = {"type": "Precompiled", "precompiled_charsmap": "BAAAAP////8="}
-    return spec
-
-
-@pytest.mark.parametrize("kind", ["type", "merge", "panic"])
-def test_a_tokenizer_that_cannot_be_opened_is_one_line(tmp_path, kind):
-    folder = write_folder(tmp_path / "model", "llama", trained(byte_level(whole=True)))
-    (folder / "tokenizer.json").write_text(json.dumps(broken(kind)))
+    (folder / "tokenizer.json").write_text(json.dumps(spec))
     with pytest.raises(ModelError, match="could not be opened as a tokenizer") as raised:
         open_tokenizer(str(folder))
     assert "\n" not in str(raised.value)

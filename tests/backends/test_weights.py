@@ -9,7 +9,7 @@ import pytest
 import torch
 import transformers
 from safetensors.torch import load_file, save_file
-from tiny import SENTENCES, make_model, make_tokenizer, opened
+from tiny import SENTENCES, make_model, make_tokenizer, naive_logp, opened, read
 
 from pretrace import open_model
 from pretrace.backends.loading import weights_hash
@@ -30,27 +30,30 @@ def saved(folder, family="llama", change=dict, **config):
     return folder
 
 
-def logp(folder, **settings):
-    model = open_model(str(folder), **settings)
-    encoded = model.encode(SENTENCES)
-    batches = ([encoded[i] for i in batch] for batch in model.pack(encoded))
-    traces = [trace for batch in batches for trace in model.run(batch, Quantity.LOGP)]
-    return np.concatenate([trace.logp for trace in traces])
+def logp(folder, texts=SENTENCES):
+    return [one.logp for one in read(open_model(str(folder), token_budget=4096), texts)]
 
 
-@pytest.mark.parametrize(
-    ("name", "gone"),
-    [
-        ("lm_head.weight", "lm_head"),
-        ("model.layers.1.input_layernorm.weight", "layers.1."),
-        ("model.layers.0.mlp.up_proj.weight", "layers.0.mlp.up_proj"),
-        ("model.norm.weight", "model.norm"),
-    ],
-)
-def test_a_lost_weight_is_named(tmp_path, name, gone):
-    folder = saved(tmp_path / "m", change=lambda w: {k: v for k, v in w.items() if gone not in k})
-    with pytest.raises(ModelError, match=f"lacks the weight {name}"):
-        open_model(str(folder))
+def without(gone):
+    return lambda weights: {name: one for name, one in weights.items() if gone not in name}
+
+
+REFUSED = {
+    "lacks the weight lm_head.weight": {"change": without("lm_head")},
+    "lacks the weight model.layers.1.input_layernorm.weight": {"change": without("layers.1.")},
+    "lacks the weight model.layers.0.mlp.up_proj.weight": {"change": without("layers.0.mlp.up_proj")},
+    "lacks the weight model.norm.weight": {"change": without("model.norm")},
+    r"weight model\.layers\.0\.mlp\.\w+\.weight in another shape .*64": {"intermediate_size": 64},
+    "predicts the same after every text": {
+        "change": lambda weights: {name: torch.zeros_like(one) for name, one in weights.items()}
+    },
+}
+
+
+@pytest.mark.parametrize("says", REFUSED)
+def test_what_the_files_do_not_say_is_refused(tmp_path, says):
+    with pytest.raises(ModelError, match=says):
+        open_model(str(saved(tmp_path / "m", **REFUSED[says])))
 
 
 @pytest.mark.parametrize("prefix", ["_orig_mod.", "module.", "_orig_mod.module.", ""])
@@ -60,25 +63,22 @@ def test_what_a_wrapper_put_before_a_name_is_taken_off(tmp_path, prefix):
 
     folder = saved(tmp_path / "wrapped", change=lambda w: {named(k): v for k, v in w.items()})
     plain = saved(tmp_path / "plain")
-    assert np.array_equal(logp(folder), logp(plain))
+    assert np.array_equal(np.concatenate(logp(folder)), np.concatenate(logp(plain)))
     assert open_model(str(folder)).facts["weights"] == open_model(str(plain)).facts["weights"]
 
 
-def test_a_weight_of_another_shape_is_refused(tmp_path):
-    folder = saved(tmp_path / "m", intermediate_size=64)
-    with pytest.raises(ModelError, match=r"weight model\.layers\.0\.mlp\.\w+\.weight in another shape .*64"):
-        open_model(str(folder))
-
-
-def test_weights_that_the_model_has_no_use_for_are_told_and_recorded(tmp_path):
+def test_weights_that_the_model_has_no_use_for_are_told_and_recorded_and_no_others(tmp_path):
     folder = saved(tmp_path / "m", change=lambda w: {**w, "score.weight": torch.ones(2, 32)})
     with pytest.warns(UserWarning, match=r"score\.weight"):
         model = open_model(str(folder))
     assert model.facts["unread_weights"] == ["score.weight"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        open_model(str(saved(tmp_path / "plain")))
 
 
 def test_a_head_that_is_tied_needs_no_weight(tmp_path):
-    assert np.isfinite(logp(saved(tmp_path / "m", "gemma3_text"))).all()
+    assert np.isfinite(np.concatenate(logp(saved(tmp_path / "m", "gemma3_text")))).all()
 
 
 def test_an_adapter_alone_says_what_it_is(tmp_path):
@@ -128,13 +128,7 @@ def test_another_configuration_over_the_same_weights_is_another_model(tmp_path, 
     one, other = saved(tmp_path / "one"), saved(tmp_path / "other", **said)
     fingerprints = [open_model(str(folder)).fingerprint for folder in (one, other)]
     assert fingerprints[0] != fingerprints[1]
-    assert not np.array_equal(logp(one), logp(other))
-
-
-def test_a_model_that_says_the_same_after_every_text_is_refused(tmp_path):
-    folder = saved(tmp_path / "m", change=lambda w: {k: torch.zeros_like(v) for k, v in w.items()})
-    with pytest.raises(ModelError, match="predicts the same after every text"):
-        open_model(str(folder))
+    assert not np.array_equal(np.concatenate(logp(one)), np.concatenate(logp(other)))
 
 
 def test_a_model_that_says_something_else_each_time_is_refused():
@@ -197,25 +191,14 @@ def _sees_later_tokens(folder):
     return float((one - two).abs().max()) > 1e-6
 
 
-def naive(folder, text, longest):
-    """float64 log-probabilities of a text read whole and alone."""
+def assert_as_read_whole_and_alone(folder, texts, longest=256):
+    """Beside float64 log-probabilities of each text."""
     from transformers import AutoModelForCausalLM
 
     model = AutoModelForCausalLM.from_pretrained(folder).eval().double()
-    ids = torch.tensor([make_tokenizer()(text)["input_ids"][:longest]])
-    with torch.inference_mode():
-        rows = model(input_ids=ids, use_cache=False).logits[0, :-1].log_softmax(-1)
-    return rows.gather(1, ids[0, 1:, None])[:, 0].numpy()
-
-
-def traces_in_company(folder, texts):
-    model = open_model(str(folder), token_budget=4096)
-    encoded = model.encode(texts)
-    made = {}
-    for batch in model.pack(encoded):
-        for i, trace in zip(batch, model.run([encoded[i] for i in batch], Quantity.LOGP), strict=True):
-            made[i] = trace.logp
-    return [made[i] for i in range(len(texts))]
+    for text, found in zip(texts, logp(folder, texts), strict=True):
+        ids = make_tokenizer()(text)["input_ids"][:longest]
+        assert np.abs(found - naive_logp(model, ids)).max() < 1e-3
 
 
 LONG = " ".join(SENTENCES)
@@ -229,8 +212,7 @@ def test_positions_that_change_with_the_longest_text_of_a_batch_leave_the_others
     folder = built(tmp_path / "m", "Phi3Config", **how, **rope)
     texts = [SENTENCES[0], LONG, SENTENCES[1], LONG[7:]]
     assert len(make_tokenizer()(texts[0])["input_ids"]) <= 32 < len(make_tokenizer()(texts[1])["input_ids"])
-    for text, found in zip(texts, traces_in_company(folder, texts), strict=True):
-        assert np.abs(found - naive(folder, text, 256)).max() < 1e-3
+    assert_as_read_whole_and_alone(folder, texts)
     assert "more than 32 tokens" in open_model(str(folder)).facts["batches"]
 
 
@@ -239,9 +221,7 @@ def test_positions_that_grow_with_the_length_are_read_up_to_where_they_begin_to(
     sizes = {"num_key_value_heads": 2, "max_position_embeddings": 32}
     sizes["rope_parameters" if NEW else "rope_scaling"] = rope
     folder = built(tmp_path / "m", "LlamaConfig", **sizes)
-    texts = [LONG, SENTENCES[0]]
-    for text, found in zip(texts, traces_in_company(folder, texts), strict=True):
-        assert np.abs(found - naive(folder, text, 32)).max() < 1e-3
+    assert_as_read_whole_and_alone(folder, [LONG, SENTENCES[0]], longest=32)
 
 
 def test_a_table_of_positions_bounds_what_is_read(tmp_path):
@@ -250,7 +230,7 @@ def test_a_table_of_positions_bounds_what_is_read(tmp_path):
     model = open_model(str(folder))
     assert model.max_tokens == 48
     assert model.encode([LONG])[0].cut > 0
-    assert np.isfinite(traces_in_company(folder, [LONG])[0]).all()
+    assert np.isfinite(logp(folder, [LONG])[0]).all()
 
 
 def test_a_failure_of_the_models_own_code_is_one_line(monkeypatch, tmp_path):
@@ -273,18 +253,8 @@ def test_of_a_model_that_reads_pictures_the_text_part_is_read(tmp_path):
     folder = tmp_path / "llava"
     model.save_pretrained(folder)
     make_tokenizer().save_pretrained(folder)
-    ids = torch.tensor([make_tokenizer()(SENTENCES[0])["input_ids"]])
-    with torch.inference_mode():
-        rows = model.eval()(input_ids=ids).logits[0, :-1].double().log_softmax(-1)
-    truth = rows.gather(1, ids[0, 1:, None])[:, 0].numpy()
-    assert np.abs(traces_in_company(folder, [SENTENCES[0]])[0] - truth).max() < 1e-4
-
-
-def test_no_warning_where_all_is_well(tmp_path):
-    folder = saved(tmp_path / "m")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        open_model(str(folder))
+    truth = naive_logp(model.eval(), make_tokenizer()(SENTENCES[0])["input_ids"])
+    assert np.abs(logp(folder, SENTENCES[:1])[0] - truth).max() < 1e-4
 
 
 @pytest.mark.parametrize("header", [b"[]", b"[" * 60000, b'{"a": 3}', b"null", b""])

@@ -61,12 +61,12 @@ def pieces_of(text, seams):
     return cut([text], seams)[0]
 
 
-def spec_of(tokenizer):
-    return json.loads(tokenizer.to_str())
+def found_of(tokenizer):
+    return find_seams(json.loads(tokenizer.to_str()))
 
 
 def seams_of(tokenizer):
-    seams = find_seams(spec_of(tokenizer))
+    seams = found_of(tokenizer)
     assert isinstance(seams, Seams), seams
     return seams
 
@@ -119,19 +119,14 @@ def test_ordinary_text_falls_into_words(cuttable, built, documents):
     assert len(pieces_of(text, seams_of(built(cuttable)))) > 0.9 * len(text.split())
 
 
-def test_words_beyond_ascii_are_cut_at_their_spaces(built):
+def test_words_beyond_ascii_are_cut_at_their_spaces_and_added_tokens_nowhere(built):
     assert pieces_of("они идут домой", seams_of(built("gpt2"))) == ["они", " идут", " домой"]
-
-
-def test_no_seam_stands_inside_an_added_token(built):
     pieces = pieces_of("x > 35 < 3, it (x\n  y's", seams_of(built("smollm")))  # which has the token "> 3"
     assert pieces == ["x", " > 35", " <", " 3", ",", " it", " (x", "\n  y's"]
 
 
 def test_other_tokenizers_have_no_seams(seamless, built):
-    found = find_seams(spec_of(built(seamless)))
-    assert isinstance(found, str)
-    assert len(found) > 10
+    assert isinstance(found_of(built(seamless)), str)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +143,7 @@ def test_what_is_not_understood_has_no_seams(stage, model):
     tokenizer = Tokenizer(models.BPE(**model))
     last = pre.ByteLevel(add_prefix_space=False, use_regex=stage is None)
     tokenizer.pre_tokenizer = pre.Sequence([stage, last]) if stage else last
-    assert isinstance(find_seams(spec_of(tokenizer)), str)
+    assert isinstance(found_of(tokenizer), str)
 
 
 def test_a_merge_across_a_space_is_no_seam():

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 import torch
-from tiny import SENTENCES, make_tokenizer, opened
+from tiny import SENTENCES, make_tokenizer, opened, read
 
 from pretrace.errors import ModelError
 from pretrace.scores import parse
 from pretrace.scores.likelihood import GapK, lowest
 from pretrace.scores.reference import gains
 from pretrace.scoring.detect import detect
-from pretrace.scoring.evidence import Want, open_store, trace
+from pretrace.scoring.evidence import open_store
 from pretrace.scoring.plan import Models
 from pretrace.testing import Memory, make_evidence, make_trace
 from pretrace.types import Corpus, Drawn, Evidence, Peak, Quantity, Text, View
@@ -30,9 +30,9 @@ def plain_logits(backend, text):
 def test_the_peak_is_that_of_a_plain_softmax(family, quantity, tmp_path):
     backend = opened(family)
     with open_store("model", tmp_path) as store:
-        found = trace(backend, TEXTS, Want(quantity, frozenset({Peak(), Drawn(1)})), store=store)
+        found = read(backend, TEXTS, quantity, Peak(), Drawn(1), store=store)
         backend._traces = None  # type: ignore[assignment]  # nothing may be read again
-        again = trace(backend, TEXTS, Want(quantity, frozenset({Peak()})), store=store)
+        again = read(backend, TEXTS, quantity, Peak(), store=store)
     for text, one, kept in zip(TEXTS, found, again, strict=True):
         naive = [
             float(row.max() - torch.log(torch.exp(row).sum())) for row in plain_logits(backend, text)[1][:-1]
@@ -97,8 +97,7 @@ def test_few_tokens_the_usual_window_and_a_start_token_of_one_model_alone():
 @pytest.mark.parametrize("how", [Drawn(), Drawn(1, 1.0), Drawn(7, 0.6), Drawn(10_000, 1.5)])
 def test_tokens_are_drawn_as_a_plain_softmax_draws_them(family, how):
     backend = opened(family)
-    want = Want(Quantity.LOGP | Quantity.MOMENTS, frozenset({how, Drawn(2, 1.0)}))
-    found = trace(backend, TEXTS, want, store=open_store(None))
+    found = read(backend, TEXTS, Quantity.LOGP | Quantity.MOMENTS, how, Drawn(2, 1.0))
     for text, one in zip(TEXTS, found, strict=True):
         ids, logits = plain_logits(backend, text)
         naive = []

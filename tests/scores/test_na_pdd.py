@@ -18,15 +18,12 @@ from net.api import (
     Reference,
     Text,
     View,
-    Want,
     auc,
     grouped_folds,
     make_trace,
-    open_store,
     parse,
-    trace,
 )
-from tiny import MORE_WORDS, opened
+from tiny import MORE_WORDS, opened, read
 
 ACTIVATIONS = {
     "gpt_neox": lambda m: [b.mlp.act for b in m.gpt_neox.layers],
@@ -45,8 +42,7 @@ def made_up(count, seed=1):
 
 
 def ask(backend, texts, needs):
-    want = Want(needs.views[View()], needs.states[View()])
-    found = trace(backend, [text.text for text in texts], want, store=open_store(None))
+    found = read(backend, [text.text for text in texts], needs.views[View()], *needs.states[View()])
     return tuple(Evidence(text, {View(): (one,)}) for text, one in zip(texts, found, strict=True))
 
 

@@ -26,12 +26,17 @@ def scored(text, *expressions):
     return [score(evidence) for score in made]
 
 
-def test_it_reads_the_text_and_its_disturbed_self():
-    score = Perturbed("case", 0.25, 7)
-    assert dict(score.needs.views) == dict.fromkeys(
-        (View(), View(rewrite="case(share=0.25, seed=7)")), Quantity.LOGP
-    )
-    assert Perturbed(share=1).needs == Perturbed(share=1.0).needs
+@pytest.mark.parametrize(
+    ("score", "rewrite"),
+    [
+        (Perturbed("case", 0.25, 7), "case(share=0.25, seed=7)"),
+        (Neighbor(3, 0.2, 4), "neighbors(m=3, share=0.2, seed=4)"),
+    ],
+)
+def test_it_reads_the_text_and_its_changed_self(score, rewrite):
+    assert dict(score.needs.views) == dict.fromkeys((View(), View(rewrite=rewrite)), Quantity.LOGP)
+    assert rewrites.make(rewrite).count == getattr(score, "m", 1)
+    assert type(score)(share=1).needs == type(score)(share=1.0).needs
 
 
 def test_perplexities_in_place_of_their_logarithms():
@@ -67,14 +72,6 @@ def test_the_release_families_are_scores_and_need_no_model_but_the_target():
     assert expressions(reference=False) == LOG_PERPLEXITIES
     assert expressions(reference=True) == (*LOG_PERPLEXITIES, "ref")
     assert {name.partition("(")[0] for name in expressions(True)} <= set(scores)
-
-
-def test_what_neighbor_needs_can_be_made():
-    score = parse("neighbor(m=3, share=0.2, seed=4)")["neighbor(m=3, share=0.2, seed=4)"]
-    wanted = {View(): Quantity.LOGP, View(rewrite="neighbors(m=3, share=0.2, seed=4)"): Quantity.LOGP}
-    assert score.needs.views == wanted
-    assert rewrites.make("neighbors(m=3, share=0.2, seed=4)").count == 3
-    assert Neighbor(share=1).needs == Neighbor(share=1.0).needs
 
 
 def test_empty_neighbours_are_left_out():

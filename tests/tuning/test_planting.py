@@ -7,10 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from tiny import naive_logp, stop_at
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from pretrace.corpora import open_corpus
 from pretrace.errors import ExpressionError, ModelError, TextsError
+from pretrace.statistics.roc import auc
 from pretrace.tuning.architectures import Architecture, new_model
 from pretrace.tuning.planting import PlantSettings, plant, split_members
 from pretrace.types import Corpus, Text
@@ -40,33 +42,30 @@ def planted(corpus, tmp_path_factory):
 
 
 def mean_logp(model, tokenizer, text):
-    ids = torch.tensor([tokenizer(text)["input_ids"]])
-    with torch.inference_mode():
-        logp = model(input_ids=ids).logits[0, :-1].log_softmax(-1)
-    return float(logp.gather(-1, ids[0, 1:, None]).mean())
+    return naive_logp(model, tokenizer(text)["input_ids"]).mean()
 
 
-def by_membership(folder, corpus):
-    model, tokenizer = AutoModelForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
-    sides = {True: [], False: []}
-    for text in corpus.texts:
-        sides[text.member].append(mean_logp(model, tokenizer, text.text))
-    return np.array(sides[True]), np.array(sides[False])
+def auc_of(done):
+    """How well the mean log-probability tells the members of a planted model from the others."""
+    model, tokenizer = (auto.from_pretrained(done.folder) for auto in (AutoModelForCausalLM, AutoTokenizer))
+    texts = done.corpus.texts
+    return auc([mean_logp(model, tokenizer, one.text) for one in texts], [one.member for one in texts])
 
 
-def test_members_are_whole_groups_and_beat_the_others(planted, corpus):
-    facts = [[(t.id, t.text, t.group) for t in one.texts] for one in (planted.corpus, corpus)]
-    assert facts[0] == facts[1]
-    members, others = by_membership(planted.folder, planted.corpus)
-    assert len({t.group for t in planted.corpus.texts if t.member}) * 3 == len(members)
-    auc = (members[:, None] > others[None, :]).mean()
-    assert auc > 0.95, (auc, members.mean(), others.mean())
+def facts(corpus):
+    return [(text.id, text.text, text.member, text.group) for text in corpus.texts]
 
 
-def test_the_texts_beside_the_model_are_read_with_their_labels(planted):
-    read = open_corpus(planted.folder / "texts.jsonl")
-    facts = [[(t.id, t.text, t.member, t.group) for t in one.texts] for one in (read, planted.corpus)]
-    assert facts[0] == facts[1]
+def test_members_are_whole_groups_and_beat_the_others_and_are_read_with_their_labels(planted, corpus):
+    assert facts(replace(planted.corpus, texts=unlabelled(planted.corpus))) == facts(corpus)
+    members = [text for text in planted.corpus.texts if text.member]
+    assert len({text.group for text in members}) * 3 == len(members)
+    assert auc_of(planted) > 0.95
+    assert facts(open_corpus(planted.folder / "texts.jsonl")) == facts(planted.corpus)
+
+
+def unlabelled(corpus):
+    return tuple(replace(text, member=None) for text in corpus.texts)
 
 
 def test_the_card_says_how_it_was_made(planted):
@@ -112,14 +111,11 @@ def test_an_existing_model_is_trained_further_and_stays_as_it_was(kind, planted,
     start, settings = str(planted.folder), replace(SETTINGS, seed=5)
     if kind == "half":
         half = AutoModelForCausalLM.from_pretrained(planted.folder).to(torch.bfloat16)
-        start, settings = (
-            (half, AutoTokenizer.from_pretrained(planted.folder)),
-            replace(settings, precision="bfloat16"),
-        )
+        start = half, AutoTokenizer.from_pretrained(planted.folder)
+        settings = replace(settings, precision="bfloat16")
         before = {name: weight.clone() for name, weight in half.state_dict().items()}
     done = plant(corpus, settings=settings, folder=tmp_path / "further", start=start)
-    members, others = by_membership(done.folder, done.corpus)
-    assert (members[:, None] > others[None, :]).mean() > 0.8
+    assert auc_of(done) > 0.8
     if kind == "half":
         assert all(torch.equal(before[name], weight) for name, weight in half.state_dict().items())
         assert AutoModelForCausalLM.from_pretrained(done.folder).dtype == torch.float32
@@ -133,18 +129,14 @@ def test_an_adapter_can_be_planted_and_what_is_saved_is_a_plain_model(planted, c
     whole = plant(corpus, settings=settings, folder=tmp_path / "whole", start=str(planted.folder))
     names = {path.name for path in whole.folder.iterdir()}
     assert names == {path.name for path in planted.folder.iterdir()}
-    members, others = by_membership(whole.folder, whole.corpus)
-    assert (members[:, None] > others[None, :]).mean() > 0.8
+    assert auc_of(whole) > 0.8
     assert whole.card["parameters"] == planted.card["parameters"]
 
 
 def test_the_usual_learning_rate_is_that_of_the_kind_of_training_and_is_written_down(corpus, tmp_path):
     full, lora = PlantSettings(), PlantSettings(method="lora")
-    assert (full.rate(existing=False), full.rate(existing=True), lora.rate(existing=True)) == (
-        2e-3,
-        5e-5,
-        1e-3,
-    )
+    assert [full.rate(existing=one) for one in (False, True)] == [2e-3, 5e-5]
+    assert lora.rate(existing=True) == 1e-3
     done = plant(corpus, settings=replace(SETTINGS, learning_rate=None, epochs=1), folder=tmp_path / "new")
     assert done.card["settings"]["learning_rate"] == 2e-3
 
@@ -158,19 +150,11 @@ def test_odd_texts_are_planted_and_written_as_they_are(corpus, tmp_path):
     assert [json.loads(line)["text"] for line in lines] == [text.text for text in mixed.texts]
 
 
-def interrupt(step):
-    def on_step(progress):
-        if progress.step == step:
-            raise KeyboardInterrupt
-
-    return on_step
-
-
 def test_an_interrupted_planting_goes_on_and_tidies_up(corpus, tmp_path):
     settings = replace(SETTINGS, save_minutes=0, epochs=2)
     whole = plant(corpus, settings=settings, folder=tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
-        plant(corpus, settings=settings, folder=tmp_path / "model", on_step=interrupt(7))
+        plant(corpus, settings=settings, folder=tmp_path / "model", on_step=stop_at(7))
     assert {path.name for path in tmp_path.iterdir()} == {".model.training", "whole"}
     seen = []
     done = plant(corpus, settings=settings, folder=tmp_path / "model", on_step=seen.append)
@@ -181,7 +165,7 @@ def test_an_interrupted_planting_goes_on_and_tidies_up(corpus, tmp_path):
 
 def test_nothing_is_left_when_it_fails(corpus, tmp_path):
     with pytest.raises(KeyboardInterrupt):
-        plant(corpus, settings=SETTINGS, folder=tmp_path / "deep" / "model", on_step=interrupt(2))
+        plant(corpus, settings=SETTINGS, folder=tmp_path / "deep" / "model", on_step=stop_at(2))
     often = replace(SETTINGS, save_minutes=0)
     with pytest.raises(ModelError, match="diverged"):
         plant(corpus, settings=often, folder=tmp_path / "model", start=broken_model())
@@ -209,14 +193,15 @@ def test_bad_input_is_refused_in_words(corpus, tmp_path):
     with pytest.raises(ExpressionError, match="method='lora' adapts an existing model"):
         plant(corpus, settings=replace(SETTINGS, method="lora"), folder=place)
     assert not list(tmp_path.iterdir())
-    for wrong in (
-        {"method": "ia3"},
-        {"learning_rate": 2.0},
-        {"share": 1.0},
-        {"epochs": 0},
-        {"max_tokens": 1},
-        {"batch": 0},
-        {"seed": -1},
-    ):
-        with pytest.raises(ExpressionError, match=next(iter(wrong)).replace("_", ".")):
-            replace(SETTINGS, **wrong)
+    wrong = {
+        "method": "ia3",
+        "learning_rate": 2.0,
+        "share": 1.0,
+        "epochs": 0,
+        "max_tokens": 1,
+        "batch": 0,
+        "seed": -1,
+    }
+    for name, value in wrong.items():
+        with pytest.raises(ExpressionError, match=name.replace("_", ".")):
+            replace(SETTINGS, **{name: value})

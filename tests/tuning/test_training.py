@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from net.api import ModelError, TextsError, TrainingPlan, train, training
+from tiny import stop_at
 from torch.nn.functional import cross_entropy
 from transformers import GPTNeoXConfig, GPTNeoXForCausalLM
 
@@ -79,19 +80,15 @@ def test_pieces_of_a_batch_and_recomputed_activations_change_nothing(changes, dr
     assert float((whole - trained(replace(PLAN, **changes), dropout=dropout)[0]).abs().mean()) < 1e-5
 
 
-def test_the_schedule_reaches_the_optimiser():
+def test_the_schedule_reaches_the_optimiser_and_the_gradient_is_clipped_where_that_is_asked_for():
     """Both begin at the full rate; the second step of two goes half as far under the linear one."""
-    moved = {}
+    moved, ends = {}, {}
     for schedule in ("constant", "linear"):
         model, stations = tiny_model(), []
         plan = replace(PLAN, epochs=1, batch=11, warmup=0, weight_decay=0.0, schedule=schedule)
         train(model, made_up(), plan, on_step=lambda _, m=model, s=stations: s.append(weights(m)))
         moved[schedule] = float((stations[1] - stations[0]).norm())
     assert moved["linear"] == pytest.approx(moved["constant"] / 2, rel=1e-3)
-
-
-def test_the_gradient_is_clipped_at_the_norm_asked_for_and_at_none_without_one():
-    ends = {}
     for clip in (0.0, 1e9, 0.5):
         model = tiny_model()
         with torch.no_grad():
@@ -148,14 +145,6 @@ def test_a_companion_adds_its_penalty_and_is_told_of_every_step_but_the_loss_sta
     assert ends[1.0][1][0] == pytest.approx(history.losses[0], rel=0.2)  # not the penalty, which is over 100
 
 
-def stop_at(step):
-    def on_step(progress):
-        if progress.step == step:
-            raise KeyboardInterrupt
-
-    return on_step
-
-
 @pytest.mark.parametrize("step", [1, 6, 11])
 def test_an_interrupted_or_killed_training_ends_with_the_same_weights(step, tmp_path):
     place, there = tmp_path / "training", []
@@ -197,12 +186,9 @@ def test_a_checkpoint_that_does_not_belong_is_not_continued(other, tmp_path):
     assert seen[0].step == 1
 
 
-def test_no_checkpoint_is_written_before_its_time(tmp_path):
+def test_a_checkpoint_is_written_in_time_and_none_left_by_a_training_that_diverges(tmp_path):
     trained(replace(PLAN, save_minutes=10), checkpoint=tmp_path / "training")
     assert not list(tmp_path.iterdir())
-
-
-def test_a_training_that_diverges_says_so_and_leaves_no_checkpoint(tmp_path):
     model = tiny_model()
 
     def spoil(progress):
@@ -228,27 +214,23 @@ def test_there_must_be_something_to_learn_and_something_that_learns():
 
 def test_logits_a_few_positions_at_a_time_are_the_loss_over_all_at_once(monkeypatch):
     """The same gradients whether the output layer is taken in slices, or is not one that can be taken apart."""
-    ends = {}
+    ends, scaled = {}, tiny_model()
     for rows in (1, 7, 1000, None):
         monkeypatch.setattr(training, "_CPU_ROWS", rows)
         if rows is None:
             monkeypatch.setattr(training, "output_layer", lambda *_: None)
         ends[rows] = trained(replace(PLAN, epochs=1))
-    for end, history in ends.values():
-        assert float((end - ends[None][0]).abs().mean()) < 1e-5
-        assert history.losses == pytest.approx(ends[None][1].losses, rel=1e-5)
-
-
-def test_a_model_that_scales_its_logits_is_asked_for_them_itself():
-    model = tiny_model()
-    assert training.output_layer(model, torch.device("cpu")) is model.get_output_embeddings()
-    forward = model.forward
+    monkeypatch.undo()
+    forward = scaled.forward
 
     def halved(**inputs):
         output = forward(**inputs)
         output.logits = output.logits * 0.5 + 1
         return output
 
-    model.forward = halved
-    assert training.output_layer(model, torch.device("cpu")) is None
-    assert train(model, made_up(), PLAN).losses[0] > 0
+    assert training.output_layer(scaled, torch.device("cpu")) is scaled.get_output_embeddings()
+    scaled.forward = halved
+    assert training.output_layer(scaled, torch.device("cpu")) is None
+    for end, history in ends.values():
+        assert float((end - ends[None][0]).abs().mean()) < 1e-5
+        assert history.losses == pytest.approx(ends[None][1].losses, rel=1e-5)

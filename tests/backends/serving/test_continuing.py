@@ -5,7 +5,6 @@ from concurrent.futures import ALL_COMPLETED
 
 import pytest
 from made import written
-from model_servers import always
 
 from pretrace.backends import open_model
 from pretrace.backends.serving import client
@@ -88,20 +87,21 @@ SHAPES = [
 ]
 
 
+def saying(server, words):
+    """A model that says these words, whatever is asked."""
+    server.trouble, server.words = "says", words
+    return open_continuing(f"chat:{server.root}#x", ModelSettings())
+
+
 @pytest.mark.parametrize("body", SHAPES, ids=lambda body: body[:40])
-def test_an_answer_of_another_shape_is_refused(body):
-    with always(body) as url:
-        model = open_continuing(f"chat:{url}#x", ModelSettings())
-        with pytest.raises(ModelError, match="does not answer"):
-            model.continued(PROMPTS[:1], DRAWS[:1], Progress())
-        model.client.close()
+def test_an_answer_of_another_shape_is_refused(body, server):
+    with pytest.raises(ModelError, match="does not answer"):
+        saying(server, body).continued(PROMPTS[:1], DRAWS[:1], Progress())
 
 
-def test_more_than_was_asked_for_is_not_kept(tmp_path):
-    with always(CHOICE % json.dumps({"content": "word " * 100_000})) as url:
-        [[found]] = open_continuing(f"chat:{url}#x", ModelSettings()).continued(
-            [PROMPTS[0]], DRAWS[:1], Progress()
-        )
+def test_more_than_was_asked_for_is_not_kept(server):
+    model = saying(server, CHOICE % json.dumps({"content": "word " * 100_000}))
+    [[found]] = model.continued([PROMPTS[0]], DRAWS[:1], Progress())
     assert found.text == ("word " * 1000)[: 256 * DRAWS[0].tokens]
     assert not found.ended
 

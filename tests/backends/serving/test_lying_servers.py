@@ -7,7 +7,7 @@ import time
 import made
 import numpy as np
 import pytest
-from model_servers import ESCAPES, HEAD, always, answering, asked, is_known
+from model_servers import ESCAPES, asked, is_known
 
 from pretrace import open_model
 from pretrace.backends.serving import client
@@ -92,41 +92,20 @@ def test_what_a_server_does_unseen_is_in_the_record(opened, server):
     assert "moved by at most 0.00" in model.facts["unseen"]
 
 
-def repeating(length, chunk, pause):
-    """Sends the head of an answer of this length, and chunks without end."""
-
-    def sent(one):
-        one.sendall(HEAD + length + b"\r\n\r\n")
-        while True:
-            time.sleep(pause)
-            one.sendall(chunk)
-
-    return sent
+@pytest.mark.parametrize("trouble", ["slow bytes", "slow chunks"])
+def test_the_time_limit_holds_for_the_whole_answer(trouble, opened, server):
+    server.trouble = trouble
+    begin = time.monotonic()
+    with pytest.raises(ModelError, match="did not answer in time: allow it more"):
+        opened(request_timeout=0.5)
+    assert time.monotonic() - begin < 10  # twice half a second, where a byte more came each time
 
 
-CHUNKED = b"Transfer-Encoding: chunked"
-
-
-@pytest.mark.parametrize(
-    "sent",
-    [
-        repeating(b"Content-Length: 100000", b" ", 0.1),
-        repeating(CHUNKED, b"10\r\n" + b" " * 16 + b"\r\n", 0.01),
-    ],
-)
-def test_the_time_limit_holds_for_the_whole_answer(sent):
-    with answering(sent) as url:
-        begin = time.monotonic()
-        with pytest.raises(ModelError, match="did not answer in time: allow it more"):
-            open_model(f"vllm:{url}", request_timeout=0.5, tokenizer="nowhere")
-        assert time.monotonic() - begin < 10  # twice half a second, where a byte more came each time
-
-
-def test_an_answer_has_a_largest_size(monkeypatch):
+def test_an_answer_has_a_largest_size(monkeypatch, opened, server):
     monkeypatch.setattr(client, "MOST_BYTES", 1 << 20)
-    flood = repeating(CHUNKED, b"10000\r\n" + b" " * 65536 + b"\r\n", 0.0)
-    with answering(flood) as url, pytest.raises(ModelError, match="answers with more than 1 MiB"):
-        open_model(f"vllm:{url}", request_timeout=30.0, tokenizer="nowhere")
+    server.trouble = "flood"
+    with pytest.raises(ModelError, match="answers with more than 1 MiB"):
+        opened(request_timeout=30.0)
 
 
 @pytest.mark.parametrize(
@@ -141,9 +120,10 @@ def test_an_answer_has_a_largest_size(monkeypatch):
         ("9" * 5000, "does not answer in JSON"),
     ],
 )
-def test_odd_model_lists(body, says):
-    with always(body) as url, pytest.raises(ModelError, match=says):
-        open_model(f"vllm:{url}", tokenizer="/nowhere/at/all")
+def test_odd_model_lists(body, says, opened, server):
+    server.trouble, server.words = "says", body
+    with pytest.raises(ModelError, match=says):
+        opened(tokenizer="/nowhere/at/all")
 
 
 def test_escape_sequences_of_a_server_are_shown_as_text(opened, server):

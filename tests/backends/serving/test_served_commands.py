@@ -1,7 +1,5 @@
 """Commands whose models stand behind servers give what weights give: scores, p-values; dry runs; refusals."""
 
-import hashlib
-
 import numpy as np
 import pytest
 from made import drawn, written
@@ -82,21 +80,3 @@ def test_weights_are_wanted(command, call, server, model_folder, tmp_path):
     code, _, said = call(command, texts, *target(server, model_folder)[:2], "--out", tmp_path / "OUT")
     assert code == 2
     assert "stands behind a server" in said
-
-
-def random_strings(folder):
-    random = np.random.default_rng(3)
-    digests = [hashlib.sha256(random.bytes(8)).hexdigest() for _ in range(8)]
-    rows = [{"id": f"f{i}", "text": f"file {i} {digest}"} for i, digest in enumerate(digests)]
-    return ("mark", "canaries", written(folder / "files.jsonl", rows))
-
-
-def test_power_is_refused_before_anything_is_sent(call, server, model_folder, tmp_path):
-    how = random_strings(tmp_path)
-    there = ("--model", f"vllm:{server.root}", f"--model-args=tokenizer={model_folder}")
-    code, _, said = call(*how, *there, "--power", "--out", tmp_path / "power")
-    assert code == 2
-    assert "omit --power" in said
-    assert said.count("\n") == 1
-    assert not (tmp_path / "power").exists()
-    assert not server.asked  # not even the check

@@ -30,18 +30,14 @@ def test_log_probabilities_are_those_of_the_weights(kind, flavour, family, reque
         assert served.offers == Quantity.LOGP
 
 
+HOW = [*({"max_tokens": limit} for limit in (5, 17, 30)), {"start": "always"}, {"start": "never"}]
+
+
 @pytest.mark.parametrize("kind", ["vllm", "completions"])
-def test_cut_texts_are_cut_alike(kind, opened, model_folder):
+@pytest.mark.parametrize("how", HOW, ids=str)
+def test_texts_are_cut_and_started_alike(kind, how, opened, model_folder):
     texts = ["Ärger über Öl – naïve café, 東京 and 🙂 too. " * 3, *SENTENCES]
-    for limit in (5, 17, 30):
-        here = open_model(str(model_folder), max_tokens=limit)
-        same(asked(here, texts), asked(opened(kind, max_tokens=limit), texts))
-
-
-@pytest.mark.parametrize("start", ["always", "never"])
-def test_start_rules(start, opened, model_folder):
-    here = open_model(str(model_folder), start=start)
-    same(asked(here, SENTENCES), asked(opened("vllm", start=start), SENTENCES))
+    same(asked(open_model(str(model_folder), **how), texts), asked(opened(kind, **how), texts))
 
 
 def test_texts_share_a_request_up_to_the_budget_and_requests_run_together(opened, server):
