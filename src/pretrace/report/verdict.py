@@ -220,13 +220,7 @@ def searched(verdict: Verdict) -> dict[str, Any] | None:
 @section("To repeat this", "repeat", "repeating.html", appendix=True)
 def repeating(verdict: Verdict) -> dict[str, Any] | None:
     """Show everything needed to make the result again; nothing where no settings were recorded."""
-    recorded = dict(verdict.settings)
-    if isinstance(timings := recorded.get("timings"), Mapping):
-        seconds = {key: one for key, one in timings.items() if type(one) in (int, float) and 0 <= one < 1e9}
-        every = {"all": sum(seconds.values())} if len(seconds) > 1 else {}
-        written = {key: wording.duration(value) for key, value in {**seconds, **every}.items()}
-        recorded["timings"] = {**timings, **written}
-    rows = facts.settings_rows(recorded, "result.json")
+    rows = facts.settings_rows(verdict.settings, "result.json")
     skipped = () if page_of(verdict).names_skipped else verdict.skipped
     return {"rows": rows, "skipped": skipped} if rows else None
 
