@@ -8,7 +8,6 @@ import random
 import shlex
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -31,6 +30,13 @@ def written(folder, first, number):
 @pytest.fixture
 def mine(tmp_path):
     return written(tmp_path / "mine", 0, 24)
+
+
+def elsewhere(folder):
+    """A corpus without any of the texts."""
+    place = folder / "corpus.txt"
+    place.write_text("nothing of it stands here, in a line that is long enough to be looked at\n")
+    return place
 
 
 def test_control_documents_lead_to_an_audit_and_end_in_its_sentence(
@@ -58,8 +64,7 @@ def test_control_documents_lead_to_an_audit_and_end_in_its_sentence(
     verdict = json.loads((out / "audit" / "result.json").read_text(encoding="utf-8"))
     assert found["statement"] == verdict["statement"]
     assert found["exit_code"] == code == verdict["exit_code"]
-    assert Path(found["report"]) == out / "audit" / "report.html"
-    assert Path(found["report"]).exists()
+    assert found["report"] == str(out / "audit" / "report.html")
     assert f"runs {found['commands'][0]}" in error
     assert f"$ {found['commands'][0]}" in planned.replace("\n$", "\n$")
     assert call(*shlex.split(found["commands"][0])[1:])[0] == code  # what it prints can be run
@@ -105,9 +110,7 @@ def test_without_a_model_it_says_what_can_be_tested_and_with_what(call, mine):
 def test_a_search_that_finds_nothing_does_not_clear_a_model_that_could_not_be_tested(
     call, mine, tmp_path, model_folder
 ):
-    corpus = tmp_path / "corpus.txt"
-    corpus.write_text("nothing of it stands here, in a line that is long enough to be looked at\n")
-    words = ("ask", mine, "--corpus", corpus, "--out", tmp_path / "OUT")
+    words = ("ask", mine, "--corpus", elsewhere(tmp_path), "--out", tmp_path / "OUT")
     assert call(*words)[0] == 0
     code, out, error = call(*words, "--model", model_folder)
     assert code == 4, error
@@ -120,16 +123,13 @@ def test_a_search_that_finds_nothing_does_not_clear_a_model_that_could_not_be_te
 
 
 def test_what_goes_wrong_on_the_way_leaves_nothing(call, mine, tmp_path):
-    code, _, error = call("ask", mine, "--corpus", mine, "--heldout", mine, "--out", tmp_path / "no" / "OUT")
-    assert code == 2
-    assert "--heldout" in error
     damaged = tmp_path / "model"
     damaged.mkdir()
     (damaged / "config.json").write_text("{")
     drafts = written(tmp_path / "drafts", 24, 24)
-    how = ("--model", damaged, "--controls", drafts, "--out", tmp_path / "no" / "OUT")
-    code, _, error = call("ask", mine, *how)
-    assert code == 2, error
+    for how in (("--corpus", mine, "--heldout", mine), ("--model", damaged, "--controls", drafts)):
+        code, _, error = call("ask", mine, *how, "--out", tmp_path / "no" / "OUT")
+        assert code == 2, error
     assert not (tmp_path / "no").exists()
 
 
@@ -184,10 +184,8 @@ def test_the_column_of_the_longest_texts_is_taken_and_said(call, mine, tmp_path)
 
 
 def test_at_a_terminal_it_asks_before_it_starts(mine, tmp_path):
-    corpus = tmp_path / "corpus.txt"
-    corpus.write_text("nothing of it stands here, in a line that is long enough to be looked at\n")
-    words = ["ask", str(mine), "--corpus", str(corpus), "--out", str(tmp_path / "OUT")]
-    code, out, shown = at_a_terminal(words, "n\n")
+    words = ("ask", mine, "--corpus", elsewhere(tmp_path), "--out", tmp_path / "OUT")
+    code, out, shown = at_a_terminal([*map(str, words)], "n\n")
     assert (code, out.strip()) == (4, "Not started.")
     assert "Question: does mine stand in corpus.txt?" in shown
     assert not (tmp_path / "OUT").exists()

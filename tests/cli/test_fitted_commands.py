@@ -1,6 +1,5 @@
 """plant, tune, and evaluate with everything that is fitted, on real tiny models and as a user calls them."""
 
-import csv
 import math
 
 import numpy as np
@@ -88,12 +87,7 @@ def test_everything_at_once_with_its_controls(ask, texts, tmp_path, model_folder
     assert set(run.settings["fitted"]) == set(fitted)
     assert "placebo" in said
     page = (tmp_path / "RUN" / "report.html").read_text(encoding="utf-8")
-    assert "placebo" in page
     assert "shuffled" in page
-
-    with (tmp_path / "RUN" / "scores.csv").open(encoding="utf-8") as file:
-        assert set(FITTED.replace(",", "\n").splitlines()) <= set(next(csv.reader(file)))
-    ask("runs", "report", tmp_path / "RUN")
 
 
 def test_labelled_texts_in_a_file_and_scores_without_labels(ask, texts, tmp_path, model_folder):
@@ -110,5 +104,3 @@ def test_an_adapter_of_other_weights_is_refused(ask, texts, tmp_path, model_fold
     asked = ("--model", reference_folder, "--tuned", tmp_path / "adapter", "--scores", "fsd(ppl)")
     said = ask("score", texts, *asked, "--out", tmp_path / "RUN", code=2)
     assert "fits only the model it was tuned on" in said[1]
-    said = ask("plant", texts, "--method", "lora", "--out", tmp_path / "P", code=2)
-    assert "nothing to adapt" in said[1]

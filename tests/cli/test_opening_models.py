@@ -40,15 +40,15 @@ def test_weights_are_hashed_once_a_run(ask, hashed, tmp_path, model_folder, refe
 
 
 def test_a_placebo_that_is_the_target_is_refused_by_its_name():
-    target = Target(model="a")
+    def placebos(*named):
+        return ModelsSettings(target=Target(model="a"), placebos=named).placebos_at
+
     with pytest.raises(ModelError, match="--placebo a is the target itself"):
-        ModelsSettings(target=target, placebos=("b", "a"))
+        placebos("b", "a")
     with pytest.raises(ModelError, match="names b twice"):
-        ModelsSettings(target=target, placebos=("b", "b"))
-    assert ModelsSettings(target=target, placebos=("a@step1000",)).placebos_at == (("a", "step1000"),)
-    assert ModelsSettings(target=target, placebos=["@step1000"]).placebos_at == (("a", "step1000"),)
-    assert ModelsSettings(target=target, placebos=["b", None]).placebos_at == (("b", None),)
-    assert ModelsSettings(target=target, placebos=[None]).placebos_at == ()
+        placebos("b", "b")
+    assert placebos("a@step1000") == placebos("@step1000") == (("a", "step1000"),)
+    assert (placebos("b", None), placebos(None)) == ((("b", None),), ())
 
 
 def test_a_hub_that_does_not_answer_is_one_line_within_seconds(monkeypatch):

@@ -25,10 +25,8 @@ def test_settings_are_made_of_what_was_written(monkeypatch):
         found.append((settings, given))
 
     call_function(command)
-    [(plain, options)] = found
-    assert plain == AuditSettings()
-    assert options["classifiers"] == "words,form"
-    assert "plugin" not in options
+    assert (found[0][0], found[0][1]["classifiers"]) == (AuditSettings(), "words,form")
+    assert "plugin" not in found[0][1]
     words = ["--also", "paper, release", "--procedure", "release", "--classifiers"]
     words += ["words,gpt2(preset='paper')", "--generator-args", "method=paper,temperature=0.6"]
     words += ["--snippets", "most=3"]
@@ -129,24 +127,15 @@ def test_no_output_is_an_input(case, how, call, texts, tmp_path, monkeypatch):
     other.write_bytes(texts.read_bytes())
     places = {"T": texts, "OTHER": other, "P": planted, "M": tmp_path / "no-model"}
     before = {path: path.read_bytes() for path in sorted(tmp_path.rglob("*")) if path.is_file()}
-
-    def named(word, places):
-        if word.startswith("P/"):
-            return str(places["P"] / word[2:])
-        if "'T'" in word:
-            return word.replace("'T'", repr(str(places["T"])))
-        return str(places.get(word, word))
-
-    arguments = OVERWRITING[case]
-    written = dict(places)
+    named = {f"{name}/texts.jsonl": path / "texts.jsonl" for name, path in places.items()} | places
+    *inputs, out = (word.replace("'T'", repr(str(texts))) for word in OVERWRITING[case])
+    goal = named[out]
     if how == "link":
-        for name in ("T", "OTHER", "P"):
-            written[name] = tmp_path / f"link-{name}"
-            written[name].symlink_to(places[name])
+        goal = tmp_path / "link"
+        goal.symlink_to(named[out])
     elif how == "relative":
-        written = {name: Path("..") / tmp_path.name / path.name for name, path in places.items()}
-    *inputs, out = arguments
-    code, _, said = call(*(named(word, places) for word in inputs), named(out, written))
+        goal = Path("..") / tmp_path.name / named[out].relative_to(tmp_path)
+    code, _, said = call(*(named.get(word, word) for word in inputs), goal)
     assert code == 2, said
     assert "names as an input: choose another --" in said
     assert said.count("\n") == 1
@@ -156,8 +145,7 @@ def test_no_output_is_an_input(case, how, call, texts, tmp_path, monkeypatch):
 def test_a_word_that_is_no_path_may_be_the_name_of_the_output(call, texts, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "loss").mkdir()
-    said = call("score", texts, "--model", "no-model/here", "--scores", "loss", "--out", "loss")[2]
-    assert "hub" in said
+    assert "hub" in call("score", texts, "--model", "no-model/here", "--scores", "loss", "--out", "loss")[2]
 
 
 SEEDED = [words for words in places() if "seed" in options_of(words)]
@@ -205,10 +193,8 @@ def test_power_is_measured_at_a_light_and_a_heavy_exposure_in_more_than_a_handfu
 
 
 def test_what_the_one_who_asks_says_is_passed_on_where_it_was_said():
-    made = settings(requested_by="the authors", controls_note="their drawers")
-    assert made.statements == {"requested_by": "the authors", "controls": "their drawers"}
-    assert settings(placebo_note="its release notes").statements == {"placebo": "its release notes"}
-    assert settings().statements == {}
+    made = settings(requested_by="the authors", placebo_note="its release notes")
+    assert made.statements == {"requested_by": "the authors", "placebo": "its release notes"}
 
 
 def test_a_quick_audit_judges_and_learns_from_fewer_snippets():

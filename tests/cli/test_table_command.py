@@ -1,43 +1,32 @@
 """`pretrace runs table`: a measured run for a paper."""
 
-import shutil
 from pathlib import Path
 
 import pytest
 
-from pretrace.corpora import open_corpus
 from pretrace.report.tables import format_table
 from pretrace.runs import load_run, save
 from pretrace.scoring.detect import Options, detect
 from pretrace.scoring.evaluation import evaluate
 from pretrace.testing import Memory
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """A folder with the runs LABELLED and SCORED, of one model and other texts."""
-    folder = tmp_path_factory.mktemp("runs")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        lines = [f'{{"text": "number {i} of some", "label": {i % 2}, "id": "t{i}"}}\n' for i in range(40)]
-        Path("one.jsonl").write_text("".join(lines))
-        Path("two.txt").write_text("".join(f"line {i} of others\n" for i in range(9)))
-        for name, place in (("LABELLED", "one.jsonl"), ("SCORED", "two.txt")):
-            corpus = open_corpus(place)
-            run = detect(corpus, Memory(), "loss,zlib", Options(cache=False))
-            save(evaluate(run, corpus) if name == "LABELLED" else run, name)
-    return folder
+from pretrace.types import Corpus, Text
 
 
 @pytest.fixture
-def runs(made, tmp_path, monkeypatch):
-    """The runs in a working folder of the test's own."""
-    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+def runs(tmp_path, monkeypatch):
+    """A working folder with the runs LABELLED and SCORED, of one model and other texts."""
     monkeypatch.chdir(tmp_path)
-    return tmp_path
+    texts = [Text(f"t{i}", f"number {i} of some", member=i % 2 == 1) for i in range(40)]
+    for name, corpus in (
+        ("LABELLED", Corpus("one", tuple(texts))),
+        ("SCORED", Corpus("two", tuple(texts[:9]))),
+    ):
+        run = detect(corpus, Memory(), "loss,zlib", Options(cache=False))
+        save(evaluate(run, corpus) if name == "LABELLED" else run, name)
 
 
-def test_a_table_for_a_paper_in_latex_and_markdown(runs, ask):
+@pytest.mark.usefixtures("runs")
+def test_a_table_for_a_paper_in_latex_and_markdown(ask):
     run = load_run(Path("LABELLED"))
     scores = [row for row in run.evaluation.rows if row.kind == "score"]
     best = max(scores, key=lambda row: row.auc.value)
@@ -57,7 +46,8 @@ def test_a_table_for_a_paper_in_latex_and_markdown(runs, ask):
     assert "give labelled texts to pretrace evaluate" in said
 
 
-def test_figures_for_a_paper_are_pdf_and_svg_and_bear_no_date(runs, ask):
+@pytest.mark.usefixtures("runs")
+def test_figures_for_a_paper_are_pdf_and_svg_and_bear_no_date(ask):
     for folder in ("F", "G"):
         assert "AUC" in ask("runs", "table", "LABELLED", "--figures", folder)[0]
     names = {path.name for path in Path("F").iterdir()}

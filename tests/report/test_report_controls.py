@@ -109,39 +109,28 @@ def line(value, spread, kind="score", name="a"):
 
 
 def test_the_plot_shows_target_placebo_and_shuffles_one_below_the_other():
-    pairs = [
-        ("a", [line(0.7, 0.1), line(0.6, 0.05, "placebo"), line(0.5, 0.2, "shuffled")]),
-        ("b", [line(0.65, 0.1), line(0.55, 0.05, "placebo")]),
+    pairs = {
+        "a": [line(0.7, 0.1), line(0.6, 0.05, "placebo"), line(0.5, 0.2, "shuffled")],
+        "b": [line(0.65, 0.1), line(0.55, 0.05, "placebo")],
+    }
+    axes = across([(name, {row.kind: row.auc for row in rows}) for name, rows in pairs.items()]).axes[0]
+    drawn = [[*map(float, line.get_xdata())] for line in axes.lines]
+    assert all(
+        pytest.approx([low, high]) in drawn
+        for low, high in ((0.6, 0.8), (0.55, 0.65), (0.3, 0.7), (0.55, 0.75), (0.5, 0.6))
+    )
+    marks = sorted((one.get_ydata()[0], one) for one in axes.lines if one.get_marker() in ("o", "s", "|"))
+    shown = [(one.get_marker(), one.get_xdata()[0], one.get_markerfacecolor() == "white") for _, one in marks]
+    assert shown == [
+        ("o", 0.7, False),
+        ("s", 0.6, True),
+        ("|", 0.5, False),
+        ("o", 0.65, False),
+        ("s", 0.55, True),
     ]
-    axes = across([(name, {row.kind: row.auc for row in rows}) for name, rows in pairs]).axes[0]
-    marks = {}
-    for drawn in axes.lines:
-        x, y = np.asarray(drawn.get_xdata(), float), np.asarray(drawn.get_ydata(), float)
-        marks[tuple(np.round(x, 6))] = (drawn.get_marker(), drawn.get_markerfacecolor(), float(y[0]))
-    for low, high in ((0.6, 0.8), (0.55, 0.65), (0.3, 0.7), (0.55, 0.75), (0.5, 0.6), (0.5, 0.5)):
-        assert (low, high) in marks
-    assert [marks[(v,)][0] for v in (0.7, 0.6, 0.5, 0.65, 0.55)] == ["o", "s", "|", "o", "s"]
-    assert marks[(0.6,)][1] == "white"
-    assert marks[(0.7,)][1] != "white"
-    heights = [marks[(v,)][2] for v in (0.7, 0.6, 0.5, 0.65, 0.55)]
-    assert heights == sorted(heights), "further down the page is further along the axis"
     assert [tick.get_text() for tick in axes.get_yticklabels()] == ["a", "b"]
     low, high = axes.get_xlim()
-    assert low < 0.3
-    assert high > 0.8
-
-
-def marked(axes, marker, face=None):
-    """The places of the marks of a kind on an axis."""
-    lines = (
-        one for one in axes.lines if one.get_marker() == marker and face in (None, one.get_markerfacecolor())
-    )
-    return [np.asarray(one.get_xdata()).tolist() for one in lines]
-
-
-def panels_of(facts):
-    tried = entries(facts["sensitivity"], (*PARAMETERS, "auc"))
-    return fitted_plots.sensitivity(tried, used_settings(facts)).axes
+    assert low < 0.3 < 0.8 < high
 
 
 def test_neurons_are_bars_and_the_chosen_layers_stand_out(controlled):
@@ -157,29 +146,16 @@ def test_neurons_are_bars_and_the_chosen_layers_stand_out(controlled):
 
 def test_a_panel_a_parameter_follows_the_settings_used(controlled):
     facts = controlled().settings["fitted"]["na_pdd"]
-    panels = panels_of(facts)
+    used = used_settings(facts)
+    panels = fitted_plots.sensitivity(entries(facts["sensitivity"], (*PARAMETERS, "auc")), used).axes
     whole = max(panels[0].lines, key=lambda drawn: len(drawn.get_xdata()) * (drawn.get_linestyle() == "-"))
     assert np.asarray(whole.get_xdata()).tolist() == [0.5, 1.0, 1.5]
     assert np.asarray(whole.get_ydata()) == pytest.approx([0.59, 0.64, 0.69])
-    assert sum(map(len, marked(panels[2], "."))) == len(facts["sensitivity"]) - 2
-    for axes, used in zip(panels, (1.0, 1.5, 2.0), strict=True):
-        assert marked(axes, "o", fitted_plots._MEMBER) == [[used]]
-
-
-def test_one_parameter_varied_at_a_time_leaves_no_grey_points_and_k_stops_at_the_layers(controlled):
-    run = controlled()
-    told = run.settings["fitted"]["na_pdd"]
-    points = [{"threshold": 1.0, "alpha": a, "k": 6, "auc": a / 3} for a in (1.2, 1.5, 1.8)]
-    points += [{"threshold": 1.0, "alpha": 1.5, "k": k, "auc": 0.6} for k in (1, 3)]
-    changed = told | {"settings": told["settings"] | {"k": 10}, "sensitivity": points}
-    own = replace(run, settings={"fitted": {"na_pdd": changed}})
-    assert used_settings(changed)["k"] == 6.0, "a model of six layers has no ten to choose"
-    panels = panels_of(changed)
-    drawn = [[np.asarray(d.get_xdata()).tolist() for d in axes.lines] for axes in panels]
-    assert [1.2, 1.5, 1.8] in drawn[1]
-    assert [1, 3, 6] in drawn[2]
-    assert not any(some for axes in panels for some in marked(axes, "."))
-    assert [("all other combinations" in body_of(fitted, one)) for one in (own, run)] == [False, True]
+    for axes, value in zip(panels, (1.0, 1.5, 2.0), strict=True):
+        filled = [one for one in axes.lines if one.get_markerfacecolor() == fitted_plots._MEMBER]
+        assert [one.get_xdata()[0] for one in filled if one.get_marker() == "o"] == [value]
+    many = facts | {"settings": facts["settings"] | {"k": 10}}
+    assert used_settings(many)["k"] == 6.0, "a model of six layers has no ten to choose"
 
 
 plain = st.recursive(

@@ -280,18 +280,20 @@ def _fill(
     named = [token.value for one in arguments if one.field_info.name == "config" for token in one.tokens]
     if not named:
         return
-    path = Path(named[-1])
     others = {name: leaf for name, leaf in declared.items() if name != "config"}
-    written = options_in(path, command, others, {command, *(words.split()[0] for words in tables())})
-    for one in arguments:
-        name = one.field_info.name
-        values: Iterable[str] = written.get(name, ()) if not one.tokens else ()
-        if name in declared and declared[name].keys:
-            given = {key for token in one.tokens for key, *_ in split_keys(token.value)}
-            found = (part for word in written.get(name, ()) for part in split_keys(word))
+    top = {command, *(words.split()[0] for words in tables())}
+    written = options_in(Path(named[-1]), command, others, top)
+    for one in (one for one in arguments if one.field_info.name in written):
+        name, given = (
+            one.field_info.name,
+            {key for token in one.tokens for key, *_ in split_keys(token.value)},
+        )
+        values = [] if one.tokens else written[name]
+        if declared[name].keys:
+            found = (part for word in written[name] for part in split_keys(word))
             values = [join_keys({key: value}, equals) for key, equals, value in found if key not in given]
         for value in values:
-            one.tokens.append(Token(keyword=one.name, value=value, source=str(path), index=len(one.tokens)))
+            one.tokens.append(Token(keyword=one.name, value=value, source=named[-1], index=len(one.tokens)))
 
 
 def declare_options(function: Callable[..., Answered]) -> dict[str, CliOption]:

@@ -38,8 +38,7 @@ if TYPE_CHECKING:
     from pretrace.scoring.outlook import Workload
 
 
-_PREVIEW = 5
-_COLUMNS = 4
+_PREVIEW, _COLUMNS = 10, 4
 
 
 def save_result(result: Run | Verdict, folder: Path, said: Sequence[RenderableType], **more: Any) -> Reply:
@@ -138,22 +137,14 @@ def measured(run: Run) -> Table:
 
 
 def preview(run: Run) -> Table:
-    """The texts at both ends of the first score, with all their scores."""
-    order, names = (-run.matrix[:, 0]).argsort(kind="stable"), run.scores[:_COLUMNS]
-    many = len(order) > 2 * _PREVIEW
-    rows = [
-        (
-            run.ids[i],
-            str(run.tokens[i]),
-            *("–" if one != one else f"{one:.4g}" for one in run.matrix[i, :_COLUMNS]),
-        )
-        for i in ([*order[:_PREVIEW], *order[-_PREVIEW:]] if many else order)
-    ]
-    if many:
-        rows.insert(_PREVIEW, ("…",) * (2 + len(names)))
+    """The texts that are the highest in the first score, with the first of their scores."""
+    names, rows = run.scores[:_COLUMNS], []
+    for i in (-run.matrix[:, 0]).argsort(kind="stable")[:_PREVIEW]:
+        values = ("–" if one != one else f"{one:.4g}" for one in run.matrix[i, :_COLUMNS])
+        rows.append((run.ids[i], str(run.tokens[i]), *values))
     more = len(run.scores[_COLUMNS:])
     caption = f"{plural(more, 'more score')} in {'scores/' if run.whole else 'scores.csv'}" if more else ""
-    title = prose(f"{run.corpus}: {plural(_texts_of(run), 'text')} by {run.scores[0]}")
+    title = prose(f"{run.corpus}: {plural(_texts_of(run), 'text')}, the highest by {run.scores[0]}")
     table = plain_table("id", numbers=("tokens", *names), rows=rows, caption=caption, title=title)
     for column in table.columns[2:]:
         column.no_wrap, column.overflow = False, "fold"

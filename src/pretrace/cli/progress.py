@@ -38,10 +38,6 @@ class Activity:
         """How far it is, such as "counting · 1,200 texts"."""
         return self._line()
 
-    def words(self) -> str:
-        """What is done now, for the progress file."""
-        return self.what
-
 
 class Passes(Activity, Work):
     """Passes over texts, a stage of the job; what came from the cache counts neither for speed nor for time left."""
@@ -73,13 +69,6 @@ class Passes(Activity, Work):
         left = self.outlook.left() if self.outlook.share else None
         told = "" if left is None else f"{duration(left)} left"
         return " · ".join(filter(None, (self.what, done, rate, told)))
-
-    def words(self) -> str:
-        """What is done now."""
-        if self.done or not self.total:
-            return self.what
-        now = "the first batch is computed" if self.weighed else f"tokenising {self.total:,} texts"
-        return f"{self.what}: {now}"
 
 
 class Stages(Watch):
@@ -153,23 +142,18 @@ def trained(what: str = "training") -> Iterator[OnStep]:
 
 
 @contextmanager
-def counted(clock: Clock = time.monotonic) -> Iterator[Callable[[int, int], None]]:
-    """Show texts and bytes that are counted, such as "counting · 1,200 texts, 35 MB, 20 MB/s"; how many there will be
-    is not known. What was counted before a resumed count began does not count for the speed."""
-    sizes, texts = list[int](), [0]
+def counted() -> Iterator[Callable[[int, int], None]]:
+    """Show texts and bytes that are counted, such as "counting · 1,200 texts, 35 MB"; how many there will be is not
+    known."""
+    last = list[tuple[int, int]]()
 
-    def on_progress(number: int, size: int) -> None:
-        texts[0] = number
-        sizes.append(size)
-        del sizes[1:-1]
+    def on_progress(texts: int, size: int) -> None:
+        last[:] = [(texts, size)]
 
     def line() -> str:
-        if not texts[0]:
-            return ""
-        rate = (sizes[-1] - sizes[0]) / 1e6 / max(clock() - activity.since, 1e-3)
-        return f"counting · {texts[0]:,} texts, {sizes[-1] / 1e6:,.0f} MB, {rate:,.0f} MB/s"
+        return "".join(f"counting · {texts:,} texts, {size / 1e6:,.0f} MB" for texts, size in last)
 
-    with shown(Activity("counting", line, clock)) as activity:
+    with shown(Activity("counting", line)):
         yield on_progress
 
 
@@ -258,7 +242,7 @@ def _look(clock: Clock = time.monotonic) -> None:
     if sys.stderr.isatty() or quiet() or now - said_at[0] < LINE_SECONDS:
         return
     said_at[0] = now
-    say(_line() or f"{_doing[-1].words()} · {duration(now - _doing[-1].since)} so far")
+    say(_line() or f"{_doing[-1].what} · {duration(now - _doing[-1].since)} so far")
 
 
 def _write_share() -> None:
@@ -267,7 +251,7 @@ def _write_share() -> None:
     outlook = _jobs[-1]
     # every command that takes long begins with its texts, and ends with its result
     otherwise = "reading the texts" if not outlook.begun else ""
-    note_share(outlook.done, outlook.left(), _doing[-1].words() if len(_doing) > 1 else otherwise)
+    note_share(outlook.done, outlook.left(), _doing[-1].what if len(_doing) > 1 else otherwise)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from pretrace.report.facts import elsewhere, flattened, mapping, rounded, without_tables
 from pretrace.report.frame import section
-from pretrace.report.plots import CHANCE, CONTROL, KINDS, REST
+from pretrace.report.plots import CHANCE, CONTROL, KINDS
 from pretrace.report.svg import canvas, styled, to_svg
 from pretrace.types import Run
 
@@ -58,42 +58,18 @@ def probe(layers: Sequence[Entry], chosen: float | None) -> Figure:
 
 def sensitivity(points: Sequence[Entry], used: Mapping[str, float]) -> Figure:
     """AUC against threshold, ratio and number of layers, one panel each: a line through the points that agree
-    with `used` in the other two, a filled dot at the setting used, and grey dots for all other combinations
-    where more than one parameter was varied at a time."""
-    grid = _is_grid(points, used)
+    with `used` in the other two, and a filled dot at the setting used."""
     with styled():
         figure = Figure(figsize=(8.6, 2.3), layout="constrained")
         panels = figure.subplots(1, len(PARAMETERS), sharey=True)
         for axes, (name, words) in zip(panels, PARAMETERS.items(), strict=True):
-            along = sorted(
-                (point for point in points if _agrees(point, used, but=name)), key=lambda point: point[name]
-            )
-            rest = [point for point in points if grid and point not in along]
-            axes.plot([one[name] for one in rest], [one["auc"] for one in rest], ".", color=REST, ms=3.5)
+            same = [one for one in PARAMETERS if one != name]
+            along = [point for point in points if all(point[one] == used.get(one) for one in same)]
+            along.sort(key=lambda point: point[name])
             _auc_line(axes, along, name, used.get(name), every=points)
             axes.set_xlabel(words)
             axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=name == "k"))
         panels[0].set_ylabel("AUC")
-    return figure
-
-
-def _is_grid(points: Sequence[Entry], used: Mapping[str, float]) -> bool:
-    """Whether some settings differ from those used in more than one parameter."""
-    return not all(any(_agrees(point, used, but=name) for name in PARAMETERS) for point in points)
-
-
-def _agrees(point: Entry, used: Mapping[str, float], *, but: str) -> bool:
-    return all(point[name] == used.get(name) for name in PARAMETERS if name != but)
-
-
-def _losses(values: Sequence[float]) -> Figure:
-    """The mean loss of each epoch of a tuning, in nats a token."""
-    with canvas(8.6, 1.9) as (figure, axes):
-        axes.plot(range(1, len(values) + 1), values, color=_MEMBER, marker="o", ms=3.0, linewidth=1.2)
-        axes.set_ylabel("loss")
-        axes.yaxis.set_major_locator(MaxNLocator(nbins=5))
-        axes.grid(axis="y")
-        _whole_numbers(axes, "epoch")
     return figure
 
 
@@ -156,7 +132,6 @@ def _score(name: str, facts: Mapping[str, Any], number: int) -> dict[str, Any]:
         "name": name,
         "reference": tuple(sizes[0].values()) if sizes else (),
         "others": [(_PREFIX.sub("", k).replace("_", " "), v) for k, v in flattened(others) if v != "none"],
-        "grid": _is_grid(tried, used),
         **{
             kind: to_svg(figure, name=f"{kind}-{number}", label=label)
             for kind, (figure, label) in figures.items()
@@ -188,9 +163,6 @@ def _numbers(found: Any) -> tuple[float, ...]:
 
 
 def _adapter(card: Mapping[str, Any]) -> dict[str, object]:
-    known, known_losses = dict(rounded(without_tables(card))), _numbers(card.get("losses"))
-    return {
-        "facts": [(words, known[name]) for name, words in _ADAPTER.items() if name in known],
-        "losses": known_losses,
-        "plot": to_svg(_losses(known_losses), name="losses", label="Loss by epoch") if known_losses else None,
-    }
+    known = dict(rounded(without_tables(card)))
+    told = [(words, known[name]) for name, words in _ADAPTER.items() if name in known]
+    return {"facts": told, "losses": _numbers(card.get("losses"))}

@@ -53,7 +53,6 @@ STEPS = (
     HeatStep(0.0001, "#f2953a", "1 in 10,000"),
     HeatStep(0.0, "#dd6f1e", "less"),
 )
-_ASCII = str.maketrans("⟦⟧↵→−“”·", '[]$>-""*')
 _CEILINGS = tuple(math.log(step.floor) for step in STEPS[:-1])
 
 
@@ -84,11 +83,7 @@ class ShownHeat:
             legend = Line("probability at least")
             for step, style in list(zip(STEPS, _TERMINAL, strict=True))[1:]:
                 legend.append("  ").append(step.words, style)
-        for line in (*lines, Line(), legend, _figures(heat)):
-            if options.ascii_only:
-                # One character for one, so that the colours stay on their tokens.
-                line.plain = line.plain.translate(_ASCII).encode("ascii", "replace").decode()
-            yield line
+        yield from (*lines, Line(), legend, _figures(heat))
 
 
 def shown(piece: str) -> str:

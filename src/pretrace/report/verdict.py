@@ -7,7 +7,6 @@ markup, or None where the result has nothing to say on it. What a test has of it
 
 from __future__ import annotations
 
-from calendar import month_name
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, ClassVar, cast
@@ -181,8 +180,7 @@ def when(found: object) -> str:
         moment = datetime.fromisoformat(found)
     except ValueError:
         return named(found)
-    day = f"{moment.day} {month_name[moment.month]} {moment.year}"
-    return f"{day}, {moment:%H:%M} {moment.tzname() or ''}".strip()
+    return f"{moment.day} {moment:%B %Y, %H:%M %Z}".strip()
 
 
 def draw_chance(verdict: Verdict) -> Markup:
@@ -220,12 +218,9 @@ def searched(verdict: Verdict) -> dict[str, Any] | None:
 @section("To repeat this", "repeat", "repeating.html", appendix=True)
 def repeating(verdict: Verdict) -> dict[str, Any] | None:
     """Show everything needed to make the result again; nothing where no settings were recorded."""
-    recorded = dict(verdict.settings)
-    if isinstance(timings := recorded.get("timings"), Mapping):
-        seconds = {key: one for key, one in timings.items() if type(one) in (int, float) and 0 <= one < 1e9}
-        every = {"all": sum(seconds.values())} if len(seconds) > 1 else {}
-        written = {key: wording.duration(value) for key, value in {**seconds, **every}.items()}
-        recorded["timings"] = {**timings, **written}
+    recorded = {
+        "timings (seconds)" if key == "timings" else key: one for key, one in verdict.settings.items()
+    }
     rows = facts.settings_rows(recorded, "result.json")
     skipped = () if page_of(verdict).names_skipped else verdict.skipped
     return {"rows": rows, "skipped": skipped} if rows else None

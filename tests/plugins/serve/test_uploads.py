@@ -178,13 +178,14 @@ def test_hostile_names_and_cells_are_shown_as_text(visitor):
     assert "&lt;script&gt;alert(1)" in visitor.client.get(page).text
 
 
-def test_no_test_is_started_with_what_could_not_be_read(visitor):
+def test_no_test_is_started_with_what_could_not_be_read(visit):
+    visitor = visit(corpus=("m",))
     page = visitor.upload("a.csv", "body,n\none two three,1\n")
     good = visitor.upload("b.jsonl", '{"text": "one two three"}\n').rpartition("/")[2]
     name = page.rpartition("/")[2]
     for path, data in (
-        (f"{page}/test/score", {"model": "m", "columns.text": "body"}),
-        (f"/collections/{good}/test/score", {"model": "m", "reference": name}),
+        (f"{page}/search", {"corpus": "m"}),
+        (f"/collections/{good}/search", {"corpus": "m", "controls": name}),
         ("/text", {"model": "m", "text": "a", "known": name}),
     ):
         answer = visitor.post(path, data)
@@ -206,13 +207,13 @@ def test_what_a_killed_server_had_half_taken_in_is_swept_away(visit):
 
 
 def test_a_full_workspace_takes_nothing_in_and_starts_nothing(visit):
-    visitor = visit(most_kept=1)
+    visitor = visit(most_kept=1, corpus=("m",))
     page = visitor.upload("a.jsonl", '{"text": "one two three"}\n')
     (visitor.workspace.room("results") / "large").write_bytes(os.urandom(1_000_000))
     for path, more in (
         ("/collections", {"file": ("b.txt", b"a text\n")}),
         ("/text", {"data": {"model": "m", "text": "a"}}),
-        (f"{page}/test/score", {"data": {"model": "m"}}),
+        (f"{page}/search", {"data": {"corpus": "m"}}),
     ):
         answer = visitor.post(path, **more)
         assert (answer.status_code, "larger --limits workspace" in visitor.said(answer)) == (507, True), path

@@ -13,11 +13,10 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import psutil
 
@@ -44,7 +43,7 @@ Name = Literal["waiting", "running", "stopping", "done", "unanswered", "failed",
 class WebJob:
     """One command: what it is called, its arguments, the folder its result goes to (relative to the workspace), and
     the process that does it (0 while it waits). `stopped` is when a visitor asked it to stop, 0 if nobody did.
-    `texts` is the upload that it is about, `test` its test ("" for none), and `values` what stood in its form."""
+    `texts` is the upload that it is about, and `case` what was said there, as part of an address."""
 
     id: str
     title: str
@@ -56,18 +55,12 @@ class WebJob:
     born: float = 0.0
     stopped: float = 0.0
     texts: str = ""
-    test: str = ""
-    values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-    @property
-    def about(self) -> dict[str, Any]:
-        """Its texts and its filled form."""
-        return {"texts": self.texts, "test": self.test, "values": self.values}
+    case: str = ""
 
     @property
     def plans(self) -> bool:
         """Whether it looks ahead and reads nothing yet."""
-        return bool(self.test) and not {*AHEAD}.isdisjoint(self.command)
+        return not {*AHEAD}.isdisjoint(self.command)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +102,12 @@ class Jobs:
             raise RequestError(say("serve.refused.waiting", waiting=waiting, most=self.limits.waiting), 429)
         self.workspace.left(self.settings.most_kept * 1_000_000)
 
-    def add(self, title: str, command: tuple[str, ...], out: str, **about: Any) -> WebJob:
-        """A job that waits for its turn, with what it is `about`. RequestError where `check_room` has one."""
+    def add(
+        self, title: str, command: tuple[str, ...], out: str, *, texts: str = "", case: str = ""
+    ) -> WebJob:
+        """A job that waits for its turn. RequestError where `check_room` has one."""
         now, here = time.time(), str(Path.cwd())
-        made = WebJob(fresh(command[0]), title, command, out, now, here, **about)
+        made = WebJob(fresh(command[0]), title, command, out, now, here, texts=texts, case=case)
         with self._lock:
             self.check_room()
             self.workspace.check_room("jobs", self.limits.kept)

@@ -1,4 +1,4 @@
-"""What all pages share: the workspace they show, the forms they offer, and the frame they are set in."""
+"""What all pages share: the workspace they show, what a visitor may ask for, and the frame they are set in."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from starlette.datastructures import FormData, UploadFile
 from pretrace import __version__
 from pretrace.backends import check_model
 from pretrace.errors import MissingPackageError, ModelError
-from pretrace.plugins.serve.forms import CommandForm, check_part
 from pretrace.plugins.serve.jobs import Jobs
 from pretrace.plugins.serve.settings import Limits, ServeSettings
 from pretrace.plugins.serve.workspace import RequestError, Workspace
 from pretrace.report.frame import fill
 from pretrace.report.wording import count, duration
+from pretrace.results.wording import say
 
 REPORT_POLICY = (
     "sandbox; default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
@@ -39,7 +39,6 @@ class PageContext:
 
     workspace: Workspace
     jobs: Jobs
-    forms: Mapping[str, CommandForm]
     settings: ServeSettings
     limits: Limits = field(default_factory=Limits)
 
@@ -97,8 +96,13 @@ Posted = Annotated[FormData, Depends(posted)]
 def line(form: FormData, name: str) -> str:
     """A field of one line as text, "" where it is missing; RequestError where it can be no part of a command."""
     value = form.get(name)
-    written = value.strip() if isinstance(value, str) else ""
-    check_part(f"The field {name}", written)
+    written, most = value.strip() if isinstance(value, str) else "", Limits().part_characters
+    if "\0" in written:
+        raise RequestError(f"The field {name} holds a character that cannot be part of a command.", 422)
+    if len(written) > most:  # systems take no longer parts of a command than some 100,000 bytes
+        raise RequestError(
+            say("serve.refused.part_characters", name=name, number=len(written), most=most), 422
+        )
     return written
 
 

@@ -33,7 +33,6 @@ from starlette.routing import Route
 
 from pretrace.errors import ExpressionError, OutputError, PretraceError
 from pretrace.plugins.serve import reading_texts, results, testing_collections
-from pretrace.plugins.serve.forms import forms
 from pretrace.plugins.serve.jobs import AHEAD, Jobs, running
 from pretrace.plugins.serve.pages import (
     ENTERED,
@@ -114,7 +113,7 @@ def change(
     elif found.plans:
         command = tuple(part for part in found.command if part not in AHEAD)
         title = found.title.removeprefix("Plan of ")
-        found = desk.jobs.add(title, command, found.out, **found.about)
+        found = desk.jobs.add(title, command, found.out, texts=found.texts, case=found.case)
     else:
         raise RequestError("This job was no plan: it cannot be started in this way.", 409)
     return go(f"/jobs/{found.id}")
@@ -206,7 +205,7 @@ def application(settings: ServeSettings, *, port: int | None = None, limits: Lim
     cookies do not tell ports apart."""
     workspace = Workspace.at(settings.workspace)
     sweep(workspace)
-    desk = PageContext(workspace, Jobs(workspace, settings, limits), forms(), settings, limits)
+    desk = PageContext(workspace, Jobs(workspace, settings, limits), settings, limits)
     # A session ends with the browser, with another token, and with the secret of the workspace.
     key = hmac.new(workspace.secret, settings.token.encode(), hashlib.sha256).hexdigest()
     cookie = f"pretrace_{settings.port if port is None else port}"

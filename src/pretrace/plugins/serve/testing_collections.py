@@ -1,13 +1,17 @@
-"""The pages of a collection: upload it, see what it is, choose a test, start it."""
+"""The pages of a collection: upload it, see what it is, choose a test, start it.
+
+A test is the command that `pretrace ask` lists for the case, with what the visitor said of it; other options are for
+the command line. What a visitor wrote is one word of that command, and texts are chosen among the uploads.
+"""
 
 from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Mapping, Sequence
+import shlex
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
@@ -15,16 +19,19 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from pretrace.corpora.stdlib import stdlib
 from pretrace.plugins.serve import uploads as room
-from pretrace.plugins.serve.forms import COMMANDS, CommandForm, prefilled
 from pretrace.plugins.serve.pages import CurrentPage, PageContext, Posted, files_in, go, line
 from pretrace.plugins.serve.workspace import RequestError, fresh, slug
-from pretrace.results.wording import say, sentences_of
-from pretrace.verdicts.advise import Advice, Advised, advise, enough, situate
+from pretrace.results.wording import say
+from pretrace.verdicts.advise import Advice, advise, enough, situate
 
 router = APIRouter()
-SEARCH = "scan"
-GIVEN = ("model", "controls", "placebo")
+GIVEN = ("model", "controls", "placebo", "power", "requested_by")
 """What a visitor says of the case on the page of a collection."""
+STARTED = {
+    "canaries": "", "controls-placebo": "--plan", "controls": "--plan", "flag": "--dry-run", "placebo": "--plan",
+}  # fmt: skip
+"""The tests that start here, and the option by which each says what it would do; seals of marks are secret and belong
+into no upload."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +50,38 @@ class Case:
         given = {one: (said(one) or "").strip() for one in GIVEN}
         if facts.problem:
             return cls(upload, given, None)
-        controls, model = given["controls"], given["model"]
-        known = room.upload_of(desk.workspace, controls) if controls else None
-        unseen = known.facts.documents if known else 0
+        model, unseen = given["model"], 0
+        names = replace(facts.names, earlier=given["placebo"] or facts.names.earlier)
+        if given["controls"]:
+            known = room.upload_of(desk.workspace, given["controls"])
+            unseen = known.facts.documents
+            names = replace(names, controls=str(desk.workspace.within(known.path)))
         # of a model that may not be chosen nobody learns whether it is there
         asked = model if desk.may_choose(model) else ""
         has = situate(facts.situation, asked, unseen=unseen, checkpoint=bool(given["placebo"]))
-        return cls(upload, given, advise(has, upload.name, model=model or "MODEL", names=facts.names))
+        texts = str(desk.workspace.within(upload.path))
+        return cls(upload, given, advise(has, texts, model=model or names.model, names=names))
 
-    def row(self, test: str) -> Advised | None:
-        """What is said of a test; None for one that gives no verdict."""
+    def command(self, desk: PageContext, test: str) -> tuple[str, ...]:
+        """The words of the command of a test without its output; RequestError where it does not apply, for a model that
+        is not there or may not be chosen."""
+        model, placebo = self.given["model"], self.given["placebo"]
+        if not model:
+            raise RequestError(say("serve.refused.no_model"), 422, field="model")
+        desk.find_model("Model", model)
+        if placebo:
+            desk.find_model("Placebo", placebo, "placebo")
         rows = self.advice.rows if self.advice else ()
-        return next((row for row in rows if row.choice.name == test), None)
+        row = next((one for one in rows if one.choice.name == test and test in STARTED), None)
+        if row is None or row.state != "applies":
+            raise RequestError(say("serve.refused.not_applying"), 422)
+        words = shlex.split(row.commands[0])[1:-2]  # without the program, and the folder it names
+        if placebo and "--placebo" not in words:
+            words.append(f"--placebo={placebo}")
+        if self.given["power"] and "--power" not in words:
+            words.append("--power")
+        said = self.given["requested_by"]
+        return *words, *([f"--requested-by={said}"] if said else [])
 
     @property
     def query(self) -> str:
@@ -99,23 +126,15 @@ def deleted(desk: CurrentPage, name: str, form: Posted) -> RedirectResponse:
 @router.get("/collections/{name}", response_class=HTMLResponse)
 def one(desk: CurrentPage, request: Request, name: str) -> HTMLResponse:
     """What was seen in an upload, and which tests can be made with it and with what else there is."""
-    case = Case.of(desk, name, request.query_params.get)
-    said = {"model", "controls", "placebo", "columns.text"}
-    forms = {test: desk.forms[command] for test, command in COMMANDS.items()}
     return desk.page(
         "collection.html",
         here="collections",
-        case=case,
+        case=(case := Case.of(desk, name, request.query_params.get)),
         others=[one for one in room.uploads(desk.workspace) if one.id != name],
         taken=room.TAKEN,
         jobs=[(job, state) for job, state in desk.jobs.states() if job.texts == name],
         enough=enough,
-        forms=forms,
-        ready=[
-            test
-            for test, form in forms.items()
-            if said.issuperset(one.name for one in form.fields if one.required)
-        ],
+        started=STARTED,
         model=case.given["model"] or next(iter(desk.jobs.models()), ""),
     )
 
@@ -128,83 +147,36 @@ def column(desk: CurrentPage, name: str, form: Posted) -> RedirectResponse:
     return go(f"/collections/{found.id}")
 
 
-@router.get("/collections/{name}/test/{test}", response_class=HTMLResponse)
-def setup(desk: CurrentPage, request: Request, name: str, test: str, again: str = "") -> HTMLResponse:
-    """The essential options of a test, with what is known filled in."""
-    case, wanted = Case.of(desk, name, request.query_params.get), _form(desk, test)
-    row = case.row(test)
-    filled = prefilled(wanted, row, case.upload.facts, case.given)
-    if again:  # with what was typed before, empty fields too
-        earlier = desk.jobs.get(again).values
-        filled = filled.filled({one.name: "\n".join(earlier.get(one.name, ())) for one in wanted.fields})
-    return desk.page(
-        "setup.html",
-        here="collections",
-        upload=case.upload,
-        test=test,
-        row=row,
-        form=filled,
-        title=row.choice.title if row else sentences_of("others")[test].partition(":")[0],
-        uploads=room.uploads(desk.workspace),
-    )
-
-
 @router.post("/collections/{name}/test/{test}")
 def start(desk: CurrentPage, name: str, test: str, form: Posted) -> RedirectResponse:
-    """Start a test, or its plan: from its form, or `at_once` with what was said of the case and the usual options."""
-    wanted, at_once = _form(desk, test), line(form, "at_once")
-    values = {field.name: [str(one) for one in form.getlist(field.name)] for field in wanted.fields}
-    if at_once:
-        case = Case.of(desk, name, lambda name: line(form, name))
-        row = case.row(test)
-        if row is None or row.state != "applies":
-            raise RequestError("This test does not apply with what you have: see what is missing.", 422)
-        filled = prefilled(wanted, row, case.upload.facts, case.given)
-        values = {field.name: [field.default] for field in filled.fields if field.default}
-    plan = at_once == "plan" or bool(form.get("ahead"))
-    return _begun(desk, room.upload_of(desk.workspace, name), test, values, plan=plan)
+    """Start a test that applies, or its plan, with what was said of the case."""
+    case = Case.of(desk, name, lambda field: line(form, field))
+    return _begin(desk, case, case.command(desk, test), STARTED[test] if line(form, "ahead") else "")
 
 
-def _begun(
-    desk: PageContext,
-    found: room.Upload,
-    test: str,
-    values: Mapping[str, Sequence[str]],
-    *,
-    plan: bool = False,
-) -> RedirectResponse:
-    """To the job of a test, or of its plan, which waits for its turn."""
-    wanted = _form(desk, test)
-    texts = room.texts_of(desk.workspace, found.id)
-    options = wanted.arguments(values, lambda upload: room.texts_of(desk.workspace, upload), desk.find_model)
-    if found.facts.other_labels:
-        options.append("--columns=label=")
-    out = f"results/{fresh(f'{wanted.command}-{slug(found.name)}')}"
-    paths = (texts, f"--out={desk.workspace.folder / out}")
-    ahead = wanted.ahead if plan else ""
+@router.post("/collections/{name}/search")
+def search(desk: CurrentPage, name: str, form: Posted) -> RedirectResponse:
+    """Search training data that the page was started with for the texts."""
+    corpus, case = line(form, "corpus"), Case.of(desk, name, lambda field: line(form, field))
+    if corpus not in desk.settings.corpus:
+        raise RequestError(say("serve.refused.no_corpus", corpus=corpus or "Nothing"), 403)
+    places = [room.texts_of(desk.workspace, one) for one in (name, case.given["controls"]) if one]
+    words = "scan", places[0], *case.upload.facts.names.columns, f"--corpus={corpus}"
+    return _begin(desk, case, (*words, *(f"--controls={one}" for one in places[1:])))
+
+
+def _begin(desk: PageContext, case: Case, words: tuple[str, ...], ahead: str = "") -> RedirectResponse:
+    """To the job of a command, or of what it looks `ahead`, which waits for its turn."""
+    found, name = case.upload, words[1] if words[0] == "mark" else words[0]
+    out = f"results/{fresh(f'{name}-{slug(found.name)}')}"
     job = desk.jobs.add(
-        f"{'Plan of ' * bool(ahead)}{wanted.command}: {found.name}",
-        (*wanted.words, *paths, *options, *([ahead] if ahead else [])),
+        f"{'Plan of ' if ahead else ''}{name}: {found.name}",
+        (*words, f"--out={desk.workspace.folder / out}", *([ahead] if ahead else [])),
         out,
         texts=found.id,
-        test=test,
-        values={name: tuple(filter(None, some)) for name, some in values.items() if any(some)},
+        case=case.query,
     )
     return go(f"/jobs/{job.id}")
-
-
-def _form(desk: PageContext, test: str) -> CommandForm:
-    command = COMMANDS.get(test, test if test in sentences_of("others") else "")
-    if command not in desk.forms:
-        raise RequestError("There is no such test here.", 404)
-    if command != SEARCH:
-        return desk.forms[command]
-    if not desk.settings.corpus:
-        raise RequestError(say("serve.refused.no_corpus"), 403)
-    corpus, form = desk.settings.corpus, desk.forms[command]
-    named: dict[str, Any] = {"kind": "choice", "choices": corpus, "default": corpus[0], "required": True}
-    made = [replace(one, **named) if one.name == "corpus" else one for one in form.fields]
-    return replace(form, fields=tuple(sorted(made, key=lambda one: not one.required)))
 
 
 EXAMPLE_MODEL = "smollm2"
@@ -232,8 +204,8 @@ def example_run(desk: CurrentPage, form: Posted) -> RedirectResponse:
                 desk.workspace, [(name, io.BytesIO(content))], desk.limits, desk.most_kept
             )
     suspect, known = map(there.__getitem__, EXAMPLE_NAMES)
-    asked = {"model": (EXAMPLE_MODEL,), "controls": (known.id,), "score": ("loss",)}
-    return _begun(desk, suspect, "flag", asked)
+    case = Case.of(desk, suspect.id, {"model": EXAMPLE_MODEL, "controls": known.id}.get)
+    return _begin(desk, case, (*case.command(desk, "flag"), "--score=loss"))
 
 
 def example_texts() -> list[bytes]:
