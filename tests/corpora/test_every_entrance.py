@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import lzma
+import zipfile
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -62,6 +63,34 @@ def as_stream(rows):
     return as_arrow(rows, ipc.new_stream)
 
 
+def as_epub(rows):
+    """A book whose chapters stand in its spine in another order than in its zip."""
+    half = rows[0]["text"].index(" ", len(rows[0]["text"]) // 2)
+    pages = {"b": rows[0]["text"][:half], "a": rows[0]["text"][half:]}
+    spine = '<itemref idref="nav"/><itemref idref="b"/><itemref idref="a"/>'
+    items = '<item id="nav" href="nav.xhtml" properties="nav"/>' + "".join(
+        f'<item id="{one}" href="text/{one}%20.xhtml"/>' for one in sorted(pages)
+    )
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as book:
+        book.writestr("mimetype", "application/epub+zip", zipfile.ZIP_STORED)
+        book.writestr(
+            "META-INF/container.xml",
+            '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>'
+            '<rootfile full-path="OEBPS/book.opf"/></rootfiles></container>',
+        )
+        book.writestr(
+            "OEBPS/book.opf",
+            '<!DOCTYPE package PUBLIC "-//OEB 1.2 Package//EN" "oebpkg12.dtd">'  # as older books have it
+            f'<package xmlns="http://www.idpf.org/2007/opf"><manifest>{items}</manifest><spine>{spine}</spine></package>',
+        )
+        book.writestr("OEBPS/nav.xhtml", "<html><body><p>Contents</p></body></html>")
+        for one in sorted(pages):
+            page = f"<?xml version='1.0'?><html><head><title/></head><body><p>{pages[one]}</p></body></html>"
+            book.writestr(f"OEBPS/text/{one} .xhtml", page)
+    return made.getvalue()
+
+
 FORMATS = {
     ".jsonl": as_lines,
     ".json (a list)": lambda rows: json.dumps(rows, indent=1).encode(),
@@ -76,8 +105,9 @@ FORMATS = {
     ".html": lambda rows: f"<p>{rows[0]['text']}</p>".encode(),
     ".docx": lambda rows: word(rows[0]["text"]),
     ".pdf": lambda rows: pdf(rows[0]["text"]),
+    ".epub": as_epub,
 }
-ONE_TEXT = (".md", ".html", ".docx", ".pdf")
+ONE_TEXT = (".md", ".html", ".docx", ".pdf", ".epub")
 _PACKERS = {"gz": gzip, "zst": zstandard, "bz2": bz2, "xz": lzma}
 PACKINGS = {"": bytes} | {name: packer.compress for name, packer in _PACKERS.items()}
 

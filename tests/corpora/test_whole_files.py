@@ -4,11 +4,12 @@ import gzip
 import io
 import json
 import random
+import zipfile
 
 import pypdf
 import pytest
 from corpora.test_documents import pdf
-from corpora.test_every_entrance import FORMATS, PACKINGS
+from corpora.test_every_entrance import FORMATS, PACKINGS, as_epub
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -128,7 +129,7 @@ def test_a_text_on_pointers_is_a_text(tmp_path):
     assert len(open_corpus(tmp_path / "a.md")) == 1
 
 
-def test_a_cut_pdf(tmp_path):
+def test_a_cut_pdf_and_books_that_cannot_be_read(tmp_path):
     whole = pdf(*(f"page {i}" for i in range(40)))
     longer, more = pypdf.PdfWriter(io.BytesIO(whole), incremental=True), io.BytesIO()
     for _ in range(90):
@@ -142,3 +143,13 @@ def test_a_cut_pdf(tmp_path):
         (tmp_path / "a.pdf").write_bytes(raw)
         with pytest.raises(TextsError, match=said):
             open_corpus(tmp_path / "a.pdf")
+    book = as_epub([{"text": "One half of a book and another half."}])
+    (tmp_path / "a.epub").write_bytes(book[:-30])
+    with pytest.raises(TextsError, match=r"the \.epub file is damaged"):
+        open_corpus(tmp_path / "a.epub")
+    made = io.BytesIO(book)
+    with zipfile.ZipFile(made, "a") as more:
+        more.writestr("META-INF/encryption.xml", '<x><y URI="OEBPS/text/a .xhtml"/></x>')
+    (tmp_path / "a.epub").write_bytes(made.getvalue())
+    with pytest.raises(TextsError, match="DRM"):
+        open_corpus(tmp_path / "a.epub")

@@ -1,22 +1,24 @@
-"""Documents as texts: pages, Word, PDF, Markdown and source code, a file a text."""
+"""Documents as texts: pages, Word, PDF, EPUB, Markdown and source code, a file a text."""
 
 from __future__ import annotations
 
 import io
 import logging
+import posixpath
 import re
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
+from urllib.parse import unquote
 
 from pretrace.corpora.packing import decode_text
-from pretrace.corpora.webpages import decode_page, read_html
+from pretrace.corpora.webpages import decode_page, parse_xml, read_html, read_xhtml
 from pretrace.errors import MissingPackageError, PretraceError, TextsError
 from pretrace.results.wording import say
 
-_UNPACKED = 1 << 29  # most bytes that the parts of a `.docx` file may have unpacked
+_UNPACKED = 1 << 29  # most bytes that the parts of a `.docx` or `.epub` file may have unpacked
 _TAIL = 4096  # bytes at the end of a PDF among which its end mark is looked for
 EMPTY_PAGES = "pages without a text layer (pictures, scans, or empty) are missing"
 CHANGES = "tracked changes are read as accepted"
@@ -66,8 +68,7 @@ def _docx(raw: bytes, encoding: str | None) -> Document:
     if raw.startswith(_OLD_OFFICE):
         raise TextsError("the file is encrypted, or an older .doc: save it as .docx without a password.")
     with zipfile.ZipFile(io.BytesIO(raw)) as packed:
-        if sum(part.file_size for part in packed.infolist()) > _UNPACKED:
-            raise TextsError(f"the document unpacks to more than {_UNPACKED >> 20} MB: leave it out.")
+        _refuse_large(packed, "document")
     body = docx.Document(io.BytesIO(raw)).element.body
     # Without text boxes in a paragraph. python-docx itself passes over inserted text and content controls.
     lines = [
@@ -82,6 +83,11 @@ def _docx(raw: bytes, encoding: str | None) -> Document:
     ]
     changed = next(body.iter(f"{_WORD}ins", f"{_WORD}del", f"{_WORD}moveTo"), None) is not None
     return "\n".join(line for line in lines if line.strip()), (CHANGES,) if changed else ()
+
+
+def _refuse_large(packed: zipfile.ZipFile, what: str) -> None:
+    if sum(part.file_size for part in packed.infolist()) > _UNPACKED:
+        raise TextsError(f"the {what} unpacks to more than {_UNPACKED >> 20} MB: leave it out.")
 
 
 FRONT_MATTER = "front matter (title, date, tags between --- or +++) was taken off"
@@ -103,12 +109,40 @@ def _markdown(raw: bytes, encoding: str | None) -> Document:
     return "".join(lines[place + 1 :]).lstrip("\r\n"), (FRONT_MATTER,)
 
 
+_EPUB_TABLE = "{http://www.idpf.org/2007/opf}"
+_CONTAINER = "{urn:oasis:names:tc:opendocument:xmlns:container}"
+
+
+def _epub(raw: bytes, encoding: str | None) -> Document:
+    """The chapters of a book in the order in which they are read, without its table of contents."""
+    texts = []
+    with zipfile.ZipFile(io.BytesIO(raw)) as book:
+        _refuse_large(book, "book")
+        locked = book.read(_LOCKS).decode("utf-8", "replace") if _LOCKS in book.namelist() else ""
+        container = parse_xml(book.read("META-INF/container.xml"), "the book")
+        place = next(one.attrib["full-path"] for one in container.iter(f"{_CONTAINER}rootfile"))
+        table, above = parse_xml(_DOCTYPE.sub(b"", book.read(place)), "the book"), place.rpartition("/")[0]
+        items = {one.get("id"): one for one in table.iter(f"{_EPUB_TABLE}item")}
+        for one in [items[one.get("idref")] for one in table.iter(f"{_EPUB_TABLE}itemref")]:
+            if "nav" in one.get("properties", "").split():
+                continue
+            name = posixpath.normpath(posixpath.join(above, unquote(one.attrib["href"])))
+            if f'URI="{name}"' in locked:
+                raise TextsError("the book is protected against reading (DRM): give one that is not.")
+            texts.append(read_xhtml(decode_page(book.read(name), None)))
+    return "\n".join(text for text in texts if text), ()
+
+
+_LOCKS = "META-INF/encryption.xml"
+_DOCTYPE = re.compile(rb"<!DOCTYPE[^\[>]*>")  # of older books; one with declarations is refused
+
+
 SOURCE = ".source"
 """Stands for the ending of a file that is read as it is, as source code is."""
 DOCUMENTS: dict[str, Callable[[bytes, str | None], Document]] = {
     **dict.fromkeys((".md", ".markdown"), _markdown),
     **dict.fromkeys((".html", ".htm", ".xhtml"), lambda raw, named: (read_html(decode_page(raw, named)), ())),
-    **{".docx": _docx, ".pdf": _pdf},
+    **{".docx": _docx, ".pdf": _pdf, ".epub": _epub},
 }
 """Readers by the ending of the name, of the bytes and the encoding that was named. Each raises TextsError, without the
 name of the file, for one that cannot be read, and MissingPackageError where its package is not installed."""

@@ -82,7 +82,9 @@ def recognise_format(name: str, head: bytes) -> str:
     ending = ending_of(name)
     known = ending if ending in (*ENDINGS, *ARCHIVES) else ""
     if head.startswith(b"PK\x03\x04"):
-        return ".docx" if known == ".docx" or b"word/" in head else ""
+        if known in (".docx", ".epub"):
+            return known
+        return ".epub" if b"application/epub+zip" in head else ".docx" if b"word/" in head else ""
     for magic, kind in _MAGIC:
         if magic.match(head):
             return kind

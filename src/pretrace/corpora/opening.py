@@ -45,7 +45,7 @@ class Source:
 
     texts: str = option(
         help="A table (.jsonl, .csv, .parquet, …, also packed), a folder of tables or of documents (.txt, .md, .html, "
-        ".docx, .pdf), - for standard input, hub:NAME[:CONFIG][:SPLIT], or a corpus such as stdlib (see "
+        ".docx, .pdf, .epub), - for standard input, hub:NAME[:CONFIG][:SPLIT], or a corpus such as stdlib (see "
         "`pretrace list`).",
         metavar="TEXTS",
         path="in",

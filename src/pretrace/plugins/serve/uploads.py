@@ -41,7 +41,7 @@ from pretrace.verdicts.advise import Names, look
 TAKEN = say("serve.taken")
 OF_A_FOLDER = (".txt", *DOCUMENTS)
 """Files that are one text each in a folder or a zip."""
-_BINARY = (".parquet", ".arrow", ".docx", ".pdf")
+_BINARY = (".parquet", ".arrow", ".docx", ".pdf", ".epub")
 """No plain text: their readers say what is wrong with one."""
 _PIECE = 1 << 20
 _LONGEST_NAME = 200
