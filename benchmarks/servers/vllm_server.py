@@ -1,6 +1,6 @@
 """A model behind a real vLLM server against the same weights opened here: numbers and speed.
 
-`scripts/try-vllm` starts the server and calls this, which writes evidence/vllm.json and vllm.png. Both are
+`benchmarks/servers/try-vllm` starts the server and calls this, which writes evidence/vllm.json and vllm.png. Both are
 asked the same texts by `pretrace`, nothing comes from a cache, and the repeats are interleaved: here, server, here, …
 With --start it writes instead what the check says of a server that was started in that way, by both kinds of address
 that vLLM answers, into evidence/vllm_starts.json, beside what stands there.
