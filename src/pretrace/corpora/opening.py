@@ -341,9 +341,9 @@ _SECONDS_TO_REACH = 3.0
 
 
 def open_table(address: str, split: str | None = None) -> tuple[str, Any]:
-    """`NAME:CONFIG:SPLIT` and the table of `datasets` of an address `NAME[:CONFIG][:SPLIT]`. Of two parts the second is
-    a configuration where there is such a one, else a split; without `split` the only one is taken. A folder of that
-    path comes first. MissingPackageError without `datasets`, TextsError for no such thing."""
+    """`NAME:CONFIG:SPLIT` and the table of `datasets` of an address `NAME[:CONFIG][:SPLIT]`; without `split` the only
+    one is taken. A folder of that path comes first. MissingPackageError without `datasets`, TextsError for no such
+    thing."""
     if importlib.util.find_spec("datasets") is None:
         raise MissingPackageError("datasets", "reading from the Hugging Face hub")
     import datasets
@@ -353,8 +353,6 @@ def open_table(address: str, split: str | None = None) -> tuple[str, Any]:
         raise TextsError(f"'hub:{address}' is not a data set of the hub: write hub:NAME[:CONFIG][:SPLIT].")
     config, named = [*rest, "", ""][:2]
     with _hub_explained(name):
-        if config and len(rest) == 1 and config not in datasets.get_dataset_config_names(name):
-            config, named = "", config
         split = named or split
         splits = [split] if split else datasets.get_dataset_split_names(name, config or None)
         if len(splits) != 1:

@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from pretrace.corpora.columns import Columns, cell_of, distinct, kind_of, listed, shown
+from pretrace.corpora.columns import Columns, cell_of, distinct, listed, shown
 from pretrace.corpora.folders import holds_facts, is_hidden, walk
 from pretrace.corpora.formats import TABLES
 from pretrace.corpora.opening import refuse_missing, resolve_source
@@ -265,11 +265,11 @@ def arxiv_mia(field: Literal["cs", "math"] | None = None, path: str | None = Non
 
 
 def _passage(cells: Cells) -> Cells:
-    answer = cells["Answer"]
-    letter = answer.strip().upper() if isinstance(answer, str) else ""
+    letter = str(cells["Answer"]).strip().upper()
     if letter not in ("A", "B", "C", "D"):
-        found = repr(answer)[:40] if isinstance(answer, str) else kind_of(answer)
-        raise ValueError(f"Answer should name the true passage, A, B, C or D, and holds {found}")
+        raise ValueError(
+            f"Answer should name the true passage, A, B, C or D, and holds {cells['Answer']!r:.40}"
+        )
     return {"Example_ that Answer names": cells[f"Example_{letter}"]}
 
 
