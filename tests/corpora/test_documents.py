@@ -81,6 +81,10 @@ def test_one_of_each(folder):
     stream = open_stream(folder)
     assert tuple(stream.texts()) == corpus.texts
     assert stream.notes == corpus.notes
+    for name in ("b.md", "sub/c.html", "d.docx", "e.pdf"):
+        alone = open_corpus(folder / name)
+        assert [(text.id, text.group) for text in alone.texts] == [(Path(name).name,) * 2]
+        assert alone.name == Path(name).stem
 
 
 def test_what_is_left_out(folder):
@@ -105,14 +109,6 @@ def test_one_that_cannot_be_read(folder, tmp_path):
     assert [Path(one.reason.partition(":")[0]).name for one in told] == ["f.pdf", "g.docx"]
     with pytest.raises(TextsError, match="holds no texts, and 1 record that cannot be read"):
         list(open_stream(scans, skip_unreadable=True).texts())
-
-
-@pytest.mark.parametrize("name", ["b.md", "sub/c.html", "d.docx", "e.pdf"])
-def test_a_file_is_one_text(folder, name):
-    path = folder / name
-    (text,) = open_corpus(path).texts
-    assert (text.id, text.group) == (path.name, path.name)
-    assert open_corpus(path).name == path.stem
 
 
 @pytest.mark.parametrize(

@@ -210,7 +210,7 @@ def choose_text(source: str, columns: Columns) -> tuple[Columns, str]:
         return columns, ""
     lengths: Counter[str] = Counter()
     for name, cell in cells:
-        words = " ".join(one["content"] for one in messages_of(cell) or ()) or cell
+        words = " ".join(messages_of(cell) or ()) or cell
         # a comma parts the names of columns
         lengths[name] += len(words) if isinstance(words, str) and "," not in name else 0
     [(longest, letters)] = lengths.most_common(1) or [("", 0)]
@@ -246,9 +246,9 @@ def further_columns(source: str, columns: Columns, corpus: Corpus) -> dict[str, 
     if not path_exists(path) or not path.is_file():
         return {}
     further = {}
-    read = {role: name for role, name in columns.others(()).items() if role != "label"}
+    read = columns.others(())
     for text, row in zip(corpus.texts, every_row(path, columns), strict=False):
-        left = {*read.values(), *columns.pick_texts(row.fields.keys(), source), *columns.more}
+        left = {read["id"], read["group"], *columns.pick_texts(row.fields.keys(), source), *columns.more}
         further[text.id] = {name: value for name, value in row.fields.items() if name not in left}
     return further
 
