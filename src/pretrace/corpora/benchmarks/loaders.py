@@ -207,11 +207,11 @@ def read_both_sides(
     if folder.is_dir():
         folder = next((one for one in sorted(folder.iterdir()) if one.is_dir() and inner(one.name)), folder)
     files = find_tables(folder)
-    sides = {file: _side_of(file.relative_to(folder), schema) for file in files if file != folder}
-    if not sides or (len(files) == 1 and (schema.label or not sides[files[0]])):
+    if len(files) == 1:
         if not schema.label:
             schema = replace(schema, label="label", columns=(*schema.columns, "label"))
         return read_published(files[0], schema)
+    sides = {file: _side_of(file.relative_to(folder), schema) for file in files}
     return _join_sides(sides, schema, folder, shown(folder))
 
 
@@ -389,8 +389,7 @@ def _hubble(cells: Cells) -> Cells:
     if isinstance(meta, str):
         with suppress(ValueError):
             meta = json.loads(meta)
-    title = meta.get("title") if isinstance(meta, Mapping) else None
-    document = title if isinstance(title, str) else ""
+    document = str(meta.get("title") or "") if isinstance(meta, Mapping) else ""
     return {"copies": int(copies), "member": "1" if int(copies) else "0", "document": document}
 
 
