@@ -130,7 +130,7 @@ WITHOUT = "row 1 (line 2) has no text"
         ("a.csv", "title,body\na,b\n", ["'text' or 'input'", "'title', 'body'"]),
         ("a.csv", "text,label\nnice,positive\n", ["'positive'"]),
         ("a.csv", "text,text\na,b\n", ["more than one column 'text'"]),
-        ("a.jsonl", IDS, ["'a' (3 times), 'b' (2 times), 'c' (2 times) and 1 more"]),
+        ("a.jsonl", IDS, ["found 'a', 'b', 'c', 'd' more than once"]),
         *(
             ("a.jsonl", [{"text": "a"}, {"text": value}], [WITHOUT])
             for value in (None, 3, 1.5, True, ["a"], {"a": "b"})

@@ -97,7 +97,8 @@ def resolve_source(source: Texts, columns: Columns = USUAL) -> tuple[str, str, R
         return GIVEN, GIVEN, lambda reading: _given(source)
     if isinstance(source, str) and source.startswith("hub:"):
         name, table = open_table(source.removeprefix("hub:"), columns.split)
-        return name, f"hub:{name}", partial(table_rows, table)
+        found, called = table.column_names, f"hub:{name}"
+        return name, called, lambda reading: _given(table.select_columns([*reading.pick(found, called)]))
     if source == "-":
         return "standard input", "standard input", _rows_of_standard_input()
     path = Path(source)
@@ -360,13 +361,6 @@ def open_table(address: str, split: str | None = None) -> tuple[str, Any]:
             raise TextsError(f"hub:{name} {said}: name one, as in hub:{name}:{config}:test.")
         table = datasets.load_dataset(name, config or None, split=splits[0])
     return f"{name}:{config}:{splits[0]}", table
-
-
-def table_rows(table: Any, reading: TextReading) -> Iterator[SourceRow]:
-    """The rows of a table of `datasets`, as those of files; only the columns that `reading` picks are read."""
-    names = reading.pick(table.column_names, reading.source)
-    for row in table.select_columns(list(names)):
-        yield SourceRow(row)
 
 
 @contextmanager
