@@ -148,7 +148,7 @@ WITHOUT = "row 1 (line 2) has no text"
         *(("a.csv", f"text,label\nb,0\n{row}\n", ["line 3", "names 2"]) for row in ("a", "a,1,2")),
         ("a.json", '[{"text": "a"}, "b"]', ["row 1 is a string"]),
         ("a.json", '[{"text": "a"},]', ["a.json is not JSON", "at column 1"]),
-        ("a.json", '[{"text": "a"}, {"te', ["a.json is not JSON: Unterminated string"]),
+        ("a.json", '[{"text": "a"}, {"te', ["a.json is not JSON that can be read (Unterminated string"]),
         *((name, raw, ["holds no texts"]) for name, raw in (("a.txt", "\n \n"), ("a.csv", "text\n"), ("a.json", "[]"))),
         *((f"a.{ending}", b"", ["a."]) for ending in ("txt", "jsonl", "csv", "tsv", "json", "parquet", "txt.gz")),
         *(

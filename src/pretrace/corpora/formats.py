@@ -192,13 +192,9 @@ def _json_in(text: str) -> Any:
         if end != len(text):
             raise json.JSONDecodeError("Extra data", text, end)
         return item
-    except json.JSONDecodeError as error:
-        line = f"line {error.lineno}, " if error.lineno > 1 else ""
-        raise ValueError(
-            f"is not JSON: {error.msg}, at {line}column {error.colno}; mend it or take it out."
-        ) from None
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"is JSON that cannot be read ({error}): mend it or take it out.") from None
+        reason = str(error).replace(": line 1 column", ", at column")
+        raise ValueError(f"is not JSON that can be read ({reason}): mend it or take it out.") from None
 
 
 def is_json_list(stream: io.BufferedReader) -> bool:
