@@ -293,10 +293,9 @@ def shown(name: str | Path) -> str:
 
 def kind_of(value: object) -> str:
     """What a cell holds, in words for a message."""
-    if value is None:
-        return "nothing"
-    words = {bool: "true or false", int: "a number", float: "a number", str: "a string", list: "a list"}
-    return words.get(type(value), "an object" if isinstance(value, dict) else type(value).__name__)
+    words = {int: "a number", float: "a number", str: "a string", list: "a list", dict: "an object"}
+    words |= {type(None): "nothing", bool: "true or false"}
+    return words.get(type(value), type(value).__name__)
 
 
 def shortened(value: object) -> str:
