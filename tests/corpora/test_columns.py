@@ -59,7 +59,7 @@ def test_what_is_joined_keeps_its_white_space(tmp_path):
     ],
 )
 def test_a_conversation_is_what_is_said_in_it(tmp_path, value):
-    assert messages_of(value) == CHAT
+    assert messages_of(value) == [one["content"] for one in CHAT]
     assert read(tmp_path, {"messages": value}) == "Is it raining?\n\nIt is."
     assert read(tmp_path, {"a": value, "text": "no"}, text="a") == "Is it raining?\n\nIt is."
 

@@ -130,7 +130,7 @@ WITHOUT = "row 1 (line 2) has no text"
         ("a.csv", "title,body\na,b\n", ["'text' or 'input'", "'title', 'body'"]),
         ("a.csv", "text,label\nnice,positive\n", ["'positive'"]),
         ("a.csv", "text,text\na,b\n", ["more than one column 'text'"]),
-        ("a.jsonl", IDS, ["'a' (3 times), 'b' (2 times), 'c' (2 times) and 1 more"]),
+        ("a.jsonl", IDS, ["found 'a', 'b', 'c', 'd' more than once"]),
         *(
             ("a.jsonl", [{"text": "a"}, {"text": value}], [WITHOUT])
             for value in (None, 3, 1.5, True, ["a"], {"a": "b"})
@@ -148,7 +148,7 @@ WITHOUT = "row 1 (line 2) has no text"
         *(("a.csv", f"text,label\nb,0\n{row}\n", ["line 3", "names 2"]) for row in ("a", "a,1,2")),
         ("a.json", '[{"text": "a"}, "b"]', ["row 1 is a string"]),
         ("a.json", '[{"text": "a"},]', ["a.json is not JSON", "at column 1"]),
-        ("a.json", '[{"text": "a"}, {"te', ["a.json is not JSON: Unterminated string"]),
+        ("a.json", '[{"text": "a"}, {"te', ["a.json is not JSON that can be read (Unterminated string"]),
         *((name, raw, ["holds no texts"]) for name, raw in (("a.txt", "\n \n"), ("a.csv", "text\n"), ("a.json", "[]"))),
         *((f"a.{ending}", b"", ["a."]) for ending in ("txt", "jsonl", "csv", "tsv", "json", "parquet", "txt.gz")),
         *(

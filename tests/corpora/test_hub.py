@@ -50,15 +50,6 @@ def test_configuration_and_split(folder):
         open_corpus(f"hub:{folder}:long")
 
 
-def test_a_second_part_may_be_a_split(folder):
-    (folder / "README.md").unlink()
-    for name in ("long", "short"):
-        for path in (folder / name).iterdir():
-            path.rename(folder / f"{path.stem}.jsonl") if name == "long" else path.unlink()
-    assert open_corpus(f"hub:{folder}:test").texts[0].text == "c"
-    assert open_corpus(f"hub:{folder}::test").texts[0].text == "c"
-
-
 @pytest.mark.parametrize(
     ("rest", "said"),
     [

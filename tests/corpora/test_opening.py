@@ -3,7 +3,6 @@
 import gzip
 import io
 import json
-import os
 import sys
 from dataclasses import replace
 
@@ -59,11 +58,6 @@ class TestPaths:
         (tmp_path / "stdlib" / "a.txt").write_text("mine")
         assert open_corpus("stdlib").texts[0].text == "mine"
         assert len(open_corpus("stdlib()")) > 100
-
-    def test_a_pipe_is_read_as_standard_input_alone(self, tmp_path):
-        os.mkfifo(tmp_path / "pipe")
-        with pytest.raises(TextsError, match="lead its texts to - with"):
-            open_corpus(tmp_path / "pipe")
 
     @pytest.mark.parametrize(
         "source", ["", " ", "nowhere.jsonl", "a/b", "a\0b", "x" * 5000, "nothing(3", "__import__('os')"]
@@ -145,7 +139,7 @@ class TestGiven:
         assert [(text.text, text.id) for text in found.texts] == read
         assert all(text.member is None for text in found.texts)
         assert [note for note in found.notes if "has no column 'body'" in note] == list(found.notes) * told
-        assert open_stream(tmp_path / name, columns).whole(9) == found
+        assert open_stream(tmp_path / name, columns).whole(len(found)) == found
         with pytest.raises(TextsError, match="has no column 'published'"):
             open_corpus(tmp_path / name, replace(columns, more=("published",)))
 

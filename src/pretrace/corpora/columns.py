@@ -143,9 +143,7 @@ class Columns:
 
     def _as_conversation(self, value: object) -> object:
         messages = messages_of(value)
-        if messages is None:
-            return value
-        return "\n\n".join(message["content"] for message in messages if message["content"])
+        return value if messages is None else "\n\n".join(filter(None, messages))
 
     def _part(self, value: object) -> str:
         """A cell as a part of a text: a list of strings is a line each."""
@@ -189,14 +187,12 @@ class _Filled(string.Formatter):
         return self._part(value), name
 
 
-_ROLES = {"human": "user", "gpt": "assistant", "bot": "assistant", "model": "assistant"}
-
-
-def messages_of(value: object) -> list[dict[str, str]] | None:
-    """The messages of a conversation, as lists of {role, content} or {from, value} hold them; None for anything else.
+def messages_of(value: object) -> list[str] | None:
+    """What the messages of a conversation say, as lists of {role, content} or {from, value} hold them; None for
+    anything else.
 
     >>> messages_of([{"from": "human", "value": "Is it?"}, {"from": "gpt", "value": "Yes."}])
-    [{'role': 'user', 'content': 'Is it?'}, {'role': 'assistant', 'content': 'Yes.'}]
+    ['Is it?', 'Yes.']
     """
     if isinstance(value, Mapping):  # by columns, as parquet holds them
         columns: list[Any] = [*value.values()]
@@ -206,8 +202,7 @@ def messages_of(value: object) -> list[dict[str, str]] | None:
         return None
     for role, content in (("role", "content"), ("from", "value")):
         if all({role, content} <= one.keys() for one in value):
-            pairs = ((str(one[role]), one[content]) for one in value)
-            return [{"role": _ROLES.get(who, who), "content": _said_in(said)} for who, said in pairs]
+            return [_said_in(one[content]) for one in value]
     return None
 
 
@@ -298,10 +293,9 @@ def shown(name: str | Path) -> str:
 
 def kind_of(value: object) -> str:
     """What a cell holds, in words for a message."""
-    if value is None:
-        return "nothing"
-    words = {bool: "true or false", int: "a number", float: "a number", str: "a string", list: "a list"}
-    return words.get(type(value), "an object" if isinstance(value, dict) else type(value).__name__)
+    words = {int: "a number", float: "a number", str: "a string", list: "a list", dict: "an object"}
+    words |= {type(None): "nothing", bool: "true or false"}
+    return words.get(type(value), type(value).__name__)
 
 
 def shortened(value: object) -> str:

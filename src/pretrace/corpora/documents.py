@@ -152,8 +152,6 @@ def read_document(raw: bytes, ending: str, encoding: str | None) -> Document:
     """The text of a file of a kind. TextsError where it cannot be read, or a document holds none."""
     if ending == SOURCE:
         return decode_text(raw, "the file", encoding), ()
-    if not raw:
-        raise TextsError("the file is empty: leave it out.")
     try:
         document = DOCUMENTS[ending](raw, encoding)
     except (PretraceError, MemoryError):
@@ -172,16 +170,14 @@ def unreadable_explained(source: str) -> Iterator[None]:
     """While it lasts, an error of the operating system or of a packed file is a TextsError that names the source."""
     try:
         yield
-    except EOFError as error:
-        raise TextsError(f"{source} is not whole: {error}; fetch it again.") from None
-    except OSError as error:
+    except (EOFError, OSError) as error:
         if "://" in source:
             raise TextsError(
                 f"{source} cannot be fetched ({error}): check the address, or download it and name the file."
             ) from None
-        if error.errno is None:
-            raise TextsError(f"{source} is damaged: {error}; fetch it again.") from None
-        raise TextsError(f"{source} cannot be read: {error.strerror or error}.") from None
+        if isinstance(error, OSError) and error.errno is not None:
+            raise TextsError(f"{source} cannot be read: {error.strerror or error}.") from None
+        raise TextsError(f"{source} is damaged or not whole: {error}; fetch it again.") from None
 
 
 def standard_input() -> BinaryIO:

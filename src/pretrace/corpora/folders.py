@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from pretrace.corpora.columns import listed, shown
 from pretrace.corpora.documents import DOCUMENTS, SOURCE
-from pretrace.corpora.formats import FORMATS, LINES, TABLES, file_rows, looks_like_rows, recognise_format
+from pretrace.corpora.formats import ENDINGS, LINES, TABLES, file_rows, looks_like_rows, recognise_format
 from pretrace.corpora.packing import HEAD, ending_of, open_unpacked, stem_of
 from pretrace.corpora.reading import SourceRow, TextReading
 from pretrace.errors import TextsError
@@ -42,50 +42,43 @@ class Walk(NamedTuple):
 def walk(folder: Path) -> Walk:
     """All files below a folder in order, links followed, each once; OSError where the folder cannot be read."""
     faults: dict[str, str] = {}
-    files: list[tuple[Path, _Inode]] = []
-    seen: set[_Inode] = set()
+
+    def tell(error: OSError) -> None:
+        path = Path(error.filename)
+        if path == folder:
+            raise error
+        is_missing = path.is_symlink() and isinstance(error, FileNotFoundError)
+        why = "it is a link to nothing" if is_missing else error.strerror or str(error)
+        faults[path.relative_to(folder).as_posix()] = why
+
+    def place_of(path: Path) -> tuple[int, int] | None:
+        """The device and number of what a path leads to; None where it leads nowhere, which is told."""
+        try:
+            known = path.stat()
+        except OSError as error:
+            tell(error)
+            return None
+        return known.st_dev, known.st_ino
+
+    files: list[tuple[Path, tuple[int, int] | None]] = []
+    seen: set[tuple[int, int] | None] = {None}
     waiting = [folder]  # and then the folders that links lead to
     while waiting:
-        for here, inside, names in os.walk(
-            waiting.pop(0), onerror=lambda error: _told(error, folder, faults)
-        ):
-            inode = _reached(Path(here), folder, faults)
-            if inode is None or inode in seen:
+        for here, inside, names in os.walk(waiting.pop(0), onerror=tell):
+            if (place := place_of(Path(here))) in seen:
                 inside.clear()
                 continue
-            seen.add(inode)
+            seen.add(place)
             inside[:] = sorted({*inside} - _OF_TOOLS)
             waiting += [path for path in (Path(here, name) for name in inside) if path.is_symlink()]
             paths = [Path(here, name) for name in sorted(names) if not _OF_PROGRAMS.fullmatch(name)]
-            files += [(path, one) for path in paths if (one := _reached(path, folder, faults)) is not None]
+            files += [(path, place_of(path)) for path in paths]
     found: dict[str, Path] = {}
-    for path, inode in sorted(files, key=lambda one: one[0].is_symlink()):
-        if not (path.is_symlink() and inode in seen):
-            seen.add(inode)
+    for path, place in sorted(files, key=lambda one: one[0].is_symlink()):
+        if place is not None and not (path.is_symlink() and place in seen):
+            seen.add(place)
             found[path.relative_to(folder).as_posix()] = path
     return Walk(dict(sorted(found.items())), faults)
-
-
-_Inode = tuple[int, int]
-
-
-def _reached(path: Path, top: Path, faults: dict[str, str]) -> _Inode | None:
-    """The device and number of what a path leads to; None where it leads nowhere, which is told."""
-    try:
-        known = path.stat()
-    except OSError as error:
-        _told(error, top, faults)
-        return None
-    return known.st_dev, known.st_ino
-
-
-def _told(error: OSError, top: Path, faults: dict[str, str]) -> None:
-    path = Path(error.filename)
-    if path == top:
-        raise error
-    is_missing = path.is_symlink() and isinstance(error, FileNotFoundError)
-    why = "it is a link to nothing" if is_missing else error.strerror or str(error)
-    faults[path.relative_to(top).as_posix()] = why
 
 
 def is_about(name: str) -> bool:
@@ -154,13 +147,12 @@ def _kind(name: str, path: Path, patterns: str | None) -> str:
     table where it is a list of objects or an object a line."""
     ending = ending_of(name)
     if patterns is not None:
-        known = ending if ending in FORMATS or ending in DOCUMENTS else SOURCE
-        return known if matches(name, patterns) else ""
+        return "" if not matches(name, patterns) else ending if ending in ENDINGS else SOURCE
     if ending == ".txt":
         return ending
     if is_hidden(name) or holds_facts(name) or (ending in DOCUMENTS and _README.fullmatch(name)):
         return ""
-    if ending in DOCUMENTS or (ending in FORMATS and ending not in LINES):
+    if ending in ENDINGS and ending not in LINES:
         return ending
     kind, is_table = recognise_format(name, b""), True
     with suppress(OSError, EOFError, TextsError):  # who reads it says what is wrong
@@ -168,7 +160,7 @@ def _kind(name: str, path: Path, patterns: str | None) -> str:
             head = stream.peek(HEAD)[:HEAD]
         kind = recognise_format(name, head)
         is_table = kind != ".json" or looks_like_rows(head)
-    return kind if kind in (*FORMATS, *DOCUMENTS) and is_table else ""
+    return kind if kind in ENDINGS and is_table else ""
 
 
 def _of_split(folder: Path, tables: Mapping[str, Path], reading: TextReading) -> Sequence[str]:

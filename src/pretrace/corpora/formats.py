@@ -107,9 +107,8 @@ def looks_like_rows(head: bytes) -> bool:
     """Whether the first bytes of a JSON file are those of a list of objects, or of an object a line."""
     text = head.removeprefix(codecs.BOM_UTF8).lstrip()
     first, _, more = text.partition(b"\n")
-    return bool(_LIST.match(text)) or (
-        (text.startswith(b"{") and (_is_object(first) or (not more and len(head) == HEAD))) or b"\0" in head
-    )
+    is_long = text.startswith(b"{") and not more and len(head) == HEAD
+    return is_long or bool(_LIST.match(text)) or _is_object(first)
 
 
 def sniffed_rows(stream: io.BufferedReader, reading: TextReading) -> Iterator[SourceRow]:
@@ -195,13 +194,9 @@ def _json_in(text: str) -> Any:
         if end != len(text):
             raise json.JSONDecodeError("Extra data", text, end)
         return item
-    except json.JSONDecodeError as error:
-        line = f"line {error.lineno}, " if error.lineno > 1 else ""
-        raise ValueError(
-            f"is not JSON: {error.msg}, at {line}column {error.colno}; mend it or take it out."
-        ) from None
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"is JSON that cannot be read ({error}): mend it or take it out.") from None
+        reason = str(error).replace(": line 1 column", ", at column")
+        raise ValueError(f"is not JSON that can be read ({reason}): mend it or take it out.") from None
 
 
 def is_json_list(stream: io.BufferedReader) -> bool:
@@ -293,20 +288,18 @@ def _arrow_rows(stream: IO[bytes], reading: TextReading, source: str) -> Iterato
     from pyarrow import ipc
 
     with _whole_file(stream, source, "arrow") as whole:
-        ended = True
         if whole.read(len(_ARROW_FILE)) == _ARROW_FILE:
             file = ipc.open_file(whole)
             found = file.schema.names
             batches = (file.get_batch(number) for number in range(file.num_record_batches))
         else:
             whole.seek(-len(_ARROW_END), io.SEEK_END)
-            ended = whole.read() in (_ARROW_END, _ARROW_END[:4] * 2)
+            if whole.read() not in (_ARROW_END, _ARROW_END[:4] * 2):
+                raise EOFError("its end mark is not there")
             whole.seek(0)
             table = ipc.open_stream(whole)
             found, batches = table.schema.names, iter(table)
         names = distinct(reading.pick(found, source), found, source)
-        if not ended:
-            raise EOFError("its end mark is not there")
         for batch in batches:
             for start in range(0, batch.num_rows, _BATCH_ROWS):
                 yield from _rows_of_batch(batch.slice(start, _BATCH_ROWS), names, source)

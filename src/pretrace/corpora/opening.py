@@ -97,7 +97,8 @@ def resolve_source(source: Texts, columns: Columns = USUAL) -> tuple[str, str, R
         return GIVEN, GIVEN, lambda reading: _given(source)
     if isinstance(source, str) and source.startswith("hub:"):
         name, table = open_table(source.removeprefix("hub:"), columns.split)
-        return name, f"hub:{name}", partial(table_rows, table)
+        found, called = table.column_names, f"hub:{name}"
+        return name, called, lambda reading: _given(table.select_columns([*reading.pick(found, called)]))
     if source == "-":
         return "standard input", "standard input", _rows_of_standard_input()
     path = Path(source)
@@ -210,7 +211,7 @@ def choose_text(source: str, columns: Columns) -> tuple[Columns, str]:
         return columns, ""
     lengths: Counter[str] = Counter()
     for name, cell in cells:
-        words = " ".join(one["content"] for one in messages_of(cell) or ()) or cell
+        words = " ".join(messages_of(cell) or ()) or cell
         # a comma parts the names of columns
         lengths[name] += len(words) if isinstance(words, str) and "," not in name else 0
     [(longest, letters)] = lengths.most_common(1) or [("", 0)]
@@ -246,9 +247,9 @@ def further_columns(source: str, columns: Columns, corpus: Corpus) -> dict[str, 
     if not path_exists(path) or not path.is_file():
         return {}
     further = {}
-    read = {role: name for role, name in columns.others(()).items() if role != "label"}
+    read = columns.others(())
     for text, row in zip(corpus.texts, every_row(path, columns), strict=False):
-        left = {*read.values(), *columns.pick_texts(row.fields.keys(), source), *columns.more}
+        left = {read["id"], read["group"], *columns.pick_texts(row.fields.keys(), source), *columns.more}
         further[text.id] = {name: value for name, value in row.fields.items() if name not in left}
     return further
 
@@ -341,9 +342,9 @@ _SECONDS_TO_REACH = 3.0
 
 
 def open_table(address: str, split: str | None = None) -> tuple[str, Any]:
-    """`NAME:CONFIG:SPLIT` and the table of `datasets` of an address `NAME[:CONFIG][:SPLIT]`. Of two parts the second is
-    a configuration where there is such a one, else a split; without `split` the only one is taken. A folder of that
-    path comes first. MissingPackageError without `datasets`, TextsError for no such thing."""
+    """`NAME:CONFIG:SPLIT` and the table of `datasets` of an address `NAME[:CONFIG][:SPLIT]`; without `split` the only
+    one is taken. A folder of that path comes first. MissingPackageError without `datasets`, TextsError for no such
+    thing."""
     if importlib.util.find_spec("datasets") is None:
         raise MissingPackageError("datasets", "reading from the Hugging Face hub")
     import datasets
@@ -353,8 +354,6 @@ def open_table(address: str, split: str | None = None) -> tuple[str, Any]:
         raise TextsError(f"'hub:{address}' is not a data set of the hub: write hub:NAME[:CONFIG][:SPLIT].")
     config, named = [*rest, "", ""][:2]
     with _hub_explained(name):
-        if config and len(rest) == 1 and config not in datasets.get_dataset_config_names(name):
-            config, named = "", config
         split = named or split
         splits = [split] if split else datasets.get_dataset_split_names(name, config or None)
         if len(splits) != 1:
@@ -362,13 +361,6 @@ def open_table(address: str, split: str | None = None) -> tuple[str, Any]:
             raise TextsError(f"hub:{name} {said}: name one, as in hub:{name}:{config}:test.")
         table = datasets.load_dataset(name, config or None, split=splits[0])
     return f"{name}:{config}:{splits[0]}", table
-
-
-def table_rows(table: Any, reading: TextReading) -> Iterator[SourceRow]:
-    """The rows of a table of `datasets`, as those of files; only the columns that `reading` picks are read."""
-    names = reading.pick(table.column_names, reading.source)
-    for row in table.select_columns(list(names)):
-        yield SourceRow(row)
 
 
 @contextmanager

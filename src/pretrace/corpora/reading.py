@@ -180,12 +180,11 @@ def _name(fields: Mapping[str, object], column: str | None) -> str:
 
 
 def refuse_repeated_ids(ids: Sequence[str], source: str) -> None:
-    """Raise TextsError, naming up to three ids and how often each occurs, unless all ids differ."""
+    """Raise TextsError, naming those that are there more than once, unless all ids differ."""
     if len(set(ids)) == len(ids):
         return
-    repeated = [(name, count) for name, count in Counter(ids).most_common() if count > 1]
-    shown = ", ".join(f"{shortened(name)} ({count} times)" for name, count in repeated[:3])
-    more = f" and {len(repeated) - 3} more" if len(repeated) > 3 else ""
+    repeated = listed([name[:60] for name, count in Counter(ids).items() if count > 1])
     raise TextsError(
-        f"{source}: every text needs an id of its own, found {shown}{more}; mend the ids, or name another id column."
+        f"{source}: every text needs an id of its own, found {repeated} more than once; mend the ids, or name another "
+        "id column."
     )

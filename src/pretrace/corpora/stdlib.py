@@ -33,11 +33,8 @@ def stdlib(min_chars: int = 300, max_chars: int | None = None) -> Corpus:
     kept where it stands first. `source` names the version of Python. Raises ExpressionError for a limit out of range.
     """
     require(min_chars >= 1, f"stdlib: min_chars must be at least 1, found {min_chars}.")
-    if max_chars is not None:
-        require(
-            max_chars >= min_chars,
-            f"stdlib: max_chars must be at least min_chars={min_chars}, found {max_chars}.",
-        )
+    good = max_chars is None or max_chars >= min_chars
+    require(good, f"stdlib: max_chars must be at least min_chars={min_chars}, found {max_chars}.")
     folder = Path(sysconfig.get_path("stdlib"))
     every, unread = _all_docstrings(folder)
     long = [one for one in every if len(one[2]) >= min_chars]

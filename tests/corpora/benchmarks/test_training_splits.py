@@ -76,7 +76,8 @@ def test_dolma_and_paloma(tmp_path):
     folder = tmp_path / "wikipedia"
     write(folder / "dolma-0001.json.gz", {"id": "x", "text": "a", "source": "wiki", "metadata": {"n": 1}})
     write(folder / "paloma" / "val.jsonl.gz", {"id": "x", "text": "b", "source": "dolma-v1_5"})
-    write(tmp_path / "common_crawl" / "dolma.jsonl", {"text": "c"})
+    for name in ("dolma-0", "dolma-1"):
+        write(tmp_path / "common_crawl" / f"{name}.jsonl", {"text": "c"})
     expected = [("members/0", "a", True), ("nonmembers/0", "b", False)]
     assert facts(dolma_paloma("wikipedia", str(tmp_path))) == expected
     corpus = dolma_paloma("wikipedia", str(folder))

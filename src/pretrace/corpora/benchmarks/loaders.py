@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from pretrace.corpora.columns import Columns, cell_of, distinct, kind_of, listed, shown
+from pretrace.corpora.columns import Columns, cell_of, distinct, listed, shown
 from pretrace.corpora.folders import holds_facts, is_hidden, walk
 from pretrace.corpora.formats import TABLES
 from pretrace.corpora.opening import refuse_missing, resolve_source
@@ -207,11 +207,11 @@ def read_both_sides(
     if folder.is_dir():
         folder = next((one for one in sorted(folder.iterdir()) if one.is_dir() and inner(one.name)), folder)
     files = find_tables(folder)
-    sides = {file: _side_of(file.relative_to(folder), schema) for file in files if file != folder}
-    if not sides or (len(files) == 1 and (schema.label or not sides[files[0]])):
+    if len(files) == 1:
         if not schema.label:
             schema = replace(schema, label="label", columns=(*schema.columns, "label"))
         return read_published(files[0], schema)
+    sides = {file: _side_of(file.relative_to(folder), schema) for file in files}
     return _join_sides(sides, schema, folder, shown(folder))
 
 
@@ -265,11 +265,11 @@ def arxiv_mia(field: Literal["cs", "math"] | None = None, path: str | None = Non
 
 
 def _passage(cells: Cells) -> Cells:
-    answer = cells["Answer"]
-    letter = answer.strip().upper() if isinstance(answer, str) else ""
+    letter = str(cells["Answer"]).strip().upper()
     if letter not in ("A", "B", "C", "D"):
-        found = repr(answer)[:40] if isinstance(answer, str) else kind_of(answer)
-        raise ValueError(f"Answer should name the true passage, A, B, C or D, and holds {found}")
+        raise ValueError(
+            f"Answer should name the true passage, A, B, C or D, and holds {cells['Answer']!r:.40}"
+        )
     return {"Example_ that Answer names": cells[f"Example_{letter}"]}
 
 
@@ -389,8 +389,7 @@ def _hubble(cells: Cells) -> Cells:
     if isinstance(meta, str):
         with suppress(ValueError):
             meta = json.loads(meta)
-    title = meta.get("title") if isinstance(meta, Mapping) else None
-    document = title if isinstance(title, str) else ""
+    document = str(meta.get("title") or "") if isinstance(meta, Mapping) else ""
     return {"copies": int(copies), "member": "1" if int(copies) else "0", "document": document}
 
 
