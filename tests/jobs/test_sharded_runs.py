@@ -134,7 +134,8 @@ def test_several_workers_even_on_the_same_shards(texts, tmp_path):
         for shard in shards.shards(stream, SIZE):  # as a second worker would that did not see the parts
             parts.write(shard.key, *worker.part(shard))
     assert [parts.manifest(key) for key, _ in job.survey.shards] == before
-    merge(job, tmp_path / "parts", tmp_path / "RUN")
+    assert run_job(texts, tmp_path / "parts")[1] == 0
+    assert run_job(texts, tmp_path / "parts", models=Models(Uneven(name="other")))[1] == 5
 
 
 def test_a_missing_part_is_named(texts, tmp_path):
@@ -170,13 +171,6 @@ def test_changed_texts_are_noticed(texts, tmp_path):
         with pytest.raises(TextsError, match=r"was changed while it was read \(at text 32 or after"):
             work(job, stream, tmp_path / "parts", worker.each, size=SIZE)
     assert len(list((tmp_path / "parts").glob("*.parquet"))) == 1
-
-
-def test_another_model_or_score_is_another_job(texts, tmp_path):
-    _, made = run_job(texts, tmp_path / "parts")
-    _, again = run_job(texts, tmp_path / "parts")
-    _, other = run_job(texts, tmp_path / "parts", models=Models(Uneven(name="other")))
-    assert (made, again, other) == (5, 0, 5)
 
 
 def test_the_survey_counts_and_refuses(texts, tmp_path):
