@@ -86,9 +86,7 @@ KINDS = [
     (said(LOSS, groups=(300, 19)), "best reach documents.few documents.rates"),
     (said(LOSS, groups=(300, 20)), "best reach documents.rates"),
     (said(LOSS, groups=(300, 60)), "best reach"),
-    (said(LOSS, groups=(300, 1)), "best reach documents.few"),
     (said(LOSS, groups=(19, 300)), "best reach documents.few"),
-    (said(LOSS, members=15, nonmembers=19, groups=(300, 30)), "best reach documents.nonmembers"),
     (said(LOSS, validation=0), "best reach documents.validation"),
     (said(LOSS, nonmembers=200, members=300), "best reach documents.lopsided"),
 ]
