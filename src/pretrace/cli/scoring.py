@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -119,7 +120,8 @@ class TextsToScore:
             job = self._begin(told)
             with watched("reading") as progress:
                 progress.begin(sum(job.missing(self.folder).values()))
-                work(job, self.stream, self.folder, cluster.spread_over(pool, job, progress), size=self.size)
+                scored = partial(cluster.spread_over, pool, job, progress)
+                work(job, self.stream, self.folder, scored, size=self.size)
         return job
 
     def _refuse(self, found: Sequence[Leak]) -> None:
