@@ -197,10 +197,3 @@ def test_an_evaluation_rests_on_all_rows(texts, tmp_path):
     rows = job.rows(tmp_path / "parts")
     parts = measure(rows, open_stream(texts), **how)
     assert (parts.rows, parts.members) == (whole.rows, whole.members)
-
-
-def test_the_survey_counts_what_cannot_be_read(tmp_path):
-    path = tmp_path / "texts.csv"
-    path.write_text("id,text\n1,one\n2,two,three\n3,four\n", encoding="utf-8")
-    found = shards.survey(open_stream(path, skip_unreadable=True), SIZE, unread := [])
-    assert (found.texts, found.unreadable, [one.row for one in unread]) == (2, 1, [1])
