@@ -27,15 +27,7 @@ from pretrace.results.output_checks import OWN, RESULT
 from pretrace.results.run import RUN
 from pretrace.results.wording import say
 from pretrace.scoring import parts as shards
-from pretrace.scoring.detect import (
-    Leak,
-    Options,
-    Scorer,
-    check_label_counts,
-    check_labels,
-    leaks,
-    score_rows,
-)
+from pretrace.scoring.detect import Leak, Options, Scorer, check_label_counts, check_labels, leaks, score_rows
 from pretrace.scoring.evaluation import measure
 from pretrace.scoring.holdout import CorpusParts, check_disjoint, set_aside
 from pretrace.scoring.outlook import EVALUATION, REPORT, workload
