@@ -181,7 +181,7 @@ _BLIND_TEXTS = 20_480
 
 def measure(
     rows: ScoredRows,
-    stream: TextStream | None,
+    stream: TextStream,
     *,
     seed: int = 0,
     resamples: int = 1000,
@@ -189,22 +189,20 @@ def measure(
 ) -> Evaluation:
     """How well each score told members from non-members, with the controls beside it.
 
-    `stream` has the texts of the rows; without it there is no blind baseline. `validation` is the share of texts
-    thresholds are chosen on, 0 for all. Intervals are 95%, from resampling documents; draws without a text to measure
-    accuracy on, which only few documents can make, are left out. `comparisons` are by the same resamples
-    (`statistics.paired`). In memory are labels and numbers of documents of all rows, the ranks of the columns that are
-    measured, and the texts that the blind classifier judges. TextsError when labels are missing or of one class.
+    `stream` has the texts of the rows. `validation` is the share of texts thresholds are chosen on, 0 for all.
+    Intervals are 95%, from resampling documents; draws without a text to measure accuracy on, which only few documents
+    can make, are left out. `comparisons` are by the same resamples (`statistics.paired`). In memory are labels and
+    numbers of documents of all rows, the ranks of the columns that are measured, and the texts that the blind
+    classifier judges. TextsError when labels are missing or of one class.
     """
     require(0 <= validation < 1, f"the validation share lies between 0 and 1, found {validation}.")
     scores, groups, labels = rows.scores, rows.documents, rows.column("label")
     members: Bools = labels == 1
     check_label_counts(rows.corpus, int(members.sum()), int((labels == 0).sum()), len(rows))
     columns: dict[_Key, ReadColumn] = {(name, "score"): partial(rows.column, name) for name in scores}
-    note = say("measured.blind_left_out")
-    if stream:
-        judged, note = _judged(rows, stream, members, groups, seed)
-        columns |= {(BLIND, "blind"): judged} if judged else {}
-        columns[LENGTH, "blind"] = partial(rows.column, "n_chars")
+    judged, note = _judged(rows, stream, members, groups, seed)
+    columns |= {(BLIND, "blind"): judged} if judged else {}
+    columns[LENGTH, "blind"] = partial(rows.column, "n_chars")
     columns |= {(name, PLACEBO): one for name, (one,) in rows.controls(PLACEBO).items()}  # resampled together
     shuffled = rows.controls(SHUFFLED)
     chosen = grouped_split(groups, validation, seed, labels=members) if validation else np.zeros_like(members)
