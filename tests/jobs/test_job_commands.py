@@ -1,6 +1,5 @@
 """The commands over many shards: killed and started again, by several workers, with records that cannot be read."""
 
-import csv
 import json
 
 import pyarrow.dataset as ds
@@ -96,11 +95,13 @@ def test_two_workers_and_a_merge_give_what_one_piece_gives(sets, model_folder, t
     one, many = load_verdict(tmp_path / "WHOLE"), load_verdict(tmp_path / "FLAGS")
     assert (one.statement, one.checks, one.p) == (many.statement, many.checks, many.p)
     assert {**one.settings, "command": 0, "time": 0} == {**many.settings, "command": 0, "time": 0}
-    with (tmp_path / "WHOLE" / "flags.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    table = scan(tmp_path / "FLAGS").to_table().to_pylist()
-    assert [(row["id"], float(row["score"])) for row in rows] == [(row["id"], row["score"]) for row in table]
-    known = [(tmp_path / name / "known.csv").read_bytes() for name in ("WHOLE", "FLAGS")]
-    assert known[0] == known[1]
-    for name in ("WHOLE", "FLAGS"):
-        assert json.loads((tmp_path / name / "unreadable.jsonl").read_text(encoding="utf-8"))["row"] == 100
+    table = scan(tmp_path / "FLAGS").to_table().to_pydict()
+    assert (table["id"], table["score"]) == (
+        list(one.table("flags")["id"]),
+        one.table("flags")["score"].tolist(),
+    )
+    known, unread = (
+        [tmp_path / name / file for name in ("WHOLE", "FLAGS")] for file in ("known.csv", "unreadable.jsonl")
+    )
+    assert known[0].read_bytes() == known[1].read_bytes()
+    assert [json.loads(path.read_text(encoding="utf-8"))["row"] for path in unread] == [100, 100]

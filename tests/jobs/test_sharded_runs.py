@@ -134,7 +134,8 @@ def test_several_workers_even_on_the_same_shards(texts, tmp_path):
         for shard in shards.shards(stream, SIZE):  # as a second worker would that did not see the parts
             parts.write(shard.key, *worker.part(shard))
     assert [parts.manifest(key) for key, _ in job.survey.shards] == before
-    merge(job, tmp_path / "parts", tmp_path / "RUN")
+    assert run_job(texts, tmp_path / "parts")[1] == 0
+    assert run_job(texts, tmp_path / "parts", models=Models(Uneven(name="other")))[1] == 5
 
 
 def test_a_missing_part_is_named(texts, tmp_path):
@@ -172,13 +173,6 @@ def test_changed_texts_are_noticed(texts, tmp_path):
     assert len(list((tmp_path / "parts").glob("*.parquet"))) == 1
 
 
-def test_another_model_or_score_is_another_job(texts, tmp_path):
-    _, made = run_job(texts, tmp_path / "parts")
-    _, again = run_job(texts, tmp_path / "parts")
-    _, other = run_job(texts, tmp_path / "parts", models=Models(Uneven(name="other")))
-    assert (made, again, other) == (5, 0, 5)
-
-
 def test_the_survey_counts_and_refuses(texts, tmp_path):
     corpus = open_stream(texts).whole(10**6)
     found = shards.survey(open_stream(texts), SIZE)
@@ -203,10 +197,3 @@ def test_an_evaluation_rests_on_all_rows(texts, tmp_path):
     rows = job.rows(tmp_path / "parts")
     parts = measure(rows, open_stream(texts), **how)
     assert (parts.rows, parts.members) == (whole.rows, whole.members)
-
-
-def test_the_survey_counts_what_cannot_be_read(tmp_path):
-    path = tmp_path / "texts.csv"
-    path.write_text("id,text\n1,one\n2,two,three\n3,four\n", encoding="utf-8")
-    found = shards.survey(open_stream(path, skip_unreadable=True), SIZE, unread := [])
-    assert (found.texts, found.unreadable, [one.row for one in unread]) == (2, 1, [1])

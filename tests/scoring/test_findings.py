@@ -86,9 +86,7 @@ KINDS = [
     (said(LOSS, groups=(300, 19)), "best reach documents.few documents.rates"),
     (said(LOSS, groups=(300, 20)), "best reach documents.rates"),
     (said(LOSS, groups=(300, 60)), "best reach"),
-    (said(LOSS, groups=(300, 1)), "best reach documents.few"),
     (said(LOSS, groups=(19, 300)), "best reach documents.few"),
-    (said(LOSS, members=15, nonmembers=19, groups=(300, 30)), "best reach documents.nonmembers"),
     (said(LOSS, validation=0), "best reach documents.validation"),
     (said(LOSS, nonmembers=200, members=300), "best reach documents.lopsided"),
 ]
@@ -112,6 +110,11 @@ def test_each_case_has_its_sentences(found, kinds):
         (said(LOSS, blind(0.4, 0.32, 0.48, LENGTH)), "length: word=shorter auc=0.40, 0.32 to 0.48"),
         (said(LOW, KEPT), "name=loss here=0.71 there=0.60 lead=0.11, 0.06 to 0.16"),
         (said(LOW, FALLEN, placebo=""), "placebo=without a name"),
+        # a lead on sets that differ as texts shows no training; a blind AUC below chance says nothing
+        (said(LOW, KEPT, blind(0.6, 0.52, 0.68)), "meaning=placebo.differ"),
+        (said(LOW, KEPT, blind(0.55, 0.49, 0.61)), "meaning=placebo.alike"),
+        (said(LOW, KEPT, blind(0.4, 0.32, 0.48)), "meaning=placebo.alike"),
+        (said(LOW, KEPT, blind(0.4, 0.32, 0.48, LENGTH)), "meaning=placebo.differ"),
         (said(LOW, shuffled("loss", 0.5, 0.4, 0.7)), "auc=0.71 low=0.40 high=0.70 repeats=0"),
         (said(LOSS, members=400, nonmembers=100), "larger=0.8 side=members"),
         (said(*EIGHT, *FALLS), "here=0.70 there=0.60 lead=0.13, 0.05 to 0.20 and 3 others meaning="),
@@ -124,17 +127,3 @@ def test_the_numbers_of_a_sentence(found, words):
 def test_the_best_is_a_score_and_the_first_of_equals():
     assert best_of([blind(0.7, 0.6, 0.8)]) is None
     assert best_of([row("a", 0.5, 0.4, 0.6), row("b", 0.5, 0.4, 0.6)]).name == "a"
-
-
-@pytest.mark.parametrize(
-    ("name", "auc", "differ"),
-    [
-        (BLIND, (0.6, 0.52, 0.68), True),
-        (BLIND, (0.55, 0.49, 0.61), False),
-        (BLIND, (0.4, 0.32, 0.48), False),  # below chance says nothing
-        (LENGTH, (0.4, 0.32, 0.48), True),
-    ],
-)
-def test_a_lead_on_sets_that_differ_as_texts_shows_no_training(name, auc, differ):
-    found = " ".join(said(LOW, KEPT, blind(*auc, name)))
-    assert f"meaning=placebo.{'differ' if differ else 'alike'}" in found

@@ -127,17 +127,10 @@ def test_what_will_not_do_is_refused_before_a_model_is_asked(models, score, erro
         detect(CORPUS, models, score)
 
 
-@pytest.mark.parametrize(
-    ("expressions", "used"),
-    [
-        ("loss,lowercase,dc_pdd", {"counts"}),
-        ("fsd (ppl)", {"tuned"}),
-        ("ref,probe", {"reference", "labelled"}),
-        ("fsd(neighbor(m=2))", {"tuned", "neighbors"}),
-    ],
-)
-def test_what_scores_use_is_known_beforehand(expressions, used):
-    assert ScorePlan.parse(expressions).uses == used
+def test_what_scores_use_is_known_beforehand():
+    assert ScorePlan.parse("loss,lowercase,dc_pdd").uses == {"counts"}
+    assert ScorePlan.parse("ref,probe").uses == {"reference", "labelled"}
+    assert ScorePlan.parse("fsd(neighbor(m=2))").uses == {"tuned", "neighbors"}
 
 
 def test_a_text_that_only_the_placebo_cannot_read_keeps_its_score():

@@ -23,12 +23,9 @@ def test_the_parts_share_no_document_and_lose_no_text(seed):
         assert sum(t.member is True for t in side) / len(side) == pytest.approx(1 / 3, abs=0.08)
 
 
-def test_the_same_seed_draws_the_same_and_another_another():
+def test_the_same_seed_draws_the_same_and_without_shares_the_corpus_is_as_it_was():
     assert set_aside(corpus(), tuning=0.3, seed=1) == set_aside(corpus(), tuning=0.3, seed=1)
     assert set_aside(corpus(), tuning=0.3, seed=1) != set_aside(corpus(), tuning=0.3, seed=2)
-
-
-def test_without_shares_the_corpus_is_as_it_was():
     parts = set_aside(corpus())
     assert (parts.tuning, parts.reference, parts.test) == (None, None, corpus())
 

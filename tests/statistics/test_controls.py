@@ -56,7 +56,7 @@ def test_a_placebo_is_measured_like_any_column():
     run, texts, members = world()
     found = evaluate(run, texts, resamples=50, blind=False, seed=3)
     chosen = grouped_split(run.groups, 0.2, 3, labels=members)
-    row, values = found.rows[3], run.controls[1].values[:, 0]
+    row, values = found.rows[4], run.controls[1].values[:, 0]
     assert (row.kind, row.name) == ("placebo", "na_pdd")
     assert row.auc.value == pytest.approx(auc(values, members))
     assert row.tpr.value == pytest.approx(tpr_at_fpr(values, members, 0.05))
@@ -66,7 +66,7 @@ def test_a_placebo_is_measured_like_any_column():
     assert row.lead.value == pytest.approx(found.rows[1].auc.value - row.auc.value)
     assert row.survives == survives(found.rows[1], row)
     alone = evaluate(replace(run, controls=()), texts, resamples=50, blind=False, seed=3)
-    assert found.rows[:2] == alone.rows
+    assert found.rows[:2] == alone.rows[:2]
 
 
 @pytest.mark.parametrize("repeats", [1, 2, 5])

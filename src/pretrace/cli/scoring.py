@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,15 +27,7 @@ from pretrace.results.output_checks import OWN, RESULT
 from pretrace.results.run import RUN
 from pretrace.results.wording import say
 from pretrace.scoring import parts as shards
-from pretrace.scoring.detect import (
-    Leak,
-    Options,
-    Scorer,
-    check_label_counts,
-    check_labels,
-    leaks,
-    score_rows,
-)
+from pretrace.scoring.detect import Leak, Options, Scorer, check_label_counts, check_labels, leaks, score_rows
 from pretrace.scoring.evaluation import measure
 from pretrace.scoring.holdout import CorpusParts, check_disjoint, set_aside
 from pretrace.scoring.outlook import EVALUATION, REPORT, workload
@@ -119,7 +112,8 @@ class TextsToScore:
             job = self._begin(told)
             with watched("reading") as progress:
                 progress.begin(sum(job.missing(self.folder).values()))
-                work(job, self.stream, self.folder, cluster.spread_over(pool, job, progress), size=self.size)
+                scored = partial(cluster.spread_over, pool, job, progress)
+                work(job, self.stream, self.folder, scored, size=self.size)
         return job
 
     def _refuse(self, found: Sequence[Leak]) -> None:

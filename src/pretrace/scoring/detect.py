@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from itertools import islice
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -18,12 +18,12 @@ from pretrace.results.folder import Column, arrow_table
 from pretrace.results.run import control_columns, label_column, masked
 from pretrace.results.wording import say
 from pretrace.rewrites import Lower
-from pretrace.scoring.evidence import CHUNK, Progress
+from pretrace.scoring.evidence import CHUNK
 from pretrace.scoring.holdout import check_disjoint
 from pretrace.scoring.parts import SHOWN, Manifest, Ranked, ScoredRows, Shard, run_of
 from pretrace.scoring.plan import FittedScores, Models, ScorePlan
+from pretrace.scoring.plan import Options as Options
 from pretrace.scoring.provenance import record_corpus, record_counts, record_software, record_tuning
-from pretrace.settings import is_kept
 from pretrace.types import (
     Backend,
     Corpus,
@@ -221,19 +221,6 @@ def _outer(ordered: list[T]) -> list[T]:
     return ordered if len(ordered) <= 3 * SHOWN else [*ordered[: 2 * SHOWN], *ordered[-SHOWN:]]
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How a run is done. `cache` False keeps no traces on disk. `shuffles` is how often each score that is
-    fitted on labelled texts is fitted again on shuffled labels, as its control. `settings` is added to the
-    run's record."""
-
-    cache: bool = field(default_factory=is_kept)
-    seed: int = 0
-    shuffles: int = 20
-    progress: Progress = field(default_factory=Progress)
-    settings: Mapping[str, Any] = field(default_factory=dict)
-
-
 def detect(
     texts: Corpus | Texts,
     models: Models | Backend | str,
@@ -277,12 +264,11 @@ class Scorer:
 
     def __init__(self, models: Models, plan: ScorePlan, options: Options) -> None:
         self.models, self.plan = models, plan
-        how: dict[str, Any] = {"cache": options.cache, "progress": options.progress}
-        self.scores = plan.fit(models, seed=options.seed, shuffles=options.shuffles, **how)
-        self._readers = [(self.scores, models.reader(self.scores.needs, **how))]
+        self.scores = plan.fit(models, options)
+        self._readers = [(self.scores, models.reader(self.scores.needs, options))]
         if models.placebo:
-            fitted = plan.fit(models.placebo, seed=options.seed, **how)
-            self._readers.append((fitted, models.placebo.reader(fitted.needs, **how)))
+            fitted = plan.fit(models.placebo, replace(options, shuffles=0))
+            self._readers.append((fitted, models.placebo.reader(fitted.needs, options)))
 
     def __enter__(self) -> Self:
         return self

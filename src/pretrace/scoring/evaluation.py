@@ -29,13 +29,7 @@ from pretrace.errors import TextsError
 from pretrace.registry import require
 from pretrace.results.wording import say
 from pretrace.scoring.detect import check_label_counts, check_labels
-from pretrace.scoring.findings import (
-    BLIND,
-    LENGTH,
-    best_of,
-    blind_of,
-    sentences,
-)
+from pretrace.scoring.findings import BLIND, LENGTH, best_of, blind_of, sentences
 from pretrace.scoring.holdout import drawn_documents
 from pretrace.scoring.parts import ScoredRows
 from pretrace.statistics.controls import PLACEBO, SHUFFLED, ThresholdDivision, shuffled_row, survives
@@ -43,17 +37,7 @@ from pretrace.statistics.documents import MEMBERS, NONMEMBERS, Grouping, Numbers
 from pretrace.statistics.paired import adjusted, compare, usual_baseline
 from pretrace.statistics.resampling import Bootstrap, Calls, ReadColumn, group_bootstrap, paired_difference
 from pretrace.statistics.roc import best_threshold, roc_curve
-from pretrace.types import (
-    Bools,
-    ByCopies,
-    Comparison,
-    Corpus,
-    Doubles,
-    Estimate,
-    Evaluation,
-    Measured,
-    Run,
-)
+from pretrace.types import Bools, ByCopies, Comparison, Corpus, Doubles, Estimate, Evaluation, Measured, Run
 
 _Key = tuple[str, str]
 """A column's name and kind."""
@@ -197,7 +181,7 @@ _BLIND_TEXTS = 20_480
 
 def measure(
     rows: ScoredRows,
-    stream: TextStream | None,
+    stream: TextStream,
     *,
     seed: int = 0,
     resamples: int = 1000,
@@ -205,23 +189,20 @@ def measure(
 ) -> Evaluation:
     """How well each score told members from non-members, with the controls beside it.
 
-    `stream` has the texts of the rows; without it there is no blind baseline. `validation` is the share of texts
-    thresholds are chosen on, 0 for all. Intervals are 95%, from resampling documents. `comparisons` are by the same
-    resamples (`statistics.paired`); draws without a text to measure accuracy on, which only few
-    documents can make, are left out. Labels and numbers of documents of all
-    rows are in memory, and the ranks of the columns that are measured; texts are those that the blind classifier
-    judges. TextsError when labels are missing or of one class.
+    `stream` has the texts of the rows. `validation` is the share of texts thresholds are chosen on, 0 for all.
+    Intervals are 95%, from resampling documents; draws without a text to measure accuracy on, which only few documents
+    can make, are left out. `comparisons` are by the same resamples (`statistics.paired`). In memory are labels and
+    numbers of documents of all rows, the ranks of the columns that are measured, and the texts that the blind
+    classifier judges. TextsError when labels are missing or of one class.
     """
     require(0 <= validation < 1, f"the validation share lies between 0 and 1, found {validation}.")
     scores, groups, labels = rows.scores, rows.documents, rows.column("label")
     members: Bools = labels == 1
     check_label_counts(rows.corpus, int(members.sum()), int((labels == 0).sum()), len(rows))
     columns: dict[_Key, ReadColumn] = {(name, "score"): partial(rows.column, name) for name in scores}
-    note = say("measured.blind_left_out")
-    if stream:
-        judged, note = _judged(rows, stream, members, groups, seed)
-        columns |= {(BLIND, "blind"): judged} if judged else {}
-        columns[LENGTH, "blind"] = partial(rows.column, "n_chars")
+    judged, note = _judged(rows, stream, members, groups, seed)
+    columns |= {(BLIND, "blind"): judged} if judged else {}
+    columns[LENGTH, "blind"] = partial(rows.column, "n_chars")
     columns |= {(name, PLACEBO): one for name, (one,) in rows.controls(PLACEBO).items()}  # resampled together
     shuffled = rows.controls(SHUFFLED)
     chosen = grouped_split(groups, validation, seed, labels=members) if validation else np.zeros_like(members)

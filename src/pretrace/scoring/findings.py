@@ -19,8 +19,6 @@ LENGTH = "text length"
 """The baselines by their names in the table: a classifier of words, and the number of characters."""
 MOST = 5
 """Scores that a sentence names; the table has all."""
-_FEW_NONMEMBERS = 20
-"""Non-members below which 5% of them is less than one."""
 _FEW_FOR_RATES = 60
 """Documents of non-members below which the interval of a true positive rate at 5% false positives is too narrow."""
 _LOPSIDED = 0.6
@@ -77,7 +75,7 @@ def sentences(
     """Yield the findings of an evaluation, the most important first; "" for what is not said.
 
     `groups` are the numbers of documents with members and with non-members, `lead` is the AUC of the best score less
-    that of the blind baseline, `notes` are sentences that are known already, `placebo` is the name of the model, and
+    that of the blind baseline, `notes` are sentences that are known already, `placebo` names the placebo model, and
     `shuffles` says how often each fitted score was fitted on shuffled labels.
     """
     rows = evaluation.rows
@@ -161,9 +159,7 @@ def _documents(evaluation: Evaluation, members: int, nonmembers: int) -> Iterato
     """Documents or non-members that are too few, and what an accuracy has to be read against."""
     if min(members, nonmembers) < FEW_DOCUMENTS:
         yield say("evaluation.documents.few", members=members, others=nonmembers, fewest=FEW_DOCUMENTS)
-    if evaluation.nonmembers < _FEW_NONMEMBERS:
-        yield say("evaluation.documents.nonmembers", number=evaluation.nonmembers)
-    elif 1 < nonmembers < _FEW_FOR_RATES:
+    if nonmembers < _FEW_FOR_RATES:
         yield say("evaluation.documents.rates", others=nonmembers, enough=_FEW_FOR_RATES)
     if not evaluation.validation:
         yield say("evaluation.documents.validation")

@@ -7,7 +7,7 @@ several times: the control that shows what such a detector reaches without knowi
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial, reduce
 from operator import or_
 from typing import Any
@@ -27,6 +27,7 @@ from pretrace.scores.divergence import NO_COUNTS
 from pretrace.scoring.evidence import EvidenceReader, Progress
 from pretrace.scoring.holdout import CorpusParts
 from pretrace.scoring.settings import EvaluationSettings, ModelsSettings, ScoreSettings
+from pretrace.settings import is_kept
 from pretrace.tuning.adapters import tuned_model
 from pretrace.tuning.artifacts import read_adapter
 from pretrace.tuning.plan import OnStep, TuningMethod, methods
@@ -43,6 +44,19 @@ from pretrace.types import (
     Score,
     Tuned,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a run is done. `cache` False keeps no traces on disk. `shuffles` is how often each score that is
+    fitted on labelled texts is fitted again on shuffled labels, as its control. `settings` is added to the
+    run's record."""
+
+    cache: bool = field(default_factory=is_kept)
+    seed: int = 0
+    shuffles: int = 20
+    progress: Progress = field(default_factory=Progress)
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +105,10 @@ class Models:
         parts = {"counts": self.counts, "neighbors": self.proposer, "labelled": self.labelled}
         return frozenset({*self.named(), *(name for name, part in parts.items() if part is not None)})
 
-    def reader(self, needs: Needs, *, cache: bool = True, progress: Progress | None = None) -> EvidenceReader:
+    def reader(self, needs: Needs, options: Options) -> EvidenceReader:
         """What reads texts with these models."""
-        return EvidenceReader(self.named(), needs, proposer=self.proposer, cache=cache, progress=progress)
+        how: dict[str, Any] = {"cache": options.cache, "progress": options.progress}
+        return EvidenceReader(self.named(), needs, proposer=self.proposer, **how)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,31 +233,25 @@ class ScorePlan:
             parts = {"missing": missing.name, "words": words, "others": others}
             raise ModelError(say("plan.offers.lacks", model=model, score=name, **parts))
 
-    def fit(
-        self,
-        models: Models,
-        *,
-        seed: int = 0,
-        shuffles: int = 0,
-        cache: bool = True,
-        progress: Progress | None = None,
-    ) -> FittedScores:
+    def fit(self, models: Models, options: Options) -> FittedScores:
         """The scores with their recipes fitted, after `check`."""
         self.check(models)
         evidence: tuple[Evidence, ...] = ()
         if self.reference and models.labelled is not None:
-            with models.reader(self.reference, cache=cache, progress=progress) as reader:
+            with models.reader(self.reference, options) as reader:
                 reader.announce(len(models.labelled))
                 evidence = tuple(one for one in reader.read(models.labelled.texts) if not one.empty)
-        reference = Reference(models.counts, models.target.vocabulary, evidence, seed)
+        reference = Reference(models.counts, models.target.vocabulary, evidence, options.seed)
         ready = {
             name: score.fit(reference) if isinstance(score, Recipe) else score
             for name, score in self.scores.items()
         }
         shuffled = {
-            name: tuple(score.fit(_shuffled(reference, [seed, repeat])) for repeat in range(shuffles))
+            name: tuple(
+                score.fit(_shuffled(reference, [options.seed, repeat])) for repeat in range(options.shuffles)
+            )
             for name, score in self.scores.items()
-            if isinstance(score, Recipe) and score.reference and shuffles
+            if isinstance(score, Recipe) and score.reference and options.shuffles
         }
         facts = {name: dict(score.facts) for name, score in ready.items() if hasattr(score, "facts")}
         return FittedScores(ready, shuffled, facts)

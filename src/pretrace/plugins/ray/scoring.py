@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from pretrace.corpora import TextStream
-from pretrace.jobs.worker import Executor, ShardJob
+from pretrace.jobs.worker import ShardJob
 from pretrace.plugins.ray.cluster import Pool
 from pretrace.plugins.ray.cluster import opened_pool as opened_pool
 from pretrace.scoring import parts as shards
@@ -63,17 +63,15 @@ def shard_size_of(stream: TextStream) -> int:
     return shard_size(sum(1 for _ in islice(stream.texts(), MANY * shards.SHARD)))
 
 
-def spread_over(pool: Pool, job: ShardJob, progress: Progress) -> Executor:
-    """Have workers score the shards of a job. `progress` is told of the texts of every shard, each with as many passes
-    as the job has."""
-
-    def scored(some: Iterable[Shard]) -> Iterator[tuple[str, Any, dict[str, Any]]]:
-        named = f"of {len(job.survey.shards)} of {job.corpus}"
-        pieces = ((shard.key, f"shard {shard.index + 1} {named}", shard) for shard in some)
-        for key, answer in pool.each(pieces):
-            table, facts = answer.value
-            tokens = int(table.column("n_tokens").to_numpy().sum())
-            progress.advance(facts["texts"], tokens, answer.seconds / pool.room.workers, True)
-            yield key, table, facts
-
-    return scored
+def spread_over(
+    pool: Pool, job: ShardJob, progress: Progress, some: Iterable[Shard]
+) -> Iterator[tuple[str, Any, dict[str, Any]]]:
+    """Have workers score shards of a job. `progress` is told of the texts of every shard, each with as many passes as
+    the job has."""
+    named = f"of {len(job.survey.shards)} of {job.corpus}"
+    pieces = ((shard.key, f"shard {shard.index + 1} {named}", shard) for shard in some)
+    for key, answer in pool.each(pieces):
+        table, facts = answer.value
+        tokens = int(table.column("n_tokens").to_numpy().sum())
+        progress.advance(facts["texts"], tokens, answer.seconds / pool.room.workers, True)
+        yield key, table, facts

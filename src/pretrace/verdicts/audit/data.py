@@ -26,7 +26,7 @@ from pretrace.results.serialization import from_plain, to_plain
 from pretrace.results.wording import say
 from pretrace.scoring.evidence import Progress, open_store, trace
 from pretrace.scoring.outlook import Watch
-from pretrace.scoring.plan import Models, ScorePlan
+from pretrace.scoring.plan import Models, Options, ScorePlan
 from pretrace.statistics.documents import by_document
 from pretrace.statistics.intervals import difference_interval, mean_interval, standardised
 from pretrace.statistics.permutation import PermutationTest, sign_flip_test, two_sample, two_sample_test
@@ -330,9 +330,10 @@ def features(
     numbered = tuple(Text(str(i), one.text) for i, one in enumerate(every))
     plan = ScorePlan.parse(expressions)
     plan.check_texts(Corpus("the pieces of the audit", numbered))
-    scores = plan.fit(models, cache=cache, progress=progress)
+    how = Options(cache=cache, shuffles=0, progress=progress or Progress())
+    scores = plan.fit(models, how)
     ready = list(scores.ready.values())
-    with models.reader(scores.needs, cache=cache, progress=progress) as reader:
+    with models.reader(scores.needs, how) as reader:
         reader.announce(len(numbered))
         read = reader.read(numbered)
         matrix = np.array([[np.nan if one.empty else score(one) for score in ready] for one in read])
