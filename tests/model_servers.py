@@ -5,10 +5,11 @@ import functools
 import json
 import random
 import socket
+import socketserver
 import struct
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -383,7 +384,8 @@ def serving(server):
     try:
         yield server
     finally:
-        server.over.set()
+        if isinstance(server, ModelServer):
+            server.over.set()
         server.shutdown()
         thread.join()
         server.server_close()
@@ -395,40 +397,21 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 @contextmanager
 def answering(sent):
     """A server of raw bytes; its address."""
-    over = threading.Event()
-    listening = socket.create_server(("127.0.0.1", 0))
-    listening.settimeout(0.05)
 
-    def serve(one):
-        try:
-            one.settimeout(0.2)
-            one.recv(65536)
-            one.settimeout(5.0)
-            sent(one)
-            one.shutdown(socket.SHUT_WR)
-            while one.recv(65536):  # a connection that is closed with something unread drops what was sent
-                pass
-        except OSError:
-            pass
-        finally:
-            one.close()
+    class Answer(socketserver.BaseRequestHandler):
+        def handle(self):
+            with suppress(OSError):
+                self.request.settimeout(5.0)
+                self.request.recv(65536)
+                sent(self.request)
+                self.request.shutdown(socket.SHUT_WR)
+                while self.request.recv(65536):  # closed with something unread, it would drop what was sent
+                    pass
 
-    def accept():
-        while not over.is_set():
-            try:
-                one, _ = listening.accept()
-            except TimeoutError:
-                continue
-            threading.Thread(target=serve, args=(one,), daemon=True).start()
-
-    thread = threading.Thread(target=accept)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-    finally:
-        over.set()
-        thread.join()
-        listening.close()
+    server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Answer)
+    server.daemon_threads = True
+    with serving(server):
+        yield f"http://127.0.0.1:{server.server_address[1]}"
 
 
 def always(body):

@@ -24,11 +24,6 @@ def changed(before, after):
     return sum(a != b for a, b in zip(before, after, strict=True))
 
 
-def test_there_are_these():
-    assert KINDS == ["case", "deletion", "typos", "underscore", "whitespace"]
-    assert set(KINDS) < set(rewrites)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_text_is_disturbed_alike_in_any_company(kind):
     rewrite = rewrites.make(f"{kind}(share=0.25, seed=1)")
