@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -12,7 +12,7 @@ from pretrace.errors import OutputError
 from pretrace.results import run as runs
 from pretrace.results import verdicts
 from pretrace.results.atomic import atomic_text
-from pretrace.results.folder import OpenFolder, Pages, Write
+from pretrace.results.folder import OpenFolder, Pages
 from pretrace.results.output_checks import FolderKind, OutputFile, check_file, json_object, recorded_files
 from pretrace.types import Run, Verdict
 
@@ -33,6 +33,9 @@ def save(result: Result, folder: str | Path, **more: Any) -> dict[str, Any]:
     """
     write: Callable[..., dict[str, Any]] = runs.save_run if isinstance(result, Run) else verdicts.save_verdict
     return write(result, Path(folder), pages=_pages(result), **more)
+
+
+save_run = save_verdict = save
 
 
 def load(folder: str | Path) -> Result:
@@ -71,16 +74,6 @@ def pages_of(folder: str | Path) -> dict[str, str]:
     result, place = load(folder), Path(folder)
     seal, known = OpenFolder(kind_of(place), place).seal, {REPORT, *recorded_files(place)}
     return {name: make(seal) for name, make in _pages(result).items() if name in known}
-
-
-def save_run(run: Run, folder: str | Path, *, beside: Write | None = None) -> None:
-    """`save`, for a run; `beside` may add files to the folder, or write its tables anew, before the report."""
-    save(run, folder, extra=beside)
-
-
-def save_verdict(verdict: Verdict, folder: str | Path, *, beside: Mapping[str, Write] | None = None) -> None:
-    """`save`, for an audit, a flagging or another verdict; `beside` writes further tables, by their names there."""
-    save(verdict, folder, beside=beside)
 
 
 def scan(folder: str | Path) -> Any:
