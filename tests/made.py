@@ -3,7 +3,9 @@
 import gzip
 import json
 import random
+from contextlib import nullcontext
 from dataclasses import replace
+from unittest.mock import patch
 
 import numpy as np
 from tiny import MORE_WORDS

@@ -396,7 +396,8 @@ def serving(server):
     try:
         yield server
     finally:
-        server.over.set()
+        if isinstance(server, ModelServer):
+            server.over.set()
         server.shutdown()
         thread.join()
         server.server_close()

@@ -8,11 +8,9 @@ import signal
 import sqlite3
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import TextIO
+from typing import Any
 
 import numpy as np
 import pytest
@@ -43,14 +41,12 @@ def make_trace(seed, length=50, moments=True):
 
 def same_traces(one, two):
     """Whether two traces agree to the last bit."""
-    if one is None or two is None or one.cut != two.cut or one.holds != two.holds:
-        return False
-    pairs = [(one.tokens, two.tokens), (one.logp, two.logp), (one.mean, two.mean), (one.std, two.std)]
-    return all(
-        (a is None and b is None)
-        or (a is not None and b is not None and a.tobytes() == b.tobytes() and a.dtype == b.dtype)
-        for a, b in pairs
-    )
+
+    def bits(trace):
+        arrays = (trace.tokens, trace.logp, trace.mean, trace.std)
+        return trace.cut, [a if a is None else (a.dtype, a.tobytes()) for a in arrays]
+
+    return one is not None and two is not None and bits(one) == bits(two)
 
 
 @pytest.fixture
@@ -97,13 +93,15 @@ def forking():
 
 @dataclass(frozen=True)
 class Running:
-    """A process of its own, asked as subprocess.Popen is."""
+    """A process of its own, asked as subprocess.Popen is: `said` is where what it says goes, and what it prints unless
+    `stdout` can be read while it runs."""
 
-    process: BaseProcess
+    process: Any
+    said: Any = None
+    stdout: Any = None
 
     @property
     def pid(self):
-        assert self.process.pid is not None
         return self.process.pid
 
     @property
@@ -117,82 +115,105 @@ class Running:
         self.process.kill()
         self.process.join()
 
-
-@dataclass(frozen=True)
-class Program(Running):
-    """Python code in a process: `stdout` can be read while it runs."""
-
-    stdout: TextIO
-    complaints: Path
+    def wait(self):
+        """The exit code, negative where a signal ended it; a process that goes on for minutes is killed."""
+        self.process.join(240)
+        self.end()
+        return self.process.exitcode
 
     def communicate(self):
         """What is left on standard output, and all of standard error, once the process has ended."""
         with self.stdout:
             out = self.stdout.read()
         self.process.join()
-        return out, self.complaints.read_text(encoding="utf-8")
+        return out, self.said.read_text(encoding="utf-8")
 
 
 @pytest.fixture
-def program(tmp_path_factory):
-    """Starts `python -c CODE ARGUMENTS`, forked from a process that has imported what most code needs; killed at the
-    end."""
-    context = forking()
-    running = []
+def running(tmp_path_factory):
+    """Starts a function of this file in a process, forked from one that has imported what most code needs; killed at
+    the end."""
+    context, every = forking(), []
 
-    def begin(code, *arguments):
-        reader, writer = context.Pipe(duplex=False)
-        complaints = tmp_path_factory.mktemp("program") / "stderr.txt"
-        given = (code, list(map(str, arguments)), dict(os.environ), writer, complaints)
-        process = context.Process(target=run_code, args=given)
+    def started(target, *given, environment=None, piped=False):
+        said = tmp_path_factory.mktemp("said") / "said.txt"
+        reader, writer = context.Pipe(duplex=False) if piped else (None, None)
+        given = (*given, {**os.environ, **(environment or {})}, said, writer)
+        process = context.Process(target=target, args=given)
         process.start()
-        writer.close()
-        with reader:
-            stdout = os.fdopen(os.dup(reader.fileno()), encoding="utf-8")
-        running.append(Program(process, stdout, complaints))
-        return running[-1]
+        if piped:
+            writer.close()
+            with reader:
+                reader = os.fdopen(os.dup(reader.fileno()), encoding="utf-8")
+        every.append(Running(process, said, reader))
+        return every[-1]
 
-    yield begin
-    for one in running:
+    yield started
+    for one in every:
         one.end()
-        one.stdout.close()
+        if one.stdout:
+            one.stdout.close()
+
+
+@pytest.fixture
+def program(running):
+    """Starts `python -c CODE ARGUMENTS`."""
+    return lambda code, *arguments: running(run_code, code, list(map(str, arguments)), piped=True)
 
 
 @pytest.fixture
 def start(tmp_path, program):
-    """Starts a Python process that knows `folder`, `trace`, `same` and the store; killed at the end."""
+    """Starts a Python process that knows `folder`, `trace`, `same` and the store."""
     return lambda code, *arguments: program(PRELUDE + code, tmp_path, *arguments)
 
 
-def run_code(code, arguments, environment, out, complaints):
-    """The code, in a forked process."""
+@pytest.fixture
+def command(running):
+    """Starts `pretrace ARGUMENTS`. `changes` are values of constants, by module and name; `environment` is added to
+    that of the test."""
+
+    def started(*arguments, changes=None, environment=None):
+        return running(run, list(map(str, arguments)), changes or {}, environment=environment)
+
+    return started
+
+
+def enter(environment, said, out=None):
+    """Take on the variables and streams that a forked process is given."""
     os.environ.clear()
     os.environ.update(environment)
-    os.dup2(out.fileno(), 1)
-    out.close()
-    with complaints.open("wb") as file:
+    with said.open("ab") as file:
+        os.dup2((out or file).fileno(), 1)
         os.dup2(file.fileno(), 2)
+
+
+def run_code(code, arguments, environment, said, out):
+    enter(environment, said, out)
+    out.close()
     sys.argv = ["-c", *arguments]
     exec(compile(code, "<program>", "exec"), {"__name__": "__main__"})
 
 
-@dataclass(frozen=True)
-class Started(Running):
-    """A process of the pretrace command, real and to be killed as such; `said` is where its output goes."""
+def run(arguments, changes, environment, said, out=None):
+    enter(environment, said)
+    for name, value in changes.items():
+        module, _, constant = name.rpartition(".")
+        setattr(importlib.import_module(module), constant, value)
+    from pretrace.cli import main
 
-    said: Path
-
-    def wait(self):
-        """The exit code, negative where a signal ended it; a process that goes on for minutes is killed."""
-        self.process.join(240)
-        if self.process.exitcode is None:
-            self.end()
-        assert self.process.exitcode is not None
-        return self.process.exitcode
+    sys.argv = ["pretrace", *arguments]
+    main()
 
 
-Command = Callable[..., Started]
-Call = Callable[..., tuple[int, str, str]]
+def job(arguments, environment, folder, log):
+    """The command of a job of the page, in a forked process: with that environment alone, in a group of its own."""
+    os.setsid()
+    os.chdir(folder)
+    if instead := environment.get(INSTEAD):
+        from pretrace.backends import loading
+
+        setattr(loading, "_packaged", lambda: loading.locate(instead))  # noqa: B010 (a function of the module)
+    run(arguments, {}, environment, Path(log))
 
 
 @pytest.fixture
@@ -240,58 +261,3 @@ def counted(parts):
     """The files of the parts of a job that have a manifest."""
     manifests = [path for path in parts.glob("[!.]*.json") if not path.name.startswith("job-")]
     return [json.loads(path.read_bytes())["file"] for path in manifests]
-
-
-@pytest.fixture
-def command(tmp_path_factory):
-    """Starts `pretrace ARGUMENTS` as a process of its own, forked from one that has imported what it needs. `changes`
-    are values of constants, by module and name; `environment` is added to that of the test."""
-    context = forking()
-    running = []
-
-    def begin(*arguments, changes=None, environment=None):
-        said = tmp_path_factory.mktemp("command") / "said.txt"
-        whole = {**os.environ, **(environment or {})}
-        process = context.Process(target=run, args=(list(map(str, arguments)), changes or {}, whole, said))
-        process.start()
-        running.append(Started(process, said))
-        return running[-1]
-
-    yield begin
-    for one in running:
-        one.end()
-
-
-def run(arguments, changes, environment, said):
-    """The command, in a forked process."""
-    with said.open("wb") as file:
-        os.dup2(file.fileno(), 1)
-        os.dup2(file.fileno(), 2)
-    run_here(arguments, changes, environment)
-
-
-def run_here(arguments, changes, environment):
-    """The command, in this process."""
-    os.environ.clear()
-    os.environ.update(environment)
-    for name, value in changes.items():
-        module, _, constant = name.rpartition(".")
-        setattr(importlib.import_module(module), constant, value)
-    from pretrace.cli import main
-
-    sys.argv = ["pretrace", *arguments]
-    main()
-
-
-def job(arguments, environment, folder, log):
-    """The command of a job of the page, in a forked process: with that environment alone, in a group of its own."""
-    os.setsid()
-    os.chdir(folder)
-    if instead := environment.get(INSTEAD):
-        from pretrace.backends import loading
-
-        setattr(loading, "_packaged", lambda: loading.locate(instead))  # noqa: B010 (a function of the module)
-    with Path(log).open("ab") as file:
-        os.dup2(file.fileno(), 1)
-        os.dup2(file.fileno(), 2)
-    run_here(arguments, {}, environment)

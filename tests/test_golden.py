@@ -16,6 +16,7 @@ from net.api import (
     Drawn,
     Evidence,
     Firing,
+    Frequencies,
     Hidden,
     Peak,
     Recipe,
@@ -34,21 +35,7 @@ NEIGHBORS = "neighbors(m=3, share=0.15, seed=0)"
 TYPOS, DROPPED = "typos(share=0.1, seed=0)", "deletion(share=0.25, seed=3)"
 
 
-class Counts:
-    """A token table made of plain counts."""
-
-    tokenizer_hash = "made up"
-
-    def __init__(self, counts):
-        self.counts = counts
-
-    def log_frequency(self, vocabulary):
-        total = sum(self.counts.values())
-        seen = [self.counts.get(v, 0) + 1 for v in range(vocabulary)]
-        return np.array([math.log(number / (total + vocabulary)) for number in seen])
-
-
-COUNTS = Counts({v: v * v for v in range(30)})
+COUNTS = [v * v for v in range(30)]
 
 
 def evidence(seed, member=None):
@@ -180,14 +167,14 @@ def naive_ez(e):
 
 
 def naive_dc_pdd(e, a, *, clip, first):
-    total = sum(COUNTS.counts.values())
+    total = sum(COUNTS)
     seen = set()
     alphas = []
     for token, logp in zip(e.plain.tokens.tolist(), values(e.plain, "logp"), strict=True):
         if first and token in seen:
             continue
         seen.add(token)
-        frequency = (COUNTS.counts.get(token, 0) + 1) / (total + VOCABULARY)
+        frequency = (COUNTS[token] + 1 if token < 30 else 1) / (total + VOCABULARY)
         alpha = -math.exp(logp) * math.log(frequency)
         alphas.append(min(alpha, a) if clip else alpha)
     return average(alphas)
@@ -370,8 +357,9 @@ def beyond(e, score, seed):
 
 @functools.cache
 def ready(expression):
+    counts = Frequencies(np.array(COUNTS), "made up")
     score = parse(expression)[expression]
-    return score.fit(Reference(COUNTS, VOCABULARY, LABELLED)) if isinstance(score, Recipe) else score
+    return score.fit(Reference(counts, VOCABULARY, LABELLED)) if isinstance(score, Recipe) else score
 
 
 @pytest.mark.parametrize("expression", NAIVE)

@@ -9,6 +9,7 @@ import pytest
 import torch
 from net.api import (
     Corpus,
+    Frequencies,
     Models,
     Options,
     Text,
@@ -36,16 +37,6 @@ def twins(seed):
     generator = np.random.default_rng(seed)
     texts = [" ".join(generator.choice(WORDS, 14)) for _ in range(60)]
     return [Text(str(i), text, member=i % 2 == 0) for i, text in enumerate(texts)]
-
-
-class Flat:
-    """Counts that say nothing: every token as frequent as any other."""
-
-    def __init__(self, tokenizer_hash):
-        self.tokenizer_hash = tokenizer_hash
-
-    def log_frequency(self, vocabulary):
-        return np.full(vocabulary, -np.log(vocabulary))
 
 
 def read_often(folder, texts, times):
@@ -79,7 +70,7 @@ def run(trained):
     models = Models(
         target,
         reference=other,
-        counts=Flat(target.tokenizer_hash),
+        counts=Frequencies(np.zeros(1, np.int64), target.tokenizer_hash),
         tuned=tuned_model(
             target, nonmembers, methods.make("lora(epochs=8, batch=4, learning_rate=5e-3)"), cache=False
         ),

@@ -232,15 +232,14 @@ def _refused(expression: str, kind: str) -> ExpressionError:
 
 
 def _check_type(expression: str, parameter: str, value: Any, hint: Any) -> None:
-    allowed = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, type(int | str)) else (hint,)
+    origin, several = typing.get_origin(hint), (typing.Literal, typing.Union, type(int | str))
+    allowed = typing.get_args(hint) if origin in several else (hint,)
     words = {float: "a number", int: "a whole number", str: "a text in quotes", bool: "True or False"}
-    if typing.get_origin(hint) is typing.Literal:
-        choices = ", ".join(map(repr, typing.get_args(hint)))
-        fits, wanted = value in typing.get_args(hint), f"one of {choices}"
+    if origin is typing.Literal:
+        fits, wanted = value in allowed, f"one of {', '.join(map(repr, allowed))}"
     else:
         taken = {float: (int, float)}
-        known = all(kind in words or kind is type(None) for kind in allowed)
-        fits = not known or any(
+        fits = not all(kind in words or kind is type(None) for kind in allowed) or any(
             isinstance(value, taken.get(kind, kind)) and (kind is bool or not isinstance(value, bool))
             for kind in allowed
         )

@@ -77,12 +77,6 @@ def is_kept() -> bool:
     return os.environ.get("PRETRACE_CACHE") != "off"
 
 
-def dry_run_option() -> Any:
-    """The field that asks for the cost alone."""
-    said = "Say how many requests and tokens the models will be asked, and stop: no text is read by a model."
-    return option(False, said)
-
-
 def requested_option(panel: str, *, essential: bool = False) -> Any:
     """The field for who asks."""
     said = "Who asks, for the first page of the report."

@@ -51,32 +51,16 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
-    """What is known of a benchmark beside its texts, in sentences a report can print.
-
-    `size` is the published one; `flaws` say what a figure on it does not show, each with its source; `home` is
-    a hub id or an address; `licence` is what its authors state, or that they state none.
-    """
-
-    title: str
-    what: str
-    size: str
-    licence: str
-    citation: str
-    home: str
-    flaws: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Corpus:
     """Texts under one name. `source` says where they came from; `notes` what was done on the way
-    (bytes replaced, lines skipped), in sentences a report can print; `card` is that of a published benchmark."""
+    (bytes replaced, lines skipped), in sentences a report can print; `card` is what is known of a published benchmark
+    beside its texts (`corpora/benchmarks/cards.toml`)."""
 
     name: str
     texts: tuple[Text, ...]
     source: str = ""
     notes: tuple[str, ...] = ()
-    card: Card | None = None
+    card: Mapping[str, Any] | None = None
 
     def __len__(self) -> int:
         return len(self.texts)

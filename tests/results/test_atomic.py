@@ -226,14 +226,6 @@ def test_places_that_cannot_be_replaced(tmp_path, monkeypatch):
     assert names(tmp_path) == ["file", "here"]
 
 
-def test_long_names(tmp_path):
-    for name in ("x" * 250, "ü" * 120):
-        write(tmp_path / name, "word")
-        assert words(tmp_path / name) == {"word"}
-        atomic_text(tmp_path / (name[:-5] + ".html"), "text")
-    assert len(names(tmp_path)) == 4
-
-
 WRITER = f"""
 import json, time
 from pretrace.results.atomic import atomic_bytes, new_folder, write_atomically

@@ -52,14 +52,10 @@ EXITS = {
     "consistent": 3, "flagged": 3, "set": 3, "nothing": 0, "none": 0, "inconclusive": 4, "missed": 4, "refused": 4,
 }  # fmt: skip
 MAKERS = {
-    **{name: getattr(audits, name) for name in ("placebos", "nothing", "inconclusive", "controls", "missed")},
-    **{name: getattr(audits, name) for name in ("without_placebo", "bare")},
-    **{f"marks, {one}": lambda one=one: marks(outcome=one) for one in ("consistent", "nothing")},
+    **{name: getattr(audits, name) for name in ("placebos", "controls", "bare")},
+    **{f"marks, {one}": lambda one=one: marks(outcome=one) for one in EXITS},
     "no test": lambda: marks(p=None, null=None, effect=None, planted=None, checks=(), standardised=None),
-    **{
-        f"flag, {one}": lambda one=one: flagged(one)
-        for one in ("flagged", "set", "none", "missed", "refused")
-    },
+    **{f"flag, {one}": lambda one=one: flagged(one) for one in ("flagged", "refused")},
 }
 ODD = ("plain", 'quo"te, comma', "new\nline\r", "nul\x00", "=1+1", "", " 空 ", "\u2028\x85", "\\ud800")
 
@@ -130,13 +126,12 @@ def test_any_names_values_and_texts_come_back(suspect, heldout, text):
 
 def test_infinities_and_numpy_values_come_back_as_numbers(tmp_path):
     effect = Estimate(1.0, -math.inf, math.inf)
-    facts = {"n": (np.int64(3), 4)}
-    audit = changed(answer=Answer("pretrace", np.float64(0.5), "mean", 6, 6, effect, facts=facts))
+    audit = changed(
+        answer=Answer("pretrace", np.float64(0.5), "mean", 6, 6, effect, facts={"n": (np.int64(3), 4)})
+    )
     save_verdict(audit, tmp_path / "audit")
     answer = answer_of(load_verdict(tmp_path / "audit"))
-    assert answer.effect == effect
-    assert type(answer.p) is float
-    assert answer.facts == {"n": [3, 4]}
+    assert (answer.effect, type(answer.p), answer.facts) == (effect, float, {"n": [3, 4]})
 
 
 NAN = math.nan
@@ -165,35 +160,33 @@ def test_what_cannot_be_written_is_refused_and_changes_nothing(folder, fields, m
     assert_equal(load_verdict(folder), changed())
 
 
-TABLES = ("documents.csv", "pairs.csv")
-
-
 def files_of(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
+FILES = ["documents.csv", "pairs.csv", "report.html", "result.json"]
+
+
 def test_any_change_in_verdict_or_tables_is_noticed(folder):
-    assert files_of(folder) == [*TABLES, "report.html", "result.json"]
-    for name in (*TABLES, "result.json"):
+    assert files_of(folder) == FILES
+    for name in set(FILES) - {"report.html"}:
         path = folder / name
         content = path.read_bytes()
         for damaged in (content[:-2], content.replace(b"0", b"1", 1), b"", content + b"x"):
             path.write_bytes(damaged)
-            with pytest.raises(OutputError, match=name.replace(".", r"\.")):
+            with pytest.raises(OutputError, match=re.escape(name)):
                 load_verdict(folder)
         path.unlink()
         with pytest.raises(OutputError, match=rf"there is no {name}"):
             load_verdict(folder)
         path.write_bytes(content)
-    assert_equal(load_verdict(folder), changed())
 
 
 def test_a_report_can_be_made_anew_in_its_place(folder):
     verdict = json.loads((folder / "result.json").read_bytes())
-    assert verdict["files"]["report.html"] is None
     (folder / "report.html").write_text("another version's")
     runs.render(folder)
-    assert files_of(folder) == [*TABLES, "report.html", "result.json"]  # it was written without an appendix
+    assert files_of(folder) == FILES  # it was written without an appendix
     runs.save_verdict(load_verdict(folder), folder)
     again = json.loads((folder / "result.json").read_bytes())
     assert again["files"] == {**verdict["files"], "appendix.html": None}

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from pretrace.frequencies import Frequencies
 from pretrace.scores import parse, scores
 from pretrace.testing import make_trace
 from pretrace.types import Evidence, Needs, Peak, Quantity, Recipe, Reference, Text, View
@@ -21,16 +22,13 @@ def simple(name):
 SIMPLE = list(filter(simple, scores))
 
 
-class Counts:
-    tokenizer_hash = "made up"
-
-    def log_frequency(self, vocabulary):
-        return np.log(np.arange(1, vocabulary + 1) / vocabulary)
-
-
 def ready(expression):
     score = parse(expression)[expression]
-    return score.fit(Reference(Counts(), 50)) if isinstance(score, Recipe) else score
+    return (
+        score.fit(Reference(Frequencies(np.arange(50), "made up"), 50))
+        if isinstance(score, Recipe)
+        else score
+    )
 
 
 REWRITES = ("plain", "lower", "typos(share=0.1, seed=0)")

@@ -7,6 +7,7 @@ import pytest
 
 from pretrace.cache.location import text_key
 from pretrace.errors import LeakError, ModelError, TableError, TextsError
+from pretrace.frequencies import Frequencies
 from pretrace.scoring.detect import Options, detect
 from pretrace.scoring.evaluation import evaluate
 from pretrace.scoring.plan import Models, ScorePlan, _shuffled
@@ -101,16 +102,10 @@ class Unasked(Memory):
         raise AssertionError("asked")
 
 
-class Counts:
-    tokenizer_hash = "characters"
-
-    def log_frequency(self, vocabulary):
-        return np.zeros(vocabulary)
-
-
 OTHER, CLOSED = Unasked(tokenizer_hash="another"), Unasked(offers=Quantity.LOGP)
 MEMBERS = Corpus("members", tuple(text for text in LABELLED.texts if text.member))
-COUNTED, PLACEBO = Models(Unasked(), counts=Counts()), Models(OTHER, counts=Counts())
+COUNTS = Frequencies(np.zeros(1, np.int64), "characters")
+COUNTED, PLACEBO = Models(Unasked(), counts=COUNTS), Models(OTHER, counts=COUNTS)
 
 
 @pytest.mark.parametrize(

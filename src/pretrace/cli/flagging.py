@@ -37,8 +37,8 @@ from pretrace.scoring.holdout import CorpusParts
 from pretrace.scoring.outlook import REPORT, SET_TEST, Watch, workload
 from pretrace.scoring.parts import UNREADABLE, ScoredRows
 from pretrace.scoring.plan import Models, with_texts
-from pretrace.scoring.settings import Companions, ModelsSettings, Target
-from pretrace.settings import CONTROLS, Option, dry_run_option, requested_option
+from pretrace.scoring.settings import Companions, ModelsSettings, ScoreSettings, Target
+from pretrace.settings import CONTROLS, Option, like, requested_option
 from pretrace.types import Corpus, Situation, Verdict
 from pretrace.verdicts.advise import foresee
 from pretrace.verdicts.flag.flag import flag_rows, flagged_rows, unscored
@@ -112,7 +112,7 @@ class FlagInputs:
     found: Path | None = found_option()
     requested_by: str = requested_option(FLAGGING)
     companions: Companions = field(default_factory=Companions)
-    dry_run: bool = dry_run_option()
+    dry_run: bool = like(ScoreSettings, "dry_run")
 
 
 def flag(

@@ -28,7 +28,7 @@ from pretrace.errors import MissingPackageError, TextsError, suggest
 from pretrace.registry import Registry, corpora
 from pretrace.results.wording import say
 from pretrace.settings import option
-from pretrace.types import Card, Corpus, Text
+from pretrace.types import Corpus, Text
 
 GIVEN = "texts given"
 """The name of a corpus whose texts were given as Python objects."""
@@ -284,7 +284,7 @@ class TextStream:
     rows: Rows = lambda reading: iter(())
     columns: Columns = USUAL
     skip_unreadable: bool = False
-    card: Card | None = None
+    card: Mapping[str, Any] | None = None
     notes: tuple[str, ...] = ()
     """What was mended and left out; whole once `texts` was read to its end."""
 

@@ -48,11 +48,10 @@ def _link(partial: Path, place: Path) -> None:
     """Give a finished file its name, unless that was taken meanwhile: a link, unlike a renaming, then fails."""
     try:
         os.link(partial, place)
-    except OSError as error:
-        check_file(place, NEW)
-        if isinstance(error, FileExistsError):
-            raise
-        place.open("xb").close()  # a file system without links: the name is taken before it is filled
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without links: the name is taken before it is filled
+        place.open("xb").close()
         partial.replace(place)
 
 
@@ -148,20 +147,13 @@ def _beside(place: Path, suffix: str = "") -> Iterator[Path]:
 
 
 def _name(place: Path, kind: str, suffix: str = "") -> Path:
-    return place.with_name(f".{_label(place)}.{kind}-{os.getpid()}-{_HOST}-{secrets.token_hex(4)}{suffix}")
-
-
-def _label(place: Path) -> str:
-    """The name, shortened where another word on it could make it too long for a file system."""
-    if len(os.fsencode(place.name)) <= 100:
-        return place.name
-    return hashlib.sha256(os.fsencode(place.name)).hexdigest()[:32]
+    return place.with_name(f".{place.name}.{kind}-{os.getpid()}-{_HOST}-{secrets.token_hex(4)}{suffix}")
 
 
 def _tidy(place: Path) -> None:
     """Delete what killed processes left beside `place`; put back what one had just moved out of it."""
     pattern = re.compile(
-        rf"\.{re.escape(_label(place))}\.(partial|old)-(\d+)-{_HOST}-[0-9a-f]{{8}}({re.escape(place.suffix)})?"
+        rf"\.{re.escape(place.name)}\.(partial|old)-(\d+)-{_HOST}-[0-9a-f]{{8}}({re.escape(place.suffix)})?"
     )
     for entry in sorted(place.parent.iterdir()):
         found = pattern.fullmatch(entry.name)
@@ -197,36 +189,29 @@ def _delete(path: Path) -> None:
 
 
 def _install(partial: Path, place: Path, output: FolderKind | None) -> None:
-    """Rename `partial` to `place`, moving an earlier result out of the way as often as one turns up there."""
-    occupied = (errno.ENOTEMPTY, errno.EEXIST)
-    while True:
-        try:
-            partial.rename(place)  # takes the place of an empty folder too
-            return
-        except OSError as error:
-            if error.errno not in occupied and not os.path.lexists(place):
-                raise
-        check_replaceable(place, output)
-        old = _name(place, "old")
-        _under_way.add(old.name)
-        try:
-            place.rename(old)
+    """Rename `partial` to `place`, moving an earlier result out of the way as often as one turns up there; where that
+    fails, the last one comes back."""
+    moved: list[Path] = []
+    try:
+        while True:
             try:
-                partial.rename(place)
-            except BaseException:
-                try:
+                partial.rename(place)  # takes the place of an empty folder too
+                return
+            except OSError as error:
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST) and not os.path.lexists(place):
+                    raise
+            check_replaceable(place, output)
+            moved.append(_name(place, "old"))
+            _under_way.add(moved[-1].name)
+            with suppress(FileNotFoundError):  # another writer was quicker, and took it away
+                place.rename(moved[-1])
+    finally:
+        for old in reversed(moved):
+            with suppress(OSError):
+                if not os.path.lexists(place):
                     old.rename(place)
-                except OSError:
-                    if place.exists():  # another writer's run, which stays; else old is all there is
-                        _delete(old)
-                raise
-            _delete(old)
-            return
-        except OSError as error:
-            # Another writer was quicker, and either took the earlier run away or put its own there.
-            if error.errno not in (*occupied, errno.ENOENT) or not partial.is_dir():
-                raise
-        finally:
+            if os.path.lexists(place):  # else old is all there is
+                _delete(old)
             _under_way.discard(old.name)
 
 

@@ -131,17 +131,12 @@ def check(run: Run) -> None:
         raise ValueError("the rows of a run differ in number from array to array")
     if len({*run.scores, *_FIXED}) != len(run.scores) + len(_FIXED):
         raise ValueError(f"scores of a run share a name, or are called {' or '.join(_FIXED)}")
-    lacking = {name: run.lacks(name) for name in {one.score for one in run.missing}}
-    nothing = np.zeros(len(run.ids), dtype=bool)
-    for name, column in zip(run.scores, run.matrix.T, strict=True):
-        if not (np.isfinite(column) | np.isnan(column) & lacking.get(name, nothing)).all():
-            raise ValueError("a score of a run is NaN or infinite")
-    for control in run.controls:
-        if control.values.ndim != 2 or len(control.values) != len(run.ids):
-            raise ValueError("a control of a run has another number of rows than its scores")
-        lost = np.isnan(control.values) & lacking.get(control.score, nothing)[:, None]
-        if not (np.isfinite(control.values) | lost).all():
-            raise ValueError("a control of a run is NaN or infinite")
+    every = [(name, column[:, None], "score") for name, column in zip(run.scores, run.matrix.T, strict=True)]
+    for score, values, what in (*every, *((one.score, one.values, "control") for one in run.controls)):
+        if values.ndim != 2 or len(values) != len(run.ids):
+            raise ValueError(f"a {what} of a run has another number of rows than its scores")
+        if not (np.isfinite(values) | np.isnan(values) & run.lacks(score)[:, None]).all():
+            raise ValueError(f"a {what} of a run is NaN or infinite")
     names = [name for c in run.controls for name in control_columns(c.kind, c.score, c.values.shape[1])]
     if len(set(names)) != len(names):
         raise ValueError("controls of a run share a name")

@@ -2,9 +2,9 @@
 
 A field that a class gains is written and read without a change here; a file from before it was there gives
 its default. JSON has no infinities: they are written as "inf" and "-inf", and become numbers again where
-the hint says float. Tuples become lists, and stay lists where the hint says no more than `Any`. An array
-is read as float64 with one dimension. A lone surrogate is written as its escape. Every reader here raises
-ValueError, TypeError, KeyError or OverflowError on what it did not write.
+the hint says float. Tuples become lists, and stay lists where the hint says no more than `Any`. A lone surrogate
+is written as its escape. Every reader here raises ValueError, TypeError, KeyError or OverflowError on what it did
+not write.
 """
 
 from __future__ import annotations
@@ -110,8 +110,6 @@ def _read(hint: Any, plain: object, where: str) -> Any:
         if len(every) != len(items):
             raise ValueError(f"{where} has {len(items)} entries where {len(every)} are due")
         return tuple(_read(*one, f"{where}[{i}]") for i, one in enumerate(zip(every, items, strict=True)))
-    if origin is np.ndarray:
-        return np.array([_scalar(float, item, where) for item in expect(plain, list)], np.float64)
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return {key: _read(inner[1], item, f"{where}.{key}") for key, item in expect(plain, dict).items()}
     return plain if hint is Any else _scalar(hint, plain, where)

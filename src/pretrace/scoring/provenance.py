@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import platform
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
 from typing import Any
 
 from pretrace import __version__
@@ -52,7 +51,6 @@ def record_corpus(corpus: Corpus) -> dict[str, Any]:
 
 def record_texts(source: Corpus | TextStream, texts: int, documents: int, sha256: str) -> dict[str, Any]:
     """The same of texts that may not be in memory."""
-    card = source.card
     return {
         "name": source.name,
         "source": source.source,
@@ -60,7 +58,7 @@ def record_texts(source: Corpus | TextStream, texts: int, documents: int, sha256
         "documents": documents,
         "sha256": sha256,
         "notes": list(source.notes),
-        **({"card": {**asdict(card), "flaws": list(card.flaws)}} if card else {}),
+        **({"card": source.card} if source.card else {}),
     }
 
 

@@ -15,7 +15,6 @@ from pretrace.settings import (
     TEXTS,
     Option,
     check_ranges,
-    dry_run_option,
     is_kept,
     option,
     seed_option,
@@ -97,7 +96,10 @@ class ScoreSettings:
     )
     seed: int = seed_option()
     cache: bool = field(default_factory=is_kept)
-    dry_run: bool = dry_run_option()
+    dry_run: bool = option(
+        False,
+        "Say how many requests and tokens the models will be asked, and stop: no text is read by a model.",
+    )
 
     def __post_init__(self) -> None:
         check_ranges(self)

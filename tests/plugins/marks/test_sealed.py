@@ -87,9 +87,7 @@ def test_a_file_system_without_links_gets_a_sealed_file_too(seal, tmp_path, monk
     assert stat.S_IMODE(place.stat().st_mode) == 0o600
     assert read_seal(place, commitment).documents == seal.documents
     other = tmp_path / "other.json"
-    looks = iter(
-        [lambda: None, lambda: None, lambda: other.write_text("theirs")]
-    )  # just behind the last look
+    looks = iter([lambda: None, lambda: other.write_text("theirs")])  # just behind the last look
     monkeypatch.setattr("pretrace.results.atomic.check_file", lambda place, output: next(looks)())
     with pytest.raises(OutputError, match="exists"):
         atomic_bytes(other, b"ours", NEW)

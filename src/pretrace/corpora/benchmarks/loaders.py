@@ -27,7 +27,7 @@ from pretrace.errors import ExpressionError, TextsError
 from pretrace.registry import corpora, require
 from pretrace.results.rounding import plural
 from pretrace.results.wording import say
-from pretrace.types import Card, Corpus, Text
+from pretrace.types import Corpus, Text
 
 Cells = Mapping[str, object]
 """The cells of one row, by column."""
@@ -60,7 +60,7 @@ class Schema:
     splits: tuple[str, ...] = ()
     kinds: Any = ()
     name: str = ""
-    card: Card | None = None
+    card: Mapping[str, Any] | None = None
 
     def check(self, columns: Iterable[str], where: str) -> None:
         """Raise TextsError, naming what was wanted and found, unless every wanted column is there."""
@@ -120,10 +120,10 @@ def schema_of(name: str, derive: Callable[[Cells], Cells] = lambda cells: {}, ti
     return Schema(**plain, derive=derive, name=name, card=card_of(name, title))
 
 
-def card_of(name: str, title: str = "") -> Card:
+def card_of(name: str, title: str = "") -> dict[str, Any]:
     """The card of a benchmark (`cards.toml`), under another title where one is given."""
     facts = _facts("cards.toml")[name]
-    return Card(**{**facts, "title": title or facts["title"], "flaws": tuple(facts["flaws"])})
+    return {**facts, "title": title or facts["title"]}
 
 
 def read_table(schema: Schema, path: str | None, column: str = "", value: object = None) -> Corpus:
