@@ -99,7 +99,6 @@ NAMES = {
     "pretrace.plugins.marks.canaries": (
         "CanarySettings blind_check check_canaries few_check known_check natural_canaries random_strings went_on"
     ),
-    "pretrace.verdicts.register": "TextsSketch seed_of texts_hash",
     "pretrace.verdicts.flag": "concluding flagging=flag",
     "pretrace.verdicts.flag.flag": "flag set_test",
     "pretrace.verdicts.flag.planning": "FlagSettings plan",

@@ -257,7 +257,7 @@ def test_nothing_is_said_where_planting_excludes_what_was_found(base):
 
 
 def test_power_is_not_measured_beside_a_rejection(monkeypatch):
-    monkeypatch.setattr("pretrace.verdicts.audit.audit.check_plantable", lambda target: None)
+    monkeypatch.setattr("pretrace.verdicts.frame.check_plantable", lambda target: None)
     found = direct(MEMBERS, NEVER, settings=dataclasses.replace(CHARACTERS, power=(PlantSettings(),)))
     assert (found.outcome, found.planted, "power" in status(found)) == ("consistent", None, False)
 

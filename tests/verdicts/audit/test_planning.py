@@ -83,7 +83,7 @@ class Noting(Timed):
 
 
 def test_power_is_planned_as_a_training_and_a_reading(monkeypatch):
-    monkeypatch.setattr("pretrace.verdicts.audit.audit.check_plantable", lambda target: None)
+    monkeypatch.setattr("pretrace.verdicts.frame.check_plantable", lambda target: None)
     power = replace(HOW, power=(PlantSettings(),))
     direct = Audit(MINE, Models(TARGET, placebos=(BASE,)), ALIKE, generator=BASE, settings=power)
     names = [stage.name for stage in direct.stages]

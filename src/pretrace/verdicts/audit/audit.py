@@ -45,6 +45,7 @@ from pretrace.types import (
     Table,
     Verdict,
 )
+from pretrace.verdicts import frame
 from pretrace.verdicts.audit import checks, snippets
 from pretrace.verdicts.audit.data import (
     ACCUSING,
@@ -59,19 +60,6 @@ from pretrace.verdicts.audit.data import (
 )
 from pretrace.verdicts.audit.settings import ALONE, PRETRACE, RELEASE, AuditSettings
 from pretrace.verdicts.audit.snippets import NO_TUNING, SCORING, Sample, SnippetCut, reading
-from pretrace.verdicts.frame import (
-    PLANTING,
-    PlantedShift,
-    Tested,
-    build_verdict,
-    check_plantable,
-    plantable,
-    planted_copy,
-    power_of,
-    record,
-    watched,
-    with_second,
-)
 from pretrace.verdicts.outcome import ENOUGH, exposure, null_of, second_check, word_check
 from pretrace.verdicts.register import RegisterEntry, TextsSketch, seed_of, texts_hash
 
@@ -101,7 +89,7 @@ def audit(
     differ as texts. Raises DesignError where no verdict could come of what there is, another PretraceError for what
     cannot be audited, before any model reads the texts.
     """
-    models = models if isinstance(models, Models) else with_second(Models.of(models))
+    models = models if isinstance(models, Models) else frame.with_second(Models.of(models))
     controls = corpus_of(heldout, "control documents") if heldout is not None else None
     return Audit(corpus_of(texts, "texts"), models, controls, generator, settings or AuditSettings()).run(
         watch
@@ -136,11 +124,11 @@ class Audit:
                     f"power is measured for the procedure pretrace, and not for {settings.procedure}: omit --power, or "
                     "name that procedure in --also."
                 )
-            check_plantable(target)
+            frame.check_plantable(target)
 
     def run(self, watch: Watch | None = None) -> Verdict:
         """Make the audit."""
-        plan, clock = self.plan, watched(watch)
+        plan, clock = self.plan, frame.watched(watch)
         if plan.design is None and PRETRACE in (self.settings.procedure, *self.settings.also):
             raise DesignError(plan, self._refused())
         clock.plan(self.stages, self._after)
@@ -264,7 +252,7 @@ class Audit:
                 learnt *= int(getattr(methods.make(settings.method), "epochs", 1)) * tokens
                 yield stage(snippets.TRAINING, "training", self.generator, learnt)
             yield stage(snippets.WRITING, "writing", self.generator, number * tokens)
-            first = next(filter(plantable, placebos), None) if tuned else None
+            first = next(filter(frame.plantable, placebos), None) if tuned else None
             if first is not None and weights_of(self.generator) != weights_of(first):
                 yield stage(snippets.TUNING, "training", first, learnt)
         passes, procedures = self._passes * tokens, {settings.procedure, *settings.also}
@@ -279,7 +267,7 @@ class Audit:
         suspect, controls = len(cuts[0].snippets), len(cuts[-1].snippets) if direct else 0
         planted = sum(len(one.whole) for one in cuts[0].snippets) // 4
         for one in settings.power:
-            yield stage(PLANTING, "training", target, int(one.share * one.epochs * planted))
+            yield stage(frame.PLANTING, "training", target, int(one.share * one.epochs * planted))
             again = SCORING if alone else reading(target, target)
             # of all passes, those of a copy in which so many documents were planted
             share = (one.share * suspect + controls) / max(1, suspect + controls)
@@ -320,7 +308,7 @@ class Audit:
             notes=(note,) if tables else (),
             tables=tables,
             statements=dict(self.settings.statements),
-            settings=record({"corpus": self.corpus, "heldout": self.heldout}, {}),
+            settings=frame.record({"corpus": self.corpus, "heldout": self.heldout}, {}),
             **said,
         )
 
@@ -362,7 +350,7 @@ class Audit:
         for judged, _ in divided:
             both = [(one, one._replace(text=text)) for one in judged if (text := next(written))]
             parts += [tuple(one for one, _ in both), tuple(other for _, other in both)]
-        first = next(filter(plantable, used), None) if learnt else None
+        first = next(filter(frame.plantable, used), None) if learnt else None
         if design in ("differences", "placebos") and first is not None:
             same = self.generator.facts.get("weights") == first.facts.get("weights")
             other = writer if same else tuned(first, snippets.TUNING)
@@ -457,11 +445,11 @@ class Audit:
             "generator": weights_of(self.generator) if self.generator and design == "differences" else None,
         }
         texts = TextsSketch.of(text.text for text in self.corpus.texts)
-        return build_verdict(
+        return frame.build_verdict(
             RegisterEntry("audit", texts, weights_of(target), entry, target.name),
             self.corpus.name,
             words_of(figures, answer, self.corpus.name, called(target.name)),
-            Tested(
+            frame.Tested(
                 float(answer.p),
                 answer.documents,
                 null_of(permuted(values, seed=seed), level, STATISTIC),
@@ -480,11 +468,11 @@ class Audit:
             accusing=ACCUSING,
             informing=INFORMING,
             second=True,
-            trainable=plantable(target),
+            trainable=frame.plantable(target),
             keep=settings.cache,
             advice=plan.cures,
             statements=settings.statements,
-            settings=record(
+            settings=frame.record(
                 {"corpus": self.corpus, "heldout": self.heldout},
                 {"target": target, "reference": data.models.reference, "generator": data.generator},
                 data.placebos,
@@ -517,7 +505,7 @@ class Audit:
         for one in self.settings.power:
             settings = replace(one, seed=self.seed)
             how: dict[str, Any] = {"cache": self.settings.cache, "training": data.watch.training}
-            with planted_copy(data.target, corpus, settings, **how) as (copy, read):
+            with frame.planted_copy(data.target, corpus, settings, **how) as (copy, read):
                 some = data.of_documents({owner[text.document] for text in read})
                 before = replace(some, placebos=data.deciding)
                 after, untrained = before.with_target(copy).values, before.values
@@ -526,8 +514,8 @@ class Audit:
                 shift = shift - (after.heldout_values - untrained.heldout_values).mean()
             controls = None if noise.paired else noise.heldout_values
             more: dict[str, Any] = {"controls": controls, "passages a step": settings.batch}
-            planted = PlantedShift(shift - noise.margin, settings)
-            found.append(power_of(noise.values, planted, self.settings.level, **more))
+            planted = frame.PlantedShift(shift - noise.margin, settings)
+            found.append(frame.power_of(noise.values, planted, self.settings.level, **more))
         return tuple(found)
 
 

@@ -84,11 +84,6 @@ class DocumentValues:
         """All values less the mean of their side."""
         return np.concatenate([side - side.mean() for side in self.sides if len(side)])
 
-    @property
-    def spread(self) -> float:
-        """The standard deviation between documents of one side."""
-        return float(self.within.std())
-
 
 def permuted(found: DocumentValues, *, seed: int = 0) -> PermutationTest:
     """The one-sided test that the suspect documents' values lie above 0, or above those of control documents."""
@@ -291,11 +286,6 @@ def logprobs(
     return Logprobs(tuple(logp), np.array([len(one.text.encode("utf-8", "replace")) for one in samples]))
 
 
-def bytewise(target: Backend, placebo: Backend) -> bool:
-    """Whether two models must be compared by the byte, since their tokens differ."""
-    return placebo.tokenizer_hash != target.tokenizer_hash
-
-
 def logprob_gains(pairs: Sequence[tuple[Logprobs, Logprobs]], *, by_byte: bool = False) -> list[Doubles]:
     """How much likelier the target finds each sample than the placebo does, for `pairs` of what both give for a part,
     [samples] each: the mean over the tokens of gain / scale, cut to [-1, 1], where the scale is the median size of all
@@ -354,7 +344,7 @@ def beyond(found: DocumentValues, other: DocumentValues, *, seed: int) -> Excess
     """Test what the target (`found`) shows beyond a multiple of a second model, both over their spread between
     documents. Were the texts to raise the target at most that many times as far, this rejects no more often than the
     level says. A second model whose values hardly go with the target's cannot speak for it."""
-    spread = [one.spread for one in (found, other)]
+    spread = [float(one.within.std()) for one in (found, other)]  # between documents of one side
     if not min(spread):
         return ExcessOverSecondModel(1.0, float("inf"))
     alike = np.corrcoef(found.within, other.within)[0, 1]
@@ -441,7 +431,7 @@ class AuditData:
             mine = by_document(found.suspect[:, 0], found.suspect_documents)
             theirs = by_document(found.heldout[:, 0], found.heldout_documents)
             return DocumentValues(*mine, *theirs, unit=unit)
-        by_byte = bytewise(self.target, placebo)
+        by_byte = placebo.tokenizer_hash != self.target.tokenizer_hash
         both = list(zip(self.logprobs(self.target), self.logprobs(placebo), strict=True))
         return self._values(logprob_gains(both, by_byte=by_byte), UNIT)
 
@@ -468,7 +458,7 @@ class AuditData:
 
     def closeness(self, placebo: Backend) -> float:
         """The correlation of both models' mean log-probabilities on text that neither was trained on."""
-        kind = "per_byte" if bytewise(self.target, placebo) else "per_token"
+        kind = "per_byte" if placebo.tokenizer_hash != self.target.tokenizer_hash else "per_token"
         one, other = (getattr(self.logprobs(model)[1], kind) for model in (self.target, placebo))
         if len(one) < 2 or not one.std() or not other.std():
             return 0.0
