@@ -35,11 +35,7 @@ from pretrace.scoring.provenance import record_corpus, record_software
 from pretrace.settings import LARGEST
 from pretrace.statistics import power as statistics
 from pretrace.statistics.intervals import mean_interval, standardised
-from pretrace.statistics.permutation import (
-    PermutationTest,
-    randomisation_test,
-    realised_effects,
-)
+from pretrace.statistics.permutation import PermutationTest, randomisation_test, realised_effects
 from pretrace.tuning.plan import OnStep
 from pretrace.tuning.planting import PlantSettings, in_words, plant, split_members
 from pretrace.types import (

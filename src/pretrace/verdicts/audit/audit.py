@@ -17,14 +17,7 @@ from pretrace.baselines.classifiers import telling_words
 from pretrace.corpora import Texts, corpus_of
 from pretrace.errors import ExpressionError, ModelError, ShortTextsError, TextsError
 from pretrace.results.wording import fill, say, sentences_of
-from pretrace.scoring.outlook import (
-    REPORT,
-    Action,
-    Stage,
-    Timed,
-    Watch,
-    guessed_seconds,
-)
+from pretrace.scoring.outlook import REPORT, Action, Stage, Timed, Watch, guessed_seconds
 from pretrace.scoring.plan import Models, ScorePlan, check_placebos, weights_of
 from pretrace.statistics.documents import FEW_DOCUMENTS, link_documents
 from pretrace.statistics.sensitivity import controls_left_out, sensitivity

@@ -348,12 +348,7 @@ def word_flagging(end: CheckedScores, **names: str) -> Conclusion:
     made, power, counts, outcome = end.limits, end.power, end.counts, end.outcome
     fdr, method = made.settings.rate
     together, least = map(so_many, (made.together, end.set_test.least))
-    numbers: dict[str, Any] = {
-        "unit": made.unit,
-        "asked": made.asked,
-        "rate": f"{100 * fdr:g}%",
-        **names,
-    }
+    numbers: dict[str, Any] = {"unit": made.unit, "asked": made.asked, "rate": f"{100 * fdr:g}%", **names}
     numbers |= {"chosen": counts["flagged_documents"], "texts": plural(counts["flagged"], "text")}
     numbers |= {"together": together, "least": least, "p": end.set_test.p, "method": _NAMES[method]}
     if power is not None:
