@@ -85,7 +85,7 @@ NAMES = {
     "pretrace.plugins.recite": "recite",
     "pretrace.verdicts.audit": "checks",
     "pretrace.verdicts.audit.data": (
-        "ACCUSING AuditData DocumentValues LOG_PERPLEXITIES Logprobs PERPLEXITIES answer beyond "
+        "ACCUSING AuditData DocumentValues Logprobs answer beyond "
         "expressions logprob_gains logprobs permuted reversed_p"
     ),
     "pretrace.verdicts.audit.checks": "graded placebo_check",

@@ -212,27 +212,18 @@ INFORMING = ("power",)
 
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 """The shares of tokens at which the release takes min-k and max-k."""
-
 _LIKELIHOOD = ("ppl", *(f"min_k(k={k})" for k in SHARES), *(f"max_k(k={k})" for k in SHARES), "zlib")
 _DISTURBANCES = {"typos": 0.1, "deletion": 0.25, "case": 0.25, "whitespace": 0.25, "underscore": 0.25}
 
-LOG_PERPLEXITIES: tuple[str, ...] = (
-    *_LIKELIHOOD,
-    *(f"perturbed(kind='{kind}', share={share})" for kind, share in _DISTURBANCES.items()),
-)
-"""The feature families of the releases (Maini et al. 2024; post-hoc DI section 2), with ratios of log-perplexities and
-their shares, but without synonyms, which take a dictionary of English."""
-
-PERPLEXITIES: tuple[str, ...] = tuple(
-    one.replace(")", ", perplexity=True)") if one.startswith("perturbed") else one for one in LOG_PERPLEXITIES
-)
-"""The same with ratios of perplexities, as the releases take them; again without synonyms."""
-
 
 def expressions(reference: bool, release: bool = False) -> tuple[str, ...]:
-    """List the scores of every sample; `release` asks for ratios of perplexities, as the releases take them."""
-    scores, last = (PERPLEXITIES, "ref(perplexity=True)") if release else (LOG_PERPLEXITIES, "ref")
-    return (*scores, last) if reference else scores
+    """List the scores of every sample, the feature families of the releases (Maini et al. 2024; post-hoc DI section 2)
+    but for synonyms, which take a dictionary of English; `release` asks for ratios of perplexities, as the releases
+    take them, not of log-perplexities."""
+    how = ", perplexity=True" * release
+    own = (f"perturbed(kind='{kind}', share={share}{how})" for kind, share in _DISTURBANCES.items())
+    last = ("ref(perplexity=True)" if release else "ref",) if reference else ()
+    return (*_LIKELIHOOD, *own, *last)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -248,14 +239,9 @@ class Logprobs:
         return np.array([one.sum() for one in self.logp])
 
     @property
-    def tokens(self) -> npt.NDArray[np.int64]:
-        """How many tokens of each sample count, [n]."""
-        return np.array([len(one) for one in self.logp])
-
-    @property
     def per_token(self) -> Doubles:
         """Mean log-probability a token, in nats, [n]."""
-        return np.asarray(self.total / np.maximum(self.tokens, 1))
+        return np.asarray(self.total / np.maximum([len(one) for one in self.logp], 1))
 
     @property
     def per_byte(self) -> Doubles:
