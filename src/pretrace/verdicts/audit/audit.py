@@ -14,7 +14,7 @@ from pretrace.backends.instructed import Completer
 from pretrace.backends.serving.address import called
 from pretrace.baselines.blind import pair_gap
 from pretrace.corpora import Texts, corpus_of
-from pretrace.errors import ExpressionError, ModelError, ShortTextsError, TextsError
+from pretrace.errors import ModelError, ShortTextsError, TextsError
 from pretrace.results.wording import say
 from pretrace.scoring.outlook import REPORT, Action, Stage, Timed, Watch, guessed_seconds
 from pretrace.scoring.plan import Models, ScorePlan, check_placebos, weights_of
@@ -107,14 +107,7 @@ class Audit:
                 raise TextsError(f"{controls.name}, which should hold control documents, holds none.")
             snippets.check_apart(self.corpus, controls)
         check_placebos(target, self.placebos)
-        if settings.procedure == PRETRACE and PRETRACE in settings.also:
-            raise ExpressionError("the procedure that decides is pretrace already: name others in --also.")
         if settings.power:
-            if settings.procedure != PRETRACE:
-                raise ExpressionError(
-                    f"power is measured for the procedure pretrace, and not for {settings.procedure}: omit --power, or "
-                    "name that procedure in --also."
-                )
             frame.check_plantable(target)
 
     def run(self, watch: Watch | None = None) -> Verdict:
