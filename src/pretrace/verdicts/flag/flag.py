@@ -326,12 +326,12 @@ class FlagTables:
     def whole(self) -> dict[str, Any]:
         """What is told of all texts beside their counts (see the top of this file)."""
         sides, end = self.end.sides, self.end
-        scores, chosen = sides.scores[self.end.sides.asked], end.chosen[sides.place]
+        scores, chosen = sides.scores[sides.asked], end.chosen[sides.place]
         names, told = list(self.writers()), end.outcome != "refused"
         return {
             "sampled": len(self._drawn[0]),
             "known_sampled": len(self._drawn[1]),
-            "scores": score_bars(scores, chosen, sides.scores[~self.end.sides.asked]),
+            "scores": score_bars(scores, chosen, sides.scores[~sides.asked]),
             "p": p_bars(end.outliers.p, end.chosen) if told else None,
             "least": float(scores[chosen].min()) if chosen.any() else None,
             "low_p": int((end.outliers.p <= 0.05).sum()) if told else 0,
