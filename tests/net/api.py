@@ -78,7 +78,7 @@ NAMES = {
     "pretrace.plugins.recite": "recite",
     "pretrace.verdicts.audit": "checks",
     "pretrace.verdicts.audit.data": (
-        "ACCUSING AuditData DocumentValues LOG_PERPLEXITIES Logprobs PERPLEXITIES answer beyond "
+        "ACCUSING AuditData DocumentValues Logprobs answer beyond "
         "expressions logprob_gains logprobs permuted reversed_p"
     ),
     "pretrace.verdicts.audit.checks": "graded placebo_check",
@@ -90,7 +90,6 @@ NAMES = {
     "pretrace.verdicts.audit.settings": "AuditSettings",
     "pretrace.verdicts.audit.snippets": "Sample",
     "pretrace.plugins.marks.canaries": "CanarySettings check_canaries natural_canaries",
-    "pretrace.verdicts.register": "TextsSketch seed_of texts_hash",
     "pretrace.verdicts.flag": "concluding flagging=flag",
     "pretrace.verdicts.flag.flag": "flag set_test",
     "pretrace.verdicts.flag.planning": "FlagSettings plan",

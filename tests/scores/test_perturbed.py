@@ -11,7 +11,7 @@ from pretrace.scores.perturbed import Neighbor, Perturbed
 from pretrace.scoring.evidence import EvidenceReader
 from pretrace.testing import Memory, make_evidence, make_trace
 from pretrace.types import Evidence, Needs, Quantity, Recipe, Text, View
-from pretrace.verdicts.audit.data import LOG_PERPLEXITIES, expressions
+from pretrace.verdicts.audit.data import expressions
 
 TEXT = Text("t", "In 1869 the Railway reached the valley; nothing was the same again.")
 
@@ -65,12 +65,11 @@ def test_a_text_that_stays_as_it_was_gives_minus_one(kind):
 
 
 def test_the_release_families_are_scores_and_need_no_model_but_the_target():
-    parsed = parse(LOG_PERPLEXITIES)
-    assert len(parsed) == len(LOG_PERPLEXITIES) == 21
+    parsed = parse(expressions(reference=False))
+    assert len(parsed) == 21
     assert {view.model for score in parsed.values() for view in score.needs.views} == {"target"}
     assert not any(isinstance(score, Recipe) for score in parsed.values())
-    assert expressions(reference=False) == LOG_PERPLEXITIES
-    assert expressions(reference=True) == (*LOG_PERPLEXITIES, "ref")
+    assert expressions(reference=True) == (*parsed, "ref")
     assert {name.partition("(")[0] for name in expressions(True)} <= set(scores)
 
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from net.api import ENOUGH, SECOND, Check, Estimate, Found, Power, conclude, exposure
+from net.api import ENOUGH, SECOND, Check, Estimate, Found, Power, conclude
 
 FOUND = Found("model", "the letters", 0.05, 0.01, Estimate(0.3, 0.2, 0.4))
 PLANTED = Power(Estimate(0.9, 0.8, 1.0), 10, 20, 1, Estimate(0.5, 0.45, 0.55))
@@ -57,10 +57,8 @@ def test_an_all_clear_takes_power_and_says_which_training_is_excluded():
     assert any("79%" in line and "80%" in line for line in found.reasons)
     how = replace(PLANTED, epochs=4, facts={"units": 40, "how": "all weights, in small steps"})
     said = conclude(replace(FOUND, p=0.5, planted=how, unit="shard"), ()).statement
-    assert exposure(how, "shard") in said
     assert "20 shards of 40 were read 4 times by a copy of the model (all weights, in small steps)" in said
     assert "90% of such tests find it" in said
-    assert "does not exclude weaker training" in said
 
 
 def test_nobody_is_accused_without_a_second_model_where_the_test_wants_one():

@@ -7,8 +7,15 @@ import scipy.stats
 from pretrace.errors import MissingPackageError
 from pretrace.scoring.plan import Models
 from pretrace.testing import Memory
-from pretrace.verdicts.frame import beyond_second_model, with_second
-from pretrace.verdicts.outcome import CARRIES, DOSE, MOST_DOSE, ExcessOverSecondModel, second_model_multiple
+from pretrace.verdicts.frame import with_second
+from pretrace.verdicts.outcome import (
+    CARRIES,
+    DOSE,
+    MOST_DOSE,
+    ExcessOverSecondModel,
+    beyond_second_model,
+    second_model_multiple,
+)
 
 UNITS, WAYS = 20, 20
 

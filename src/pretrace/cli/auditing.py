@@ -15,13 +15,12 @@ from pretrace.cli.options import RawOptions, output_option
 from pretrace.cli.printing import described, foreseen
 from pretrace.cli.progress import Stages, announce_training
 from pretrace.cli.streams import quiet
-from pretrace.cli.verdicts import finished, found_of, found_option, opened, with_command, with_found
+from pretrace.cli.verdicts import finished, found_of, found_option, opened, with_found
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError, MissingPackageError
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import AUDIT as AUDIT_FOLDER
-from pretrace.runs import save_verdict
 from pretrace.scoring.settings import Companions, ModelsSettings, Target
 from pretrace.settings import MODEL, like, option, requested_option, statements_of
 from pretrace.tuning import training
@@ -151,8 +150,7 @@ def make_audit(planned: Audit, out: Path, given: RawOptions, found: Mapping[str,
     try:
         made = planned.run(Stages())
     except DesignError as error:
-        save_verdict(with_command(error.verdict, given), out)
-        return foreseen(error.plan, out)
+        return foreseen(error.plan)
     return finished(with_found(made, found), out, given)
 
 

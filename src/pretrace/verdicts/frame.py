@@ -35,12 +35,7 @@ from pretrace.scoring.plan import Models, check_placebos, weights_of
 from pretrace.scoring.provenance import record_corpus, record_software
 from pretrace.settings import LARGEST
 from pretrace.statistics.intervals import mean_interval, standardised
-from pretrace.statistics.permutation import (
-    PermutationTest,
-    centre_values,
-    randomisation_test,
-    realised_effects,
-)
+from pretrace.statistics.permutation import PermutationTest, randomisation_test, realised_effects
 from pretrace.statistics.power import PlantedValues
 from pretrace.tuning.plan import OnStep
 from pretrace.tuning.planting import PlantSettings, in_words, plant, split_members
@@ -66,10 +61,10 @@ from pretrace.verdicts.outcome import (
     ExcessOverSecondModel,
     ObservedFinding,
     SecondAnswer,
+    beyond_second_model,
     conclude,
     null_of,
     second_check,
-    second_model_multiple,
 )
 from pretrace.verdicts.register import TextsSketch, seed_of
 from pretrace.verdicts.settings import POWER_BATCH, TestSettings
@@ -486,46 +481,6 @@ def watched(watch: Watch | None) -> Watch:
     found = watch or Watch()
     found.seconds = {}
     return found
-
-
-def beyond_second_model(
-    own: Rows, other: Rows, *, draws: int, seed: int, multiple: float | None = None, scaled: bool = True
-) -> ExcessOverSecondModel:
-    """The randomisation test of what the target shows beyond a multiple of what the second model shows.
-
-    Both models' values are divided by the standard deviation of their own statistic over draws: a model that sees more
-    of everything is not held to more. With x and y so divided, what is tested of an alternative is x − d·y, for the d
-    of `second_model_multiple`, or a given one. Were the texts to raise x at most d times as far as y, this rejects no
-    more often than the level says. d looks at all alternatives alike, so the test is exact wherever the first one is.
-
-    Not `scaled`, both models' values are on one scale, as answers are, and stand as they are.
-    """
-    both = [i for i in range(len(own)) if np.isfinite(own[i]).all() and np.isfinite(other[i]).all()]
-    x, y = [centre_values(own[i]) for i in both], [centre_values(other[i]) for i in both]
-    spread_x, spread_y = (np.sqrt(sum(float(np.mean(row**2)) for row in rows)) for rows in (x, y))
-    if not scaled:
-        spread_y = spread_x
-    if not both or spread_x == 0 or spread_y == 0:
-        return ExcessOverSecondModel(1.0, float("inf") if multiple is None else multiple)
-    d = second_model_multiple(_alike(x, y)) if multiple is None else multiple
-    if not np.isfinite(d):
-        return ExcessOverSecondModel(1.0, d)
-    left = [a / spread_x - d * b / spread_y for a, b in zip(x, y, strict=True)]
-    return ExcessOverSecondModel(randomisation_test(left, draws=draws, seed=seed).p, d)
-
-
-def _alike(own: Sequence[Doubles], other: Sequence[Doubles]) -> float:
-    """The correlation of ranks within units: an alternative that one model has learnt by heart hardly moves it."""
-    from scipy.stats import rankdata
-
-    def ranked(rows: Sequence[Doubles]) -> Doubles:
-        alike = len({len(row) for row in rows}) == 1  # as a rule, and much faster
-        found = list(rankdata(np.stack(rows), axis=1)) if alike else [rankdata(row) for row in rows]
-        return np.concatenate([row / len(row) - (len(row) + 1) / (2 * len(row)) for row in found])
-
-    x, y = ranked(own), ranked(other)
-    both = float(x @ x) * float(y @ y)
-    return float(x @ y) / np.sqrt(both) if both > 0 else 0.0
 
 
 def second_answers(

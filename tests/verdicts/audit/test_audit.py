@@ -14,7 +14,6 @@ from report.audits import answer_of, plan_of
 from tiny import MORE_WORDS
 
 from pretrace.backends import open_model
-from pretrace.errors import TextsError
 from pretrace.scoring.plan import Models
 from pretrace.testing import Memory
 from pretrace.tuning.architectures import Architecture
@@ -257,7 +256,7 @@ def test_nothing_is_said_where_planting_excludes_what_was_found(base):
 
 
 def test_power_is_not_measured_beside_a_rejection(monkeypatch):
-    monkeypatch.setattr("pretrace.verdicts.audit.audit.check_plantable", lambda target: None)
+    monkeypatch.setattr("pretrace.verdicts.frame.check_plantable", lambda target: None)
     found = direct(MEMBERS, NEVER, settings=dataclasses.replace(CHARACTERS, power=(PlantSettings(),)))
     assert (found.outcome, found.planted, "power" in status(found)) == ("consistent", None, False)
 
@@ -280,12 +279,6 @@ def test_boilerplate_on_both_sides_is_left_out_counted_and_named():
     assert "if this is your first visit" in note
     assert note in found.settings["snippets"]["notes"]
     assert found.outcome == "consistent", found.reasons
-    few, others = (
-        Corpus(n, tuple(Text(f"{n}{i}", f"{NOTICE[:70]}{n} {i}") for i in range(25))) for n in ("few", "held")
-    )
-    said = r"at least 20 snippets .* few gives 0 .* were left out on both sides"
-    with pytest.raises(TextsError, match=said):
-        direct(few, heldout=others)
 
 
 def test_control_documents_of_another_kind_withhold_an_accusation():

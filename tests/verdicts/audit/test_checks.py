@@ -15,13 +15,11 @@ from net.api import (
     Gap,
     Logprobs,
     Memory,
-    ModelError,
     Models,
     Placebo,
     Sample,
     answer,
     beyond,
-    check_placebos,
     checks,
     controls_left_out,
     null_of,
@@ -200,27 +198,6 @@ def test_a_placebo_is_needed_where_the_design_rests_on_it(grades, design, status
     if status == "passed":
         assert "no test can show it" in found.words
         assert "words of other" not in found.words
-
-
-def test_a_placebo_is_neither_the_target_nor_named_twice():
-    """Weights tell, where they are here; of models on a server their names have to do."""
-
-    def model(name, weights):
-        made = Memory(name=name)
-        made.facts = {**made.facts, "weights": weights}
-        return made
-
-    target, one, unknown = model("target", "w"), model("one", "1"), model("one", "unknown")
-    check_placebos(target, (one, model("two", "2")))
-    check_placebos(model("target", "unknown"), (unknown, model("two", None)))
-    for said, *asked in (
-        ("one has the very weights of the placebo one", (unknown, unknown)),
-        ("copy has the very weights of the target", (one, model("copy", "w"))),
-        ("again has the very weights of the placebo one", (one, model("again", "1"))),
-        ("one is the reference model, too", (one,), model("reference", "1")),
-    ):
-        with pytest.raises(ModelError, match=said):
-            check_placebos(target, *asked)
 
 
 def test_control_documents_that_form_a_group_of_their_own_withhold_an_accusation():

@@ -6,7 +6,6 @@ from tokenizers import decoders
 
 from pretrace.cache.location import cache_folder
 from pretrace.cache.store import Draw
-from pretrace.errors import ExpressionError, ModelError
 from pretrace.testing import Memory
 from pretrace.types import Sampling
 from pretrace.verdicts.audit import snippets
@@ -80,11 +79,3 @@ def test_a_tuned_generator_writes_like_its_texts_and_is_tuned_once(model):
     plain = tuned_generator(model, [], method)
     assert plain.fingerprint == tuned_generator(model, [text], " none ").fingerprint != generator.fingerprint
     assert complete(plain, [prompt], GREEDY) != [made]
-
-
-def test_wrong_generators(model):
-    with pytest.raises(ExpressionError, match="no tuning method is called 'lorra'"):
-        tuned_generator(model, SENTENCES, "lorra")
-    for method in ("none", "lora"):
-        with pytest.raises(ModelError, match="weights"):
-            tuned_generator(Memory(), SENTENCES, method)

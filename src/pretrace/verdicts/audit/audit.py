@@ -13,10 +13,9 @@ import numpy as np
 from pretrace.backends.instructed import Completer
 from pretrace.backends.serving.address import called
 from pretrace.baselines.blind import pair_gap
-from pretrace.baselines.classifiers import telling_words
 from pretrace.corpora import Texts, corpus_of
-from pretrace.errors import ExpressionError, ModelError, ShortTextsError, TextsError
-from pretrace.results.wording import fill, say, sentences_of
+from pretrace.errors import ModelError, ShortTextsError, TextsError
+from pretrace.results.wording import say
 from pretrace.scoring.outlook import REPORT, Action, Stage, Watch, guessed_seconds
 from pretrace.scoring.plan import Models, ScorePlan, check_placebos, weights_of
 from pretrace.statistics.documents import FEW_DOCUMENTS, link_documents
@@ -34,9 +33,9 @@ from pretrace.types import (
     Gap,
     Power,
     Quantity,
-    Table,
     Verdict,
 )
+from pretrace.verdicts import frame
 from pretrace.verdicts.audit import checks, snippets
 from pretrace.verdicts.audit.data import (
     ACCUSING,
@@ -51,19 +50,6 @@ from pretrace.verdicts.audit.data import (
 )
 from pretrace.verdicts.audit.settings import ALONE, PRETRACE, RELEASE, AuditSettings
 from pretrace.verdicts.audit.snippets import NO_TUNING, SCORING, Sample, SnippetCut, reading
-from pretrace.verdicts.frame import (
-    PLANTING,
-    PlantedShift,
-    Tested,
-    build_verdict,
-    check_plantable,
-    plantable,
-    planted_copy,
-    power_of,
-    record,
-    watched,
-    with_second,
-)
 from pretrace.verdicts.outcome import ENOUGH, exposure, null_of, second_check, word_check
 from pretrace.verdicts.register import RegisterEntry, TextsSketch, seed_of, texts_hash
 
@@ -93,7 +79,7 @@ def audit(
     differ as texts. Raises DesignError where no verdict could come of what there is, another PretraceError for what
     cannot be audited, before any model reads the texts.
     """
-    models = models if isinstance(models, Models) else with_second(Models.of(models))
+    models = models if isinstance(models, Models) else frame.with_second(Models.of(models))
     controls = corpus_of(heldout, "control documents") if heldout is not None else None
     return Audit(corpus_of(texts, "texts"), models, controls, generator, settings or AuditSettings()).run(
         watch
@@ -120,21 +106,14 @@ class Audit:
                 raise TextsError(f"{controls.name}, which should hold control documents, holds none.")
             snippets.check_apart(self.corpus, controls)
         check_placebos(target, self.placebos)
-        if settings.procedure == PRETRACE and PRETRACE in settings.also:
-            raise ExpressionError("the procedure that decides is pretrace already: name others in --also.")
         if settings.power:
-            if settings.procedure != PRETRACE:
-                raise ExpressionError(
-                    f"power is measured for the procedure pretrace, and not for {settings.procedure}: omit --power, or "
-                    "name that procedure in --also."
-                )
-            check_plantable(target)
+            frame.check_plantable(target)
 
     def run(self, watch: Watch | None = None) -> Verdict:
         """Make the audit."""
-        plan, clock = self.plan, watched(watch)
+        plan, clock = self.plan, frame.watched(watch)
         if plan.design is None and PRETRACE in (self.settings.procedure, *self.settings.also):
-            raise DesignError(plan, self._refused())
+            raise DesignError(plan)
         clock.plan(self.stages, self._after)
         return self._assess(self._prepared(clock), clock)
 
@@ -256,7 +235,7 @@ class Audit:
                 learnt *= int(getattr(methods.make(settings.method), "epochs", 1)) * tokens
                 yield stage(snippets.TRAINING, "training", self.generator, learnt)
             yield stage(snippets.WRITING, "writing", self.generator, number * tokens)
-            first = next(filter(plantable, placebos), None) if tuned else None
+            first = next(filter(frame.plantable, placebos), None) if tuned else None
             if first is not None and weights_of(self.generator) != weights_of(first):
                 yield stage(snippets.TUNING, "training", first, learnt)
         passes, procedures = self._passes * tokens, {settings.procedure, *settings.also}
@@ -271,7 +250,7 @@ class Audit:
         suspect, controls = len(cuts[0].snippets), len(cuts[-1].snippets) if direct else 0
         planted = sum(len(one.whole) for one in cuts[0].snippets) // 4
         for one in settings.power:
-            yield stage(PLANTING, "training", target, int(one.share * one.epochs * planted))
+            yield stage(frame.PLANTING, "training", target, int(one.share * one.epochs * planted))
             again = SCORING if alone else reading(target, target)
             # of all passes, those of a copy in which so many documents were planted
             share = (one.share * suspect + controls) / max(1, suspect + controls)
@@ -285,36 +264,6 @@ class Audit:
             order = sorted(range(len(documents)), key=lambda row: names[documents[row]])
             sides += tuple(names[documents[row]] for row in order), values[order]
         return DocumentValues(*sides)
-
-    def _refused(self) -> Verdict:
-        """The result of an audit that could not have answered: why, and the words that give the two sides away."""
-        corpus, target, plan = self.corpus.name, self.models.target.name, self.plan
-        tables: tuple[Table, ...] = ()
-        if self.heldout is not None:
-            mine, others = ([text.text for text in one.texts] for one in (self.corpus, self.heldout))
-            words, *shares = zip(*telling_words(mine, others), strict=True)
-            columns = zip(("suspect texts", "control documents"), map(np.array, shares), strict=True)
-            tables = (Table("words", {"word": words, **dict(columns)}),)
-        said: dict[str, Any] = fill(sentences_of("audit.refused"), corpus=corpus, model=called(target))
-        note = said.pop("note")
-        return Verdict(
-            test="audit",
-            corpus=corpus,
-            model=target,
-            outcome="inconclusive",
-            level=self.settings.level,
-            exact=False,
-            p=None,
-            units=plan.documents,
-            unit="document",
-            reasons=(plan.why,),
-            advice=plan.cures,
-            notes=(note,) if tables else (),
-            tables=tables,
-            statements=dict(self.settings.statements),
-            settings=record({"corpus": self.corpus, "heldout": self.heldout}, {}),
-            **said,
-        )
 
     def _prepared(self, clock: Watch) -> AuditData:
         """What is tested: snippets of the suspect texts and of control documents as they are, or beside continuations
@@ -354,7 +303,7 @@ class Audit:
         for judged, _ in divided:
             both = [(one, one._replace(text=text)) for one in judged if (text := next(written))]
             parts += [tuple(one for one, _ in both), tuple(other for _, other in both)]
-        first = next(filter(plantable, used), None) if learnt else None
+        first = next(filter(frame.plantable, used), None) if learnt else None
         if design in ("differences", "placebos") and first is not None:
             same = self.generator.facts.get("weights") == first.facts.get("weights")
             other = writer if same else tuned(first, snippets.TUNING)
@@ -449,11 +398,11 @@ class Audit:
             "generator": weights_of(self.generator) if self.generator and design == "differences" else None,
         }
         texts = TextsSketch.of(text.text for text in self.corpus.texts)
-        return build_verdict(
+        return frame.build_verdict(
             RegisterEntry("audit", texts, weights_of(target), entry, target.name),
             self.corpus.name,
             words_of(figures, answer, self.corpus.name, called(target.name)),
-            Tested(
+            frame.Tested(
                 float(answer.p),
                 answer.documents,
                 null_of(permuted(values, seed=seed), level, STATISTIC),
@@ -472,11 +421,11 @@ class Audit:
             accusing=ACCUSING,
             informing=INFORMING,
             second=True,
-            trainable=plantable(target),
+            trainable=frame.plantable(target),
             keep=settings.cache,
             advice=plan.cures,
             statements=settings.statements,
-            settings=record(
+            settings=frame.record(
                 {"corpus": self.corpus, "heldout": self.heldout},
                 {"target": target, "reference": data.models.reference, "generator": data.generator},
                 data.placebos,
@@ -509,7 +458,7 @@ class Audit:
         for one in self.settings.power:
             settings = replace(one, seed=self.seed)
             how: dict[str, Any] = {"cache": self.settings.cache, "training": data.watch.training}
-            with planted_copy(data.target, corpus, settings, **how) as (copy, read):
+            with frame.planted_copy(data.target, corpus, settings, **how) as (copy, read):
                 some = data.of_documents({owner[text.document] for text in read})
                 before = replace(some, placebos=data.deciding)
                 after, untrained = before.with_target(copy).values, before.values
@@ -518,8 +467,8 @@ class Audit:
                 shift = shift - (after.heldout_values - untrained.heldout_values).mean()
             controls = None if noise.paired else noise.heldout_values
             more: dict[str, Any] = {"controls": controls, "passages a step": settings.batch}
-            planted = PlantedShift(shift - noise.margin, settings)
-            found.append(power_of(noise.values, planted, self.settings.level, **more))
+            planted = frame.PlantedShift(shift - noise.margin, settings)
+            found.append(frame.power_of(noise.values, planted, self.settings.level, **more))
         return tuple(found)
 
 

@@ -84,11 +84,6 @@ class DocumentValues:
         """All values less the mean of their side."""
         return np.concatenate([side - side.mean() for side in self.sides if len(side)])
 
-    @property
-    def spread(self) -> float:
-        """The standard deviation between documents of one side."""
-        return float(self.within.std())
-
 
 def permuted(found: DocumentValues, *, seed: int = 0) -> PermutationTest:
     """The one-sided test that the suspect documents' values lie above 0, or above those of control documents."""
@@ -217,27 +212,18 @@ INFORMING = ("power",)
 
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 """The shares of tokens at which the release takes min-k and max-k."""
-
 _LIKELIHOOD = ("ppl", *(f"min_k(k={k})" for k in SHARES), *(f"max_k(k={k})" for k in SHARES), "zlib")
 _DISTURBANCES = {"typos": 0.1, "deletion": 0.25, "case": 0.25, "whitespace": 0.25, "underscore": 0.25}
 
-LOG_PERPLEXITIES: tuple[str, ...] = (
-    *_LIKELIHOOD,
-    *(f"perturbed(kind='{kind}', share={share})" for kind, share in _DISTURBANCES.items()),
-)
-"""The feature families of the releases (Maini et al. 2024; post-hoc DI section 2), with ratios of log-perplexities and
-their shares, but without synonyms, which take a dictionary of English."""
-
-PERPLEXITIES: tuple[str, ...] = tuple(
-    one.replace(")", ", perplexity=True)") if one.startswith("perturbed") else one for one in LOG_PERPLEXITIES
-)
-"""The same with ratios of perplexities, as the releases take them; again without synonyms."""
-
 
 def expressions(reference: bool, release: bool = False) -> tuple[str, ...]:
-    """List the scores of every sample; `release` asks for ratios of perplexities, as the releases take them."""
-    scores, last = (PERPLEXITIES, "ref(perplexity=True)") if release else (LOG_PERPLEXITIES, "ref")
-    return (*scores, last) if reference else scores
+    """List the scores of every sample, the feature families of the releases (Maini et al. 2024; post-hoc DI section 2)
+    but for synonyms, which take a dictionary of English; `release` asks for ratios of perplexities, as the releases
+    take them, not of log-perplexities."""
+    how = ", perplexity=True" * release
+    own = (f"perturbed(kind='{kind}', share={share}{how})" for kind, share in _DISTURBANCES.items())
+    last = ("ref(perplexity=True)" if release else "ref",) if reference else ()
+    return (*_LIKELIHOOD, *own, *last)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -253,14 +239,9 @@ class Logprobs:
         return np.array([one.sum() for one in self.logp])
 
     @property
-    def tokens(self) -> npt.NDArray[np.int64]:
-        """How many tokens of each sample count, [n]."""
-        return np.array([len(one) for one in self.logp])
-
-    @property
     def per_token(self) -> Doubles:
         """Mean log-probability a token, in nats, [n]."""
-        return np.asarray(self.total / np.maximum(self.tokens, 1))
+        return np.asarray(self.total / np.maximum([len(one) for one in self.logp], 1))
 
     @property
     def per_byte(self) -> Doubles:
@@ -289,11 +270,6 @@ def logprobs(
         counts = ends[len(ends) - len(one) :] > len(sample.prefix)
         logp.append(one.logp[counts].astype(np.float64))
     return Logprobs(tuple(logp), np.array([len(one.text.encode("utf-8", "replace")) for one in samples]))
-
-
-def bytewise(target: Backend, placebo: Backend) -> bool:
-    """Whether two models must be compared by the byte, since their tokens differ."""
-    return placebo.tokenizer_hash != target.tokenizer_hash
 
 
 def logprob_gains(pairs: Sequence[tuple[Logprobs, Logprobs]], *, by_byte: bool = False) -> list[Doubles]:
@@ -355,7 +331,7 @@ def beyond(found: DocumentValues, other: DocumentValues, *, seed: int) -> Excess
     """Test what the target (`found`) shows beyond a multiple of a second model, both over their spread between
     documents. Were the texts to raise the target at most that many times as far, this rejects no more often than the
     level says. A second model whose values hardly go with the target's cannot speak for it."""
-    spread = [one.spread for one in (found, other)]
+    spread = [float(one.within.std()) for one in (found, other)]  # between documents of one side
     if not min(spread):
         return ExcessOverSecondModel(1.0, float("inf"))
     alike = np.corrcoef(found.within, other.within)[0, 1]
@@ -442,7 +418,7 @@ class AuditData:
             mine = by_document(found.suspect[:, 0], found.suspect_documents)
             theirs = by_document(found.heldout[:, 0], found.heldout_documents)
             return DocumentValues(*mine, *theirs, unit=unit)
-        by_byte = bytewise(self.target, placebo)
+        by_byte = placebo.tokenizer_hash != self.target.tokenizer_hash
         both = list(zip(self.logprobs(self.target), self.logprobs(placebo), strict=True))
         return self._values(logprob_gains(both, by_byte=by_byte), UNIT)
 
@@ -469,7 +445,7 @@ class AuditData:
 
     def closeness(self, placebo: Backend) -> float:
         """The correlation of both models' mean log-probabilities on text that neither was trained on."""
-        kind = "per_byte" if bytewise(self.target, placebo) else "per_token"
+        kind = "per_byte" if placebo.tokenizer_hash != self.target.tokenizer_hash else "per_token"
         one, other = (getattr(self.logprobs(model)[1], kind) for model in (self.target, placebo))
         if len(one) < 2 or not one.std() or not other.std():
             return 0.0

@@ -138,6 +138,15 @@ class AuditSettings:
         for name in (self.procedure, *self.also):
             known = ", ".join(PROCEDURES)
             require(name in PROCEDURES, f"no procedure is called {name!r}; there are {known}.")
+        require(
+            self.procedure != PRETRACE or PRETRACE not in self.also,
+            "the procedure that decides is pretrace already: name others in --also.",
+        )
+        require(
+            self.procedure == PRETRACE or not self.power,
+            f"power is measured for the procedure pretrace, and not for {self.procedure}: omit --power, or name that "
+            "procedure in --also.",
+        )
         require(0 < self.level < 0.5, f"the level of a test is between 0 and 0.5, found {self.level}.")
         check_ranges(self)
         _ = self.draw(0)  # whose own checks are of the sampling

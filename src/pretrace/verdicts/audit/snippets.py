@@ -192,8 +192,8 @@ def cut_alike(
     given: Sequence[Corpus], model: Backend, settings: AuditSettings, *, seed: int
 ) -> tuple[SnippetCut, ...]:
     """The snippets of the `given` suspect texts and controls, cut alike. What stands in both is boilerplate (a notice,
-    a licence) that says nothing of either side: it is left out, counted and named in notes. TextsError where either
-    gives too few."""
+    a licence) that says nothing of either side: it is left out, counted and named in notes. ShortTextsError where
+    either gives too few."""
     tokens = settings.snippets.tokens
     pieces = [cut_pieces(one, model.spans, tokens) for one in given]
     counted = [Counter(_plain(piece.whole) for piece in one.snippets) for one in pieces]
@@ -205,24 +205,20 @@ def cut_alike(
     cuts = []
     for texts, some in zip(given, pieces, strict=True):
         made = draw_snippets(some, settings.snippets, seed=seed, without=both)
-        check_enough(made, texts, tokens, left_out=note)
+        if len(made.snippets) < _FEWEST_SNIPPETS or made.documents < 2:
+            numbers = {
+                "least": _FEWEST_SNIPPETS,
+                "tokens": tokens,
+                "cut": made,
+                "shared": f" {note}" * bool(note),
+            }
+            counts = {"snippets": len(made.snippets), "short": len(made.short)}
+            raise ShortTextsError(say("snippets.few", name=texts.name, **numbers, **counts))
         cuts.append(replace(made, shared=(note,) if note else ()))
     return tuple(cuts)
 
 
 _FEWEST_SNIPPETS = 20
-
-
-def check_enough(cut: SnippetCut, corpus: Corpus, tokens: int, *, left_out: str = "") -> None:
-    """Raise ShortTextsError where too few snippets were cut; `left_out` says what was left out before."""
-    if len(cut.snippets) >= _FEWEST_SNIPPETS and cut.documents >= 2:
-        return
-    raise ShortTextsError(
-        f"an audit wants at least {_FEWEST_SNIPPETS} snippets of {tokens} tokens from at least 2 documents, and "
-        f"{corpus.name} gives {len(cut.snippets)} from {cut.documents} ({len(cut.short)} texts are too short): "
-        "add texts, or take shorter snippets (--snippets tokens; in Python SnippetSettings.tokens)."
-        f"{' ' * bool(left_out)}{left_out}"
-    )
 
 
 def check_apart(corpus: Corpus, heldout: Corpus) -> None:

@@ -246,16 +246,12 @@ class FlagTables:
     parts: Sequence[Part]
     end: CheckedScores
 
-    @cached_property
-    def _asked(self) -> Bools:
-        return self.end.sides.asked
-
     @property
     def shown(self) -> tuple[Table, Table]:
         """The texts and known non-members that are shown."""
-        first = int(np.count_nonzero(self._asked))
+        first = int(np.count_nonzero(self.end.sides.asked))
         if not self.rows.on_disk:
-            every = np.arange(len(self._asked))
+            every = np.arange(len(self.end.sides.asked))
             return self._table(every[:first], known=False), self._table(every[first:], known=True)
         return self._table(self._chosen, known=False), self._table(first + self._drawn[1], known=True)
 
@@ -264,14 +260,14 @@ class FlagTables:
         """The places of the rows that are drawn of each set among those of the set, the texts in question first."""
         every = np.concatenate([whole for *_, whole in self.parts])
         hashes = self.rows.hashes(self.end.sides.seed)[every]
-        sides = (hashes[self._asked], hashes[~self._asked])
+        sides = (hashes[self.end.sides.asked], hashes[~self.end.sides.asked])
         mine, known = (np.sort(np.argsort(side, kind="stable")[:SAMPLE]) for side in sides)
         return mine, known
 
     @cached_property
     def _chosen(self) -> Numbers:
         """The places of the texts that are shown among those in question, those drawn first."""
-        scores, flagged = self.end.sides.scores[self._asked], self.end.chosen[self.end.sides.place]
+        scores, flagged = self.end.sides.scores[self.end.sides.asked], self.end.chosen[self.end.sides.place]
         marked, highest = np.flatnonzero(flagged), np.argsort(-scores, kind="stable")[:HIGHEST]
         marked = marked[np.argsort(-scores[marked], kind="stable")[:MOST_FLAGGED]]
         more = np.setdiff1d(np.union1d(highest, marked), self._drawn[0])
@@ -280,7 +276,7 @@ class FlagTables:
     def writers(self) -> dict[str, Write]:
         """What writes each file of the whole tables, by its name; the known non-members where not all are shown."""
         found: dict[str, Write] = {}
-        many = int(np.count_nonzero(~self._asked)) > SAMPLE
+        many = int(np.count_nonzero(~self.end.sides.asked)) > SAMPLE
         for number, part in enumerate(self.parts):
             for known, folder in ((False, FLAGS), (True, KNOWN)):
                 if (many or not known) and len(self._places(part, known)):
@@ -290,7 +286,7 @@ class FlagTables:
     def _places(self, part: Part, known: bool) -> Numbers:
         """The places of the rows of one set that are in a part."""
         _, begin, whole = part
-        return begin + np.flatnonzero(self._asked[begin : begin + int(whole.sum())] != known)
+        return begin + np.flatnonzero(self.end.sides.asked[begin : begin + int(whole.sum())] != known)
 
     def _write(self, part: Part, known: bool, path: Path) -> None:
         """One file of the whole table of a set: nothing stands where the answer is refused, and `drawn` at the end."""
@@ -330,12 +326,12 @@ class FlagTables:
     def whole(self) -> dict[str, Any]:
         """What is told of all texts beside their counts (see the top of this file)."""
         sides, end = self.end.sides, self.end
-        scores, chosen = sides.scores[self._asked], end.chosen[sides.place]
+        scores, chosen = sides.scores[sides.asked], end.chosen[sides.place]
         names, told = list(self.writers()), end.outcome != "refused"
         return {
             "sampled": len(self._drawn[0]),
             "known_sampled": len(self._drawn[1]),
-            "scores": score_bars(scores, chosen, sides.scores[~self._asked]),
+            "scores": score_bars(scores, chosen, sides.scores[~sides.asked]),
             "p": p_bars(end.outliers.p, end.chosen) if told else None,
             "least": float(scores[chosen].min()) if chosen.any() else None,
             "low_p": int((end.outliers.p <= 0.05).sum()) if told else 0,
@@ -352,12 +348,7 @@ def word_flagging(end: CheckedScores, **names: str) -> Conclusion:
     made, power, counts, outcome = end.limits, end.power, end.counts, end.outcome
     fdr, method = made.settings.rate
     together, least = map(so_many, (made.together, end.set_test.least))
-    numbers: dict[str, Any] = {
-        "unit": made.unit,
-        "asked": made.asked,
-        "rate": f"{100 * fdr:g}%",
-        **names,
-    }
+    numbers: dict[str, Any] = {"unit": made.unit, "asked": made.asked, "rate": f"{100 * fdr:g}%", **names}
     numbers |= {"chosen": counts["flagged_documents"], "texts": plural(counts["flagged"], "text")}
     numbers |= {"together": together, "least": least, "p": end.set_test.p, "method": _NAMES[method]}
     if power is not None:

@@ -56,14 +56,9 @@ class DetectionLimits:
         if self.together == 1:
             return self.about
         any_, alone = (needed(some, self.asked, *self.settings.rate) for some in (self.asked, 1))
-        numbers: dict[str, Any] = {
-            "least": 1 / (self.known + 1),
-            "needed": any_,
-            "alone": alone,
-            "limits": self,
-        }
+        numbers: dict[str, Any] = {"least": 1 / (self.known + 1), "needed": any_, "alone": alone}
         numbers |= {"together": so_many(self.together), "rate": f"{100 * self.settings.fdr:g}%"}
-        return (say("flag.limits", **numbers), *self.about)
+        return (say("flag.limits", limits=self, **numbers), *self.about)
 
     @property
     def tenth(self) -> int:
