@@ -212,11 +212,9 @@ def behind_tag(raw: Any, i: int, end: int) -> int:
     slash = behind_slashes(raw, i, end)
     if slash < end and raw[slash] == 47:
         i = slash + 1
-    elif i < end and raw[i] == 63:
-        i += 1
     elif i + 2 < end and raw[i] == 33 and raw[i + 1] == 45 and raw[i + 2] == 45:
         i += 2
-    elif i < end and raw[i] == 33:
+    elif i < end and (raw[i] == 63 or raw[i] == 33):
         i += 1
     if i >= end or not (is_letter(raw[i]) or (raw[i] == 45 and raw[i - 1] == 45)):
         return -1
