@@ -270,9 +270,8 @@ class HashTable(NamedTuple):
 
     def find(self, hashes: Hashes) -> tuple[Numbers, Numbers]:
         """Which of some hashes are keys, and which."""
-        at, found = np.empty((2, len(hashes)), dtype=np.int64)
-        number = load_kernels().find(hashes, self, at, found)
-        return at[:number], found[:number]
+        found: tuple[Numbers, Numbers] = load_kernels().find(hashes, self)
+        return found
 
 
 def strings_of_lines(

@@ -33,7 +33,6 @@ from pretrace.plugins.scan.corpus import (
     CorpusFile,
     CorpusReader,
     FileFacts,
-    Sighting,
     Unread,
     find_own_files,
 )
@@ -575,12 +574,11 @@ class _Findings:
         if asked.settings.overlap:
             numbers["13-word overlap"] = self.overlap
 
-        def sightings(
-            which: str,
-        ) -> Iterator[tuple[tuple[str, str, int], Sighting, tuple[Any, ...]]]:
-            for name, kind, one in zip(ids, sets, found, strict=True):
-                for rank, seen in enumerate(getattr(one, which), 1):
-                    yield (name, kind, rank), seen, seen[2:]
+        def seen(which: str) -> list[tuple[Any, ...]]:
+            """Of each sighting text, set and rank, the amount, and where it is."""
+            every = zip(ids, sets, found, strict=True)
+            some = ((name, kind, enumerate(getattr(one, which), 1)) for name, kind, one in every)
+            return [(name, kind, rank, *one[1:]) for name, kind, mine in some for rank, one in mine]
 
         order = sorted(
             range(len(texts)), key=lambda i: (STATES.index(states[i]), -found[i].single, -found[i].own, i)
@@ -594,13 +592,12 @@ class _Findings:
             )
         ]
         place = ("file", "document", "document id", "url", "date")
-        hits = [(*first, *where, one.amount) for first, one, where in sightings("best")]
-        near = [(*first, one.amount, *where) for first, one, where in sightings("nearest")]
+        hits = [(*row[:3], *row[4:], row[3]) for row in seen("best")]
         tables = (
             Table("texts", {"id": ids, "set": sets, "found": states, **numbers}),
             _table("hits", ("id", "set", "rank", *place, "bytes"), hits),
             _table("marked", ("id", "found", "passage", "documents"), marked),
-            _table("near", ("id", "set", "rank", "jaccard", *place), near),
+            _table("near", ("id", "set", "rank", "jaccard", *place), seen("nearest")),
         )
         return tables if asked.settings.near else tables[:-1]
 

@@ -30,9 +30,8 @@ def words_of(strings: Strings) -> tuple[Numbers, npt.NDArray[np.int64]]:
     """The hash of each word of some strings, in order, and the number of its string."""
     apart = [b""] * len(strings.places)
     buffer, spans = fold_strings(strings, exact=False, spaced=True, behind=apart)
-    found, owners = np.empty(len(buffer) // 2 + 1, np.uint64), np.empty(len(buffer) // 2 + 1, np.int64)
-    number = load_kernels().words(buffer, spans, found, owners)
-    return found[:number], owners[:number]
+    found: tuple[Numbers, npt.NDArray[np.int64]] = load_kernels().words(buffer, spans)
+    return found
 
 
 def sequences(
