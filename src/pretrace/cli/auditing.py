@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pretrace.backends import open_model
 from pretrace.backends.loading import device_of
@@ -15,7 +14,7 @@ from pretrace.cli.options import RawOptions, output_option
 from pretrace.cli.printing import described, foreseen
 from pretrace.cli.progress import Stages, announce_training
 from pretrace.cli.streams import quiet
-from pretrace.cli.verdicts import finished, found_of, found_option, opened, with_found
+from pretrace.cli.verdicts import finished, opened
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError, MissingPackageError
@@ -70,7 +69,6 @@ class AuditOptions:
         panel=BESIDE,
         states="placebo",
     )
-    found: Path | None = found_option()
     reference_model: str | None = option(
         None,
         "The smaller model that the score `ref` compares with; any --model value.",
@@ -124,14 +122,13 @@ def audit(
             )
         check_writable(out, AUDIT_FOLDER)
     corpus = source.open()
-    beside = found_of(inputs.found, lambda: corpus.texts, source.texts)
     controls = open_corpus(inputs.controls, source.columns.of_another) if inputs.controls else None
     planned = open_audit(corpus, controls, target, inputs, settings)
     if inputs.plan or out is None:
         return foreseen(planned.plan)
     if planned.plan.design is not None and not quiet():
         show(described(planned.plan), stderr=True)
-    return make_audit(planned, out, given, beside)
+    return make_audit(planned, out, given)
 
 
 def open_audit(
@@ -145,13 +142,13 @@ def open_audit(
     return Audit(corpus, models, controls, generator, settings)
 
 
-def make_audit(planned: Audit, out: Path, given: RawOptions, found: Mapping[str, Any] | None = None) -> Reply:
-    """Make an audit, and write it with the options of its command and what a scan `found`."""
+def make_audit(planned: Audit, out: Path, given: RawOptions) -> Reply:
+    """Make an audit, and write it with the options of its command."""
     try:
         made = planned.run(Stages())
     except DesignError as error:
         return foreseen(error.plan)
-    return finished(with_found(made, found), out, given)
+    return finished(made, out, given)
 
 
 def _wanted(target: Target, inputs: AuditOptions) -> ModelsSettings:

@@ -17,7 +17,7 @@ from pretrace.cli.printing import conclusion, foretold, save_result
 from pretrace.cli.progress import Stages
 from pretrace.cli.scoring import TextsToScore, finish_run, in_shards, label_source, lasting
 from pretrace.cli.streams import note as say_note
-from pretrace.cli.verdicts import found_of, found_option, opened, with_found, with_text_column
+from pretrace.cli.verdicts import opened, with_text_column
 from pretrace.corpora import Columns, open_stream
 from pretrace.corpora.opening import GivenStream, Source
 from pretrace.corpora.reading import Unreadable
@@ -56,7 +56,6 @@ def _finish(
     out: Path,
     model: str,
     command: Mapping[str, Any],
-    found: Mapping[str, Any] | None,
     *,
     asking: tuple[Models, Watch] | None = None,
     unread: Sequence[Unreadable] = (),
@@ -65,7 +64,6 @@ def _finish(
     """Conclude, write the folder, take the parts away, and say what was found."""
     flagged, tables = flag_rows(rows, planned, model, asking=asking, command=command, unreadable=unreadable)
     said, now = command.get("requested_by"), datetime.now(UTC).isoformat(timespec="seconds")
-    flagged = with_found(flagged, found)
     told = {"requested_by": said} if said else {}
     flagged = replace(flagged, settings={"time": now, **flagged.settings}, statements=told)
     if not rows.on_disk:
@@ -109,7 +107,6 @@ class FlagInputs:
         "there, the answer is refused.",
         panel=CONTROLS,
     )
-    found: Path | None = found_option()
     requested_by: str = requested_option(FLAGGING)
     companions: Companions = field(default_factory=Companions)
     dry_run: bool = like(ScoreSettings, "dry_run")
@@ -134,7 +131,6 @@ def flag(
     check_writable(inputs.out, FLAGGING_FOLDER)
     source = with_text_column(source)
     stream = source.stream(skip_unreadable=job.skip_unreadable)
-    found = found_of(inputs.found, stream.texts, source.texts)
     # whichever worker is the last writes the file of a job: what tells them apart is left out
     command = {name: value for name, value in given.items() if name not in _NOT_RECORDED}
     other = open_stream(inputs.controls, source.columns.of_another, skip_unreadable=job.skip_unreadable)
@@ -151,11 +147,7 @@ def flag(
         source=source,
         how=job,
         out=inputs.out,
-        kept={
-            "nonmembers": lasting(inputs.controls),
-            "command": command,
-            **({"found": found} if found else {}),
-        },
+        kept={"nonmembers": lasting(inputs.controls), "command": command},
         evaluation={KEY: {"settings": asked}},
         unread=unread,
         corpus=sets,
@@ -167,7 +159,7 @@ def flag(
     for note in planned.prospect.notes:  # before a model is opened, while it costs nothing
         say_note(note)
     settings.plan.check_servers(wanted.roles)
-    finish = partial(_finish, planned=planned, out=inputs.out, found=found, command=command)
+    finish = partial(_finish, planned=planned, out=inputs.out, command=command)
     options = Options(cache=settings.cache)
     if engine.on_ray and not inputs.dry_run:
         none = CorpusParts(None, None, Corpus(both.name, ()))
@@ -268,8 +260,7 @@ def merge(
         flagged = FlagPlan.of(BothSets(*both), FlagSettings(**job.evaluation[KEY]["settings"]))
     check_writable(out, FLAGGING_FOLDER if flagged else RUN)
     if flagged:
-        about = job.source["command"], job.source.get("found")
-        return _finish(rows, flagged, out, job.target, *about, unreadable=unreadable)
+        return _finish(rows, flagged, out, job.target, job.source["command"], unreadable=unreadable)
     source, labels = Source(texts=job.source["texts"], columns=columns), job.source.get("labels")
     stream = (
         label_source(source, Path(labels), skip_unreadable=skip)

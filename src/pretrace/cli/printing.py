@@ -18,7 +18,6 @@ from pretrace.corpora import known_corpora
 from pretrace.corpora.documents import standard_input
 from pretrace.errors import TextsError
 from pretrace.registry import Registry
-from pretrace.report.facts import sentences
 from pretrace.report.heat import ShownHeat
 from pretrace.report.tables import NAMES
 from pretrace.report.wording import bracketed, duration, first_of, percent, plural
@@ -93,7 +92,7 @@ def conclusion(
         table.columns[1].no_wrap = True
         said.append(table)
     said += map(prose, found.register[:1] if checked else ())
-    return [*said, *sentences(found.settings), f"Report: {out / REPORT}", *closing(found)]
+    return [*said, f"Report: {out / REPORT}", *closing(found)]
 
 
 def closing(found: Verdict) -> Iterator[str]:

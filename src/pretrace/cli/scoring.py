@@ -156,10 +156,9 @@ def in_shards(texts: TextsToScore, engine: EngineSettings, *, labelled: bool = F
 def label_source(source: Source, found: Path, *, skip_unreadable: bool) -> TextStream:
     """The texts with the labels that the result of a scan gives them, and no column of labels."""
     plain = replace(source, columns=replace(source.columns, label=""))
-    stream: TextStream = find_plugin("scan.labels").labelled_by(
-        found, plain.stream(skip_unreadable=skip_unreadable)
-    )
-    return stream
+    texts = plain.stream(skip_unreadable=skip_unreadable)
+    labelled: TextStream = find_plugin("scan.labels").LabelledStream(texts, found)
+    return labelled
 
 
 def write_unreadable(unread: Sequence[Unreadable], folder: Path) -> None:

@@ -1,10 +1,8 @@
-"""What the commands of all tests share: options and models beside the target, text alone, what a scan found; the result
-written, printed, and an exit code.
-"""
+"""What the commands of all tests share: models beside the target, text alone; the result written, and an exit code."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -21,13 +19,12 @@ from pretrace.cli.printing import conclusion, save_result
 from pretrace.cli.progress import doing
 from pretrace.cli.streams import note
 from pretrace.corpora.opening import Source, choose_text
-from pretrace.errors import ExpressionError, ModelError
-from pretrace.plugins import find_plugin
+from pretrace.errors import ModelError
 from pretrace.results.wording import say
 from pretrace.scoring.plan import Models, open_models
 from pretrace.scoring.settings import Companions, ModelsSettings, Target
-from pretrace.settings import CONTROLS, MODEL, Option, option
-from pretrace.types import Backend, Text, Verdict
+from pretrace.settings import MODEL, Option, option
+from pretrace.types import Backend, Verdict
 from pretrace.verdicts.frame import with_second
 from pretrace.verdicts.settings import ModelsBeside, TestSettings
 
@@ -142,30 +139,3 @@ def opened_for_access(
         others = tuple(one(*placebo, first=False) for placebo in placebos)
         models = Models(one(target.model, target.opening.revision, first=True), placebos=others)
         return with_second(models, device=target.opening.device)
-
-
-# `--found`: what a scan found of the same texts, shown beside a test of a model.
-
-
-def found_option() -> Any:
-    """The field for what a scan found of the same texts."""
-    said = (
-        "The --out of a `pretrace scan` of the same texts: what was found is shown beside the answer. It is no part of "
-        "the test or its p-value."
-    )
-    return option(None, said, panel=CONTROLS, path="in")
-
-
-def found_of(found: Path | None, texts: Callable[[], Iterable[Text]], source: str) -> dict[str, Any] | None:
-    """Read what `--found` names, checked against the texts; ExpressionError for texts that are read once."""
-    if found is None:
-        return None
-    if source == "-":
-        raise ExpressionError("--found reads the texts twice: give them as a file or a folder.")
-    result: dict[str, Any] = find_plugin("scan.labels").found_beside(found, texts(), source)
-    return result
-
-
-def with_found(made: Verdict, found: Mapping[str, Any] | None) -> Verdict:
-    """The result with what was found of its texts; as it is where nothing was named."""
-    return made if found is None else replace(made, settings={**made.settings, "found": dict(found)})

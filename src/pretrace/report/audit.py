@@ -74,7 +74,7 @@ class AuditPage(verdict.TestPage):
         _part("The test", "test"),
         _part(lambda audit: f"The placebo{'s' * (len(figures_of(audit).placebos) > 1)}", "placebo"),
         _part("What innocent models showed", "leans", lambda own: own.leans),
-        *(verdict.checked, verdict.power, verdict.searched, _variants),
+        *(verdict.checked, verdict.power, _variants),
         _part("What this audit cannot say", "limits"),
         _part("The plan", "plan", lambda own: own.plan, appendix=True),
         _part("The texts without the model", "gap", lambda own: own.gaps, appendix=True),

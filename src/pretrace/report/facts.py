@@ -12,7 +12,6 @@ import numpy as np
 from pretrace.backends.serving.address import served_as
 from pretrace.report import wording
 from pretrace.report.wording import named
-from pretrace.results.wording import say
 from pretrace.types import Check, Measured, Run, Verdict
 
 UNNAMED = "a model whose name was not recorded"
@@ -20,7 +19,6 @@ _LONGEST = 1000
 _CODE = re.compile(r"^(\w+:)?[0-9a-fA-F]{12,}$|^\S*[/\\()=]\S*$")
 _APART = {
     "texts": ("card",), "fitted": ("losses", "hashes"), "adapter": ("losses", "hashes"),
-    "found": ("rows", "more rows", "counts", "texts", "statement", "corpus"),
 }  # fmt: skip
 """Settings that have a section of their own."""
 
@@ -188,16 +186,3 @@ def _figure(value: Any, name: str = "") -> Any:
     if isinstance(value, int) or (value.is_integer() and abs(value) < 1e15):
         return wording.count(int(value)).replace("-", wording.MINUS)
     return wording.brief(value)
-
-
-def sentences(settings: Mapping[str, Any]) -> tuple[str, ...]:
-    """What page one says of the search; nothing where there was none."""
-    found = mapping(settings.get("found"))
-    if not found:
-        return ()
-    counts = mapping(found.get("counts"))
-    unread = "not all of the corpus" in str(found.get("statement", "")).lower()
-    numbers = {"total": int(found.get("texts", 0)), **{n: int(counts.get(n, 0)) for n in ("whole", "part")}}
-    where = ", ".join(named(str(one)) for one in found.get("corpus", ()))
-    ending = " Not all of it could be read." if unread else ""
-    return (say("report.searched", where=where, ending=ending, **numbers),)

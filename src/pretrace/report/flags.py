@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from pretrace.registry import test_pages
-from pretrace.report import advice, facts, verdict, wording
+from pretrace.report import advice, verdict, wording
 from pretrace.report.frame import section
 from pretrace.report.plots import CHANCE
 from pretrace.report.svg import canvas, hide_height
@@ -37,8 +37,6 @@ def _texts(flagged: Verdict) -> dict[str, Any]:
     """The texts with the highest scores, flagged or not."""
     found, told = flagged.table("flags"), flagged.outcome != "refused"
     ids, groups, scores = found["id"], found["group"], found["score"]
-    recorded, sought = facts.mapping(flagged.settings.get("found")), "found" in flagged.settings
-    there = {str(row["id"]): wording.percent(float(row["share"]), 0) for row in recorded.get("rows", ())}
     rows = [
         {
             "id": ids[i],
@@ -46,12 +44,11 @@ def _texts(flagged: Verdict) -> dict[str, Any]:
             "score": float(scores[i]),
             **{name: wording.p_value(float(found[name][i])) if told else "–" for name in ("p", "q")},
             "flagged": told and bool(found["flagged"][i]),
-            "found": there.get(ids[i], "0%") if sought else "",
         }
         for i in sorted(range(len(found)), key=lambda i: -scores[i])[:_MOST]
     ]
     table = "flags/" if flagged.figures.get("whole") else "flags.csv"
-    return _numbers(flagged) | {"rows": rows, "sought": sought, "table": table}
+    return _numbers(flagged) | {"rows": rows, "table": table}
 
 
 def _numbers(flagged: Verdict) -> dict[str, Any]:
@@ -74,7 +71,7 @@ class FlagPage(verdict.TestPage):
     kind, made, template = "Flagged texts", "flagging", "flags/first.html"
     names_skipped = True
     every = (
-        *(_test_of_flagging, _texts, verdict.searched, verdict.checked),
+        *(_test_of_flagging, _texts, verdict.checked),
         section("What this cannot say", "limits", "flags/limits.html")(_numbers),
         *(verdict.repeating, advice.of_verdict),
     )

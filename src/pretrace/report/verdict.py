@@ -28,7 +28,6 @@ from pretrace.verdicts.outcome import SECOND
 UNSTATED = "not stated"
 _GAVE = "The test gave p ="
 """How the reason begins that says what the test found."""
-MOST_FOUND = 50
 """Texts that the section on a search names; the result has up to 1,000, and the folder of the search all."""
 MOST_ROWS = 50
 """Rows of a table in the report; its csv file has all."""
@@ -145,7 +144,7 @@ def first_page(verdict: Verdict) -> Markup:
         ),
         "second": next((check for check in verdict.checks if check.name == SECOND), None),
         "advised": wording.once(verdict.advice),
-        "served": (*facts.served(verdict.settings), *facts.sentences(verdict.settings)),
+        "served": facts.served(verdict.settings),
         "foreseen": advice.foreseeable(verdict) if verdict.outcome != "refused" else None,
         "p": wording.p_value(verdict.p) if verdict.p is not None else "",
         "often": wording.often(verdict.p) if verdict.p is not None and not withheld else "",
@@ -200,18 +199,6 @@ def _draws(verdict: Verdict) -> str:
 
 
 # The technical part: sections of every test, or of several.
-
-
-@section("What a search found of these texts", "searched", "searched.html")
-def searched(verdict: Verdict) -> dict[str, Any] | None:
-    """Show the texts of which most was found."""
-    found = facts.mapping(verdict.settings.get("found"))
-    if not found:
-        return None
-    rows = found.get("rows", ())
-    more = max(0, len(rows) - MOST_FOUND) + int(found.get("more rows", 0))
-    said = facts.sentences(verdict.settings)
-    return {"said": said, "rows": rows[:MOST_FOUND], "more": more, "scan": str(found["scan"])}
 
 
 @section("To repeat this", "repeat", "repeating.html", appendix=True)

@@ -16,7 +16,7 @@ class Chat(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.asked = []
         self.keys = set()
-        self.status, self.body = 200, b""
+        self.status = 200
         self.answer = lambda content: content[::-1]
         self.ends_by = lambda answer: "stop"
 
@@ -39,9 +39,9 @@ class _Handler(BaseHTTPRequestHandler):
         reason = "length" if len(content) < len(answer) else server.ends_by(answer)
         choice = {"index": 0, "message": {"content": f" {content}\n"}, "finish_reason": reason}
         whole = {"id": "1", "object": "chat.completion", "created": 0, "model": "parrot", "choices": [choice]}
-        body = server.body or json.dumps(whole).encode()
+        body = json.dumps(whole).encode()
         self.send_response(server.status)
-        self.send_header("Content-Type", "text/html" if body.startswith(b"<") else "application/json")
+        self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)

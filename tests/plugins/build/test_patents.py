@@ -267,13 +267,6 @@ def test_dates_in_other_forms(html, published, priority):
     assert dates(f"<html><body>{html}</body></html>") == dates(html) == (published, priority)
 
 
-def test_lines_that_give_the_date_away_are_taken_out():
-    page = "一种水泵\n公开日：2019-05-21\n优先权日\n2018-01-05\n正文公开日：2019-05-21。\n公开日：不详\n"
-    text, found = take_labels(page)
-    assert text == "一种水泵\n正文公开日：2019-05-21。\n公开日：不详\n"
-    assert (str(found.published), str(found.priority)) == ("2019-05-21", "2018-01-05")
-
-
 def test_the_original_of_a_translated_page_is_read():
     html = (
         '<section itemprop="description"><div><span class="notranslate"><span class="google-src-text">水泵</span> '
@@ -289,6 +282,7 @@ def test_the_original_of_a_translated_page_is_read():
         ("\u3000\u3000（45）授权公告日：2019年5月21日", "2019-05-21", "None"),
         ("公开号：CN118000000A 公开日：2024-07-02", "2024-07-02", "None"),
         ("申请号：202410012345.6；申请日：2024-03-05；优先权日：2024-03-04。", "None", "2024-03-04"),
+        ("优先权日\n2018-01-05", "None", "2018-01-05"),
         ("申请日\n2024.03.05", "None", "None"), ("专利号：ZL 2019 1 0012345.6", "None", "None"),
     ],
 )  # fmt: skip
@@ -300,21 +294,8 @@ def test_no_form_of_such_a_line_stays(line, published, priority):
 
 def test_sentences_that_name_dates_stay():
     page = "公开日：2019-05-21的文献CN1公开了一种水泵。\n申请号为202410012345.6的专利公开了一种水泵。\n"
-    page += "参见公开日：2019-05-21。\n申请日\n本发明涉及一种水泵。"
+    page += "参见公开日：2019-05-21。\n公开日：不详\n申请日\n本发明涉及一种水泵。"
     assert take_labels(page)[0] == page
-
-
-@pytest.mark.parametrize(
-    ("html", "text"),
-    [
-        ("<p>水泵<![", "水泵"), ("<p>水泵<![if !IE]>壳体<![endif]>", "水泵壳体"), ("<p>水泵<![CDATA[ x ]]>", "水泵"),
-        ("<p>水泵<!x", "水泵"), ("<p>水泵<!-- 壳体", "水泵"), ("<p>水泵<?php 壳体", "水泵"), ("<p>水\0泵\0", "水泵"),
-        ("<p>\ud83d水泵", "\ufffd水泵"), ("<p a=\"<p>\" b='>' c=<p>水泵</p/>", "水泵"),
-        ("<script>a</scripty>b</script><p>水泵", "水泵"),
-    ],
-)  # fmt: skip
-def test_odd_markup_is_read_as_browsers_do(html, text):
-    assert read_markup(html)[0] == text
 
 
 LONG = (

@@ -1,7 +1,5 @@
 """Instructions to a model on a server; what all servers may do wrong is tested with the client that asks them."""
 
-import json
-
 import pytest
 
 from pretrace.backends.instructed import ServerInstructed, open_instructed
@@ -60,32 +58,12 @@ def test_what_was_answered_before_an_error_is_kept_and_the_key_nowhere(chat, mon
     assert (len(chat.asked), chat.keys) == (number + 1, {"Bearer sk-secret"})
 
 
-SHAPE, JSON = "does not answer as chat completions do", "does not answer in JSON"
-ODD = {
-    "<html>Hello</html>": JSON, "[" * 100_000: "too deep", "[]": SHAPE, '{"choices": null}': SHAPE,
-    '{"choices": [{"text": "abc"}]}': SHAPE, '{"error": {"message": "no such model"}}': SHAPE,
-}  # fmt: skip
-"""Others are tested with the models that give text alone."""
-
-
-def test_answers_of_another_shape_are_refused_in_one_line(chat):
-    for body, says in ODD.items():
-        chat.body = body.encode()
-        with pytest.raises(ModelError, match=says) as refused:
-            ask(opened(chat), "a")
-        said = str(refused.value)
-        assert "most often ends in /v1" in said
-        assert len(said) < 600
-        assert said.isprintable()
-        assert "--" not in said  # no option that the command does not have
-
-
 def test_odd_text_in_an_answer_is_read(chat):
     chat.answer = lambda content: "half \ud800, null \0, escape \x1b[31m"
     [answer] = ask(opened(chat), "a", tokens=99)
     assert answer.text.encode().decode() == answer.text
-    chat.body = json.dumps({"choices": [{"message": {"content": "a"}, "finish_reason": ["length"]}]}).encode()
-    assert ask(opened(chat), "b") == [Written("a")]
+    chat.ends_by = lambda answer: ["length"]
+    assert ask(opened(chat), "b", tokens=99)[0].ended
 
 
 def test_no_text_at_all_and_settings_that_a_server_does_not_know(chat):

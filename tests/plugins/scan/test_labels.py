@@ -8,7 +8,7 @@ from made import written
 
 from pretrace.corpora import open_stream
 from pretrace.errors import TextsError
-from pretrace.plugins.scan.labels import labelled_by
+from pretrace.plugins.scan.labels import LabelledStream
 from pretrace.runs import load_run
 from pretrace.statistics.roc import auc
 
@@ -98,4 +98,4 @@ def test_a_scan_that_could_not_read_all_gives_no_labels(scanned, command):
     corpus = ("--corpus", scanned / "corpus.jsonl", "--corpus", scanned / "bad.jsonl.gz")
     assert command("scan", scanned / "texts.jsonl", *corpus, "--out", out)[0] == 3
     with pytest.raises(TextsError, match=r"could not read .*bad\.jsonl\.gz"):
-        labelled_by(out, open_stream(scanned / "texts.jsonl"))
+        LabelledStream(open_stream(scanned / "texts.jsonl"), out)

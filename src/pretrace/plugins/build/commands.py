@@ -36,8 +36,6 @@ from pretrace.settings import COLUMNS, Option, option
 from pretrace.types import Corpus
 from pretrace.verdicts.audit.settings import AuditSettings
 
-_NAMED = 3
-_SIDES = "Sides"
 Unlabelled = Annotated[Columns, "text", "id", "group", "template", "split", "files", "encoding"]
 """How texts are read whose labels are not."""
 Out = Annotated[
@@ -76,7 +74,7 @@ class _CcnewsInputs:
     date_column: str | None = COLUMNS.key(
         None, "Column with the non-members' date: only those of --year are taken.", name="date"
     )
-    year: int = option(2017, "Year of the non-members that are taken, with --columns date.", panel=_SIDES)
+    year: int = option(2017, "Year of the non-members that are taken, with --columns date.", panel="Sides")
     columns: Unlabelled = field(default_factory=Columns)
 
 
@@ -109,7 +107,7 @@ def said(built: Built, corpus: str) -> Iterator[str]:
     counts = built.card["counts"]
     yield f"Members: {counts['members']:,}; non-members: {counts['nonmembers']:,}; rows: {len(built.rows):,}."
     for why, found in built.card["left_out"].items():
-        shown = first_of(list(map(repr, found["ids"][:_NAMED])), found["count"])
+        shown = first_of(list(map(repr, found["ids"][:3])), found["count"])
         yield f"Left out: {found['count']:,}, {why}: {shown}; all in the card."
     for note in built.card["notes"]:
         yield f"Note: {note}"
@@ -135,7 +133,6 @@ def _watched() -> Iterator[Callable[[str, int], None]]:
 # `pretrace build gap` and `pretrace build quality`: two sets of texts side by side, without the model in question.
 
 
-_NO_MODEL = "none"
 _KEY = "pretrace_quality"
 FIGURES = OutputFile("figures", json_with(_KEY))
 """The file of `quality --figures`."""
@@ -192,7 +189,7 @@ def quality(
     first, second = pair.open()
     missing = ""
     try:
-        embed = None if embeddings == _NO_MODEL else open_embedder(embeddings)
+        embed = None if embeddings == "none" else open_embedder(embeddings)
     except MissingPackageError as error:
         embed, missing = None, f"Similarity of embeddings is left out: {error}."
     found = compare_sets(first.texts, second.texts, settings, embed=embed)
@@ -208,7 +205,6 @@ def quality(
         atomic_bytes(figures, to_json({_KEY: 1, **own}), FIGURES)
 
     measures = [(row.name, *(bracketed(one, 4, 4) for one in (row.inside, row.across))) for row in found.rows]
-    size, other = found.texts
     words = f"{size:,} texts of A, {other:,} of B; 95% intervals"
     table = plain_table("measure", numbers=("A with A", "A with B"), rows=measures, caption=words)
     return Reply(

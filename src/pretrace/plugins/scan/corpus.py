@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import groupby, islice
 from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
@@ -266,13 +265,14 @@ class CorpusDocuments(NamedTuple):
     read: FileFacts
 
 
-@dataclass(slots=True)
 class CorpusReader:
-    """Reads files of the corpus, all strings of each row, or those of the column `text`."""
+    """Reads files of the corpus, all strings of each row, or those of the columns `text`, of which commas part several.
+    `wanted` are the hashes of these."""
 
-    text: str | None = None
-    exact: bool = False
-    encoding: str | None = None
+    def __init__(self, text: str | None = None, exact: bool = False, encoding: str | None = None) -> None:
+        self.text, self.exact, self.encoding = text, exact, encoding
+        self.named = text.split(",") if text is not None else []
+        self.wanted = [folding.hash_of(0, one.encode()) for one in self.named]
 
     def documents(self, file: CorpusFile, most: int | None = None) -> Iterator[CorpusDocuments]:
         """The documents of a file, a buffer at a time, up to `most` bytes of it; Unread where it breaks off."""
@@ -338,7 +338,7 @@ class CorpusReader:
         while some := _some(rows):
             first, number = number, number + len(some)
             fields = [row.fields for row in some]
-            strings = _strings_of(fields, range(first, number), self._wanted)
+            strings = _strings_of(fields, range(first, number), self.wanted)
             read += len(strings.raw)
             place = place_of(stream, read)
             yield strings, fields.__getitem__, number, min(file.size or place, place)
@@ -360,26 +360,20 @@ class CorpusReader:
                     raise Unread(f"{file.address}: it ends within a line, so it was cut off") from None
             if cut:
                 checked = checked or check_characters(raw, file)
-                strings, lines, odd = folding.strings_of_lines(raw, number, self._wanted)
+                strings, lines, odd = folding.strings_of_lines(raw, number, self.wanted)
                 if len(odd):  # what the kernel leaves to Python
                     items = [_item(raw[slice(*line)], "surrogateescape") for line in lines[odd].tolist()]
-                    strings = Strings.joined([strings, _strings_of(items, odd + number, self._wanted)])
+                    strings = Strings.joined([strings, _strings_of(items, odd + number, self.wanted)])
                 number += len(lines)
-                yield strings, partial(_line, raw, lines), number, place_of(stream, read)
+
+                def told(i: int, raw: memoryview = raw, lines: Spans = lines) -> object:
+                    return _item(raw[slice(*lines[i].tolist())], "replace")
+
+                yield strings, told, number, place_of(stream, read)
             rest = size - cut
             space[:rest] = space[cut:size]
             if not some:
                 return
-
-    @property
-    def _named(self) -> list[str]:
-        """The columns that were named, none where all are read."""
-        return self.text.split(",") if self.text is not None else []
-
-    @property
-    def _wanted(self) -> list[int]:
-        """Their hashes."""
-        return [folding.hash_of(0, one.encode()) for one in self._named]
 
     def _parquet(self, stream: IO[bytes], file: CorpusFile) -> Iterator[_Rows]:
         from pyarrow import parquet
@@ -387,7 +381,7 @@ class CorpusReader:
         table = parquet.ParquetFile(stream, pre_buffer=False)
         names, number, total = table.schema_arrow.names, 0, max(1, table.metadata.num_rows)
         beside = [n for some in _FACTS.values() for n in [name for name in some if name in names][:1]]
-        wanted = [*self._named, *beside] if self._named else None
+        wanted = [*self.named, *beside] if self.named else None
         size = sum(table.metadata.row_group(i).total_byte_size for i in range(table.metadata.num_row_groups))
         rows = max(64, min(1 << 16, PARQUET_BYTES * total // max(1, size)))
         for batch in table.iter_batches(batch_size=rows, columns=wanted):
@@ -395,11 +389,15 @@ class CorpusReader:
             every = [
                 one
                 for name, column in zip(batch.schema.names, batch.columns, strict=True)
-                if not self._named or name in self._named
+                if not self.named or name in self.named
                 for one in _leaves(column, folding.hash_of(0, name.encode()), np.arange(first, number))
             ]
             strings, place = Strings.joined([Strings.of([]), *every]), int(file.size * number / total)
-            yield strings, partial(_cells, batch.select(beside)), number, place
+
+            def told(i: int, batch: Any = batch) -> object:
+                return batch.select(beside).slice(i, 1).to_pylist()[0]
+
+            yield strings, told, number, place
 
     def _text(self, stream: IO[bytes], file: CorpusFile) -> Iterator[_Rows]:
         """A text file is one document, in pieces."""
@@ -471,16 +469,6 @@ def _item(line: bytes | memoryview, errors: str) -> Any:
         return _LENIENT.decode(str(line, "utf-8", errors))
     except (ValueError, RecursionError):
         return None
-
-
-def _line(raw: memoryview, lines: Spans, i: int) -> Any:
-    """What the i-th line of JSON holds, with bytes that are no UTF-8 replaced."""
-    return _item(raw[slice(*lines[i].tolist())], "replace")
-
-
-def _cells(batch: Any, i: int) -> Any:
-    """The i-th row of a batch of parquet."""
-    return batch.slice(i, 1).to_pylist()[0]
 
 
 def _facts_of(item: object) -> DocumentFacts:

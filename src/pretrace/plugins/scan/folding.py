@@ -12,7 +12,7 @@ import html.entities
 import importlib.util
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from types import ModuleType
@@ -198,10 +198,11 @@ def fold_strings(
     exact: bool,
     spaced: bool = False,
     behind: Sequence[bytes | None] | None = None,
-    room: Callable[[int], Bytes] | None = None,
+    room: Bytes | None = None,
 ) -> tuple[Bytes, Spans]:
     """Strings as they are compared, one behind the other in one buffer, and their places. `behind` says behind what
-    each one comes: None behind the one before it, else behind a gap and some bytes."""
+    each one comes: None behind the one before it, else behind a gap and some bytes. `room` may be the base of an
+    earlier buffer, which is written over."""
     kernels, kept = load_kernels(), behind or [None] * len(strings.places)
     heads = [one for one in kept if one is not None]
     head = np.frombuffer(b"".join(heads) or b"\0", np.uint8)
@@ -209,14 +210,11 @@ def fold_strings(
     size = 2 * BLOCK + int((strings.places[:, 1] - strings.places[:, 0] + sizes + 1).sum())
     raw, spans = np.frombuffer(strings.raw, dtype=np.uint8), np.empty((len(kept), 2), dtype=np.int64)
     wanted = size + size // 4 + 256
-    while True:
-        out = room(wanted) if room else np.empty(wanted, dtype=np.uint8)
-        end = kernels.fold(
-            raw, strings.places, strings.escaped, head, sizes, forms(spaced=spaced), exact, spaced, out, spans
-        )
-        if end >= 0:
-            return out[:end], spans
-        wanted *= 3
+    out = room if room is not None and len(room) >= wanted else np.empty(wanted, dtype=np.uint8)
+    how = (head, sizes, forms(spaced=spaced), exact, spaced)
+    while (end := kernels.fold(raw, strings.places, strings.escaped, *how, out, spans)) < 0:
+        out = np.empty(3 * len(out), dtype=np.uint8)
+    return out[:end], spans
 
 
 def fold_pieces(raw: Sequence[bytes], *, exact: bool = False) -> tuple[bytes, ...]:
@@ -272,9 +270,8 @@ class HashTable(NamedTuple):
 
     def find(self, hashes: Hashes) -> tuple[Numbers, Numbers]:
         """Which of some hashes are keys, and which."""
-        at, found = np.empty((2, len(hashes)), dtype=np.int64)
-        number = load_kernels().find(hashes, self, at, found)
-        return at[:number], found[:number]
+        found: tuple[Numbers, Numbers] = load_kernels().find(hashes, self)
+        return found
 
 
 def strings_of_lines(
@@ -390,7 +387,7 @@ class Streams:
     def __init__(self, *, exact: bool) -> None:
         self._exact = exact
         self._tails: dict[int, _Tail] = {}
-        self._room: Bytes = np.empty(0, dtype=np.uint8)
+        self._room: Bytes | None = None
 
     @property
     def rows(self) -> set[int]:
@@ -408,7 +405,8 @@ class Streams:
         behind: list[bytes | None] = [None] * len(strings.places)
         for at, tail in zip(firsts.tolist(), tails, strict=True):
             behind[at] = tail.content
-        buffer, spans = fold_strings(strings, exact=self._exact, behind=behind, room=self._room_for)
+        buffer, spans = fold_strings(strings, exact=self._exact, behind=behind, room=self._room)
+        self._room = buffer.base
         made = Stream(buffer, strings, spans, firsts, tails, last=False)
         yield made
         for name in names:
@@ -424,8 +422,3 @@ class Streams:
                 some = Strings.of([b""], rows=[int(tail.rows[-1])])
                 buffer, spans = fold_strings(some, exact=self._exact, behind=[tail.content])
                 yield Stream(buffer, some, spans, np.zeros(1, np.int64), [tail], last=True)
-
-    def _room_for(self, size: int) -> Bytes:
-        if len(self._room) < size:
-            self._room = np.empty(size * 5 // 4, dtype=np.uint8)
-        return self._room

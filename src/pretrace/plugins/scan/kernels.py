@@ -212,11 +212,9 @@ def behind_tag(raw: Any, i: int, end: int) -> int:
     slash = behind_slashes(raw, i, end)
     if slash < end and raw[slash] == 47:
         i = slash + 1
-    elif i < end and raw[i] == 63:
-        i += 1
     elif i + 2 < end and raw[i] == 33 and raw[i + 1] == 45 and raw[i + 2] == 45:
         i += 2
-    elif i < end and raw[i] == 33:
+    elif i < end and (raw[i] == 63 or raw[i] == 33):
         i += 1
     if i >= end or not (is_letter(raw[i]) or (raw[i] == 45 and raw[i - 1] == 45)):
         return -1
@@ -540,9 +538,10 @@ def strings(raw: Any, lines: Any, wanted: Any, places: Any, columns: Any, rows: 
 
 
 @compiled
-def words(buffer: Any, spans: Any, found: Any, owners: Any) -> int:
-    """The hash of each word of some documents, and the number of its document; how many words."""
-    n = 0
+def words(buffer: Any, spans: Any) -> tuple[Any, Any]:
+    """The hash of each word of some documents, and the number of its document."""
+    most = len(buffer) // 2 + 1
+    n, found, owners = 0, np.empty(most, dtype=np.uint64), np.empty(most, dtype=np.int64)
     for document in range(len(spans)):
         number, inside = BASIS, False
         for i in range(spans[document, 0], spans[document, 1] + 1):
@@ -552,7 +551,7 @@ def words(buffer: Any, spans: Any, found: Any, owners: Any) -> int:
                 found[n], owners[n] = mixed(number), document
                 n += 1
                 number, inside = BASIS, False
-    return n
+    return found[:n], owners[:n]
 
 
 @compiled
@@ -648,10 +647,12 @@ def mixed(h: Any) -> Any:
 
 
 @compiled
-def hash_blocks(buffer: Any, places: Any, out: Any) -> None:
+def hash_blocks(buffer: Any, places: Any) -> Any:
     """The hashes of the blocks at these places of a buffer."""
+    out = np.empty(len(places), dtype=np.uint64)
     for k in range(len(places)):
         out[k] = hashed(load(buffer, places[k]), load(buffer, places[k] + 8), load(buffer, places[k] + 16))
+    return out
 
 
 @compiled
@@ -669,8 +670,9 @@ def set_bits(hashes: Any, shift: Any, bitmap: Any) -> None:
 
 
 @compiled
-def find(hashes: Any, table: Any, at: Any, found: Any) -> int:
-    """Which of some hashes are keys of a `HashTable`, and which; how many are. The bit map says nearly always no."""
+def find(hashes: Any, table: Any) -> tuple[Any, Any]:
+    """Which of some hashes are keys of a `HashTable`, and which. The bit map says nearly always no."""
+    at, found = np.empty(len(hashes), dtype=np.int64), np.empty(len(hashes), dtype=np.int64)
     keys, _, bitmap, shift, buckets = table
     n = kept = 0
     for k in range(len(hashes)):
@@ -686,4 +688,4 @@ def find(hashes: Any, table: Any, at: Any, found: Any) -> int:
                 at[kept], found[kept] = k, key
                 kept += 1
                 break
-    return kept
+    return at[:kept], found[:kept]

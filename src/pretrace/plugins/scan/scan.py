@@ -33,15 +33,14 @@ from pretrace.plugins.scan.corpus import (
     CorpusFile,
     CorpusReader,
     FileFacts,
-    Sighting,
     Unread,
     find_own_files,
 )
 from pretrace.plugins.scan.folding import FoldedTexts, Streams, Strings
 from pretrace.plugins.scan.searching import COMMON, MANY, RUN, UNIQUE, WHOLE, BlockTable, Search
-from pretrace.plugins.scan.wording import GRAM, NEAR, SHINGLE, Wording, WordsFound
+from pretrace.plugins.scan.wording import GRAM, NEAR, SHINGLE, TextSequences, WordsFound
 from pretrace.registry import require
-from pretrace.report.wording import duration
+from pretrace.report.wording import duration, first_of
 from pretrace.results.atomic import atomic_text, write_atomically
 from pretrace.results.rounding import plural
 from pretrace.results.wording import fill, say, sentences_of
@@ -172,7 +171,7 @@ class Searching:
     def name(self) -> str:
         """What the corpus is called: the names of its sources."""
         names = [Path(one).name or one for one in self.sources or [one.address for one in self.files]]
-        return ", ".join(names[:3]) + (f" and {len(names) - 3:,} more" if len(names) > 3 else "")
+        return first_of(names[:3], len(names))
 
     @property
     def columns(self) -> str:
@@ -193,10 +192,14 @@ class Searching:
         return BlockTable(self.folded)
 
     @cached_property
-    def wording(self) -> Wording | None:
-        """The same by words, where that is wanted."""
-        near, overlap = self.settings.near, self.settings.overlap
-        return Wording(self.written, near=near, overlap=overlap) if near or overlap else None
+    def shingles(self) -> TextSequences | None:
+        """The same by sequences of 5 words, where near copies are wanted."""
+        return TextSequences(self.written, SHINGLE) if self.settings.near else None
+
+    @cached_property
+    def grams(self) -> TextSequences | None:
+        """The same by sequences of 13 words, where their overlap is wanted."""
+        return TextSequences(self.written, GRAM) if self.settings.overlap else None
 
     def open(self) -> tuple[str, Callable[[CorpusFile], searching.ScanPart]]:
         """In a worker: the hash of what is looked for, and what searches a file."""
@@ -264,27 +267,29 @@ def search_file(
     """What is found in one file, or in the first bytes of it, as many as `most`; `read` is told of bytes, and may raise
     what ends the search."""
     search, facts = Search(asked.blocks), FileFacts(file.address)
-    words = WordsFound(file.address, asked.wording) if asked.wording else None
+    words = WordsFound(file.address, asked.shingles, asked.grams)
     gathering = searching.Gathering(file.address, asked.folded)
     try:
         reader = CorpusReader(asked.settings.corpus_column, asked.exact, asked.settings.corpus_encoding)
         for found in reader.documents(file, most):
             read(found.read.bytes - facts.bytes)
             gathering.add(search.runs(found.stream), found.stream, found.facts)
-            if words is not None:
+            if asked.shingles or asked.grams:
                 words.add(found)
             facts = found.read
     except Unread as error:
         facts = replace(facts, unread=str(error))
     part = gathering.part(facts)
-    if words is not None:
-        part.counts[:, 2], part.nearest, part.grams = words.near, words.nearest, words.grams
+    part.counts[:, 2], part.nearest, part.grams = words.near, words.nearest, words.grams
     return part
 
 
 def _search(asked: Searching, files: Sequence[CorpusFile], parts: Path, add: Callable[..., None]) -> None:
     """Search files, several at once, each into a part of its own; the first error ends them all."""
-    stop, _ = threading.Event(), (asked.blocks, asked.wording)  # made once, before there are threads
+    stop, _ = (
+        threading.Event(),
+        (asked.blocks, asked.shingles, asked.grams),
+    )  # made once, before there are threads
 
     def read(size: int) -> None:
         if stop.is_set():
@@ -406,8 +411,7 @@ class _Findings:
         self.found = found = searching.summarise_texts(whole, asked.folded)
         self.mine = _FoundSide(asked.corpus.texts, found[:suspect])
         self.controls = _FoundSide(asked.heldout.texts, found[suspect:]) if asked.heldout else None
-        grams = asked.wording.grams if asked.wording else None
-        self.overlap = grams.shares(whole.grams) if grams else np.full(len(found), np.nan)
+        self.overlap = asked.grams.shares(whole.grams) if asked.grams else np.full(len(found), np.nan)
         self.unread = [one for one in whole.files if one.unread or one.unreadable]
         self.chance = self.mine.chance(self.controls) if self.controls else None
         self.unique = 0 if self.controls else _unique(asked, found, self.mine)
@@ -488,6 +492,7 @@ class _Findings:
         short = mine.counts["too short"]
         own = find_own_files(asked.files, asked.corpus.source)
         broken = [one for one in self.unread if one.unread]
+        unread = [one.unread or say("scan.unreadable", **asdict(one)) for one in self.unread[:5]]
         is_open, seen = self.outcome == "inconclusive", mine.count(*_OWN, "common")
         answer: str = self.outcome
         if self.outcome == "found" or mine.counts["whole"]:
@@ -510,8 +515,8 @@ class _Findings:
             "size": figures["bytes"] / 1e6, "where": asked.name, "columns": asked.columns,
             "run": RUN, "unique": UNIQUE, "many": MANY,
             "whole_share": WHOLE, "slight": SLIGHT, "common_documents": COMMON, "chance": self.chance,
-            "level": LEVEL, "texts_own": _named([one.address for one in own]),
-            "unread": _named([one.unread or say("scan.unreadable", **asdict(one)) for one in self.unread]),
+            "level": LEVEL, "texts_own": first_of([one.address for one in own[:5]], len(own)),
+            "unread": first_of(["; ".join(unread)], len(self.unread) - len(unread) + 1),
         }  # fmt: skip
 
         def chosen(part: str, **holds: object) -> tuple[str, ...]:
@@ -569,12 +574,11 @@ class _Findings:
         if asked.settings.overlap:
             numbers["13-word overlap"] = self.overlap
 
-        def sightings(
-            which: str,
-        ) -> Iterator[tuple[tuple[str, str, int], Sighting, tuple[Any, ...]]]:
-            for name, kind, one in zip(ids, sets, found, strict=True):
-                for rank, seen in enumerate(getattr(one, which), 1):
-                    yield (name, kind, rank), seen, seen[2:]
+        def seen(which: str) -> list[tuple[Any, ...]]:
+            """Of each sighting text, set and rank, the amount, and where it is."""
+            every = zip(ids, sets, found, strict=True)
+            some = ((name, kind, enumerate(getattr(one, which), 1)) for name, kind, one in every)
+            return [(name, kind, rank, *one[1:]) for name, kind, mine in some for rank, one in mine]
 
         order = sorted(
             range(len(texts)), key=lambda i: (STATES.index(states[i]), -found[i].single, -found[i].own, i)
@@ -588,13 +592,12 @@ class _Findings:
             )
         ]
         place = ("file", "document", "document id", "url", "date")
-        hits = [(*first, *where, one.amount) for first, one, where in sightings("best")]
-        near = [(*first, one.amount, *where) for first, one, where in sightings("nearest")]
+        hits = [(*row[:3], *row[4:], row[3]) for row in seen("best")]
         tables = (
             Table("texts", {"id": ids, "set": sets, "found": states, **numbers}),
             _table("hits", ("id", "set", "rank", *place, "bytes"), hits),
             _table("marked", ("id", "found", "passage", "documents"), marked),
-            _table("near", ("id", "set", "rank", "jaccard", *place), near),
+            _table("near", ("id", "set", "rank", "jaccard", *place), seen("nearest")),
         )
         return tables if asked.settings.near else tables[:-1]
 
@@ -612,11 +615,6 @@ def _unique(asked: Searching, found: Sequence[searching.FoundText], mine: _Found
         state == "whole" and one.unique(beside) >= UNIQUE
         for one, beside, state in zip(found, own, mine.states, strict=False)
     )
-
-
-def _named(some: Sequence[str], most: int = 5) -> str:
-    """The first of some names or reasons, and how many more there are."""
-    return "; ".join(some[:most]) + (f"; and {len(some) - most:,} more" if len(some) > most else "")
 
 
 _NUMBERS = frozenset(("rank", "document", "documents", "bytes", "jaccard"))

@@ -28,7 +28,6 @@ from pretrace.plugins.scan.corpus import DocumentFacts, FileFacts, Sighting, fir
 from pretrace.plugins.scan.folding import (
     BLOCK,
     LONGEST_TAIL,
-    Bytes,
     FoldedTexts,
     Hashes,
     HashTable,
@@ -69,14 +68,10 @@ class BlockTable:
     def __init__(self, texts: FoldedTexts) -> None:
         sizes, starts = texts.sizes, texts.spans[:, 0]
         self.texts, (stride, self.every) = texts, (1, BLOCK) if sizes.sum() <= SPARSE else (3, 8)
-        counts = np.maximum((sizes - BLOCK) // stride + 1, 0)
-        shifts = starts - stride * (np.cumsum(counts) - counts)
         kind = np.int32 if len(texts.buffer) < 1 << 31 else np.int64
-        places: npt.NDArray[np.int32 | np.int64] = np.arange(int(counts.sum()), dtype=kind)
-        np.multiply(places, kind(stride), out=places)
-        np.add(places, np.repeat(shifts.astype(kind), counts), out=places)
-        hashes = np.empty(len(places), dtype=np.uint64)
-        load_kernels().hash_blocks(texts.buffer, places, hashes)
+        some = [np.arange(one, end - BLOCK + 1, stride, dtype=kind) for one, end in texts.spans.tolist()]
+        places = np.concatenate(some)
+        hashes: Hashes = load_kernels().hash_blocks(texts.buffer, places)
         order = np.argsort(hashes, kind="stable")
         places, hashes = places[order], hashes[order]
         later = np.flatnonzero(hashes[REPEATS:] == hashes[:-REPEATS]) + REPEATS
@@ -91,18 +86,17 @@ class Search:
 
     def __init__(self, table: BlockTable) -> None:
         self._table, self._kernels = table, load_kernels()
-        self._seen = np.full((len(table.hashes.keys), 2), -1, dtype=np.int64)
-        self._seen[:, 0] = 0
+        self._seen: Numbers = np.tile([0, -1], (len(table.hashes.keys), 1))
         self._recent = np.zeros(_RECENT, dtype=np.int64)
         self._reached = np.zeros((_RECENT, 2), dtype=np.int64)
 
     def runs(self, found: Stream) -> Runs:
         """The runs of a stream, in order; those that may go on behind its end are left for the next one."""
         table, buffer = self._table, found.buffer
-        places, keys = self._probe(buffer)
+        places = np.arange(0, len(buffer) - BLOCK + 1, table.every)
+        known, keys = table.hashes.find(self._kernels.hash_blocks(buffer, places))
+        places = places[known]
         strings = np.searchsorted(found.spans[:, 0], places, side="right") - 1
-        inside = strings >= 0
-        places, keys, strings = places[inside], keys[inside], strings[inside]
         first, rows, gathered = 0, np.empty((ROWS, 5), dtype=np.int64), [np.empty((0, 5), dtype=np.int64)]
         same = np.zeros(len(places), dtype=np.bool_)
         texts, firsts = table.texts.buffer, table.hashes.first
@@ -119,14 +113,6 @@ class Search:
             gathered.append(rows[:number].copy())
             first = after
         return _of_strings(np.concatenate(gathered), found, table.texts.spans[:, 0])
-
-    def _probe(self, buffer: Bytes) -> tuple[Numbers, Numbers]:
-        """The places of the blocks at every `every`-th byte (a multiple of 8) that have a key, and its number."""
-        places = np.arange(0, len(buffer) - BLOCK + 1, self._table.every)
-        hashes = np.empty(len(places), dtype=np.uint64)
-        self._kernels.hash_blocks(buffer, places, hashes)
-        at, found = self._table.hashes.find(hashes)
-        return places[at], found
 
 
 def _of_strings(rows: Numbers, found: Stream, starts: Numbers) -> Runs:

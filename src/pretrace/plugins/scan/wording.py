@@ -30,9 +30,8 @@ def words_of(strings: Strings) -> tuple[Numbers, npt.NDArray[np.int64]]:
     """The hash of each word of some strings, in order, and the number of its string."""
     apart = [b""] * len(strings.places)
     buffer, spans = fold_strings(strings, exact=False, spaced=True, behind=apart)
-    found, owners = np.empty(len(buffer) // 2 + 1, np.uint64), np.empty(len(buffer) // 2 + 1, np.int64)
-    number = load_kernels().words(buffer, spans, found, owners)
-    return found[:number], owners[:number]
+    found: tuple[Numbers, npt.NDArray[np.int64]] = load_kernels().words(buffer, spans)
+    return found
 
 
 def sequences(
@@ -47,22 +46,6 @@ def sequences(
     return found, owners[inside]
 
 
-class Held:
-    """The different sequences of some texts, by their hashes: `texts` [sequences, texts] says with 1 which text has
-    which, `sizes` how many each has."""
-
-    def __init__(self, hashes: Numbers, owners: npt.NDArray[np.int64], number: int) -> None:
-        self.keys, places = np.unique(hashes, return_inverse=True)
-        self.table = HashTable.of(self.keys)
-        self.texts = _each_once(places, owners, (len(self.keys), number))
-        self.sizes: npt.NDArray[np.int64] = self.texts.sum(axis=0)
-
-    def shares(self, found: Numbers) -> npt.NDArray[np.float64]:
-        """The share of each text's sequences that are among those found, NaN for a text that has none."""
-        counts = self.texts.T @ np.isin(self.keys, found).astype(np.int64)
-        return np.where(self.sizes > 0, counts / np.maximum(self.sizes, 1), np.nan)
-
-
 def _each_once(rows: npt.NDArray[np.int64], columns: npt.NDArray[np.int64], shape: tuple[int, int]) -> Any:
     """A sparse matrix with 1 at these places."""
     from scipy import sparse
@@ -72,41 +55,46 @@ def _each_once(rows: npt.NDArray[np.int64], columns: npt.NDArray[np.int64], shap
     return made
 
 
-class Wording:
-    """The sequences of words of the texts: those of 5 where near copies are wanted, those of 13 for the overlap."""
+class TextSequences:
+    """The different sequences of so many words of some texts, by their hashes: `texts` [sequences, texts] says with 1
+    which text has which, `sizes` how many each has."""
 
-    def __init__(self, texts: Sequence[bytes], *, near: bool, overlap: bool) -> None:
-        words, owners = words_of(Strings.of(texts))
-        self.shingles, self.grams = (
-            Held(*sequences(words, owners, size), len(texts)) if wanted else None
-            for size, wanted in ((SHINGLE, near), (GRAM, overlap))
-        )
+    def __init__(self, texts: Sequence[bytes], size: int) -> None:
+        hashes, owners = sequences(*words_of(Strings.of(texts)), size)
+        self.keys, places = np.unique(hashes, return_inverse=True)
+        self.table = HashTable.of(self.keys)
+        self.texts = _each_once(places, owners, (len(self.keys), len(texts)))
+        self.sizes: npt.NDArray[np.int64] = self.texts.sum(axis=0)
+
+    def shares(self, found: Numbers) -> npt.NDArray[np.float64]:
+        """The share of each text's sequences that are among those found, NaN for a text that has none."""
+        counts = self.texts.T @ np.isin(self.keys, found).astype(np.int64)
+        return np.where(self.sizes > 0, counts / np.maximum(self.sizes, 1), np.nan)
 
 
 class WordsFound:
-    """Adds up what one file shares with the texts, word by word."""
+    """Adds up what one file shares with the texts, word by word: near copies by their `shingles`, and the `grams` that
+    were found, where these are wanted."""
 
-    def __init__(self, file: str, wording: Wording) -> None:
-        self._file, self._wording = file, wording
-        self._grams = np.zeros(len(wording.grams.keys) if wording.grams else 0, dtype=np.bool_)
-        self.near = np.zeros(len(wording.shingles.sizes) if wording.shingles else 1, dtype=np.int64)
+    def __init__(self, file: str, shingles: TextSequences | None, grams: TextSequences | None) -> None:
+        self._file, self._shingles, self._grams = file, shingles, grams
+        self._found = np.zeros(len(grams.keys) if grams else 0, dtype=np.bool_)
+        self.near = np.zeros(len(shingles.sizes) if shingles else 1, dtype=np.int64)
         self.nearest: list[Sighting] = []
 
     @property
     def grams(self) -> Numbers:
         """The hashes of the texts' sequences of 13 words that were found, in order."""
-        held = self._wording.grams
-        return np.zeros(0, np.uint64) if held is None else held.keys[self._grams]
+        return self._grams.keys[self._found] if self._grams else np.zeros(0, np.uint64)
 
     def add(self, found: CorpusDocuments) -> None:
         """The documents of a buffer."""
-        words, owners = words_of(found.strings)
-        grams, held = self._wording.grams, self._wording.shingles
-        if grams is not None:
-            self._grams[grams.table.find(sequences(words, owners, GRAM)[0])[1]] = True
-        if held is None:
+        words = words_of(found.strings)
+        if self._grams:
+            self._found[self._grams.table.find(sequences(*words, GRAM)[0])[1]] = True
+        if (held := self._shingles) is None:
             return
-        hashes, owners = sequences(words, owners, SHINGLE)
+        hashes, owners = sequences(*words, SHINGLE)
         at, key = held.table.find(hashes)
         if not len(at):
             return
