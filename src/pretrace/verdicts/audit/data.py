@@ -16,7 +16,7 @@ from pretrace.scoring.evidence import Progress, open_store, trace
 from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.statistics.documents import by_document
-from pretrace.statistics.permutation import two_sample
+from pretrace.statistics.permutation import two_sample_test
 from pretrace.types import (
     Answer,
     Backend,
@@ -196,7 +196,7 @@ def beyond(found: DocumentValues, other: DocumentValues, *, seed: int) -> Excess
         mine / spread[0] - many * theirs / spread[1]
         for mine, theirs in zip(found.sides, other.sides, strict=True)
     ]
-    return ExcessOverSecondModel(two_sample(*left, seed=seed), many)
+    return ExcessOverSecondModel(two_sample_test(*left, seed=seed).p, many)
 
 
 UNIT = "of a typical token's lead"
