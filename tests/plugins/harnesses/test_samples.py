@@ -53,6 +53,9 @@ def ran(call):
 
 def test_requests_are_rebuilt_as_the_harness_made_them(logs, model_folder):
     log = read_log(str(logs[0]), task="quiz")
+    assert is_log(str(logs[0]))
+    assert is_log(str(log.path))
+    assert not is_log(str(model_folder))
     assert (log.model, log.shots, log.filter) == (str(model_folder), 1, "none")
     assert len(log.items) == len(PUBLISHED)
     for item, doc in zip(log.items, PUBLISHED, strict=True):
@@ -203,30 +206,6 @@ def test_the_log_of_the_docs_is_like_a_real_one(logs, tmp_path):
         assert real.figures.keys() == ours.figures.keys()
     rows = [json.loads(path.read_text().splitlines()[0]) for path in (log.path, made.path)]
     assert rows[0].keys() == rows[1].keys()
-
-
-def test_folders_without_samples(logs, tmp_path, ran):
-    (path,) = logs[0].rglob("results_*.json")
-    (tmp_path / path.name).write_text(path.read_text())
-    (tmp_path / "empty").mkdir()
-    for given, cure in (
-        (tmp_path, "holds results and no samples"),
-        (tmp_path / path.name, "holds results and no samples"),
-        (tmp_path / "empty", "no samples of lm-eval"),
-        (tmp_path / "nowhere", "there is no file or folder"),
-        (logs[0], "letters, quiz, writing: name one of them with --log task"),
-    ):
-        code, said = ran("samples", given, "--controls", logs[1], "--out", tmp_path / "OUT")
-        assert (code, cure in said) == (2, True), said
-    cut = tmp_path / "samples_quiz_2026-01-01T00-00-00.0.jsonl"
-    cut.write_text("")
-    with pytest.raises(TextsError, match="is empty"):
-        read_log(str(cut))
-    cut.write_text('{"doc": {"question"')
-    with pytest.raises(TextsError, match=r"line 1 is not JSON.*run the evaluation again"):
-        read_log(str(cut))
-    assert is_log(str(cut))
-    assert not is_log(str(tmp_path / "texts.jsonl"))
 
 
 def test_a_metric_that_both_logs_have_is_taken(logs):
