@@ -14,7 +14,6 @@ from made import read_lines, written
 import pretrace
 from pretrace.errors import TextsError
 from pretrace.plugins.harnesses.samples import (
-    KnownItems,
     SamplesSettings,
     is_log,
     metric_of,
@@ -116,9 +115,10 @@ def test_items_that_were_seen_are_set_apart(logs):
     """A model to which a third of the items is familiar: those are suspect, and their accuracy stands beside."""
     log, held = read_log(str(logs[0]), task="quiz"), read_log(str(logs[1]))
     seen = [text.text for text in log.corpus().texts[:14]]
-    known = KnownItems(held.corpus(), held)
     flagging = FlagSettings(score="loss", cache=False, fdr=0.2)
-    verdict, flagged = samples(log, known, Models(Memory(seen)), SamplesSettings(), flagging)
+    verdict, flagged = samples(
+        log, held.corpus(), Models(Memory(seen)), SamplesSettings(), flagging, others=held
+    )
     assert verdict.outcome == "consistent"
     rights = np.array([item.figures["acc"] for item in log.items])
     chosen = flagged.table("flags")["flagged"]
@@ -139,7 +139,7 @@ def test_a_refused_flagging_has_no_sides(logs, tmp_path):
     strange = pretrace.open_corpus([f"{i} {' '.join(draw.choice(words, 9))}" for i in range(60)])
     flagging = FlagSettings(score="loss", cache=False)
     seen = [text.text for text in log.corpus().texts]
-    verdict, _ = samples(log, KnownItems(strange), Models(Memory(seen)), None, flagging)
+    verdict, _ = samples(log, strange, Models(Memory(seen)), None, flagging)
     assert verdict.outcome == "inconclusive"
     assert (verdict.p, verdict.effect) == (None, None)
     assert list(verdict.figures["accuracy"]) == ["items in all"]
@@ -210,8 +210,7 @@ def test_the_log_of_the_docs_is_like_a_real_one(logs, tmp_path):
 
 def test_a_metric_that_both_logs_have_is_taken(logs):
     quiz, held = read_log(str(logs[0]), task="quiz"), read_log(str(logs[1]))
-    known = KnownItems(held.corpus(), held)
-    assert metric_of(quiz, known, None) == "acc"
-    assert metric_of(quiz, known, "acc_norm") == "acc_norm"
+    assert metric_of(quiz, held, None) == "acc"
+    assert metric_of(quiz, held, "acc_norm") == "acc_norm"
     with pytest.raises(TextsError, match="those that have one are acc, acc_norm"):
-        metric_of(quiz, known, "bleu")
+        metric_of(quiz, held, "bleu")

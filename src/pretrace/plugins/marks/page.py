@@ -19,17 +19,13 @@ class SealedPage(TestPage):
     """The difference of each unit."""
 
     @staticmethod
-    def draw(verdict: Verdict) -> TestFigure | None:
+    def draw(verdict: Verdict) -> TestFigure:
         """One dot a unit: what was published less the mean of what was not, to the left and right of 0."""
         marks, unit = verdict.test == "marks", verdict.unit
         table = verdict.table("texts" if marks else "strings")
         known = np.flatnonzero(np.isfinite(table["difference"]))
         values = table["difference"][known]
-        if not len(values):
-            return None
-        compared = "string in the text less the mean of fresh ones"
-        if marks:
-            compared = f"published {'variant' if unit == 'text' else 'order'} less the mean of the others"
+        compared = f"published {'version' if marks else unit} less the mean of the others"
         names = [f"{unit} {place + 1}" for place in known]
         figure, titles, each = plots.draw_dots(
             {"dots": (names, values)}, f"{compared} ({verdict.effect_unit})", ("", ""), middle="no preference"
