@@ -14,7 +14,7 @@ from pretrace.cli.options import command_of
 from pretrace.corpora.opening import GivenStream
 from pretrace.scoring.evaluation import measure
 from pretrace.scoring.parts import ScoredRows
-from pretrace.statistics.permutation import sign_flip_test
+from pretrace.statistics.permutation import sign_flip_test, two_sample_test
 from pretrace.statistics.roc import RankedScores
 from pretrace.testing import Memory
 from pretrace.types import Corpus, Curve, Estimate, Measured, Run, Text
@@ -101,6 +101,11 @@ EMPTY = run_of(np.zeros((0, 0)), ())
 def sign_flip(values, **how):
     """The p-value of the sign-flip test without its guard."""
     return sign_flip_test(values, guarded=False, **how).p
+
+
+def two_sample(suspect, heldout, **how):
+    """The p-value of the two-sample test."""
+    return two_sample_test(suspect, heldout, **how).p
 
 
 def tpr_at_fpr(scores, members, fpr):

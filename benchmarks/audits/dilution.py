@@ -44,7 +44,7 @@ from pretrace.backends.tokens import Tokens
 from pretrace.results.atomic import atomic_text
 from pretrace.results.folder import write_lines
 from pretrace.scoring.plan import ScorePlan
-from pretrace.statistics.permutation import two_sample
+from pretrace.statistics.permutation import two_sample_test
 from pretrace.statistics.power import auc_power
 from pretrace.tuning.architectures import Architecture, new_model
 from pretrace.tuning.batches import windows
@@ -194,9 +194,9 @@ def audit_power(members: Doubles, nonmembers: Doubles, *, seed: int) -> dict[str
     for size in SIZES:
         rng = np.random.default_rng([seed, size])
         rejected = [
-            two_sample(
+            two_sample_test(
                 rng.choice(members, size), rng.choice(nonmembers, size), permutations=PERMUTATIONS, seed=i
-            )
+            ).p
             <= 0.05
             for i in range(DRAWS)
         ]

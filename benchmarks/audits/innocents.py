@@ -23,7 +23,7 @@ from scipy.stats import ttest_ind
 
 from benchmarks import RESULTS, read_results, write_results
 from benchmarks.machine import commit, machine
-from pretrace.statistics.permutation import two_sample
+from pretrace.statistics.permutation import two_sample_test
 from pretrace.types import Doubles
 from pretrace.verdicts.audit.checks import MIXED, STRICT
 
@@ -68,7 +68,7 @@ def rejects(suspect: Doubles, controls: Doubles, seed: int, level: float = LEVEL
     near = float(ttest_ind(suspect, controls, equal_var=False, alternative="greater").pvalue)
     if near > 4 * level or near < level / 50:
         return near < level
-    return two_sample(suspect, controls, permutations=DRAWS, seed=seed) <= level
+    return two_sample_test(suspect, controls, permutations=DRAWS, seed=seed).p <= level
 
 
 def audited(suspect: Doubles, controls: Doubles, seed: int) -> tuple[bool, bool]:

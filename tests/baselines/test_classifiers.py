@@ -102,8 +102,8 @@ def bert_folder(tmp_path_factory):
 @pytest.mark.parametrize("folder", ["model_folder", "bert_folder"])
 def test_a_causal_model_or_a_bert_from_a_folder_is_tuned(folder, method, request):
     rng = np.random.default_rng(0)
-    settings = TunedClassifier(method, epochs=6, learning_rate=1e-2)
-    judge = Pretrained(request.getfixturevalue(folder), settings).fit(*two_kinds(rng), seed=0)
+    tuned = Pretrained(str(request.getfixturevalue(folder)), method, epochs=6, learning_rate=1e-2)
+    judge = tuned.fit(*two_kinds(rng), seed=0)
     texts, labels = two_kinds(rng)
     assert auc(judge(texts), labels) > 0.9
 

@@ -109,15 +109,11 @@ def test_triggers_by_prompts_and_answers(ask, tmp_path, model_folder):
     documents = json.loads(sealed.read_text(encoding="utf-8"))["texts"]
     known = [{"id": one["id"], "answer": f" {one['trigger']['words'][one['drawn']]}."} for one in documents]
     none = [{**one, "answer": "I do not know."} for one in known[:3]]
-    for name, said, left, shown in (
-        ("served-7b", known, 3, "found: 20"),
-        ("another", none, 4, "17 sentences have no"),
-    ):
+    for name, said, left in (("served-7b", known, 3), ("another", none, 4)):
         told = ("--commitment", commitment, "--model", name, "--answers", written(tmp_path / name, said))
         code, printed = ask("mark", "check", sealed, *told, "--out", tmp_path / f"OUT{left}")
         assert code == left
         assert (f"The predictions of {name} are consistent with training" in printed) == (left == 3)
-        assert shown in (tmp_path / f"OUT{left}" / "report.html").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")

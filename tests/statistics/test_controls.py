@@ -42,16 +42,6 @@ def world(*, exposure=1.0, seed=0, repeats=4, texts=TEXTS):
     return run, [f"text {i}" for i in range(texts)], members
 
 
-def test_rows_come_as_scores_blind_placebo_shuffled():
-    run, texts, _ = world()
-    found = evaluate(run, texts, resamples=50)
-    kinds = {"score": ["loss", "na_pdd"], "blind": ["bag of words", "text length"]}
-    kinds |= {"placebo": ["loss", "na_pdd"], "shuffled": ["na_pdd"]}
-    assert [(row.kind, row.name) for row in found.rows] == [
-        (k, one) for k, some in kinds.items() for one in some
-    ]
-
-
 def test_a_placebo_is_measured_like_any_column():
     run, texts, members = world()
     found = evaluate(run, texts, resamples=50, blind=False, seed=3)

@@ -11,7 +11,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,10 +21,11 @@ import numpy.typing as npt
 from pretrace.errors import MissingPackageError, ModelError
 from pretrace.registry import Registry, require
 from pretrace.rewrites import readable
+from pretrace.settings import shared
 from pretrace.statistics.documents import Grouping, Groups, Numbers, grouped_folds, grouped_split
 from pretrace.statistics.words import UNSPACED
 from pretrace.tuning.classifying import fit_new, fit_pretrained
-from pretrace.tuning.plan import PAPER, SMALL, SUREST, TUNED, How, NewClassifier, TunedClassifier, check_kinds
+from pretrace.tuning.plan import PAPER, SMALL, SUREST, How, NewClassifier, TunedClassifier, check_kinds
 from pretrace.types import Bools, Doubles, TextClassifier
 
 # Cross-fitting of text-only classifiers: every text is scored by one that did not learn from it.
@@ -198,31 +199,31 @@ def _judge(regression: Any, features: Callable[[Sequence[str]], Any]) -> Callabl
 
 
 @classifiers.add("gpt2")
-def gpt2(
-    preset: Literal["small", "paper"] = "small",
-    layers: int | None = None,
-    width: int | None = None,
-    heads: int | None = None,
-    epochs: int | None = None,
-    learning_rate: float | None = None,
-) -> TextClassifier:
+@dataclass(frozen=True)
+class _Gpt2:
     """A GPT-2-style transformer of two layers trained from scratch (Zhao et al. 2025, sections 3.2 and D.2).
 
     `preset` "paper" has width 1600, 25 heads and 20 epochs, "small" is for CPUs; what is given besides
     replaces the preset's value. The tokenizer is learnt on the texts learnt from. From a thousand texts a side
     the small one learns which words differ, hardly their order: put it beside `words`, not in its place.
     """
-    start = PAPER if preset == "paper" else SMALL
-    given: dict[str, Any] = {"layers": layers, "width": width, "heads": heads}
-    given |= {"epochs": epochs, "learning_rate": learning_rate}
-    return _Gpt2(replace(start, **{name: value for name, value in given.items() if value is not None}))
 
+    preset: Literal["small", "paper"] = "small"
+    layers: int | None = None
+    width: int | None = None
+    heads: int | None = None
+    epochs: int | None = None
+    learning_rate: float | None = None
 
-@dataclass(frozen=True)
-class _Gpt2:
-    """A transformer trained from scratch on the texts; see `gpt2`."""
+    def __post_init__(self) -> None:
+        _ = self.settings  # which checks them
 
-    settings: NewClassifier = SMALL
+    @property
+    def settings(self) -> NewClassifier:
+        given = {
+            name: value for name, value in asdict(self).items() if name != "preset" and value is not None
+        }
+        return replace(PAPER if self.preset == "paper" else SMALL, **given)
 
     def fit(self, texts: Sequence[str], labels: Bools, /, *, seed: int) -> Callable[[Sequence[str]], Doubles]:
         return fit_new(texts, labels, self.settings, seed=seed)
@@ -249,31 +250,27 @@ class _Embeddings:
 
 
 @classifiers.add("pretrained")
-def pretrained(
-    model: str = "smollm2",
-    method: How = "lora",
-    epochs: int = 3,
-    learning_rate: float | None = None,
-    max_tokens: int = 256,
-) -> TextClassifier:
+@dataclass(frozen=True)
+class Pretrained:
     """A model that was trained before, tuned with a classification head (Zhao et al. 2025, table 6).
 
     `model` is a hub id, a folder, a `.gguf` file or "smollm2": a causal model or one like BERT. `method`
     "lora" trains an adapter, "full" all weights. Beware of a model that was trained on the very texts.
     """
-    require(bool(model.strip()), "pretrained: model must name a model, found an empty text.")
-    settings = TunedClassifier(
-        method=method, epochs=epochs, learning_rate=learning_rate, max_tokens=max_tokens
-    )
-    return Pretrained(model, settings)
 
+    model: str = "smollm2"
+    method: How = "lora"
+    epochs: int = 3
+    learning_rate: float | None = None
+    max_tokens: int = 256
 
-@dataclass(frozen=True)
-class Pretrained:
-    """A model tuned to tell texts apart; see `pretrained`. `model` may be an opened back end too."""
+    def __post_init__(self) -> None:
+        require(bool(self.model.strip()), "pretrained: model must name a model, found an empty text.")
+        _ = self.settings  # which checks them
 
-    model: Any
-    settings: TunedClassifier = TUNED
+    @property
+    def settings(self) -> TunedClassifier:
+        return shared(TunedClassifier, self)
 
     def fit(self, texts: Sequence[str], labels: Bools, /, *, seed: int) -> Callable[[Sequence[str]], Doubles]:
         """The tuned classifier; ModelError where the model cannot be opened."""

@@ -37,7 +37,7 @@ TESTS = {
 }
 """The module of a plug-in that registers each test, by the name that a result has of it."""
 PAGES = {
-    **dict.fromkeys(("marks", "triggers", "canaries"), "pretrace.plugins.marks.page"),
+    **dict.fromkeys(("marks", "canaries"), "pretrace.plugins.marks.page"),
     "recite": "pretrace.plugins.recite.page",
     "samples": "pretrace.plugins.harnesses.page",
     "scan": "pretrace.plugins.scan.page",

@@ -35,7 +35,7 @@ from pretrace.scoring.parts import ScoredRows
 from pretrace.statistics.controls import PLACEBO, SHUFFLED, ThresholdDivision, shuffled_row, survives
 from pretrace.statistics.documents import MEMBERS, NONMEMBERS, Grouping, Numbers, grouped_split
 from pretrace.statistics.paired import adjusted, compare, usual_baseline
-from pretrace.statistics.resampling import Bootstrap, Calls, ReadColumn, group_bootstrap, paired_difference
+from pretrace.statistics.resampling import Bootstrap, Calls, ReadColumn, group_bootstrap
 from pretrace.statistics.roc import best_threshold, roc_curve
 from pretrace.types import Bools, ByCopies, Comparison, Corpus, Doubles, Estimate, Evaluation, Measured, Run
 
@@ -78,7 +78,7 @@ class MeasuredPart:
 
     def lead(self, *keys: _Key) -> Estimate:
         """How far the AUC of the first of two columns exceeds that of the second."""
-        return paired_difference(self.bootstrap.auc, *map(self.keys.index, keys))[0]
+        return self.bootstrap.auc.difference(*map(self.keys.index, keys)).estimate(0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

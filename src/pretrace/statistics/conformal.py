@@ -106,19 +106,17 @@ def flagged(q: npt.ArrayLike, fdr: float) -> Bools:
 def least_together(known: int, asked: int, fdr: float, method: Method = "bh") -> int | None:
     """The asked documents that have to stand above all known ones before any of them is flagged at a rate: with k
     above all n, all k are where 1 / (n + 1) <= k · rate / asked. None where not even all would be enough."""
-    rate = fdr if method == "bh" else fdr / _harmonic(asked)
-    together = _ceil(asked / (rate * (known + 1)))
+    together = _ceil(asked / (_rate(asked, fdr, method) * (known + 1)))
     return together if together <= asked else None
 
 
 def needed(together: int, asked: int, fdr: float, method: Method = "bh") -> int:
     """The known documents with which so many of the asked documents, above all of these, are flagged."""
-    rate = fdr if method == "bh" else fdr / _harmonic(asked)
-    return _ceil(max(1, asked) / (rate * max(1, together))) - 1
+    return _ceil(max(1, asked) / (_rate(asked, fdr, method) * max(1, together))) - 1
 
 
-def _harmonic(asked: int) -> float:
-    return math.fsum(1 / i for i in range(1, asked + 1)) or 1.0
+def _rate(asked: int, fdr: float, method: Method) -> float:
+    return fdr if method == "bh" else fdr / (math.fsum(1 / i for i in range(1, asked + 1)) or 1.0)
 
 
 def _ceil(value: float) -> int:

@@ -14,7 +14,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from pretrace.statistics.resampling import Spread, paired_difference
+from pretrace.statistics.resampling import Spread
 from pretrace.types import Comparison
 
 
@@ -22,10 +22,15 @@ def compare(
     score: str, baseline: str, spread: Spread, columns: tuple[int, int], documents: int
 ) -> Comparison:
     """Compare a score with the baseline, by their `columns` of the resamples of texts that both have, with so many
-    `documents` of the scarcer class (`for_few`)."""
-    ahead, p = paired_difference(spread, *columns)
-    p, least = for_few(p, documents), for_few(2 / (1 + len(spread.drawn)), documents)
-    return Comparison(score, baseline, "auc", ahead, p, p, least)
+    `documents` of the scarcer class (`for_few`). The two-sided p is twice the smaller share of resamples on either side
+    of zero (zero counts to both), the sample included: at least 2 / (resamples + 1)."""
+    ahead = spread.difference(*columns)
+    apart = ahead.drawn
+    tail = min(np.count_nonzero(apart <= 0), np.count_nonzero(apart >= 0))
+    p = for_few(min(1.0, 2 * (1 + int(tail)) / (1 + len(apart))), documents)
+    return Comparison(
+        score, baseline, "auc", ahead.estimate(0), p, p, for_few(2 / (1 + len(apart)), documents)
+    )
 
 
 def adjusted(found: Sequence[Comparison]) -> tuple[Comparison, ...]:

@@ -14,7 +14,7 @@ happens where it does not hold. Rejections of a true null at a nominal 5%, 4,000
     log-normal (0.8), long tail below                 200      .084    .052
     exponential, long tail above                      200      .042    .054
 
-    two_sample: suspect and held-out documents, the fewer have twice the spread (2,500 audits)
+    two_sample_test: suspect and held-out documents, the fewer have twice the spread (2,500 audits)
                                                            difference   Welch   corrected
     40 and 20, normal                                         .086       .058     .051
     40 and 20, exponential, long tail above                   .136       .091     .071
@@ -123,19 +123,12 @@ def sign_flip_test(
     return PermutationTest(share_reached(null, observed, exact=exact), float(observed), null, exact)
 
 
-def two_sample(
-    suspect: npt.ArrayLike, heldout: npt.ArrayLike, *, permutations: int = 10_000, seed: int = 0
-) -> float:
-    """The one-sided p-value for the mean of `suspect` above that of `heldout`, one value a document, from permuting
-    these: (1 + those that reach the statistic) / (1 + permutations). Welch's t less its skewness keeps the level where
-    sides differ in number and spread (Janssen 1997; Chung and Romano 2013). Errors as in `sign_flip_test`."""
-    return two_sample_test(suspect, heldout, permutations=permutations, seed=seed).p
-
-
 def two_sample_test(
     suspect: npt.ArrayLike, heldout: npt.ArrayLike, *, permutations: int = 10_000, seed: int = 0
 ) -> PermutationTest:
-    """The test of `two_sample` with the null distribution it drew, `null` [permutations]."""
+    """The one-sided test of the mean of `suspect` above that of `heldout`, one value a document, from permuting these:
+    (1 + those that reach the statistic) / (1 + permutations). Welch's t less its skewness keeps the level where sides
+    differ in number and spread (Janssen 1997; Chung and Romano 2013). Errors as in `sign_flip_test`."""
     require(permutations > 0, f"a permutation test takes at least one permutation, found {permutations}.")
     first, second = (np.sort(check_values(side, "a two-sample test")) for side in (suspect, heldout))
     both = np.concatenate((first, second))

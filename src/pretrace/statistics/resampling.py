@@ -58,6 +58,11 @@ class Spread:
         """The figure with its 95% percentile interval, which always holds the figure itself."""
         return _interval(float(self.value[score]), self.drawn[:, score], self.tail)
 
+    def difference(self, first: int, second: int) -> Spread:
+        """How much one score's figure exceeds another's on the same resamples, as the only score."""
+        apart = self.drawn[:, first] - self.drawn[:, second]
+        return Spread(self.value[[first]] - self.value[[second]], apart[:, None], self.tail)
+
     def widened(self, score: int, factor: float) -> Spread:
         """The same with one score's resamples moved away from its value by a factor, within 0 and 1."""
         drawn = self.drawn.copy()
@@ -156,16 +161,6 @@ def group_bootstrap(
         accuracy=Spread(accuracy(whole)[0], judged, tail) if calls else None,
         resamples=made,
     )
-
-
-def paired_difference(spread: Spread, first: int, second: int) -> tuple[Estimate, float]:
-    """How much one score's figure exceeds another's on the same resamples, and the two-sided p: twice the smaller share
-    of these on either side of zero (zero counts to both), the sample included: at least 2 / (resamples + 1)."""
-    apart = spread.drawn[:, first] - spread.drawn[:, second]
-    tail = min(np.count_nonzero(apart <= 0), np.count_nonzero(apart >= 0))
-    p = min(1.0, 2 * (1 + int(tail)) / (1 + len(apart)))
-    value = float(spread.value[first] - spread.value[second])
-    return _interval(value, apart, spread.tail), p
 
 
 def affordable(resamples: int, *, texts: int, scores: int) -> int:

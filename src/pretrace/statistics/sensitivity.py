@@ -22,7 +22,7 @@ from pretrace.statistics.permutation import (
     last_rejected,
     permuted,
     share_reached,
-    two_sample,
+    two_sample_test,
     welch_corrected,
 )
 from pretrace.types import Doubles, Sensitivity
@@ -95,9 +95,9 @@ def wilcoxon_gamma(values: npt.ArrayLike, level: float) -> float | None:
 def two_sample_shift(
     suspect: npt.ArrayLike, heldout: npt.ArrayLike, level: float, *, permutations: int = 10_000, seed: int = 0
 ) -> float | None:
-    """The largest constant that can be taken from every suspect value with `two_sample` still rejecting, rounded down
-    to a millionth of the range. All shifts have the permutations of `two_sample`, so that p rises with them. None where
-    the test does not reject as it is. Errors as in `two_sample`."""
+    """The largest constant that can be taken from every suspect value with `two_sample_test` still rejecting, rounded
+    down to a millionth of the range. All shifts have its permutations, so that p rises with them. None where the test
+    does not reject as it is. Errors as in `two_sample_test`."""
     first, second = (np.sort(check_values(side, "a two-sample test")) for side in (suspect, heldout))
     values = np.concatenate((first, second))
     values -= values.mean()
@@ -118,17 +118,13 @@ def two_sample_shift(
 def controls_left_out(
     suspect: npt.ArrayLike, heldout: npt.ArrayLike, level: float, *, permutations: int = 10_000, seed: int = 0
 ) -> int | None:
-    """How many held-out documents can be left out, the lowest first, with `two_sample` rejecting each time. Those of
+    """How many held-out documents can be left out, the lowest first, with the two-sample test rejecting. Those of
     another kind lie low, since the model knows it less: if at most k are, a result that stands with any number up to k
     left out does not come from them. Above 40 documents in steps of a fortieth, at most half. None where the test does
     not reject as it is."""
-    first, second = (
-        check_values(suspect, "a two-sample test"),
-        np.sort(check_values(heldout, "a two-sample test")),
-    )
-    left_out = None
+    second, left_out = np.sort(check_values(heldout, "a two-sample test")), None
     for number in range(0, len(second) // 2 + 1, max(1, len(second) // 40)):
-        if two_sample(first, second[number:], permutations=permutations, seed=seed) > level:
+        if two_sample_test(suspect, second[number:], permutations=permutations, seed=seed).p > level:
             break
         left_out = number
     return left_out

@@ -181,7 +181,6 @@ PAPER = NewClassifier(
     width=1600, heads=25, epochs=20, learning_rate=1e-4, vocabulary=50_257, max_tokens=1024, threads=0
 )
 """Appendix D.2 of post-hoc dataset inference, which gives layers, width, heads and epochs; the rest is ours."""
-TUNED = TunedClassifier()
 
 
 On = Literal["nonmembers", "members", "all"]

@@ -1,9 +1,7 @@
 """The scorers and the metric inside the real inspect_ai, on a tiny model; logs are read back."""
 
 import math
-import re
 import tomllib
-from functools import partial
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -20,7 +18,7 @@ from inspect_ai.model import ModelOutput, ModelUsage, get_model
 from made import drawn, written
 
 import pretrace
-from pretrace.errors import ExpressionError, ModelError
+from pretrace.errors import ModelError
 from pretrace.plugins.harnesses.inspect_scorers import (
     SCORERS,
     SampleReading,
@@ -141,13 +139,6 @@ def test_a_model_behind_a_server_is_opened_there():
         opened_by(model)  # its server was not asked for anything yet, so its address is not known
     model.api.base_url = "http://127.0.0.1:9/v1"
     assert opened_by(model) == "vllm:http://127.0.0.1:9#org/name"
-
-
-@pytest.mark.parametrize("score", ["min_k_plus_plus", "na_pdd", "fsd(ppl)", "ref", "neighbor", "probe"])
-def test_other_scores_refuse_by_name(score):
-    for make in (partial(membership, score), *([SCORERS[score]] if score in SCORERS else [])):
-        with pytest.raises(ExpressionError, match=re.escape(score) + " needs more than the log-probability"):
-            make()
 
 
 def test_every_score_has_a_scorer_that_the_entry_point_finds():

@@ -14,7 +14,6 @@ from made import read_lines, written
 import pretrace
 from pretrace.errors import TextsError
 from pretrace.plugins.harnesses.samples import (
-    KnownItems,
     SamplesSettings,
     is_log,
     metric_of,
@@ -53,6 +52,9 @@ def ran(call):
 
 def test_requests_are_rebuilt_as_the_harness_made_them(logs, model_folder):
     log = read_log(str(logs[0]), task="quiz")
+    assert is_log(str(logs[0]))
+    assert is_log(str(log.path))
+    assert not is_log(str(model_folder))
     assert (log.model, log.shots, log.filter) == (str(model_folder), 1, "none")
     assert len(log.items) == len(PUBLISHED)
     for item, doc in zip(log.items, PUBLISHED, strict=True):
@@ -113,9 +115,10 @@ def test_items_that_were_seen_are_set_apart(logs):
     """A model to which a third of the items is familiar: those are suspect, and their accuracy stands beside."""
     log, held = read_log(str(logs[0]), task="quiz"), read_log(str(logs[1]))
     seen = [text.text for text in log.corpus().texts[:14]]
-    known = KnownItems(held.corpus(), held)
     flagging = FlagSettings(score="loss", cache=False, fdr=0.2)
-    verdict, flagged = samples(log, known, Models(Memory(seen)), SamplesSettings(), flagging)
+    verdict, flagged = samples(
+        log, held.corpus(), Models(Memory(seen)), SamplesSettings(), flagging, others=held
+    )
     assert verdict.outcome == "consistent"
     rights = np.array([item.figures["acc"] for item in log.items])
     chosen = flagged.table("flags")["flagged"]
@@ -136,7 +139,7 @@ def test_a_refused_flagging_has_no_sides(logs, tmp_path):
     strange = pretrace.open_corpus([f"{i} {' '.join(draw.choice(words, 9))}" for i in range(60)])
     flagging = FlagSettings(score="loss", cache=False)
     seen = [text.text for text in log.corpus().texts]
-    verdict, _ = samples(log, KnownItems(strange), Models(Memory(seen)), None, flagging)
+    verdict, _ = samples(log, strange, Models(Memory(seen)), None, flagging)
     assert verdict.outcome == "inconclusive"
     assert (verdict.p, verdict.effect) == (None, None)
     assert list(verdict.figures["accuracy"]) == ["items in all"]
@@ -205,34 +208,9 @@ def test_the_log_of_the_docs_is_like_a_real_one(logs, tmp_path):
     assert rows[0].keys() == rows[1].keys()
 
 
-def test_folders_without_samples(logs, tmp_path, ran):
-    (path,) = logs[0].rglob("results_*.json")
-    (tmp_path / path.name).write_text(path.read_text())
-    (tmp_path / "empty").mkdir()
-    for given, cure in (
-        (tmp_path, "holds results and no samples"),
-        (tmp_path / path.name, "holds results and no samples"),
-        (tmp_path / "empty", "no samples of lm-eval"),
-        (tmp_path / "nowhere", "there is no file or folder"),
-        (logs[0], "letters, quiz, writing: name one of them with --log task"),
-    ):
-        code, said = ran("samples", given, "--controls", logs[1], "--out", tmp_path / "OUT")
-        assert (code, cure in said) == (2, True), said
-    cut = tmp_path / "samples_quiz_2026-01-01T00-00-00.0.jsonl"
-    cut.write_text("")
-    with pytest.raises(TextsError, match="is empty"):
-        read_log(str(cut))
-    cut.write_text('{"doc": {"question"')
-    with pytest.raises(TextsError, match=r"line 1 is not JSON.*run the evaluation again"):
-        read_log(str(cut))
-    assert is_log(str(cut))
-    assert not is_log(str(tmp_path / "texts.jsonl"))
-
-
 def test_a_metric_that_both_logs_have_is_taken(logs):
     quiz, held = read_log(str(logs[0]), task="quiz"), read_log(str(logs[1]))
-    known = KnownItems(held.corpus(), held)
-    assert metric_of(quiz, known, None) == "acc"
-    assert metric_of(quiz, known, "acc_norm") == "acc_norm"
+    assert metric_of(quiz, held, None) == "acc"
+    assert metric_of(quiz, held, "acc_norm") == "acc_norm"
     with pytest.raises(TextsError, match="those that have one are acc, acc_norm"):
-        metric_of(quiz, known, "bleu")
+        metric_of(quiz, held, "bleu")

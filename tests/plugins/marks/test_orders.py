@@ -9,7 +9,7 @@ from tiny import MORE_WORDS
 
 from pretrace import open_corpus
 from pretrace.cli.commands import call as call_line
-from pretrace.errors import PretraceError, TextsError
+from pretrace.errors import TextsError
 from pretrace.plugins.marks.checking import check_published, ranks
 from pretrace.plugins.marks.marking import MOST_ROWS, OrderSettings, mark_order, read_seal
 
@@ -75,25 +75,6 @@ def test_options_change_places_and_the_right_answer_is_written_anew(label, tmp_p
     assert len(seal.documents) == 24
     lines = [f"{letter}. {option}" for letter, option in zip("ABCD", moved[0]["choices"], strict=True)]
     assert seal.documents[0].published.splitlines()[1:] == lines
-
-
-@pytest.mark.parametrize(
-    ("some", "told", "said"),
-    [
-        (rows(1), (), "can have 1 orders"),
-        ([{"id": "a", "text": ""}], (), "can have 1 orders"),
-        ([{"id": f"r{i}", "text": "the same row"} for i in range(80)], (), "such as differ"),
-        (items(1), ("--options", "choices"), "can have 24 orders"),
-        (items(24), ("--options", "text"), "no list of options in text"),
-        (items(24), ("--options", "choices", "--answer", "text"), "none of their options"),
-        (items(24), ("--answer", "answer"), "name their column with --options"),
-    ],
-)
-def test_what_no_lot_can_order_is_refused(some, told, said, tmp_path):
-    path = written(tmp_path / "t.jsonl", some)
-    with pytest.raises(PretraceError, match=said):
-        call("mark", "order", path, *told, "--out", tmp_path / "PUB", "--sealed", tmp_path / "s.json")
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["t.jsonl"]
 
 
 def test_ranks_of_an_item():

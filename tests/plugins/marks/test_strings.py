@@ -38,7 +38,7 @@ def test_hashes_and_uuids_are_found_once_and_what_is_no_random_string_is_counted
     )
     assert [one.string for one in found] == [GIT, SHA, MD5.upper(), UUID4]
     assert found[0].id == "t0@11"
-    assert [one.form.kind for one in found] == [
+    assert [one.kind for one in found] == [
         "40 hexadecimal digits", "64 hexadecimal digits", "32 hexadecimal digits", "UUID of version 4",
     ]  # fmt: skip
     assert found[1].context == f" {GIT} and the file "[-20:]
@@ -246,7 +246,7 @@ def test_the_others_begin_as_the_string_does_and_go_on_otherwise():
     assert [one.string for one in found.strings] == [
         one.string for one in canaries.natural_canaries(sums(), SETTINGS).strings
     ]
-    assert len({one.form.kind for one in found.strings}) == 2
+    assert len({one.kind for one in found.strings}) == 2
     for one, prompt in zip(found.strings, found.prompts, strict=True):
         assert all(some.startswith(one.begun) for some in one.every)
         assert len({some[len(one.begun) :] for some in one.alternatives}) == 19

@@ -12,7 +12,7 @@ from pretrace.cli.options import RawOptions, output_option
 from pretrace.cli.progress import watched
 from pretrace.cli.verdicts import finished, opened, with_command
 from pretrace.corpora import open_corpus
-from pretrace.plugins.harnesses.samples import KnownItems, SamplesSettings, is_log, metric_of, read_log
+from pretrace.plugins.harnesses.samples import SamplesSettings, is_log, metric_of, read_log
 from pretrace.plugins.harnesses.samples import samples as compare
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import FLAGGING as FLAGGING_FOLDER
@@ -74,8 +74,7 @@ def samples(
         corpus = replace(others.corpus(settings.part, settings.group_field), name=inputs.controls)
     else:
         corpus = open_corpus(inputs.controls)
-    known = KnownItems(corpus, others)
-    metric_of(log, known, settings.metric)
+    metric_of(log, others, settings.metric)
     target = Target(model=inputs.model, opening=inputs.opening)
     if not inputs.model:  # the one that the log names, at the revision that it names
         revision = inputs.opening.revision or log.revision
@@ -84,7 +83,7 @@ def samples(
     flagging.plan.check_servers(wanted.roles)
     models = with_texts(opened(wanted), wanted)
     with watched("reading") as progress:
-        verdict, flagged = compare(log, known, models, settings, flagging, progress=progress)
+        verdict, flagged = compare(log, corpus, models, settings, flagging, others=others, progress=progress)
     if inputs.flags_out:
         save_verdict(with_command(flagged, given), inputs.flags_out)
     return finished(verdict, inputs.out, given)

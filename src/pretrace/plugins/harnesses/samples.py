@@ -250,17 +250,9 @@ def _item(row: Mapping[str, Any], path: Path, task: str) -> Item:
     return Item(f"{task} {number}", doc, mark, contexts, continuations, str(row["target"]), figures)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class KnownItems:
-    """Known non-members: as texts, and their log where they were evaluated too."""
-
-    corpus: Corpus
-    log: SampleLog | None = None
-
-
-def metric_of(log: SampleLog, known: KnownItems, named: str | None) -> str:
+def metric_of(log: SampleLog, others: SampleLog | None, named: str | None) -> str:
     """The metric that counts as right or wrong, in both logs; TextsError where there is none."""
-    items = [*log.items, *(known.log.items if known.log else ())]
+    items = [*log.items, *(others.items if others else ())]
     shared = [name for name in items[0].figures if all(0 <= one.figures.get(name, -1) <= 1 for one in items)]
     if named in shared or (named is None and shared):
         return named or shared[0]
@@ -314,23 +306,25 @@ _OUTCOMES: Mapping[Outcome, Outcome] = {"flagged": "consistent", "set": "consist
 _LOGGED = "model_source model_name lm_eval_version transformers_version chat_template_sha date".split()  # noqa: SIM905
 
 
-def samples(
+def samples(  # noqa: PLR0913
     log: SampleLog,
-    known: KnownItems,
+    known: Corpus,
     models: Models,
     settings: SamplesSettings | None = None,
     flagging: FlagSettings | None = None,
     *,
+    others: SampleLog | None = None,
     progress: Progress | None = None,
 ) -> tuple[Verdict, Verdict]:
-    """The accuracy of suspect items beside that of the others, and the flagging that tells them apart. The outcome is
+    """The accuracy of suspect items beside that of the others, and the flagging that tells them apart from `known`
+    non-members, of which `others` is the log where they were evaluated too. The outcome is
     that of the flagging: "consistent" where items or the set stand out, "nothing" where neither does and
     `flagging.power` showed that a tenth of the items, if seen, would have been noticed, else "inconclusive". Errors as
     in `flag` and `SampleLog.corpus`."""
     settings = settings or SamplesSettings()
-    metric = metric_of(log, known, settings.metric)
+    metric = metric_of(log, others, settings.metric)
     corpus = log.corpus(settings.part, settings.group_field)
-    flagged = flag(corpus, known.corpus, models, flagging, progress=progress)
+    flagged = flag(corpus, known, models, flagging, progress=progress)
     texts, line, counts = flagged.table("flags"), settings.suspect_p, flagged.figures["counts"]
     right = log.column(metric, texts["id"])
     chosen, marked = {TOTAL: np.ones(len(texts), dtype=bool)}, np.full(len(texts), np.nan)
@@ -341,9 +335,9 @@ def samples(
     sides = {
         k: by_document(right[rows], documents[rows].tolist())[1] for k, rows in chosen.items() if rows.any()
     }
-    if known.log is not None:
-        others = flagged.table("known")
-        sides[KNOWN] = by_document(known.log.column(metric, others["id"]), others["document"])[1]
+    if others is not None:
+        table = flagged.table("known")
+        sides[KNOWN] = by_document(others.column(metric, table["id"]), table["document"])[1]
     accuracy = [score_interval(values) for values in sides.values()]
     effect = score_difference(sides[SUSPECT], sides[CLEAN]) if {SUSPECT, CLEAN} <= sides.keys() else None
     outcome = _OUTCOMES.get(flagged.outcome, "inconclusive")
@@ -369,8 +363,8 @@ def samples(
     said: dict[str, Any] = fill(sentences_of("samples.said"), **numbers)
     compared = [say(f"samples.{one}", **numbers) for one in ("requests", f"read.{settings.part}", "scored")]
     how = "flagged" if line is None else "line"
-    table = dict(zip(("accuracy", "low", "high"), ends.T, strict=True))
-    table = {"items": np.array([float(len(one)) for one in sides.values()]), **table}
+    shares = dict(zip(("accuracy", "low", "high"), ends.T, strict=True))
+    shares = {"items": np.array([float(len(one)) for one in sides.values()]), **shares}
     items = {metric: right, **{name: texts[name] for name in ("score", "p", "q")}, "suspect": marked}
     verdict = Verdict(
         test="samples",
@@ -397,7 +391,7 @@ def samples(
         },
         tables=(
             Table("items", {"item": texts["id"], "document": texts["document"], **items}),
-            Table("accuracy", {"side": tuple(sides), **table}),
+            Table("accuracy", {"side": tuple(sides), **shares}),
         ),
         skipped=flagged.skipped,
         situation=Situation(documents=flagged.units, unseen=counts["known_documents"]),

@@ -63,62 +63,41 @@ def plain(text: str) -> str:
     return text.translate(_PLAIN)
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
-    """How a UUID or a hash is drawn anew: the digits that may stand in the places that vary."""
-
-    kind: str
-    digits: str
-    varies: tuple[int, ...]
-
-    @classmethod
-    def of(cls, found: str) -> Format | None:
-        """The format of a string: one case, and hyphens and the version of a UUID, which is not random, as they are;
-        None for a UUID of another version, and for a number."""
-        places = [place for place, c in enumerate(found) if c != "-"]
-        version = tuple(places[i] for i in (12, 16))
-        is_version_4 = len(places) == 32 and found[version[0]] == "4" and found[version[1]] in "89abAB"
-        if found.isdigit() or ("-" in found and not is_version_4):
-            return None
-        return cls(
-            "UUID of version 4" if "-" in found else f"{len(found)} hexadecimal digits",
-            "0123456789ABCDEF" if found != found.lower() else "0123456789abcdef",
-            tuple(place for place in places if not (is_version_4 and place in version)),
-        )
-
-    def edges(self, made: str, number: int) -> tuple[tuple[str, str], tuple[str, str]]:
-        """The first and the last characters of a string that have so many values or more, in one spelling."""
-        digits = math.ceil(math.log(number, 16))
-        first, last = made[: self.varies[digits - 1] + 1], made[self.varies[-digits] :]
-        return ("begins", plain(first)), ("ends", plain(last))
-
-    def drawn(self, string: str, begun: str, number: int, rng: np.random.Generator) -> Iterator[str]:
-        """Strings like this one with that beginning, all equally likely, of which about so many are wanted."""
-        sizes = [16 if place in self.varies else 1 for place in range(len(string))]
-        while True:
-            for row in rng.integers(sizes, size=(number + 4, len(sizes))).tolist():
-                every = zip(string, sizes, row, strict=True)
-                made = "".join(self.digits[digit] if size > 1 else c for c, size, digit in every)
-                yield begun + made[len(begun) :]
-
-
 def _varied(made: str) -> bool:
     return len(set(made)) >= _FEWEST_CHARACTERS and not made.replace("-", "").isdigit()
 
 
 @dataclass(frozen=True, slots=True)
 class FoundString:
-    """A string in the text that holds it first, of which `whole` is the plain spelling, what stands before it, and
-    others of its format. The string and the others begin with `begun`."""
+    """A string in the text that holds it first, of which `whole` is the plain spelling, what stands before it, its
+    format (a `kind`, the `digits` of one case, the places that vary), and `alternatives` of this format. The string and
+    these begin with `begun`."""
 
     text: Text
     whole: str
     start: int
     string: str
-    form: Format
     context: str
+    kind: str
+    digits: str
+    varies: tuple[int, ...]
     alternatives: tuple[str, ...] = ()
     begun: str = ""
+
+    @classmethod
+    def of(cls, text: Text, whole: str, start: int, found: str, context: int) -> FoundString | None:
+        """A string with its format: hyphens and the version of a UUID, which is not random, stay as they are. None for
+        a UUID of another version, and for a number."""
+        places = [place for place, c in enumerate(found) if c != "-"]
+        version = tuple(places[i] for i in (12, 16))
+        is_version_4 = len(places) == 32 and found[version[0]] == "4" and found[version[1]] in "89abAB"
+        if found.isdigit() or ("-" in found and not is_version_4):
+            return None
+        kind = "UUID of version 4" if "-" in found else f"{len(found)} hexadecimal digits"
+        digits = "0123456789ABCDEF" if found != found.lower() else "0123456789abcdef"
+        varies = tuple(place for place in places if not (is_version_4 and place in version))
+        before = text.text[max(0, start - context) : start]
+        return cls(text, whole, start, found, before, kind, digits, varies)
 
     @property
     def id(self) -> str:
@@ -130,17 +109,33 @@ class FoundString:
         """The string, and the others."""
         return (self.string, *self.alternatives)
 
+    def edges(self, made: str, number: int) -> tuple[tuple[str, str], tuple[str, str]]:
+        """The first and the last characters of a string of its format that have so many values or more, in one
+        spelling."""
+        digits = math.ceil(math.log(number, 16))
+        first, last = made[: self.varies[digits - 1] + 1], made[self.varies[-digits] :]
+        return ("begins", plain(first)), ("ends", plain(last))
+
+    def drawn(self, begun: str, number: int, rng: np.random.Generator) -> Iterator[str]:
+        """Strings of its format with that beginning, all equally likely, of which about so many are wanted."""
+        sizes = [16 if place in self.varies else 1 for place in range(len(self.string))]
+        while True:
+            for row in rng.integers(sizes, size=(number + 4, len(sizes))).tolist():
+                every = zip(self.string, sizes, row, strict=True)
+                made = "".join(self.digits[digit] if size > 1 else c for c, size, digit in every)
+                yield begun + made[len(begun) :]
+
     def refuses(self, other: str) -> str:
         """Why a string of its format in this place is no random one; "" where it may be."""
         first, own = self.start - self.text.text.count("-", 0, self.start), plain(self.string)
         before, after = self.whole[:first], self.whole[first + len(own) :].replace(own, "\0")
         near = before[-len(self.context) :] if self.context else ""
         for where in ((near,), (before, after)):
-            edges = self.form.edges(other, 2 * _ONCE_IN * max(1, sum(map(len, where))))
+            edges = self.edges(other, 2 * _ONCE_IN * max(1, sum(map(len, where))))
             if any(part in some for _, part in edges for some in where):
                 return "with a beginning or end that stands elsewhere in the text"
         digits = plain(other)
-        if self.form.kind.startswith("32 ") and digits[12] in "1235678" and digits[16] in "89ab":
+        if self.kind.startswith("32 ") and digits[12] in "1235678" and digits[16] in "89ab":
             return "UUIDs of other versions"
         if 1 in (len(set(other[:_RUN])), len(set(other[-_RUN:]))):
             return "with a run at the beginning or end that a random string hardly has"
@@ -156,7 +151,7 @@ class FoundStrings(NamedTuple):
     @property
     def notes(self) -> tuple[str, ...]:
         """What was found and what was left out, in sentences."""
-        kinds = Counter(one.form.kind for one in self.strings)
+        kinds = Counter(one.kind for one in self.strings)
         found = ", ".join(f"{number:,} of {kind}" for kind, number in sorted(kinds.items()))
         left = ", ".join(f"{number:,} {why}" for why, number in sorted(self.left_out.items()))
         said = (f"Strings in the test: {found}.",) if found else ()
@@ -178,12 +173,12 @@ def random_strings(
     candidates = list(_candidates_of(corpus, context, left))
     # beginnings and ends so long that two random strings hardly share one
     values = 2 * _ONCE_IN * max(1, len(candidates))
-    counts = Counter(end for one in candidates for end in one.form.edges(one.string, values))
+    counts = Counter(end for one in candidates for end in one.edges(one.string, values))
 
     def accepted(one: FoundString, other: str) -> bool:
         """Whether another string in its place is random, and begins and ends as no other string of the texts."""
-        own = one.form.edges(one.string, values)
-        alone = all(counts[end] <= (end in own) for end in one.form.edges(other, values))
+        own = one.edges(one.string, values)
+        alone = all(counts[end] <= (end in own) for end in one.edges(other, values))
         return alone and _varied(other) and not one.refuses(other)
 
     found = list[FoundString]()
@@ -191,10 +186,10 @@ def random_strings(
         if not accepted(one, one.string):
             left["sharing their beginning or end with another string"] += 1
             continue
-        head = one.string[: one.form.varies[len(one.form.varies) // 2]] if begun else ""
+        head = one.string[: one.varies[len(one.varies) // 2]] if begun else ""
         digest = hashlib.sha256(f"alternatives {seed} {one.string}".encode()).digest()
         rng = np.random.default_rng(int.from_bytes(digest, "big"))
-        drawn = filter(partial(accepted, one), one.form.drawn(one.string, head, alternatives, rng))
+        drawn = filter(partial(accepted, one), one.drawn(head, alternatives, rng))
         found.append(replace(one, alternatives=tuple(itertools.islice(drawn, alternatives)), begun=head))
     return FoundStrings(tuple(found), +left)
 
@@ -205,12 +200,10 @@ def _candidates_of(corpus: Corpus, context: int, left: Counter[str]) -> Iterator
     for text in corpus.texts:
         whole, inputs = plain(text.text), None
         for match in _STRING.finditer(text.text):
-            string, form = match[0], Format.of(match[0])
-            if form is None:
+            string, why = match[0], ""
+            if (one := FoundString.of(text, whole, match.start(), string, context)) is None:
                 left["UUIDs of other versions"] += "-" in string
                 continue
-            start, why = match.start(), ""
-            one = FoundString(text, whole, start, string, form, text.text[max(0, start - context) : start])
             if not _varied(string):
                 why = f"strings of fewer than {_FEWEST_CHARACTERS} different characters"
             elif plain(string) in seen:
@@ -390,8 +383,8 @@ def _set_tests(strings: Sequence[FoundString], features: Features, seed: int) ->
 
 def placed(one: FoundString, made: str) -> Iterator[tuple[object, object]]:
     """The characters that vary, by kind and place, whether in the upper half of the alphabet, and whether odd."""
-    for i in one.form.varies:
-        place, value = (one.form.kind, i), one.form.digits.find(made[i])
+    for i in one.varies:
+        place, value = (one.kind, i), one.digits.find(made[i])
         yield place, made[i].lower()
         yield (*place, "half"), value >= 8
         yield (*place, "odd"), value % 2
@@ -399,7 +392,7 @@ def placed(one: FoundString, made: str) -> Iterator[tuple[object, object]]:
 
 def sequences(one: FoundString, made: str) -> Iterator[tuple[object, object]]:
     """The runs of one, two and three characters that vary, wherever they stand."""
-    letters = "".join(made[i].lower() for i in one.form.varies)
+    letters = "".join(made[i].lower() for i in one.varies)
     return ((n, letters[i : i + n]) for n in (1, 2, 3) for i in range(len(letters) - n + 1))
 
 
@@ -511,7 +504,7 @@ class Canaries(RandomisationTest):
     def shown(self, values: Rows) -> TestDetails:
         strings, cut = self.found.strings, self._cut.get(self.models.target.name, 0)
         names = [one.id for one in strings]
-        rows = [(one.text.id, one.form.kind, one.string) for one in strings]
+        rows = [(one.text.id, one.kind, one.string) for one in strings]
         columns = dict(zip(("text", "format", "string"), zip(*rows, strict=True), strict=True))
         above = int(np.count_nonzero(self.effects(values) > 0))
         return TestDetails(

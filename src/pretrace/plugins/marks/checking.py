@@ -131,12 +131,16 @@ class SealedTest(frame.Test[V]):
     settings: CheckSettings
     seal: Seal
 
-    unit: ClassVar[str]
     second = False
     accusing = ("tries", "older")
     sources: ClassVar = {
         "sealed": ("corpus", lambda place: texts_hash(marking.read_seal(Path(place)).corpus.texts))
     }
+
+    @property
+    def unit(self) -> str:
+        """What has variants, orders or a trigger."""
+        return self.seal.unit
 
     @abstractmethod
     def outcomes(self, values: V) -> list[int]:
@@ -211,7 +215,6 @@ class Marks(SealedTest[frame.Rows], frame.RandomisationTest):
     _read: dict[str, Any] = field(default_factory=dict)
 
     name = "marks"
-    unit = "text"
 
     @classmethod
     def of_result(cls, found: Verdict) -> type[Marks]:
@@ -234,8 +237,6 @@ class Marks(SealedTest[frame.Rows], frame.RandomisationTest):
             cut = len(set(places[read.cut > 0].tolist()))
             reasons = {int(places[i]): why for i, why in sorted(read.reasons.items(), reverse=True)}
             self._read.update(cut=cut, reasons=reasons)
-            if not any(np.isfinite(row).all() for row in rows):
-                raise TextsError(f"no text can be tested: {reasons.get(0) or 'a value is missing'}.")
         return rows
 
     def planted(self) -> Sequence[str]:
@@ -280,11 +281,6 @@ class Orders(Marks):
 
     second = True
     repeatable = True
-
-    @property
-    def unit(self) -> str:  # type: ignore[override]
-        """What has one order: a shard of rows, or an item."""
-        return ORDERED[str(self.seal.parts)]
 
     def compared(self, values: frame.Rows) -> frame.Rows:
         return tuple(map(ranks, values)) if self.seal.parts == "options" else values

@@ -109,16 +109,13 @@ def _made(
 
 def _publish(seal: marking.Seal, rows: bytes, outputs: _MarkOutputs, advice: tuple[str, ...] = ()) -> Reply:
     commitment = marking.publish(seal, outputs.out, outputs.sealed, rows)
-    first, variants = f"{len(seal.documents):,} texts of {seal.name} are marked.", "variants"
-    if seal.parts:
-        first, variants = f"The {seal.parts} of {seal.name} were shuffled at random.", "orders"
-    notes, published = [*seal.notes, *advice], outputs.out / marking.PUBLISHED
+    unit, notes, published = seal.unit, [*seal.notes, *advice], outputs.out / marking.PUBLISHED
+    first = f"{len(seal.documents):,} {unit}s of {seal.name} are marked."
     number = marking.say_range([len(one.variants) for one in seal.documents])
-    listed = [f"One of {number} {variants} of each was drawn.", *notes]
-    listed += [f"Not marked: {one.id!r} ({one.reason})." for one in seal.unmarked[:3]]
+    left = [f"Not marked: {one.id!r} ({one.reason})." for one in seal.unmarked[:3]]
     said: list[RenderableType] = [
         prose(first, "bold"),
-        *(prose(f"- {line}") for line in listed),
+        *(prose(f"- {line}") for line in (f"One of {number} versions of each was drawn.", *notes, *left)),
         f"Publish these texts, unchanged: {published}",
         f"Publish or timestamp this commitment: {commitment}",
         f"Keep this file secret and safe: {outputs.sealed}",
@@ -209,15 +206,11 @@ def check(
     if inputs.commitment is None:
         raise TextsError(say("marks.refused.no_commitment"))
     check_writable(beside.out, VERDICTS.of("marks" if inputs.answers is None else "triggers"))
-    unused = {
-        "--reference-model": beside.reference_model,
-        "--placebo": beside.placebo,
-        "--score": settings.score,
-        "--power": settings.power,
-    }
-    found = [name for name, value in unused.items() if value]
-    if inputs.answers is not None and found:
-        raise ExpressionError(say("marks.refused.no_use", found=found[0]))
+    unused: dict[str, Any] = {"--reference-model": beside.reference_model, "--placebo": beside.placebo}
+    unused |= {"--score": settings.score, "--power": settings.power}
+    for found, value in unused.items() if inputs.answers is not None else ():
+        if value:
+            raise ExpressionError(say("marks.refused.no_use", found=found))
     if inputs.answers is None and inputs.model is None:
         raise ModelError(say("marks.refused.no_model"))
     if settings.score or beside.reference_model:

@@ -279,6 +279,11 @@ class Seal:
         return str(self.about["parts"]) if self.source == "order" else ""
 
     @property
+    def unit(self) -> str:
+        """What has variants or orders: a text, a shard of rows, or an item with options."""
+        return ORDERED.get(self.parts, "text")
+
+    @property
     def described(self) -> dict[str, Any]:
         """What a result records of the seal."""
         return {"sha256": self.sha256, "made": self.made, "source": self.source, "about": dict(self.about)}
@@ -293,10 +298,9 @@ def read_seal(path: Path, commitment: str | None = None) -> Seal:
         raise TextsError(say("marks.refused.other_file", path=path, found=found, committed=wanted))
     try:
         plain = from_json(content)
-        if plain.pop(KEY, None) != FORMAT:
-            raise ValueError(f"it is no sealed file of format {FORMAT}")
-        seal = from_plain(Seal, plain, "seal")
-        _check(seal)
+        is_known, seal = plain.pop(KEY, None) == FORMAT, from_plain(Seal, plain, "seal")
+        if not (is_known and _can_be_made(seal)):
+            raise ValueError(f"it is none of format {FORMAT} that mark can have made")
     except (ValueError, TypeError, KeyError, OverflowError, TextsError) as error:
         raise OutputError(say("marks.refused.damaged", path=path, error=error)) from None
     return replace(seal, sha256=found)
@@ -322,17 +326,16 @@ def _read(path: Path) -> bytes:
         raise OutputError(f"{path} cannot be read: {reason}; check the path.") from error
 
 
-def _check(seal: Seal) -> None:
-    """ValueError for a seal that `mark` cannot have made."""
-    if seal.made_at.tzinfo is None:
-        raise ValueError("its time has no time zone")
-    if not seal.documents or len({one.id for one in seal.texts}) < len(seal.texts):
-        raise ValueError("it holds no marked text, or one twice")
-    for one in seal.texts:
-        if (len(one.variants) < 2) != bool(one.reason) or not 0 <= one.drawn < len(one.variants):
-            raise ValueError(f"the text {one.id!r} has no variant {one.drawn}")
-        if one.trigger is not None and len(one.trigger.words) != len(one.variants):
-            raise ValueError(f"the trigger of the text {one.id!r} has another number of words")
+def _can_be_made(seal: Seal) -> bool:
+    """Whether `mark` can have made a seal."""
+    return (
+        seal.made_at.tzinfo is not None
+        and bool(seal.documents)
+        and len({one.id for one in seal.texts}) == len(seal.texts)
+        and all((len(one.variants) > 1) != bool(one.reason) for one in seal.texts)
+        and all(0 <= one.drawn < len(one.variants) for one in seal.texts)
+        and all(len(one.trigger.words) == len(one.variants) for one in seal.texts if one.trigger)
+    )
 
 
 MOST_ROWS, SHARD_BYTES = 8, 3_000
@@ -349,16 +352,12 @@ ORDERED = {"rows": "shard", "options": "item"}
 Further = Mapping[str, Mapping[str, object]]
 _WHOLE = r"(?:all|none|any|some|both|either|neither|each|most|two|three|more than one|one or more)"
 _LISTED = r"\(?\b(?:[A-H]|[1-8]|I{1,3}|IV|VI?)\b\)?"
-_REFERS = (
-    re.compile(
-        rf"\b{_WHOLE}\b.{{0,20}}\b(?:above|below|these|those|options?|answers?|choices?)\b", re.IGNORECASE
-    ),
-    re.compile(r"\b(?:the above|(?:all|none|both|neither) of (?:them|the others))\b", re.IGNORECASE),
-    re.compile(r"^\W*(?:all|none|both|neither|either)\b.{0,20}\W*$", re.IGNORECASE),
-    re.compile(
-        rf"{_LISTED}(?:\s*,\s*{_LISTED})*\s*(?:,|&|/|\band\b|\bor\b|\bnor\b|\bbut not\b)+\s*{_LISTED}"
-    ),
-    re.compile(rf"^\W*{_LISTED}\W*\bonly\b", re.IGNORECASE),
+_REFERS = re.compile(
+    rf"(?i:\b{_WHOLE}\b.{{0,20}}\b(?:above|below|these|those|options?|answers?|choices?)\b)"
+    r"|(?i:\b(?:the above|(?:all|none|both|neither) of (?:them|the others))\b)"
+    r"|(?i:^\W*(?:all|none|both|neither|either)\b.{0,20}\W*$)"
+    rf"|{_LISTED}(?:\s*,\s*{_LISTED})*\s*(?:,|&|/|\band\b|\bor\b|\bnor\b|\bbut not\b)+\s*{_LISTED}"
+    rf"|(?i:^\W*{_LISTED}\W*\bonly\b)"
 )
 """Options that refer to others: their items keep their order."""
 
@@ -506,9 +505,8 @@ def _items(corpus: Corpus, column: str, rows: Further) -> dict[str, tuple[str, .
 
 
 def _refer_to_others(options: Sequence[str]) -> bool:
-    if len({option.casefold().strip() for option in options}) < len(options):
-        return True
-    return any(pattern.search(option) for pattern in _REFERS for option in options)
+    different = {option.casefold().strip() for option in options}
+    return len(different) < len(options) or any(map(_REFERS.search, options))
 
 
 def _labels(items: Mapping[str, Sequence[str]], column: str, rows: Further) -> dict[str, Sequence[str]]:

@@ -22,7 +22,7 @@ from pretrace.errors import TextsError
 from pretrace.results.wording import fill, say, sentences_of
 from pretrace.scoring.outlook import guessed_seconds
 from pretrace.statistics.documents import FEW_DOCUMENTS
-from pretrace.statistics.permutation import own_group, two_sample
+from pretrace.statistics.permutation import own_group, two_sample_test
 from pretrace.types import AuditPlan, Backend, Check, Corpus, Design, Gap, Placebo, Text
 from pretrace.verdicts.audit.data import DocumentValues, reversed_p
 from pretrace.verdicts.audit.settings import AuditSettings
@@ -242,7 +242,7 @@ def spread_check(found: DocumentValues, *, seed: int) -> Check:
     first, second = (
         np.abs(side - np.median(side)) for side in (found.heldout_values, found.values)
     )  # Brown and Forsythe 1974, as a permutation test
-    p = two_sample(first, second, seed=seed)
+    p = two_sample_test(first, second, seed=seed).p
     return word_check("audit.spread", p > STRICT, {"p": p}, p=p)
 
 

@@ -29,7 +29,7 @@ from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models, Options, ScorePlan
 from pretrace.statistics.documents import by_document
 from pretrace.statistics.intervals import difference_interval, mean_interval, standardised
-from pretrace.statistics.permutation import PermutationTest, sign_flip_test, two_sample, two_sample_test
+from pretrace.statistics.permutation import PermutationTest, sign_flip_test, two_sample_test
 from pretrace.types import (
     Answer,
     AuditFigures,
@@ -344,7 +344,7 @@ def beyond(found: DocumentValues, other: DocumentValues, *, seed: int) -> Excess
         mine / spread[0] - many * theirs / spread[1]
         for mine, theirs in zip(found.sides, other.sides, strict=True)
     ]
-    return ExcessOverSecondModel(two_sample(*left, seed=seed), many)
+    return ExcessOverSecondModel(two_sample_test(*left, seed=seed).p, many)
 
 
 UNIT = "of a typical token's lead"
