@@ -186,18 +186,6 @@ class Entries:
         )
 
 
-@contextmanager
-def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """All that is written inside, or nothing of it."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        connection.execute("COMMIT")
-    finally:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-
-
 def _connect(path: Path, fingerprint: str) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=_WAIT, isolation_level=None, check_same_thread=False)
     try:
@@ -207,8 +195,8 @@ def _connect(path: Path, fingerprint: str) -> sqlite3.Connection:
         connection.execute(f"PRAGMA wal_autocheckpoint={_LOG_PAGES}")
         name = fingerprint.encode("utf-8", "surrogatepass")
         wanted = {b"fingerprint": name, b"format": str(FORMAT).encode()}
-        with transaction(connection):  # also finds out at once whether the file can be written
-            for statement in (_META, _ENTRIES):
+        with connection:  # also finds out at once whether the file can be written
+            for statement in ("BEGIN IMMEDIATE", _META, _ENTRIES):
                 connection.execute(statement)
             rows = [(name.decode(), value) for name, value in wanted.items()]
             connection.executemany("INSERT OR IGNORE INTO meta (name, value) VALUES (?, ?)", rows)
@@ -273,7 +261,8 @@ def _find(
 def _write(
     connection: sqlite3.Connection, entries: Sequence[CacheEntry[Any]], rows: Sequence[tuple[Any, ...]]
 ) -> None:
-    with transaction(connection):
+    with connection:  # all that is written inside, or nothing of it
+        connection.execute("BEGIN IMMEDIATE")
         before = connection.total_changes
         connection.executemany(_ADD, rows)
         if connection.total_changes - before == len(rows):
