@@ -13,7 +13,6 @@ from net.api import (
     GRID,
     SCORES,
     Continued,
-    Drawn,
     Evidence,
     Firing,
     Frequencies,
@@ -87,13 +86,12 @@ def peaks(generator, logp):
 
 
 def states(generator, length, member):
-    """Made-up neurons and hidden states, of members a little apart, and chances of tokens."""
+    """Made-up neurons and hidden states, of members a little apart."""
     activations = generator.normal(0.6 + (0.5 if member else 0.0), 0.8, (LAYERS, NEURONS))
     found = {Firing("any", t): np.packbits(activations > t, axis=1) for t in (*GRID, 1.0)}
     hidden = generator.normal(0.4 if member else 0.0, 1.0, (LAYERS + 1, WIDTH)).astype(np.float32)
     found[Hidden()] = hidden
-    logp = -generator.gamma(1.0, 0.5, length)
-    found[Drawn()] = found[Drawn(5, 0.7)] = np.where(logp > -2.5, logp, -np.inf).astype(np.float32)
+    generator.gamma(1.0, 0.5, length)  # numbers that were used once: what is drawn hereafter stays
     for state in (Continued(), Continued(2, 0.3)):
         size = state.samples, length - state.read(length)
         found[state] = generator.integers(0, VOCABULARY, size).astype(np.int32)
@@ -178,17 +176,6 @@ def naive_dc_pdd(e, a, *, clip, first):
         alpha = -math.exp(logp) * math.log(frequency)
         alphas.append(min(alpha, a) if clip else alpha)
     return average(alphas)
-
-
-def naive_extraction(e, n, state, prefix, suffix):
-    chances = [math.exp(v) for v in e.plain.states[state].tolist()]
-    found = []
-    for first in range(prefix, len(chances) - suffix + 1):
-        p = 1.0
-        for one in chances[first : first + suffix]:
-            p *= one
-        found.append(1 - (1 - p) ** n)
-    return average(found) if found else 0.0
 
 
 def fires(e, threshold):
@@ -327,11 +314,6 @@ NAIVE = {
     ),
     "neighbor(m=3)": lambda e: (
         mean_logp(e) - average([average(values(t, "logp")) for t in e.views[View(rewrite=NEIGHBORS)]])
-    ),
-    "extraction": lambda e: naive_extraction(e, 100, Drawn(), 50, 50),
-    "extraction(n=3, prefix=2, suffix=4)": lambda e: naive_extraction(e, 3, Drawn(), 2, 4),
-    "extraction(n=1, k=5, temperature=0.7, prefix=0, suffix=1)": lambda e: naive_extraction(
-        e, 1, Drawn(5, 0.7), 0, 1
     ),
     "coverage": lambda e: naive_coverage(e, 3, Continued()),
     "coverage(n=1, samples=2, share=0.3)": lambda e: naive_coverage(e, 1, Continued(2, 0.3)),

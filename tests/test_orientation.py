@@ -28,7 +28,6 @@ INSIDE = ("na_pdd", "probe", "recall", "con_recall", "codec", "learned")
 real one, for the probe, is in tests/scores."""
 # The likeliest tokens inside a word are certain in any text: too few of them tell nothing of so small a model.
 WIDER = {"max_k": "max_k(k=0.8)", "coverage": "coverage(n=2)"}
-WIDER["extraction"] = "extraction(n=100, prefix=2, suffix=6)"
 OUTSIDE = [WIDER.get(name, name) for name in scores if name not in (*INSIDE, "fsd")]
 EXPRESSIONS = [*OUTSIDE, "fsd(ppl)", "fsd(lowercase)", "fsd(zlib)", "fsd(min_k)"]
 

@@ -13,7 +13,7 @@ from pretrace.types import Evidence, Needs, Peak, Quantity, Recipe, Reference, T
 
 def simple(name):
     """Whether the made-up evidence below is all that a score wants."""
-    if name in ("fsd", "neighbor", "extraction", "coverage"):
+    if name in ("fsd", "neighbor", "coverage"):
         return False
     score = scores.make(name)
     return not (isinstance(score, Recipe) and score.reference)

@@ -107,18 +107,3 @@ def test_tokens_are_drawn_as_a_plain_softmax_draws_them(family, how):
             total = sum(float(torch.exp(scaled[v])) for v in kept)
             naive.append(np.log(float(torch.exp(scaled[token])) / total) if token in kept else -np.inf)
         np.testing.assert_allclose(one.states[how], naive, atol=2e-4)
-
-
-def test_a_draw_among_one_token_takes_the_likeliest():
-    run = detect(Corpus("one", (Text("long", "abc" * 50),)), Models(Memory()), "extraction(k=1,n=1)")
-    assert run.column("extraction(k=1,n=1)")[0] in (0.0, 1.0)
-
-
-def test_a_text_without_a_window_has_no_value_and_is_told():
-    texts = (Text("long", "abc" * 50), Text("short", "abc" * 20))
-    run = detect(Corpus("two", texts), Models(Memory()), "extraction,loss")
-    assert run.ids == ("long", "short")
-    assert np.isnan(run.matrix[1, 0])
-    assert np.isfinite(run.matrix[:, 1]).all()
-    assert [(one.id, one.score) for one in run.missing] == [("short", "extraction")]
-    assert "59 tokens, and extraction takes 100 or more" in run.missing[0].reason

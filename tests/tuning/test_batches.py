@@ -49,11 +49,6 @@ def test_little_is_padded_and_no_two_epochs_are_alike():
     assert first != epoch_batches(lengths, TrainingPlan(batch=8, seed=1), epoch=0)
 
 
-def test_a_plan_that_does_not_shuffle_keeps_the_order_given():
-    plan = TrainingPlan(batch=2, shuffled=False, seed=5)
-    assert epoch_batches(np.array([9, 2, 7, 3, 5]), plan, epoch=1) == [[0, 1], [2, 3], [4]]
-
-
 @given(lengths=st.lists(st.integers(2, 50), min_size=1, max_size=12), at_once=st.integers(2, 120))
 def test_pieces_hold_the_batch_in_order_and_keep_to_their_bound(lengths, at_once):
     rows = list(range(len(lengths)))

@@ -108,35 +108,22 @@ def stream(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> torch.Tensor | N
     return found if isinstance(found, torch.Tensor) else None
 
 
-_SEEN = 8  # neurons of a call that are kept to recognise a function by
-_FUNCTIONS: tuple[Callable[[torch.Tensor], torch.Tensor], ...] = (  # GELU stands for its tanh form too
-    lambda x: nn.functional.gelu(x),
-    lambda x: torch.relu(x),
-    lambda x: nn.functional.silu(x),
-    lambda x: torch.tanh(x),
-    lambda x: torch.relu(x) ** 2,
-    lambda x: x * torch.sigmoid(1.702 * x),
-)
-
-
 class _FeedForward(NamedTuple):
-    """Where a block's `neurons` are read: what leaves `activation`, or without one what enters `down`."""
+    """Where a block's `neurons` are read: what leaves `activation`, or with the gate what enters `down`."""
 
-    activation: nn.Module | None
+    activation: nn.Module
     down: nn.Module
     neurons: int
 
 
 class _Call(NamedTuple):
-    """A call inside a block: last dimension of what went in and came out, positions, a few of the numbers."""
+    """A call inside a block: last dimension of what went in and came out, and positions."""
 
     module: nn.Module
     activation: bool
     inward: int
     outward: int
     positions: int
-    entered: torch.Tensor
-    left: torch.Tensor
 
 
 class _Entered(NamedTuple):
@@ -155,7 +142,7 @@ def look_inside(
     Found from one look at what is called while the model reads ids of a shape. The blocks are the outermost list of as
     many modules as the model has layers, each called with [texts, tokens, width]. The *down projection* is the linear
     map from the widest activation back to the width of the block, the *activation* the last module before it that maps
-    every neuron by itself, or a plain function, recognised at the entrance of the down projection."""
+    every neuron by itself: a function that is no module cannot be listened to."""
     count = getattr(model.config.get_text_config(), "num_hidden_layers", None)
     lists = [list(m) for m in model.modules() if isinstance(m, nn.ModuleList) and len(m) == count]
     seen: list[_Entered] = []
@@ -236,8 +223,7 @@ def _called(module: nn.Module, entered: Any, left: Any) -> _Call | None:
             return None
         if not isinstance(alone, torch.Tensor) or not _close(alone, left[..., :1]):
             return None
-    few = [one.reshape(-1, one.shape[-1])[:, :_SEEN].float().clone() for one in (entered, left)]
-    return _Call(module, not linear, entered.shape[-1], left.shape[-1], left[..., 0].numel(), *few)
+    return _Call(module, not linear, entered.shape[-1], left.shape[-1], left[..., 0].numel())
 
 
 def _feed_forward(width: int, positions: int, calls: Sequence[_Call]) -> _FeedForward | str:
@@ -250,18 +236,14 @@ def _feed_forward(width: int, positions: int, calls: Sequence[_Call]) -> _FeedFo
             pairs.append((c, after[-1]))
     widest = max((c.outward for c, _ in pairs), default=0)
     pairs = [(c, down) for c, down in pairs if c.outward == widest]
+    if not pairs:
+        return "no module with its activation function was found"
     if len(pairs) > 1:
         return f"{len(pairs)} activation functions were applied"
-    if pairs:
-        activation, down = pairs[0]
-        if activation.positions != positions:
-            return "the activation function was not applied to every token"
-        return _FeedForward(activation.module, down.module, down.inward)
-    for i, down in reversed(downs):
-        ups = [c for c in calls[:i] if not c.activation and c.outward == down.inward > width]
-        if ups and any(_close(function(ups[-1].left), down.entered) for function in _FUNCTIONS):
-            return _FeedForward(None, down.module, down.inward)
-    return "no activation function was found"
+    activation, down = pairs[0]
+    if activation.positions != positions:
+        return "the activation function was not applied to every token"
+    return _FeedForward(activation.module, down.module, down.inward)
 
 
 def _close(a: torch.Tensor, b: torch.Tensor) -> bool:
@@ -332,10 +314,11 @@ def _neuron_hooks(
     layers: Sequence[_FeedForward], gated: bool, reduce: Callable[[torch.Tensor], None]
 ) -> list[torch.utils.hooks.RemovableHandle]:
     """Hooks at what is read of each layer, once a module."""
-    downs = {layer.down for layer in layers if gated or layer.activation is None}
-    sources = {layer.activation for layer in layers if layer.activation is not None and not gated}
-    made = [down.register_forward_pre_hook(lambda _, args: reduce(args[0])) for down in downs]
-    return made + [one.register_forward_hook(lambda _, args, output: reduce(output)) for one in sources]
+    if gated:
+        downs = dict.fromkeys(layer.down for layer in layers)
+        return [one.register_forward_pre_hook(lambda _, args: reduce(args[0])) for one in downs]
+    activations = dict.fromkeys(layer.activation for layer in layers)
+    return [one.register_forward_hook(lambda _, args, output: reduce(output)) for one in activations]
 
 
 def _whole(rows: torch.Tensor, lengths: Sequence[int], pool: Pool) -> tuple[slice, torch.Tensor]:

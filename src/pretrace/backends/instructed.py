@@ -140,7 +140,7 @@ class LocalInstructed:
 _UNLIMITED = Budget(1 << 62, 1 << 62)
 
 
-class ServerInstructed:
+class ServerInstructed(Continuing):
     """Follows instructions by a server of chat completions, `server:http://host:port/v1#model-name`; ModelError for
     another form. Whoever runs it may change the weights under the same name; then what is on disk is what the earlier
     ones wrote."""
@@ -152,10 +152,9 @@ class ServerInstructed:
         address = parse_address(f"chat:{url}#{model}", text=True)
         client = Client(address.url, requests=REQUESTS, seconds=SECONDS)
         how: dict[str, Any] = {"instruction": "{beginning}", "reads_refusals": False}
-        served = self._served = Continuing(address, client, _UNLIMITED, cache=cache, **how)
+        super().__init__(address, client, _UNLIMITED, cache=cache, **how)
         self.name = f"{address.model} at {address.url}"
-        self.facts: Mapping[str, Any] = {name: served.facts[name] for name in ("name", "server", "weights")}
-        self.fingerprint = served.fingerprint
+        self.facts = {name: self.facts[name] for name in ("name", "server", "weights")}
 
     def answers(
         self, instructions: Sequence[str], /, *, tokens: int, sampling: Sampling, seed: int
@@ -167,7 +166,7 @@ class ServerInstructed:
         answer is stored as it comes."""
         if sampling.repetition_penalty != 1:
             raise ModelError(say("models.no_penalty", name=self.name, penalty=sampling.repetition_penalty))
-        found = self._served.continued(instructions, [Draw(tokens, sampling, seed)], Progress())
+        found = self.continued(instructions, [Draw(tokens, sampling, seed)], Progress())
         made = [Written(mended(one.text)[0].strip(), one.ended) for (one,) in found]
         if made and not any(one.text for one in made):
             raise ModelError(say("models.no_text", name=self.name, number=len(made), tokens=tokens))

@@ -9,6 +9,7 @@ import re
 import shutil
 import sqlite3
 from collections.abc import Collection
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -70,10 +71,7 @@ class CachedFile:
 
 def kept(folder: Path | None = None) -> tuple[CachedFile, ...]:
     """Everything in the cache that can be made again, by kind."""
-    places = {kind: (folder or cache_folder()) / kind for kind in KINDS}
-    found = [
-        (kind, path) for kind, place in places.items() if place.is_dir() for path in sorted(place.iterdir())
-    ]
+    found = [(kind, path) for kind in KINDS for path in sorted((folder or cache_folder()).glob(f"{kind}/*"))]
     ours = [(kind, path) for kind, path in found if _OURS.fullmatch(path.name) and not path.is_symlink()]
     return tuple(_described(kind, path) for kind, path in ours)
 
@@ -84,8 +82,9 @@ def remove(some: Collection[CachedFile]) -> int:
         with explained(one.path):
             if one.path.is_dir():
                 shutil.rmtree(one.path)
+                continue
             # the main file first: sqlite throws away a log without one, so a kill in between is harmless
-            for path in () if one.path.is_dir() else (one.path, *_logs(one.path)):
+            for path in (one.path, *_logs(one.path)):
                 path.unlink(missing_ok=True)
     return sum(one.size for one in some)
 
@@ -107,12 +106,9 @@ def _logs(path: Path) -> list[Path]:
 def _looked_into(path: Path) -> tuple[int | None, str]:
     """How many entries a file has, and the fingerprint of its model; nothing of a damaged one."""
     try:
-        connection = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)
-        try:
+        with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)) as connection:
             [[number]] = connection.execute("SELECT count(*) FROM entries")
             rows = connection.execute("SELECT value FROM meta WHERE name = 'fingerprint'").fetchall()
-        finally:
-            connection.close()
     except sqlite3.Error:
         return None, ""
     return int(number), bytes(rows[0][0]).decode("utf-8", "replace") if rows else ""

@@ -26,14 +26,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from pretrace.cache.location import cache_folder, text_key
 from pretrace.errors import OutputError
-from pretrace.registry import require
+from pretrace.registry import require, require_least
 from pretrace.types import Quantity, Sampling, Trace, Written
 
 T = TypeVar("T")
@@ -78,13 +78,8 @@ class EntryCodec(Generic[T]):
     better: Callable[[T, T], bool] = lambda new, old: False
 
 
-class CacheEntry(NamedTuple, Generic[T]):
-    """A content under its key and label; all entries of a label have one codec."""
-
-    key: bytes
-    label: str
-    content: T
-    codec: EntryCodec[T]
+CacheEntry = tuple[bytes, str, Any, EntryCodec[Any]]
+"""A content under its key and label: key, label, content, and the codec of all entries of the label."""
 
 
 class Entries:
@@ -111,16 +106,13 @@ class Entries:
         wanted = dict.fromkeys(keys)
         return self._run(lambda connection: _find(connection, wanted, label, codec))
 
-    def write(self, entries: Sequence[CacheEntry[Any]]) -> None:
+    def write(self, entries: Sequence[CacheEntry]) -> None:
         """Store the entries in one transaction. One that is there already stays, unless it is damaged or the new
         one is better. OutputError when the disk is full; what was stored before stays readable."""
         if self._fingerprint is None or not entries:
             return
-        bodies = [entry.codec.encode(entry.content) for entry in entries]
-        rows = [
-            (one.key, one.label, _checksum(one.key, one.label, body), body)
-            for one, body in zip(entries, bodies, strict=True)
-        ]
+        bodies = [(key, label, codec.encode(content)) for key, label, content, codec in entries]
+        rows = [(key, label, _checksum(key, label, body), body) for key, label, body in bodies]
         self._run(lambda connection: _write(connection, entries, rows))
 
     def close(self) -> None:
@@ -186,18 +178,6 @@ class Entries:
         )
 
 
-@contextmanager
-def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """All that is written inside, or nothing of it."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        connection.execute("COMMIT")
-    finally:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-
-
 def _connect(path: Path, fingerprint: str) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=_WAIT, isolation_level=None, check_same_thread=False)
     try:
@@ -207,8 +187,8 @@ def _connect(path: Path, fingerprint: str) -> sqlite3.Connection:
         connection.execute(f"PRAGMA wal_autocheckpoint={_LOG_PAGES}")
         name = fingerprint.encode("utf-8", "surrogatepass")
         wanted = {b"fingerprint": name, b"format": str(FORMAT).encode()}
-        with transaction(connection):  # also finds out at once whether the file can be written
-            for statement in (_META, _ENTRIES):
+        with connection:  # also finds out at once whether the file can be written
+            for statement in ("BEGIN IMMEDIATE", _META, _ENTRIES):
                 connection.execute(statement)
             rows = [(name.decode(), value) for name, value in wanted.items()]
             connection.executemany("INSERT OR IGNORE INTO meta (name, value) VALUES (?, ?)", rows)
@@ -271,9 +251,10 @@ def _find(
 
 
 def _write(
-    connection: sqlite3.Connection, entries: Sequence[CacheEntry[Any]], rows: Sequence[tuple[Any, ...]]
+    connection: sqlite3.Connection, entries: Sequence[CacheEntry], rows: Sequence[tuple[Any, ...]]
 ) -> None:
-    with transaction(connection):
+    with connection:  # all that is written inside, or nothing of it
+        connection.execute("BEGIN IMMEDIATE")
         before = connection.total_changes
         connection.executemany(_ADD, rows)
         if connection.total_changes - before == len(rows):
@@ -400,8 +381,7 @@ class Draw:
         require(0 <= t < float("inf"), f"sampling: temperature must be 0 or more, found {t}.")
         require(0 < p <= 1, f"sampling: top_p must be above 0 and at most 1, found {p}.")
         require(0 < r < float("inf"), f"sampling: repetition_penalty must be above 0, found {r}.")
-        require(self.tokens >= 1, f"sampling: tokens must be at least 1, found {self.tokens}.")
-        require(self.seed >= 0, f"sampling: seed must be 0 or more, found {self.seed}.")
+        require_least("sampling", self, tokens=1, seed=0)
 
     @property
     def label(self) -> str:
@@ -428,7 +408,7 @@ class WrittenStore(Entries, Generic[T]):
     def put(self, keys: Sequence[bytes], contents: Sequence[T], label: str) -> None:
         """Store one content a key in one transaction: all of them or none."""
         pairs = zip(keys, contents, strict=True)
-        self.write([CacheEntry(key, label, content, self._codec) for key, content in pairs])
+        self.write([(key, label, content, self._codec) for key, content in pairs])
 
 
 # What keeps nothing for the fingerprint None, and raises OutputError where the folder cannot be written: continuations

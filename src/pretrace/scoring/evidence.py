@@ -8,7 +8,6 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -78,9 +77,9 @@ class Traces(Entries):
         those that are there. Raises OutputError when the disk is full; what was stored before stays readable.
         """
         pairs = list(zip(keys, traces, strict=True))
-        entries: list[CacheEntry[Any]] = [CacheEntry(key, _TRACE, trace, TRACE) for key, trace in pairs]
+        entries: list[CacheEntry] = [(key, _TRACE, trace, TRACE) for key, trace in pairs]
         entries += [
-            CacheEntry(key, state_name(state), array, STATE)
+            (key, state_name(state), array, STATE)
             for key, trace in pairs
             if trace.states
             for state, array in trace.states.items()

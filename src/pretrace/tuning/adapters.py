@@ -71,25 +71,15 @@ def peft_settings(method: TuningMethod, model: Any, *, steps: int) -> peft.PeftC
         found = next((table[kind] for table in tables if kind in table), "all-linear")
         return found if isinstance(found, str) else list(found)
 
+    if isinstance(method, Lora | AdaLora):
+        both: dict[str, Any] = {"lora_alpha": method.alpha, "lora_dropout": method.dropout}
     if isinstance(method, Lora):
-        return peft.LoraConfig(
-            r=method.rank,
-            lora_alpha=method.alpha,  # type: ignore[arg-type]  # any number will do
-            lora_dropout=method.dropout,
-            target_modules=targets(lora),
-        )
+        return peft.LoraConfig(r=method.rank, target_modules=targets(lora), **both)
     if isinstance(method, AdaLora):
-        return peft.AdaLoraConfig(
-            init_r=method.first_rank,
-            target_r=method.rank,
-            lora_alpha=method.alpha,  # type: ignore[arg-type]
-            lora_dropout=method.dropout,
-            orth_reg_weight=method.penalty,
-            target_modules=targets(known.TRANSFORMERS_MODELS_TO_ADALORA_TARGET_MODULES_MAPPING, lora),
-            total_step=max(1, steps),
-            tinit=steps // 10,
-            tfinal=3 * steps // 10,
-        )
+        own = known.TRANSFORMERS_MODELS_TO_ADALORA_TARGET_MODULES_MAPPING
+        both |= {"total_step": max(1, steps), "tinit": steps // 10, "tfinal": 3 * steps // 10}
+        both |= {"init_r": method.first_rank, "target_r": method.rank, "orth_reg_weight": method.penalty}
+        return peft.AdaLoraConfig(target_modules=targets(own, lora), **both)
     assert isinstance(method, Ia3)
     attention = known.TRANSFORMERS_MODELS_TO_IA3_TARGET_MODULES_MAPPING.get(kind)
     feedforward = known.TRANSFORMERS_MODELS_TO_IA3_FEEDFORWARD_MODULES_MAPPING.get(kind)
@@ -119,18 +109,13 @@ class Allocation:
     def penalty(self) -> torch.Tensor:
         """How far the directions of each layer are from orthonormal, on average over the matrices."""
         squares = [a @ a.T for a in self.rows] + [b.T @ b for b in self.columns]
-        units = [torch.eye(len(s), device=s.device, dtype=s.dtype) for s in squares]
-        distances = [
-            torch.linalg.matrix_norm(s - unit).to(squares[0].device)
-            for s, unit in zip(squares, units, strict=True)
-        ]
+        apart = [s - torch.eye(len(s), device=s.device, dtype=s.dtype) for s in squares]
+        distances = [torch.linalg.matrix_norm(one).to(squares[0].device) for one in apart]
         return self.weight * torch.stack(distances).mean()
 
     def updated(self, step: int) -> None:
         """Take note of the gradients and drop the directions that the budget of this step has no room for."""
-        if (
-            self.steps == 1
-        ):  # the allocator looks at gradients before its last step only, and there is no other
+        if self.steps == 1:  # the allocator looks at gradients before its last step, and there is no other
             self.adapted.rankallocator.update_ipt(self.adapted.model)
         self.adapted.update_and_allocate(step)
 
@@ -167,11 +152,8 @@ def tune(
     with inserted(model.model, new_adapter(method, steps=steps, seed=seed)) as made:
         adapted = made.model
         card = {
-            "method": {
-                "name": name_of(method),
-                "expression": expression(method),
-                **dataclasses.asdict(method),
-            },
+            "method": {"name": name_of(method), "expression": expression(method)}
+            | dataclasses.asdict(method),
             "seed": plan.seed,
             "precision": plan.precision,
             "threads": torch.get_num_threads(),

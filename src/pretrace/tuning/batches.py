@@ -123,12 +123,8 @@ _BUCKET_BATCHES = 16
 
 
 def epoch_batches(lengths: npt.NDArray[np.int64], plan: TrainingPlan, *, epoch: int) -> list[list[int]]:
-    """The batches of one epoch as lists of row numbers: every row once, rows of like length together, or all in
-    the order given where the plan does not shuffle. Depends on the seed, the epoch and the lengths alone: nothing
-    has to be saved."""
-    if not plan.shuffled:
-        rows = range(len(lengths))
-        return [list(rows[i : i + plan.batch]) for i in range(0, len(rows), plan.batch)]
+    """The batches of one epoch as lists of row numbers: every row once, rows of like length together. Depends on the
+    seed, the epoch and the lengths alone: nothing has to be saved."""
     generator = np.random.default_rng([plan.seed, epoch])
     order = generator.permutation(len(lengths))
     batches: list[list[int]] = []

@@ -33,9 +33,8 @@ class TrainingPlan:
     pieces whose gradients add up. `warmup` is in steps, or a share of all steps where it is below 1; the rate rises
     linearly through it and then follows `schedule` to 0. `clip` bounds the norm of the gradient, 0 leaves it alone.
     `precision` "bfloat16" computes under autocast, the weights stay as they are. `recompute` trades a third more time
-    for the memory of the activations. `save_minutes` is the time between checkpoints. With `shuffled` False the
-    sequences are read in the order that they are given in. `subject` tells trainings apart whose weights, texts and
-    plan do not: the settings of an adapter.
+    for the memory of the activations. `save_minutes` is the time between checkpoints. `subject` tells trainings apart
+    whose weights, texts and plan do not: the settings of an adapter.
     """
 
     epochs: int = 1
@@ -51,7 +50,6 @@ class TrainingPlan:
     recompute: bool = False
     save_minutes: float = 10.0
     seed: int = 0
-    shuffled: bool = True
     subject: str = ""
 
     def __post_init__(self) -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from net.api import Corpus, Memory, Models, Progress, Text, Watch, Written, chance_in, save_verdict
+from net.api import Corpus, Memory, Models, Progress, Text, Watch, Written, save_verdict
 from net.api import recite as room
 from tiny import MORE_WORDS, WORDS
 
@@ -157,7 +157,7 @@ def test_a_model_that_refuses_in_another_language_is_told(refused, monkeypatch):
 
 @pytest.mark.parametrize("p", [1.0, 0.9, 0.5, 0.01, 1e-12])
 def test_tries_are_the_fewest_with_an_even_chance(p):
-    tries = float(room.tries_for(np.log(p)))
-    assert chance_in(np.log(p), tries) >= 0.5 * (1 - 1e-9)
-    assert tries == 1 or chance_in(np.log(p), tries - 1) < 0.5
+    tries, missed = float(room.tries_for(np.log(p))), np.log1p(-p) if p < 1 else -np.inf
+    assert -np.expm1(tries * missed) >= 0.5 * (1 - 1e-9)
+    assert tries == 1 or -np.expm1((tries - 1) * missed) < 0.5
     assert np.isinf(room.tries_for(-np.inf))

@@ -309,13 +309,11 @@ class ServedModel:
         told = 0
         for place, (id_, word) in enumerate(zip(own, words, strict=False)):
             known, said = {_bare(one) for one in self._pieces(id_)}, _bare(word)
-            if word.startswith("token_id:"):
-                if word != f"token_id:{id_}":
-                    return False
-                told += 1
-            elif said in known:
+            if said in known or word == f"token_id:{id_}":
                 told += bool(said)
-            elif said and not _broken(word) and not any(map(_broken, self._pieces(id_))) and place:
+            elif word.startswith("token_id:") or (
+                said and not _broken(word) and not any(map(_broken, self._pieces(id_))) and place
+            ):
                 return False  # at the first place a start token may be written in any way
         readable = sum(any(_bare(one) for one in self._pieces(id_)) for id_ in own)
         return 2 * told >= readable - 2
@@ -690,12 +688,6 @@ def _echo_answer(choice: _Json, prompt: Prompt) -> PromptAnswer:
         said, written = choice["beside"], _written(choice.get("logprobs") or {}, 0, choice, "")
     else:
         said, number = {"token_ids": own, **(choice.get("logprobs") or {})}, len(own or prompt.ids)
-        text, offsets = choice.get("text"), said.get("text_offset")
-        if "tokens" not in said and isinstance(text, str) and offsets:
-            # the tokens as text, cut out of the whole where each begins
-            ends = [*offsets[1:], len(text)]
-            parts = zip(offsets, ends, strict=True)
-            said["tokens"] = [text[_whole(start) : _whole(end)] for start, end in parts]
         written = _written(said, number, choice, prompt.text)
     logp = [_or_none(one) for one in said.get("token_logprobs") or ()][:number]
     words = [str(word) for word in said.get("tokens") or ()]
