@@ -13,7 +13,7 @@ from pretrace.backends.settings import ModelSettings
 from pretrace.cli.answer import Reply, show
 from pretrace.cli.options import RawOptions, output_option
 from pretrace.cli.printing import described, foreseen
-from pretrace.cli.progress import Stages, announce_training
+from pretrace.cli.progress import Stages
 from pretrace.cli.streams import quiet
 from pretrace.cli.verdicts import finished, found_of, found_option, opened, with_command, with_found
 from pretrace.corpora import open_corpus
@@ -142,7 +142,6 @@ def open_audit(
     settings = completed(settings, inputs)
     models = opened(_wanted(target, inputs), second=True)
     generator = _generator(target.opening, inputs, needed=controls is None)
-    announce_training(settings.classifiers)
     return Audit(corpus, models, controls, generator, settings)
 
 
