@@ -109,11 +109,7 @@ class AuditOptions:
 
 
 def audit(
-    source: Source,
-    target: Target,
-    inputs: AuditOptions,
-    settings: AuditSettings,
-    given: RawOptions,
+    source: Source, target: Target, inputs: AuditOptions, settings: AuditSettings, given: RawOptions
 ) -> Reply:
     """Was this collection used? A test with its controls, a report, and an exit code: 0 nothing shown, 3 consistent
     with training on it, 4 inconclusive. Give control documents with --controls; see --plan first."""

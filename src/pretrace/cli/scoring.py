@@ -18,12 +18,7 @@ from pretrace.corpora.opening import GivenStream, Source
 from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError
 from pretrace.jobs.settings import EVERY, EngineSettings, JobSettings, Turn, divided_by
-from pretrace.jobs.worker import (
-    OpenedScoring,
-    ShardJob,
-    parts_folder,
-    work,
-)
+from pretrace.jobs.worker import OpenedScoring, ShardJob, parts_folder, work
 from pretrace.plugins import find_plugin
 from pretrace.results.atomic import check_writable, explained, write_atomically
 from pretrace.results.folder import file_hash, write_lines
