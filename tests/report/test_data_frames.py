@@ -25,14 +25,9 @@ def test_a_run_as_arrow_and_pandas(controlled):
 
 def test_a_missing_value_is_null(labelled):
     run = labelled(("loss", "zlib"), 20)
-    matrix = run.matrix.copy()
-    matrix[3, 1] = np.nan
-    run = replace(
-        run,
-        matrix=matrix,
-        members=(None, *run.members[1:]),
-        missing=(Missing(run.ids[3], "zlib", "too short"),),
-    )
+    matrix = np.where(np.arange(40).reshape(20, 2) == 7, np.nan, run.matrix)
+    missing, members = (Missing(run.ids[3], "zlib", "too short"),), (None, *run.members[1:])
+    run = replace(run, matrix=matrix, members=members, missing=missing)
     assert run.to_arrow().column("zlib").null_count == 1
     assert run.to_pandas()["label"].isna().tolist() == [True, *[False] * 19]
 
