@@ -31,7 +31,8 @@ def test_a_collection_is_deleted_unless_a_job_is_about_to_read_it(visit, still):
     visitor.post(f"{address}/search", {"corpus": "m"})
     refused = visitor.post(f"{address}/delete")
     assert (refused.status_code, "stop the job first" in visitor.said(refused)) == (409, True)
-    visitor.post("/jobs/stop")
+    (job,) = Jobs(visitor.workspace).all()
+    visitor.post(f"/jobs/{job.id}/stop")
     assert visitor.post(f"{address}/delete").status_code == 200
     assert uploads(visitor.workspace) == []
     assert not [*visitor.workspace.room("incoming").iterdir()]

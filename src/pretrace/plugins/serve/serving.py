@@ -93,13 +93,6 @@ def job(desk: CurrentPage, name: str, part: Literal["", "part"] = "") -> HTMLRes
     )
 
 
-@router.post("/jobs/stop")
-def stop_all(desk: CurrentPage, form: Posted) -> RedirectResponse:
-    """Ask all jobs to stop."""
-    desk.jobs.stop_all()
-    return go("/jobs")
-
-
 @router.post("/jobs/{name}/{what}")
 def change(
     desk: CurrentPage, name: str, what: Literal["stop", "resume", "begin"], form: Posted
