@@ -115,25 +115,6 @@ def test_a_result_is_deleted_unless_a_job_writes_it(visitor, still):
     assert (visitor.workspace.folder / "secret").is_file()
 
 
-def test_a_first_visit_has_an_example_one_click_away(visit, still, monkeypatch):
-    from pretrace.plugins.serve import testing_collections as example
-
-    monkeypatch.setattr(example, "find_spec", lambda name: name)
-    visitor = visit()
-    assert "Run the example" in visitor.client.get("/").text
-    for _ in range(2):  # its texts are uploaded once
-        assert visitor.post("/example").status_code == 200
-    found = [(one.name, one.facts.texts) for one in uploads(visitor.workspace)]
-    assert sorted(found) == sorted((name, example.EXAMPLE_EACH) for name in example.EXAMPLE_NAMES)
-    job = Jobs(visitor.workspace).all()[0]
-    assert (job.command[0], "smollm2" in job.command) == ("flag", True)
-    sides = [{json.loads(row)["id"] for row in side.splitlines()} for side in example.example_texts()]
-    assert not sides[0] & sides[1]
-    visitor = visit(model=("another",))
-    assert "Run the example" not in visitor.client.get("/").text
-    assert visitor.post("/example").status_code == 403
-
-
 def test_one_question_has_one_number(call, visitor, tmp_path, model_folder):
     """How many documents a single reading takes: the plan of the audit, `ask` without control documents, and the
     page."""

@@ -67,7 +67,6 @@ def home(desk: CurrentPage) -> HTMLResponse:
         here="home",
         jobs=[(job, state) for job, state in desk.jobs.states() if not state.over][:_LATEST],
         latest=results.entries(desk.workspace)[:_LATEST],
-        example=testing_collections.example_offered(desk),
         taken=TAKEN,
     )
 
