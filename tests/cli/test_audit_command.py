@@ -1,6 +1,5 @@
 """audit and gap as a user calls them: output, files, exit codes, messages."""
 
-import json
 from types import SimpleNamespace
 
 import pytest
@@ -39,11 +38,9 @@ def test_planted_texts_are_found_and_the_exit_code_says_so(ask, tmp_path, culpri
     assert "consistent with training" in " ".join(said.split())
     assert f"Report: {out / 'report.html'}" in said.replace("\n", "")
     assert "Design: control documents, compared directly." in " ".join(told.split())
-    verdict = json.loads((out / "result.json").read_text())
-    assert verdict["outcome"] == "consistent"
-    assert verdict["exit_code"] == 3
-    assert verdict["settings"]["command"]["placebo"] == [str(culprit.base)]
     kept = load_verdict(out)
+    assert kept.outcome == "consistent"
+    assert kept.settings["command"]["placebo"] == [str(culprit.base)]
     assert kept.statements == {"requested_by": "the authors", "controls": "their drawers"}
     before = (out / "report.html").read_text()
     (out / "report.html").unlink()
@@ -69,8 +66,7 @@ def test_a_culprit_audited_without_anything_to_compare_with_is_given_no_answer(a
     planned, _ = ask(*asked, out, "--plan", code=4)
     said, told = ask(*asked, out, code=4)
     assert "This audit could not have answered." in " ".join(said.split())
-    assert "--controls" in said
-    assert "--placebo" in said
+    assert all(option in said for option in ("--controls", "--placebo"))
     assert (said, told, out.exists()) == (planned, "", False)
 
 
@@ -80,14 +76,13 @@ def test_a_plan_says_what_would_be_done_and_does_nothing(ask, tmp_path, culprit)
     how = ("--snippets=tokens=32", f"--out={out}", "--plan")
     asked = ("audit", culprit.posts, "--model", culprit.target, *how)
     said, _ = ask(*asked, "--controls", culprit.drafts, "--generator=none")
-    said = " ".join(said.split())
-    assert "Texts: 40 documents" in said
-    assert "40 control documents" in said
-    assert "Possible outcomes: consistent with training (exit code 3); inconclusive (exit code 4)" in said
-    assert "passes of a text through a model, " in said
+    for words in (
+        *("Texts: 40 documents", "40 control documents", "passes of a text through a model, "),
+        "Possible outcomes: consistent with training (exit code 3); inconclusive (exit code 4)",
+    ):
+        assert words in " ".join(said.split())
     said, _ = ask(*asked, "--placebo", culprit.base, "--generator", culprit.base, "--power")
-    said = " ".join(said.split())
-    assert "Design: placebos, without control documents." in said
-    assert f"Placebo: {culprit.base}" in said
-    assert "nothing shown (exit code 0)" in said
+    placebo = f"Placebo: {culprit.base}"
+    for words in ("Design: placebos, without control documents.", placebo, "nothing shown (exit code 0)"):
+        assert words in " ".join(said.split())
     assert out.read_text() == "a file, where no audit could be written"

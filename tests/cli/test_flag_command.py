@@ -2,6 +2,7 @@
 
 import csv
 import json
+from types import SimpleNamespace
 
 import pytest
 from made import drawn, written
@@ -9,11 +10,6 @@ from made import drawn, written
 from pretrace.corpora import open_corpus
 from pretrace.runs import pages_of
 from pretrace.tuning.planting import PlantSettings, plant
-
-
-@pytest.fixture
-def ask(call):
-    return lambda *arguments: call("flag", *arguments)
 
 
 @pytest.fixture(scope="module")
@@ -28,48 +24,46 @@ def planted(trained, model_folder):
         plant(open_corpus(str(texts)), settings=settings, folder=folder / "target", start=str(model_folder))
 
     folder = trained(make)
-    found = {name: folder / f"{name}.jsonl" for name in ("texts", "known")} | {"model": folder / "target"}
     texts = open_corpus(str(folder / "target" / "texts.jsonl")).texts
-    return found | {"members": {t.id for t in texts if t.member}}
+    sets = ("flag", folder / "texts.jsonl", "--controls", folder / "known.jsonl", "--model")
+    return SimpleNamespace(sets=sets, model=folder / "target", members={t.id for t in texts if t.member})
 
 
-def test_planted_texts_are_flagged_and_the_exit_code_says_so(ask, tmp_path, planted, model_folder):
+def test_planted_texts_are_flagged_and_the_exit_code_says_so(call, tmp_path, planted, model_folder):
     out = tmp_path / "FLAGS"
-    sets = (planted["texts"], "--controls", planted["known"], "--model", planted["model"])
     how = ("--score", "ref", "--reference-model", model_folder, "--fdr", 0.2)
-    code, said, noted = ask(*sets, *how, "--out", out)
+    code, said, noted = call(*planted.sets, planted.model, *how, "--out", out)
     assert code == 3
     assert "consistent with training" in " ".join(said.split())
     assert "note: With 100 known documents" in noted
     with (out / "flags.csv").open(encoding="utf-8", newline="") as file:
         chosen = {row["id"] for row in csv.DictReader(file) if row["flagged"] == "1"}
-    assert len(chosen & planted["members"]) > 2 * len(chosen - planted["members"])
+    assert len(chosen & planted.members) > 2 * len(chosen - planted.members)
     found = json.loads((out / "result.json").read_text(encoding="utf-8"))
     assert (found["outcome"], found["exit_code"]) == ("flagged", 3)
     assert found["settings"]["command"]["reference_model"] == str(model_folder)
     assert pages_of(out)["report.html"] == (out / "report.html").read_text(encoding="utf-8")
 
 
-def test_a_model_that_never_saw_them_flags_nothing(ask, tmp_path, planted, model_folder):
-    sets = (planted["texts"], "--controls", planted["known"], "--model", model_folder)
-    code, said, _ = ask(*sets, "--out", tmp_path / "FLAGS")
-    assert code == 4
-    assert "Could have been missed: nothing stands out among the 40 texts" in " ".join(said.split())
-    code, said, noted = ask(*sets, "--fdr", 0.0001, "--out", tmp_path / "COARSE")
-    assert code == 4
-    assert "flagged at a rate of 0.01%, more than there are must stand above all of them" in noted
-    assert "Could have been missed" in said
-    placebo = ("--placebo", planted["model"], "--score", "loss")  # the wrong way round: it saw them
-    code, said, _ = ask(*sets, *placebo, "--fdr", 0.3, "--out", tmp_path / "PLACEBO")
-    assert code == 4
-    assert "Refused" in said
+def test_a_model_that_never_saw_them_flags_nothing(call, tmp_path, planted, model_folder):
+    missed, coarse = (
+        "Could have been missed: nothing stands out among the 40 texts",
+        "at a rate of 0.01%, more than",
+    )
+    for how, words, notes in (
+        ((), missed, ""),
+        (("--fdr", 0.0001), missed, coarse),
+        (("--placebo", planted.model, "--score", "loss", "--fdr", 0.3), "Refused", ""),  # the wrong way round
+    ):
+        code, said, noted = call(*planted.sets, model_folder, *how, "--out", tmp_path / "FLAGS")
+        assert (code, words in " ".join(said.split()), notes in noted) == (4, True, True), said
 
 
-def test_an_all_clear_takes_measured_power(ask, tmp_path, planted, model_folder, monkeypatch):
+def test_an_all_clear_takes_measured_power(call, tmp_path, planted, model_folder, monkeypatch):
     """A tenth of the texts is planted in a copy; read once it leaves no trace here, so nothing is cleared."""
     monkeypatch.setattr("pretrace.verdicts.flag.concluding.SIMULATED", 80)  # at twelve sizes
-    sets = (planted["texts"], "--controls", planted["known"], "--model", model_folder, "--score", "loss")
-    code, said, _ = ask(*sets, "--power", "--out", tmp_path / "FLAGS")
+    how = ("--score", "loss", "--power", "--out", tmp_path / "FLAGS")
+    code, said, _ = call(*planted.sets, model_folder, *how)
     words = " ".join(said.split())
     found = json.loads((tmp_path / "FLAGS" / "result.json").read_text(encoding="utf-8"))
     power = found["planted"]["probability"]["value"]

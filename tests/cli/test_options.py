@@ -2,7 +2,6 @@
 
 import re
 import tomllib
-from dataclasses import MISSING
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,6 @@ from pretrace.cli.commands import options_of, places
 from pretrace.cli.options import RawOptions
 from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError
-from pretrace.settings import LARGEST
 from pretrace.verdicts.audit.settings import GENERATOR, PAPER_GENERATOR, AuditSettings, SnippetSettings
 
 
@@ -146,26 +144,6 @@ def test_a_word_that_is_no_path_may_be_the_name_of_the_output(call, texts, tmp_p
     monkeypatch.chdir(tmp_path)
     (tmp_path / "loss").mkdir()
     assert "hub" in call("score", texts, "--model", "no-model/here", "--scores", "loss", "--out", "loss")[2]
-
-
-SEEDED = [words for words in places() if "seed" in options_of(words)]
-NEEDED = {
-    "--model": "M", "--out": "OUT", "--nonmembers": "N", "--controls": "N", "--columns": "date=d", "--members": "N",
-    "--transform": "mask", "--cutoff": "2023-01-01", "--sealed": "S",
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("seed", [-1, LARGEST + 1, 10**30])
-@pytest.mark.parametrize("command", SEEDED)
-def test_a_seed_out_of_range_is_one_line(command, seed, call):
-    declared = options_of(command).values()
-    names = [one.flag for one in declared if one.default is MISSING and one.flag in NEEDED]
-    given = [word for name in names for word in (name, NEEDED[name])]
-    positional = ["texts.jsonl" for one in declared if one.option.metavar]
-    code, _, said = call(*command.split(), *positional, *given, "--seed", seed)
-    assert code == 2
-    assert "--seed" in said
-    assert said.count("\n") == 1
 
 
 def test_every_command_takes_json_quiet_and_a_config_and_most_take_plugins(call):

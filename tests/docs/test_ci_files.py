@@ -126,37 +126,29 @@ def test_the_summary_of_a_job(tmp_path):
 
 
 @needs_bash
-@pytest.mark.parametrize(
-    ("code", "chosen", "left", "says"),
-    [
+def test_outcomes(tmp_path):
+    for code, chosen, left, says in (
         ("0", "fail", 0, "Nothing"),
         ("3", "warn", 3, "::error title=Something stands out::"),
         ("4", "warn", 0, "::warning title=Not answered::"),
         ("4", "fail", 4, "::error title=Not answered::"),
         ("4", "", 4, "::error title=Not answered::"),
-    ],
-)
-def test_outcomes(tmp_path, code, chosen, left, says):
-    done = bash("Outcome", tmp_path, CODE=code, ON_REFUSED=chosen)
-    assert done.returncode == left
-    assert done.stdout.startswith(says)
+    ):
+        done = bash("Outcome", tmp_path, CODE=code, ON_REFUSED=chosen)
+        assert (done.returncode, done.stdout.startswith(says)) == (left, True), (code, chosen)
 
 
 def test_the_image_is_made_of_what_is_there():
     words = [line.split(maxsplit=1) for line in DOCKERFILE.splitlines() if line.strip() and line[0] != "#"]
     told = dict(words)
     assert words[0] == ["FROM", f"python:{ACTION['inputs']['python-version']['default']}-slim"]
-    assert json.loads(told["ENTRYPOINT"]) == ["pretrace"]
-    assert "pretrace" in PROJECT["scripts"]
-    assert json.loads(told["VOLUME"]) == ["/cache"]
+    assert [*map(json.loads, (told["ENTRYPOINT"], told["VOLUME"]))] == [["pretrace"], ["/cache"]]
     assert told["USER"] != "root"
+    copied = [name for word, rest in words if word == "COPY" for name in rest.split()[:-1]]
+    assert all((ROOT / name).exists() for name in copied)
     ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
-    for word, rest in words:
-        for name in rest.split()[:-1] if word == "COPY" else ():
-            assert (ROOT / name).exists()
-            assert f"!{name}" in ignored
-    for needed in (PROJECT["readme"], *PROJECT["license-files"]):  # the build wants these
-        assert f"!{needed}" in ignored
+    needed = (PROJECT["readme"], *PROJECT["license-files"])  # the build wants these
+    assert {f"!{name}" for name in (*copied, *needed)} <= {*ignored}
     extras = re.search(r'"/src\[([\w,]+)\]"', DOCKERFILE)
     assert extras_in(extras[1]) <= set(PROJECT["optional-dependencies"])
     assert "PRETRACE_CACHE=/cache" in told["ENV"]

@@ -1,5 +1,6 @@
 """Runs to report on: made from a seed, with the numbers a real run would have."""
 
+import itertools
 import math
 import re
 from dataclasses import replace
@@ -22,18 +23,12 @@ PROSE = (
     "nobody could read. "
 )
 SETTINGS = {
-    "command": "pretrace detect texts.jsonl --model EleutherAI/pythia-410m --scores loss,zlib,min_k(k=0.1)",
-    "seed": 0,
+    "command": "evaluate", "seed": 0,
     "models": {
-        "target": {
-            "name": "EleutherAI/pythia-410m", "revision": "9879c9b5f8bea9051dcb0e68dff21493d67e9d4f",
-            "weights": f"sha256:{'3f' * 32}", "dtype": "float32", "prefix": [], "max_tokens": 2048,
-        },
+        "target": {"name": "EleutherAI/pythia-410m", "weights": f"sha256:{'3f' * 32}", "max_tokens": 2048},
         "reference": {"name": "EleutherAI/pythia-70m", "revision": None},
     },
     "texts": {"source": "texts.jsonl", "notes": ["2 empty lines left out", "no bytes replaced"]},
-    "cut": {"texts": 4, "ids": ["wiki/00007", "wiki/00057"]},
-    "software": {"pretrace": "0.1.0", "torch": "2.13.0", "system": "Linux-6.1.0-x86_64-with-glibc2.36"},
     "nested": [{"score": "loss", "value": -2.25}, {"score": "zlib", "value": -0.0125}],
 }  # fmt: skip
 
@@ -73,11 +68,7 @@ def labelled(names=NAMES, texts=200, *, seed=0):
     blind = rng.normal(size=texts) + member * 0.3
     rows.append(measured("bag of words", "blind", blind[member], blind[~member]))
     ids = tuple(f"wiki/{i:05d}" for i in range(texts))
-    findings = (
-        "The best score has an AUC of 0.77 (95% interval 0.73 to 0.81): that is how often it ranks a random member "
-        "above a random non-member, 0.50 being chance.",
-        "min_k(k=0.1) is at chance on these texts (95% interval around 0.50).",
-    )
+    findings = ("The best score has an AUC of 0.77.", "min_k(k=0.1) is at chance on these texts.")
     counted = int(member.sum()), int((~member).sum()), texts * 3 // 4, 1000, texts // 5
     return run_of(
         matrix,
@@ -89,9 +80,7 @@ def labelled(names=NAMES, texts=200, *, seed=0):
         cut=np.where(np.arange(texts) % 50 == 7, 120, 0).astype(np.int32),
         scores=tuple(names),
         skipped=tuple(Skipped(f"wiki/{n}", "no token to predict", n) for n in range(2)),
-        heat=tuple(
-            heat(ids[i], surprise, i, note="rank 1 of 200 by score") for i, surprise in ((0, 1.1), (3, 3.6))
-        ),
+        heat=(heat(ids[0], 1.1, 0, note="rank 1 of 200 by score"), heat(ids[3], 3.6, 3)),
         evaluation=Evaluation(tuple(rows), *counted, findings),
         settings=SETTINGS,
     )
@@ -110,38 +99,32 @@ def unlabelled(texts=40, names=NAMES[:3], *, seed=3):
 
 def facts(layers=6):
     """What fitted scores tell: NA-PDD and a probe."""
-    grid = [(t, a, k) for t in (0.5, 1.0, 1.5) for a in (1.2, 1.5) for k in (2, 5)]
+    grid, names = itertools.product((0.5, 1.0, 1.5), (1.2, 1.5), (2, 5)), ("threshold", "alpha", "k")
+    of_layers = [{"layer": i, "members": 90 + 7 * i, "nonmembers": 80 - i} for i in range(layers)]
+    sides = {"members": 101, "nonmembers": 99}
     return {
         "na_pdd": {
             "layers": [
-                {
-                    "layer": i, "members": 90 + 7 * i, "nonmembers": 80 - i, "difference": 10 + 8 * i,
-                    "chosen": i >= layers - 2,
-                }
-                for i in range(layers)
+                row | {"difference": 10 + 8 * i, "chosen": i >= layers - 2} for i, row in enumerate(of_layers)
             ],
             "settings": {"threshold": 1.0, "alpha": 1.5, "k": 2, "pool": "any", "gated": False},
-            "reference": {"members": 101, "nonmembers": 99},
+            "reference": sides,
             "sensitivity": [
-                {"threshold": t, "alpha": a, "k": k, "auc": 0.5 + t / 10 + k / 50} for t, a, k in grid
+                dict(zip(names, one, strict=True)) | {"auc": 0.5 + one[0] / 10 + one[2] / 50} for one in grid
             ],
         },
         "probe": {
             "layers": [{"layer": i, "auc": 0.5 + 0.04 * i} for i in range(layers + 1)],
             "chosen": layers,
-            "reference": {"members": 101, "nonmembers": 99},
+            "reference": sides,
         },
-    }  # fmt: skip
+    }
 
 
 ADAPTER = {
-    "method": {"name": "lora", "expression": "lora(r=16, alpha=32)", "r": 16, "alpha": 32},
-    "corpus": "arxiv",
-    "texts": 1200,
-    "nonmembers": 1200,
-    "losses": [3.5, 3.1, 2.75],
-    "hashes": ["ab" * 16] * 3,
-}
+    "method": {"name": "lora", "expression": "lora(r=16, alpha=32)", "r": 16, "alpha": 32}, "corpus": "arxiv",
+    "texts": 1200, "nonmembers": 1200, "losses": [3.5, 3.1, 2.75], "hashes": ["ab" * 16] * 3,
+}  # fmt: skip
 
 
 def controlled(names=("loss", "na_pdd", "probe"), texts=40):
@@ -190,9 +173,7 @@ def hostile():
     logp = tuple(-0.5 * i for i in range(len(pieces) - 2))
     return replace(
         run,
-        corpus=HOSTILE[1],
-        ids=ids,
-        groups=ids,
+        **{"corpus": HOSTILE[1], "ids": ids, "groups": ids},
         skipped=tuple(Skipped(text, text, 0) for text in HOSTILE),
         heat=(Heat(ids[0], pieces, (None, *logp, -math.inf), HOSTILE[3]), Heat(HOSTILE[9], ("a",), (None,))),
         evaluation=replace(evaluation, rows=rows, findings=HOSTILE),

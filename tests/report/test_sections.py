@@ -1,6 +1,7 @@
 """Single sections and pages: the card of a benchmark, comparisons, what a stranger registers."""
 
 import json
+import re
 from dataclasses import replace
 
 import made
@@ -11,15 +12,15 @@ from report import audits
 
 from pretrace import detect
 from pretrace.registry import test_pages as pages
+from pretrace.report import advice, verdict
 from pretrace.report import run as report
-from pretrace.report import verdict
 from pretrace.report import verdict_plots as plots
 from pretrace.report.frame import Section
 from pretrace.report.svg import canvas
 from pretrace.results.run import load_run, save_run
 from pretrace.scoring.detect import Options
 from pretrace.testing import Memory
-from pretrace.types import Corpus, Text
+from pretrace.types import Corpus, Situation, Text
 
 
 @pytest.mark.parametrize("corpus", [None, "wikimia", {}, {"name": "x"}, {"card": None}, {"card": "words"}])
@@ -43,6 +44,18 @@ def test_a_hostile_card_stays_text(labelled, home):
     }
     body = str(report.benchmark(replace(labelled(), settings={"texts": {"card": card}})).body)
     assert not [one for one in ("<script", "<a ", "Licence") if one in body]
+
+
+@pytest.mark.parametrize(
+    "make", [audits.placebos, audits.missed, audits.bare, audits.controls, audits.nothing]
+)
+def test_an_inconclusive_audit_alone_ends_with_the_tests_that_could_answer(make):
+    audit = make()
+    last = re.findall(r'<section id="(\w+)"', verdict.render(audit))[-1]
+    assert (last == "advice") == (audit.outcome == "inconclusive")
+    bad = "<script>alert(1)</script>\u202e{model}.jsonl"
+    body = advice.section(Situation(unseen=20), bad, bad).body
+    assert not [one for one in ("<script", "\u202e") if one in body]
 
 
 def run_of(scores=("zlib", "loss", "good")):

@@ -132,16 +132,8 @@ def deliver(answered: Answered, command: str, *, as_json: bool) -> int:
     """Print an answer; the exit code."""
     if not isinstance(answered, Reply):
         answered = Reply(code=answered or 0)
-    if as_json:
-        from pretrace.results.serialization import to_json
-
-        document = answered.document(command)
-        text = to_json(document).decode()
-        try:
-            text.encode(sys.stdout.encoding or "utf-8")
-        except UnicodeEncodeError:  # then with JSON's own escapes
-            text = json.dumps(document, allow_nan=False, indent=1) + "\n"
-        sys.stdout.write(text)
+    if as_json:  # in ASCII, which every console has
+        print(json.dumps(answered.document(command), allow_nan=False, indent=1))
     else:
         show(answered.said)
     return answered.code

@@ -12,7 +12,7 @@ from pretrace.backends.settings import ModelSettings
 from pretrace.cli.answer import Reply, show
 from pretrace.cli.options import RawOptions, output_option
 from pretrace.cli.printing import described, foreseen
-from pretrace.cli.progress import Stages, announce_training
+from pretrace.cli.progress import Stages
 from pretrace.cli.streams import quiet
 from pretrace.cli.verdicts import finished, opened
 from pretrace.corpora import open_corpus
@@ -106,11 +106,7 @@ class AuditOptions:
 
 
 def audit(
-    source: Source,
-    target: Target,
-    inputs: AuditOptions,
-    settings: AuditSettings,
-    given: RawOptions,
+    source: Source, target: Target, inputs: AuditOptions, settings: AuditSettings, given: RawOptions
 ) -> Reply:
     """Was this collection used? A test with its controls, a report, and an exit code: 0 nothing shown, 3 consistent
     with training on it, 4 inconclusive. Give control documents with --controls; see --plan first."""
@@ -138,7 +134,6 @@ def open_audit(
     settings = completed(settings, inputs)
     models = opened(_wanted(target, inputs), second=True)
     generator = _generator(target.opening, inputs, needed=controls is None)
-    announce_training(settings.classifiers)
     return Audit(corpus, models, controls, generator, settings)
 
 

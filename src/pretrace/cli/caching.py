@@ -87,21 +87,17 @@ def _size_of(some: Sequence[CachedFile]) -> str:
 
 
 def _table(found: Sequence[CachedFile]) -> Table:
-    """A row a kind and model, the largest first within a kind."""
-    kinds, groups = [*KINDS], dict[tuple[str, str], list[CachedFile]]()
+    """A row a kind and model."""
+    groups = dict[tuple[str, str], list[CachedFile]]()
     for one in found:
         groups.setdefault((one.kind, one.model), []).append(one)
     rows = []
     for (kind, model), some in groups.items():
-        size, counted = (
-            sum(one.size for one in some),
-            [one.entries for one in some if one.entries is not None],
-        )
-        entries, changed = f"{sum(counted):,}" if counted else "–", _date(max(one.changed for one in some))
-        row = (f"{kind}: {KINDS[kind]}", model or "–", entries, f"{size / 1e6:,.1f}", changed)
-        rows.append((kinds.index(kind), -size, row))
-    ordered = [row for *_, row in sorted(rows)]
-    return plain_table("what", "model", numbers=("entries", "MB", "changed"), rows=ordered)
+        entries = sum(one.entries or 0 for one in some)
+        size, changed = sum(one.size for one in some) / 1e6, _date(max(one.changed for one in some))
+        counted = f"{entries:,}" if entries else "–"
+        rows.append((f"{kind}: {KINDS[kind]}", model or "–", counted, f"{size:,.1f}", changed))
+    return plain_table("what", "model", numbers=("entries", "MB", "changed"), rows=rows)
 
 
 def _date(seconds: float) -> str:

@@ -21,7 +21,7 @@ from pretrace.cli.verdicts import opened, with_text_column
 from pretrace.corpora import Columns, open_stream
 from pretrace.corpora.opening import GivenStream, Source
 from pretrace.corpora.reading import Unreadable
-from pretrace.errors import ExpressionError, OutputError
+from pretrace.errors import OutputError
 from pretrace.jobs.settings import EngineSettings, JobSettings, divided_by
 from pretrace.jobs.worker import ShardJob, parts_folder
 from pretrace.report.wording import first_of
@@ -37,7 +37,8 @@ from pretrace.scoring.holdout import CorpusParts
 from pretrace.scoring.outlook import REPORT, SET_TEST, Watch, workload
 from pretrace.scoring.parts import UNREADABLE, ScoredRows
 from pretrace.scoring.plan import Models, with_texts
-from pretrace.scoring.settings import Companions, ModelsSettings, ScoreSettings, Target
+from pretrace.scoring.plan import check_use as check_scores
+from pretrace.scoring.settings import Companions, EvaluationSettings, ModelsSettings, ScoreSettings, Target
 from pretrace.settings import CONTROLS, Option, like, requested_option
 from pretrace.types import Corpus, Situation, Verdict
 from pretrace.verdicts.advise import foresee
@@ -185,17 +186,9 @@ def flag(
 
 
 def check_use(settings: FlagSettings, beside: Companions) -> None:
-    """A PretraceError for a score that misses something, and for a model that it does not ask."""
-    given = {
-        "reference": ("--reference-model", beside.reference_model),
-        "tuned": ("--tuned", beside.tuned),
-        "neighbors": ("--neighbors", beside.neighbors),
-    }
-    there = [name for name, (_, value) in given.items() if value]
-    settings.plan.require([*there, *(["counts"] if beside.counts else [])])
-    for name in there:
-        if name not in settings.plan.uses:
-            raise ExpressionError(f"{given[name][0]} has no use: --score {settings.score} does not ask it.")
+    """A PretraceError for a score that misses something, and for what it does not use."""
+    scored = ScoreSettings(scores=settings.score, companions=beside)
+    check_scores(settings.plan, scored, EvaluationSettings())
 
 
 def save_flagging(flagged: Verdict, out: Path, *, beside: Mapping[str, Write] | None = None) -> Reply:

@@ -16,7 +16,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 
 from pretrace.cli.answer import printer, prose
-from pretrace.cli.streams import EVERY, note, note_share, progress_file, quiet, said_at, say
+from pretrace.cli.streams import EVERY, note_share, progress_file, quiet, said_at, say
 from pretrace.report.wording import duration
 from pretrace.scoring.evidence import Progress, Work
 from pretrace.scoring.outlook import REPORT, Clock, Stage, TimeEstimate, Watch
@@ -155,13 +155,6 @@ def counted() -> Iterator[Callable[[int, int], None]]:
 
     with shown(Activity("counting", line)):
         yield on_progress
-
-
-def announce_training(classifiers: Sequence[str]) -> None:
-    """Say that classifiers are trained before anything else is shown, which takes long."""
-    first = ", ".join(name for name in classifiers if name.startswith(("pretrained", "gpt2")))
-    if first:
-        note(f"{first}: trained on the texts first; on a processor that can take many minutes.")
 
 
 _doing: list[Activity] = []

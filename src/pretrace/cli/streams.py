@@ -120,15 +120,8 @@ def note_end(code: int, message: str) -> None:
 
 
 def _write(content: dict[str, Any]) -> None:
-    path, known = progress_file(), content
+    path = progress_file()
     if path is None:
-        return
-    if path.exists():  # nothing may be lost with what is there
-        try:
-            known = json.loads(path.read_bytes())
-        except (OSError, ValueError, RecursionError):
-            return
-    if not isinstance(known, dict) or {"share", "ended"}.isdisjoint(known):
         return
     beside = path.with_name(f"{path.name}.{os.getpid()}")
     with _writing, suppress(OSError):  # progress is no reason to lose the work

@@ -116,11 +116,8 @@ class FlagPage(verdict.TestPage):
         with canvas(WIDTH, 2.6) as (figure, axes):
             edges = np.linspace(low, high, len(bars["every"]) + 1)
             texts, others = max(1, sum(bars["every"])), max(1, sum(bars["known"]))
-            every, dark, known = (
-                np.divide(bars["every"], texts),
-                np.divide(bars["flagged"], texts),
-                np.divide(bars["known"], others),
-            )
+            every, dark = (np.divide(bars[one], texts) for one in ("every", "flagged"))
+            known = np.divide(bars["known"], others)
             axes.stairs(every, edges, fill=True, color=_OTHER)
             axes.stairs(dark, edges, fill=True, color=SIGN)
             axes.stairs(-known, edges, color=HELD, linewidth=1.1)
@@ -129,9 +126,8 @@ class FlagPage(verdict.TestPage):
             axes.set_ylim(-top, top)
             pad = (high - low) / 60
             axes.set_xlim(low - pad, high + pad)
-            if (
-                least is not None and flagged.units == counts["texts"]
-            ):  # documents have no line of their texts
+            # documents have no line of their texts
+            if least is not None and flagged.units == counts["texts"]:
                 place = float(np.clip(least, low, high))
                 axes.plot([place, place], [-top, top], color=HELD, linewidth=0.9, dashes=(2, 1.6))
                 right = place < low + 0.75 * (high - low)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -122,15 +122,9 @@ def distribution(groups: Mapping[str, Doubles], *, own: float | None = None) -> 
         for kind, group in values.items():
             share = np.histogram(np.clip(group, low, high), edges)[0] / len(group)
             filled = kind == "member" or len(values) == 1
-            axes.stairs(
-                share,
-                edges,
-                fill=filled,
-                color=KINDS[kind],
-                alpha=0.45 if filled else 1.0,
-                linewidth=0.0 if filled else 1.1,
-                linestyle="-" if kind != "unlabelled" else ":",
-            )
+            how: Any = {"alpha": 0.45, "linewidth": 0.0} if filled else {"linewidth": 1.1}
+            line = ":" if kind == "unlabelled" else "-"
+            axes.stairs(share, edges, fill=filled, color=KINDS[kind], linestyle=line, **how)
         hide_height(axes)
         axes.xaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
         plain = ScalarFormatter(useOffset=False, useMathText=False)

@@ -125,14 +125,9 @@ def _by_copies(run: Run) -> dict[str, Any] | None:
         return None
     spans = sorted({(one.least, one.most) for one in found})
     members = {least: max(one.members for one in found if one.least == least) for least, _ in spans}
-    cells = {(one.score, one.least): one.auc for one in found}
-    scored = {one.score for one in found}
-    return {
-        "spans": [(least, most, members[least]) for least, most in spans],
-        "rows": [
-            (name, [cells.get((name, least)) for least, _ in spans]) for name in run.scores if name in scored
-        ],
-    }
+    cells, scored = {(one.score, one.least): one.auc for one in found}, {one.score for one in found}
+    rows = [(name, [cells.get((name, least)) for least, _ in spans]) for name in run.scores if name in scored]
+    return {"spans": [(least, most, members[least]) for least, most in spans], "rows": rows}
 
 
 @section("Controls", "controls", "run/controls.html")
@@ -148,10 +143,7 @@ def controls(run: Run) -> dict[str, Any] | None:
     if not found or run.evaluation is None:
         return None
     label = f"AUC of {len(found)} scores beside their controls; the same numbers stand in the tables."
-    lanes = [
-        (row.name, {kind: one.auc for kind, one in (("score", row), *beside.items())})
-        for row, beside in found
-    ]
+    lanes = [(row.name, {one.kind: one.auc for one in (row, *beside.values())}) for row, beside in found]
     return {
         "placebos": [(row, beside["placebo"]) for row, beside in found if "placebo" in beside],
         "shuffled": [(row, beside["shuffled"]) for row, beside in found if "shuffled" in beside],

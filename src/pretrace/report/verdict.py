@@ -273,9 +273,5 @@ def _heading(verdict: Verdict) -> str:
     return titled(page_of(verdict).kind, verdict.corpus, model)
 
 
-PAGE = ReportPage(
-    _heading,
-    (technical_part,),
-    lambda verdict: {"first": first_page(verdict)},
-)
+PAGE = ReportPage(_heading, (technical_part,), lambda verdict: {"first": first_page(verdict)})
 render = PAGE.render

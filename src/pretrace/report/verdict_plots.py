@@ -48,9 +48,8 @@ def against_chance(null: Null, *, this: str = "this audit") -> Figure:
         axes.set_ylim(0, 2.0)
         _hill(axes, place)
         _found(axes, place, f"{this}: {strength(null.observed, fixed(null.observed, 2))}")
-        axes.text(
-            beside, 0.42, "what chance gives if the\ntexts were not used", ha="right", va="center", fontsize=9
-        )
+        words = "what chance gives if the\ntexts were not used"
+        axes.text(beside, 0.42, words, ha="right", va="center", fontsize=9)
         axes.set_xlabel("strength of the result: 0 is no difference, 1 is a usual chance difference")
     return figure
 
@@ -182,17 +181,12 @@ def draw_dots(
         for place, (one, (side, (names, values))) in enumerate(zip(stacks, sides.items(), strict=True), 1):
             floor = 1.08 * rows * (len(sides) - place)
             filled = np.full(len(one.x), place == 1) if several else one.x > 0
-            for full, kind, colour, face in (
+            for full, kind, edge, face in (
                 (True, "filled", SIGN, SIGN),
                 (False, "hollow", "#5a5a5a", "white"),
             ):
                 if (which := filled == full).any():
-                    how: Any = {
-                        "mfc": face,
-                        "mec": colour,
-                        "mew": min(0.8, size / 5),
-                        "gid": f"{side}-{kind}",
-                    }
+                    how: Any = {"mfc": face, "mec": edge, "mew": min(0.8, size / 5), "gid": f"{side}-{kind}"}
                     axes.plot(one.x[which], one.y[which] + floor, "o", ms=size, **how)
             for full, units in zip(filled, one.units, strict=True):
                 called = first_of([named(names[units[0]], 60)], len(units))

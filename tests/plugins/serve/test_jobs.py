@@ -1,6 +1,5 @@
 """Jobs as real processes: how they end, what is said of it, that they outlive the server, and what they may know."""
 
-import json
 import os
 import signal
 import time
@@ -38,21 +37,18 @@ def ended(jobs, job, seconds=60):
 def test_how_a_job_ended_is_known_to_the_next_server(jobs):
     job = jobs.add("list", ("list",), "results/none")
     wrong = jobs.add("runs-report", ("runs", "report", "/nowhere"), "results/nothing")
-    assert jobs.state(jobs.get(job.id)).name == "running"
-    assert jobs.state(wrong).name == "waiting"  # one at a time
+    odd = jobs.add("odd", ("list", "a\0b"), "results/none")  # keeps no other from its turn
+    last = jobs.add("list", ("list",), "results/none")
+    states = [jobs.state(jobs.get(one.id)).name for one in (job, wrong)]
+    assert states == ["running", "waiting"]  # one at a time
     assert ended(jobs, job).name == "unanswered"
     assert "Scores (higher" in jobs.log(job)
     state = ended(jobs, wrong)
     assert (state.name, state.said.partition(":")[0]) == ("failed", "/nowhere is not a pretrace run")
+    assert "cannot be started (embedded null byte)" in ended(jobs, odd).said
+    assert ended(jobs, last).name == "unanswered"
     later = Jobs(jobs.workspace)
-    assert [later.state(one).name for one in later.all()] == ["failed", "unanswered"]
-
-
-def test_a_command_that_cannot_be_started_keeps_no_other_from_its_turn(jobs):
-    wrong = jobs.add("list", ("list", "a\0b"), "results/none")
-    after = jobs.add("list", ("list",), "results/none")
-    assert "cannot be started (embedded null byte)" in ended(jobs, wrong).said
-    assert ended(jobs, after).name == "unanswered"
+    assert [later.state(one).name for one in (job, wrong, odd)] == ["unanswered", "failed", "failed"]
 
 
 def test_a_killed_job_is_stopped_and_goes_on_when_asked(jobs):
@@ -66,21 +62,20 @@ def test_a_killed_job_is_stopped_and_goes_on_when_asked(jobs):
     assert ended(jobs, job).name == "unanswered"
 
 
-def test_so_many_wait_and_no_more_and_all_can_be_stopped(tmp_path):
+def test_so_many_wait_and_no_more_and_those_that_wait_can_be_stopped(tmp_path):
     jobs = Jobs(Workspace.at(tmp_path / "workspace"), limits=Limits(waiting=2))
     for _ in range(3):  # the first one runs
         jobs.add("list", ("list",), "results/none")
     with pytest.raises(RequestError, match="2 jobs wait for their turn, and 2 is the most") as met:
         jobs.add("list", ("list",), "results/none")
     assert (met.value.status, len(jobs.all())) == (429, 3)
-    jobs.stop_all()
+    for job in sorted(jobs.all(), key=lambda job: job.pid):  # those that wait first
+        jobs.stop(job)
     assert {ended(jobs, job).name for job in jobs.all()} == {"stopped"}
     assert sorted(job.pid > 0 for job in jobs.all()) == [False, False, True]  # those that waited never began
     for job in jobs.all()[:2]:
         jobs.resume(job)
     assert [jobs.state(job).name for job in jobs.all()].count("waiting") == 1
-    jobs.stop_all()
-    assert {ended(jobs, job).name for job in jobs.all()} == {"stopped"}
 
 
 @pytest.mark.parametrize(
@@ -117,7 +112,7 @@ def test_a_number_that_belongs_to_another_process_now_is_not_the_job(jobs):
 def test_damaged_records_are_passed_over(jobs):
     place = jobs.workspace.room("jobs") / "odd"
     place.mkdir()
-    for content in ("", "[]", "{}", json.dumps({"id": 3})):
+    for content in ("", "[]", "{}", '{"id": 3}'):
         (place / "job.json").write_text(content)
         assert jobs.all() == []
         with pytest.raises(RequestError):

@@ -16,7 +16,7 @@ from corpora.test_documents import word
 from pretrace.corpora import open_corpus
 from pretrace.plugins.serve.jobs import Jobs
 from pretrace.plugins.serve.settings import Limits
-from pretrace.plugins.serve.uploads import sweep, take, texts_of, uploads
+from pretrace.plugins.serve.uploads import take, texts_of, uploads
 from pretrace.plugins.serve.workspace import RequestError, Workspace
 
 ROWS = [{"text": f"Text number {i} of the year", "date": f"20{10 + i}-05-01"} for i in range(6)]
@@ -60,8 +60,9 @@ def test_a_folder_is_a_collection_of_a_text_a_file(workspace):
     made = take(workspace, sent(*((f"my drafts/{name}", content) for name, content in drafts.items())))
     assert (made.name, made.files, made.left_out, made.facts.texts) == ("my drafts", 2, 1, 2)
     assert {text.id for text in open_corpus(texts_of(workspace, made.id)).texts} == {"one.txt", "in/two.docx"}
-    loose = take(workspace, sent(("a.md", b"words"), ("b.txt", b"more\nwords")))
-    assert (loose.name, loose.files, loose.facts.texts) == ("a.md and 1 more", 2, 2)
+    for names, texts in ((("a.md", "b.txt"), 2), (("a.jsonl", "b.jsonl"), 14)):
+        loose = take(workspace, sent(*((name, LINES) for name in names)))
+        assert (loose.name, loose.files, loose.facts.texts) == (f"{names[0]} and 1 more", 2, texts)
     for name in ("x/a.txt", "x/A.txt"):
         with pytest.raises(RequestError, match="of the same name"):
             take(workspace, sent(("x/a.txt", b"a"), (name, b"b")))
@@ -195,14 +196,10 @@ def test_no_test_is_started_with_what_could_not_be_read(visit):
 
 
 def test_what_a_killed_server_had_half_taken_in_is_swept_away(visit):
-    workspace = visit().workspace
-    half = workspace.room("incoming") / "20260101-000000-a-123456"
+    half = visit().workspace.room("incoming") / "20260101-000000-a-123456"
     half.mkdir()
     (half / "a.txt").write_text("half")
-    sweep(workspace)
-    assert not half.exists()
-    half.mkdir()
-    visit()  # and a server that begins does so
+    visit()  # a server that begins
     assert not half.exists()
 
 

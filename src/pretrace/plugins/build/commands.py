@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pretrace.baselines.blind import gap as measure
 from pretrace.baselines.classifiers import open_embedder
 from pretrace.cli.answer import Reply, plain_table, prose
-from pretrace.cli.progress import Activity, announce_training, shown, watched
+from pretrace.cli.progress import Activity, shown, watched
 from pretrace.corpora import Columns, open_corpus
 from pretrace.errors import ExpressionError, MissingPackageError
 from pretrace.plugins.build.ccnews import (
@@ -158,7 +158,6 @@ def gap(
     drawn: Annotated[ScoreSettings, "seed"],
 ) -> Reply:
     """How far apart two sets of texts are, by classifiers that see no model."""
-    announce_training(settings.classifiers)
     found = measure(*pair.open(), settings.classifiers, seed=drawn.seed)
 
     rows = [(one.classifier, bracketed(one.auc, ends=3), f"{one.texts:,}") for one in found]

@@ -170,13 +170,6 @@ class Jobs:
             self._keep(replace(job, stopped=job.stopped or time.time()))
             self._signal(job, signal.SIGINT)
 
-    def stop_all(self) -> None:
-        """Stop every job that is not over: those that wait never begin."""
-        with self._lock:
-            for job, state in sorted(self.states(), key=lambda one: one[0].pid):  # those that wait first
-                if not state.over:
-                    self.stop(job)
-
     def resume(self, job: WebJob) -> None:
         """Let a job that is over take its turn again."""
         with self._lock:

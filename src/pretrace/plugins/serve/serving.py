@@ -67,7 +67,6 @@ def home(desk: CurrentPage) -> HTMLResponse:
         here="home",
         jobs=[(job, state) for job, state in desk.jobs.states() if not state.over][:_LATEST],
         latest=results.entries(desk.workspace)[:_LATEST],
-        example=testing_collections.example_offered(desk),
         taken=TAKEN,
     )
 
@@ -91,13 +90,6 @@ def job(desk: CurrentPage, name: str, part: Literal["", "part"] = "") -> HTMLRes
         log=desk.jobs.log(found),
         looked=next((one for one in looks(desk.workspace) if one.job == name), None),
     )
-
-
-@router.post("/jobs/stop")
-def stop_all(desk: CurrentPage, form: Posted) -> RedirectResponse:
-    """Ask all jobs to stop."""
-    desk.jobs.stop_all()
-    return go("/jobs")
 
 
 @router.post("/jobs/{name}/{what}")

