@@ -773,10 +773,11 @@ class AuditPlan:
 
 
 class DesignError(PretraceError):
-    """No audit of these texts and models could come to a verdict; the `plan` says why, and what would change it."""
+    """No audit of these texts and models could come to a verdict; the `plan` says why, and what would change it.
+    `verdict` says the same as a result that can be saved, with its page."""
 
-    def __init__(self, plan: AuditPlan) -> None:
-        self.plan = plan
+    def __init__(self, plan: AuditPlan, verdict: Any = None) -> None:
+        self.plan, self.verdict = plan, verdict
         super().__init__(" ".join((f"this audit could not have answered. {plan.why}", *plan.cures)))
 
 

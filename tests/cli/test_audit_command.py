@@ -64,10 +64,12 @@ def test_a_culprit_audited_without_anything_to_compare_with_is_given_no_answer(a
     out = tmp_path / "AUDIT"
     asked = ("audit", culprit.posts, "--model", culprit.target, "--generator", culprit.base, "--out")
     planned, _ = ask(*asked, out, "--plan", code=4)
+    assert not out.exists()
     said, told = ask(*asked, out, code=4)
     assert "This audit could not have answered." in " ".join(said.split())
     assert all(option in said for option in ("--controls", "--placebo"))
-    assert (said, told, out.exists()) == (planned, "", False)
+    assert (said, told) == (f"{planned}Report: {out / 'report.html'}\n", "")
+    assert load_verdict(out).outcome == "inconclusive"
 
 
 def test_a_plan_says_what_would_be_done_and_does_nothing(ask, tmp_path, culprit):

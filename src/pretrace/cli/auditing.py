@@ -14,12 +14,13 @@ from pretrace.cli.options import RawOptions, output_option
 from pretrace.cli.printing import described, foreseen
 from pretrace.cli.progress import Stages
 from pretrace.cli.streams import quiet
-from pretrace.cli.verdicts import finished, opened
+from pretrace.cli.verdicts import finished, opened, with_command
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError, MissingPackageError
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import AUDIT as AUDIT_FOLDER
+from pretrace.runs import save_verdict
 from pretrace.scoring.settings import Companions, ModelsSettings, Target
 from pretrace.settings import MODEL, like, option, requested_option, statements_of
 from pretrace.tuning import training
@@ -142,7 +143,8 @@ def make_audit(planned: Audit, out: Path, given: RawOptions) -> Reply:
     try:
         made = planned.run(Stages())
     except DesignError as error:
-        return foreseen(error.plan)
+        save_verdict(with_command(error.verdict, given), out)
+        return foreseen(error.plan, out)
     return finished(made, out, given)
 
 

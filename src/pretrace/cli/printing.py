@@ -227,10 +227,12 @@ def list_() -> Reply:
 # What `pretrace audit --plan` prints: what the audit could answer, and what it would cost.
 
 
-def foreseen(plan: AuditPlan) -> Reply:
-    """What an audit could answer; exit code 4 where that is nothing."""
+def foreseen(plan: AuditPlan, out: Path | None = None) -> Reply:
+    """What an audit could answer; exit code 4 where that is nothing. `out` is the folder with the page of a refusal."""
+    label = "The words that tell the two sides apart" if plan.control_documents else "Report"
+    page = [] if out is None else [f"{label}: {out / REPORT}"]
     return Reply(
-        list(described(plan)),
+        [*described(plan), *page],
         outcome="plan" if plan.design else "cannot answer",
         code=0 if plan.design else CANNOT_ANSWER,
         statement=plan.why,

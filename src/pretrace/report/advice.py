@@ -19,7 +19,7 @@ def of_verdict(verdict: Verdict) -> Section | None:
     target, command = facts.of_model(verdict, "target"), facts.mapping(verdict.settings.get("command"))
     has, made, model, names = _sized(verdict), verdict.test, verdict.model, Names()
     texts = command.get("texts") or facts.mapping(verdict.settings.get("corpus")).get("source")
-    if made in ("flag", "audit"):
+    if made == "flag" or (made == "audit" and verdict.figures):
         earlier, controls = "", command.get("controls")
         if made == "audit":
             made, earlier = _audited(figures_of(verdict), command.get("placebo"))
@@ -43,6 +43,8 @@ def foreseeable(verdict: Verdict) -> dict[str, object] | None:
         return None
     test = verdict.test
     if test == "audit":
+        if not verdict.figures:  # it was refused
+            return None
         test = _audited(figures_of(verdict), None)[0]
     if test not in needed() or test == "placebo":
         return None

@@ -47,8 +47,8 @@ class TestPage:
     """What the report, and what it is on, are called."""
     template = "verdict/first.html"
     """That of page one."""
-    names_skipped = False
-    """Whether a section names skipped texts."""
+    needs_figures = names_skipped = False
+    """Whether a refused verdict, which has no figures, is shown as any test; whether a section names skipped texts."""
     sections: ClassVar[Sections[Verdict]] = ()
     every: ClassVar[Sections[Verdict]] = ()
     """Sections of the test's own, and behind them those of every test, in reading order."""
@@ -92,7 +92,8 @@ class TestPage:
 
 def page_of(verdict: Verdict) -> type[TestPage]:
     """Find what the report of this test has of its own."""
-    return cast(type[TestPage], test_pages.factory(verdict.test)) if verdict.test in test_pages else TestPage
+    found = cast(type[TestPage], test_pages.factory(verdict.test)) if verdict.test in test_pages else TestPage
+    return found if verdict.figures or not found.needs_figures else TestPage
 
 
 def _made(verdict: Verdict) -> str:

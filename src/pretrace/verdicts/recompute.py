@@ -80,6 +80,8 @@ def _run(run: Run) -> Iterator[Number]:
 
 
 def _audit(found: Verdict) -> Iterator[Number]:
+    if not found.figures and found.p is None and found.outcome == "inconclusive":
+        return  # it was refused, and has no numbers
     own, seed = data.figures_of(found), int(found.settings["seed"])
     p, effect, new = found.p, found.effect, list[Check]()
     if own.procedure == PRETRACE:

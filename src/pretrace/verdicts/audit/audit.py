@@ -13,9 +13,10 @@ import numpy as np
 from pretrace.backends.instructed import Completer
 from pretrace.backends.serving.address import called
 from pretrace.baselines.blind import pair_gap
+from pretrace.baselines.classifiers import telling_words
 from pretrace.corpora import Texts, corpus_of
 from pretrace.errors import ModelError, ShortTextsError, TextsError
-from pretrace.results.wording import say
+from pretrace.results.wording import fill, say, sentences_of
 from pretrace.scoring.outlook import REPORT, Action, Stage, Watch, guessed_seconds
 from pretrace.scoring.plan import Models, ScorePlan, check_placebos, weights_of
 from pretrace.statistics.documents import FEW_DOCUMENTS, link_documents
@@ -33,6 +34,7 @@ from pretrace.types import (
     Gap,
     Power,
     Quantity,
+    Table,
     Verdict,
 )
 from pretrace.verdicts import frame
@@ -113,7 +115,7 @@ class Audit:
         """Make the audit."""
         plan, clock = self.plan, frame.watched(watch)
         if plan.design is None and PRETRACE in (self.settings.procedure, *self.settings.also):
-            raise DesignError(plan)
+            raise DesignError(plan, self._refused())
         clock.plan(self.stages, self._after)
         return self._assess(self._prepared(clock), clock)
 
@@ -264,6 +266,36 @@ class Audit:
             order = sorted(range(len(documents)), key=lambda row: names[documents[row]])
             sides += tuple(names[documents[row]] for row in order), values[order]
         return DocumentValues(*sides)
+
+    def _refused(self) -> Verdict:
+        """The result of an audit that could not have answered: why, and the words that give the two sides away."""
+        corpus, target, plan = self.corpus.name, self.models.target.name, self.plan
+        tables: tuple[Table, ...] = ()
+        if self.heldout is not None:
+            mine, others = ([text.text for text in one.texts] for one in (self.corpus, self.heldout))
+            words, *shares = zip(*telling_words(mine, others), strict=True)
+            columns = zip(("suspect texts", "control documents"), map(np.array, shares), strict=True)
+            tables = (Table("words", {"word": words, **dict(columns)}),)
+        said: dict[str, Any] = fill(sentences_of("audit.refused"), corpus=corpus, model=called(target))
+        note = said.pop("note")
+        return Verdict(
+            test="audit",
+            corpus=corpus,
+            model=target,
+            outcome="inconclusive",
+            level=self.settings.level,
+            exact=False,
+            p=None,
+            units=plan.documents,
+            unit="document",
+            reasons=(plan.why,),
+            advice=plan.cures,
+            notes=(note,) if tables else (),
+            tables=tables,
+            statements=dict(self.settings.statements),
+            settings=frame.record({"corpus": self.corpus, "heldout": self.heldout}, {}),
+            **said,
+        )
 
     def _prepared(self, clock: Watch) -> AuditData:
         """What is tested: snippets of the suspect texts and of control documents as they are, or beside continuations
