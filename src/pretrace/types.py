@@ -562,6 +562,13 @@ class Run:
         """One score of every text, in row order, shape [texts]; NaN where a text has none."""
         return np.asarray(self.matrix[:, self.scores.index(score)])
 
+    def median(self, score: str, member: bool | None) -> float | None:
+        """The median of one score over the texts with this label (None: those without one); None where no such
+        text has it."""
+        known = self.column(score)[[label is member for label in self.members]]
+        known = known[~np.isnan(known)]
+        return float(np.median(known)) if len(known) else None
+
     @property
     def labelled(self) -> bool:
         """Whether every row is a known member or a known non-member."""

@@ -48,7 +48,7 @@ NAMES = {
     "pretrace.scoring.outlook": "Watch",
     "pretrace.scoring.parts": "ScoredRows run_of",
     "pretrace.scoring.plan": "Models ScorePlan check_placebos",
-    "pretrace.statistics": "permutation power resampling sensitivity shift",
+    "pretrace.statistics": "intervals permutation power resampling sensitivity shift",
     "pretrace.statistics.conformal": "adjusted drawn_pieces flagged least_together needed p_values",
     "pretrace.statistics.documents": "Grouping MEMBERS NONMEMBERS by_document grouped_folds grouped_split",
     "pretrace.statistics.intervals": "any_of mean_interval share_interval standardised t_test",
@@ -88,15 +88,16 @@ NAMES = {
     ),
     "pretrace.verdicts.audit.settings": "AuditSettings",
     "pretrace.verdicts.audit.snippets": "Sample",
-    "pretrace.plugins.marks.canaries": "CanarySettings check_canaries natural_canaries",
+    "pretrace.plugins.marks": "canaries",
+    "pretrace.plugins.marks.canaries": "CanarySettings natural_canaries",
     "pretrace.verdicts.flag": "concluding flagging=flag",
     "pretrace.verdicts.flag.flag": "flag set_test",
     "pretrace.verdicts.flag.planning": "FlagSettings plan",
     "pretrace.verdicts.flag.concluding": "checks_placebo_check=placebo_check row_checks",
-    "pretrace.plugins.marks.marking": "Candidates=VariantCandidates MarkSettings",
-    "pretrace.plugins.marks.checking": "CheckSettings check_marks",
+    "pretrace.plugins.marks.marking": "Candidates=VariantCandidates MarkSettings drawn_canaries=canaries mark",
+    "pretrace.plugins.marks.checking": "CheckSettings check_marks enough_check",
     "pretrace.verdicts.outcome": (
-        "Beyond=ExcessOverSecondModel DOSE ENOUGH Found=ObservedFinding SECOND conclude exposure null_of"
+        "Beyond=ExcessOverSecondModel DOSE ENOUGH Found=ObservedFinding SECOND conclude null_of"
     ),
     "pretrace.plugins.recite.recite": "recite_recite=recite windows_of",
 }

@@ -197,10 +197,9 @@ def _distributions(run: Run) -> dict[str, Any] | None:
         whole = run.column(score)
         known = np.isfinite(whole)
         column, (low, high) = whole[known], axis_range(whole[known])
-        sides = {kind: whole[known & masks[kind]] for kind in kinds}
-        found = ((kind, np.median(side)) for kind, side in sides.items() if len(side))
-        medians = ", ".join(f"median of {kind} texts {value:.4g}" for kind, value in found)
-        figure = plots.distribution(sides)
+        found = ((kind, run.median(score, _LABELS[kind])) for kind in kinds)
+        medians = ", ".join(f"median of {kind} texts {one:.4g}" for kind, one in found if one is not None)
+        figure = plots.distribution({kind: whole[known & masks[kind]] for kind in kinds})
         drawn = to_svg(figure, name=f"histogram-{number}", label=f"Histogram of {score}: {medians}")
         beyond = int(((column < low) | (column > high)).sum())
         panels.append((score, drawn, beyond, 0 if known.all() else len(column)))

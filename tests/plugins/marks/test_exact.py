@@ -4,10 +4,19 @@ import random
 
 import numpy as np
 import pytest
-from net.api import Candidates, CheckSettings, Corpus, MarkSettings, Memory, Models, Text
-
-from pretrace.plugins.marks.checking import check_marks, enough_check
-from pretrace.plugins.marks.marking import canaries, mark
+from net.api import (
+    Candidates,
+    CheckSettings,
+    Corpus,
+    MarkSettings,
+    Memory,
+    Models,
+    Text,
+    check_marks,
+    enough_check,
+    mark,
+)
+from net.api import drawn_canaries as canaries
 
 SETTINGS = CheckSettings(draws=1000, cache=False, model_date="2050")
 OWN = MarkSettings(variant_column=("other",))

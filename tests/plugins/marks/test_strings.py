@@ -8,10 +8,8 @@ from random import Random
 
 import numpy as np
 import pytest
-from net.api import Corpus, Memory, Models, Text, randomisation_test
+from net.api import Corpus, Memory, Models, Text, canaries, randomisation_test
 from scipy.stats import binom, kstest
-
-from pretrace.plugins.marks import canaries
 
 SHA = hashlib.sha256(b"pretrace a").hexdigest()
 GIT = hashlib.sha1(b"pretrace b").hexdigest()
