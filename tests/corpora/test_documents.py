@@ -190,6 +190,6 @@ def test_characters_of_a_page():
     assert decode_page(stated.encode("latin-1")) == '<meta charset="iso-8859-1">é€'
     assert decode_page(stated.encode()) == stated  # it is UTF-8, whatever it says
     assert decode_page("é".encode("utf-16")) == "é"
-    with pytest.raises(TextsError, match="as in --reading encoding="):
+    with pytest.raises(TextsError, match="with --reading encoding=NAME"):
         decode_page(b"<meta charset=nonsense>\xe9")
     assert decode_page(b"<meta charset=nonsense>\xe9", "cp1252") == "<meta charset=nonsense>é"

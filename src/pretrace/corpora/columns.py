@@ -16,7 +16,6 @@ from pretrace.results.wording import say
 from pretrace.settings import COLUMNS, READING, TEXTS, option
 
 TEXT_NAMES = ("text", "input")
-_SHOWN_COLUMNS = 12
 
 _LABELS: dict[str, bool | None] = {
     **dict.fromkeys(("1", "1.0", "true", "member"), True),
@@ -236,7 +235,7 @@ def cell_of(value: object) -> str:
 
 def listed(names: Collection[str]) -> str:
     """Column names as a message shows them: the first dozen, and how many more there are."""
-    return rounding.listed([*names], _SHOWN_COLUMNS) or "no columns"
+    return rounding.listed([*names], 12) or "no columns"
 
 
 def membership(value: object) -> bool | None:

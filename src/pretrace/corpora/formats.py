@@ -64,8 +64,6 @@ def rows_in(
         yield SourceRow({"text": text, **dict.fromkeys(("id", "group"), shown(name))})
     elif kind in FORMATS:
         yield from FORMATS[kind](stream, reading, source)
-    elif kind in ARCHIVES:
-        raise TextsError(f"{source} is a web archive, which `pretrace scan --corpus` searches: give texts.")
     else:
         if cure := sentences_of("texts.save_as").get(ending_of(name)):
             raise TextsError(f"{source} is of no kind that is read: {cure}.")

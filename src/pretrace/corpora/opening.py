@@ -204,13 +204,14 @@ def choose_text(source: str, columns: Columns) -> tuple[Columns, str]:
     path = Path(source)
     if columns.named_texts or not path_exists(path) or not (path.is_file() or path.is_dir()):
         return columns, ""
-    rows = [*itertools.islice(_rows_to_look_at(path, columns), _GUESSED_FROM)]
-    cells = [(name, cell) for fields in rows for name, cell in fields.items()]
+    looked = _rows_to_look_at(path, columns)
+    rows = [next(looked, {})]
     with suppress(TextsError):
-        columns.pick_texts(dict(cells), "")
+        columns.pick_texts(rows[0], "")
         return columns, ""
+    rows += itertools.islice(looked, _GUESSED_FROM - 1)
     lengths: Counter[str] = Counter()
-    for name, cell in cells:
+    for name, cell in (one for fields in rows for one in fields.items()):
         words = " ".join(messages_of(cell) or ()) or cell
         # a comma parts the names of columns
         lengths[name] += len(words) if isinstance(words, str) and "," not in name else 0
@@ -225,14 +226,15 @@ def repeated_column(path: Path, fewest: int) -> str:
     """The column of a table whose values repeat as names of documents do, at least `fewest`; "" without one."""
     if not path.is_file():
         return ""
-    rows = [*itertools.islice(_rows_to_look_at(path, USUAL), _NAMES_FROM)]
-    values = {name: [fields.get(name) for fields in rows] for name in (rows[0] if rows else ())}
-    kinds = {
-        name: len({*cells})
-        for name, cells in values.items()
-        if all(type(one) in (int, str) and 0 < len(str(one)) < _LONGEST_NAME for one in cells)
-    }
-    able = [name for name, number in kinds.items() if fewest <= number <= len(rows) / 2]
+    names: dict[str, list[object]] = {}
+    rows = 0
+    for fields in itertools.islice(_rows_to_look_at(path, USUAL), _NAMES_FROM):
+        rows += 1
+        for name, cell in fields.items():
+            if type(cell) in (int, str) and 0 < len(str(cell)) < _LONGEST_NAME:
+                names.setdefault(name, []).append(cell)
+    kinds = {name: len({*cells}) for name, cells in names.items() if len(cells) == rows}
+    able = [name for name, number in kinds.items() if fewest <= number <= rows / 2]
     return max(able, key=kinds.__getitem__, default="")
 
 

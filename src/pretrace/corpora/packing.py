@@ -213,8 +213,8 @@ def not_utf8(raw: bytes, where: str, *, whole: bool = False, option: str = "--re
     except UnicodeDecodeError as error:
         if whole and error.reason == "unexpected end of data" and not raw[: error.start].isascii():
             return f"{where} ends in the middle of a character: it was cut off; fetch it again."
-    name = _utf16_without_mark(raw[:HEAD]) or "cp1252"
-    return f"{where} is not UTF-8: convert it, or name its encoding, as in {option}={name}."
+    name = _utf16_without_mark(raw[:HEAD]) or "NAME (cp1252 for older Western European files)"
+    return f"{where} is not UTF-8: convert it, or name its encoding with {option}={name}."
 
 
 def _utf16_without_mark(head: bytes) -> str:
