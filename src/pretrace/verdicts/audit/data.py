@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.errors import ModelError, TextsError
-from pretrace.scoring.evidence import Progress, open_store, trace
+from pretrace.scoring.evidence import Options, Progress, open_store, trace
 from pretrace.scoring.outlook import Watch
-from pretrace.scoring.plan import Models, Options, ScorePlan
+from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.statistics.documents import by_document
 from pretrace.statistics.permutation import two_sample
 from pretrace.types import (
