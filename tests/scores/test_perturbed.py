@@ -8,7 +8,7 @@ from pretrace.cache.location import text_key
 from pretrace.rewrites import disturbances, rewrites
 from pretrace.scores import parse, scores
 from pretrace.scores.perturbed import Neighbor, Perturbed
-from pretrace.scoring.evidence import EvidenceReader
+from pretrace.scoring.evidence import EvidenceReader, Options
 from pretrace.testing import Memory, make_evidence, make_trace
 from pretrace.types import Evidence, Needs, Quantity, Recipe, Text, View
 from pretrace.verdicts.audit.data import expressions
@@ -21,7 +21,7 @@ def scored(text, *expressions):
     needs = Needs()
     for score in made:
         needs |= score.needs
-    with EvidenceReader({"target": Memory()}, needs, cache=False) as reader:
+    with EvidenceReader({"target": Memory()}, needs, Options(cache=False)) as reader:
         (evidence,) = reader.read([text])
     return [score(evidence) for score in made]
 

@@ -100,9 +100,9 @@ def test_each_case_has_its_sentences(found, kinds):
 @pytest.mark.parametrize(
     ("found", "words"),
     [
-        (said(ZLIB, LOSS), "best: name=loss auc=0.85 (95% interval 0.81 to 0.89)"),
-        (said(row("loss", 0.52, 0.5011, 0.54)), "auc=0.52 (95% interval 0.501 to 0.54)"),
-        (said(row("loss", 0.998, 0.99, 1.0)), "auc=0.998 (95% interval 0.99 to 1.00)"),
+        (said(ZLIB, LOSS), "best: name=loss value=0.85 low=0.81 high=0.89"),
+        (said(row("loss", 0.52, 0.5011, 0.54)), "value=0.52 low=0.501 high=0.54"),
+        (said(row("loss", 0.998, 0.99, 1.0)), "value=0.998 low=0.99 high=1.00"),
         (said(LOSS), "reach: name=loss tpr=34% (25% to 43%)"),
         (said(LOSS, blind(0.6, 0.55, 0.65), lead=(0.05, -0.004, 0.1)), "lead=0.05, −0.004 to 0.10"),
         (said(*WRONG), "wrong: names=zlib (AUC 0.30, 0.25 to 0.36)"),

@@ -61,7 +61,7 @@ def test_the_time_left(story, now):
         elif word == "share":
             outlook.advance(float(value))
         elif word == "step":
-            assert "{}/{}".format(*outlook.step) == value
+            assert f"{outlook.begun}/{len(outlook.stages)}" == value
         else:
             found = outlook.left() if word == "left" else outlook.done
             assert found == (None if value == "None" else pytest.approx(float(value), abs=1e-4)), event

@@ -94,8 +94,7 @@ class Stages(Watch):
     def shown(self, stage: str, /) -> Iterator[None]:
         """Show which step of how many it is, and the time left of the whole."""
         self.outlook.begin(stage)
-        step, steps = self.outlook.step
-        words = f"step {step} of {steps} · {stage}"
+        words = f"step {self.outlook.begun} of {len(self.outlook.stages)} · {stage}"
 
         def line() -> str:
             left = self.outlook.left()

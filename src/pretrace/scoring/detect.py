@@ -19,10 +19,10 @@ from pretrace.results.run import control_columns, label_column, masked
 from pretrace.results.wording import say
 from pretrace.rewrites import Lower
 from pretrace.scoring.evidence import CHUNK
+from pretrace.scoring.evidence import Options as Options
 from pretrace.scoring.holdout import check_disjoint
 from pretrace.scoring.parts import SHOWN, Manifest, Ranked, ScoredRows, Shard, run_of
 from pretrace.scoring.plan import FittedScores, Models, ScorePlan
-from pretrace.scoring.plan import Options as Options
 from pretrace.scoring.provenance import record_corpus, record_counts, record_software, record_tuning
 from pretrace.types import (
     Backend,

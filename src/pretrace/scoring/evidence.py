@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from pretrace.cache.store import STATE, TRACE, CacheEntry, Entries
 from pretrace.errors import ModelError
 from pretrace.results.wording import say
 from pretrace.rewrites import After, rewrites
+from pretrace.settings import is_kept
 from pretrace.types import (
     Backend,
     Continued,
@@ -171,30 +172,35 @@ class Want:
     states: States = frozenset()
 
 
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a run is done. `cache` False keeps no traces on disk. `shuffles` is how often each score that is
+    fitted on labelled texts is fitted again on shuffled labels, as its control. `settings` is added to the
+    run's record."""
+
+    cache: bool = field(default_factory=is_kept)
+    seed: int = 0
+    shuffles: int = 20
+    progress: Progress = field(default_factory=Progress)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
 class EvidenceReader:
     """Reads texts with all models: each (model, rewrite) is passed over once, whatever the scores. A context manager,
     which closes the stores of traces."""
 
     def __init__(
-        self,
-        models: Mapping[str, Backend],
-        needs: Needs,
-        *,
-        proposer: Proposer | None = None,
-        cache: bool = True,
-        progress: Progress | None = None,
+        self, models: Mapping[str, Backend], needs: Needs, options: Options, proposer: Proposer | None = None
     ) -> None:
-        self.models = models
+        self.models, self.proposer, self.progress = models, proposer, options.progress
         # plain before its rewrites: a text that a rewrite leaves alone is then already in the store
         ordered = sorted(needs.views.items(), key=lambda item: (item[0].model, item[0].rewrite != "plain"))
         self.views = [
             (view, Want(quantity, needs.states.get(view, frozenset()))) for view, quantity in ordered
         ]
         self.forms = {name: rewrites.make(name) for name in {view.rewrite for view in needs.views}}
-        self.proposer = proposer
-        self.progress = progress or Progress()
         self.stores = {
-            name: open_store(models[name].fingerprint if cache else None)
+            name: open_store(models[name].fingerprint if options.cache else None)
             for name in {view.model for view in needs.views}
         }
 

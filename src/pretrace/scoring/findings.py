@@ -40,20 +40,18 @@ def above(row: Measured) -> bool:
     return row.auc.low > 0.5
 
 
-def shown(figure: Estimate, *, edges: Sequence[float]) -> list[str]:
+def rounded(number: float, edges: Sequence[float] = (0.5, 1.0)) -> str:
     """Two decimals, and up to two more where rounding would put a number on an edge it only comes near."""
-    shown = []
-    for number in (figure.value, figure.low, figure.high):
-        places = 2
-        while places < 4 and any(round(number, places) == edge != number for edge in edges):
-            places += 1
-        shown.append(f"{round(number, places) + 0.0:.{places}f}".replace("-", "−"))  # + 0.0: no minus zero
-    return shown
+    places = 2
+    while places < 4 and any(round(number, places) == edge != number for edge in edges):
+        places += 1
+    return f"{round(number, places) + 0.0:.{places}f}".replace("-", "−")  # + 0.0: no minus zero
 
 
 def short(figure: Estimate, *edges: float) -> str:
     """Write an AUC, or a difference whose edge is 0, with its interval."""
-    return "{}, {} to {}".format(*shown(figure, edges=edges or (0.5, 1.0)))
+    value, low, high = (rounded(one, edges or (0.5, 1.0)) for one in (figure.value, figure.low, figure.high))
+    return f"{value}, {low} to {high}"
 
 
 def listed(names: Sequence[str]) -> str:
@@ -83,8 +81,8 @@ def sentences(
     best, some = best_of(rows), any(map(above, scores))
     if best:
         yield "" if some else say("evaluation.all_chance")
-        auc = "{} (95% interval {} to {})".format(*shown(best.auc, edges=(0.5, 1.0)))
-        yield say("evaluation.best", name=best.name, auc=auc)
+        value, low, high = map(rounded, (best.auc.value, best.auc.low, best.auc.high))
+        yield say("evaluation.best", name=best.name, value=value, low=low, high=high)
     yield from _survival(rows, placebo)
     if best and above(best):
         tpr = f"{best.tpr.value:.0%} ({best.tpr.low:.0%} to {best.tpr.high:.0%})"
@@ -120,7 +118,7 @@ def _survival(rows: Sequence[Measured], placebo: str) -> Iterator[str]:
     leads = [(row, other, other.lead) for row, other in _paired(rows, PLACEBO) if other.lead]
     named: dict[str, list[str]] = {"yes": [], "no": [], "not shown": [], "not above chance": []}
     for row, other, lead in sorted(leads, key=lambda one: -one[2].value):
-        here, there = _rounded(row.auc.value), _rounded(other.auc.value)
+        here, there = rounded(row.auc.value), rounded(other.auc.value)
         auc = {"here": here, "there": there, "lead": short(lead, 0.0)}
         named[survives(row, other)].append(say("evaluation.placebo.named", name=row.name, **auc))
     del named["not above chance"]
@@ -141,7 +139,7 @@ def _labels(rows: Sequence[Measured], shuffles: Mapping[str, int]) -> Iterator[s
     each was fitted on shuffled ones."""
     named: dict[str, list[str]] = {"without": [], "with": []}
     for row, other in _paired(rows, SHUFFLED):
-        auc, low, high = map(_rounded, (row.auc.value, other.auc.low, other.auc.high))
+        auc, low, high = map(rounded, (row.auc.value, other.auc.low, other.auc.high))
         repeats = {"low": low, "high": high, "repeats": shuffles.get(row.name, 0)}
         if row.auc.value <= other.auc.high or above(row):
             which = "without" if row.auc.value <= other.auc.high else "with"
@@ -149,10 +147,6 @@ def _labels(rows: Sequence[Measured], shuffles: Mapping[str, int]) -> Iterator[s
     for which, names in named.items():
         if names:
             yield say(f"evaluation.labels.{which}", names=listed(names), enough=ENOUGH_SHUFFLES)
-
-
-def _rounded(auc: float) -> str:
-    return shown(Estimate(auc, auc, auc), edges=(0.5, 1.0))[0]
 
 
 def _documents(evaluation: Evaluation, members: int, nonmembers: int) -> Iterator[str]:

@@ -106,11 +106,6 @@ class TimeEstimate:
         self.share, self._running, self._began = 1.0, False, now
 
     @property
-    def step(self) -> tuple[int, int]:
-        """Which stage is under way, counted from 1, and of how many."""
-        return self.begun, len(self.stages)
-
-    @property
     def done(self) -> float:
         """The share of the whole that is done, from 0 to 1, by the seconds; it never goes back. Where the seconds left
         are not known, that of the stage under way."""

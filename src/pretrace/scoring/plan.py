@@ -7,7 +7,7 @@ several times: the control that shows what such a detector reaches without knowi
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial, reduce
 from operator import or_
 from typing import Any
@@ -24,10 +24,9 @@ from pretrace.registry import scores
 from pretrace.results.wording import say
 from pretrace.rewrites import Lower, Neighbors, rewrites
 from pretrace.scores.divergence import NO_COUNTS
-from pretrace.scoring.evidence import EvidenceReader, Progress
+from pretrace.scoring.evidence import EvidenceReader, Options
 from pretrace.scoring.holdout import CorpusParts
 from pretrace.scoring.settings import EvaluationSettings, ModelsSettings, ScoreSettings
-from pretrace.settings import is_kept
 from pretrace.tuning.adapters import tuned_model
 from pretrace.tuning.artifacts import read_adapter
 from pretrace.tuning.plan import OnStep, TuningMethod, methods
@@ -44,19 +43,6 @@ from pretrace.types import (
     Score,
     Tuned,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How a run is done. `cache` False keeps no traces on disk. `shuffles` is how often each score that is
-    fitted on labelled texts is fitted again on shuffled labels, as its control. `settings` is added to the
-    run's record."""
-
-    cache: bool = field(default_factory=is_kept)
-    seed: int = 0
-    shuffles: int = 20
-    progress: Progress = field(default_factory=Progress)
-    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +93,7 @@ class Models:
 
     def reader(self, needs: Needs, options: Options) -> EvidenceReader:
         """What reads texts with these models."""
-        how: dict[str, Any] = {"cache": options.cache, "progress": options.progress}
-        return EvidenceReader(self.named(), needs, proposer=self.proposer, **how)
+        return EvidenceReader(self.named(), needs, options, self.proposer)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,9 +24,9 @@ from pretrace.backends.instructed import Completer
 from pretrace.errors import ModelError, TextsError
 from pretrace.results.serialization import from_plain, to_plain
 from pretrace.results.wording import say
-from pretrace.scoring.evidence import Progress, open_store, trace
+from pretrace.scoring.evidence import Options, Progress, open_store, trace
 from pretrace.scoring.outlook import Watch
-from pretrace.scoring.plan import Models, Options, ScorePlan
+from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.statistics.documents import by_document
 from pretrace.statistics.intervals import difference_interval, mean_interval, standardised
 from pretrace.statistics.permutation import PermutationTest, sign_flip_test, two_sample_test
