@@ -38,7 +38,6 @@ NAMES = {
     ),
     "pretrace.plugins.scan.searching": "REPEATS Search Table=BlockTable",
     "pretrace.scores": "parse scores",
-    "pretrace.scores.divergence": "DCPDD",
     "pretrace.scores.extraction": "chance_in",
     "pretrace.scores.neurons": "GRID NAPDD Overlap",
     "pretrace.scoring": "evidence merging=parts scoring_detect=detect worker=parts",
