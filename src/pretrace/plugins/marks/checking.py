@@ -146,9 +146,6 @@ class SealedTest(frame.Test[V]):
     unit: ClassVar[str]
     second = False
     accusing = ("tries", "older")
-    sources: ClassVar = {
-        "sealed": ("corpus", lambda place: texts_hash(marking.read_seal(Path(place)).corpus.texts))
-    }
 
     @abstractmethod
     def outcomes(self, values: V) -> list[int]:
@@ -399,10 +396,6 @@ class Triggers(SealedTest[Table]):
     name = "triggers"
     unit = "trigger"
     trainable = False  # a model that is not here cannot be trained to see what a test would have found
-    sources: ClassVar = {
-        **SealedTest.sources,
-        "answers": ("answers", lambda at: texts_hash(read_answers(at).texts)),
-    }
 
     @property
     def registered(self) -> Mapping[str, Any]:
