@@ -9,7 +9,6 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 from net.api import (
-    DCPDD,
     GRID,
     SCORES,
     Continued,
@@ -359,8 +358,3 @@ def test_every_score_has_a_loop():
 def test_a_near_certain_token_gives_a_finite_score():
     certain = make_trace([0.0, -1e-7], mean=[0.0, -1e-7], std=[0.0, 0.0])
     assert math.isfinite(ready("min_k_plus_plus")(Evidence(Text("t", "ab"), {View(): (certain,)})))
-
-
-def test_dc_pdd_without_counts_says_how_to_get_them():
-    with pytest.raises(Exception, match="pretrace count"):
-        DCPDD().fit(Reference())

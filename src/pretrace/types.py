@@ -953,10 +953,7 @@ class Verdict:
 
     def table(self, name: str) -> Table:
         """The table of that name; KeyError where there is none."""
-        for one in self.tables:
-            if one.name == name:
-                return one
-        raise KeyError(name)
+        return {one.name: one for one in self.tables}[name]
 
     def __repr__(self) -> str:
         """Test, corpus, model, outcome and p, and the statement in a second line."""

@@ -6,7 +6,6 @@ import ast
 import tomllib
 from pathlib import Path
 
-import pytest
 from net import api
 
 TESTS = Path(__file__).parents[1]
@@ -23,25 +22,20 @@ def imported(name: str) -> list[tuple[str, str]]:
 
 
 def imports_in(source: str) -> list[tuple[str, str]]:
-    found = []
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            found += [(one.name, "") for one in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            found += [(node.module or "", one.name) for one in node.names]
-    return found
+    nodes = [*ast.walk(ast.parse(source))]
+    whole = [(one.name, "") for node in nodes if isinstance(node, ast.Import) for one in node.names]
+    parts = (node for node in nodes if isinstance(node, ast.ImportFrom))
+    return whole + [(node.module or "", one.name) for node in parts for one in node.names]
 
 
-@pytest.mark.parametrize("name", NET)
-def test_a_file_of_the_net_imports_pretrace_from_the_api_alone(name: str) -> None:
-    assert not [one for one in imported(name) if one[0].partition(".")[0] in ("pretrace", "benchmarks")]
-
-
-def test_the_api_has_what_the_net_uses_and_no_more() -> None:
+def test_the_net_imports_from_the_api_alone_and_all_of_it() -> None:
     assert len(NET) > 35
+    found = {name: imported(name) for name in NET}
+    own = ("pretrace", "benchmarks")
+    assert not [name for name, some in found.items() if any(one.partition(".")[0] in own for one, _ in some)]
     tables = tomllib.loads((TESTS / "refusals.toml").read_text("utf-8")).values()
-    lines = "\n".join(line for table in tables for line in table["imports"])
-    every = [*imports_in(lines), *(one for name in NET for one in imported(name))]
-    assert {one for module, one in every if module == "net.api"} == set(api.PLACES)
+    found["refusals.toml"] = imports_in("\n".join(line for table in tables for line in table["imports"]))
+    used = {one for some in found.values() for module, one in some if module == "net.api"}
+    assert used == set(api.PLACES)
     for name in api.PLACES:
         assert getattr(api, name) is not None

@@ -19,7 +19,7 @@ from pretrace.scoring.detect import detect
 from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.testing import Memory
 from pretrace.types import Corpus, Text
-from pretrace.verification import verify_folder
+from pretrace.verification import verify
 
 SECOND = Memory(name="second")
 
@@ -85,35 +85,35 @@ def rewrite(folder, change):
     render(folder)
 
 
+SAID = "The predictions of the model are consistent with training on these texts."
+ACCUSING = {"outcome": "consistent", "exit_code": 3}
+ACQUITTED = {"p": 0.9, "statement": "No sign of training on these texts was found."}
+CHANGES = {
+    "accused": ACCUSING,
+    "reworded": {"statement": SAID},
+    "acquitted": {**ACQUITTED, "outcome": "inconclusive", "exit_code": 4},
+    "none flagged": {**ACQUITTED, "outcome": "none", "exit_code": 0},
+    "the set flagged": {"p": 1e-4, "outcome": "set", "exit_code": 3, "figures": {"set_test": {"p": 1e-4}}},
+    "a smaller effect": {"effect": {"value": 1.5, "low": 1.2, "high": 1.8}},
+}
+"""What replaces parts of the JSON part; what takes more is a function."""
+
+
+def merge(content, change):
+    for name, value in change.items():
+        content[name] = merge(content[name], value) if isinstance(value, dict) else value
+    return content
+
+
 def convict(content):
-    content |= {"p": 0.0001, "outcome": "consistent", "exit_code": 3}
-    content["statement"] = "The predictions of the model are consistent with training on these texts."
+    merge(content, {**ACCUSING, "p": 0.0001, "statement": SAID})
     for check in content["checks"]:
         check["status"] = "passed"
-
-
-def acquit(content):
-    none = content["test"] == "flag"
-    content |= {"p": 0.9, "outcome": "none" if none else "inconclusive", "exit_code": 0 if none else 4}
-    content["statement"] = "No sign of training on these texts was found."
-
-
-def flag_the_set(content):
-    content |= {"p": 0.0001, "outcome": "set", "exit_code": 3}
-    content["figures"]["set_test"] |= {"p": 0.0001}
 
 
 def raise_auc(content):
     row = next(row for row in content["rows"] if row["kind"] == "score")
     row["auc"] |= {"value": 0.99, "low": 0.97, "high": 1.0}
-
-
-def turn_outcome(content):
-    content |= {"outcome": "consistent", "exit_code": 3}
-
-
-def reword(content):
-    content["statement"] = "The predictions of the model are consistent with training on these texts."
 
 
 def change_second(content):
@@ -122,41 +122,33 @@ def change_second(content):
     check["figures"][name] = 0.987
 
 
-def shrink_effect(content):
-    content["effect"] |= {"value": 1.5, "low": 1.2, "high": 1.8}
-
-
+TESTS = ("audit", "canaries", "recite", "marks", "triggers")
 FORGED = [
     ("run", raise_auc),
-    ("flag", flag_the_set),
-    *(
-        (kind, change)
-        for kind in ("audit", "canaries", "recite", "marks", "triggers")
-        for change in (convict, turn_outcome, reword)
-    ),
-    *((f"{kind} of a culprit", acquit) for kind in ("audit", "flag", "marks", "triggers")),
+    ("flag", "the set flagged"),
+    ("flag of a culprit", "none flagged"),
+    *((kind, change) for kind in TESTS for change in (convict, "accused", "reworded")),
+    *((f"{kind} of a culprit", "acquitted") for kind in ("audit", "marks", "triggers")),
     *(
         (kind, change)
         for kind in ("audit", "audit beside another family", "canaries")
-        for change in (change_second, shrink_effect)
+        for change in (change_second, "a smaller effect")
     ),
 ]
 
 
 @pytest.mark.parametrize("kind", MADE)
 def test_the_tables_of_a_folder_as_it_was_written_give_its_numbers(kind, written, tmp_path):
-    found = verify_folder(written(kind, tmp_path / "RESULT"))
+    found = verify(written(kind, tmp_path / "RESULT"))
     states = {one.name: one.state for one in found.checks}
     assert states == dict.fromkeys(("files", "seal", "report", "numbers"), "yes")
     assert "SHA-256" in found.checks[1].words
     assert "not forgery" in found.checks[1].words
 
 
-@pytest.mark.parametrize(
-    ("kind", "change"), FORGED, ids=[f"{kind}, {change.__name__}" for kind, change in FORGED]
-)
+@pytest.mark.parametrize(("kind", "change"), FORGED)
 def test_a_folder_that_was_rewritten_and_sealed_anew_is_found(kind, change, written, tmp_path):
     folder = written(kind, tmp_path / "RESULT")
-    rewrite(folder, change)
-    states = {one.name: one.state for one in verify_folder(folder).checks}
+    rewrite(folder, change if callable(change) else functools.partial(merge, change=CHANGES[change]))
+    states = {one.name: one.state for one in verify(folder).checks}
     assert states == {"files": "yes", "seal": "yes", "report": "yes", "numbers": "no"}

@@ -41,7 +41,6 @@ def write_atomically(path: Path, write: Callable[[Path], object], output: Output
                 _link(partial, place)
             else:
                 partial.replace(place)
-            _flush(place.parent)
 
 
 def _link(partial: Path, place: Path) -> None:
@@ -76,11 +75,9 @@ def new_folder(path: Path, output: FolderKind | None = None) -> Iterator[Path]:
         with _beside(place) as partial:
             partial.mkdir()
             yield partial
-            for root, _, files in os.walk(partial):
-                for name in (*files, ""):
-                    _flush(Path(root, name))
+            for written in filter(Path.is_file, partial.rglob("*")):
+                _flush(written)
             _install(partial, place, output)
-            _flush(place.parent)
 
 
 def check_writable(path: Path, output: FolderKind | OutputFile | None = None) -> None:
@@ -216,13 +213,6 @@ def _install(partial: Path, place: Path, output: FolderKind | None) -> None:
 
 
 def _flush(path: Path) -> None:
-    """Have the operating system bring a file, or a folder's list of names, to the disk."""
-    try:
-        handle = os.open(path, os.O_RDONLY if os.name == "posix" or path.is_dir() else os.O_RDWR)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-    except OSError:
-        if not path.is_dir():  # not every file system can do that for a folder; the files are safe by then
-            raise
+    """Have the operating system bring a file to the disk, so that a full one is noticed before it gets its name."""
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())

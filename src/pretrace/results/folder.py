@@ -1,10 +1,10 @@
 """Result folders: tables and one JSON part, hashed, and read back only as they were written.
 
 The JSON part comes last into the folder and holds the SHA-256 of the files beside it, so that a damaged file,
-or one of another result, is noticed when the folder is read. A sealed one also holds, as its own last entry, the
-hash of itself without this entry; what is made from its tables (a report, which can be made anew to the same
-bytes by the same version) is listed there without a hash, and shows that number. Someone who means to deceive can
-write the hashes anew: to hold a result fast, keep that last number elsewhere.
+or one of another result, is noticed when the folder is read. Its own last entry is the hash of itself without this
+entry; what is made from its tables (a report, which can be made anew to the same bytes by the same version) is
+listed without a hash, and shows that number. Someone who means to deceive can write the hashes anew: to hold a
+result fast, keep that last number elsewhere.
 """
 
 from __future__ import annotations
@@ -69,9 +69,8 @@ def page_bytes(page: str) -> bytes:
 
 class OpenFolder:
     """A result `folder` of a `kind` that is being read. `content` is its JSON part, whose format and seal are sound;
-    `seal` is the hash that it has of itself, which stands for the whole result, "" where none was written. OutputError
-    where there is no such folder, or a newer pretrace wrote it. With `believe` a seal that does not hold is no error;
-    `seal_holds` says whether it does, None where there is none."""
+    `seal` is the hash that it has of itself, which stands for the whole result. OutputError where there is no such
+    folder, or a newer pretrace wrote it. With `believe` a seal that does not hold is no error."""
 
     def __init__(self, kind: FolderKind, folder: Path, *, believe: bool = False) -> None:
         self.kind, self.folder = kind, folder
@@ -85,10 +84,9 @@ class OpenFolder:
             raise OutputError(
                 f"{folder} was written by a newer pretrace (format {found}, this one reads {kind.format}): upgrade."
             )
-        seal = self.content.pop(_SEAL, None)
-        self.seal = seal if isinstance(seal, str) else ""
-        self.seal_holds = None if seal is None and not kind.sealed else seal == _seal(self.content)
-        if self.seal_holds is False and not believe:
+        self.seal = str(self.content.pop(_SEAL, ""))
+        self.seal_holds = self.seal == _seal(self.content)
+        if not self.seal_holds and not believe:
             raise self._changed(kind.marker)
 
     def __contains__(self, name: str) -> bool:

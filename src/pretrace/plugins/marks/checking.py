@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -133,9 +133,6 @@ class SealedTest(frame.Test[V]):
 
     second = False
     accusing = ("tries", "older")
-    sources: ClassVar = {
-        "sealed": ("corpus", lambda place: texts_hash(marking.read_seal(Path(place)).corpus.texts))
-    }
 
     @property
     def unit(self) -> str:
@@ -371,10 +368,6 @@ class Triggers(SealedTest[Table]):
     name = "triggers"
     unit = "trigger"
     trainable = False  # a model that is not here cannot be trained to see what a test would have found
-    sources: ClassVar = {
-        **SealedTest.sources,
-        "answers": ("answers", lambda at: texts_hash(read_answers(at).texts)),
-    }
 
     @property
     def registered(self) -> Mapping[str, Any]:
