@@ -35,7 +35,7 @@ from pretrace.scoring.plan import ScorePlan
 from pretrace.statistics.intervals import share_interval
 from pretrace.types import Run
 from pretrace.verdicts.advise import studies
-from pretrace.verification import verify
+from pretrace.verification import verify_folder
 
 Row = dict[str, Any]
 MERGED, SUBMITTED = RESULTS / "methods.json", RESULTS / "methods"
@@ -219,7 +219,7 @@ def add(given: argparse.Namespace) -> None:
     """Write the rows of a run that holds."""
     if not re.fullmatch(r"[\w.-]{1,80}", given.name):
         raise SystemExit("--name is letters, digits, dots, dashes and underscores, 80 at most.")
-    held = verify(given.run)
+    held = verify_folder(given.run)
     if not held.holds:
         wrong = "; ".join(one.words for one in held.checks if one.state == "no")
         raise OutputError(f"{given.run} is not as it was written ({wrong}): evaluate again.")

@@ -1,26 +1,75 @@
-"""Whether a result folder is what was written: its hashes, its report and its numbers."""
+"""Whether a result folder is what was written: its hashes, its report, and the texts that it is about."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pretrace import __version__, runs
-from pretrace.errors import OutputError
+from pretrace.corpora import Columns, open_stream
+from pretrace.corpora.columns import FURTHER
+from pretrace.errors import ExpressionError, OutputError, PretraceError
+from pretrace.registry import find_test
 from pretrace.results.folder import OpenFolder, file_hash, page_bytes
 from pretrace.results.output_checks import FILES_KEY
+from pretrace.scoring.provenance import texts_hash
 
 Facts = Mapping[str, Any]
+_COLUMNS = ("text", "label", "id", "group")
+
+
+class RecordedTexts(NamedTuple):
+    """Texts of a result: role, recorded place and SHA-256 ("" for unrecorded), and what measures that of a place."""
+
+    role: str
+    place: str
+    sha256: str
+    measure: Callable[[str], str]
+
+
+def recorded_sides(content: Facts, columns: Columns) -> tuple[RecordedTexts, ...]:
+    """The texts that a result recorded, those in question first; names of `columns` replace the recorded ones."""
+    settings = _mapping(content.get("settings"))
+    given = _mapping(settings.get("given")) or _mapping(settings.get("command"))
+
+    def side(role: str, key: str, measure: Callable[[str], str]) -> RecordedTexts:
+        facts = _mapping(settings.get(key))
+        place = given.get(role) or facts.get("source") or ""
+        return RecordedTexts(role, str(place), str(facts.get("sha256") or ""), measure)
+
+    test = find_test(str(content.get("test")))
+    if test is not None and test.sources:
+        return tuple(side(role, key, measure) for role, (key, measure) in test.sources.items())
+    reading = _mapping(given.get("reading"))
+    kept = {"template": given.get("template"), **reading, **_mapping(given.get("columns"))}
+    kept |= _mapping(settings.get("columns"))
+    names: dict[str, Any] = {name: kept.get(name) for name in _COLUMNS}
+    own = Columns(**names | {name: value for name in FURTHER if (value := kept.get(name))})
+    own = replace(own, **{name: new for name in _COLUMNS if (new := getattr(columns, name)) is not None})
+
+    def hashed(columns: Columns) -> Callable[[str], str]:
+        how = {"skip_unreadable": bool(reading.get("skip_unreadable"))}
+        return lambda place: texts_hash(open_stream(place, columns, **how).texts())
+
+    # whole: a run may have scored a part of them
+    first = next((key for key in ("whole_texts", "texts") if settings.get(key)), "corpus")
+    others = [("controls", key) for key in ("heldout", "nonmembers")]
+    others += [("reference", "reference")] if given.get("reference") else []
+    return (
+        side("texts", first, hashed(own)),
+        *(side(role, key, hashed(own.of_another)) for role, key in others if settings.get(key)),
+    )
 
 
 def _mapping(value: object) -> Facts:
     return value if isinstance(value, Mapping) else {}
 
 
-State = Literal["yes", "no", "not recorded"]
-"""Whether it holds; "not recorded" where the folder does not say."""
+State = Literal["yes", "no", "not recorded", "not given"]
+"""Whether it holds; "not recorded" where the folder does not say, "not given" where the texts are not here."""
+Given = Mapping[str, str | Path]
 _NAMED = 3
 
 
@@ -47,12 +96,33 @@ class Verification:
         return all(one.state != "no" for one in self.checks)
 
 
-def verify(folder: str | Path) -> Verification:
-    """What holds of a run, an audit, a flagging or another verdict: the hash of every file and of the JSON part, and
-    whether the report and the numbers are what the tables give. OutputError where the folder holds no result."""
-    opened = OpenFolder(runs.kind_of(Path(folder)), Path(folder), believe=True)
+def verify(folder: str | Path, texts: Given | None = None, *, columns: Columns | None = None) -> Verification:
+    """What holds of a run, an audit, a flagging or another verdict: the hash of every file, whether the report is what
+    rendering the tables gives, and whether its texts are those given now.
+
+    `texts` says where texts are, by their role: "texts", "controls", "reference", "sealed", "answers".
+    Those that are not named are looked for where they were, if that is a file or folder here.
+    `columns` replace the recorded names of columns, each where it is not None. OutputError where the folder holds no
+    result; ExpressionError for a role that it does not have; TextsError where texts that are named cannot be read.
+    """
+    named, own = texts or {}, verify_folder(folder)
+    sides = recorded_sides(_opened(folder).content, columns or Columns())
+    roles = [one.role for one in sides]
+    for role in named:
+        if role not in roles:
+            raise ExpressionError(f"{folder} has no {role}; its texts are: {', '.join(roles) or 'none'}.")
+    return replace(own, checks=(*own.checks, *(_texts(one, named.get(one.role)) for one in sides)))
+
+
+def verify_folder(folder: str | Path) -> Verification:
+    """The same of the folder alone: its files, its seal and its report; its texts are not looked for."""
+    opened = _opened(folder)
     checks = _files(opened), _seal(opened), _report(opened), _numbers(opened.folder)
     return Verification(str(opened.folder), opened.kind.name, checks)
+
+
+def _opened(folder: str | Path) -> OpenFolder:
+    return OpenFolder(runs.kind_of(Path(folder)), Path(folder), believe=True)
 
 
 def _found(name: str, wrong: Sequence[str], words: str) -> VerifiedPart:
@@ -113,3 +183,20 @@ def _report(opened: OpenFolder) -> VerifiedPart:
             by = f" (pretrace {version} made the result, this is {__version__})"
             wrong.append(f"{name} is not what the tables give{by if version != __version__ else ''}")
     return _found("report", wrong, f"{' and '.join(made)}: what the tables give")
+
+
+def _texts(side: RecordedTexts, given: str | Path | None) -> VerifiedPart:
+    if not side.sha256:
+        return VerifiedPart(side.role, "not recorded", "no hash of them was recorded")
+    place = side.place if given is None else str(given)
+    if given is None and not (place and Path(place).exists()):
+        named = f"{place} is not here" if place else "their place is not recorded"
+        return VerifiedPart(side.role, "not given", f"{named}; say where they are with --{side.role}")
+    try:
+        same = side.measure(place) == side.sha256
+    except PretraceError as error:
+        if given is not None:
+            raise
+        return VerifiedPart(side.role, "no", f"{place} cannot be read as it was: {error}")
+    words = "the hash that was recorded" if same else "other texts (ids, texts, labels or order differ)"
+    return VerifiedPart(side.role, "yes" if same else "no", f"{place}: {words}")

@@ -20,7 +20,7 @@ from pretrace.errors import OutputError
 from pretrace.results.verdicts import save_verdict, truth
 from pretrace.runs import load_verdict
 from pretrace.types import Answer, Check, Estimate, Null, Pair, Power, Skipped, Table, Verdict
-from pretrace.verification import verify
+from pretrace.verification import verify_folder
 
 
 def marks(**changes):
@@ -203,10 +203,10 @@ def test_the_appendix_is_a_file_for_paper_with_the_hash_of_the_result(tmp_path):
     for section in re.findall(r'<section id="(\w+)" class="appendix">', report):
         assert f'<section id="{section}">' in appendix  # without the class that paper hides
     # the numbers of a made-up audit are not those of its tables: that is another check
-    states = {one.name: one.state for one in verify(place).checks if one.name != "numbers"}
+    states = {one.name: one.state for one in verify_folder(place).checks if one.name != "numbers"}
     assert states == dict.fromkeys(("files", "seal", "report"), "yes")
     (place / "appendix.html").write_text(appendix.replace("target", "another"), encoding="utf-8")
-    (wrong,) = (one for one in verify(place).checks if one.name == "report")
+    (wrong,) = (one for one in verify_folder(place).checks if one.name == "report")
     assert wrong.state == "no"
     assert wrong.words.startswith("appendix.html is not what the tables give")
     runs.render(place)

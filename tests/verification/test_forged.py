@@ -19,7 +19,7 @@ from pretrace.scoring.detect import detect
 from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.testing import Memory
 from pretrace.types import Corpus, Text
-from pretrace.verification import verify
+from pretrace.verification import verify_folder
 
 SECOND = Memory(name="second")
 
@@ -139,7 +139,7 @@ FORGED = [
 
 @pytest.mark.parametrize("kind", MADE)
 def test_the_tables_of_a_folder_as_it_was_written_give_its_numbers(kind, written, tmp_path):
-    found = verify(written(kind, tmp_path / "RESULT"))
+    found = verify_folder(written(kind, tmp_path / "RESULT"))
     states = {one.name: one.state for one in found.checks}
     assert states == dict.fromkeys(("files", "seal", "report", "numbers"), "yes")
     assert "SHA-256" in found.checks[1].words
@@ -150,5 +150,5 @@ def test_the_tables_of_a_folder_as_it_was_written_give_its_numbers(kind, written
 def test_a_folder_that_was_rewritten_and_sealed_anew_is_found(kind, change, written, tmp_path):
     folder = written(kind, tmp_path / "RESULT")
     rewrite(folder, change if callable(change) else functools.partial(merge, change=CHANGES[change]))
-    states = {one.name: one.state for one in verify(folder).checks}
+    states = {one.name: one.state for one in verify_folder(folder).checks}
     assert states == {"files": "yes", "seal": "yes", "report": "yes", "numbers": "no"}

@@ -1,32 +1,39 @@
-"""A folder is verified: its files, its report, its numbers; and a change to any of them is found."""
+"""A folder is verified: its files, its report, its texts; and a change to any of them is found."""
 
 import json
 import re
 import shutil
+from pathlib import Path
 
 import pytest
-from made import mats, written
+from made import written
 
 from pretrace.cli.commands import call
-from pretrace.errors import OutputError
-from pretrace.verification import verify
+from pretrace.corpora import Columns, open_corpus
+from pretrace.errors import ExpressionError, OutputError, TextsError
+from pretrace.scoring.provenance import record_corpus
+from pretrace.verification import recorded_sides, verify
+
+
+def texts_of(number, word="cat"):
+    said = f"The {word} number {{}} sat on the mat."
+    return [{"key": f"k{i}", "body": said.format(i), "label": i % 2} for i in range(number)]
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory, model_folder):
-    """A folder with a run."""
+    """A folder with texts, and a run of them whose columns have names of their own."""
     desk = tmp_path_factory.mktemp("verify")
-    texts = written(desk / "texts.jsonl", mats(12))
-    assert (
-        call(["score", str(texts), "--model", str(model_folder), "--scores=loss", "--out", str(desk / "RUN")])
-        == 0
-    )
+    texts = written(desk / "texts.jsonl", texts_of(12))
+    where = ["score", texts, "--model", model_folder, "--scores=loss", "--columns=text=body,id=key", "--out"]
+    for more in (["RUN"], ["CUT", "--windows", "--model-args=max_tokens=8"]):
+        assert call([*map(str, where), str(desk / more[0]), *more[1:]]) == 0
     return desk
 
 
 @pytest.fixture
 def desk(made, tmp_path):
-    """The same in a folder where it may be changed."""
+    """The same in a folder where it may be changed; the recorded place of the texts is still the first one."""
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
@@ -39,13 +46,18 @@ def facts_of(folder, **changed):
     return facts
 
 
-def states(folder):
-    return {one.name: one.state for one in verify(folder).checks}
+def states(folder, **named):
+    return {one.name: one.state for one in verify(folder, {k: str(v) for k, v in named.items()}).checks}
 
 
-def test_all_that_was_recorded_holds_of_a_run_as_it_was_written(desk):
-    assert states(desk / "RUN") == {**dict.fromkeys(("files", "seal", "report"), "yes"), **NONE}
-    assert (verify(desk / "RUN").holds, verify(desk / "RUN").kind) == (True, "run")
+@pytest.mark.parametrize("run", ["RUN", "CUT"])
+def test_all_that_was_recorded_holds_of_a_run_as_it_was_written(desk, run):
+    """Also of one that scored windows: the texts as they were given were recorded, too."""
+    found = verify(desk / run)
+    whole = dict.fromkeys(("files", "seal", "report", "texts"), "yes")
+    assert {one.name: one.state for one in found.checks} == {**whole, **NONE}
+    assert (found.holds, found.kind) == (True, "run")
+    assert states(desk / run, texts=desk / "texts.jsonl")["texts"] == "yes"
 
 
 def test_a_report_shows_the_hash_of_its_result_at_its_end_and_on_each_printed_page(desk):
@@ -84,15 +96,65 @@ def test_a_change_is_found_where_it_is(desk, change):
     assert not verify(desk / "RUN").holds
 
 
-def test_what_is_no_result_is_one_line(desk):
+def test_other_texts_are_not_those_of_the_run(desk):
+    other = written(desk / "other.jsonl", texts_of(12, "dog"))
+    fewer = written(desk / "fewer.jsonl", texts_of(11))
+    for place in (other, fewer):
+        assert states(desk / "RUN", texts=place)["texts"] == "no"
+    renamed = [{"id": row["key"], "text": row["body"], "label": row["label"]} for row in texts_of(12)]
+    usual = written(desk / "usual.jsonl", renamed)
+    with pytest.raises(TextsError, match="body"):
+        verify(desk / "RUN", {"texts": usual})
+    found = verify(desk / "RUN", {"texts": usual}, columns=Columns(text="text", id="id"))
+    assert found.holds
+
+
+def test_texts_that_are_not_here_are_asked_for(desk):
+    named = facts_of(desk / "RUN")["settings"]["given"]["texts"]
+    Path(named).rename(f"{named}.away")
+    try:
+        found = verify(desk / "RUN")
+    finally:
+        Path(f"{named}.away").rename(named)
+    [texts] = [one for one in found.checks if one.name == "texts"]
+    assert (texts.state, "--texts" in texts.words, found.holds) == ("not given", True, True)
+
+
+def test_what_is_no_result_and_a_role_it_does_not_have_are_one_line(desk):
     with pytest.raises(OutputError, match="not a pretrace run"):
         verify(desk)
+    with pytest.raises(ExpressionError, match="has no controls; its texts are: texts"):
+        verify(desk / "RUN", {"controls": desk / "texts.jsonl"})
 
 
 def test_the_command_prints_a_short_list_and_leaves_with_0_or_2(desk, ask):
     said, _ = ask("runs", "verify", desk / "RUN")
-    assert re.findall(r"^(\w+) +yes", said, re.MULTILINE) == ["files", "seal", "report"]
+    assert re.findall(r"^(\w+) +yes", said, re.MULTILINE) == ["files", "seal", "report", "texts"]
     edited("scores.csv")(desk / "RUN")
     found = json.loads(ask("runs", "verify", desk / "RUN", "--json", code=2)[0])
     assert (found["command"], found["outcome"], found["exit_code"]) == ("runs verify", "differs", 2)
     assert found["checks"][0] == {"name": "files", "state": "no", "words": "scores.csv was changed"}
+
+
+def rows(word, number=5, **more):
+    texts = (f"{word} {i} and more" for i in range(number))
+    return [{"id": f"{word}{i}", "text": t, "label": i % 2, **more} for i, t in enumerate(texts)]
+
+
+def measured(content):
+    """Whether each side of a result is what is at its recorded place."""
+    sides = recorded_sides(content, Columns())
+    return {one.role: one.measure(one.place) == one.sha256 for one in sides}
+
+
+def test_every_side_that_was_recorded_is_read_as_its_command_read_it(tmp_path):
+    one, other = (written(tmp_path / f"{name}.jsonl", rows(name)) for name in "ab")
+    a, b = (record_corpus(open_corpus(str(place))) for place in (one, other))
+    given = {"texts": str(one), "controls": str(other)}
+    audit = {"corpus": a, "heldout": b, "command": given}
+    flagging = {"texts": a, "nonmembers": b, "command": given}
+    for settings in (audit, flagging):
+        assert measured({"settings": settings}) == {"texts": True, "controls": True}
+    assert measured({"settings": {**audit, "heldout": a}}) == {"texts": True, "controls": False}
+    reference = {"texts": a, "reference": b, "given": {"texts": str(one), "reference": str(other)}}
+    assert measured({"settings": reference}) == {"texts": True, "reference": True}

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Annotated
 
 from pretrace.cli.answer import Reply, plain_table
 from pretrace.cli.options import written_to
 from pretrace.cli.printing import measured
+from pretrace.corpora import Columns
 from pretrace.registry import require
 from pretrace.report.tables import format_table, save_figures
 from pretrace.results.atomic import check_writable
 from pretrace.runs import load_run
-from pretrace.settings import Option
+from pretrace.settings import TEXTS, Option
+from pretrace.verdicts.settings import input_option
 from pretrace.verification import verify as check
 
 FAILED = 2
@@ -25,10 +28,35 @@ _FOLDER = Option(
 )
 
 
-def verify(folder: Annotated[Path, _FOLDER]) -> Reply:
-    """Is a result what was written? Every hash, and the report and the numbers against the tables. Exit code 0 when
-    all that can be checked holds, 2 otherwise."""
-    found = check(folder)
+def _place(help: str) -> str | None:
+    given: str | None = input_option(None, help, TEXTS)
+    return given
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _VerifyInputs:
+    """Where the texts are now; those that are not named are looked for where they were."""
+
+    texts: str | None = _place("The texts in question, as they are now; given as TEXTS is.")
+    controls: str | None = _place(
+        "The control documents of an audit, or the known non-members of a flagging."
+    )
+    reference: str | None = _place("The labelled texts that detectors of a run were fitted on.")
+    sealed: str | None = _place("The sealed file of `pretrace mark check`.")
+    answers: str | None = _place("The answers of `pretrace mark check`.")
+    columns: Annotated[Columns, "text", "label", "id", "group"] = field(default_factory=Columns)
+
+    @property
+    def named(self) -> dict[str, str]:
+        """The places that were named, by the role of the texts."""
+        found = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "columns"}
+        return {role: place for role, place in found.items() if place}
+
+
+def verify(folder: Annotated[Path, _FOLDER], inputs: _VerifyInputs) -> Reply:
+    """Is a result what was written? Every hash, the report against its tables, and the texts against those of the
+    result. Exit code 0 when all that can be checked holds, 2 otherwise."""
+    found = check(folder, inputs.named, columns=inputs.columns)
     wrong = ", ".join(one.name for one in found.checks if one.state == "no")
     open_ = ", ".join(one.name for one in found.checks if one.state not in ("no", "yes"))
     rest = f"not as it was recorded: {wrong}" if not found.holds else "as it was recorded"

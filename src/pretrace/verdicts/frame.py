@@ -162,6 +162,8 @@ class Test(ABC, Generic[V]):
     """Whether a check withholds unless the draw was repeated: then the second model need only find nothing itself."""
     accusing: ClassVar[tuple[str, ...]] = ()
     """Checks that withhold an accusation and no all-clear."""
+    sources: ClassVar[Mapping[str, tuple[str, Callable[[str], str]]]] = {}
+    """What a result was made of, for `runs verify`: by role where its SHA-256 stands, and what measures a path's."""
 
     @classmethod
     def of_result(cls, found: Verdict) -> type[Test[Any]]:

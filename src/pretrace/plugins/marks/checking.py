@@ -133,6 +133,9 @@ class SealedTest(frame.Test[V]):
 
     second = False
     accusing = ("tries", "older")
+    sources: ClassVar = {
+        "sealed": ("corpus", lambda place: texts_hash(marking.read_seal(Path(place)).corpus.texts))
+    }
 
     @property
     def unit(self) -> str:
@@ -368,6 +371,10 @@ class Triggers(SealedTest[Table]):
     name = "triggers"
     unit = "trigger"
     trainable = False  # a model that is not here cannot be trained to see what a test would have found
+    sources: ClassVar = {
+        **SealedTest.sources,
+        "answers": ("answers", lambda at: texts_hash(read_answers(at).texts)),
+    }
 
     @property
     def registered(self) -> Mapping[str, Any]:

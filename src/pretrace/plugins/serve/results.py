@@ -23,7 +23,7 @@ from pretrace.results.folder import file_hash
 from pretrace.results.output_checks import FILES_KEY, MARKER, json_object
 from pretrace.results.wording import sentences_of
 from pretrace.types import Verdict
-from pretrace.verification import verify
+from pretrace.verification import verify_folder
 
 router = APIRouter()
 
@@ -119,7 +119,7 @@ def verified(desk: CurrentPage, name: str) -> HTMLResponse:
     """Whether a result is what was written (its files, its JSON part and its report), to be put into its page."""
     folder = _folder(desk, name)
     try:
-        wrong = "; ".join(one.words for one in verify(folder).checks if one.state == "no")
+        wrong = "; ".join(one.words for one in verify_folder(folder).checks if one.state == "no")
         said = f"{wrong}. Make the result again." if wrong else ""
     except OutputError as error:
         said = str(error)
