@@ -275,17 +275,11 @@ class Audit:
         # the literature's procedures also work where our own has no design
         if design == "controls" or (design is None and self.heldout is not None):
             if design == "controls" and not used and Quantity.MOMENTS not in self.models.target.offers:
-                raise ModelError(
-                    f"{self.models.target.name} gives no whole distributions, which the score of an audit without a "
-                    f"placebo needs ({ALONE}): name a model of its family with --placebo, or open its weights here."
-                )
+                raise ModelError(say("asked.moments", model=self.models.target, score=ALONE))
             direct = snippets.compared(self.cuts, settings, seed=seed)
             return AuditData(direct, self.models, settings, clock, placebos=used, **how)
         if self.generator is None:
-            raise ModelError(
-                "without control documents an audit writes its own held-out texts and needs a generator: give "
-                "--generator MODEL or --controls."
-            )
+            raise ModelError(say("asked.generator"))
         divided = [snippets.divide(one.snippets, settings.snippets, seed=seed) for one in self.cuts]
         tunes, cache = settings.method != NO_TUNING, settings.cache
         learnt = tuple(snippet for _, rest in divided for snippet in rest) if tunes else ()

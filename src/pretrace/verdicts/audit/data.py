@@ -262,10 +262,7 @@ def logprobs(
     logp = []
     for sample, text, one in zip(samples, texts, traces, strict=True):
         if one.cut:
-            raise ModelError(
-                f"{backend.name} reads at most {backend.max_tokens} tokens, and a snippet has more: take shorter "
-                "snippets with --snippets tokens, or raise --model-args max_tokens."
-            )
+            raise ModelError(say("asked.cut", model=backend))
         ends = backend.spans(text)[:, 1]
         counts = ends[len(ends) - len(one) :] > len(sample.prefix)
         logp.append(one.logp[counts].astype(np.float64))
