@@ -230,7 +230,7 @@ class Test(ABC, Generic[V]):
     @property
     def trainable(self) -> bool:
         """Whether a copy of the target could be trained, to measure the power."""
-        return True
+        return plantable(self.models.target)
 
     @property
     def matters(self) -> Mapping[str, Any]:

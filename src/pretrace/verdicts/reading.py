@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -71,17 +71,6 @@ ANSWERED = 0.8
 """The share of what was asked that must have an answer."""
 
 
-@runtime_checkable
-class Continues(Protocol):
-    """A model that gives text alone, such as one behind `chat:URL` (`backends.serving.continuing`)."""
-
-    def continued(
-        self, prompts: Sequence[str], draws: Sequence[Draw], progress: Progress, /
-    ) -> list[list[Written]]:
-        """What the model writes after each prompt, one a draw, kept as it comes."""
-        ...
-
-
 def draws_of(samples: int) -> tuple[Draw, ...]:
     """How a prompt is continued: once at temperature 0, then so many times at temperature 1."""
     return (
@@ -93,9 +82,11 @@ def draws_of(samples: int) -> tuple[Draw, ...]:
 def continued(
     model: Backend, prompts: Sequence[str], draws: Sequence[Draw], *, cache: bool, progress: Progress
 ) -> list[list[Written]]:
-    """What a model writes after each prompt, one a draw: behind an address, or with weights here."""
-    if isinstance(model, Continues):
-        return model.continued(prompts, draws, progress)
+    """What a model writes after each prompt, one a draw: a model that gives text alone, such as one behind `chat:URL`
+    (`backends.serving.continuing`), by its own `continued`, or one with weights here."""
+    if own := getattr(model, "continued", None):
+        found: list[list[Written]] = own(prompts, draws, progress)
+        return found
     completer = Completer(model)
     made = [complete(completer, prompts, draw, cache=cache, progress=progress) for draw in draws]
     return [[Written(text, ended=False) for text in some] for some in zip(*made, strict=True)]

@@ -550,10 +550,6 @@ class CanariesInText(Canaries):
     def matters(self) -> Mapping[str, Any]:
         return {**self.settings.matters, "access": "text"}
 
-    @property
-    def trainable(self) -> bool:
-        return not isinstance(self.models.target, reading.Continues)
-
     def read(self, model: Backend, stage: str) -> Rows:
         """The share of a string's rest that the model writes, from its beginning, NaN without an answer."""
         draws, cache = reading.draws_of(0), self.settings.cache

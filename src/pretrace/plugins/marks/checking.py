@@ -398,7 +398,6 @@ class Triggers(SealedTest[Table]):
 
     name = "triggers"
     unit = "trigger"
-    trainable = False  # a model that is not here cannot be trained to see what a test would have found
     sources: ClassVar = {
         **SealedTest.sources,
         "answers": ("answers", lambda at: texts_hash(read_answers(at).texts)),

@@ -65,7 +65,7 @@ from pretrace.verdicts.frame import (
     watched,
 )
 from pretrace.verdicts.outcome import DOSE, ExcessOverSecondModel, word_check
-from pretrace.verdicts.reading import TOKENS, Continues, alike, answers_check, continued, draws_of, gate_check
+from pretrace.verdicts.reading import TOKENS, alike, answers_check, continued, draws_of, gate_check
 from pretrace.verdicts.register import seed_of
 from pretrace.verdicts.settings import TEST, TestSettings
 
@@ -330,10 +330,6 @@ class Recite(Test[Recited]):
             name: text[:4_000] for name, text in itertools.islice(_documents(corpus).items(), 1_000)
         }
         return len(cut_windows(beginnings, {}, 1, 0).documents(control=False))
-
-    @property
-    def trainable(self) -> bool:
-        return not isinstance(self.models.target, Continues)
 
     @property
     def matters(self) -> Mapping[str, Any]:
