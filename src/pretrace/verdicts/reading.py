@@ -39,30 +39,21 @@ class Read:
         return np.asarray(self.values * self.tokens)
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreReader:
-    """Reads texts with one score: `models.target`, with the reference that the score may want."""
-
-    models: Models
-    score: str | ScorePlan
-    watch: Watch
-    cache: bool = True
-
-    def read(self, texts: Sequence[str], *, under: Backend | None = None, stage: str) -> Read:
-        """The score of each text, in order, under the target or `under` another model. Equal texts are read once.
-        PretraceError as for `detect`, TextsError where no text has a token to predict."""
-        models = replace(self.models, placebo=None, placebos=(), target=under or self.models.target)
-        corpus = Corpus("texts", tuple(Text(str(i), text) for i, text in enumerate(texts)))
-        with self.watch.passes(stage) as progress:
-            run = detect(corpus, models, self.score, Options(cache=self.cache, progress=progress))
-        places = np.array([int(name) for name in run.ids], dtype=np.int64)
-        values = np.full(len(texts), np.nan)
-        tokens, cut = np.zeros((2, len(texts)), dtype=np.int64)
-        values[places], tokens[places], cut[places] = run.matrix[:, 0], run.tokens, run.cut
-        why = {int(one.id): one.reason for one in run.skipped} | {
-            int(one.id): one.reason for one in run.missing
-        }
-        return Read(values, tokens, cut, why)
+def read_scores(
+    models: Models, score: str | ScorePlan, texts: Sequence[str], *, stage: str, watch: Watch, cache: bool
+) -> Read:
+    """The score of each text, in order, by the target with the reference that the score may want. Equal texts are read
+    once. PretraceError as for `detect`, TextsError where no text has a token to predict."""
+    models = replace(models, placebo=None, placebos=())
+    corpus = Corpus("texts", tuple(Text(str(i), text) for i, text in enumerate(texts)))
+    with watch.passes(stage) as progress:
+        run = detect(corpus, models, score, Options(cache=cache, progress=progress))
+    places = np.array([int(name) for name in run.ids], dtype=np.int64)
+    values = np.full(len(texts), np.nan)
+    tokens, cut = np.zeros((2, len(texts)), dtype=np.int64)
+    values[places], tokens[places], cut[places] = run.matrix[:, 0], run.tokens, run.cut
+    why = {int(one.id): one.reason for one in run.skipped}
+    return Read(values, tokens, cut, why | {int(one.id): one.reason for one in run.missing})
 
 
 TOKENS = 80

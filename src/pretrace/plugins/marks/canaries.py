@@ -485,13 +485,14 @@ class Canaries(RandomisationTest):
     def read(self, model: Backend, stage: str) -> Rows:
         """The log-probability of context and string in nats, less that of the reference model where there is one."""
         alone, reference = replace(self.models, reference=None), self.models.reference
-        reader = reading.ScoreReader(alone, ALONE, self.watch, self.settings.cache)
+        how: dict[str, Any] = {"watch": self.watch, "cache": self.settings.cache}
         texts = [one.context + some for one in self.found.strings for some in one.every]
-        read = reader.read(texts, under=model, stage=stage)
+        read = reading.read_scores(replace(alone, target=model), ALONE, texts, stage=stage, **how)
         own, shape = read.totals, (len(self.found.strings), 1 + ALTERNATIVES)
         self._cut[model.name] = int(np.count_nonzero(read.cut.reshape(shape).any(axis=1)))
         if reference is not None:
-            own = own - reader.read(texts, under=reference, stage="reading with the reference model").totals
+            how["stage"] = "reading with the reference model"
+            own = own - reading.read_scores(replace(alone, target=reference), ALONE, texts, **how).totals
         return tuple(own.reshape(shape))
 
     def planted(self) -> Sequence[str]:
