@@ -29,7 +29,7 @@ from pretrace.backends.serving.address import called
 from pretrace.cache.location import cache_folder, text_key
 from pretrace.errors import MissingPackageError, ModelError, TextsError
 from pretrace.results.wording import fill, say, sentences_of
-from pretrace.scoring.outlook import Timed, Watch
+from pretrace.scoring.outlook import Timed
 from pretrace.scoring.plan import Models, check_placebos, weights_of
 from pretrace.scoring.provenance import record_corpus, record_software
 from pretrace.settings import LARGEST
@@ -469,11 +469,6 @@ def with_second(models: Models, **opening: Any) -> Models:
         return models
     named = [one for one in (models.target, models.reference) if one is not None]
     return models if weights_of(packaged) in map(weights_of, named) else replace(models, placebos=(packaged,))
-
-
-def watched(watch: Watch | None) -> Timed:
-    """A watch that notes the seconds of every stage, around the one that is given."""
-    return Timed(watch or Watch())
 
 
 def second_answers(

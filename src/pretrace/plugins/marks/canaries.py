@@ -27,14 +27,14 @@ from pretrace.errors import ModelError, TextsError
 from pretrace.registry import tests
 from pretrace.results.rounding import listed
 from pretrace.results.wording import fill, say, sentences_of
-from pretrace.scoring.outlook import Watch
+from pretrace.scoring.outlook import Timed, Watch
 from pretrace.scoring.plan import Models
 from pretrace.settings import option
 from pretrace.statistics.permutation import randomisation_test, share_reached
 from pretrace.types import Backend, Check, Corpus, Situation, Table, Text, Verdict, Written
 from pretrace.verdicts import reading
 from pretrace.verdicts.advise import FEWEST_STRINGS
-from pretrace.verdicts.frame import RandomisationTest, Rows, TestDetails, TestWording, verdict, watched
+from pretrace.verdicts.frame import RandomisationTest, Rows, TestDetails, TestWording, verdict
 from pretrace.verdicts.outcome import MOST_DOSE, word_check
 from pretrace.verdicts.register import seed_of
 from pretrace.verdicts.settings import ALONE, TEST, TestSettings
@@ -453,7 +453,12 @@ def check_canaries(  # noqa: PLR0913
     beside = ", less that of the reference model" if models.reference is not None else ""
     score = "answers" if text else f"log-probability of context and string in nats{beside}"
     found = canaries or natural_canaries(corpus, settings, text=text)
-    own: dict[str, Any] = {"settings": settings, "found": found, "watch": watched(watch), "score": score}
+    own: dict[str, Any] = {
+        "settings": settings,
+        "found": found,
+        "watch": Timed(watch or Watch()),
+        "score": score,
+    }
     test = (CanariesInText if text else Canaries)(corpus=corpus, models=models, **own)
     return verdict(test, statements=statements)
 

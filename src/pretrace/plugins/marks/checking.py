@@ -26,7 +26,7 @@ from pretrace.results.atomic import atomic_bytes
 from pretrace.results.output_checks import NEW
 from pretrace.results.rounding import listed, recorded_p, times
 from pretrace.results.wording import fill, say, sentences_of
-from pretrace.scoring.outlook import Watch
+from pretrace.scoring.outlook import Timed, Watch
 from pretrace.scoring.plan import Models, ScorePlan, weights_of
 from pretrace.scoring.provenance import record_corpus, texts_hash
 from pretrace.settings import option, shared
@@ -203,7 +203,7 @@ def check_marks(
     plan.check(models)
     (score,) = plan.scores
     kind = Orders if seal.parts else Marks
-    own: dict[str, Any] = {"score": score, "seal": seal, "watch": frame.watched(watch)}
+    own: dict[str, Any] = {"score": score, "seal": seal, "watch": Timed(watch or Watch())}
     test = kind(corpus=seal.corpus, models=models, settings=settings, **own)
     return frame.verdict(test, statements=statements, notes=notes)
 
@@ -467,7 +467,7 @@ def say_sample_size(
         return formula, say("sample_size.unmeasured")
     anew = (replace(one, drawn=secrets.randbelow(len(one.variants))) for one in seal.documents)
     seal = replace(seal, texts=tuple(anew))
-    own: dict[str, Any] = {"watch": frame.watched(watch), "score": seal.score, "seal": seal}
+    own: dict[str, Any] = {"watch": Timed(watch or Watch()), "score": seal.score, "seal": seal}
     test = Marks(corpus=seal.corpus, models=Models(target), settings=shared(CheckSettings, settings), **own)
     before = test.effects(test.read(target, "reading with the model"))
     shift = test.planted_shift(test.planted(), before, test.effects)

@@ -27,7 +27,7 @@ from pretrace.errors import ModelError, TextsError
 from pretrace.registry import tests
 from pretrace.results.wording import say
 from pretrace.scoring.evidence import Progress, Want, open_store, trace
-from pretrace.scoring.outlook import REPORT, Stage, Watch, guessed_seconds
+from pretrace.scoring.outlook import REPORT, Stage, Timed, Watch, guessed_seconds
 from pretrace.scoring.plan import Models
 from pretrace.scoring.provenance import record_corpus
 from pretrace.settings import option
@@ -62,7 +62,6 @@ from pretrace.verdicts.frame import (
     TestWording,
     trained,
     verdict,
-    watched,
 )
 from pretrace.verdicts.outcome import DOSE, ExcessOverSecondModel, word_check
 from pretrace.verdicts.reading import TOKENS, alike, answers_check, continued, draws_of, gate_check
@@ -293,7 +292,11 @@ def recite(  # noqa: PLR0913
         for one in (models.target, *models.placebos):
             if Quantity.DRAWN not in one.offers:
                 raise ModelError(say("recite.refused.no_ranks", name=one.name))
-    own: dict[str, Any] = {"watch": watched(watch), "score": _matters(settings, text)["score"], "text": text}
+    own: dict[str, Any] = {
+        "watch": Timed(watch or Watch()),
+        "score": _matters(settings, text)["score"],
+        "text": text,
+    }
     own |= {"controls": controls, "windows": windows or windows_of(corpus, controls, settings, text=text)}
     test = Recite(corpus=corpus, models=models, settings=settings, **own)
     test.watch.plan(test.stages, REPORT)

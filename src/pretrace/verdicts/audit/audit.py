@@ -111,7 +111,7 @@ class Audit:
 
     def run(self, watch: Watch | None = None) -> Verdict:
         """Make the audit."""
-        plan, clock = self.plan, frame.watched(watch)
+        plan, clock = self.plan, Timed(watch or Watch())
         if plan.design is None and PRETRACE in (self.settings.procedure, *self.settings.also):
             raise DesignError(plan)
         clock.plan(self.stages, self._after)
