@@ -1,7 +1,7 @@
 """A verdict test, the rank of one text among others of its kind, and the section of its report."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -12,16 +12,9 @@ from pretrace.report.frame import Section
 from pretrace.report.verdict import TestPage
 from pretrace.scoring.plan import Models
 from pretrace.types import Backend, Check, Corpus, Doubles, Verdict
-from pretrace.verdicts.frame import (
-    ExcessOverSecondModel,
-    Numbers,
-    Test,
-    Tested,
-    TestWording,
-    second_model_multiple,
-    verdict,
-)
-from pretrace.verdicts.reading import ScoreReader
+from pretrace.verdicts.frame import Numbers, Test, Tested, TestWording, verdict
+from pretrace.verdicts.outcome import ExcessOverSecondModel, second_model_multiple
+from pretrace.verdicts.reading import read_scores
 from pretrace.verdicts.settings import TestSettings
 
 
@@ -43,11 +36,8 @@ class Ranked(Test[Doubles]):
         return [one.text for one in (*self.corpus.texts, *self.others.texts)]
 
     def read(self, model: Backend, stage: str) -> Doubles:
-        return (
-            ScoreReader(self.models, "loss", self.watch, self.settings.cache)
-            .read(self.texts, under=model, stage=stage)
-            .values
-        )
+        how = {"stage": stage, "watch": self.watch, "cache": self.settings.cache}
+        return read_scores(replace(self.models, target=model), "loss", self.texts, **how).values
 
     def numbers(self, values: Doubles) -> Numbers:
         return {"value": values}

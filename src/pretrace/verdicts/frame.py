@@ -206,10 +206,7 @@ class Test(ABC, Generic[V]):
         named = (Text(str(i), text) for i, text in enumerate(texts) if np.isfinite(values[i]))
         corpus, settings = Corpus("planted", tuple(named)), self.settings
         if len(corpus) < 2 * _FEWEST_PLANTED:
-            raise TextsError(
-                f"--power trains on half of the units and takes {2 * _FEWEST_PLANTED} or more, found {len(corpus)}: "
-                "omit it."
-            )
+            raise TextsError(say("asked.planted", least=2 * _FEWEST_PLANTED, found=len(corpus)))
         planting = PlantSettings(
             epochs=settings.power_epochs,
             batch=POWER_BATCH,
@@ -233,7 +230,7 @@ class Test(ABC, Generic[V]):
     @property
     def trainable(self) -> bool:
         """Whether a copy of the target could be trained, to measure the power."""
-        return True
+        return plantable(self.models.target)
 
     @property
     def matters(self) -> Mapping[str, Any]:
@@ -343,9 +340,7 @@ def verdict(
     target, reference, name = models.target, models.reference, models.target.name
     check_placebos(target, models.placebos, reference)
     if reference is not None and weights_of(reference) == weights_of(target):
-        raise ModelError(
-            f"the reference model {reference.name} is the target, so nothing would be left of its scores: name another."
-        )
+        raise ModelError(say("asked.reference", name=reference.name))
     values, how = test.read(target, ASKED), {"draws": settings.draws, "seed": test.seed}
     own, words, names = test.numbers(values), test.words(values), models.names()
     numbers, found = {names[name]: own}, test.tested(own, **how)
@@ -582,9 +577,7 @@ def plantable(target: Backend) -> bool:
 def check_plantable(target: Backend) -> None:
     """Raise ModelError where no copy of the target can be trained."""
     if not plantable(target):
-        raise ModelError(
-            f"--power trains a copy of the target, and {target.name} has no weights here: omit it."
-        )
+        raise ModelError(say("asked.weights", name=target.name))
 
 
 @contextmanager

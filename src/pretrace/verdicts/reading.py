@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -39,47 +39,27 @@ class Read:
         return np.asarray(self.values * self.tokens)
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreReader:
-    """Reads texts with one score: `models.target`, with the reference that the score may want."""
-
-    models: Models
-    score: str | ScorePlan
-    watch: Watch
-    cache: bool = True
-
-    def read(self, texts: Sequence[str], *, under: Backend | None = None, stage: str) -> Read:
-        """The score of each text, in order, under the target or `under` another model. Equal texts are read once.
-        PretraceError as for `detect`, TextsError where no text has a token to predict."""
-        models = replace(self.models, placebo=None, placebos=(), target=under or self.models.target)
-        corpus = Corpus("texts", tuple(Text(str(i), text) for i, text in enumerate(texts)))
-        with self.watch.passes(stage) as progress:
-            run = detect(corpus, models, self.score, Options(cache=self.cache, progress=progress))
-        places = np.array([int(name) for name in run.ids], dtype=np.int64)
-        values = np.full(len(texts), np.nan)
-        tokens, cut = np.zeros((2, len(texts)), dtype=np.int64)
-        values[places], tokens[places], cut[places] = run.matrix[:, 0], run.tokens, run.cut
-        why = {int(one.id): one.reason for one in run.skipped} | {
-            int(one.id): one.reason for one in run.missing
-        }
-        return Read(values, tokens, cut, why)
+def read_scores(
+    models: Models, score: str | ScorePlan, texts: Sequence[str], *, stage: str, watch: Watch, cache: bool
+) -> Read:
+    """The score of each text, in order, by the target with the reference that the score may want. Equal texts are read
+    once. PretraceError as for `detect`, TextsError where no text has a token to predict."""
+    models = replace(models, placebo=None, placebos=())
+    corpus = Corpus("texts", tuple(Text(str(i), text) for i, text in enumerate(texts)))
+    with watch.passes(stage) as progress:
+        run = detect(corpus, models, score, Options(cache=cache, progress=progress))
+    places = np.array([int(name) for name in run.ids], dtype=np.int64)
+    values = np.full(len(texts), np.nan)
+    tokens, cut = np.zeros((2, len(texts)), dtype=np.int64)
+    values[places], tokens[places], cut[places] = run.matrix[:, 0], run.tokens, run.cut
+    why = {int(one.id): one.reason for one in run.skipped}
+    return Read(values, tokens, cut, why | {int(one.id): one.reason for one in run.missing})
 
 
 TOKENS = 80
 """Tokens of a continuation that are asked for: 200 bytes of English have about 50, 64 hexadecimal digits as many."""
 ANSWERED = 0.8
 """The share of what was asked that must have an answer."""
-
-
-@runtime_checkable
-class Continues(Protocol):
-    """A model that gives text alone, such as one behind `chat:URL` (`backends.serving.continuing`)."""
-
-    def continued(
-        self, prompts: Sequence[str], draws: Sequence[Draw], progress: Progress, /
-    ) -> list[list[Written]]:
-        """What the model writes after each prompt, one a draw, kept as it comes."""
-        ...
 
 
 def draws_of(samples: int) -> tuple[Draw, ...]:
@@ -93,9 +73,11 @@ def draws_of(samples: int) -> tuple[Draw, ...]:
 def continued(
     model: Backend, prompts: Sequence[str], draws: Sequence[Draw], *, cache: bool, progress: Progress
 ) -> list[list[Written]]:
-    """What a model writes after each prompt, one a draw: behind an address, or with weights here."""
-    if isinstance(model, Continues):
-        return model.continued(prompts, draws, progress)
+    """What a model writes after each prompt, one a draw: a model that gives text alone, such as one behind `chat:URL`
+    (`backends.serving.continuing`), by its own `continued`, or one with weights here."""
+    if own := getattr(model, "continued", None):
+        found: list[list[Written]] = own(prompts, draws, progress)
+        return found
     completer = Completer(model)
     made = [complete(completer, prompts, draw, cache=cache, progress=progress) for draw in draws]
     return [[Written(text, ended=False) for text in some] for some in zip(*made, strict=True)]

@@ -437,7 +437,12 @@ def check_canaries(  # noqa: PLR0913
     beside = ", less that of the reference model" if models.reference is not None else ""
     score = "answers" if text else f"log-probability of context and string in nats{beside}"
     found = canaries or natural_canaries(corpus, settings, text=text)
-    own: dict[str, Any] = {"settings": settings, "found": found, "watch": watched(watch), "score": score}
+    own: dict[str, Any] = {
+        "settings": settings,
+        "found": found,
+        "watch": watched(watch),
+        "score": score,
+    }
     test = (CanariesInText if text else Canaries)(corpus=corpus, models=models, **own)
     return verdict(test, statements=statements)
 
@@ -469,13 +474,14 @@ class Canaries(RandomisationTest):
     def read(self, model: Backend, stage: str) -> Rows:
         """The log-probability of context and string in nats, less that of the reference model where there is one."""
         alone, reference = replace(self.models, reference=None), self.models.reference
-        reader = reading.ScoreReader(alone, ALONE, self.watch, self.settings.cache)
+        how: dict[str, Any] = {"watch": self.watch, "cache": self.settings.cache}
         texts = [one.context + some for one in self.found.strings for some in one.every]
-        read = reader.read(texts, under=model, stage=stage)
+        read = reading.read_scores(replace(alone, target=model), ALONE, texts, stage=stage, **how)
         own, shape = read.totals, (len(self.found.strings), 1 + ALTERNATIVES)
         self._cut[model.name] = int(np.count_nonzero(read.cut.reshape(shape).any(axis=1)))
         if reference is not None:
-            own = own - reader.read(texts, under=reference, stage="reading with the reference model").totals
+            how["stage"] = "reading with the reference model"
+            own = own - reading.read_scores(replace(alone, target=reference), ALONE, texts, **how).totals
         return tuple(own.reshape(shape))
 
     def planted(self) -> Sequence[str]:
@@ -533,10 +539,6 @@ class CanariesInText(Canaries):
     @property
     def matters(self) -> Mapping[str, Any]:
         return {**self.settings.matters, "access": "text"}
-
-    @property
-    def trainable(self) -> bool:
-        return not isinstance(self.models.target, reading.Continues)
 
     def read(self, model: Backend, stage: str) -> Rows:
         """The share of a string's rest that the model writes, from its beginning, NaN without an answer."""

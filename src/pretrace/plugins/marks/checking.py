@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -36,7 +36,7 @@ from pretrace.types import Backend, Check, Corpus, Doubles, Estimate, Situation,
 from pretrace.verdicts import frame
 from pretrace.verdicts.frame import power_of
 from pretrace.verdicts.outcome import ENOUGH, word_check
-from pretrace.verdicts.reading import ScoreReader
+from pretrace.verdicts.reading import read_scores
 from pretrace.verdicts.register import read_tests
 from pretrace.verdicts.settings import ALONE, BESIDE, TEST, TestSettings
 
@@ -227,9 +227,9 @@ class Marks(SealedTest[frame.Rows], frame.RandomisationTest):
 
     def read(self, model: Backend, stage: str) -> frame.Rows:
         """The score of every variant, the published one first; in nats a text for canary sentences."""
-        reader = ScoreReader(self.models, self.score, self.watch, self.settings.cache)
         texts = [text for one in self.seal.documents for text in one.realised_first]
-        read = reader.read(texts, under=model, stage=stage)
+        how: dict[str, Any] = {"stage": stage, "watch": self.watch, "cache": self.settings.cache}
+        read = read_scores(replace(self.models, target=model), self.score, texts, **how)
         ends = np.cumsum([len(one.variants) for one in self.seal.documents])
         rows = tuple(np.split(read.totals if self.totals else read.values, ends[:-1]))
         if model is self.models.target:
@@ -370,7 +370,6 @@ class Triggers(SealedTest[Table]):
 
     name = "triggers"
     unit = "trigger"
-    trainable = False  # a model that is not here cannot be trained to see what a test would have found
     sources: ClassVar = {
         **SealedTest.sources,
         "answers": ("answers", lambda at: texts_hash(read_answers(at).texts)),

@@ -55,7 +55,7 @@ from pretrace.verdicts.advise import PIECE as PIECE
 from pretrace.verdicts.audit.snippets import by_name
 from pretrace.verdicts.frame import Numbers, Test, TestDetails, Tested, TestWording, trained, verdict, watched
 from pretrace.verdicts.outcome import DOSE, ExcessOverSecondModel, word_check
-from pretrace.verdicts.reading import TOKENS, Continues, alike, answers_check, continued, draws_of, gate_check
+from pretrace.verdicts.reading import TOKENS, alike, answers_check, continued, draws_of, gate_check
 from pretrace.verdicts.register import seed_of
 from pretrace.verdicts.settings import TEST, TestSettings
 
@@ -281,7 +281,11 @@ def recite(  # noqa: PLR0913
         for one in (models.target, *models.placebos):
             if Quantity.DRAWN not in one.offers:
                 raise ModelError(say("recite.refused.no_ranks", name=one.name))
-    own: dict[str, Any] = {"watch": watched(watch), "score": _matters(settings, text)["score"], "text": text}
+    own: dict[str, Any] = {
+        "watch": watched(watch),
+        "score": _matters(settings, text)["score"],
+        "text": text,
+    }
     own |= {"controls": controls, "windows": windows or windows_of(corpus, controls, settings, text=text)}
     return verdict(Recite(corpus=corpus, models=models, settings=settings, **own), statements=statements)
 
@@ -312,10 +316,6 @@ class Recite(Test[Recited]):
         first = itertools.islice(_documents(corpus).items(), 1_000)
         beginnings = {name: text[:4_000] for name, text in first}
         return len(cut_windows(beginnings, {}, 1, 0).documents(control=False))
-
-    @property
-    def trainable(self) -> bool:
-        return not isinstance(self.models.target, Continues)
 
     @property
     def matters(self) -> Mapping[str, Any]:

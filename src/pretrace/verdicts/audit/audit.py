@@ -83,9 +83,8 @@ def audit(
     """
     models = models if isinstance(models, Models) else frame.with_second(Models.of(models))
     controls = corpus_of(heldout, "control documents") if heldout is not None else None
-    return Audit(corpus_of(texts, "texts"), models, controls, generator, settings or AuditSettings()).run(
-        watch
-    )
+    planned = Audit(corpus_of(texts, "texts"), models, controls, generator, settings or AuditSettings())
+    return planned.run(watch)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,15 +129,14 @@ class Audit:
         """The texts, and the control documents where there are any, with documents called by what stands in them, and
         the owner's names of these."""
         mine, others = self.corpus, self.heldout
-        both = ((mine, others), (others, mine)) if others is not None else ((mine, None),)
-        return tuple(snippets.rename_documents(*pair) for pair in both)
+        suspect = snippets.rename_documents(mine, others)
+        return (suspect, snippets.rename_documents(others, mine)) if others is not None else (suspect,)
 
     @cached_property
     def seed(self) -> int:
         """The seed of all that is drawn, which follows from the texts and from what is compared with what."""
         cut, texts = self.settings.snippets, (text.text for text in self.corpus.texts)
-        how: dict[str, Any] = {"snippets": [cut.tokens, cut.most, cut.pairs]}
-        how["procedure"] = self.settings.procedure
+        how = {"snippets": [cut.tokens, cut.most, cut.pairs], "procedure": self.settings.procedure}
         return seed_of("audit", texts, heldout=self._control_hash, **how) % 2**31
 
     @cached_property
@@ -151,11 +149,10 @@ class Audit:
         corpora, settings = [corpus for corpus, _ in self.named], self.settings
         model = self.generator or self.models.target
         cuts = snippets.cut_alike(corpora, model, settings, seed=self.seed)
-        if len(cuts) > 1 and PRETRACE in (settings.procedure, *settings.also):
-            number = cuts[1].documents
-            if number < FEW_DOCUMENTS:
-                numbers = {"name": corpora[1].name, "controls": number, "least": FEW_DOCUMENTS}
-                raise ShortTextsError(say("designs.short", **numbers))
+        few = len(cuts) > 1 and cuts[1].documents < FEW_DOCUMENTS
+        if few and PRETRACE in (settings.procedure, *settings.also):
+            numbers = {"name": corpora[1].name, "controls": cuts[1].documents, "least": FEW_DOCUMENTS}
+            raise ShortTextsError(say("designs.short", **numbers))
         return cuts
 
     def _judged(self, cut: SnippetCut, design: Design | None) -> int:
@@ -306,26 +303,19 @@ class Audit:
         # the literature's procedures also work where our own has no design
         if design == "controls" or (design is None and self.heldout is not None):
             if design == "controls" and not used and Quantity.MOMENTS not in self.models.target.offers:
-                raise ModelError(
-                    f"{self.models.target.name} gives no whole distributions, which the score of an audit without a "
-                    f"placebo needs ({ALONE}): name a model of its family with --placebo, or open its weights here."
-                )
+                raise ModelError(say("asked.moments", model=self.models.target, score=ALONE))
             direct = snippets.compared(self.cuts, settings, seed=seed)
             return AuditData(direct, self.models, settings, clock, placebos=used, **how)
         if self.generator is None:
-            raise ModelError(
-                "without control documents an audit writes its own held-out texts and needs a generator: give "
-                "--generator MODEL or --controls."
-            )
+            raise ModelError(say("asked.generator"))
         divided = [snippets.divide(one.snippets, settings.snippets, seed=seed) for one in self.cuts]
         tunes, cache = settings.method != NO_TUNING, settings.cache
-        learnt = tuple(snippet for _, rest in divided for snippet in rest) if tunes else ()
+        learnt = tuple(snippet.whole for _, rest in divided for snippet in rest) if tunes else ()
 
         def tuned(model: Backend, stage: str) -> Completer:
-            texts = [snippet.whole for snippet in learnt]
             with clock.training(stage) as on_step:
                 more: dict[str, Any] = {"seed": seed, "cache": cache, "on_step": on_step}
-                return snippets.tuned_generator(model, texts, settings.method, **more)
+                return snippets.tuned_generator(model, learnt, settings.method, **more)
 
         writer = tuned(self.generator, snippets.TRAINING)
         asked = [snippet.prefix for judged, _ in divided for snippet in judged]
@@ -352,7 +342,7 @@ class Audit:
             placebos=used,
             margin=max(leant, default=0.0),
             generator=writer,
-            training=tuple(snippet.whole for snippet in learnt),
+            training=learnt,
             notes=(f"{lost:,} snippets were given no continuation and were left out.",) if lost else (),
             **how,
         )
@@ -396,11 +386,9 @@ class Audit:
         if controls is not None and own:
             looked.append(checks.mixture_check((withstands.left_out or 0) if rejected else None, values))
             looked.append(checks.kinds_check(data.sides, seed=seed, rejected=rejected))
-        powers: tuple[Power, ...] = ()
-        power: Power | None = None
+        powers = self._measured(data) if settings.power and not rejected else ()
+        power = deciding_power(powers, answer.effect)
         if not rejected:
-            powers = self._measured(data) if settings.power else ()
-            power = deciding_power(powers, answer.effect)
             looked.append(power_check(powers, power))
         figures = AuditFigures(
             design=design,

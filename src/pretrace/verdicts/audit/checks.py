@@ -24,7 +24,7 @@ from pretrace.scoring.outlook import guessed_seconds
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.statistics.permutation import own_group, two_sample_test
 from pretrace.types import AuditPlan, Backend, Check, Corpus, Design, Gap, Placebo, Text
-from pretrace.verdicts.audit.data import DocumentValues, reversed_p
+from pretrace.verdicts.audit.data import DocumentValues, permuted
 from pretrace.verdicts.audit.settings import AuditSettings
 from pretrace.verdicts.audit.snippets import Parts, SnippetCut, join_documents, whole_snippets
 from pretrace.verdicts.outcome import word_check
@@ -204,8 +204,9 @@ def documents_check(found: DocumentValues) -> Check:
 
 
 def reverse_check(found: DocumentValues, *, seed: int) -> Check:
-    """Check that the target does not know the texts worse than expected, which training on them cannot explain."""
-    p = reversed_p(found, seed=seed)
+    """Check that values do not lie below by more than the margin, which training on the texts cannot explain."""
+    values = -found.values - 2 * found.margin
+    p = permuted(replace(found, values=values, heldout_values=-found.heldout_values), seed=seed).p
     return word_check("audit.reverse", p > STRICT, {"p": p}, p=p)
 
 

@@ -92,13 +92,6 @@ def permuted(found: DocumentValues, *, seed: int = 0) -> PermutationTest:
     return two_sample_test(found.values, found.heldout_values, permutations=DRAWS, seed=seed)
 
 
-def reversed_p(found: DocumentValues, *, seed: int = 0) -> float:
-    """The p-value of the opposite, that the values lie below by more than the margin: training cannot explain that."""
-    values = -found.values - 2 * found.margin
-    turned = DocumentValues(found.documents, values, found.heldout_documents, -found.heldout_values)
-    return permuted(turned, seed=seed).p
-
-
 def answer(found: DocumentValues, *, pieces: int, seed: int, facts: dict[str, object]) -> Answer:
     """The default procedure's answer on these values, of so many pieces of suspect text."""
     statistic, heldout = UNPAIRED, None if found.paired else found.heldout_values
@@ -262,10 +255,7 @@ def logprobs(
     logp = []
     for sample, text, one in zip(samples, texts, traces, strict=True):
         if one.cut:
-            raise ModelError(
-                f"{backend.name} reads at most {backend.max_tokens} tokens, and a snippet has more: take shorter "
-                "snippets with --snippets tokens, or raise --model-args max_tokens."
-            )
+            raise ModelError(say("asked.cut", model=backend))
         ends = backend.spans(text)[:, 1]
         counts = ends[len(ends) - len(one) :] > len(sample.prefix)
         logp.append(one.logp[counts].astype(np.float64))

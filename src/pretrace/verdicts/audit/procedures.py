@@ -25,6 +25,7 @@ import numpy as np
 
 from pretrace.errors import TextsError
 from pretrace.registry import require
+from pretrace.results.wording import say
 from pretrace.statistics.documents import Numbers
 from pretrace.statistics.intervals import any_of, averaged, t_test
 from pretrace.statistics.roc import auc
@@ -48,10 +49,7 @@ def check(features: Features, seeds: int) -> None:
     require(seeds >= 1, f"a procedure takes one of its seeds or more, found {seeds} seeds.")
     n, m = len(features.suspect), len(features.heldout)
     if min(n, m) < FEWEST:
-        raise TextsError(
-            f"dataset inference needs at least {FEWEST} pieces of text on each side, and hundreds to see anything: "
-            f"found {n} suspect and {m} held-out ones; give more texts, or cut them into more snippets."
-        )
+        raise TextsError(say("asked.pieces", least=FEWEST, suspect=n, heldout=m))
     if features.paired and n != m:
         raise TextsError(f"paired texts need as many on each side, found {n} suspect and {m} held-out ones.")
 

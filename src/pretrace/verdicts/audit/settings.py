@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pretrace.baselines.classifiers import classifiers
 from pretrace.cache.store import Draw
 from pretrace.registry import require
+from pretrace.results.wording import say
 from pretrace.settings import Option, check_ranges, is_kept, option
 from pretrace.tuning.plan import methods
 from pretrace.tuning.planting import FULL_RATE, LORA_RATE, PlantMethod, PlantSettings
@@ -138,15 +139,9 @@ class AuditSettings:
         for name in (self.procedure, *self.also):
             known = ", ".join(PROCEDURES)
             require(name in PROCEDURES, f"no procedure is called {name!r}; there are {known}.")
-        require(
-            self.procedure != PRETRACE or PRETRACE not in self.also,
-            "the procedure that decides is pretrace already: name others in --also.",
-        )
-        require(
-            self.procedure == PRETRACE or not self.power,
-            f"power is measured for the procedure pretrace, and not for {self.procedure}: omit --power, or name that "
-            "procedure in --also.",
-        )
+        decides = self.procedure == PRETRACE
+        require(not (decides and PRETRACE in self.also), say("asked.also"))
+        require(decides or not self.power, say("asked.power", procedure=self.procedure))
         require(0 < self.level < 0.5, f"the level of a test is between 0 and 0.5, found {self.level}.")
         check_ranges(self)
         _ = self.draw(0)  # whose own checks are of the sampling

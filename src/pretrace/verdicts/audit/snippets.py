@@ -226,10 +226,8 @@ def check_apart(corpus: Corpus, heldout: Corpus) -> None:
     known = {text.text.strip(): text.id for text in corpus.texts}
     same = [text for text in heldout.texts if text.text.strip() in known]
     if same:
-        raise TextsError(
-            f"{len(same):,} of {len(heldout):,} control documents are among the suspect texts, such as {same[0].id!r} "
-            f"({known[same[0].text.strip()]!r} there): control documents are others, which nobody can have trained on."
-        )
+        numbers = {"number": len(same), "controls": len(heldout), "known": known[same[0].text.strip()]}
+        raise TextsError(say("asked.same", first=same[0], **numbers))
 
 
 NO_TUNING = "none"

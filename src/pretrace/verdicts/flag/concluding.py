@@ -63,7 +63,7 @@ from pretrace.types import Bools, Check, Corpus, Doubles, Estimate, Outcome, Pow
 from pretrace.verdicts.flag.planning import CLEARING, FEWEST_KNOWN, DetectionLimits, FlagSettings
 from pretrace.verdicts.frame import PlantedShift, planted_copy, trained
 from pretrace.verdicts.outcome import ENOUGH, ObservedFinding, conclude, word_check
-from pretrace.verdicts.reading import ScoreReader
+from pretrace.verdicts.reading import read_scores
 from pretrace.verdicts.settings import POWER_BATCH
 
 
@@ -650,13 +650,11 @@ def _planted(
         mine = np.isin(documents, documents[[int(text.id) for text in members]]) & sides.drawn & asked
         others = sides.drawn & known
         some, after = np.flatnonzero(mine | others), np.full(len(documents), np.nan)
-        reader, again = (
-            ScoreReader(models, settings.plan, watch, settings.cache),
-            [texts[i] for i in some.tolist()],
-        )
-        after[some] = reader.read(again, under=copy, stage="reading with the copy").values
+        again = [texts[i] for i in some.tolist()]
+        own: dict[str, Any] = {"stage": "reading with the copy", "watch": watch, "cache": settings.cache}
+        after[some] = read_scores(replace(models, target=copy), settings.plan, again, **own).values
     gained = after - sides.scores
     mine, others = mine & np.isfinite(gained), others & np.isfinite(gained)
     base = means(gained[others], documents[others]).mean()
-    own = means(gained[mine], documents[mine]) - base if mine.any() else np.zeros(0)
-    return PlantedShift(own, planting)
+    moved = means(gained[mine], documents[mine]) - base if mine.any() else np.zeros(0)
+    return PlantedShift(moved, planting)
