@@ -284,17 +284,14 @@ def entity(raw: Any, i: int, end: int, names: Any) -> tuple[int, int, int]:
 
 @compiled
 def fold(
-    raw: Any, places: Any, escaped: Any, heads: Any, sizes: Any, rule: Any, exact: bool, spaced: bool, out: Any,
-    spans: Any,
+    raw: Any, places: Any, escaped: Any, left: int, heads: Any, sizes: Any, rule: Any, exact: bool, spaced: bool,
+    out: Any, spans: Any,
 ) -> int:  # fmt: skip
     """Fold strings into `out` by a rule (`Forms`), one behind the other; the end, or -1 where there is not enough room.
-    Where `sizes` of a string is no -1, a gap and so many bytes of `heads` come before it."""
+    Where `sizes` of a string is no -1, a gap and so many bytes of `heads` come before it. `left` bytes are needed at
+    least."""
     plain, pairs, codes, letters, orders, names, meanings = rule
-    n, head, left = 0, 0, 2 * BLOCK
-    for v in range(len(places)):
-        left += places[v, 1] - places[v, 0] + sizes[v] + 1
-    if left > len(out):
-        return -1
+    n = head = 0
     for v in range(len(places)):
         if sizes[v] >= 0:
             out[n] = GAP
@@ -470,8 +467,10 @@ def strings(raw: Any, lines: Any, wanted: Any, places: Any, columns: Any, rows: 
     for one that must be read in another way, else 1."""
     n = 0
     names, current = np.zeros(DEEP + 1, dtype=np.uint64), np.zeros(DEEP + 1, dtype=np.uint64)
-    objects, wants = np.zeros(DEEP + 1, dtype=np.bool_), np.zeros(DEEP + 1, dtype=np.bool_)
     taken = np.zeros(DEEP + 1, dtype=np.bool_)
+    state = np.zeros(
+        DEEP + 1, dtype=np.int64
+    )  # 0 in a list, 1 behind a key of an object, 2 where one may begin
     for line in range(len(lines)):
         i, end = lines[line, 0], lines[line, 1]
         while end > i and raw[end - 1] <= 32:
@@ -480,10 +479,8 @@ def strings(raw: Any, lines: Any, wanted: Any, places: Any, columns: Any, rows: 
             i += 1
         if i >= end:
             continue
-        begin, good, depth = n, True, 0
-        objects[0] = wants[0] = False
-        current[0], taken[0] = np.uint64(0), len(wanted) == 0
-        ended = False
+        begin, good, depth, ended = n, True, 0, False
+        state[0], current[0], taken[0] = 0, np.uint64(0), len(wanted) == 0
         while good and i < end:
             c = raw[i]
             if ended and c > 32:
@@ -493,8 +490,8 @@ def strings(raw: Any, lines: Any, wanted: Any, places: Any, columns: Any, rows: 
                 i = after_string(raw, inside, end)
                 if i < 0:
                     good = False
-                elif objects[depth] and wants[depth]:
-                    wants[depth] = False
+                elif state[depth] == 2:
+                    state[depth] = 1
                     name = names[depth] if names[depth] else BASIS
                     for k in range(inside, i - 1):
                         name = (name ^ np.uint64(raw[k])) * PRIME
@@ -518,15 +515,15 @@ def strings(raw: Any, lines: Any, wanted: Any, places: Any, columns: Any, rows: 
                 depth += 1
                 names[depth] = current[depth] = current[depth - 1]
                 taken[depth] = taken[depth - 1]
-                objects[depth] = wants[depth] = c == 123
+                state[depth] = 2 * (c == 123)
                 i += 1
             elif c == 125 or c == 93:
-                good = depth > 0 and objects[depth] == (c == 125)
+                good = depth > 0 and (state[depth] > 0) == (c == 125)
                 depth -= 1
                 ended = depth == 0
                 i += 1
             elif c == 44:
-                wants[depth] = objects[depth]
+                state[depth] = min(2, 2 * state[depth])
                 i += 1
             else:
                 i += 1
