@@ -244,16 +244,10 @@ def behind_number(raw: Any, i: int, end: int) -> int:
     if at < end and (raw[at] == 40 or raw[at] == 91):
         at += 1
     digits = at
-    while at < end and at - digits < 6 and 48 <= raw[at] <= 57:
-        at += 1
-    if at == digits or at >= end:
+    _, at = number_at(raw, at, end, 10, 6)
+    if at == digits or at >= end or raw[at] not in (46, 41, 58, 93, 124):
         return i
-    sign = raw[at]
-    if sign != 46 and sign != 41 and sign != 58 and sign != 93 and sign != 124:
-        return i
-    if at + 1 < end and 48 <= raw[at + 1] <= 57:
-        return i
-    return at + 1
+    return i if at + 1 < end and 48 <= raw[at + 1] <= 57 else at + 1
 
 
 @compiled
@@ -319,14 +313,9 @@ def fold(
                 three, four = pairs[word >> np.uint64(32) & _PAIR], pairs[word >> np.uint64(48)]
                 if (one | two | three | four) >> 31:
                     break
-                store_pair(out, n, one)
-                n += np.int64(one >> 16)
-                store_pair(out, n, two)
-                n += np.int64(two >> 16)
-                store_pair(out, n, three)
-                n += np.int64(three >> 16)
-                store_pair(out, n, four)
-                n += np.int64(four >> 16)
+                for pair in (one, two, three, four):
+                    store_pair(out, n, pair)
+                    n += np.int64(pair >> 16)
                 i += 8
             while i < end:
                 sign = plain[raw[i]]
@@ -365,7 +354,7 @@ def fold(
                     byte = raw[i] if i < end else 0
                     if byte == 110:
                         i, blank = behind_number(raw, i + 1, end), True
-                    elif byte == 114 or byte == 116 or byte == 98 or byte == 102:
+                    elif byte in (98, 102, 114, 116):
                         i, blank = i + 1, True
                     elif byte == 117:
                         sign = hexadecimal(raw, i + 1, end)
@@ -382,7 +371,7 @@ def fold(
                             n, first, marks = put(
                                 out, n, np.int64(meanings[name, 0]), codes, letters, orders, first, marks
                             )
-                            code = np.int64(meanings[name, 1]) if meanings[name, 1] else np.int64(-1)
+                            code = np.int64(meanings[name, 1])  # or 0, of which nothing stays
                 elif sign == 60:
                     tag = i
                 elif sign >= 0:
