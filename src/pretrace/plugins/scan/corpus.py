@@ -327,8 +327,7 @@ class CorpusReader:
         if kind == ".parquet" and stream.seekable():
             yield from self._parquet(stream, file)
             return
-        unread: list[Unreadable] = []
-        reading = EveryColumn(columns, file.address, unread.append)
+        reading = EveryColumn(columns, file.address, list[Unreadable]().append)
         others = rows_in(stream, kind, file.address, file.address, reading)
         yield from self._rows(warc_rows(stream) if kind == ".warc" else others, stream, file)
 

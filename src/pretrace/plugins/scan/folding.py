@@ -211,7 +211,7 @@ def fold_strings(
     raw, spans = np.frombuffer(strings.raw, dtype=np.uint8), np.empty((len(kept), 2), dtype=np.int64)
     wanted = size + size // 4 + 256
     out = room if room is not None and len(room) >= wanted else np.empty(wanted, dtype=np.uint8)
-    how = (head, sizes, forms(spaced=spaced), exact, spaced)
+    how = (size, head, sizes, forms(spaced=spaced), exact, spaced)
     while (end := kernels.fold(raw, strings.places, strings.escaped, *how, out, spans)) < 0:
         out = np.empty(3 * len(out), dtype=np.uint8)
     return out[:end], spans

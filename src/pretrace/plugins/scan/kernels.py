@@ -244,16 +244,10 @@ def behind_number(raw: Any, i: int, end: int) -> int:
     if at < end and (raw[at] == 40 or raw[at] == 91):
         at += 1
     digits = at
-    while at < end and at - digits < 6 and 48 <= raw[at] <= 57:
-        at += 1
-    if at == digits or at >= end:
+    _, at = number_at(raw, at, end, 10, 6)
+    if at == digits or at >= end or raw[at] not in (46, 41, 58, 93, 124):
         return i
-    sign = raw[at]
-    if sign != 46 and sign != 41 and sign != 58 and sign != 93 and sign != 124:
-        return i
-    if at + 1 < end and 48 <= raw[at + 1] <= 57:
-        return i
-    return at + 1
+    return i if at + 1 < end and 48 <= raw[at + 1] <= 57 else at + 1
 
 
 @compiled
@@ -284,17 +278,14 @@ def entity(raw: Any, i: int, end: int, names: Any) -> tuple[int, int, int]:
 
 @compiled
 def fold(
-    raw: Any, places: Any, escaped: Any, heads: Any, sizes: Any, rule: Any, exact: bool, spaced: bool, out: Any,
-    spans: Any,
+    raw: Any, places: Any, escaped: Any, left: int, heads: Any, sizes: Any, rule: Any, exact: bool, spaced: bool,
+    out: Any, spans: Any,
 ) -> int:  # fmt: skip
     """Fold strings into `out` by a rule (`Forms`), one behind the other; the end, or -1 where there is not enough room.
-    Where `sizes` of a string is no -1, a gap and so many bytes of `heads` come before it."""
+    Where `sizes` of a string is no -1, a gap and so many bytes of `heads` come before it. `left` bytes are needed at
+    least."""
     plain, pairs, codes, letters, orders, names, meanings = rule
-    n, head, left = 0, 0, 2 * BLOCK
-    for v in range(len(places)):
-        left += places[v, 1] - places[v, 0] + sizes[v] + 1
-    if left > len(out):
-        return -1
+    n = head = 0
     for v in range(len(places)):
         if sizes[v] >= 0:
             out[n] = GAP
@@ -322,14 +313,9 @@ def fold(
                 three, four = pairs[word >> np.uint64(32) & _PAIR], pairs[word >> np.uint64(48)]
                 if (one | two | three | four) >> 31:
                     break
-                store_pair(out, n, one)
-                n += np.int64(one >> 16)
-                store_pair(out, n, two)
-                n += np.int64(two >> 16)
-                store_pair(out, n, three)
-                n += np.int64(three >> 16)
-                store_pair(out, n, four)
-                n += np.int64(four >> 16)
+                for pair in (one, two, three, four):
+                    store_pair(out, n, pair)
+                    n += np.int64(pair >> 16)
                 i += 8
             while i < end:
                 sign = plain[raw[i]]
@@ -368,7 +354,7 @@ def fold(
                     byte = raw[i] if i < end else 0
                     if byte == 110:
                         i, blank = behind_number(raw, i + 1, end), True
-                    elif byte == 114 or byte == 116 or byte == 98 or byte == 102:
+                    elif byte in (98, 102, 114, 116):
                         i, blank = i + 1, True
                     elif byte == 117:
                         sign = hexadecimal(raw, i + 1, end)
@@ -385,7 +371,7 @@ def fold(
                             n, first, marks = put(
                                 out, n, np.int64(meanings[name, 0]), codes, letters, orders, first, marks
                             )
-                            code = np.int64(meanings[name, 1]) if meanings[name, 1] else np.int64(-1)
+                            code = np.int64(meanings[name, 1])  # or 0, of which nothing stays
                 elif sign == 60:
                     tag = i
                 elif sign >= 0:
@@ -470,8 +456,10 @@ def strings(raw: Any, lines: Any, wanted: Any, places: Any, columns: Any, rows: 
     for one that must be read in another way, else 1."""
     n = 0
     names, current = np.zeros(DEEP + 1, dtype=np.uint64), np.zeros(DEEP + 1, dtype=np.uint64)
-    objects, wants = np.zeros(DEEP + 1, dtype=np.bool_), np.zeros(DEEP + 1, dtype=np.bool_)
     taken = np.zeros(DEEP + 1, dtype=np.bool_)
+    state = np.zeros(
+        DEEP + 1, dtype=np.int64
+    )  # 0 in a list, 1 behind a key of an object, 2 where one may begin
     for line in range(len(lines)):
         i, end = lines[line, 0], lines[line, 1]
         while end > i and raw[end - 1] <= 32:
@@ -480,10 +468,8 @@ def strings(raw: Any, lines: Any, wanted: Any, places: Any, columns: Any, rows: 
             i += 1
         if i >= end:
             continue
-        begin, good, depth = n, True, 0
-        objects[0] = wants[0] = False
-        current[0], taken[0] = np.uint64(0), len(wanted) == 0
-        ended = False
+        begin, good, depth, ended = n, True, 0, False
+        state[0], current[0], taken[0] = 0, np.uint64(0), len(wanted) == 0
         while good and i < end:
             c = raw[i]
             if ended and c > 32:
@@ -493,8 +479,8 @@ def strings(raw: Any, lines: Any, wanted: Any, places: Any, columns: Any, rows: 
                 i = after_string(raw, inside, end)
                 if i < 0:
                     good = False
-                elif objects[depth] and wants[depth]:
-                    wants[depth] = False
+                elif state[depth] == 2:
+                    state[depth] = 1
                     name = names[depth] if names[depth] else BASIS
                     for k in range(inside, i - 1):
                         name = (name ^ np.uint64(raw[k])) * PRIME
@@ -518,15 +504,15 @@ def strings(raw: Any, lines: Any, wanted: Any, places: Any, columns: Any, rows: 
                 depth += 1
                 names[depth] = current[depth] = current[depth - 1]
                 taken[depth] = taken[depth - 1]
-                objects[depth] = wants[depth] = c == 123
+                state[depth] = 2 * (c == 123)
                 i += 1
             elif c == 125 or c == 93:
-                good = depth > 0 and objects[depth] == (c == 125)
+                good = depth > 0 and (state[depth] > 0) == (c == 125)
                 depth -= 1
                 ended = depth == 0
                 i += 1
             elif c == 44:
-                wants[depth] = objects[depth]
+                state[depth] = min(2, 2 * state[depth])
                 i += 1
             else:
                 i += 1
