@@ -427,7 +427,9 @@ def _order_options(
     labels = _labels(items, settings.answer, rows) if settings.answer else {}
     drawn = list[MarkedText]()
     for name, options in items.items():
-        if not 2 <= len(options) <= len(string.ascii_uppercase) or _refer_to_others(options):
+        different = {option.casefold().strip() for option in options}
+        lettered = 2 <= len(options) <= len(string.ascii_uppercase)
+        if not lettered or len(different) < len(options) or any(map(_REFERS.search, options)):
             continue
         row = rows[name]
         write = partial(_lettered, str(row["text"]).strip())
@@ -502,11 +504,6 @@ def _items(corpus: Corpus, column: str, rows: Further) -> dict[str, tuple[str, .
         numbers = {"few": len(bare), "total": len(found), "column": column}
         raise TextsError(say("marks.refused.no_options", names=listed(bare), **numbers))
     return found
-
-
-def _refer_to_others(options: Sequence[str]) -> bool:
-    different = {option.casefold().strip() for option in options}
-    return len(different) < len(options) or any(map(_REFERS.search, options))
 
 
 def _labels(items: Mapping[str, Sequence[str]], column: str, rows: Further) -> dict[str, Sequence[str]]:
