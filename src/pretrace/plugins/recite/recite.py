@@ -405,8 +405,7 @@ class Recite(Test[Recited]):
 
     def checks(self, values: Recited) -> tuple[Check, ...]:
         number = len(self.windows.documents(control=True))
-        told: dict[str, Any] = {"words": "words" if self.controls is not None else "none", "number": number}
-        controls = word_check("recite.controls", number >= FEWEST, fewest=FEWEST, **told)
+        controls = word_check("recite.controls", number >= FEWEST, number=number, fewest=FEWEST)
         return (controls, self._formulaic(), *((self._answers(values),) if self.text else ()))
 
     def _formulaic(self) -> Check:
