@@ -71,9 +71,7 @@ class CheckSettings(TestSettings):
 
 
 V = TypeVar("V")
-_CARD_DATE = re.compile(
-    r"^(?:release_date|released|date|created|trained)\s*:\s*[\"']?([^\"'#\n]+)", re.MULTILINE
-)
+_CARD_DATE = re.compile(r"(?m)^(?:release_date|released|date|created|trained)\s*:\s*[\"']?([^\"'#\n]+)")
 
 
 def check_published(seal: Seal, published: Corpus) -> tuple[str, ...]:

@@ -583,10 +583,7 @@ class MarkSettings:
         if len(given) != 1:
             raise ExpressionError(say("marks.refused.sources", found=" and ".join(given) or "none"))
         drawn = given[0] in ("--rewriter", "--words") and self.variants > 1
-        wanted = (
-            "--variants original=false is for --rewriter and --words, with number=2 or more to draw from."
-        )
-        require(self.original or drawn, wanted)
+        require(self.original or drawn, say("marks.refused.original"))
 
     @property
     def sources(self) -> dict[str, Source]:

@@ -484,6 +484,7 @@ class Recite(Test[Recited]):
             figures |= more
         left = ", ".join(f"{number:,} {why}" for why, number in sorted(self.windows.left.items()))
         held = {"heldout": record_corpus(self.controls)} if self.controls else {}
+        own, unseen = (len(self.windows.documents(control=control)) for _, control in SETS)
         tries = 1 + self.settings.samples if self.text else 1
         numbers = {"tries": tries, "tokens": TOKENS, "k": DRAWN.k, "temperature": DRAWN.temperature}
         how_asked = say(f"recite.{'asked' if self.text else 'computed'}", drawn=tries - 1, **numbers)
@@ -493,11 +494,7 @@ class Recite(Test[Recited]):
             tables=(self._table(values),),
             skipped=self.windows.short,
             notes=(f"Windows left out: {left}.",) if left else (),
-            situation=Situation(
-                documents=len(self.windows.documents(control=False)),
-                unseen=len(self.windows.documents(control=True)),
-                access="text" if self.text else "weights",
-            ),
+            situation=Situation(documents=own, unseen=unseen, access="text" if self.text else "weights"),
             recorded={**held, "asked": {"how": how_asked, "prompt": prompt, "tries": tries}},
         )
 
