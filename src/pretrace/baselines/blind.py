@@ -55,9 +55,8 @@ def bag_of_words(
     words = WordFeatures([texts[row] for row in rows.tolist()], unit)
     if not words.columns.size:
         return BlindScores(None, "no word occurs in two of the texts.")
-    note = (
-        f"The blind classifier {_learnt(division)} It judged all of them." if len(rows) < len(texts) else ""
-    )
+    note = f"The blind classifier {_learnt(division)} It judged all of them."
+    note = note if len(rows) < len(texts) else ""
     return BlindScores(division.scores(_regression(words, texts, members, division.learnt)), note)
 
 

@@ -335,9 +335,14 @@ def hits_of(seal: Seal, answers: Corpus) -> Table:
     hit = np.array([word == one for word, one in zip(published, said, strict=True)], dtype=np.float64)
     chance = np.array([1 / len(trigger.words) for _, trigger in found])
     names = tuple(one.id for one, _ in found)
-    return Table(
-        "sentences", {"id": names, "published": published, "said": said, "hit": hit, "chance": chance}
-    )
+    columns: dict[str, Any] = {
+        "id": names,
+        "published": published,
+        "said": said,
+        "hit": hit,
+        "chance": chance,
+    }
+    return Table("sentences", columns)
 
 
 def check_triggers(
@@ -390,9 +395,8 @@ class Triggers(SealedTest[Table]):
         hits, number = int(numbers["hit"].sum()), len(numbers["hit"])
         p = min(1.0, float(chance_of_hits(numbers["chance"].tolist())[hits:].sum()))
         share, chance = share_interval(hits, number), numbers["chance"].sum() / number
-        return frame.Tested(
-            p, number, effect=Estimate(*(one - chance for one in (share.value, share.low, share.high)))
-        )
+        effect = Estimate(*(one - chance for one in (share.value, share.low, share.high)))
+        return frame.Tested(p, number, effect=effect)
 
     def outcomes(self, values: Table) -> list[int]:
         return [round(1 / one) for one in values["chance"]]
