@@ -87,9 +87,8 @@ def test_a_file_system_without_links_gets_a_sealed_file_too(seal, tmp_path, monk
     assert stat.S_IMODE(place.stat().st_mode) == 0o600
     assert read_seal(place, commitment).documents == seal.documents
     other = tmp_path / "other.json"
-    looks = iter(
-        [lambda: None, lambda: None, lambda: other.write_text("theirs")]
-    )  # just behind the last look
+    # just behind the last look
+    looks = iter([lambda: None, lambda: None, lambda: other.write_text("theirs")])
     monkeypatch.setattr("pretrace.results.atomic.check_file", lambda place, output: next(looks)())
     with pytest.raises(OutputError, match="exists"):
         atomic_bytes(other, b"ours", NEW)
@@ -160,10 +159,8 @@ def test_a_model_that_is_older_than_the_draw_is_not_accused(seal):
     assert "cannot have read the published versions" in " ".join(found.reasons)
     for day, status in ((f"{seal.made_at:%Y-%m-%d}", "passed"), ("", "not run")):  # the same day, and unknown
         found = tested(day)
-        assert (found.outcome, {one.name: one.status for one in found.checks}["older"]) == (
-            "consistent",
-            status,
-        )
+        older = {one.name: one.status for one in found.checks}["older"]
+        assert (found.outcome, older) == ("consistent", status)
 
 
 def test_a_models_day_is_what_is_stated_or_what_its_card_says(tmp_path):
