@@ -53,14 +53,8 @@ def marked(trained, model_folder):
 def test_a_model_trained_on_what_was_published_is_found_and_one_that_never_saw_it_is_not(
     ask, tmp_path, marked, model_folder
 ):
-    check = (
-        "mark",
-        "check",
-        marked / "sealed.json",
-        "--commitment",
-        marked / "PUB" / "commitment.txt",
-        "--model",
-    )
+    sealed = (marked / "sealed.json", "--commitment", marked / "PUB" / "commitment.txt")
+    check = ("mark", "check", *sealed, "--model")
     sets = ("--texts", marked / "PUB" / "published.jsonl", "--placebo", model_folder, "--model-date", "2050")
     code, said = ask(*check, marked / "target", *sets, "--out", tmp_path / "R")
     assert code == 3

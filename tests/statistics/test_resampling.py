@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from net.api import RankedScores, accuracy, auc, resampling, tpr_at_fpr
+from net.api import RankedScores, accuracy, auc, group_bootstrap, resampling, tail_share, tpr_at_fpr
 
 
 def documents(rng, *, docs, pieces, shift, shared):
@@ -26,9 +26,7 @@ def test_intervals_hold_the_truth(docs, pieces, shared, least):
     for seed in range(200):
         rng = np.random.default_rng(seed)
         scores, members, groups = documents(rng, docs=docs, pieces=pieces, shift=shift, shared=shared)
-        interval = resampling.group_bootstrap(
-            scores.T, members, groups=groups, seed=seed, resamples=200
-        ).auc.estimate(0)
+        interval = group_bootstrap(scores.T, members, groups=groups, seed=seed, resamples=200).auc.estimate(0)
         held += interval.low <= truth <= interval.high
     assert least <= held / 200 <= 0.99
 
@@ -55,7 +53,7 @@ def test_values_are_the_figures_of_the_texts_themselves():
     tested = rng.random(len(members)) < 0.7
     thresholds = np.array([0.2, 1.0, 0.0])
     calls = resampling.Calls(thresholds, tested)
-    found = resampling.group_bootstrap(scores.T, members, groups=groups, calls=calls, resamples=50, seed=1)
+    found = group_bootstrap(scores.T, members, groups=groups, calls=calls, resamples=50, seed=1)
     for k in range(3):
         assert found.auc.value[k] == pytest.approx(auc(scores[:, k], members))
         assert found.tpr.value[k] == pytest.approx(tpr_at_fpr(scores[:, k], members, 0.05))
@@ -78,7 +76,7 @@ def test_every_resample_has_both_classes_however_groups_are_made(rows, seed):
     tested = np.zeros(len(members), dtype=bool)
     tested[0] = True
     calls = resampling.Calls(np.zeros(1), tested)
-    found = resampling.group_bootstrap(scores.T, members, groups=groups, calls=calls, resamples=20, seed=seed)
+    found = group_bootstrap(scores.T, members, groups=groups, calls=calls, resamples=20, seed=seed)
     for spread in (found.auc, found.tpr, found.accuracy):
         assert np.isfinite(spread.drawn).all()
         estimate = spread.estimate(0)
@@ -90,12 +88,9 @@ def test_a_low_rate_is_given_from_ten_thousand_nonmembers_on():
     members = np.arange(10_100) < 100
     scores = (rng.normal(size=10_100) + 3 * members)[:, None]
     groups = [str(i) for i in range(10_100)]
-    found = resampling.group_bootstrap(scores.T, members, groups=groups, resamples=20)
+    found = group_bootstrap(scores.T, members, groups=groups, resamples=20)
     assert found.low_tpr.value[0] == pytest.approx(tpr_at_fpr(scores[:, 0], members, 0.001))
-    assert (
-        resampling.group_bootstrap(scores[:-1].T, members[:-1], groups=groups[:-1], resamples=20).low_tpr
-        is None
-    )
+    assert group_bootstrap(scores[:-1].T, members[:-1], groups=groups[:-1], resamples=20).low_tpr is None
 
 
 def test_a_large_matrix_gets_fewer_resamples_and_says_so(monkeypatch):
@@ -104,7 +99,7 @@ def test_a_large_matrix_gets_fewer_resamples_and_says_so(monkeypatch):
     assert resampling.affordable(50, texts=1_000_000, scores=10) == 50
     monkeypatch.setattr(resampling, "WORK", 40_000)
     scores, members, groups = documents(np.random.default_rng(0), docs=20, pieces=2, shift=1, shared=0)
-    found = resampling.group_bootstrap(scores.T, members, groups=groups, resamples=1000)
+    found = group_bootstrap(scores.T, members, groups=groups, resamples=1000)
     assert found.resamples == len(found.auc.drawn) == 500
 
 
@@ -119,10 +114,8 @@ def test_widening_moves_resamples_of_one_score_away_from_its_value():
 
 def test_the_tail_gives_back_the_width_few_groups_lose():
     # Phi(-sqrt(n / (n - 1)) t): t from tables, 2.571 for 5 and 2.045 for 29 degrees of freedom.
-    assert resampling.tail_share(6) == pytest.approx(0.5 * (1 - erf(sqrt(6 / 5) * 2.571 / sqrt(2))), rel=0.03)
-    assert resampling.tail_share(30) == pytest.approx(
-        0.5 * (1 - erf(sqrt(30 / 29) * 2.045 / sqrt(2))), rel=0.01
-    )
-    assert resampling.tail_share(1_000_000) == pytest.approx(0.025, rel=1e-3)
-    assert resampling.tail_share(1) == 0
-    assert 0 <= resampling.tail_share(2) < resampling.tail_share(3) < resampling.tail_share(10)
+    assert tail_share(6) == pytest.approx(0.5 * (1 - erf(sqrt(6 / 5) * 2.571 / sqrt(2))), rel=0.03)
+    assert tail_share(30) == pytest.approx(0.5 * (1 - erf(sqrt(30 / 29) * 2.045 / sqrt(2))), rel=0.01)
+    assert tail_share(1_000_000) == pytest.approx(0.025, rel=1e-3)
+    assert tail_share(1) == 0
+    assert 0 <= tail_share(2) < tail_share(3) < tail_share(10)

@@ -55,9 +55,8 @@ def bag_of_words(
     words = WordFeatures([texts[row] for row in rows.tolist()], unit)
     if not words.columns.size:
         return BlindScores(None, "no word occurs in two of the texts.")
-    note = (
-        f"The blind classifier {_learnt(division)} It judged all of them." if len(rows) < len(texts) else ""
-    )
+    note = f"The blind classifier {_learnt(division)} It judged all of them."
+    note = note if len(rows) < len(texts) else ""
     return BlindScores(division.scores(_regression(words, texts, members, division.learnt)), note)
 
 
@@ -123,19 +122,17 @@ def gap(
     documents. TextsError where texts or documents are too few or a side has no text of its own, ExpressionError for an
     unknown classifier.
     """
-    texts = _placed(a.texts, "a") + _placed(b.texts, "b")
-    labels = np.arange(len(texts)) < len(a.texts)
-    both = _TwoSets.of(texts, labels, (f"set A ({a.name})", f"set B ({b.name})"))
     first, second = ({text.text.strip() for text in side.texts} for side in (a, b))
     common = first & second
-    if not (first - common - {""} and second - common - {""}):
+    if first and second and not (first - common - {""} and second - common - {""}):
         raise TextsError(
             f"a gap lies between two different sets of texts, and every text of one of {a.name} and {b.name} is also "
             "in the other; compare sets that have texts of their own."
         )
     number = [sum(text.text.strip() in common - {""} for text in side.texts) for side in (a, b)]
     same = f"{number[0]:,} texts of A and {number[1]:,} of B" if sum(number) else ""
-    return _measured(both, classifiers, same, seed=seed, resamples=resamples)
+    sides = {f"set A ({a.name})": _placed(a.texts, "a"), f"set B ({b.name})": _placed(b.texts, "b")}
+    return _measured(sides, classifiers, same, seed=seed, resamples=resamples)
 
 
 def pair_gap(
@@ -146,9 +143,6 @@ def pair_gap(
     resamples: int = 1000,
 ) -> tuple[Gap, ...]:
     """As `gap`, between the true and the generated suffixes: both of a pair, and all of a document, stay together."""
-    texts = [Text(f"true {i}", pair.true, group=pair.document) for i, pair in enumerate(pairs)]
-    texts += [Text(f"made {i}", pair.generated, group=pair.document) for i, pair in enumerate(pairs)]
-    both = _TwoSets.of(texts, np.arange(len(texts)) < len(pairs), ("the true suffixes", "the generated ones"))
     copies = sum(pair.true.strip() == pair.generated.strip() for pair in pairs)
     if copies == len(pairs):
         raise TextsError(
@@ -156,26 +150,10 @@ def pair_gap(
             "train the generator on other texts, or sample at a higher temperature."
         )
     same = f"{copies:,} of the {len(pairs):,} generated suffixes" if copies else ""
-    return _measured(both, classifiers, same, seed=seed, resamples=resamples)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _TwoSets:
-    """Texts of two sets: `labels` True for the first; documents that share a text have one name in `groups`."""
-
-    texts: tuple[str, ...]
-    labels: Bools
-    groups: tuple[str, ...]
-
-    @classmethod
-    def of(cls, texts: Sequence[Text], labels: Bools, names: tuple[str, str]) -> _TwoSets:
-        """Both sets, once there is enough to learn from and to judge; TextsError where there is not."""
-        written = np.array([bool(text.text.strip()) for text in texts], dtype=bool)
-        first = link_documents(texts)
-        groups = tuple(first[text.document] for text in texts)
-        if reason := _too_few(written, labels, Grouping.of(groups, labels), names):
-            raise TextsError(f"a gap between two sets of texts cannot be measured: {reason}")
-        return cls(tuple(text.text for text in texts), labels, groups)
+    true = [Text(f"true {i}", pair.true, group=pair.document) for i, pair in enumerate(pairs)]
+    made = [Text(f"made {i}", pair.generated, group=pair.document) for i, pair in enumerate(pairs)]
+    sides = {"the true suffixes": true, "the generated ones": made}
+    return _measured(sides, classifiers, same, seed=seed, resamples=resamples)
 
 
 def _placed(texts: Sequence[Text], side: str) -> list[Text]:
@@ -186,31 +164,38 @@ def _placed(texts: Sequence[Text], side: str) -> list[Text]:
 
 
 def _measured(
-    both: _TwoSets,
+    sides: Mapping[str, Sequence[Text]],
     asked: str | Sequence[str] | Mapping[str, TextClassifier],
     same: str,
     *,
     seed: int,
     resamples: int,
 ) -> tuple[Gap, ...]:
-    """A row a classifier, and one for the length; `same` says what is on both sides."""
+    """A row a classifier of two sides, by name, and one for the length; `same` says what is on either. Documents that
+    share a text are one. TextsError where there is not enough to learn from and to judge."""
+    every, first = [text for side in sides.values() for text in side], next(iter(sides.values()))
+    texts, linked = [text.text for text in every], link_documents(every)
+    labels, groups = np.arange(len(texts)) < len(first), [linked[text.document] for text in every]
+    written = np.array([bool(text.strip()) for text in texts], dtype=bool)
+    if reason := _too_few(written, labels, Grouping.of(groups, labels), [*sides]):
+        raise TextsError(f"a gap between two sets of texts cannot be measured: {reason}")
     made = asked if isinstance(asked, Mapping) else classifiers.several(asked)
-    division = CrossFit.of(both.texts, both.labels, both.groups, seed=seed)
+    division = CrossFit.of(texts, labels, groups, seed=seed)
     if division is None:
         raise TextsError(
             "there are too few documents to learn from some and judge the others; give more documents, and "
             "leave out texts that many of them share."
         )
-    judged = [_judged(both, division, classifier, seed) for classifier in made.values()]
-    lengths = np.array([len(text) for text in both.texts], dtype=np.float64)
+    judged = [_judged(texts, labels, division, classifier, seed) for classifier in made.values()]
+    lengths = np.array([len(text) for text in texts], dtype=np.float64)
     columns = [*(scores for scores, _ in judged), lengths]
-    spread = group_bootstrap(columns, both.labels, groups=both.groups, seed=seed, resamples=resamples).auc
-    fewest = Grouping.of(both.groups, both.labels).fewest
+    spread = group_bootstrap(columns, labels, groups=groups, seed=seed, resamples=resamples).auc
+    fewest = Grouping.of(groups, labels).fewest
     few = f"Documents on the side with fewer: {fewest} only, so the interval is rough."
     notes = [few] if fewest < FEW_DOCUMENTS else []
     if same:
         notes = [f"{same} are the same on both sides, which brings every AUC nearer to 0.5.", *notes]
-    found, number = [], len(both.texts)
+    found, number = [], len(texts)
     for k, (name, (_, said)) in enumerate(zip(made, judged, strict=True)):
         auc = spread.widened(k, WIDENING).estimate(k)
         below = [_BELOW] if auc.high < 0.5 else []
@@ -222,13 +207,13 @@ def _measured(
 
 
 def _judged(
-    both: _TwoSets, division: CrossFit, classifier: TextClassifier, seed: int
+    texts: Sequence[str], labels: Bools, division: CrossFit, classifier: TextClassifier, seed: int
 ) -> tuple[Doubles, list[str]]:
     """The centred log-odds of each text, and what there is to say of the classifier."""
-    at = share_texts(both.texts)
+    at = share_texts(texts)
 
     def fit(part: Bools) -> Callable[[Bools], Doubles]:
-        judge = classifier.fit(at(part), both.labels[part], seed=seed)
+        judge = classifier.fit(at(part), labels[part], seed=seed)
 
         def odds(mine: Bools) -> Doubles:
             probability = judge(at(mine))

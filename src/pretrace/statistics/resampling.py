@@ -120,9 +120,7 @@ def group_bootstrap(
     counted, right = counts.astype(kind), np.zeros((len(counts), len(thresholds)), kind)
     for column in columns:
         if column.shape != members.shape:
-            raise ExpressionError(
-                f"wanted scores for {len(members)} texts, found an array of {column.shape}."
-            )
+            raise ExpressionError(f"wanted scores for {len(members)} texts, found {column.shape}.")
         if calls:
             hits = (column >= thresholds[len(ranked)]) == members
             right[:, len(ranked)] = np.bincount(codes, weights=hits[tested], minlength=len(counts))

@@ -126,9 +126,7 @@ def _checked(scores: npt.ArrayLike, members: npt.ArrayLike) -> tuple[Doubles, Bo
         raise TextsError(f"wanted one score and one label a text, found {values.shape} and {labels.shape}.")
     if labels.all() or not labels.any():
         has, lacks = ("members", "non-members") if labels.any() else ("non-members", "members")
-        raise TextsError(
-            f"wanted members and non-members, found {len(labels):,} {has} alone; add known {lacks}."
-        )
+        raise TextsError(f"wanted both classes, found {len(labels):,} {has} alone; add known {lacks}.")
     if odd := int(np.isnan(values).sum()):
         said = f"wanted a number for every text, found NaN for {odd:,} of {len(values):,}"
         raise ExpressionError(f"{said}; mend the score or leave those texts out.")

@@ -145,9 +145,8 @@ def _shifted_p(
 
     def p(shift: float) -> float:
         every, found, null = (_moved(sums, shift) for sums in (whole, observed, drawn))
-        return share_reached(
-            welch_corrected(null, every, sizes), float(welch_corrected(found, every, sizes)[0])
-        )
+        reached = float(welch_corrected(found, every, sizes)[0])
+        return share_reached(welch_corrected(null, every, sizes), reached)
 
     return p
 

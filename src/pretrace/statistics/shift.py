@@ -117,9 +117,8 @@ def set_shift(
         dealt = _larger(sums if few == number else scores.sum(axis=1)[:, None] - sums, scores, number)
     every = dealt if exact else np.append(dealt, observed)
     least = _least(number, len(second), every, level)
-    return SetShift(
-        _share_reached(dealt, observed, exact), least, len(every), first, second, level, dealt, exact
-    )
+    p = _share_reached(dealt, observed, exact)
+    return SetShift(p, least, len(every), first, second, level, dealt, exact)
 
 
 def _share_reached(dealt: Doubles, observed: float, exact: bool) -> float:

@@ -62,10 +62,7 @@ def test_alternatives_have_the_format_keep_what_is_not_random_and_pass_what_the_
         assert abs(np.mean([c.isdigit() for c in made]) - 10 / 16) < 0.04
     free = found_in(MD5, alternatives=600)[0][0].alternatives
     looks = [o[12] in "1235678" and o[16] in "89ab" for o in free]
-    assert (len(free), any(looks)) == (
-        600,
-        False,
-    )  # where nothing is said of versions, 11% of random digits would
+    assert (len(free), any(looks)) == (600, False)  # of random digits 11% would, where no version is named
     assert not any(len(other) - len(other.lstrip(other[0])) > 4 for other in free)
 
 
@@ -193,9 +190,8 @@ SETTINGS = canaries.CanarySettings(draws=1000, cache=False)
 def sums(seed=1, number=12):
     random, made = Random(seed), []
     for i in range(number):
-        said = (f"{random.getrandbits(160):040x}", str(uuid.UUID(int=random.getrandbits(128), version=4)))[
-            i % 2
-        ]
+        both = f"{random.getrandbits(160):040x}", str(uuid.UUID(int=random.getrandbits(128), version=4))
+        said = both[i % 2]
         made.append(Text(f"t{i}", f"Build {i} of the tool has the sum {said} as it was sent."))
     return Corpus("sums", tuple(made))
 
@@ -241,9 +237,8 @@ def test_a_model_that_knows_the_strings_in_their_place_is_found():
 
 def test_the_others_begin_as_the_string_does_and_go_on_otherwise():
     found = canaries.natural_canaries(sums(), SETTINGS, text=True)
-    assert [one.string for one in found.strings] == [
-        one.string for one in canaries.natural_canaries(sums(), SETTINGS).strings
-    ]
+    whole = canaries.natural_canaries(sums(), SETTINGS)
+    assert [one.string for one in found.strings] == [one.string for one in whole.strings]
     assert len({one.kind for one in found.strings}) == 2
     for one, prompt in zip(found.strings, found.prompts, strict=True):
         assert all(some.startswith(one.begun) for some in one.every)
@@ -253,10 +248,8 @@ def test_the_others_begin_as_the_string_does_and_go_on_otherwise():
         assert 0.45 < len(one.begun) / len(one.string) < 0.6
     second = Memory(name="second")
     knowing = Models(Memory([one.text for one in sums().texts]), placebos=(second,))
-    assert (
-        canaries.check_canaries(sums(), knowing, SETTINGS, text=True).figures["strings written to the end"]
-        == 12
-    )
+    figures = canaries.check_canaries(sums(), knowing, SETTINGS, text=True).figures
+    assert figures["strings written to the end"] == 12
 
 
 @pytest.mark.parametrize(

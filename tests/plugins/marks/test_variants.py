@@ -42,9 +42,8 @@ def test_canary_sentences_differ_in_one_word_alone_and_no_name_comes_twice():
     for text in corpus.texts:
         trigger = found.triggers[text.id]
         assert len(set(trigger.words)) == 5
-        assert found.variants[text.id] == tuple(
-            f"{text.text}\n\n{trigger.prompt} {word}." for word in trigger.words
-        )
+        made = (f"{text.text}\n\n{trigger.prompt} {word}." for word in trigger.words)
+        assert found.variants[text.id] == tuple(made)
         assert not any(word in trigger.prompt.replace("-", " ").split() for word in trigger.words)
 
 

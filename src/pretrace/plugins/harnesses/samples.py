@@ -29,7 +29,7 @@ from pretrace.results.wording import fill, say, sentences_of
 from pretrace.scoring.evidence import Progress
 from pretrace.scoring.plan import Models
 from pretrace.settings import TEXTS, Option, option
-from pretrace.statistics.documents import by_document
+from pretrace.statistics.documents import means
 from pretrace.statistics.intervals import score_difference, score_interval
 from pretrace.types import Corpus, Doubles, Estimate, Outcome, Situation, Table, Text, Verdict
 from pretrace.verdicts.flag.flag import flag
@@ -317,10 +317,9 @@ def samples(  # noqa: PLR0913
     progress: Progress | None = None,
 ) -> tuple[Verdict, Verdict]:
     """The accuracy of suspect items beside that of the others, and the flagging that tells them apart from `known`
-    non-members, of which `others` is the log where they were evaluated too. The outcome is
-    that of the flagging: "consistent" where items or the set stand out, "nothing" where neither does and
-    `flagging.power` showed that a tenth of the items, if seen, would have been noticed, else "inconclusive". Errors as
-    in `flag` and `SampleLog.corpus`."""
+    non-members, of which `others` is the log where they were evaluated too. The outcome is that of the flagging:
+    "consistent" where items or the set stand out, "nothing" where neither does and `flagging.power` showed that a tenth
+    of the items, if seen, would have been noticed, else "inconclusive". Errors as in `flag` and `SampleLog.corpus`."""
     settings = settings or SamplesSettings()
     metric = metric_of(log, others, settings.metric)
     corpus = log.corpus(settings.part, settings.group_field)
@@ -332,13 +331,10 @@ def samples(  # noqa: PLR0913
         suspect = texts["p"] <= line if line is not None else np.ma.filled(texts["flagged"], False)
         chosen, marked = chosen | {SUSPECT: suspect, CLEAN: ~suspect}, suspect.astype(np.float64)
     documents = np.array(texts["document"], dtype=object)
-    sides = {
-        k: by_document(right[rows], documents[rows].tolist())[1] for k, rows in chosen.items() if rows.any()
-    }
+    sides = {k: means(right[rows], documents[rows].tolist()) for k, rows in chosen.items() if rows.any()}
     if others is not None:
         table = flagged.table("known")
-        sides[KNOWN] = by_document(others.column(metric, table["id"]), table["document"])[1]
-    accuracy = [score_interval(values) for values in sides.values()]
+        sides[KNOWN] = means(others.column(metric, table["id"]), table["document"])
     effect = score_difference(sides[SUSPECT], sides[CLEAN]) if {SUSPECT, CLEAN} <= sides.keys() else None
     outcome = _OUTCOMES.get(flagged.outcome, "inconclusive")
     numbers = {name: flagged.figures[name] for name in ("nonmembers", "score")} | {
@@ -348,10 +344,8 @@ def samples(  # noqa: PLR0913
         "metric": metric,
         "share": f"{100 * (flagged.figures['fdr'] if line is None else line):g}%",
     }
-    ends = np.array([[one.value, one.low, one.high] for one in accuracy])
-    rates = {
-        k: f"{p:.1f}% [{low:.1f}, {high:.1f}]" for k, (p, low, high) in zip(sides, 100 * ends, strict=True)
-    }
+    ends = np.array([[one.value, one.low, one.high] for one in map(score_interval, sides.values())])
+    rates = dict(zip(sides, ("{:.1f}% [{:.1f}, {:.1f}]".format(*row) for row in 100 * ends), strict=True))
     each = ", ".join(f"{rate} of {len(sides[name]):,} {name}" for name, rate in rates.items())
     reasons = [say("samples.right", **numbers, sides=each)]
     reasons.append(say("samples.difference", points=_points(effect)) if effect else say("samples.one_side"))

@@ -279,12 +279,12 @@ def natural_canaries(corpus: Corpus, settings: CanarySettings, *, text: bool = F
         corpus.texts, key=lambda one: hashlib.sha256(one.text.encode("utf-8", "replace")).digest()
     )
     seed = seed_of("canaries", [one.text for one in ordered], **settings.matters)
-    made = random_strings(
-        replace(corpus, texts=tuple(ordered)), context=settings.context, seed=seed, begun=text
-    )
+    some = replace(corpus, texts=tuple(ordered))
+    made = random_strings(some, context=settings.context, seed=seed, begun=text)
     if (found := len(made.strings)) < FEWEST_STRINGS:
-        numbers: dict[str, Any] = {"found": found, "fewest": FEWEST_STRINGS, "notes": " ".join(made.notes)}
-        raise TextsError(say("canaries.missing", name=corpus.name, **numbers).rstrip())
+        numbers = {"found": found, "fewest": FEWEST_STRINGS}
+        said = say("canaries.missing", name=corpus.name, notes=" ".join(made.notes), **numbers)
+        raise TextsError(said.rstrip())
     return made
 
 

@@ -71,9 +71,7 @@ class CheckSettings(TestSettings):
 
 
 V = TypeVar("V")
-_CARD_DATE = re.compile(
-    r"^(?:release_date|released|date|created|trained)\s*:\s*[\"']?([^\"'#\n]+)", re.MULTILINE
-)
+_CARD_DATE = re.compile(r"(?m)^(?:release_date|released|date|created|trained)\s*:\s*[\"']?([^\"'#\n]+)")
 
 
 def check_published(seal: Seal, published: Corpus) -> tuple[str, ...]:
@@ -337,9 +335,14 @@ def hits_of(seal: Seal, answers: Corpus) -> Table:
     hit = np.array([word == one for word, one in zip(published, said, strict=True)], dtype=np.float64)
     chance = np.array([1 / len(trigger.words) for _, trigger in found])
     names = tuple(one.id for one, _ in found)
-    return Table(
-        "sentences", {"id": names, "published": published, "said": said, "hit": hit, "chance": chance}
-    )
+    columns: dict[str, Any] = {
+        "id": names,
+        "published": published,
+        "said": said,
+        "hit": hit,
+        "chance": chance,
+    }
+    return Table("sentences", columns)
 
 
 def check_triggers(
@@ -391,9 +394,8 @@ class Triggers(SealedTest[Table]):
         hits, number = int(numbers["hit"].sum()), len(numbers["hit"])
         p = min(1.0, float(chance_of_hits(numbers["chance"].tolist())[hits:].sum()))
         share, chance = share_interval(hits, number), numbers["chance"].sum() / number
-        return frame.Tested(
-            p, number, effect=Estimate(*(one - chance for one in (share.value, share.low, share.high)))
-        )
+        effect = Estimate(*(one - chance for one in (share.value, share.low, share.high)))
+        return frame.Tested(p, number, effect=effect)
 
     def outcomes(self, values: Table) -> list[int]:
         return [round(1 / one) for one in values["chance"]]

@@ -427,7 +427,9 @@ def _order_options(
     labels = _labels(items, settings.answer, rows) if settings.answer else {}
     drawn = list[MarkedText]()
     for name, options in items.items():
-        if not 2 <= len(options) <= len(string.ascii_uppercase) or _refer_to_others(options):
+        different = {option.casefold().strip() for option in options}
+        lettered = 2 <= len(options) <= len(string.ascii_uppercase)
+        if not lettered or len(different) < len(options) or any(map(_REFERS.search, options)):
             continue
         row = rows[name]
         write = partial(_lettered, str(row["text"]).strip())
@@ -502,11 +504,6 @@ def _items(corpus: Corpus, column: str, rows: Further) -> dict[str, tuple[str, .
         numbers = {"few": len(bare), "total": len(found), "column": column}
         raise TextsError(say("marks.refused.no_options", names=listed(bare), **numbers))
     return found
-
-
-def _refer_to_others(options: Sequence[str]) -> bool:
-    different = {option.casefold().strip() for option in options}
-    return len(different) < len(options) or any(map(_REFERS.search, options))
 
 
 def _labels(items: Mapping[str, Sequence[str]], column: str, rows: Further) -> dict[str, Sequence[str]]:
@@ -586,10 +583,7 @@ class MarkSettings:
         if len(given) != 1:
             raise ExpressionError(say("marks.refused.sources", found=" and ".join(given) or "none"))
         drawn = given[0] in ("--rewriter", "--words") and self.variants > 1
-        wanted = (
-            "--variants original=false is for --rewriter and --words, with number=2 or more to draw from."
-        )
-        require(self.original or drawn, wanted)
+        require(self.original or drawn, say("marks.refused.original"))
 
     @property
     def sources(self) -> dict[str, Source]:

@@ -404,8 +404,7 @@ class Recite(Test[Recited]):
 
     def checks(self, values: Recited) -> tuple[Check, ...]:
         number = len(self.windows.documents(control=True))
-        told: dict[str, Any] = {"words": "words" if self.controls is not None else "none", "number": number}
-        controls = word_check("recite.controls", number >= FEWEST, fewest=FEWEST, **told)
+        controls = word_check("recite.controls", number >= FEWEST, number=number, fewest=FEWEST)
         return (controls, self._formulaic(), *((self._answers(values),) if self.text else ()))
 
     def _formulaic(self) -> Check:
@@ -484,6 +483,7 @@ class Recite(Test[Recited]):
             figures |= more
         left = ", ".join(f"{number:,} {why}" for why, number in sorted(self.windows.left.items()))
         held = {"heldout": record_corpus(self.controls)} if self.controls else {}
+        own, unseen = (len(self.windows.documents(control=control)) for _, control in SETS)
         tries = 1 + self.settings.samples if self.text else 1
         numbers = {"tries": tries, "tokens": TOKENS, "k": DRAWN.k, "temperature": DRAWN.temperature}
         how_asked = say(f"recite.{'asked' if self.text else 'computed'}", drawn=tries - 1, **numbers)
@@ -493,11 +493,7 @@ class Recite(Test[Recited]):
             tables=(self._table(values),),
             skipped=self.windows.short,
             notes=(f"Windows left out: {left}.",) if left else (),
-            situation=Situation(
-                documents=len(self.windows.documents(control=False)),
-                unseen=len(self.windows.documents(control=True)),
-                access="text" if self.text else "weights",
-            ),
+            situation=Situation(documents=own, unseen=unseen, access="text" if self.text else "weights"),
             recorded={**held, "asked": {"how": how_asked, "prompt": prompt, "tries": tries}},
         )
 

@@ -123,9 +123,8 @@ def carried(folder: Path) -> Classifier:
     try:
         written = json.loads((folder / "run.json").read_text(encoding="utf-8"))
         fitted = written["settings"]["fitted"]
-        one = next(
-            found["classifier"] for name, found in fitted.items() if name.partition("(")[0] == "learned"
-        )
+        of = {name.partition("(")[0]: found for name, found in reversed(fitted.items())}
+        one = of["learned"]["classifier"]
         weights, bias = np.array(one["weights"], dtype=np.float64).ravel(), float(one["bias"])
         seen = frozenset(str(text["text"]) for text in one["seen"])
     except (OSError, ValueError, LookupError, TypeError, AttributeError, StopIteration):
