@@ -92,13 +92,6 @@ class ModelServer(ThreadingHTTPServer):
     def handle_error(self, request, client_address):
         """Whoever asked went away: that is not a mistake of ours."""
 
-    def prompts(self, since=0):
-        """All prompts that were asked, one entry each."""
-        found = []
-        for _, body in self.asked[since:]:
-            found += body["prompt"] if isinstance(body["prompt"], list) else [body["prompt"]]
-        return found
-
 
 class _Handler(BaseHTTPRequestHandler):
     server: ModelServer

@@ -35,10 +35,13 @@ def traces(backend):
 
 
 def same(left, right):
-    return all(
-        np.array_equal(a.logp, b.logp) and np.array_equal(a.mean, b.mean) and np.array_equal(a.std, b.std)
-        for a, b in zip(left, right, strict=True)
-    )
+    pairs = zip(left, right, strict=True)
+    arrays = [
+        (a, b)
+        for one, two in pairs
+        for a, b in ((one.logp, two.logp), (one.mean, two.mean), (one.std, two.std))
+    ]
+    return all(np.array_equal(a, b) for a, b in arrays)
 
 
 def state(model):
@@ -95,12 +98,18 @@ def test_tuned_traces_are_those_of_another_copy_with_the_adapter_and_the_base_st
         assert np.abs(trace.logp - naive_logp(other, encoded.tokens.tolist())).max() < 1e-5
 
 
-def test_an_adapter_is_gone_when_a_stream_of_batches_is_closed(base, adapter):
-    tuned, was = attach(base, adapter.folder).backend, state(base.model)
+def test_an_adapter_is_gone_when_a_stream_is_closed_or_a_pass_fails(base, adapter):
+    tuned, before, was = attach(base, adapter.folder).backend, traces(base), state(base.model)
     stream = tuned.stream([[one] for one in tuned.encode(SENTENCES)], BOTH)
     next(stream)
     stream.close()
     assert_same_state(state(base.model), was)
+    wrong = base.encode(SENTENCES[:1])[0]
+    wrong.tokens[0] = 10_000  # beyond the vocabulary
+    with pytest.raises(ModelError, match="failed while it read a text"):
+        tuned.run([wrong], Quantity.LOGP, frozenset())
+    assert_same_state(state(base.model), was)
+    assert same(traces(base), before)
 
 
 def test_states_inside_the_model_are_those_of_the_tuned_one(base, adapter):
@@ -122,26 +131,14 @@ def test_states_inside_the_model_are_those_of_the_tuned_one(base, adapter):
 
 
 def test_several_adapters_share_a_base_and_each_runs_its_own(base, adapter, tmp_path):
-    first = attach(base, adapter.folder)
-    alone = traces(first.backend)
     ia3 = tune(base, TEXTS, methods.make("ia3(epochs=3, learning_rate=5e-2)"), folder=tmp_path / "ia3")
-    second = attach(base, ia3.folder)
-    third = attach(base, adapter.folder)
-    assert same(traces(first.backend), alone)
-    assert same(traces(third.backend), alone)
-    assert not same(traces(second.backend), alone)
+    first, second, third = (attach(base, one.folder).backend for one in (adapter, ia3, adapter))
+    alone = traces(first)
+    assert not same(traces(second), alone)
+    assert same(traces(third), alone)
+    assert same(traces(first), alone)
     assert not same(traces(base), alone)
-    assert len({first.backend.fingerprint, second.backend.fingerprint, base.fingerprint}) == 3
-    assert first.backend.fingerprint == third.backend.fingerprint
-
-
-def test_the_adapter_is_taken_out_when_a_pass_fails(base, adapter):
-    tuned, before = attach(base, adapter.folder), traces(base)
-    wrong = base.encode(SENTENCES[:1])[0]
-    wrong.tokens[0] = 10_000  # beyond the vocabulary
-    with pytest.raises(ModelError, match="failed while it read a text"):
-        tuned.backend.run([wrong], Quantity.LOGP, frozenset())
-    assert same(traces(base), before)
+    assert len({one.fingerprint for one in (first, second, third, base)}) == 3
 
 
 def test_the_tuned_back_end_says_what_it_is(base, adapter):

@@ -223,14 +223,18 @@ def test_the_presets():
 
 
 def test_what_is_asked_for():
-    given = recipe("na_pdd(threshold=1.1, gated=True)")
-    assert given.needs.states[View()] == {Firing("any", 1.1, True)}
+    given, notebook, mean = map(
+        recipe, ("na_pdd(threshold=1.1, gated=True)", "na_pdd(pool='notebook')", "na_pdd(pool='mean')")
+    )
     tried = (*(step / 4 for step in range(9)), 1.1)
-    assert given.reference.states[View()] == {Firing("any", threshold, True) for threshold in tried}
-    notebook = recipe("na_pdd(pool='notebook')")
-    assert notebook.needs.states[View()] == {Firing("any", 1.0)}
-    assert notebook.reference.states[View()] == {Firing("any", 1.0), Firing("count", 1.0)}
-    assert recipe("na_pdd(pool='mean')").needs.states[View()] == {Firing("mean", 1.0)}
+    for needs, wanted in (
+        (given.needs, {Firing("any", 1.1, True)}),
+        (given.reference, {Firing("any", threshold, True) for threshold in tried}),
+        (notebook.needs, {Firing("any", 1.0)}),
+        (notebook.reference, {Firing("any", 1.0), Firing("count", 1.0)}),
+        (mean.needs, {Firing("mean", 1.0)}),
+    ):
+        assert needs.states[View()] == wanted
     assert fitted(given, two_sides(given, [A], [B])).needs == given.needs
 
 
@@ -248,7 +252,7 @@ def scattered(given, count, *, signal, group=1, seed=0):
     return tuple(made)
 
 
-def test_the_sensitivity_at_the_chosen_settings_by_hand():
+def test_the_sensitivity_at_the_chosen_settings_by_hand_among_plain_facts():
     given = recipe("na_pdd(k=2)")
     known = scattered(given, 40, signal=0.1, group=2)
     members = np.array([bool(e.text.member) for e in known])
@@ -266,16 +270,9 @@ def test_the_sensitivity_at_the_chosen_settings_by_hand():
     assert {row["threshold"] for row in rows} == {step / 4 for step in range(9)}
     assert {row["alpha"] for row in rows} == {1.2, 1.4, 1.5, 1.6, 1.8, 2.0}
     assert {row["k"] for row in rows} == {1, 2, 3}
-
-
-def test_facts_are_plain_and_made_once():
-    given = recipe("na_pdd(preset='appendix', pool='mean')")
-    score = fitted(given, scattered(given, 20, signal=0.3))
-    facts = score.facts
+    averaged = recipe("na_pdd(preset='appendix', pool='mean')")
+    facts = fitted(averaged, scattered(averaged, 20, signal=0.3)).facts
     assert json.loads(json.dumps(facts, allow_nan=False)) == facts
-    assert score.facts is facts
-    assert facts["reference"] == {"members": 10, "nonmembers": 10}
-    assert facts["settings"]["threshold"] == 1.5
-    evidence = score.reference.evidence
-    one_document = tuple(replace(e, text=replace(e.text, group=str(e.text.member))) for e in evidence)
+    assert (facts["reference"], facts["settings"]["threshold"]) == ({"members": 10, "nonmembers": 10}, 1.5)
+    one_document = tuple(replace(e, text=replace(e.text, group=str(e.text.member))) for e in known)
     assert fitted(given, one_document).facts["sensitivity"] == []  # a side cannot be halved

@@ -114,24 +114,19 @@ def test_an_interrupted_tuning_goes_on_and_the_model_is_as_it_was(step, tmp_path
     assert {path.name for path in tmp_path.iterdir()} == {"adapter", "whole"}
 
 
-@pytest.mark.parametrize("other", [{"alpha": 16}, {"dropout": 0.2}])
-def test_what_another_adapter_left_is_not_gone_on_with(other, tmp_path, monkeypatch):
-    """Both begin with the same weights, texts and plan."""
+@pytest.mark.parametrize("other", ["alpha=16", "dropout=0.2"])
+def test_what_another_adapter_left_is_not_gone_on_with_and_adalora_leaves_nothing(
+    other, tmp_path, monkeypatch
+):
+    """All begin with the same weights, texts and plan."""
     monkeypatch.setattr(adapters, "SAVE_MINUTES", 0.0)
-    with pytest.raises(KeyboardInterrupt):
-        tune(opened(), LABELLED, METHOD, folder=tmp_path / "adapter", on_step=stop_at(3))
-    changed = Lora(**{"rank": 4, "epochs": 2, "batch": 2, "learning_rate": 1e-2} | other)
-    seen = []
-    tune(opened(), LABELLED, changed, folder=tmp_path / "adapter", on_step=seen.append)
+    for method in (METHOD, AdaLora(rank=2, epochs=2, batch=2)):
+        with pytest.raises(KeyboardInterrupt):
+            tune(opened(), LABELLED, method, folder=tmp_path / type(method).__name__, on_step=stop_at(3))
+    assert {path.name for path in tmp_path.iterdir()} == {".Lora.training"}
+    changed, seen = methods.make(f"lora(rank=4, epochs=2, batch=2, learning_rate=1e-2, {other})"), []
+    tune(opened(), LABELLED, changed, folder=tmp_path / "Lora", on_step=seen.append)
     assert seen[0].step == 1
-
-
-def test_adalora_begins_anew_after_an_interruption(tmp_path, monkeypatch):
-    monkeypatch.setattr(adapters, "SAVE_MINUTES", 0.0)
-    method = AdaLora(rank=2, epochs=2, batch=2)
-    with pytest.raises(KeyboardInterrupt):
-        tune(opened(), LABELLED, method, folder=tmp_path / "adapter", on_step=stop_at(3))
-    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("expression", ["lora(", "adalora(rank=2, ", "ia3("])
@@ -178,20 +173,20 @@ def test_the_penalty_of_adalora_is_peft_s_own():
         assert companion.penalty().requires_grad
 
 
-def test_ia3_goes_by_the_usual_names_where_peft_knows_none(tmp_path):
-    made = tune(opened("granite"), LABELLED, methods.make("ia3(epochs=1)"), folder=tmp_path / "adapter")
-    assert made.card["layers"] == ["down_proj", "k_proj", "v_proj"]
-
+def test_layers_go_by_the_usual_names_or_are_all_linear_ones_where_peft_knows_none(tmp_path):
+    layers = {
+        name: tune(
+            opened("granite"), LABELLED, methods.make(f"{name}(epochs=1)"), folder=tmp_path / name
+        ).card["layers"]
+        for name in ("ia3", "lora")
+    }
+    assert layers["ia3"] == ["down_proj", "k_proj", "v_proj"]
+    assert "lm_head" not in layers["lora"]
+    assert set(layers["lora"]) >= {"q_proj", "o_proj", "up_proj", "down_proj"}
     odd = torch.nn.ModuleDict({name: torch.nn.Linear(4, 4) for name in ("k_proj", "v_proj", "outwards")})
     odd.config = SimpleNamespace(model_type="odd")
     with pytest.raises(ModelError, match=r"'odd' and found no feed-forward layers.*choose lora"):
         peft_settings(Ia3(), odd, steps=1)
-
-
-def test_lora_takes_all_linear_layers_but_the_last_where_peft_knows_none(tmp_path):
-    made = tune(opened("granite"), LABELLED, METHOD, folder=tmp_path / "adapter")
-    assert "lm_head" not in made.card["layers"]
-    assert set(made.card["layers"]) >= {"q_proj", "o_proj", "up_proj", "down_proj"}
 
 
 def test_nothing_is_left_when_it_fails(tmp_path, monkeypatch):

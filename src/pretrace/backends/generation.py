@@ -232,7 +232,7 @@ def _keeps_what_it_read(base: Any) -> bool:
 Ids = npt.NDArray[np.int32]
 
 
-def ends(base: Any, rows: Sequence[Ids], starts: Sequence[int], state: Continued) -> list[Ids]:
+def write_ends(base: Any, rows: Sequence[Ids], starts: Sequence[int], state: Continued) -> list[Ids]:
     """Of each row of ids, whose predicted tokens begin at `starts`: int32 [samples, tokens of its end]. A row stands
     `samples` times in a batch, whose longest end says how far is written. Under inference mode."""
     found = [np.zeros((state.samples, 0), dtype=np.int32) for _ in rows]

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from pretrace.backends._inside import Read, firings, last_tokens, look_inside
 from pretrace.backends._logits import Sweep, VocabularyReading, read
-from pretrace.backends.generation import cache_of, ends, going_on
+from pretrace.backends.generation import cache_of, going_on, write_ends
 from pretrace.backends.libraries import inference, torch
 from pretrace.backends.loading import LoadedModel, context_in, load, rope_kinds, turning_length
 from pretrace.backends.settings import ModelSettings
@@ -218,27 +218,18 @@ class HuggingFace:
                 array.flags.writeable = False  # and so are its parts
         if not np.isfinite(logp).all():
             raise ModelError(say("models.infinite", name=self.name, dtype=self.facts["dtype"]))
-        written = self._written(rows, starts, states)
-        over: dict[State, npt.NDArray[Any]] = {
-            state: values.numpy() for state, values in reading.drawn.items()
-        }
+        written = {one: write_ends(self, rows, starts, one) for one in states if isinstance(one, Continued)}
+        over: dict[State, npt.NDArray[Any]] = {one: values.numpy() for one, values in reading.drawn.items()}
         if Peak() in states:
             over[Peak()] = reading.peak.numpy()
         traces = []
-        for i, (e, start, row, found, part) in enumerate(
-            zip(batch, starts, rows, inside, parts, strict=True)
-        ):
+        each = zip(batch, starts, rows, inside, parts, strict=True)
+        for i, (e, start, row, found, part) in enumerate(each):
             more = found | {state: values[part] for state, values in over.items()}
             more |= {state: ends[i] for state, ends in written.items()}
             centre, spread = (None if one is None else one[part] for one in (mean, std))
             traces.append(Trace(row[start:], logp[part], centre, spread, e.cut, more))
         return traces
-
-    def _written(
-        self, rows: Sequence[npt.NDArray[np.int32]], starts: Sequence[int], states: States
-    ) -> dict[State, list[npt.NDArray[np.int32]]]:
-        wanted = [state for state in states if isinstance(state, Continued)]
-        return {state: ends(self, rows, starts, state) for state in wanted}
 
     def _read_alike(
         self,
@@ -323,9 +314,8 @@ class HuggingFace:
         rows: list[Read] = []
         with contextlib.ExitStack() as stack:
             if hidden:
-                found.append(
-                    stack.enter_context(last_tokens(self.blocks, self.model.base_model, lengths, hidden))
-                )
+                body = self.model.base_model
+                found.append(stack.enter_context(last_tokens(self.blocks, body, lengths, hidden)))
             if firing:
                 how = {"device": self.device, "masked": self.device.type != "cpu"}
                 found.append(stack.enter_context(firings(self.blocks, self.layers, lengths, firing, **how)))

@@ -24,12 +24,7 @@ import tokenizers
 
 from pretrace.backends.gguf_tokenizers import open_gguf_tokenizer
 from pretrace.backends.libraries import torch, transformers
-from pretrace.backends.serving.address import (
-    parse_address,
-    refuse_bare_url,
-    served_kind,
-    text_kind,
-)
+from pretrace.backends.serving.address import parse_address, refuse_bare_url, served_kind, text_kind
 from pretrace.backends.serving.client import check_answers
 from pretrace.backends.settings import SERVED, ModelSettings
 from pretrace.backends.tokens import KEPT_READER, Tokens, follow_file, read_file, reader_of
@@ -377,7 +372,7 @@ def open_weights(
         read = {id(tensor) for name, tensor in own.items() if name not in missing}
         missing = {
             name for name in missing if id(own.get(name)) not in read
-        }  # a tied one whose other is there is not
+        }  # but one tied to another is there
         if missing:
             facts = {"label": located.label, "first": min(missing), "number": len(missing)}
             raise ModelError(say("models.lacks_weight", **facts))

@@ -42,11 +42,9 @@ class DCPDD:
 
     def __post_init__(self) -> None:
         require(self.a > 0, f"dc_pdd: a is an upper bound above 0; found {self.a}.")
-        known = get_args(_Variant)
-        require(
-            self.variant in known,
-            f"dc_pdd: variant must be one of {', '.join(known)}, found {self.variant!r}.",
-        )
+        known = ", ".join(get_args(_Variant))
+        good = self.variant in get_args(_Variant)
+        require(good, f"dc_pdd: variant must be one of {known}, found {self.variant!r}.")
 
     def fit(self, reference: Reference, /) -> Score:
         """The score with the corpus frequencies bound to it; TableError where there are none."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from pretrace.backends.libraries import torch, transformers
 from pretrace.errors import TextsError
-from pretrace.registry import require
+from pretrace.registry import require, require_least
 from pretrace.results.wording import say
 from pretrace.rewrites import readable
 from pretrace.settings import TRAINING, Option, check_ranges
@@ -72,15 +72,10 @@ class Architecture:
         names = " or ".join(map(repr, FAMILIES))
         require(self.family in FAMILIES, f"a new model's family is {names}, found {self.family!r}.")
         check_ranges(self)
-        require(
-            self.width % (2 * self.heads) == 0,
-            f"width must be a multiple of twice the heads, found width={self.width} and heads={self.heads}.",
-        )
-        require(
-            self.vocabulary >= SMALLEST,
-            f"a byte-level vocabulary holds at least {SMALLEST} tokens, found vocabulary={self.vocabulary}.",
-        )
-        require(self.max_tokens >= 2, f"a model reads at least 2 tokens, found max_tokens={self.max_tokens}.")
+        found = f"width={self.width} and heads={self.heads}"
+        multiple = self.width % (2 * self.heads) == 0
+        require(multiple, f"width must be a multiple of twice the heads, found {found}.")
+        require_least("a new model", self, vocabulary=SMALLEST, max_tokens=2)
 
 
 SMALL = Architecture()

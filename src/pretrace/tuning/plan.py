@@ -290,9 +290,6 @@ def expression(method: TuningMethod) -> str:
 
 def _check_matrices(name: str, method: Lora | AdaLora) -> None:
     require_least(name, method, rank=1)
-    require(
-        method.rank <= _HIGHEST_RANK,
-        f"{name}: rank must be at most {_HIGHEST_RANK:,}, found {method.rank:,}.",
-    )
+    _check(method.rank <= _HIGHEST_RANK, "rank", f"at most {_HIGHEST_RANK:,}", method.rank, name)
     _check(method.alpha > 0, "alpha", "above 0", method.alpha, name)
     _check(0 <= method.dropout < 1, "dropout", "at least 0 and below 1", method.dropout, name)

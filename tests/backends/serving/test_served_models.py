@@ -54,9 +54,8 @@ def test_texts_share_a_request_up_to_the_budget_and_requests_run_together(opened
 @pytest.mark.parametrize("kind", ["vllm", "completions"])
 def test_no_text_is_sent_before_the_check(kind, opened, server):
     opened(kind)
-    sent = {prompt for prompt in server.prompts() if isinstance(prompt, str)}
-    tokens = server.model.rust
-    sent |= {tokens.decode(prompt) for prompt in server.prompts() if not isinstance(prompt, str)}
+    asked_for, read = [body["prompt"] for _, body in server.asked], server.model.rust.decode
+    sent = [text for one in asked_for for text in ([one] if isinstance(one, str) else map(read, one))]
     assert sent
     assert all(text.startswith(tuple(PROBES)) for text in sent)
 
@@ -92,12 +91,17 @@ def test_a_server_in_trouble_is_refused_by_name(kind, trouble, says, opened, ser
     assert "abc" not in str(met.value)  # the query of a redirect
 
 
-def test_llama_cpp_python_is_shifted_without_a_start_token(opened, server):
+def test_llama_cpp_python_is_shifted_without_a_start_token_or_wants_its_flag(opened, server):
     server.flavour = "llama-cpp-python"
     with pytest.raises(ModelError, match=r"shifted by one token \(beside 6 of 6 last tokens"):
         opened("completions")
     asked_ids = [body for _, body in server.asked if not isinstance(body["prompt"], str)]
     assert len(asked_ids) == 1  # its error 500 blames the request, which is not repeated
+    server.trouble, before = "no logits", len(server.asked)
+    with pytest.raises(ModelError, match=r"Start llama-cpp-python with --logits_all true"):
+        opened("completions")
+    # one with text, one with ids, the six sentences or as many as were sent before the first refusal: none is repeated
+    assert 3 <= len(server.asked) - before <= 8
 
 
 def test_llama_cpp_python_with_a_start_token_is_read_without_it(started, reference_folder):
@@ -110,14 +114,6 @@ def test_llama_cpp_python_with_a_start_token_is_read_without_it(started, referen
     for one, other in zip(asked(open_model(folder), SENTENCES), found, strict=True):
         assert one.tokens[1:].tolist() == other.tokens.tolist()
         np.testing.assert_allclose(one.logp[1:], other.logp, atol=1e-5)
-
-
-def test_llama_cpp_python_without_its_flag(opened, server):
-    server.flavour, server.trouble = "llama-cpp-python", "no logits"
-    with pytest.raises(ModelError, match=r"Start llama-cpp-python with --logits_all true"):
-        opened("completions")
-    # one with text, one with ids, the six sentences or as many as were sent before the first refusal: none is repeated
-    assert 3 <= len(server.asked) <= 8
 
 
 @pytest.mark.parametrize("kind", ["vllm", "completions"])
@@ -151,26 +147,23 @@ def test_a_slow_server(opened, server):
         open_model("vllm:http://127.0.0.1:9")
 
 
-def test_names(opened, server):
-    server.names = ["small", "large"]
-    with pytest.raises(
-        ModelError, match="several models, name one with --model-args served_model: large, small"
+def test_names_and_servers_that_cannot_be_used(opened, server):
+    for owner, says in (("llamacpp", "GGUF file itself"), ("library", "Ollama")):
+        server.owner = owner
+        with pytest.raises(ModelError, match=says):
+            opened("completions")
+    assert not server.asked
+    server.owner, server.names = "vllm", ["small", "large"]
+    for settings, says in (
+        ({}, "several models, name one with --model-args served_model: large, small"),
+        ({"served_model": "huge"}, "serves no model 'huge': it has large, small"),
     ):
-        opened()
-    with pytest.raises(ModelError, match="serves no model 'huge': it has large, small"):
-        opened(served_model="huge")
+        with pytest.raises(ModelError, match=says):
+            opened(**settings)
     model = opened(served_model="large")
     assert server.asked[-1][1]["model"] == "large"
     assert model.name == f"vllm:{server.root}/v1#large"
     assert open_model(model.name, tokenizer=model.facts["tokenizer_from"]).fingerprint == model.fingerprint
-
-
-@pytest.mark.parametrize(("owner", "says"), [("llamacpp", "GGUF file itself"), ("library", "Ollama")])
-def test_servers_that_cannot_be_used(owner, says, opened, server):
-    server.owner = owner
-    with pytest.raises(ModelError, match=says):
-        opened("completions")
-    assert not server.asked
 
 
 def test_settings_of_the_other_kind(model_folder, opened):

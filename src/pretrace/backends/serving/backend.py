@@ -234,9 +234,8 @@ class ServedModel:
             return Prompt(ids)
         if isinstance(encoded, EncodedPassage):
             return Prompt(ids, encoded.text)
-        return Prompt(
-            ids, self.tokens.rust.decode(list(ids[len(encoded.prefix) :]), skip_special_tokens=False)
-        )
+        own = list(ids[len(encoded.prefix) :])
+        return Prompt(ids, self.tokens.rust.decode(own, skip_special_tokens=False))
 
     def _sentence(self, text: str) -> Prompt:
         ids = self.tokens.encode([text])[0]
@@ -281,12 +280,8 @@ class ServedModel:
         if answer.ids is None and not answer.words:
             raise ModelError(say("servers.no_tokens", name=self.name))
         # by ids or keys of its entries, else by words
-        about = (
-            self._same_words(prompt.ids, answer.words or ())
-            if answer.ids is None
-            else answer.ids == prompt.ids
-        )
-        if not about:
+        by_words = answer.ids is None and self._same_words(prompt.ids, answer.words or ())
+        if not by_words and answer.ids != prompt.ids:
             raise self._other_tokens(prompt, answer)
         if len(answer.logp) != len(prompt.ids):
             counts = {"numbers": len(answer.logp), "tokens": len(prompt.ids)}
@@ -336,11 +331,12 @@ class ServedModel:
             except NotTakenError:
                 return
             (answer,) = self.read(body, [own], whole=False)
-            if (found := answer.ids) is not None:  # after at most two start tokens; the last may be cut off
-                size = len(own.ids)
-                same = len(found) >= size and any(
-                    found[start : start + size] == own.ids[: len(found) - start] for start in range(3)
+            # after at most two start tokens; the last may be cut off
+            if (found := answer.ids) is not None:
+                parts = (
+                    (found[skip : skip + len(own.ids)], own.ids[: len(found) - skip]) for skip in range(3)
                 )
+                same = len(found) >= len(own.ids) and any(theirs == ours for theirs, ours in parts)
             else:
                 words = answer.words
                 same = not words or any(self._same_words(own.ids, words[skip:]) for skip in range(3))
@@ -374,11 +370,8 @@ class ServedModel:
             raise ModelError(say("servers.unsteady", name=self.name, apart=max(apart)))
         self._refuse_written_otherwise(first, followed)
         self.answers, self.numbers, self.wobble = first, tuple(map(float, numbers)), max(apart)
-        self.identical = all(
-            far == 0
-            for far, (one, other) in zip(apart, pairs, strict=True)
-            if len(one.logp) == len(other.logp)
-        )
+        alike = (len(one.logp) == len(other.logp) for one, other in pairs)
+        self.identical = not any(far for far, same in zip(apart, alike, strict=True) if same)
 
     def _extended(self, prompt: Prompt, answer: PromptAnswer) -> Prompt | None:
         """The prompt with the token more that the server wrote; None where it cannot be told from its text."""
@@ -394,11 +387,11 @@ class ServedModel:
         """ModelError where the likeliest token beside the last of a text is the one that was written after it: it
         takes the distribution after a token for the one before it, as llama-cpp-python without a start token."""
         known = [
-            (answer.best[place], answer.written_text)
+            (best, answer.written_text)
             for prompt, answer in zip(self.prompts, first, strict=True)
             if len(answer.best) > (place := len(prompt.ids) - 1) and not answer.is_likeliest(place)
+            if (best := answer.best[place]) and answer.written_text
         ]
-        known = [(best, written) for best, written in known if best and written]
         same = sum(best == written for best, written in known)
         if same > _TIES and same >= len(known) - _TIES:
             raise self._shifted(f"beside {same} of {len(known)} last tokens stands what it wrote after them")
@@ -430,10 +423,8 @@ class ServedModel:
                 wrong.append(abs(read - written) > _WRITTEN)
         if not wrong:
             warnings.warn(say("servers.unclear", name=self.name), stacklevel=2)
-        if sum(wrong) > _TIES:
-            raise self._shifted(
-                f"{sum(wrong)} of {len(wrong)} likeliest tokens that it wrote are not when read"
-            )
+        if (number := sum(wrong)) > _TIES:
+            raise self._shifted(f"{number} of {len(wrong)} likeliest tokens that it wrote are not when read")
 
     def _shifted(self, how: str) -> ModelError:
         return ModelError(say("servers.shifted", name=self.name, how=how))
@@ -446,25 +437,22 @@ class ServedModel:
             place = cache_folder() / "servers" / f"{digest[:32]}.json"
         except OutputError:
             return self.numbers
-        try:
+        met: list[dict[str, Any]] = []
+        with suppress(OSError, ValueError, LookupError, TypeError):
+            said = json.loads(place.read_text(encoding="utf-8"))
             met = [
-                (str(one["url"]), str(one["time"]), tuple(map(float, one["numbers"])))
-                for one in json.loads(place.read_text(encoding="utf-8"))
+                {**one, "numbers": tuple(map(float, one["numbers"])), "url": str(one["url"])} for one in said
             ]
-        except (OSError, ValueError, LookupError, TypeError):
-            met = []
         allowed = WOBBLE if self.wobble > _FLOAT32 else _MOVED
-        for _, _, numbers in met:
-            if _apart(numbers, self.numbers) <= allowed:
-                return numbers
-        if before := [(time, numbers) for where, time, numbers in met if where == url]:
-            time, numbers = before[-1]
-            far = _apart(numbers, self.numbers)
-            warnings.warn(say("servers.another", url=url, time=time, apart=far), stacklevel=2)
-        met.append((url, datetime.now(UTC).date().isoformat(), self.numbers))
+        for one in met:
+            if _apart(one["numbers"], self.numbers) <= allowed:
+                return tuple(one["numbers"])
+        if before := [one for one in met if one["url"] == url]:
+            last = {"time": str(before[-1].get("time")), "apart": _apart(before[-1]["numbers"], self.numbers)}
+            warnings.warn(say("servers.another", url=url, **last), stacklevel=2)
+        met.append({"url": url, "time": datetime.now(UTC).date().isoformat(), "numbers": self.numbers})
         with suppress(OSError, OutputError):  # only for the next time: without it everything is asked anew
-            fields = ("url", "time", "numbers")
-            atomic_text(place, json.dumps([dict(zip(fields, one, strict=True)) for one in met]))
+            atomic_text(place, json.dumps(met))
         return self.numbers
 
 
