@@ -28,25 +28,27 @@ def test_count_then_evaluate_then_report(ask, tmp_path, sentences, model_folder,
     said, _ = ask("count", texts, "--model", model_folder, "--out", tmp_path / "counts.npz")
     assert "tokens of 28 texts" in said
     run = tmp_path / "RUN"
-    where = ("--model", model_folder, "--reference-model", reference_folder)
-    where = (*where, "--counts", tmp_path / "counts.npz")
+    where = (
+        "--model",
+        model_folder,
+        "--reference-model",
+        reference_folder,
+        "--counts",
+        tmp_path / "counts.npz",
+    )
     how = ("--scores", SCORES.replace(" ", ","), "--measuring=resamples=200")
     said, _ = ask("evaluate", texts, *where, *how, "--out", run)
-    assert "bag of words" in said
-    assert "'one'" in said
-    assert "'long'" in said
+    assert all(one in said for one in ("bag of words", "'one'", "'long'"))
 
     table = pq.read_table(run / "scores.parquet").to_pylist()
     with (run / "scores.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert len(table) == len(rows) == 26
-    assert list(rows[0])[:2] == ["id", "label"]
-    assert [row["id"] for row in table] == [row["id"] for row in rows]
     columns = [name for name in table[0] if name not in ("id", "label", "group", "n_tokens")]
-    assert columns == SCORES.split()
-    for row, text_row in zip(table, rows, strict=True):
+    assert (len(table), list(rows[0])[:2], columns) == (26, ["id", "label"], SCORES.split())
+    for row, written_row in zip(table, rows, strict=True):
+        assert row["id"] == written_row["id"]
         assert all(np.isfinite(row[name]) for name in columns)
-        assert all(float(text_row[name]) == row[name] for name in columns)
+        assert all(float(written_row[name]) == row[name] for name in columns)
     facts = json.loads((run / "run.json").read_text(encoding="utf-8"))
     assert facts["settings"]["cut"]["ids"] == ["long"]
     assert set(facts["settings"]["models"]) == {"target", "reference"}

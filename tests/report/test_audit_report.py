@@ -65,13 +65,10 @@ def test_any_pair_and_any_setting_stay_text(name, text):
 def test_the_first_page_gives_the_answer_once(make, words, kind):
     page = Page(f"<div>{first_page(make())}</div>")
     text = re.sub(r"\s+", " ", page.text)
-    assert text.index("Was HuggingFaceTB/SmolLM2-135M trained on “Harbour notes 2009–2021”?") < text.index(
-        words
-    )
+    assert re.search(f"Was HuggingFaceTB/SmolLM2-135M trained on “Harbour notes 2009–2021”.*{words}", text)
     assert kind in page.attributes("class")
-    assert ("not the probability that the model was, or was not, trained" in text) == (
-        kind != "answer inconclusive"
-    )
+    said = "not the probability that the model was, or was not, trained" in text
+    assert said == (kind != "answer inconclusive")
 
 
 def test_what_failed_stands_first_and_says_why():
@@ -171,12 +168,9 @@ def test_each_document_is_one_dot_filled_where_it_lies_above_zero():
     audit = altered(
         audits.placebos(), values=np.array([-1.0, -0.5, 0.0, 0.3, 0.3, 2.0]), documents=tuple("abcdef")
     )
-    axes = AuditPage.draw(audit).figure.axes[0]
-    dots = {
-        str(line.get_markerfacecolor()): line.get_xdata() for line in axes.lines if line.get_marker() == "o"
-    }
-    assert len(dots[plots.SIGN]) == 3
-    assert len(dots["white"]) == 3
+    lines = [one for one in AuditPage.draw(audit).figure.axes[0].lines if one.get_marker() == "o"]
+    dots = {str(line.get_markerfacecolor()): len(line.get_xdata()) for line in lines}
+    assert (dots[plots.SIGN], dots["white"]) == (3, 3)
     assert "(3), hollow elsewhere (3)" in first_text(audit)
 
 
@@ -237,21 +231,16 @@ def test_any_result_has_its_place_in_the_figure(observed, critical):
 def test_any_size_of_values_can_be_drawn(scale, number):
     values = scale * np.random.default_rng(0).normal(size=number)
     audit = altered(audits.bare(), documents=tuple(map(str, range(number))), values=values)
-    check_safe(Page(render(audit)))
-    check_safe(
-        Page(render(altered(audit, design="controls", heldout_documents=("h",), heldout_values=np.ones(1))))
-    )
+    beside = altered(audit, design="controls", heldout_documents=("h",), heldout_values=np.ones(1))
+    for one in (audit, beside):
+        check_safe(Page(render(one)))
+    assert "<svg" not in first_page(altered(audit, documents=(), values=np.zeros(0)))
 
 
-def test_an_audit_without_documents_has_no_figure():
-    audit = altered(audits.bare(), documents=(), values=np.zeros(0))
-    assert "<svg" not in first_page(audit)
-
-
-def test_a_curve_with_one_point_or_none_can_be_drawn():
-    for curve in ((), ((0, 0.0),), ((10, 0.2), (10, 0.2), (100_000, 1.0))):
-        power = Power(Estimate(0.1, 0.1, 0.1), None, 5, 1, Estimate(0.0, 0.0, 0.0), curve)
-        check_safe(Page(render(altered(audits.bare(), planted=power))))
+@pytest.mark.parametrize("curve", [(), ((0, 0.0),), ((10, 0.2), (10, 0.2), (100_000, 1.0))])
+def test_a_curve_with_one_point_or_none_can_be_drawn(curve):
+    power = Power(Estimate(0.1, 0.1, 0.1), None, 5, 1, Estimate(0.0, 0.0, 0.0), curve)
+    check_safe(Page(render(altered(audits.bare(), planted=power))))
 
 
 @given(st.floats(0, 1))

@@ -40,19 +40,20 @@ def made(outcome="flagged", texts=60, known=200, **changes):
 
 def test_a_first_page_for_anybody():
     said = words(verdict.render(made()))
-    assert "7 of 60 texts flagged" in said
-    assert "on average at most 5% are flagged wrongly: here less than one of the 7" in said
-    assert "60 texts of “mine” were set beside 200 documents of “known”" in said
+    for part in (
+        *("7 of 60 texts flagged", "nothing (the text is empty)", "ab" * 32),
+        "on average at most 5% are flagged wrongly: here less than one of the 7",
+        "60 texts of “mine” were set beside 200 documents of “known”",
+    ):
+        assert part in said
     assert "prove" not in said
-    assert "nothing (the text is empty)" in said
-    assert "ab" * 32 in said
 
 
 def test_a_refusal_shows_no_p_values():
     said = words(verdict.render(made("refused")))
-    assert "No text is flagged or cleared" in said
-    assert "Alike by words AUC 0.9." in said
-    assert "withheld" in said
+    assert all(
+        one in said for one in ("No text is flagged or cleared", "Alike by words AUC 0.9.", "withheld")
+    )
     assert said.count("Refused") == 1
 
 

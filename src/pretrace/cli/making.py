@@ -3,7 +3,6 @@ demo."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -12,10 +11,11 @@ from typing import Annotated, Any
 from pretrace.backends import open_model, open_tokenizer
 from pretrace.backends.huggingface import open_huggingface
 from pretrace.backends.settings import ModelSettings
-from pretrace.cli.answer import Reply, prose, show
+from pretrace.cli.answer import Reply
 from pretrace.cli.options import written_to
-from pretrace.cli.printing import measured
+from pretrace.cli.printing import finished
 from pretrace.cli.progress import counted, trained, watched
+from pretrace.cli.streams import note
 from pretrace.corpora import Columns, open_corpus, open_stream
 from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError, OutputError
@@ -26,7 +26,6 @@ from pretrace.results.atomic import check_writable
 from pretrace.results.output_checks import ADAPTER, PLANTED
 from pretrace.results.rounding import plural
 from pretrace.results.run import RUN
-from pretrace.runs import save_run
 from pretrace.scoring.detect import Options, detect
 from pretrace.scoring.evaluation import evaluate
 from pretrace.scoring.provenance import record_tuning
@@ -166,16 +165,14 @@ def demo(
     *,
     out: Annotated[Path, Option("Folder for the demo's run.", panel="", path="out")] = Path("demo-run"),
     drawn: _Seed,
-) -> None:
+) -> Reply:
     """Train a small model on half of a corpus, then tell that half from the other; at most 5 minutes."""
     for name, kind in (("model", PLANTED), ("planted", RUN)):
         check_writable(out / name, kind)
-    begin = time.perf_counter()
-    first = (
-        "Training a small language model on half of the modules of Python's standard library (their "
-        "docstrings), then asking which half it was trained on. That is known, so the answer can be checked."
+    note(
+        "a small language model is trained on half of the modules of Python's standard library (their docstrings), and "
+        "asked which half that was. It is known, so the answer can be checked."
     )
-    show([prose(first)])
     how = replace(DEMO, seed=drawn.seed)
     with trained() as on_step:
         made = make_planted(open_corpus("stdlib"), settings=how, folder=out / "model", on_step=on_step)
@@ -183,17 +180,9 @@ def demo(
         model, settings = open_model(str(out / "model")), {"command": "demo", "card": "model/card.json"}
         options = Options(seed=drawn.seed, progress=progress, settings=settings)
         run = evaluate(detect(made.corpus, model, _DEMO_SCORES, options), made.corpus, seed=drawn.seed)
-    save_run(run, out / "planted")
-    assert run.evaluation is not None
-    show([
-        measured(run),
-        *(prose(f"- {one}") for one in run.evaluation.findings),
-        f"Done in {time.perf_counter() - begin:.0f} s. The report, to click on or to open in any browser:",
-        f"  {(out / 'planted' / 'report.html').resolve().as_uri()}",
-        "Try it on your own text:",
-        f"  pretrace show 'A sentence of yours.' --model {out / 'model'}",
-        "  pretrace ask MY_TEXTS --model MODEL --controls UNPUBLISHED",
-    ])  # fmt: skip
+    answer = finished(run, out / "planted")
+    more = f"Try it on your own text: pretrace show 'A sentence of yours.' --model {out / 'model'}"
+    return replace(answer, said=[*answer.said, more])
 
 
 def _losses(card: Mapping[str, Any]) -> str:

@@ -119,11 +119,9 @@ def elsewhere():
             pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Refuses) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
+        threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"127.0.0.1:{server.server_port}", asked
         server.shutdown()
-        thread.join()
 
 
 class Site:
