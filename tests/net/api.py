@@ -38,7 +38,6 @@ NAMES = {
     ),
     "pretrace.plugins.scan.searching": "REPEATS Search Table=BlockTable",
     "pretrace.scores": "parse scores",
-    "pretrace.scores.divergence": "DCPDD",
     "pretrace.scores.neurons": "GRID NAPDD Overlap",
     "pretrace.scoring": "evidence merging=parts scoring_detect=detect worker=parts",
     "pretrace.scoring.detect": "Options Worker=Scorer check_label_counts detect",
@@ -80,7 +79,6 @@ NAMES = {
         "ACCUSING AuditData DocumentValues Logprobs answer beyond expressions logprob_gains logprobs permuted"
     ),
     "pretrace.verdicts.audit.checks": "graded placebo_check",
-    "pretrace.verdicts.audit.audit": "power_check",
     "pretrace.verdicts.audit.procedures": (
         "judge_halves LinearLayer Normaliser gradient halves "
         "original outlier_share paper release scaled_by_suspect"
