@@ -62,15 +62,11 @@ def _called(arguments: list[str]) -> tuple[int, str]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python fails as it ends
         return 0, ""
     except SystemExit as error:
-        said = plugin_fault(error) or "something that pretrace called ended the program"
-        return (
-            2,
-            f"{said.rstrip('.')} (exit code {error.code}), before the work was done: nothing was written.",
-        )
+        said = (plugin_fault(error) or "something that pretrace called ended the program").rstrip(".")
+        return 2, f"{said} (exit code {error.code}), before the work was done: nothing was written."
     except OSError as error:
-        return 2, plugin_fault(
-            error
-        ) or f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}."
+        place = f": {error.filename}" if error.filename else ""
+        return 2, plugin_fault(error) or f"{error.strerror or error}{place}."
     except Exception as error:
         fault = plugin_fault(error)
         if fault is None:

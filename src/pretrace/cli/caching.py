@@ -49,17 +49,10 @@ def info() -> Reply:
     found, place = kept(), cache_folder()
     first = f"{place}: {_size_of(found)} in {len(found):,} files and folders."
     rows = [
-        {
-            "kind": one.kind,
-            "path": str(one.path),
-            "bytes": one.size,
-            "entries": one.entries,
-            "model": one.model or None,
-            "changed": _date(one.changed),
-        }
+        {"kind": one.kind, "path": str(one.path), "bytes": one.size, "entries": one.entries}
+        | {"model": one.model or None, "changed": _date(one.changed)}
         for one in found
     ]
-
     said: list[RenderableType] = [first, *([_table(found)] if found else [])]
     own = {"bytes": sum(one.size for one in found), "kept": rows}
     return Reply(said, statement=first, folder=place, own=own)

@@ -40,7 +40,7 @@ def options_in(
     flat = {
         name: value for name, value in written.items() if not (isinstance(value, dict) and name in tables)
     }
-    known, found = {*declared, *tables}, {}
+    known, found = {*(one.replace("_", "-") for one in declared), *tables}, {}
     for name, value in {**flat, **own}.items():
         option = name.replace("-", "_")
         require(option in declared, f"{path}: there is no option or table {name!r}{nearest(name, known)}")

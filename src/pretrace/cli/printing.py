@@ -52,9 +52,8 @@ def save_result(result: Run | Verdict, folder: Path, said: Sequence[RenderableTy
             rows = [{name: getattr(row, name) for name in _MEASURED} for row in found.rows]
             figures |= {"rows": rows, "findings": found.findings}
             statement = found.findings[0]
-        return Reply(
-            **common, statement=statement, own={"kind": "run", "figures": figures, "result": content}
-        )
+        own = {"kind": "run", "figures": figures, "result": content}
+        return Reply(**common, statement=statement, own=own)
     main = {name: content[name] for name in _FIGURES if content.get(name) is not None}
     kind = kind_of_test(result.test).name
     return Reply(
