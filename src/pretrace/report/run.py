@@ -205,18 +205,15 @@ def _distributions(run: Run) -> dict[str, Any] | None:
         whole = run.column(score)
         known = np.isfinite(whole)
         column, (low, high) = whole[known], axis_range(whole[known])
-        sides = {kind: whole[known & masks[kind]] for kind in kinds}
-        found = ((kind, np.median(side)) for kind, side in sides.items() if len(side))
-        medians = ", ".join(f"median of {kind} texts {value:.4g}" for kind, value in found)
-        figure = plots.distribution(sides)
+        found = ((kind, run.median(score, _LABELS[kind])) for kind in kinds)
+        medians = ", ".join(
+            f"median of {kind} texts {value:.4g}" for kind, value in found if value is not None
+        )
+        figure = plots.distribution({kind: whole[known & masks[kind]] for kind in kinds})
         drawn = to_svg(figure, name=f"histogram-{number}", label=f"Histogram of {score}: {medians}")
         beyond = int(((column < low) | (column > high)).sum())
         panels.append((score, drawn, beyond, 0 if known.all() else len(column)))
     return {"panels": panels, "kinds": kinds, "colours": plots.KINDS, "sampled": sampled}
-
-
-def _quartiles(run: Run, score: str) -> list[float]:
-    return [float(one) for one in np.nanpercentile(run.column(score), [0, 25, 50, 75, 100])]
 
 
 @section("Scores of the texts", "texts", "run/texts.html")
@@ -230,14 +227,14 @@ def _texts(run: Run) -> dict[str, Any] | None:
     if not whole:
         order, ranks = order[:_EDGE] + order[-_EDGE:], [*ranks[:_EDGE], *range(count - _EDGE + 1, count + 1)]
     columns = run.scores[:_COLUMNS]
-    drawn, every = facts.drawn(run), {score: _quartiles(run, score) for score in run.scores}
+    drawn, every = facts.drawn(run), {score: run.quartiles(score) for score in run.scores}
     return {
         "run": run,
         "count": count,
         "sampled": sampled,
         "columns": columns,
         # the ends are those of all texts, the quarters those of the texts that were drawn
-        "ranges": [(name, (q[0], *_quartiles(drawn, name)[1:-1], q[-1])) for name, q in every.items()],
+        "ranges": [(name, (q[0], *drawn.quartiles(name)[1:-1], q[-1])) for name, q in every.items()],
         "rows": [
             (rank, i, _LABEL_WORDS[run.members[i]], run.matrix[i, :_COLUMNS])
             for rank, i in zip(ranks, order, strict=True)
