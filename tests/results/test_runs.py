@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from made import run_of
 from net.api import (
     Comparison,
     Control,
@@ -292,6 +293,13 @@ def test_a_missing_cell_is_empty_and_its_reason_stands_beside_it(lacking, tmp_pa
     save_run(dataclasses.replace(whole, missing=()), tmp_path)
     assert not (tmp_path / "missing.csv").exists()
     assert "missing" not in facts_of(tmp_path)
+
+
+def test_the_middle_of_a_score():
+    five = run_of([[5.0, 1], [1.0, 1], [3.0, 1], [4.0, 1], [2.0, 1]], (True, True, False, None, True))
+    assert five.quartiles("score0") == (1.0, 2.0, 3.0, 4.0, 5.0)
+    assert [five.median("score0", label) for label in (True, False, None)] == [2.0, 3.0, 4.0]
+    assert dataclasses.replace(five, members=(True,) * 5).median("score0", False) is None
 
 
 def test_the_mean_log_probability_leaves_out_what_was_not_predicted():

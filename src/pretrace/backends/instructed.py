@@ -137,9 +137,6 @@ class LocalInstructed:
         return row
 
 
-_UNLIMITED = Budget(1 << 62, 1 << 62)
-
-
 class ServerInstructed(Continuing):
     """Follows instructions by a server of chat completions, `server:http://host:port/v1#model-name`; ModelError for
     another form. Whoever runs it may change the weights under the same name; then what is on disk is what the earlier
@@ -152,7 +149,7 @@ class ServerInstructed(Continuing):
         address = parse_address(f"chat:{url}#{model}", text=True)
         client = Client(address.url, requests=REQUESTS, seconds=SECONDS)
         how: dict[str, Any] = {"instruction": "{beginning}", "reads_refusals": False}
-        super().__init__(address, client, _UNLIMITED, cache=cache, **how)
+        super().__init__(address, client, Budget(1 << 62, 1 << 62), cache=cache, **how)
         self.name = f"{address.model} at {address.url}"
         self.facts = {name: self.facts[name] for name in ("name", "server", "weights")}
 

@@ -206,10 +206,6 @@ def _distributions(run: Run) -> dict[str, Any] | None:
     return {"panels": panels, "kinds": kinds, "colours": plots.KINDS, "sampled": sampled}
 
 
-def _quartiles(run: Run, score: str) -> list[float]:
-    return [float(one) for one in np.nanpercentile(run.column(score), [0, 25, 50, 75, 100])]
-
-
 @section("Scores of the texts", "texts", "run/texts.html")
 def _texts(run: Run) -> dict[str, Any] | None:
     """Ranges of the scores, and the texts from the top and the bottom; nothing where an evaluation speaks instead."""
@@ -221,14 +217,14 @@ def _texts(run: Run) -> dict[str, Any] | None:
     if not whole:
         order, ranks = order[:_EDGE] + order[-_EDGE:], [*ranks[:_EDGE], *range(count - _EDGE + 1, count + 1)]
     columns = run.scores[:_COLUMNS]
-    drawn, every = facts.drawn(run), {score: _quartiles(run, score) for score in run.scores}
+    drawn, every = facts.drawn(run), {score: run.quartiles(score) for score in run.scores}
     return {
         "run": run,
         "count": count,
         "sampled": sampled,
         "columns": columns,
         # the ends are those of all texts, the quarters those of the texts that were drawn
-        "ranges": [(name, (q[0], *_quartiles(drawn, name)[1:-1], q[-1])) for name, q in every.items()],
+        "ranges": [(name, (q[0], *drawn.quartiles(name)[1:-1], q[-1])) for name, q in every.items()],
         "rows": [
             (rank, i, _LABEL_WORDS[run.members[i]], run.matrix[i, :_COLUMNS])
             for rank, i in zip(ranks, order, strict=True)

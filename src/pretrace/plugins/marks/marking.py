@@ -155,7 +155,7 @@ def small_choices(text: str, proposed: str) -> str:
 
 
 def model_candidates(corpus: Corpus, settings: MarkSettings, model: Any) -> VariantCandidates:
-    """The variants that a `model` makes: paraphrases by an `Instructed` for --rewriter, or other words by a `Proposer`.
+    """The variants that a `model` makes: paraphrases by --rewriter, or other words by a `Proposer`.
     Up to `settings.variants` of each text, and the text as variant 0 where `settings.original` is."""
     texts, number, seed = [text.text for text in corpus.texts], settings.variants, settings.seed
     about: dict[str, object]
