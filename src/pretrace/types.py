@@ -562,6 +562,10 @@ class Run:
         """One score of every text, in row order, shape [texts]; NaN where a text has none."""
         return np.asarray(self.matrix[:, self.scores.index(score)])
 
+    def quartiles(self, score: str) -> tuple[float, ...]:
+        """Lowest value, lower quartile, median, upper quartile and highest value of one score; for a run with texts."""
+        return tuple(float(value) for value in np.nanpercentile(self.column(score), [0, 25, 50, 75, 100]))
+
     def median(self, score: str, member: bool | None) -> float | None:
         """The median of one score over the texts with this label (None: those without one); None where no such
         text has it."""
