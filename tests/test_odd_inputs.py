@@ -49,7 +49,7 @@ def read_cases(wanted):
 
 OTHERS = [
     Case("score - >", 2, "lead the texts here with |", closed=(0,)),
-    Case("score - >", 2, "name its encoding, as in --reading encoding", stdin=b"\x00\xff\xfe"),
+    Case("score - >", 2, "name its encoding with --reading encoding", stdin=b"\x00\xff\xfe"),
     Case("show - --model NOWHERE", 2, "lead the texts here with |", closed=(0,)),
     Case("show - --model NOWHERE", 2, "- to read standard input", stdin=b" \n"),
     Case("runs report run", 0, "", environment={"SOURCE_DATE_EPOCH": "x"}),
