@@ -62,11 +62,16 @@ _PLAIN = View()
 
 
 class NamedScore(NamedTuple):
-    """A score with its expression and the views that it compares."""
+    """A score with its expression, the views that it compares, and the fewest tokens that it takes."""
 
     name: str
     score: Score
     views: frozenset[View]
+    fewest: int = 0
+
+    def lacks(self, evidence: Evidence, empty: frozenset[View]) -> bool:
+        """Whether one of the views that it compares has nothing in it, or too little."""
+        return bool(empty and empty & self.views) or (self.fewest > 0 and len(evidence.plain) < self.fewest)
 
     def checked(self, values: Any, texts: Sequence[Text], shape: tuple[int, ...] = ()) -> Any:
         """The values of texts, an array of a shape; PretraceError where one is no finite number."""
@@ -113,7 +118,7 @@ class ModelScores:
         self.ends: list[tuple[float, int, Text, Trace]] = []
         shuffled = ((name, one) for name, repeats in scores.shuffled.items() for one in repeats)
         self._columns = [
-            NamedScore(name, score, frozenset(score.needs.views))
+            NamedScore(name, score, frozenset(score.needs.views), getattr(score, "fewest", 0))
             for name, score in (*scores.ready.items(), *shuffled)
         ]
         self._ready = self._columns[: len(scores.ready)]
@@ -154,18 +159,19 @@ class ModelScores:
     def _evaluate(
         self, some: Sequence[Evidence], emptied: Sequence[frozenset[View]], traces: Sequence[Trace]
     ) -> Doubles:
-        """The columns of texts, [texts, columns]; NaN where one has nothing to see."""
+        """The columns of texts, [texts, columns]; NaN where one has nothing to see, or too little."""
         stacks = list(_stacked(traces))
         values = np.full((len(some), len(self._columns)), np.nan)
         for column, one in enumerate(self._columns):
             if hasattr(one.score, "over") and one.views == {_PLAIN}:  # texts of one length at once
                 for places, stack in stacks:
-                    texts = [some[i].text for i in places]
-                    found = one.score.over(stack, texts)
-                    values[places, column] = one.checked(found, texts, (len(texts),))
+                    if stack.logp.shape[1] >= one.fewest:
+                        texts = [some[i].text for i in places]
+                        found = one.score.over(stack, texts)
+                        values[places, column] = one.checked(found, texts, (len(texts),))
                 continue
             for row, (seen, empty) in enumerate(zip(some, emptied, strict=True)):
-                if not empty & one.views:
+                if not one.lacks(seen, empty):
                     values[row, column] = one.checked(one.score(seen), (seen.text,))
         return values
 
@@ -174,14 +180,17 @@ class ModelScores:
         lost = [one for one, value in zip(self._ready, values, strict=False) if math.isnan(value)]
         if _PLAIN in empty or len(lost) == len(self._ready):
             tokens = max((len(traces[0]) for traces in evidence.views.values() if traces), default=0)
-            self.skipped.append(Skipped(evidence.text.id, self._why(evidence, empty), tokens))
+            why = self._why(evidence, empty, lost[0] if lost else None)
+            self.skipped.append(Skipped(evidence.text.id, why, tokens))
             return False
         name = evidence.text.id
-        self.missing += [Missing(name, one.name, self._why(evidence, empty & one.views)) for one in lost]
+        self.missing += [Missing(name, one.name, self._why(evidence, empty & one.views, one)) for one in lost]
         return True
 
-    def _why(self, evidence: Evidence, empty: frozenset[View]) -> str:
-        """Why a text has no score, or not one: `empty` are the views that lack a prediction."""
+    def _why(self, evidence: Evidence, empty: frozenset[View], one: NamedScore | None) -> str:
+        """Why a text has no score, or not this one: `empty` are the views that lack a prediction."""
+        if one is not None and not empty:
+            return say("scoring.short", tokens=len(evidence.plain), score=one.name, fewest=one.fewest)
         if not evidence.text.text.strip():
             return "the text is empty"
         if len(evidence.empty) == len(evidence.views):

@@ -8,7 +8,10 @@ from tiny import SENTENCES, opened
 from pretrace.backends.generation import never_drawn
 from pretrace.plugins.scores.coverage import covered
 from pretrace.scores import parse
-from pretrace.types import Continued, Quantity
+from pretrace.scoring.detect import detect
+from pretrace.scoring.plan import Models
+from pretrace.testing import Memory
+from pretrace.types import Continued, Corpus, Quantity, Text
 
 GREEDY = Continued(1, temperature=0.0)
 
@@ -52,3 +55,13 @@ def test_the_fewest_tokens_leave_an_end_with_a_run():
         fewest = score.fewest
         assert fewest - state.read(fewest) >= score.n
         assert fewest == score.n + 1 or fewest - 1 - state.read(fewest - 1) < score.n
+
+
+def test_a_text_too_short_for_a_score_has_no_value_and_is_told():
+    texts = (Text("long", "abc" * 50), Text("short", "abc"))
+    run = detect(Corpus("two", texts), Models(Memory()), "loss,coverage")
+    assert run.ids == ("long", "short")
+    assert np.isnan(run.column("coverage")).tolist() == [False, True]
+    assert np.isfinite(run.column("loss")).all()
+    assert [(one.id, one.score) for one in run.missing] == [("short", "coverage")]
+    assert "2 tokens, and coverage takes 5 or more" in run.missing[0].reason
