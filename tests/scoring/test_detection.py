@@ -138,23 +138,6 @@ def test_together_as_alone(expression):
     assert found.matrix[:, 0].tobytes() == alone.tobytes()
 
 
-def test_stacks_are_used_where_a_score_takes_them():
-    class Counting:
-        needs = parse("loss")["loss"].needs
-        stacks: list[int] = []  # noqa: RUF012 - of this test alone
-
-        def __call__(self, evidence, /):
-            raise AssertionError("a text alone")
-
-        def over(self, traces, texts, /):
-            self.stacks.append(len(traces.logp))
-            return traces.logp.sum(axis=-1, dtype=np.float64)
-
-    score = Counting()
-    scored({"counting": score}, some([4, 4, 4, 7, 0], moments=False))
-    assert Counting.stacks == [3, 1]
-
-
 def test_a_number_that_is_none_is_told_with_its_text():
     class Wrong:
         needs = parse("loss")["loss"].needs

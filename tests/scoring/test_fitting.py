@@ -10,7 +10,7 @@ from pretrace.errors import LeakError, ModelError, TableError, TextsError
 from pretrace.frequencies import Frequencies
 from pretrace.scoring.detect import Options, detect
 from pretrace.scoring.evaluation import evaluate
-from pretrace.scoring.plan import Models, ScorePlan, _shuffled
+from pretrace.scoring.plan import Models, _shuffled
 from pretrace.testing import Memory, make_evidence
 from pretrace.types import Corpus, Quantity, Reference, Text, Tuned
 
@@ -120,12 +120,6 @@ COUNTED, PLACEBO = Models(Unasked(), counts=COUNTS), Models(OTHER, counts=COUNTS
 def test_what_will_not_do_is_refused_before_a_model_is_asked(models, score, error, message):
     with pytest.raises(error, match=message):
         detect(CORPUS, models, score)
-
-
-def test_what_scores_use_is_known_beforehand():
-    assert ScorePlan.parse("loss,lowercase,dc_pdd").uses == {"counts"}
-    assert ScorePlan.parse("ref,probe").uses == {"reference", "labelled"}
-    assert ScorePlan.parse("fsd(neighbor(m=2))").uses == {"tuned", "neighbors"}
 
 
 def test_a_text_that_only_the_placebo_cannot_read_keeps_its_score():
