@@ -9,7 +9,7 @@ from pretrace.errors import ExpressionError, ModelError, PretraceError, TableErr
 from pretrace.scores import parse
 from pretrace.scoring.detect import ModelScores, Options, detect
 from pretrace.scoring.plan import FittedScores, ScorePlan
-from pretrace.testing import Memory, make_evidence, make_trace
+from pretrace.testing import Memory, make_evidence
 from pretrace.types import Corpus, Quantity, Text
 
 WORDS = ["alpha", "Beta", "gamma", "Delta", "epsilon"]
@@ -64,11 +64,14 @@ def test_rows_are_the_texts_in_order_and_what_has_no_score_is_named():
 
 
 def test_chunks_do_not_show(monkeypatch):
-    whole = detect(corpus(30), Memory(), ["loss", "min_k( k = 0.2)"], Options(cache=False))
+    every = corpus(70)  # each text twice, so that scores are equal
+    whole = detect(every, Memory(), ["loss", "min_k( k = 0.2)"], Options(cache=False))
     assert whole.scores == ("loss", "min_k( k = 0.2)")
-    monkeypatch.setattr("pretrace.scoring.evidence.CHUNK", 7)
-    parts = detect(corpus(30), Memory(), "loss,min_k", Options(cache=False))
+    for module in ("evidence", "detect"):
+        monkeypatch.setattr(f"pretrace.scoring.{module}.CHUNK", 7)
+    parts = detect(every, Memory(), "loss,min_k", Options(cache=False))
     np.testing.assert_array_equal(whole.matrix, parts.matrix)
+    assert whole.heat == parts.heat
 
 
 @pytest.mark.parametrize("number", [1, 5, 6, 7, 8, 30])
@@ -151,17 +154,3 @@ def test_a_number_that_is_none_is_told_with_its_text():
     evidence = [replace(make_evidence(logp=[-1.0]), text=Text(name, name)) for name in "ab"]
     with pytest.raises(PretraceError, match="gave inf for text 'b'"):
         scored({"wrong": Wrong()}, evidence)
-
-
-@pytest.mark.parametrize("sizes", [(40,), (3, 30, 7), (1,) * 40])
-def test_the_ends_are_kept_however_many_texts_come_at_once(sizes):
-    rng = np.random.default_rng(5)
-    scores = rng.integers(0, 12, 40) / 4.0  # with ties
-    texts, traces = [Text(str(i), "") for i in range(40)], [make_trace([0.0])] * 40
-    together, at = scored({}, []), 0
-    for size in sizes:
-        some = slice(at, at := at + size)
-        together.rank(scores[some], texts[some], traces[some])
-    order = np.argsort(-scores, kind="stable")
-    ends = [(scores[i], i) for i in (*order[:6], *order[-3:])]
-    assert ([one[:2] for one in together.ends], together.seen) == (ends, 40)

@@ -55,22 +55,6 @@ def test_a_placebo_tells_membership_from_domain():
     assert set(run.settings["fitted"]) == {"na_pdd", "probe"}
 
 
-def test_a_second_run_asks_nothing_inside_the_model_either():
-    class Counting(Memory):
-        asked = 0
-
-        def run(self, *arguments):
-            self.asked += 1
-            return super().run(*arguments)
-
-    first = detect(CORPUS, Models(Memory(FAMILIAR), labelled=LABELLED), "na_pdd,probe")
-    model = Counting(FAMILIAR)
-    again = detect(CORPUS, Models(model, labelled=LABELLED), "na_pdd,probe")
-    assert model.asked == 0
-    np.testing.assert_array_equal(first.matrix, again.matrix)
-    np.testing.assert_array_equal(first.controls[1].values, again.controls[1].values)
-
-
 def test_shuffles_keep_the_labels_of_a_document_together():
     grouped = [Text(f"{i}", f"text {i}", i % 4 < 2, f"d{i % 4}") for i in range(24)]
     evidence = tuple(replace(make_evidence(logp=[-1.0, -2.0]), text=text) for text in grouped)

@@ -44,6 +44,7 @@ def test_a_placebo_is_measured_like_any_column():
     run, texts, members = world()
     found = evaluate(run, texts, resamples=50, blind=False, seed=3)
     chosen = grouped_split(run.groups, 0.2, 3, labels=members)
+    assert found.validation == chosen.sum() == 32
     row, values = found.rows[4], run.controls[1].values[:, 0]
     assert (row.kind, row.name) == ("placebo", "na_pdd")
     assert row.auc.value == pytest.approx(auc(values, members))

@@ -6,9 +6,10 @@ import pytest
 from made import written
 
 from pretrace.corpora import open_corpus
-from pretrace.corpora.benchmarks.loaders import find_tables, one_table
+from pretrace.corpora.benchmarks.loaders import Schema, find_tables, one_table
 from pretrace.errors import ExpressionError, TextsError
 
+SCHEMA = Schema("Bench", ("passage", "label", "book"), "passage", group="book", meta=("page",))
 FIELDS, SIZES = ("cs", "math", "math"), ("small", "large", "small", "medium")
 
 
