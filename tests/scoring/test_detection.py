@@ -116,13 +116,13 @@ def test_what_is_missing_is_said_before_a_model_is_asked():
 EXPRESSIONS = ["loss", "zlib", "min_k", "min_k(k=0.7)", "max_k", "min_k_plus_plus", "ppl", "surp"]
 
 
-def some(lengths, *, moments=True):
+def some(lengths):
     generator = np.random.default_rng(5)
     found = []
     for i, n in enumerate(lengths):
         logp, mean, std = generator.normal(-4, 2, (3, n)).astype(np.float32)
-        more = {"mean": mean.tolist(), "std": np.abs(std).tolist()} if moments else {}
-        found.append(make_evidence(f"text {i} " * (i % 4 + 1), logp=logp.tolist(), **more))
+        text = f"text {i} " * (i % 4 + 1)
+        found.append(make_evidence(text, logp=logp.tolist(), mean=mean.tolist(), std=np.abs(std).tolist()))
     return found
 
 

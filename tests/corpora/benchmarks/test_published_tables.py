@@ -110,7 +110,7 @@ def test_further_columns_notes_and_titles(desk):
     [
         ("arxiv_mia('physics', 'arxiv_mia')", TextsError, "holds no text with field physics"),
         ("arxivtection('odd.csv')", TextsError, r"row 1 \(line \d+\): Answer should name the true passage.*'E'"),
-        ("arxivtection('arxiv_mia/arxiv_mia.jsonl')", TextsError, "lacks 'Label', 'ID', 'Example_A'"),
+        ("arxivtection('arxiv_mia/arxiv_mia.jsonl')", TextsError, "lacks 'Label', 'ID', 'Exam.*found 'text', 'field'"),
         ("booktection(path='arxivtection')", TextsError, "lacks 'Length'"),
         ("patentmia('patentmia', 100)", TextsError, "no text with length 100"),
         ("patentmia('patentmia', 0)", ExpressionError, "length must be a number of words, found 0"),
