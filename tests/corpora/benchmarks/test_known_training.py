@@ -14,7 +14,8 @@ def facts(corpus):
     return [(text.text, text.member, text.copies) for text in corpus.texts]
 
 
-def passages(folder):
+def test_hubble_has_copies_and_articles(tmp_path):
+    folder = tmp_path / "passages_wikipedia"
     write(
         folder / "train-00000-of-00001.jsonl",
         [
@@ -24,11 +25,6 @@ def passages(folder):
         ],
     )
     write(folder / "test-00000-of-00001.jsonl", [{"text": "never", "meta": "not JSON", "duplicates": 0}])
-    return folder
-
-
-def test_hubble_has_copies_and_articles(tmp_path):
-    folder = passages(tmp_path / "passages_wikipedia")
     for place in (folder, tmp_path):
         corpus = open_corpus(f"hubble('passages_wikipedia', path={str(place)!r})")
         seen = [("twice seen", True, 4), ("the same article", True, 1), ("without a title", True, 256)]
