@@ -149,6 +149,9 @@ def test_folds_with_unlike_shares_of_members_do_not_push_the_auc_below_one_half(
     assert abs(np.mean(found) - 0.5) < 0.035, "standard error 0.012; scores that are not centred give 0.32"
 
 
+NOISE, APART = long_noise(np.random.default_rng(0), 40), [str(i) for i in range(40)]
+
+
 def dated(rng, year, texts):
     dated = zip(rng.integers(1, 31, texts), long_noise(rng, texts), strict=True)
     return [f"On {day} May {year} {text}" for day, text in dated]
@@ -159,26 +162,9 @@ def test_words_of_a_script_without_spaces_are_seen():
     common = list("的一是不了人我在有他这为之大来以个中上们到说国和地也子时道出而要于就下得可你年生")
     texts = ["".join(rng.choice(common, 40)) for _ in range(120)]
     members = np.arange(120) < 60
-    texts = [
-        text[:20] + ("专利" if seen else "发明") + text[20:]
-        for text, seen in zip(texts, members, strict=True)
-    ]
+    texts = [f"{text[:20]}{'专利' if i < 60 else '发明'}{text[20:]}" for i, text in enumerate(texts)]
     judged = bag_of_words(texts, members, [str(i) for i in range(120)], seed=0)
     assert auc(judged.scores, members) > 0.95
-
-
-def test_a_text_is_not_judged_by_what_was_learnt_from_its_own_document():
-    # Every document has words of its own and a random label: known documents would be recognised.
-    rng = np.random.default_rng(1)
-    groups = [f"d{i // 4}" for i in range(160)]
-    texts = [
-        f"{name}a {name}b {name}c {text}" for name, text in zip(groups, long_noise(rng, 160), strict=True)
-    ]
-    members = (rng.permutation(40) < 20)[np.arange(160) // 4]
-    apart = bag_of_words(texts, members, groups, seed=0)
-    leaking = bag_of_words(texts, members, [str(i) for i in range(160)], seed=0)
-    assert auc(leaking.scores, members) > 0.9
-    assert auc(apart.scores, members) < 0.7
 
 
 def test_many_texts_are_all_judged_by_what_was_learnt_from_some(monkeypatch):
@@ -194,28 +180,14 @@ def test_many_texts_are_all_judged_by_what_was_learnt_from_some(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("members", "groups", "reason"),
+    ("texts", "members", "groups", "reason"),
     [
-        (
-            np.arange(40) < 4,
-            [str(i) for i in range(40)],
-            "10 texts on either side, and there are 4 of the members",
-        ),
-        (np.arange(40) < 20, ["a"] * 20 + [str(i) for i in range(20)], "all of the members are from one"),
-        (np.arange(40) < 20, ["a"] * 20 + ["b"] * 20, "two documents on either side"),
+        (NOISE, 4, APART, "10 texts on either side, and there are 4 of the members"),
+        (NOISE, 20, ["a"] * 20 + APART[20:], "all of the members are from one"),
+        ([""] * 40, 20, APART, "no word"),
     ],
 )
-def test_too_little_to_learn_from_is_said(members, groups, reason):
-    judged = bag_of_words(long_noise(np.random.default_rng(0), 40), members, groups, seed=0)
+def test_too_little_to_learn_from_is_said(texts, members, groups, reason):
+    judged = bag_of_words(texts, np.arange(40) < members, groups, seed=0)
     assert judged.scores is None
     assert reason in judged.note
-
-
-def test_odd_texts_do_no_harm():
-    rng = np.random.default_rng(0)
-    assert "no word" in bag_of_words([""] * 40, np.arange(40) < 20, [str(i) for i in range(40)], seed=0).note
-    odd = ["", "\x00", "🙂 🙂", "\ud800 lone", "a" * 100_000, "\u202e\u0301", "   \n"]
-    texts = [*odd, *long_noise(rng, 40)]
-    judged = bag_of_words(texts, np.arange(47) % 2 == 0, [str(i) for i in range(47)], seed=0)
-    assert judged.scores is not None
-    assert np.isfinite(judged.scores).all()

@@ -52,23 +52,12 @@ def test_what_datasets_saves_is_read(tmp_path):
     assert texts(tmp_path / "one") == data["text"][:]
     datasets.DatasetDict({"train": data, "test": data.select([3])}).save_to_disk(tmp_path / "two")
     assert texts(tmp_path / "two", split="test") == ["text 3"]
-    for split in (None, "dev"):
-        with pytest.raises(
-            TextsError, match="has the splits 'test', 'train': name one with --reading split="
-        ):
-            texts(tmp_path / "two", split=split)
+    with pytest.raises(TextsError, match="has the splits 'test', 'train': name one with --reading split="):
+        texts(tmp_path / "two", split="dev")
     (tmp_path / "one" / "cache-0123456789abcdef.arrow").write_bytes(b"what a later step left there")
     assert texts(tmp_path / "one") == data["text"][:]
-    datasets.DatasetDict({"de": data, "fr": data}).save_to_disk(tmp_path / "three")
-    with pytest.raises(TextsError, match="has the splits 'de', 'fr'"):
-        texts(tmp_path / "three")
     data.save_to_disk(tmp_path / "one", num_shards=1)  # which leaves the three
     with pytest.raises(TextsError, match="holds data in 1 and in 3 parts"):
-        texts(tmp_path / "one")
-    (tmp_path / "one" / "data-00000-of-00001.arrow").unlink()
-    gone = sorted((tmp_path / "one").glob("*.arrow"))[1]
-    gone.unlink()
-    with pytest.raises(TextsError, match="holds 2 of the 3 parts of data"):
         texts(tmp_path / "one")
 
 

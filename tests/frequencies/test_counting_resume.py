@@ -24,16 +24,8 @@ def stopping(texts, after):
 
 
 def run(texts, tokenizer, kept, **changed):
-    facts = {"tokenizer_hash": "h", "source": "docs", **changed}
     settings = Counting(workers=2, checkpoint=kept, checkpoint_bytes=15_000)
-    named = {name: facts[name] for name in ("tokenizer_hash", "source")}
-    return count(texts, tokenizer, **named, settings=settings)
-
-
-def begin(texts, tokenizer, kept):
-    with pytest.raises(StoppedError):
-        run(stopping(texts, len(texts) * 2 // 3), tokenizer, kept)
-    assert kept.is_file()
+    return count(texts, tokenizer, **{"tokenizer_hash": "h", "source": "docs", **changed}, settings=settings)
 
 
 def test_what_a_killed_count_leaves_is_gone_on_with(tmp_path, built, documents):
@@ -67,7 +59,9 @@ def test_stopped_anywhere(tmp_path, kind, after, built, documents):
 
 def test_a_checkpoint_of_another_run_of_other_texts_or_a_damaged_one_is_an_error(tmp_path, built, documents):
     kept = tmp_path / "kept"
-    begin(documents, built("gpt2"), kept)
+    with pytest.raises(StoppedError):
+        run(stopping(documents, len(documents) * 2 // 3), built("gpt2"), kept)
+    assert kept.is_file()
     for changed in ({"tokenizer_hash": "other"}, {"source": "other"}):
         with pytest.raises(TableError, match=r"kept was begun with .* 'other'; delete it"):
             run(documents, built("gpt2"), kept, **changed)

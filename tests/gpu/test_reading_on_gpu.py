@@ -5,10 +5,10 @@ import pytest
 import torch
 from tiny import SENTENCES, make_model, make_tokenizer
 
-from pretrace import Models, Options, detect, open_model
+from pretrace import open_model
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.settings import ModelSettings
-from pretrace.types import Corpus, Firing, Hidden, Quantity, Text
+from pretrace.types import Firing, Hidden, Quantity
 
 ALL = Quantity.LOGP | Quantity.MOMENTS
 TEXTS = [*SENTENCES, SENTENCES[1] * 5, SENTENCES[0] * 3, "a b"]
@@ -53,16 +53,6 @@ def test_traces_are_those_of_the_whole_logits(family, dtype, device):
             assert abs(found.mean() - expected.mean()) < TOLERANCE[dtype] / 2
 
 
-@pytest.mark.parametrize("family", ["gpt_neox", "llama", "gemma3_text"])
-def test_traces_are_those_of_the_processor(family, device):
-    for here, there in zip(
-        read(opened(family, device)), read(opened(family, torch.device("cpu"))), strict=True
-    ):
-        assert here.tokens.tolist() == there.tokens.tolist()
-        for found, expected in ((here.logp, there.logp), (here.mean, there.mean), (here.std, there.std)):
-            np.testing.assert_allclose(found, expected, atol=1e-3)
-
-
 def test_a_wide_vocabulary_with_certain_and_impossible_tokens(device):
     """Several blocks of the sweep, several stretches of the vocabulary, logits up to 60."""
     from pretrace.backends._logits import Sweep
@@ -100,17 +90,6 @@ def test_a_device_map(device_map, model_folder, device):
         assert np.mean(here.states[Firing("any", 0.5)] != there.states[Firing("any", 0.5)]) < 0.02
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "auto"])
-def test_a_folder_in_half_precision(dtype, model_folder, device):
-    model = open_model(str(model_folder), dtype=dtype, device=device.type)
-    assert isinstance(model, HuggingFace)
-    assert model.facts["dtype"] == ("float32" if dtype == "auto" else dtype)
-    exact = open_model(str(model_folder), dtype="float32", device="cpu")
-    run = detect(labelled(TEXTS), model, "loss,min_k,zlib", Options(cache=False))
-    truth = detect(labelled(TEXTS), exact, "loss,min_k,zlib", Options(cache=False))
-    np.testing.assert_allclose(run.column("loss"), truth.column("loss"), atol=0.15)
-
-
 @pytest.mark.parametrize("family", ["gpt_neox", "llama"])
 @pytest.mark.parametrize("gated", [False, True])
 def test_neurons_and_hidden_states_are_those_of_the_processor(family, gated, device):
@@ -127,20 +106,3 @@ def test_neurons_and_hidden_states_are_those_of_the_processor(family, gated, dev
         assert np.mean(found != expected) < 0.01, state
     for one, other in zip(here, there, strict=True):
         np.testing.assert_allclose(one.states[Hidden()], other.states[Hidden()], rtol=1e-3, atol=1e-3)
-
-
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
-def test_na_pdd_and_the_probe_in_half_precision(dtype, device):
-    expressions = ["na_pdd", "na_pdd(pool='mean')", "na_pdd(pool='notebook')"]
-    rng = np.random.default_rng(0)
-    made = [" ".join(rng.permutation(SENTENCES[i % 3].split())) for i in range(20)]
-    reference = labelled(made, start=100)
-    for model in (opened("llama", device, dtype),):
-        how = Options(cache=False, shuffles=2)
-        run = detect(labelled(TEXTS), Models(model, labelled=reference), expressions, how)
-        assert run.matrix.shape == (len(TEXTS), len(expressions))
-        assert np.isfinite(run.matrix).all()
-
-
-def labelled(texts, start=0):
-    return Corpus("made", tuple(Text(str(start + i), t, member=i % 2 == 0) for i, t in enumerate(texts)))

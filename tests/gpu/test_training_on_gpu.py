@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from tiny import WORDS, make_model, make_tokenizer
+from transformers import AutoModelForCausalLM
 
 from pretrace import Models, Options, detect
 from pretrace.backends.huggingface import HuggingFace
@@ -57,18 +58,12 @@ def test_planting_in_a_model_on_the_device(precision, device, tmp_path):
     settings = PlantSettings(precision=precision, **how)
     start = (make_model("gpt_neox").to(device), make_tokenizer())
     planted = plant(made(24, 3), settings=settings, folder=tmp_path / "planted", start=start)
-    read = planted_model(planted.folder, device)
+    read = AutoModelForCausalLM.from_pretrained(planted.folder).to(device)
     model = HuggingFace(read, start[1], name="p", weights="p", settings=ModelSettings())
     run = detect(planted.corpus, model, "loss", Options(cache=False))
     member = np.array(run.members, dtype=bool)
     auc = (run.column("loss")[member][:, None] > run.column("loss")[~member][None]).mean()
     assert auc > 0.9
-
-
-def planted_model(folder, device):
-    from transformers import AutoModelForCausalLM
-
-    return AutoModelForCausalLM.from_pretrained(folder).to(device)
 
 
 class StoppedError(RuntimeError):

@@ -14,8 +14,13 @@ SMALL = {"pretrace.scoring.evidence.CHUNK": 16, "pretrace.scoring.parts.SHARD": 
 
 
 @pytest.fixture(autouse=True)
-def _uncached(monkeypatch):
+def _small(monkeypatch):
+    """Without a cache, with few resamples and permutations."""
     monkeypatch.setenv("PRETRACE_CACHE", "off")
+    for name, number in SMALL.items():
+        monkeypatch.setattr(name, number)
+    monkeypatch.setattr("pretrace.verdicts.flag.concluding.RESAMPLES", 200)
+    monkeypatch.setattr("pretrace.statistics.shift.LARGE", 0)
 
 
 def score(texts, model, out, *more):
@@ -66,42 +71,23 @@ def sets(tmp_path, sentences):
     return mine, written(tmp_path / "known.jsonl", others)
 
 
-@pytest.fixture(autouse=True)
-def _small(monkeypatch):
-    """Here too; few resamples and permutations."""
-    for name, number in SMALL.items():
-        monkeypatch.setattr(name, number)
-    monkeypatch.setattr("pretrace.verdicts.flag.concluding.RESAMPLES", 200)
-    monkeypatch.setattr("pretrace.statistics.shift.LARGE", 0)
-
-
-def flag(sets, model, out, *more):
-    tail = ["--model", model, "--score", "loss", "--reading=skip_unreadable=true", "--out", out, *more]
-    return ["flag", sets[0], "--controls", sets[1], *tail]
-
-
 def test_two_workers_and_a_merge_give_what_one_piece_gives(sets, model_folder, tmp_path, monkeypatch, call):
-    def ask(*arguments):
-        return call(*arguments)[0]
+    def ask(name, *more):
+        tail = ("--score", "loss", "--reading=skip_unreadable=true", "--out", tmp_path / name, *more)
+        return call("flag", sets[0], "--controls", sets[1], "--model", model_folder, *tail)[0]
 
-    assert ask(*flag(sets, model_folder, tmp_path / "FLAGS", "--shard", "1/2")) == 0
+    assert ask("FLAGS", "--shard", "1/2") == 0
     code, _, said = call("runs", "merge", tmp_path / "FLAGS")
     assert (code, "shards have no part in" in said) == (2, True)
-    assert ask(*flag(sets, model_folder, tmp_path / "FLAGS", "--shard", "2/2")) == 0
-    code = ask("runs", "merge", tmp_path / "FLAGS")
+    assert ask("FLAGS", "--shard", "2/2") == 0
+    code = call("runs", "merge", tmp_path / "FLAGS")[0]
     assert not (tmp_path / ".FLAGS.parts").exists()
     monkeypatch.setattr("pretrace.scoring.parts.SHARD", 10_000)
-    assert ask(*flag(sets, model_folder, tmp_path / "WHOLE")) == code
+    assert ask("WHOLE") == code
     one, many = load_verdict(tmp_path / "WHOLE"), load_verdict(tmp_path / "FLAGS")
     assert (one.statement, one.checks, one.p) == (many.statement, many.checks, many.p)
     assert {**one.settings, "command": 0, "time": 0} == {**many.settings, "command": 0, "time": 0}
-    table = scan(tmp_path / "FLAGS").to_table().to_pydict()
-    assert (table["id"], table["score"]) == (
-        list(one.table("flags")["id"]),
-        one.table("flags")["score"].tolist(),
-    )
-    known, unread = (
-        [tmp_path / name / file for name in ("WHOLE", "FLAGS")] for file in ("known.csv", "unreadable.jsonl")
-    )
-    assert known[0].read_bytes() == known[1].read_bytes()
-    assert [json.loads(path.read_text(encoding="utf-8"))["row"] for path in unread] == [100, 100]
+    table, whole = scan(tmp_path / "FLAGS").to_table().to_pydict(), one.table("flags")
+    assert (table["id"], table["score"]) == ([*whole["id"]], whole["score"].tolist())
+    for file in ("known.csv", "unreadable.jsonl"):
+        assert (tmp_path / "WHOLE" / file).read_bytes() == (tmp_path / "FLAGS" / file).read_bytes()

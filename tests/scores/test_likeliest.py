@@ -7,7 +7,6 @@ from tiny import SENTENCES, make_tokenizer, opened, read
 
 from pretrace.errors import ModelError
 from pretrace.scores import parse
-from pretrace.scores.likelihood import GapK, lowest
 from pretrace.scores.reference import gains
 from pretrace.scoring.detect import detect
 from pretrace.scoring.evidence import open_store
@@ -85,12 +84,6 @@ def test_a_text_that_never_fell_is_at_the_top_and_one_without_errors_has_a_value
     fell = value([-3.0, -4.0], [-2.0, -3.0], [-0.5, -0.5])
     assert fell < mixed < never_fell < memorised
     assert mixed == pytest.approx(3.0, rel=1e-5)
-
-
-def test_few_tokens_the_usual_window_and_a_start_token_of_one_model_alone():
-    assert lowest(np.array([-1.0, -9.0, -3.0]), 0.1).tolist() == [-9.0]
-    assert GapK().window == 3
-    assert gains(make_evidence(logp=[-1, -2, -3], tokens=[7, 0, 1], reference=[-4, -6]))[0].tolist() == [2, 3]
 
 
 @pytest.mark.parametrize("family", ["gpt_neox", "gemma2"])

@@ -4,7 +4,6 @@ import math
 
 import pytest
 
-from pretrace.cache.location import text_key
 from pretrace.rewrites import disturbances, rewrites
 from pretrace.scores import parse, scores
 from pretrace.scores.perturbed import Neighbor, Perturbed
@@ -44,15 +43,6 @@ def test_perplexities_in_place_of_their_logarithms():
     assert Perturbed(perplexity=True)(read) == pytest.approx(-math.exp(3.0) / math.exp(2.5))
     assert Perturbed(perplexity=True, difference=True)(read) == pytest.approx(math.exp(2.5) - math.exp(3.0))
     assert Perturbed(difference=True)(read) == -0.5
-
-
-@pytest.mark.parametrize("kind", sorted(disturbances))
-def test_a_real_text_is_disturbed(kind):
-    (value,) = scored(TEXT, f"perturbed(kind='{kind}')")
-    disturbed = disturbances.make(kind).of(TEXT.text)
-    own, other = scored(TEXT, "loss")[0], scored(Text("d", disturbed), "loss")[0]
-    assert text_key(disturbed) != text_key(TEXT.text)
-    assert value == pytest.approx(-own / other)
 
 
 @pytest.mark.parametrize("kind", sorted(disturbances))

@@ -47,28 +47,11 @@ def test_it_is_the_likelihood_of_a_whole_pass(start):
 
 
 def test_the_prefix_is_of_as_many_documents_as_shots():
-    corpus = Corpus("one", (Text("a", "abcdef"),))
     models = Models(Memory(), labelled=labelled(40, groups=3))
-    run = detect(corpus, models, "recall(shots=3)", Options(cache=False, shuffles=0))
+    run = detect(TWO, models, "recall(shots=3)", PLAIN)
     ids = run.settings["fitted"]["recall(shots=3)"]["prefix"]["nonmembers"]
     group = {text.id: text.group for text in models.labelled.texts}
     assert len({group[one] for one in ids}) == 3
-
-
-class Noting(Memory):
-    """Notes the texts that it reads."""
-
-    def run(self, batch, want, states=frozenset(), /):
-        self.read = {*getattr(self, "read", ()), *("".join(map(chr, one.tokens)) for one in batch)}
-        return super().run(batch, want, states)
-
-
-def test_texts_that_are_put_before_others_are_not_read_by_themselves():
-    known = labelled(40)
-    for score in ("recall", "recall,loss"):
-        backend = Noting()
-        detect(TWO, Models(backend, labelled=known), score, PLAIN)
-        assert backend.read == {"abcdef", "ghijkl"}
 
 
 def test_the_second_pass_is_counted_beforehand():

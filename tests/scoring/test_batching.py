@@ -24,18 +24,6 @@ def same(a, b):
     np.testing.assert_allclose(a.std, b.std, atol=2e-5)
 
 
-@pytest.mark.parametrize("family", ["gpt_neox", "gemma3_text"])
-def test_company_does_not_change_a_trace(family, sentences):
-    texts = [*sentences, sentences[0] * 6, "a b", "x"]
-    alone = [trace(opened(family, 1), [text], ALL, store=open_store(None))[0] for text in texts]
-    generator = np.random.default_rng(3)
-    for budget in (1, 64, 4096):
-        order = generator.permutation(len(texts))
-        together = trace(opened(family, budget), [texts[i] for i in order], ALL, store=open_store(None))
-        for i, one in zip(order, together, strict=True):
-            same(alone[i], one)
-
-
 def test_a_text_that_stands_several_times_is_read_once(sentences):
     model = opened("llama", 64)
     passed = []

@@ -9,7 +9,7 @@ from pretrace.errors import ExpressionError, ModelError, PretraceError, TableErr
 from pretrace.scores import parse
 from pretrace.scoring.detect import ModelScores, Options, detect
 from pretrace.scoring.plan import FittedScores, ScorePlan
-from pretrace.testing import Memory, make_evidence, make_trace
+from pretrace.testing import Memory, make_evidence
 from pretrace.types import Corpus, Quantity, Text
 
 WORDS = ["alpha", "Beta", "gamma", "Delta", "epsilon"]
@@ -64,11 +64,14 @@ def test_rows_are_the_texts_in_order_and_what_has_no_score_is_named():
 
 
 def test_chunks_do_not_show(monkeypatch):
-    whole = detect(corpus(30), Memory(), ["loss", "min_k( k = 0.2)"], Options(cache=False))
+    every = corpus(70)  # each text twice, so that scores are equal
+    whole = detect(every, Memory(), ["loss", "min_k( k = 0.2)"], Options(cache=False))
     assert whole.scores == ("loss", "min_k( k = 0.2)")
-    monkeypatch.setattr("pretrace.scoring.evidence.CHUNK", 7)
-    parts = detect(corpus(30), Memory(), "loss,min_k", Options(cache=False))
+    for module in ("evidence", "detect"):
+        monkeypatch.setattr(f"pretrace.scoring.{module}.CHUNK", 7)
+    parts = detect(every, Memory(), "loss,min_k", Options(cache=False))
     np.testing.assert_array_equal(whole.matrix, parts.matrix)
+    assert whole.heat == parts.heat
 
 
 @pytest.mark.parametrize("number", [1, 5, 6, 7, 8, 30])
@@ -113,13 +116,13 @@ def test_what_is_missing_is_said_before_a_model_is_asked():
 EXPRESSIONS = ["loss", "zlib", "min_k", "min_k(k=0.7)", "max_k", "min_k_plus_plus", "ppl", "surp"]
 
 
-def some(lengths, *, moments=True):
+def some(lengths):
     generator = np.random.default_rng(5)
     found = []
     for i, n in enumerate(lengths):
         logp, mean, std = generator.normal(-4, 2, (3, n)).astype(np.float32)
-        more = {"mean": mean.tolist(), "std": np.abs(std).tolist()} if moments else {}
-        found.append(make_evidence(f"text {i} " * (i % 4 + 1), logp=logp.tolist(), **more))
+        text = f"text {i} " * (i % 4 + 1)
+        found.append(make_evidence(text, logp=logp.tolist(), mean=mean.tolist(), std=np.abs(std).tolist()))
     return found
 
 
@@ -138,23 +141,6 @@ def test_together_as_alone(expression):
     assert found.matrix[:, 0].tobytes() == alone.tobytes()
 
 
-def test_stacks_are_used_where_a_score_takes_them():
-    class Counting:
-        needs = parse("loss")["loss"].needs
-        stacks: list[int] = []  # noqa: RUF012 - of this test alone
-
-        def __call__(self, evidence, /):
-            raise AssertionError("a text alone")
-
-        def over(self, traces, texts, /):
-            self.stacks.append(len(traces.logp))
-            return traces.logp.sum(axis=-1, dtype=np.float64)
-
-    score = Counting()
-    scored({"counting": score}, some([4, 4, 4, 7, 0], moments=False))
-    assert Counting.stacks == [3, 1]
-
-
 def test_a_number_that_is_none_is_told_with_its_text():
     class Wrong:
         needs = parse("loss")["loss"].needs
@@ -168,17 +154,3 @@ def test_a_number_that_is_none_is_told_with_its_text():
     evidence = [replace(make_evidence(logp=[-1.0]), text=Text(name, name)) for name in "ab"]
     with pytest.raises(PretraceError, match="gave inf for text 'b'"):
         scored({"wrong": Wrong()}, evidence)
-
-
-@pytest.mark.parametrize("sizes", [(40,), (3, 30, 7), (1,) * 40])
-def test_the_ends_are_kept_however_many_texts_come_at_once(sizes):
-    rng = np.random.default_rng(5)
-    scores = rng.integers(0, 12, 40) / 4.0  # with ties
-    texts, traces = [Text(str(i), "") for i in range(40)], [make_trace([0.0])] * 40
-    together, at = scored({}, []), 0
-    for size in sizes:
-        some = slice(at, at := at + size)
-        together.rank(scores[some], texts[some], traces[some])
-    order = np.argsort(-scores, kind="stable")
-    ends = [(scores[i], i) for i in (*order[:6], *order[-3:])]
-    assert ([one[:2] for one in together.ends], together.seen) == (ends, 40)

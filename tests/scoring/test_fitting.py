@@ -10,7 +10,7 @@ from pretrace.errors import LeakError, ModelError, TableError, TextsError
 from pretrace.frequencies import Frequencies
 from pretrace.scoring.detect import Options, detect
 from pretrace.scoring.evaluation import evaluate
-from pretrace.scoring.plan import Models, ScorePlan, _shuffled
+from pretrace.scoring.plan import Models, _shuffled
 from pretrace.testing import Memory, make_evidence
 from pretrace.types import Corpus, Quantity, Reference, Text, Tuned
 
@@ -53,22 +53,6 @@ def test_a_placebo_tells_membership_from_domain():
     assert rows["na_pdd", "shuffled"].auc.low < 0.5 < rows["na_pdd", "score"].auc.value
     assert run.settings["models"]["placebo"]["name"] == "placebo"
     assert set(run.settings["fitted"]) == {"na_pdd", "probe"}
-
-
-def test_a_second_run_asks_nothing_inside_the_model_either():
-    class Counting(Memory):
-        asked = 0
-
-        def run(self, *arguments):
-            self.asked += 1
-            return super().run(*arguments)
-
-    first = detect(CORPUS, Models(Memory(FAMILIAR), labelled=LABELLED), "na_pdd,probe")
-    model = Counting(FAMILIAR)
-    again = detect(CORPUS, Models(model, labelled=LABELLED), "na_pdd,probe")
-    assert model.asked == 0
-    np.testing.assert_array_equal(first.matrix, again.matrix)
-    np.testing.assert_array_equal(first.controls[1].values, again.controls[1].values)
 
 
 def test_shuffles_keep_the_labels_of_a_document_together():
@@ -120,12 +104,6 @@ COUNTED, PLACEBO = Models(Unasked(), counts=COUNTS), Models(OTHER, counts=COUNTS
 def test_what_will_not_do_is_refused_before_a_model_is_asked(models, score, error, message):
     with pytest.raises(error, match=message):
         detect(CORPUS, models, score)
-
-
-def test_what_scores_use_is_known_beforehand():
-    assert ScorePlan.parse("loss,lowercase,dc_pdd").uses == {"counts"}
-    assert ScorePlan.parse("ref,probe").uses == {"reference", "labelled"}
-    assert ScorePlan.parse("fsd(neighbor(m=2))").uses == {"tuned", "neighbors"}
 
 
 def test_a_text_that_only_the_placebo_cannot_read_keeps_its_score():

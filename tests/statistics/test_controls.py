@@ -4,57 +4,58 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from made import evaluate, run_of, tpr_at_fpr
+from made import evaluate, row, run_of, tpr_at_fpr
 
 from pretrace.statistics.controls import ThresholdDivision, survives
 from pretrace.statistics.documents import grouped_split
 from pretrace.statistics.roc import accuracy, auc, best_threshold, roc_curve
-from pretrace.types import Control, Curve, Estimate, Measured
+from pretrace.types import Control, Estimate
 
 TEXTS = 160
 
 
-def world(*, exposure=1.0, seed=0, repeats=4, texts=TEXTS):
+def world(repeats=4):
     """A run of two scores that see the domain, and on the target the exposure as well; with all controls."""
-    rng = np.random.default_rng(seed)
-    members = np.arange(texts) % 2 == 0
-    domain = rng.normal(size=texts) + 0.9 * members
-    seen = exposure * members
+    rng = np.random.default_rng(0)
+    members = np.arange(TEXTS) % 2 == 0
+    domain = rng.normal(size=TEXTS) + 0.9 * members
 
     def noisy(values):
-        return values + 0.5 * rng.normal(size=texts)
+        return values + 0.5 * rng.normal(size=TEXTS)
 
     placebo = [noisy(domain), noisy(domain)]
-    matrix = np.column_stack([noisy(domain + seen), noisy(domain + seen)])
+    matrix = np.column_stack([noisy(domain + members), noisy(domain + members)])
     shuffled = np.column_stack([noisy(rng.normal() * domain) for _ in range(repeats)])
     run = run_of(
         matrix,
         members,
-        groups=tuple(f"d{i // 4}" for i in range(texts)),
+        groups=tuple(f"d{i // 4}" for i in range(TEXTS)),
         scores=("loss", "na_pdd"),
         controls=(
             Control("na_pdd", "shuffled", shuffled),
             Control("na_pdd", "placebo", placebo[1][:, None]),
             Control("loss", "placebo", placebo[0][:, None]),
         ),
-        settings={"models": {"placebo": {"name": "/models/base-7b"}}},
     )
-    return run, [f"text {i}" for i in range(texts)], members
+    return run, [f"text {i}" for i in range(TEXTS)], members
 
 
 def test_a_placebo_is_measured_like_any_column():
     run, texts, members = world()
     found = evaluate(run, texts, resamples=50, blind=False, seed=3)
     chosen = grouped_split(run.groups, 0.2, 3, labels=members)
-    row, values = found.rows[4], run.controls[1].values[:, 0]
-    assert (row.kind, row.name) == ("placebo", "na_pdd")
-    assert row.auc.value == pytest.approx(auc(values, members))
-    assert row.tpr.value == pytest.approx(tpr_at_fpr(values, members, 0.05))
-    assert row.threshold == best_threshold(values[chosen], members[chosen])
-    assert row.accuracy.value == pytest.approx(accuracy(values[~chosen], members[~chosen], row.threshold))
-    assert row.curve == roc_curve(values, members)
-    assert row.lead.value == pytest.approx(found.rows[1].auc.value - row.auc.value)
-    assert row.survives == survives(found.rows[1], row)
+    assert found.validation == chosen.sum() == 32
+    placebo, values = found.rows[4], run.controls[1].values[:, 0]
+    assert (placebo.kind, placebo.name) == ("placebo", "na_pdd")
+    assert placebo.auc.value == pytest.approx(auc(values, members))
+    assert placebo.tpr.value == pytest.approx(tpr_at_fpr(values, members, 0.05))
+    assert placebo.threshold == best_threshold(values[chosen], members[chosen])
+    assert placebo.accuracy.value == pytest.approx(
+        accuracy(values[~chosen], members[~chosen], placebo.threshold)
+    )
+    assert placebo.curve == roc_curve(values, members)
+    assert placebo.lead.value == pytest.approx(found.rows[1].auc.value - placebo.auc.value)
+    assert placebo.survives == survives(found.rows[1], placebo)
     alone = evaluate(replace(run, controls=()), texts, resamples=50, blind=False, seed=3)
     assert found.rows[:2] == alone.rows[:2]
 
@@ -62,29 +63,20 @@ def test_a_placebo_is_measured_like_any_column():
 @pytest.mark.parametrize("repeats", [1, 2, 5])
 def test_shuffled_labels_are_told_by_median_and_range(repeats):
     run, texts, members = world(repeats=repeats)
-    row = evaluate(run, texts, resamples=20, blind=False, seed=1).rows[-1]
+    found = evaluate(run, texts, resamples=20, blind=False, seed=1).rows[-1]
     values = run.controls[0].values
     aucs = [auc(column, members) for column in values.T]
-    assert (row.kind, row.name) == ("shuffled", "na_pdd")
-    assert row.auc == Estimate(*map(pytest.approx, (np.median(aucs), min(aucs), max(aucs))))
+    assert (found.kind, found.name) == ("shuffled", "na_pdd")
+    assert found.auc == Estimate(*map(pytest.approx, (np.median(aucs), min(aucs), max(aucs))))
     rates = [tpr_at_fpr(column, members, 0.05) for column in values.T]
-    assert row.tpr == Estimate(*map(pytest.approx, (np.median(rates), min(rates), max(rates))))
+    assert found.tpr == Estimate(*map(pytest.approx, (np.median(rates), min(rates), max(rates))))
     chosen = grouped_split(run.groups, 0.2, 1, labels=members)
     thresholds = [best_threshold(column[chosen], members[chosen]) for column in values.T]
     right = [accuracy(c[~chosen], members[~chosen], t) for c, t in zip(values.T, thresholds, strict=True)]
-    assert (row.accuracy.low, row.accuracy.high) == (min(right), max(right))
+    assert (found.accuracy.low, found.accuracy.high) == (min(right), max(right))
     middle = sorted(range(repeats), key=lambda k: aucs[k])[(repeats - 1) // 2]
-    assert row.curve == roc_curve(values[:, middle], members)
-    assert row.threshold == thresholds[middle]
-
-
-def test_what_only_sees_the_domain_does_not_survive_and_what_sees_the_exposure_does():
-    run, texts, _ = world(exposure=0.0)
-    found = evaluate(run, texts, resamples=300).findings
-    assert found[1].startswith("Not shown to survive the placebo (base-7b, a model that")
-    run, texts, _ = world(exposure=1.5)
-    found = evaluate(run, texts, resamples=300).findings
-    assert found[1].startswith("Shown to survive the placebo (base-7b, a model that")
+    assert found.curve == roc_curve(values[:, middle], members)
+    assert found.threshold == thresholds[middle]
 
 
 @pytest.mark.parametrize(
@@ -97,10 +89,8 @@ def test_what_only_sees_the_domain_does_not_survive_and_what_sees_the_exposure_d
     ],
 )  # fmt: skip
 def test_who_survives(target, lead, expected):
-    any_ = Estimate(0.5, 0.4, 0.6)
-    row = Measured("a", "score", Estimate(*target), any_, any_, 0.0, Curve((0.0, 1.0), (0.0, 1.0)))
-    other = replace(row, kind="placebo", lead=Estimate(*lead) if lead else None)
-    assert survives(row, other) == expected
+    score, lead = row("a", Estimate(*target)), Estimate(*lead) if lead else None
+    assert survives(score, replace(score, kind="placebo", lead=lead)) == expected
 
 
 @pytest.mark.parametrize(("kept", "divided"), [([0, 1, 2, 3], True), ([0, 1, 2], False), ([0, 2, 3], False)])

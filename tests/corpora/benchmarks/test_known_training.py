@@ -3,22 +3,19 @@
 import json
 
 import pytest
-from made import evaluate
 from made import written as write
 
 from pretrace.corpora import open_corpus
 from pretrace.corpora.benchmarks.loaders import hubble
 from pretrace.errors import ExpressionError, TextsError
-from pretrace.scoring.detect import Options, detect
-from pretrace.scoring.plan import Models
-from pretrace.testing import Memory
 
 
 def facts(corpus):
     return [(text.text, text.member, text.copies) for text in corpus.texts]
 
 
-def passages(folder):
+def test_hubble_has_copies_and_articles(tmp_path):
+    folder = tmp_path / "passages_wikipedia"
     write(
         folder / "train-00000-of-00001.jsonl",
         [
@@ -28,11 +25,6 @@ def passages(folder):
         ],
     )
     write(folder / "test-00000-of-00001.jsonl", [{"text": "never", "meta": "not JSON", "duplicates": 0}])
-    return folder
-
-
-def test_hubble_has_copies_and_articles(tmp_path):
-    folder = passages(tmp_path / "passages_wikipedia")
     for place in (folder, tmp_path):
         corpus = open_corpus(f"hubble('passages_wikipedia', path={str(place)!r})")
         seen = [("twice seen", True, 4), ("the same article", True, 1), ("without a title", True, 256)]
@@ -40,7 +32,7 @@ def test_hubble_has_copies_and_articles(tmp_path):
         assert [text.meta["duplicates"] for text in corpus.texts] == ["4", "1", "256", "0"]
     one, two, three, _ = corpus.texts
     assert one.document == two.document != three.document
-    assert corpus.card.title == "Hubble, passages_wikipedia"
+    assert corpus.card["title"] == "Hubble, passages_wikipedia"
     kept = hubble("passages_wikipedia", copies=4, path=str(folder))
     assert facts(kept) == [("twice seen", True, 4), ("never", False, 0)]
     assert kept.notes[-1] == "2 of 4 texts taken: those with 4 copies, or none."
@@ -63,13 +55,3 @@ def test_hubble_as_one_file(tmp_path):
             hubble("testset_piqa", path=str(path))
     with pytest.raises(TextsError, match=r"lacks 'duplicates': Hubble is published with the columns"):
         hubble("testset_piqa", path=str(write(tmp_path / "none.jsonl", [{"text": "c"}])))
-
-
-def test_evaluation_goes_by_copies_where_a_benchmark_knows_them(tmp_path):
-    rows = [{"text": f"text number {i:02}", "duplicates": (0, 1, 0, 4)[i % 4]} for i in range(40)]
-    corpus = hubble("passages_wikipedia", path=str(write(tmp_path / "all.jsonl", rows)))
-    familiar = [text.text for text in corpus.texts if text.copies == 4]
-    run = detect(corpus, Models(Memory(familiar)), "loss", Options(cache=False))
-    found = evaluate(run, [text.text for text in corpus.texts], blind=False).by_copies
-    assert [(one.least, one.most, one.members) for one in found] == [(1, 1, 10), (3, 4, 10)]
-    assert found[1].auc.value == 1.0 > found[0].auc.value

@@ -34,7 +34,7 @@ def test_splits_as_the_pile_has_them(tmp_path):
         ("nonmembers/val.jsonl/0", "d", False),
     ]
     assert corpus.notes == ("4 of 6 texts taken: those of HackerNews.",)
-    assert corpus.card.title == "The Pile, HackerNews"
+    assert corpus.card["title"] == "The Pile, HackerNews"
     with pytest.raises(TextsError, match="holds no text of PhilPapers"):
         pile("PhilPapers", str(tmp_path))
 

@@ -48,10 +48,6 @@ def texts(number, seed, words=MORE_WORDS):
     return [row["text"] for row in drawn(number, 25, seed=seed, of=words)]
 
 
-def held_back(path, some):
-    return str(written(path, some))
-
-
 def evaluated(samples, scorers, model, **how):
     """The log of an evaluation, read back from its file."""
     task = Task(dataset=MemoryDataset(samples), scorer=scorers)
@@ -67,9 +63,9 @@ def figures(log, scorer):
 def test_a_task_is_scored_as_pretrace_scores_it(model_folder, reference_folder, tmp_path, caplog):
     placebo = str(reference_folder)
     asked = texts(12, 1)
-    known = held_back(tmp_path / "known.jsonl", texts(40, 2))
+    known = str(written(tmp_path / "known.jsonl", texts(40, 2)))
     others = texts(40, 3, ["seven", "trees", "grow", "slowly", "FOUR"])
-    strange = held_back(tmp_path / "strange.jsonl", others)
+    strange = str(written(tmp_path / "strange.jsonl", others))
     min_k = SCORERS["min_k"](k=0.1, nonmembers=known, placebo=placebo)
     used = [min_k, membership("zlib", nonmembers=strange), SCORERS["loss"]()]
     model = get_model("hf/tiny", model_path=str(model_folder), device="cpu")

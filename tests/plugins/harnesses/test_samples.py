@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("lm_eval", reason="lm_eval is not installed (pip install 'pretrace[dev]')")
 
-from lm_eval_logs import CHOOSING, LETTERS, WRITING, evaluated, items, log_as_written
+from lm_eval_logs import CHOOSING, LETTERS, WRITING, evaluated, items
 from made import read_lines, written
 
 import pretrace
@@ -193,19 +193,6 @@ def test_the_model_is_that_of_the_log(logs, tmp_path):
             _ = replace(log, results={"model_source": source, "config": {"model_args": args}}).model
     with pytest.raises(TextsError, match=r"does not say .*: name the model with --model"):
         _ = read_log(str(rewritten(logs, tmp_path, lambda row: row))).model
-
-
-def test_the_log_of_the_docs_is_like_a_real_one(logs, tmp_path):
-    """tests/docs does without lm_eval: it reads a log in this form."""
-    log = read_log(str(logs[1]))
-    made = read_log(str(log_as_written(tmp_path / "made", HELD, model="m")))
-    assert made.model == "m"
-    for real, ours in zip(log.items, made.items, strict=True):
-        assert (real.hash, real.continuations, real.target) == (ours.hash, ours.continuations, ours.target)
-        assert real.contexts[0].endswith(ours.contexts[0])  # without the examples in front
-        assert real.figures.keys() == ours.figures.keys()
-    rows = [json.loads(path.read_text().splitlines()[0]) for path in (log.path, made.path)]
-    assert rows[0].keys() == rows[1].keys()
 
 
 def test_a_metric_that_both_logs_have_is_taken(logs):

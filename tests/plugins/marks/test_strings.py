@@ -224,17 +224,6 @@ def test_nulls_reject_as_often_as_the_level_says(null, number):
     assert kstest(p - rng.random(number) / 200, "uniform").pvalue > 0.005
 
 
-def test_a_model_that_knows_the_strings_in_their_place_is_found():
-    texts = tuple(
-        Text(f"t{i}", f"File {i}: {hashlib.sha256(bytes([i, i, 7])).hexdigest()} ends.") for i in range(12)
-    )
-    models = Models(Memory([text.text for text in texts]), placebos=(Memory(name="p"),))
-    found = canaries.check_canaries(Corpus("files", texts), models, SETTINGS)
-    assert (found.outcome, found.p, found.units) == ("consistent", 1 / 1001, 12)
-    assert found.effect.value == pytest.approx(len("File 1: ") + 64 - 1, rel=0.2)  # 1 a character
-    assert "12 of 64 hexadecimal digits" in " ".join(found.notes)
-
-
 def test_the_others_begin_as_the_string_does_and_go_on_otherwise():
     found = canaries.natural_canaries(sums(), SETTINGS, text=True)
     whole = canaries.natural_canaries(sums(), SETTINGS)
