@@ -437,12 +437,7 @@ def check_canaries(  # noqa: PLR0913
     beside = ", less that of the reference model" if models.reference is not None else ""
     score = "answers" if text else f"log-probability of context and string in nats{beside}"
     found = canaries or natural_canaries(corpus, settings, text=text)
-    own: dict[str, Any] = {
-        "settings": settings,
-        "found": found,
-        "watch": watched(watch),
-        "score": score,
-    }
+    own: dict[str, Any] = {"settings": settings, "found": found, "watch": watched(watch), "score": score}
     test = (CanariesInText if text else Canaries)(corpus=corpus, models=models, **own)
     return verdict(test, statements=statements)
 
