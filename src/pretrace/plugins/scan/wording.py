@@ -8,6 +8,7 @@ of them: the Jaccard index of a document and a text is no estimate.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -101,10 +102,13 @@ class WordsFound:
         documents = _each_once(owners[at], key, (int(owners[-1]) + 1, len(held.keys)))
         shared = (documents @ held.texts).tocoo()  # how many different sequences they have in common
         rows = np.stack([shared.row, shared.col, shared.data], axis=1)
+
+        @cache  # once a document, which may be long and hold many texts
+        def size(place: int) -> int:
+            return len(np.unique(hashes[slice(*np.searchsorted(owners, [place, place + 1]))]))
+
         for place, one, both in rows[shared.data >= NEAR * held.sizes[shared.col]].tolist():
-            begin, end = np.searchsorted(owners, [place, place + 1])
-            size = len(np.unique(hashes[begin:end]))
-            jaccard = both / (size + int(held.sizes[one]) - both)
+            jaccard = both / (size(place) + int(held.sizes[one]) - both)
             if jaccard >= NEAR:
                 self.near[one] += 1
                 row = int(found.strings.rows[place])
