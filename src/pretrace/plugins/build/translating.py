@@ -34,8 +34,6 @@ PIECE = 128
 _CPU_BUDGET = 1024
 _GPU_BUDGET = 16384
 _FILES = ("source.spm", "target.spm", "vocab.json", "target_vocab.json", "tokenizer_config.json")
-
-
 EMPTY = "came back empty"
 CUT = "cut off at the limit of length"
 

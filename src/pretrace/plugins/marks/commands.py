@@ -134,9 +134,6 @@ def _publish(seal: marking.Seal, rows: bytes, outputs: _MarkOutputs, advice: tup
     return Reply(said, outcome="marked", statement=first, folder=outputs.out, own=own)
 
 
-# `pretrace mark check` and `canaries`: check all that can be checked, open models, test, write, print.
-
-
 _TRIGGERS = "Servers that give text only"
 
 
