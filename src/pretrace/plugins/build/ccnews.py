@@ -140,9 +140,7 @@ class Rewriting:
         "Who rewrites: any --model value, or server:http://host:port/v1#model-name (key: PRETRACE_API_KEY).",
         path="in",
     )
-    prompt: str = REWRITE.key(
-        PROMPT, "Instruction to the rewriter, with {text} where the text goes; the paper's unless given."
-    )
+    prompt: str = REWRITE.key(PROMPT, "Instruction, with {text} for the text; the paper's unless given.")
     temperature: float = REWRITE.key(1.0, "Temperature of the rewriter; 0 is greedy.", least=0.0)
     tokens: int = REWRITE.key(1024, "Most tokens of an answer.", least=1)
     opening: Opening = field(default_factory=ModelSettings)
@@ -289,17 +287,13 @@ class CcnewsSettings:
 
     texts: int = option(1200, "Number of texts, half of them members.", panel="", least=2)
     fewest_words: int = WORDS.key(64, "Shorter texts are left out.", name="least", least=1)
-    most_words: int = WORDS.key(
-        256, "Of a longer text, take the whole sentences within this many words.", name="most", least=1
-    )
+    most_words: int = WORDS.key(256, "Take whole sentences within this many words.", name="most", least=1)
     transform_both: bool = option(False, "Transform the members, too; the paper does not.", panel="")
     seed: int = seed_option()
 
     def __post_init__(self) -> None:
         check_ranges(self)
-        require(
-            self.texts % 2 == 0, f"--texts counts both sides together and must be even, found {self.texts}."
-        )
+        require(self.texts % 2 == 0, f"--texts counts both sides and must be even, found {self.texts}.")
         require(
             self.fewest_words <= self.most_words,
             f"--words least must not be more than --words most, found {self.fewest_words} and {self.most_words}.",

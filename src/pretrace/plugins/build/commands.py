@@ -67,16 +67,12 @@ class _CcnewsInputs:
         panel="",
         path="in",
     )
-    nonmembers: str = option(
-        help="Texts they were not trained on, the paper's being CC-News of 2017.", panel="", path="in"
-    )
+    nonmembers: str = option(help="Texts they were not trained on: CC-News of 2017.", panel="", path="in")
     transform: Literal["trans", "mask", "prompt"] = option(
         help="trans: translated there and back; mask: BERT's words; prompt: rewritten by a model.", panel=""
     )
     out: Path = option(help="Folder for {trans,mask,prompt}.jsonl and its card.", panel="", path="out")
-    date_column: str | None = COLUMNS.key(
-        None, "Column with the non-members' date: only those of --year are taken.", name="date"
-    )
+    date_column: str | None = COLUMNS.key(None, "Column with the non-members' date.", name="date")
     year: int = option(2017, "Year of the non-members that are taken, with --columns date.", panel="Sides")
     columns: Unlabelled = field(default_factory=Columns)
 

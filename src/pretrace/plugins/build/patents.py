@@ -365,20 +365,11 @@ class PatentSettings:
         read=_lengths,
     )
     size: int | None = option(
-        None,
-        "The most pages of either class (the paper: 5000); as many as there are unless given.",
-        panel=SIDES,
-        least=1,
+        None, "Most pages of either class (the paper: 5000); all unless given.", panel=SIDES, least=1
     )
-    chinese: float = option(
-        0.3, "Least share of Chinese characters in a page.", panel=CLEANING, least=0, most=1
-    )
+    chinese: float = option(0.3, "Least share of Chinese characters.", panel=CLEANING, least=0, most=1)
     boilerplate: float = option(
-        0.2,
-        "Take out lines that stand on more than this share of the pages.",
-        panel=CLEANING,
-        least=0,
-        most=1,
+        0.2, "Take out lines on more than this share of the pages.", panel=CLEANING, least=0, most=1
     )
     seed: int = seed_option()
 

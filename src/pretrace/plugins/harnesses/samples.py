@@ -268,12 +268,8 @@ class SamplesSettings:
     """What is read of a log and what is compared; ExpressionError for a value out of its range."""
 
     task: str | None = LOG.key(None, "Task of the log, where it has several.", essential=True)
-    metric: str | None = LOG.key(
-        None, "Metric that says whether an item is right, such as acc; the first of the log unless given."
-    )
-    filter: str | None = LOG.key(
-        None, "Filter by which answers were read, where the log has several; the first unless given."
-    )
+    metric: str | None = LOG.key(None, "Metric that says whether an item is right; the first unless given.")
+    filter: str | None = LOG.key(None, "Filter by which answers were read; the first unless given.")
     part: Part = option(
         "item",
         "What is read of a request: item (the item and its right answer, without the examples in front of it), "
@@ -281,9 +277,7 @@ class SamplesSettings:
         of=LOG,
     )
     group_field: str = LOG.key(
-        "",
-        "Field of an item's document that names what items belong together, such as a passage.",
-        name="group",
+        "", "Field of an item's document that names what items belong together.", name="group"
     )
     suspect_p: float | None = option(
         None,

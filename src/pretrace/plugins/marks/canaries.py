@@ -263,9 +263,7 @@ def _famous() -> frozenset[bytes]:
 class CanarySettings(TestSettings):
     """Which strings are tested, and how much of the text the model reads with them."""
 
-    context: int = option(
-        200, "Characters before a string that the model reads with it.", panel=TEST, least=0, most=100_000
-    )
+    context: int = option(200, "Characters before a string that are read.", panel=TEST, least=0, most=100_000)
 
     @property
     def matters(self) -> Mapping[str, Any]:

@@ -141,9 +141,7 @@ _TRIGGERS = "Servers that give text only"
 class _CheckInputs:
     """What the sealed file is held against, and where the result goes."""
 
-    commitment: str | None = input_option(
-        None, "The SHA-256 that was published, or the file that holds it.", panel=TEST
-    )
+    commitment: str | None = input_option(None, "The published SHA-256, or a file that holds it.", panel=TEST)
     texts: str | None = input_option(
         None,
         "The texts as they were published, to be compared with the sealed file; given as TEXTS is elsewhere.",
