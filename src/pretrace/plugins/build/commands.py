@@ -39,11 +39,7 @@ Unlabelled = Annotated[Columns, "text", "id", "group", "template", "split", "fil
 """How texts are read whose labels are not."""
 Out = Annotated[
     Path,
-    Option(
-        "The JSON lines to write, such as patentmia.jsonl; patentmia.card.json goes beside it.",
-        panel="",
-        path="out",
-    ),
+    Option("The JSON lines to write, such as patentmia.jsonl; a card goes beside.", panel="", path="out"),
 ]
 
 
@@ -149,13 +145,7 @@ def quality(
     pair: TextSets,
     settings: Comparing,
     embeddings: Annotated[
-        str,
-        Option(
-            "Model of the similarity: minilm (extra: embeddings), a sentence-transformers folder or hub id, "
-            "or none.",
-            panel="",
-            path="in",
-        ),
+        str, Option("minilm, a sentence-transformers folder or hub id, or none.", panel="", path="in")
     ] = "minilm",
     figures: Annotated[
         Path | None, Option("Write the figures to this JSON file, too.", panel="", path="out")

@@ -33,7 +33,7 @@ import numpy as np
 from pretrace.corpora import Columns, open_corpus
 from pretrace.corpora.columns import USUAL
 from pretrace.corpora.documents import unreadable_explained
-from pretrace.errors import ExpressionError, OutputError, TextsError
+from pretrace.errors import OutputError, TextsError
 from pretrace.registry import require
 from pretrace.results.atomic import atomic_bytes, check_writable, new_folder, write_atomically
 from pretrace.results.output_checks import NEW
@@ -533,14 +533,10 @@ class MarkSettings:
         essential=True,
     )
     variant_texts: tuple[str, ...] = input_option(
-        (),
-        "A file with another version of each text under the same id; may be given more than once.",
-        panel=VARIANTS,
+        (), "A file with another version of each text under the same id; may be repeated.", panel=VARIANTS
     )
     rewriter: str | None = input_option(
-        None,
-        "A model that follows instructions and paraphrases each text: any --model value, or server:URL#MODEL.",
-        panel=VARIANTS,
+        None, "A model that paraphrases each text: any --model value, or server:URL#MODEL.", panel=VARIANTS
     )
     words: str | None = input_option(
         None,
@@ -569,8 +565,7 @@ class MarkSettings:
         check_ranges(self)
         require(0 < self.share <= 1, f"--variants share lies between 0 and 1, found {self.share}.")
         given = list(self.sources)
-        if len(given) != 1:
-            raise ExpressionError(say("marks.refused.sources", found=" and ".join(given) or "none"))
+        require(len(given) == 1, say("marks.refused.sources", found=" and ".join(given) or "none"))
         drawn = given[0] in ("--rewriter", "--words") and self.variants > 1
         require(self.original or drawn, say("marks.refused.original"))
 

@@ -73,11 +73,7 @@ class ReciteSettings(TestSettings):
     """How the model is asked."""
 
     samples: int = option(
-        3,
-        "With a model that gives text alone: continuations a window at temperature 1, beside the one at temperature 0.",
-        panel=TEST,
-        least=0,
-        most=100,
+        3, "With --access text: more continuations a window, at temperature 1.", panel=TEST, least=0, most=100
     )
 
 
