@@ -143,7 +143,7 @@ def in_shards(texts: TextsToScore, engine: EngineSettings, *, labelled: bool = F
     stream = texts.stream
     unread, size = list[Unreadable](), shards.SHARD
     if engine.on_ray:
-        size = engine.find("scoring").shard_size_of(stream)
+        size = engine.find("scoring").shard_size(stream.texts())
     check_parts(texts.folder)
     check_writable(texts.folder / UNREADABLE, OWN)
     with doing("checking all texts before the first is scored", spinner=True):

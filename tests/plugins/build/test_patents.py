@@ -71,7 +71,7 @@ def test_members_are_old_and_non_members_new(built):
 
 def test_a_snippet_is_so_many_words_of_its_page(built, pages):
     words = ChineseWords()
-    texts = {page.id: page.text for page in Pages(PatentPages(pages))}
+    texts = {name: text for name, text, _ in Pages(PatentPages(pages))}
     starts = set()
     for row in built.rows:
         text = str(row["text"])
@@ -87,7 +87,7 @@ def test_a_snippet_is_so_many_words_of_its_page(built, pages):
 def test_a_page_of_just_enough_words_is_a_snippet():
     page = {"id": "a", "text": "水泵壳体底座", "group": "a"}
     words = len(ChineseWords().spans(page["text"]))
-    found = [_Builder(PatentSettings(words=n), lambda *_: None)._snippet(page) for n in (words, words + 1)]
+    found = [_Builder(PatentSettings(words=n))._snippet(page) for n in (words, words + 1)]
     assert [[row["text"] for row in rows] for rows in found] == [[page["text"]], []]
 
 
@@ -141,7 +141,7 @@ def test_dates_from_a_table_and_from_names(tmp_path):
     table = "page,published,priority\na.txt,2015-07-03,\nsub/b,,2024-06\ngone,,\n"
     (tmp_path / "dates.csv").write_text(table)
     reader = Pages(PatentPages(place, dates=tmp_path / "dates.csv"))
-    found = {page.id: (str(page.dates.published), str(page.dates.priority)) for page in reader}
+    found = {name: (str(dates.published), str(dates.priority)) for name, _, dates in reader}
     assert found == {
         "a.txt": ("2015-07-03", "None"),
         "c.published-2019-05-21.priority-2018-01-05.txt": ("2019-05-21", "2018-01-05"),
@@ -171,9 +171,9 @@ def test_a_table_of_pages(tmp_path, kind):
     else:
         parquet.write_table(pyarrow.Table.from_pylist(rows), path)
     found = list(Pages(PatentPages(path)))
-    dated = {page.id: str(page.dates.published) for page in found}
+    dated = {name: str(dates.published) for name, _, dates in found}
     assert dated == {"CN1": "2019-01-01", "CN2": "2020-02-02"}
-    assert found[1].text == made.text("CN2").replace("\n", " ")
+    assert found[1][1] == made.text("CN2").replace("\n", " ")
     with pytest.raises(TextsError, match=r"no column 'when'; .*'id', 'html'"):
         list(Pages(PatentPages(path, PageColumns(published="when"))))
     if kind == "jsonl":

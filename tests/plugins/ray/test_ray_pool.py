@@ -128,9 +128,9 @@ def test_an_address_without_ray(address, monkeypatch):
 
 
 def test_shards_depend_on_the_source_alone_and_keep_the_batches():
-    assert [shard_size(n) for n in (1, 512, 5_000, SHARD - 1)] == [16, 16, 157, SHARD // SMALL]
+    assert [shard_size(range(n)) for n in (1, 512, 5_000, SHARD - 1)] == [16, 16, 157, SHARD // SMALL]
     for texts in (SHARD, 50_000, 200_000, 10**6, 10**8):
-        size = shard_size(texts)
+        size = shard_size(range(texts))
         assert size % CHUNK == 0
         assert CHUNK <= size <= SHARD
-    assert shard_size(10**8) == SHARD
+    assert shard_size(range(10**8)) == SHARD

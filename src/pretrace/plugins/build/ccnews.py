@@ -29,7 +29,7 @@ from pretrace.backends.settings import ModelSettings
 from pretrace.corpora import Columns, open_corpus, open_stream
 from pretrace.corpora.dates import days
 from pretrace.corpora.reading import refuse_repeated_ids
-from pretrace.errors import ExpressionError, TextsError
+from pretrace.errors import TextsError
 from pretrace.plugins.build import writing
 from pretrace.plugins.build.segmenting import cut_pieces, split_sentences
 from pretrace.plugins.build.set_similarity import shared_words
@@ -50,8 +50,6 @@ REWRITE = Option("With --transform prompt: who rewrites, as in model=smollm2.", 
 PLACE = "{text}"
 PROMPT = "Rewrite: {text}"
 """The paper's prompt, for GPT-4o (table 4)."""
-
-
 _OPENING = ("dtype", "device", "allow_pickle", "trust_remote_code")
 """How the models of a transformation may be opened."""
 Opening = Annotated[ModelSettings, *_OPENING]
@@ -142,19 +140,15 @@ class Rewriting:
         "Who rewrites: any --model value, or server:http://host:port/v1#model-name (key: PRETRACE_API_KEY).",
         path="in",
     )
-    prompt: str = REWRITE.key(
-        PROMPT, "Instruction to the rewriter, with {text} where the text goes; the paper's unless given."
-    )
+    prompt: str = REWRITE.key(PROMPT, "Instruction, with {text} for the text; the paper's unless given.")
     temperature: float = REWRITE.key(1.0, "Temperature of the rewriter; 0 is greedy.", least=0.0)
     tokens: int = REWRITE.key(1024, "Most tokens of an answer.", least=1)
     opening: Opening = field(default_factory=ModelSettings)
     kind = "prompt"
 
     def __post_init__(self) -> None:
-        if PLACE not in self.prompt:
-            raise ExpressionError(
-                say("build.refused.prompt_place", place=PLACE, prompt=PROMPT, found=self.prompt[:60])
-            )
+        told = {"place": PLACE, "prompt": PROMPT, "found": self.prompt[:60]}
+        require(PLACE in self.prompt, say("build.refused.prompt_place", **told))
 
     def open(self) -> Transform:
         """The model, loaded, or the server's address."""
@@ -186,9 +180,6 @@ def _same(old: str, new: str) -> str:
     return "came back unchanged" if old.split() == new.split() else ""
 
 
-# Which texts become part of a CCNewsPDD, and how much of each: the same for members and non-members.
-
-
 def read_side(source: str, columns: Columns, *, date_column: str | None = None, year: int = 2017) -> Corpus:
     """The texts of a source without labels; with a `date_column` only those surely of the year, else TextsError."""
     columns = replace(columns, label="")
@@ -199,9 +190,8 @@ def read_side(source: str, columns: Columns, *, date_column: str | None = None, 
     dated = [(replace(text, meta={}), days(text.meta[date_column])) for text in every]
     kept = [text for text, found in dated if found and found.first.year == found.last.year == year]
     if not kept:
-        raise TextsError(
-            say("build.refused.unmarked_year", source=source, date_column=date_column, year=year)
-        )
+        told = {"source": source, "date_column": date_column, "year": year}
+        raise TextsError(say("build.refused.unmarked_year", **told))
     refuse_repeated_ids([text.id for text in kept], source)
     note = f"Texts left out, not published in {year} or without a date: {len(every) - len(kept):,}."
     return Corpus(source, tuple(kept), source, (*stream.notes, note))
@@ -297,17 +287,13 @@ class CcnewsSettings:
 
     texts: int = option(1200, "Number of texts, half of them members.", panel="", least=2)
     fewest_words: int = WORDS.key(64, "Shorter texts are left out.", name="least", least=1)
-    most_words: int = WORDS.key(
-        256, "Of a longer text, take the whole sentences within this many words.", name="most", least=1
-    )
+    most_words: int = WORDS.key(256, "Take whole sentences within this many words.", name="most", least=1)
     transform_both: bool = option(False, "Transform the members, too; the paper does not.", panel="")
     seed: int = seed_option()
 
     def __post_init__(self) -> None:
         check_ranges(self)
-        require(
-            self.texts % 2 == 0, f"--texts counts both sides together and must be even, found {self.texts}."
-        )
+        require(self.texts % 2 == 0, f"--texts counts both sides and must be even, found {self.texts}.")
         require(
             self.fewest_words <= self.most_words,
             f"--words least must not be more than --words most, found {self.fewest_words} and {self.most_words}.",
@@ -332,7 +318,7 @@ def build_ccnews(
     sources = {"members": record_corpus(members), "nonmembers": record_corpus(nonmembers)}
     recorded = {**asdict(settings), "transform": method.kind, **chosen, "sources": sources}
     writing.check_place(out, recorded)
-    left = writing.LeftOut()
+    left = writing.LeftOut(list)
     # whole and cut: articles may differ only behind what is taken of them
     cut = ((text.text, take_sentences(text.text, settings.most_words)) for text in members.texts)
     among = frozenset(map(_content_key, chain.from_iterable(cut)))
@@ -434,10 +420,8 @@ def _blind(rows: Sequence[writing.Row], settings: CcnewsSettings) -> dict[str, A
         "published": (recipe, "the collections differ, or the machine that wrote one side shows."),
     }
     if settings.transform_both:
-        given["transform_both"] = (
-            [*rows],
-            "the collections differ even after the same machine went over both.",
-        )
+        why = "the collections differ even after the same machine went over both."
+        given["transform_both"] = ([*rows], why)
     found = {
         name: writing.blind_baseline(some, seed=settings.seed, why=why) for name, (some, why) in given.items()
     }

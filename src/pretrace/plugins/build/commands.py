@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pretrace.baselines.blind import gap as measure
 from pretrace.baselines.classifiers import open_embedder
 from pretrace.cli.answer import Reply, plain_table, prose
-from pretrace.cli.progress import Activity, shown, watched
+from pretrace.cli.progress import doing, watched
 from pretrace.corpora import Columns, open_corpus
 from pretrace.errors import ExpressionError, MissingPackageError
 from pretrace.plugins.build.ccnews import (
@@ -40,19 +39,19 @@ Unlabelled = Annotated[Columns, "text", "id", "group", "template", "split", "fil
 """How texts are read whose labels are not."""
 Out = Annotated[
     Path,
-    Option(
-        "The JSON lines to write, such as patentmia.jsonl; patentmia.card.json goes beside it.",
-        panel="",
-        path="out",
-    ),
+    Option("The JSON lines to write, such as patentmia.jsonl; a card goes beside.", panel="", path="out"),
 ]
 
 
 def patents(pages: PatentPages, out: Out, settings: PatentSettings) -> Reply:
     """PatentMIA from patent pages you have: snippets of Chinese patents, old ones against new ones."""
-    with _watched() as on_progress:
-        built = build_patents(pages, out, settings, on_progress=on_progress)
-    return _answer(built, said(built, f"\"patentmia(path='{out}')\""))
+    with doing("building the benchmark", spinner=True):
+        built = build_patents(pages, out, settings)
+    card = built.card
+    blind = card["blind"]
+    found = [f"Note: {note}" for note in card["notes"]]
+    found.append(f"{'Warning' if blind['tells_apart'] else 'Note'}: {blind['says']}")
+    return _answer(built, card["counts"], found, f"patentmia(path='{out}')")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,16 +63,12 @@ class _CcnewsInputs:
         panel="",
         path="in",
     )
-    nonmembers: str = option(
-        help="Texts they were not trained on, the paper's being CC-News of 2017.", panel="", path="in"
-    )
+    nonmembers: str = option(help="Texts they were not trained on: CC-News of 2017.", panel="", path="in")
     transform: Literal["trans", "mask", "prompt"] = option(
         help="trans: translated there and back; mask: BERT's words; prompt: rewritten by a model.", panel=""
     )
     out: Path = option(help="Folder for {trans,mask,prompt}.jsonl and its card.", panel="", path="out")
-    date_column: str | None = COLUMNS.key(
-        None, "Column with the non-members' date: only those of --year are taken.", name="date"
-    )
+    date_column: str | None = COLUMNS.key(None, "Column with the non-members' date.", name="date")
     year: int = option(2017, "Year of the non-members that are taken, with --columns date.", panel="Sides")
     columns: Unlabelled = field(default_factory=Columns)
 
@@ -90,47 +85,27 @@ def ccnews(
     members = read_side(inputs.members, columns)
     with watched("transforming") as progress:
         built = build_ccnews(members, others, method, folder=inputs.out, settings=settings, progress=progress)
-    card: Any = built.card
-    blind = card["blind"]
-    titles = {"original": "originals", "published": "as published", "transform_both": "both sides"}
-    return _answer(built, [
-        f"{len(built.rows):,} texts, {card['rows']['members']['texts']:,} of them members: {built.out}",
-        *(f"- {title}: {blind[name]['says']}" for name, title in titles.items() if blind[name]),
-        blind["finding"],
-        *(f"Left out: {names['count']:,}, {reason}." for reason, names in card["left_out"].items()),
-        f"Card: {built.card_path}",
-    ])  # fmt: skip
-
-
-def said(built: Built, corpus: str) -> Iterator[str]:
-    """What was written, how many of either class, what was left out, what the card warns of, and what to do next."""
-    counts = built.card["counts"]
-    yield f"Members: {counts['members']:,}; non-members: {counts['nonmembers']:,}; rows: {len(built.rows):,}."
-    for why, found in built.card["left_out"].items():
-        shown = first_of(list(map(repr, found["ids"][:3])), found["count"])
-        yield f"Left out: {found['count']:,}, {why}: {shown}; all in the card."
-    for note in built.card["notes"]:
-        yield f"Note: {note}"
     blind = built.card["blind"]
-    yield f"{'Warning' if blind['tells_apart'] else 'Note'}: {blind['says']}"
-    yield f"Written: {built.out}, {built.card_path}"
-    yield f"Try: pretrace evaluate {corpus} --model MODEL --out RUN"
+    titles = {"original": "originals", "published": "as published", "transform_both": "both sides"}
+    found = [f"- {title}: {blind[name]['says']}" for name, title in titles.items() if blind[name]]
+    counts = {name: side["texts"] for name, side in built.card["rows"].items()}
+    corpus = f"ccnewspdd(path='{inputs.out}', kind='{method.kind}')"
+    return _answer(built, counts, [*found, blind["finding"]], corpus)
 
 
-def _answer(built: Built, said: Iterable[str]) -> Reply:
-    words, files = [*said], {"file": str(built.out), "card_file": str(built.card_path)}
-    own = {**files, "rows": len(built.rows), "card": built.card}
-    return Reply(words, outcome="built", statement=words[0], own=own)
-
-
-@contextmanager
-def _watched() -> Iterator[Callable[[str, int], None]]:
-    state = [""]
-    with shown(Activity("starting", lambda: state[0])):
-        yield lambda what, done: state.__setitem__(0, f"{what} · {done:,}")
-
-
-# `pretrace build gap` and `pretrace build quality`: two sets of texts side by side, without the model in question.
+def _answer(built: Built, counts: Mapping[str, int], found: Sequence[str], corpus: str) -> Reply:
+    """What was written, how many of either class, what was left out, what was `found`, and what to do next."""
+    rows = len(built.rows)
+    first = f"Members: {counts['members']:,}; non-members: {counts['nonmembers']:,}; rows: {rows:,}."
+    said = [first]
+    for why, out in built.card["left_out"].items():
+        shown = first_of(list(map(repr, out["ids"][:3])), out["count"])
+        said.append(f"Left out: {out['count']:,}, {why}: {shown}; all in the card.")
+    said += [*found, f"Written: {built.out}, {built.card_path}"]
+    said.append(f'Try: pretrace evaluate "{corpus}" --model MODEL --out RUN')
+    files = {"file": str(built.out), "card_file": str(built.card_path)}
+    own = {**files, "rows": rows, "card": built.card}
+    return Reply(said, outcome="built", statement=first, own=own)
 
 
 _KEY = "pretrace_quality"
@@ -170,13 +145,7 @@ def quality(
     pair: TextSets,
     settings: Comparing,
     embeddings: Annotated[
-        str,
-        Option(
-            "Model of the similarity: minilm (extra: embeddings), a sentence-transformers folder or hub id, "
-            "or none.",
-            panel="",
-            path="in",
-        ),
+        str, Option("minilm, a sentence-transformers folder or hub id, or none.", panel="", path="in")
     ] = "minilm",
     figures: Annotated[
         Path | None, Option("Write the figures to this JSON file, too.", panel="", path="out")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import date
@@ -29,7 +29,7 @@ from pretrace.corpora.opening import every_row, open_stream
 from pretrace.corpora.packing import ending_of, not_utf8, open_unpacked, without_packing
 from pretrace.corpora.reading import refuse_repeated_ids
 from pretrace.corpora.webpages import decode_page, parse_page, visible_text
-from pretrace.errors import ExpressionError, TextsError
+from pretrace.errors import TextsError
 from pretrace.plugins.build import writing
 from pretrace.plugins.build.segmenting import ChineseWords, chinese_share
 from pretrace.plugins.build.writing import Row, add_strings, blind_baseline
@@ -167,12 +167,6 @@ _MARKED = {"publicationdate": "published", "datepublished": "meta published", "p
 """What a property says of a date."""
 
 
-# Pages a user has: a folder of HTML and text files, or a table with a page a row.
-
-
-PAGES = "Pages"
-"""The group of options on the pages."""
-
 _ENDINGS = (".html", ".htm", ".txt")
 _USUAL = (
     ("text", "html", "content", "input"),
@@ -185,15 +179,6 @@ _IN_NAME = re.compile(r"(?P<what>published|priority)[-_=.](?P<date>\d{4}-?\d\d-?
 _LOOKS_LIKE_MARKUP = re.compile(r"\s*<(?:!doctype|html|head|body|article)\b", re.IGNORECASE)
 _Written = tuple[str, str, bool, Dates]
 """A page as it is written: its id, its characters, whether they are HTML, and what is known of its dates."""
-
-
-@dataclass(frozen=True, slots=True)
-class PatentPage:
-    """One patent page: its text, a line a block, and its dates."""
-
-    id: str
-    text: str
-    dates: Dates
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +204,7 @@ class PatentPages:
     dates: Path | None = option(
         None,
         "A table with the columns page, published and priority, for pages without dates.",
-        panel=PAGES,
+        panel="Pages",
         path="in",
     )
 
@@ -239,11 +224,11 @@ class Pages:
                 raise TextsError(f"{shown(given.dates or '')} names the page {row.text!r} a second time.")
             self.known[row.text] = Dates(*(days(row.meta[name]) for name in wanted.more))
 
-    def __iter__(self) -> Iterator[PatentPage]:
+    def __iter__(self) -> Iterator[tuple[str, str, Dates]]:
+        """Each page's id, its text, a line a block, and its dates."""
         names: list[str] = []
-        for name, content, is_markup, dates in (
-            self._of_folder() if self.source.is_dir() else self._of_table()
-        ):
+        pages = self._of_folder() if self.source.is_dir() else self._of_table()
+        for name, content, is_markup, dates in pages:
             names.append(name)
             try:
                 text, told = read_markup(content) if is_markup else take_labels(content)
@@ -253,7 +238,7 @@ class Pages:
             if known := next((one for one in (name, stem) if one in self.known), None):
                 self._used.add(known)
                 dates = self.known[known].or_else(dates)
-            yield PatentPage(name, text, dates.or_else(told))
+            yield name, text, dates.or_else(told)
         refuse_repeated_ids(names, shown(self.source))
 
     def notes(self) -> list[str]:
@@ -329,9 +314,6 @@ def sort_page(dates: Dates, before: date, after: date) -> bool | str:
     return "between the two dates"
 
 
-# What is taken out of pages before anything is cut from them: lines of the site, and pages told twice.
-
-
 _FEWEST_PAGES = 10
 """A line is never boilerplate that stands on fewer pages."""
 _NEAR = 3
@@ -339,14 +321,12 @@ _NEAR = 3
 in 5,000, so that pages of one template stay."""
 
 
-def find_boilerplate(texts: Iterable[str], share: float) -> dict[str, int]:
+def find_boilerplate(texts: Sequence[str], share: float) -> dict[str, int]:
     """Lines that stand on more than `share` of the texts, and on 10 at least, with the number of texts."""
-    pages = 0
-    found: Counter[str] = Counter()
+    found = Counter[str]()
     for text in texts:
-        pages += 1
         found.update({line.strip() for line in text.split("\n") if line.strip()})
-    least = max(_FEWEST_PAGES, int(share * pages) + 1)
+    least = max(_FEWEST_PAGES, int(share * len(texts)) + 1)
     often = [(line, count) for line, count in found.items() if count >= least]
     return dict(sorted(often, key=lambda item: (-item[1], item[0])))
 
@@ -354,9 +334,6 @@ def find_boilerplate(texts: Iterable[str], share: float) -> dict[str, int]:
 def drop_lines(text: str, lines: Mapping[str, int]) -> str:
     """The text without those lines."""
     return "\n".join(line for line in text.split("\n") if line.strip() not in lines)
-
-
-# From pages to rows.
 
 
 SIDES, CLEANING, CUTTING = "Members and non-members", "Cleaning", "Cutting"
@@ -367,10 +344,8 @@ _WHY = "patents of different years differ in their subjects and words."
 
 def _lengths(written: str) -> tuple[int, ...]:
     parts = [part.strip() for part in written.split(",") if part.strip()]
-    if not all(part.isdecimal() and part.isascii() for part in parts):
-        raise ExpressionError(
-            f"--lengths wants whole numbers, such as 64,128,256,512; found {written[:60]!r}."
-        )
+    good = all(part.isdecimal() and part.isascii() for part in parts)
+    require(good, f"--lengths wants whole numbers, such as 64,128,256,512; found {written[:60]!r}.")
     return tuple(map(int, parts))
 
 
@@ -390,20 +365,11 @@ class PatentSettings:
         read=_lengths,
     )
     size: int | None = option(
-        None,
-        "The most pages of either class (the paper: 5000); as many as there are unless given.",
-        panel=SIDES,
-        least=1,
+        None, "Most pages of either class (the paper: 5000); all unless given.", panel=SIDES, least=1
     )
-    chinese: float = option(
-        0.3, "Least share of Chinese characters in a page.", panel=CLEANING, least=0, most=1
-    )
+    chinese: float = option(0.3, "Least share of Chinese characters.", panel=CLEANING, least=0, most=1)
     boilerplate: float = option(
-        0.2,
-        "Take out lines that stand on more than this share of the pages.",
-        panel=CLEANING,
-        least=0,
-        most=1,
+        0.2, "Take out lines on more than this share of the pages.", panel=CLEANING, least=0, most=1
     )
     seed: int = seed_option()
 
@@ -420,21 +386,15 @@ class PatentSettings:
         return cutoff_day(self.before, "before"), cutoff_day(self.after, "after")
 
 
-def build_patents(
-    pages: PatentPages,
-    out: Path,
-    settings: PatentSettings,
-    *,
-    on_progress: writing.OnProgress = lambda what, done: None,
-) -> writing.Built:
+def build_patents(pages: PatentPages, out: Path, settings: PatentSettings) -> writing.Built:
     """The benchmark, written to `out` as JSON lines (id, text, label, group, date, length) with its card. PretraceError
     for pages that cannot be read, without jieba, where a class has no page, and where `out` holds something else."""
     where = {"pages": str(pages.source), "dates": None if pages.dates is None else str(pages.dates)}
     record = {**where, "columns": asdict(pages.columns), **asdict(settings)}
     writing.check_place(out, record)
-    builder, reader = _Builder(settings, on_progress), Pages(pages)
+    builder, reader = _Builder(settings), Pages(pages)
     dated = builder.dated(reader)
-    lines = find_boilerplate((row["text"] for row in dated), settings.boilerplate)
+    lines = find_boilerplate([row["text"] for row in dated], settings.boilerplate)
     rows = builder.drawn([{**row, "text": drop_lines(row["text"], lines)} for row in dated])
     longest = [row for row in rows if row["length"] == max(settings.lengths, default=settings.words)]
     members, nonmembers = (len({row["group"] for row in rows if row["label"] == side}) for side in (1, 0))
@@ -462,27 +422,24 @@ def build_patents(
 class _Builder:
     """The steps from pages to rows, each counting what it leaves out."""
 
-    def __init__(self, settings: PatentSettings, on_progress: writing.OnProgress) -> None:
-        self.settings, self.on_progress, self.words = settings, on_progress, ChineseWords()
-        self.read, self.left_out, self.digest = 0, writing.LeftOut(), hashlib.sha256()
+    def __init__(self, settings: PatentSettings) -> None:
+        self.settings, self.words = settings, ChineseWords()
+        self.read, self.left_out, self.digest = 0, writing.LeftOut(list), hashlib.sha256()
 
-    def dated(self, pages: Iterable[PatentPage]) -> list[Row]:
+    def dated(self, pages: Pages) -> list[Row]:
         """The pages whose dates tell on which side they are."""
         found, edges = list[Row](), self.settings.edges
-        for page in pages:
-            dates = page.dates
+        for name, text, dates in pages:
             self.read += 1
-            self.on_progress("reading pages", self.read)
-            add_strings(self.digest, (page.id, page.text, str(dates.published), str(dates.priority)))
+            add_strings(self.digest, (name, text, str(dates.published), str(dates.priority)))
             label = sort_page(dates, *edges)
-            if isinstance(label, bool) and chinese_share(page.text) < self.settings.chinese:
+            if isinstance(label, bool) and chinese_share(text) < self.settings.chinese:
                 label = "too little Chinese"
             if isinstance(label, str):
-                self.left_out[label].append(page.id)
+                self.left_out[label].append(name)
             else:
                 day = str(dates.published if label else dates.priority)
-                row = {"id": page.id, "text": page.text, "label": int(label), "group": page.id, "date": day}
-                found.append(row)
+                found.append({"id": name, "text": text, "label": int(label), "group": name, "date": day})
         return found
 
     def drawn(self, pages: Sequence[Row]) -> list[Row]:
@@ -491,7 +448,6 @@ class _Builder:
         sides: dict[bool, dict[str, Row]] = {True: {}, False: {}}
         exact, known = set[bytes](), defaultdict[tuple[int, int], list[str]](list)
         for row in sorted(pages, key=lambda row: (-row["label"], row["date"], row["id"])):
-            self.on_progress("comparing pages", sum(map(len, sides.values())))
             key = add_strings(hashlib.sha256(), ["".join(row["text"].split())]).digest()
             own = [*enumerate(bands(row["text"]))]
             shared = Counter(name for band in own for name in known[band])
@@ -519,7 +475,6 @@ class _Builder:
                 self.left_out["not drawn"].append(name)
             elif rows := self._snippet(pages[name]):
                 found[name] = rows
-                self.on_progress("cutting members" if member else "cutting non-members", len(found))
             else:
                 self.left_out["too short"].append(name)
         if not found:

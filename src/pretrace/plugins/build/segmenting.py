@@ -49,29 +49,19 @@ def cut_pieces(text: str, limit: int, lengths: Lengths) -> list[str]:
     """The text in pieces of at most `limit` by `lengths` (a model's tokens): joined, they are the text. A piece holds
     as many whole sentences as fit. A sentence that does not fit is cut between words, a word that does not fit between
     characters; a single character is never cut."""
-    return _gathered(_broken(split_sentences(text), limit, lengths), limit, lengths)
+    return _fitted(split_sentences(text), limit, lengths)
 
 
-def _broken(parts: Sequence[str], limit: int, lengths: Lengths) -> list[str]:
-    """The parts, those that are too long cut into pieces between their words or characters."""
-    made: list[str] = []
+def _fitted(parts: Sequence[str], limit: int, lengths: Lengths) -> list[str]:
+    """The parts, those that are too long broken up, and neighbours put together while both are within the limit."""
+    small, made, room = list[str](), list[list[str]](), 0
     for part, length in zip(parts, lengths(parts), strict=True):
         if length <= limit or len(part) == 1:
-            made.append(part)
+            small.append(part)
             continue
-        smaller = _WORD.findall(part)
-        if len(smaller) == 1:
-            half = len(part) // 2
-            smaller = [part[:half], part[half:]]
-        made += _gathered(_broken(smaller, limit, lengths), limit, lengths)
-    return made
-
-
-def _gathered(parts: Sequence[str], limit: int, lengths: Lengths) -> list[str]:
-    """Neighbouring parts put together while the sum of their lengths is within the limit."""
-    made: list[list[str]] = []
-    room = 0
-    for part, length in zip(parts, lengths(parts), strict=True):
+        smaller, half = _WORD.findall(part), len(part) // 2
+        small += _fitted(smaller if len(smaller) > 1 else [part[:half], part[half:]], limit, lengths)
+    for part, length in zip(small, lengths(small), strict=True):
         if not made or length > room:
             made.append([])
             room = limit

@@ -34,8 +34,6 @@ PIECE = 128
 _CPU_BUDGET = 1024
 _GPU_BUDGET = 16384
 _FILES = ("source.spm", "target.spm", "vocab.json", "target_vocab.json", "tokenizer_config.json")
-
-
 EMPTY = "came back empty"
 CUT = "cut off at the limit of length"
 
@@ -151,11 +149,9 @@ def open_translator(
             family = "unknown"
     if family != "marian":  # before its weights are loaded
         raise ModelError(say("build.refused.no_marian", label=located.label, kind_found=family or "GGUF"))
-    missing = [name for name in ("source.spm", "target.spm") if not (located.folder / name).is_file()]
-    if missing:
-        raise ModelError(
-            say("build.refused.no_sentencepiece", label=located.label, missing=" and ".join(missing))
-        )
+    if missing := [name for name in _FILES[:2] if not (located.folder / name).is_file()]:
+        told = {"label": located.label, "missing": " and ".join(missing)}
+        raise ModelError(say("build.refused.no_sentencepiece", **told))
     files = located.weight_files(allow_pickle=allow_pickle)
     digest = loading.weights_hash(files, cache_folder() / "hashes")
     tokenizer = loading.from_pretrained(transformers.MarianTokenizer, located, settings, {})

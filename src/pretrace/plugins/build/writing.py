@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,6 @@ from pretrace.results.folder import file_hash
 from pretrace.results.output_checks import OutputFile, json_object, json_with
 from pretrace.results.wording import say
 from pretrace.statistics.resampling import group_bootstrap
-from pretrace.types import Estimate
 
 Row = dict[str, Any]
 
@@ -47,9 +46,6 @@ def card_of(out: Path) -> Path:
 
 class LeftOut(defaultdict[str, list[str]]):
     """What did not become part of the benchmark: names by reason."""
-
-    def __init__(self) -> None:
-        super().__init__(list)
 
     def __str__(self) -> str:
         return ", ".join(f"{why}: {len(who)}" for why, who in sorted(self.items())) or "none"
@@ -98,10 +94,6 @@ def write(out: Path, rows: Sequence[Row], card: Mapping[str, Any]) -> Built:
     return built
 
 
-OnProgress = Callable[[str, int], None]
-"""Told what is done and how many are through it."""
-
-
 def add_strings(digest: Any, parts: Iterable[str]) -> Any:
     """Add strings to a hash, so that no two lists of strings have the same one."""
     for part in parts:
@@ -135,28 +127,9 @@ def blind_baseline(rows: Sequence[Row], *, seed: int, why: str) -> tuple[dict[st
     columns = [lengths] if judged.scores is None else [lengths, judged.scores]
     spread = group_bootstrap(columns, members, groups=groups, seed=seed, resamples=200).auc
     auc = None if judged.scores is None else spread.widened(1, WIDENING).estimate(1)
-    plain = {
-        "bag_of_words_auc": None if auc is None else _rounded(auc),
-        "text_length_auc": _rounded(spread.estimate(0)),
-        "tells_apart": auc is not None and auc.low > 0.5 and auc.value >= _TELLING,
-        "says": _sentence(auc, why),
-    }
-    return plain, None if auc is None else auc.value
-
-
-def _rounded(auc: Estimate) -> list[float]:
-    return [round(value, 4) for value in (auc.value, auc.low, auc.high)]
-
-
-def _sentence(auc: Estimate | None, why: str) -> str:
-    if auc is None:
-        return "Too few texts for a blind baseline: nobody can tell whether the two sides differ as texts."
-    known = f"AUC {auc.value:.3f} [{auc.low:.2f}, {auc.high:.2f}]"
-    if auc.low <= 0.5:
-        return f"A bag of words that never saw a model was not shown to tell the two sides apart ({known})."
-    if auc.value < _TELLING:
-        return f"A bag of words that never saw a model tells the two sides apart, but hardly ({known})."
-    return (
-        f"A bag of words that never saw a model tells the two sides apart ({known}): {why} "
-        "A membership score that does no better than this shows nothing about membership."
-    )
+    tells = auc is not None and auc.low > 0.5 and auc.value >= _TELLING
+    says = say(f"build.says.{'few' if auc is None else 'apart' if tells else 'hardly'}", auc=auc, why=why)
+    plain: dict[str, Any] = {"bag_of_words_auc": None}
+    for name, one in (("bag_of_words_auc", auc), ("text_length_auc", spread.estimate(0))):
+        plain |= {name: [round(end, 4) for end in (one.value, one.low, one.high)]} if one else {}
+    return {**plain, "tells_apart": tells, "says": says}, None if auc is None else auc.value

@@ -50,9 +50,7 @@ class _SamplesInputs:
         help="Folder for report.html, result.json, items.csv and accuracy.csv; a result there is replaced.",
         panel=FLAGGING,
     )
-    flags_out: Path | None = option(
-        None, "Folder for the flagging in full, as `flag` writes it.", panel=FLAGGING, path="out"
-    )
+    flags_out: Path | None = option(None, "Folder for the whole flagging.", panel=FLAGGING, path="out")
     placebo: str | None = like(FlagInputs, "placebo")
     companions: Companions = field(default_factory=Companions)
 

@@ -38,8 +38,6 @@ from pretrace.verdicts.flag.planning import FlagSettings
 _NAME = re.compile(r"samples_(.+)_(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.?\d*)\.jsonl")
 _AGAIN = "run the evaluation again with lm-eval 0.4.5 or later, --log_samples and --output_path"
 _LOCAL = ("hf", "hf-auto", "huggingface")
-
-
 Part = Literal["item", "question", "prompt"]
 
 
@@ -270,12 +268,8 @@ class SamplesSettings:
     """What is read of a log and what is compared; ExpressionError for a value out of its range."""
 
     task: str | None = LOG.key(None, "Task of the log, where it has several.", essential=True)
-    metric: str | None = LOG.key(
-        None, "Metric that says whether an item is right, such as acc; the first of the log unless given."
-    )
-    filter: str | None = LOG.key(
-        None, "Filter by which answers were read, where the log has several; the first unless given."
-    )
+    metric: str | None = LOG.key(None, "Metric that says whether an item is right; the first unless given.")
+    filter: str | None = LOG.key(None, "Filter by which answers were read; the first unless given.")
     part: Part = option(
         "item",
         "What is read of a request: item (the item and its right answer, without the examples in front of it), "
@@ -283,9 +277,7 @@ class SamplesSettings:
         of=LOG,
     )
     group_field: str = LOG.key(
-        "",
-        "Field of an item's document that names what items belong together, such as a passage.",
-        name="group",
+        "", "Field of an item's document that names what items belong together.", name="group"
     )
     suspect_p: float | None = option(
         None,
@@ -351,12 +343,15 @@ def samples(  # noqa: PLR0913
     reasons.append(say("samples.difference", points=_points(effect)) if effect else say("samples.one_side"))
     if KNOWN in sides:
         reasons.append(say("samples.beside", points=_points(score_difference(sides[TOTAL], sides[KNOWN]))))
+    accuracy = dict(zip(sides, ends.tolist(), strict=True))
     shown = {"all": rates[TOTAL], "suspect": rates.get(SUSPECT), "clean": rates.get(CLEAN)}
     total = say(f"samples.sides.{'two' if effect and outcome != 'inconclusive' else 'all'}", **shown)
     trust = ("no_proof", *(("answer",) * (settings.part != "question")), *(("known",) * (KNOWN in sides)))
     said: dict[str, Any] = fill(sentences_of("samples.said"), **numbers)
     compared = [say(f"samples.{one}", **numbers) for one in ("requests", f"read.{settings.part}", "scored")]
     how = "flagged" if line is None else "line"
+    read = {"task": log.task, "file": log.path.name, "filter": log.filter, "few-shot examples": log.shots}
+    read |= {name: log.results[name] for name in _LOGGED if log.results.get(name) is not None}
     shares = dict(zip(("accuracy", "low", "high"), ends.T, strict=True))
     shares = {"items": np.array([float(len(one)) for one in sides.values()]), **shares}
     items = {metric: right, **{name: texts[name] for name in ("score", "p", "q")}, "suspect": marked}
@@ -378,11 +373,7 @@ def samples(  # noqa: PLR0913
         reasons=(*reasons, flagged.statement, *flagged.reasons),
         advice=flagged.advice,
         notes=(*corpus.notes, *flagged.notes),
-        figures={
-            "metric": metric,
-            "accuracy": dict(zip(sides, ends.tolist(), strict=True)),
-            "flagged items": counts["flagged"],
-        },
+        figures={"metric": metric, "accuracy": accuracy, "flagged items": counts["flagged"]},
         tables=(
             Table("items", {"item": texts["id"], "document": texts["document"], **items}),
             Table("accuracy", {"side": tuple(sides), **shares}),
@@ -392,13 +383,7 @@ def samples(  # noqa: PLR0913
         settings={  # what the flagging recorded, with the log in the place of its texts
             **{name: value for name, value in flagged.settings.items() if name != "texts"},
             "corpus": flagged.settings.get("texts", {}),
-            "log": {
-                "task": log.task,
-                "file": log.path.name,
-                "filter": log.filter,
-                "few-shot examples": log.shots,
-            }
-            | {name: log.results[name] for name in _LOGGED if log.results.get(name) is not None},
+            "log": read,
             "test": {"metric": metric, "part": settings.part} | ({} if line is None else {"suspect_p": line}),
             "time": datetime.now(UTC).isoformat(timespec="seconds"),
         },

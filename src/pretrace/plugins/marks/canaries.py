@@ -263,9 +263,7 @@ def _famous() -> frozenset[bytes]:
 class CanarySettings(TestSettings):
     """Which strings are tested, and how much of the text the model reads with them."""
 
-    context: int = option(
-        200, "Characters before a string that the model reads with it.", panel=TEST, least=0, most=100_000
-    )
+    context: int = option(200, "Characters before a string that are read.", panel=TEST, least=0, most=100_000)
 
     @property
     def matters(self) -> Mapping[str, Any]:
@@ -437,12 +435,7 @@ def check_canaries(  # noqa: PLR0913
     beside = ", less that of the reference model" if models.reference is not None else ""
     score = "answers" if text else f"log-probability of context and string in nats{beside}"
     found = canaries or natural_canaries(corpus, settings, text=text)
-    own: dict[str, Any] = {
-        "settings": settings,
-        "found": found,
-        "watch": watched(watch),
-        "score": score,
-    }
+    own: dict[str, Any] = {"settings": settings, "found": found, "watch": watched(watch), "score": score}
     test = (CanariesInText if text else Canaries)(corpus=corpus, models=models, **own)
     return verdict(test, statements=statements)
 

@@ -334,15 +334,8 @@ def hits_of(seal: Seal, answers: Corpus) -> Table:
     said = tuple(first_word(given.get(one.id, "").replace(of.prompt, " "), of.words) for one, of in found)
     hit = np.array([word == one for word, one in zip(published, said, strict=True)], dtype=np.float64)
     chance = np.array([1 / len(trigger.words) for _, trigger in found])
-    names = tuple(one.id for one, _ in found)
-    columns: dict[str, Any] = {
-        "id": names,
-        "published": published,
-        "said": said,
-        "hit": hit,
-        "chance": chance,
-    }
-    return Table("sentences", columns)
+    columns: dict[str, Any] = {"published": published, "said": said, "hit": hit, "chance": chance}
+    return Table("sentences", {"id": tuple(one.id for one, _ in found), **columns})
 
 
 def check_triggers(

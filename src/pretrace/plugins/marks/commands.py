@@ -38,14 +38,10 @@ class _MarkOutputs:
     """Where the marked texts and the sealed file go, and the model for the sample size."""
 
     out: Path = output_option(
-        help="New folder for what is published: published.jsonl, and commitment.txt to publish or timestamp with "
-        "it.",
-        panel=RUN,
+        help="New folder: published.jsonl, and commitment.txt to publish or timestamp with it.", panel=RUN
     )
     sealed: Path = output_option(
-        help="New file for all variants and the draw, readable by its owner alone. Keep it secret and safe; it is "
-        "never overwritten.",
-        panel=RUN,
+        help="New file, its owner's alone: all variants and the draw. Keep it secret and safe.", panel=RUN
     )
     model: str | None = input_option(
         None,
@@ -134,9 +130,6 @@ def _publish(seal: marking.Seal, rows: bytes, outputs: _MarkOutputs, advice: tup
     return Reply(said, outcome="marked", statement=first, folder=outputs.out, own=own)
 
 
-# `pretrace mark check` and `canaries`: check all that can be checked, open models, test, write, print.
-
-
 _TRIGGERS = "Servers that give text only"
 
 
@@ -144,14 +137,8 @@ _TRIGGERS = "Servers that give text only"
 class _CheckInputs:
     """What the sealed file is held against, and where the result goes."""
 
-    commitment: str | None = input_option(
-        None, "The SHA-256 that was published, or the file that holds it.", panel=TEST
-    )
-    texts: str | None = input_option(
-        None,
-        "The texts as they were published, to be compared with the sealed file; given as TEXTS is elsewhere.",
-        panel=TEST,
-    )
+    commitment: str | None = input_option(None, "The published SHA-256, or a file that holds it.", panel=TEST)
+    texts: str | None = input_option(None, "Texts as published, compared with the sealed file.", panel=TEST)
     model: str | None = input_option(
         None,
         "The model in question: a hub id, a model folder, a .gguf file, smollm2, or a server: vllm:URL, "
@@ -160,9 +147,7 @@ class _CheckInputs:
     )
     opening: ModelSettings = field(default_factory=ModelSettings)
     prompts: Path | None = output_option(
-        None,
-        "Write the beginnings of the trigger sentences to this file (JSON lines: id, prompt), and stop.",
-        panel=_TRIGGERS,
+        None, "Write the beginnings of trigger sentences here (id, prompt), and stop.", panel=_TRIGGERS
     )
     answers: str | None = input_option(
         None, "A file with what a model answered to them (id, answer); no model is opened.", panel=_TRIGGERS
@@ -178,13 +163,7 @@ class _CheckBeside(ModelsBeside):
 
 def check(
     sealed: Annotated[
-        Path,
-        Option(
-            "The sealed file that `pretrace mark texts` or `mark order` wrote.",
-            metavar="SEALED",
-            path="in",
-            essential=True,
-        ),
+        Path, Option("The file that `mark` sealed.", metavar="SEALED", path="in", essential=True)
     ],
     inputs: _CheckInputs,
     companions: _CheckBeside,

@@ -32,7 +32,8 @@ import numpy as np
 
 from pretrace.corpora import Columns, open_corpus
 from pretrace.corpora.columns import USUAL
-from pretrace.errors import ExpressionError, OutputError, TextsError
+from pretrace.corpora.documents import unreadable_explained
+from pretrace.errors import OutputError, TextsError
 from pretrace.registry import require
 from pretrace.results.atomic import atomic_bytes, check_writable, new_folder, write_atomically
 from pretrace.results.output_checks import NEW
@@ -74,9 +75,6 @@ def say_range(sizes: Sequence[int]) -> str:
     return " to ".join(map(str, dict.fromkeys((min(sizes), max(sizes)))))
 
 
-# Canary sentences: one sentence a text, natural to read, whose last word is drawn out of several.
-
-
 SENTENCES: tuple[str, ...] = tuple(sentences_of("canary.sentences"))
 WORDS = tuple(say("canary.words").split())
 MOST_CHOICES = len(WORDS) // 2
@@ -109,9 +107,6 @@ def _names(number: int, draw: Callable[[int], int]) -> Iterator[str]:
 def _drawn(words: Sequence[str], number: int, draw: Callable[[int], int]) -> tuple[str, ...]:
     left = list(words)
     return tuple(left.pop(draw(len(left))) for _ in range(number))
-
-
-# Variants that a model makes: paraphrases, or other choices of small words. What is not alike enough is dropped.
 
 
 INSTRUCTION = (
@@ -291,8 +286,9 @@ class Seal:
 
 def read_seal(path: Path, commitment: str | None = None) -> Seal:
     """The seal of a file. With a `commitment`, a SHA-256 or a file that holds one, it must be that of the sealed file.
-    OutputError for a file that cannot be read or was changed, TextsError for one whose hash is another."""
-    content = _read(path)
+    OutputError for a file that was changed, TextsError for one that cannot be read or whose hash is another."""
+    with unreadable_explained(str(path)):
+        content = path.read_bytes()
     found = hashlib.sha256(content).hexdigest()
     if commitment is not None and found != (wanted := committed(commitment)):
         raise TextsError(say("marks.refused.other_file", path=path, found=found, committed=wanted))
@@ -310,20 +306,13 @@ def committed(commitment: str) -> str:
     """The SHA-256 that a commitment says: itself, or the one that stands in the file it names. TextsError otherwise."""
     words = commitment
     if not _HASH.fullmatch(commitment.strip()):
-        words = _read(Path(commitment))[:100_000].decode("utf-8", "replace")
+        with unreadable_explained(commitment):
+            words = Path(commitment).read_bytes()[:100_000].decode("utf-8", "replace")
     hashes = {str(one).lower() for one in _HASH.findall(words)}
     if len(hashes) != 1:
         numbers = {"found": commitment[:100], "number": len(hashes) or "none"}
         raise TextsError(say("marks.refused.commitment", **numbers))
     return hashes.pop()
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise OutputError(f"{path} cannot be read: {reason}; check the path.") from error
 
 
 def _can_be_made(seal: Seal) -> bool:
@@ -544,14 +533,10 @@ class MarkSettings:
         essential=True,
     )
     variant_texts: tuple[str, ...] = input_option(
-        (),
-        "A file with another version of each text under the same id; may be given more than once.",
-        panel=VARIANTS,
+        (), "A file with another version of each text under the same id; may be repeated.", panel=VARIANTS
     )
     rewriter: str | None = input_option(
-        None,
-        "A model that follows instructions and paraphrases each text: any --model value, or server:URL#MODEL.",
-        panel=VARIANTS,
+        None, "A model that paraphrases each text: any --model value, or server:URL#MODEL.", panel=VARIANTS
     )
     words: str | None = input_option(
         None,
@@ -580,8 +565,7 @@ class MarkSettings:
         check_ranges(self)
         require(0 < self.share <= 1, f"--variants share lies between 0 and 1, found {self.share}.")
         given = list(self.sources)
-        if len(given) != 1:
-            raise ExpressionError(say("marks.refused.sources", found=" and ".join(given) or "none"))
+        require(len(given) == 1, say("marks.refused.sources", found=" and ".join(given) or "none"))
         drawn = given[0] in ("--rewriter", "--words") and self.variants > 1
         require(self.original or drawn, say("marks.refused.original"))
 

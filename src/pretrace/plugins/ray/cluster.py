@@ -166,10 +166,8 @@ class Actor:
             if self._work is None:
                 folder, threads, gpus, plugins = setting
                 os.environ["OMP_NUM_THREADS"] = str(threads)  # torch is not imported yet
-                if not gpus:
-                    os.environ["CUDA_VISIBLE_DEVICES"] = (
-                        ""  # else all workers of a host would crowd on its first GPU
-                    )
+                if not gpus:  # else all workers of a host would crowd on its first GPU
+                    os.environ["CUDA_VISIBLE_DEVICES"] = ""
                 if Path(folder).is_dir():  # where it is not, absolute paths work
                     os.chdir(folder)
                 for path in plugins:

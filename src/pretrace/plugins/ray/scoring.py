@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from pretrace.corpora import TextStream
 from pretrace.jobs.worker import ShardJob
 from pretrace.plugins.ray.cluster import Pool
 from pretrace.plugins.ray.cluster import opened_pool as opened_pool
@@ -46,21 +45,17 @@ class Scoring:
         return (ShardJob.of(worker, options), leaks(models, plan)), worker.part
 
 
-def shard_size(texts: int) -> int:
+def shard_size(texts: Iterable[object]) -> int:
     """Texts of a shard where workers on a cluster share them; it depends on the source alone, so that the same command
-    finds its shards again whatever the number of workers.
+    finds its shards again whatever the number of workers. They are counted as far as it depends on them.
 
     A source of at least a usual shard is cut at multiples of the texts whose batches are planned together, which
     keeps the numbers of a run in one piece; a smaller one into `SMALL` shards, whose batches are others.
     """
-    if texts >= shards.SHARD:
-        return min(max(texts // MANY // CHUNK, 1) * CHUNK, shards.SHARD)
-    return max(-(-texts // SMALL), _LEAST)
-
-
-def shard_size_of(stream: TextStream) -> int:
-    """The `shard_size` of a source, whose texts are counted as far as it depends on them."""
-    return shard_size(sum(1 for _ in islice(stream.texts(), MANY * shards.SHARD)))
+    number = sum(1 for _ in islice(texts, MANY * shards.SHARD))
+    if number >= shards.SHARD:
+        return min(max(number // MANY // CHUNK, 1) * CHUNK, shards.SHARD)
+    return max(-(-number // SMALL), _LEAST)
 
 
 def spread_over(

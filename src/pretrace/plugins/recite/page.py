@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from pretrace.plugins.recite.recite import MOST_TRIES
 from pretrace.registry import test_pages
 from pretrace.report import facts
 from pretrace.report.frame import section
 from pretrace.report.verdict import TestPage, when
 from pretrace.types import Verdict
 
-_MOST_TOLD = 1e6
-"""Tries above which a model is said not to print a window."""
 LONGEST = 1_000
 """Characters of a continuation that are shown."""
 _SHOWN = (("texts", "The texts", 6), ("controls", "The control documents", 3))
@@ -30,7 +29,7 @@ def show_recitations(verdict: Verdict) -> dict[str, Any]:
         "sets": [(title, [row for row in rows if row["set"] == kind][:most]) for kind, title, most in _SHOWN],
         "marked": _marked,
         "longest": LONGEST,
-        "most": _MOST_TOLD,
+        "most": MOST_TRIES,
     }
 
 

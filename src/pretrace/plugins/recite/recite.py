@@ -62,7 +62,7 @@ from pretrace.verdicts.settings import TEST, TestSettings
 DRAWN = Drawn(k=40, temperature=1.0)
 """How a sample is drawn: each token among the 40 likeliest, at temperature 1."""
 _CHANCE = f"chance of a sample (k={DRAWN.k}, temperature={DRAWN.temperature:g})"
-_MOST_TRIES = 1e6
+MOST_TRIES = 1e6
 """Tries from which on nothing counts as printed: 0 for a million, 6 for one, orders of magnitude between."""
 _SHOWN_TRIES = (1, 100, 10_000)
 """The tries for which the report gives the share of windows."""
@@ -73,11 +73,7 @@ class ReciteSettings(TestSettings):
     """How the model is asked."""
 
     samples: int = option(
-        3,
-        "With a model that gives text alone: continuations a window at temperature 1, beside the one at temperature 0.",
-        panel=TEST,
-        least=0,
-        most=100,
+        3, "With --access text: more continuations a window, at temperature 1.", panel=TEST, least=0, most=100
     )
 
 
@@ -244,7 +240,7 @@ def end_logp(
 
 def printed(logp: Doubles) -> Doubles:
     """How far ends of these log-probabilities are printed, 0 to 6: orders of magnitude of tries below a million."""
-    value = np.log10(_MOST_TRIES) - np.log10(np.minimum(tries_for(logp), _MOST_TRIES))
+    value = np.log10(MOST_TRIES) - np.log10(np.minimum(tries_for(logp), MOST_TRIES))
     return np.where(np.isnan(logp), np.nan, value)
 
 
@@ -281,13 +277,10 @@ def recite(  # noqa: PLR0913
         for one in (models.target, *models.placebos):
             if Quantity.DRAWN not in one.offers:
                 raise ModelError(say("recite.refused.no_ranks", name=one.name))
-    own: dict[str, Any] = {
-        "watch": watched(watch),
-        "score": _matters(settings, text)["score"],
-        "text": text,
-    }
-    own |= {"controls": controls, "windows": windows or windows_of(corpus, controls, settings, text=text)}
-    return verdict(Recite(corpus=corpus, models=models, settings=settings, **own), statements=statements)
+    windows = windows or windows_of(corpus, controls, settings, text=text)
+    how: dict[str, Any] = {"watch": watched(watch), "score": _matters(settings, text)["score"]}
+    sides: dict[str, Any] = {"corpus": corpus, "controls": controls, "windows": windows, "text": text}
+    return verdict(Recite(models=models, settings=settings, **sides, **how), statements=statements)
 
 
 @tests.add("recite")
@@ -400,8 +393,6 @@ class Recite(Test[Recited]):
             facts=trained(shift.how, len(own)),
         )
 
-    # Gates
-
     def checks(self, values: Recited) -> tuple[Check, ...]:
         number = len(self.windows.documents(control=True))
         controls = word_check("recite.controls", number >= FEWEST, number=number, fewest=FEWEST)
@@ -433,8 +424,6 @@ class Recite(Test[Recited]):
         )
         sides = ((name, answered[self._sides["control"] == control]) for name, control in SETS)
         return answers_check([(f"windows of the {name}", int(side.sum()), len(side)) for name, side in sides])
-
-    # Words, figures, tables
 
     def words(self, values: Recited) -> TestWording:
         names = {"of": self.corpus.name, "model": called(self.models.target.name)}
@@ -474,9 +463,8 @@ class Recite(Test[Recited]):
     def shown(self, values: Recited) -> TestDetails:
         rest, how = values.own - values.other, {"draws": self.settings.draws, "seed": self.seed}
         made = [one.p for one in run_both_tests(self._sides, rest, **how)[2]]
-        figures: dict[str, Any] = {}
-        for name, control in SETS:
-            figures[f"windows of the {name}"] = sum(one.control == control for one in self.windows.found)
+        sizes = Counter(one.control for one in self.windows.found)
+        figures: dict[str, Any] = {f"windows of the {name}": sizes[control] for name, control in SETS}
         names = ("p against the ends of other documents", "p against the controls")
         figures |= zip(names, made, strict=False)
         for _, more in self._printed(values):
@@ -501,8 +489,8 @@ class Recite(Test[Recited]):
         """A row a window, those of the texts that are printed furthest first."""
         own, every = np.nan_to_num(values.own, nan=-1.0), self.windows.found
         order = sorted(range(len(every)), key=lambda i: (every[i].control, -own[i], i))
-        found, best = [every[i] for i in order], self._best(values, order)
-        pairs = list(zip(found, best, strict=True))
+        found = [every[i] for i in order]
+        pairs = list(zip(found, best := self._best(values, order), strict=True))
         chances: dict[str, Doubles] = {}
         if values.logp is not None:
             both = {"log-probability": values.logp, "tries": tries_for(values.logp)}
@@ -589,9 +577,6 @@ def refusing(windows: Sequence[Window], written: Sequence[Sequence[Written]]) ->
             row.append(bool(answer.text) and (like or early) and not share_covered(end, said.grams))
         found.append(row)
     return found
-
-
-# How much of a text's words stands in others, in runs, and how far two texts lie apart.
 
 
 def share_covered(text: Worded, known: Grams) -> float:
