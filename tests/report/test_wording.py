@@ -57,7 +57,6 @@ FIGURES = {"effective_pieces": 487.21931, "rejections": 12345, "found": {"whole"
         (facts.line({"auc": 0.512345, "folds": 5}), "auc 0.5123 · folds 5"),
         (facts.served(UNSEEN), ["The model in question answered from afar."]),
         (facts.model_as_served("chat:https://host/v1#writer", {"weights": "unknown"}), SERVED),
-        (facts.sentences({}), ()),
     ],
 )
 def test_a_number_in_words(made, said):

@@ -5,12 +5,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scores import test_prefixed
+from scores.test_prefixed import FEW, PLAIN, labelled, mean_behind
+from tiny import SENTENCES, make_tokenizer, opened
 
 from pretrace.errors import LeakError
 from pretrace.plugins import SCORES
 from pretrace.plugins.scores.learned import Classifier, Learned
 from pretrace.scores import scores
+from pretrace.scoring.detect import detect
+from pretrace.scoring.plan import Models
 from pretrace.statistics.roc import auc
 from pretrace.testing import make_trace
 from pretrace.types import Evidence, Needs, Peak, Reference, Text, View
@@ -72,4 +75,19 @@ def test_the_scores_of_the_table_are_there():
 @pytest.mark.parametrize("start", ["never", "always"])
 @pytest.mark.parametrize("score", ["con_recall(shots=2)", "codec"])
 def test_it_is_the_likelihood_of_a_whole_pass(start, score):
-    test_prefixed.test_it_is_the_likelihood_of_a_whole_pass(start, score)
+    """`codec` is what a text loses behind another of its collection."""
+    backend, known = opened("llama", make_tokenizer(), start=start), labelled(12)
+    run = detect(FEW, Models(backend, labelled=known), score, PLAIN)
+    text_of = {text.id: text for text in known.texts}
+    prefix = run.settings["fitted"][score]["prefix"]
+    told = {
+        side: [text_of[one] for one in prefix[side]] for side in prefix.keys() & {"members", "nonmembers"}
+    }
+    assert all(text.member == (side == "members") for side, some in told.items() for text in some)
+    for i, text in enumerate(SENTENCES):
+        behind = {s: mean_behind(backend, text, " ".join(t.text for t in some)) for s, some in told.items()}
+        alone = mean_behind(backend, text, "")
+        expected = alone - behind["members"]
+        if score != "codec":
+            expected = (behind["nonmembers"] - 0.5 * behind["members"]) / alone
+        assert run.matrix[i, 0] == pytest.approx(expected, abs=1e-5)
