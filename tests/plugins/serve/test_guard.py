@@ -108,12 +108,7 @@ def test_a_proxy_needs_a_token_and_its_name_is_answered(visit, monkeypatch):
     monkeypatch.delenv(TOKEN_VARIABLE, raising=False)
     with pytest.raises(ExpressionError, match=f"needs a token: set {TOKEN_VARIABLE}"):
         ServeSettings(proxy_name=("page.example",))
-    with pytest.raises(ExpressionError, match="16 characters or more, found 5"):
-        ServeSettings(token="short")
     monkeypatch.setenv(TOKEN_VARIABLE, TOKEN)
-    for wrong in ("*", "*.example", "https://page.example", "page.example:8765", "page.example/x", ""):
-        with pytest.raises(ExpressionError, match="--proxy-name is a name"):
-            ServeSettings(proxy_name=(wrong,))
     client = visit(proxy_name=("page.example",)).client
     known = {"host": "page.example", "origin": "https://page.example"}
     form = {"token": TOKEN}
