@@ -67,15 +67,10 @@ def edit(store, statement, *values):
     connection.close()
 
 
+CLI = ("commands", "options", "auditing", "flagging", "making", "scoring")
 IMPORTED = (
-    "torch",
-    "transformers.models.gpt_neox.modeling_gpt_neox",
-    *(
-        f"pretrace.cli.{name}"
-        for name in ("commands", "options", "auditing", "flagging", "making", "scoring")
-    ),
-    "pretrace.scoring.plan",
-    "pretrace.tuning.adapters",
+    *("torch", "transformers.models.gpt_neox.modeling_gpt_neox", "pretrace.scoring.plan"),
+    *("pretrace.tuning.adapters", *(f"pretrace.cli.{name}" for name in CLI)),
 )
 """What a process has imported before it begins: most of what a short command does otherwise."""
 

@@ -34,28 +34,6 @@ def logp(folder, texts=SENTENCES):
     return [one.logp for one in read(open_model(str(folder), token_budget=4096), texts)]
 
 
-def without(gone):
-    return lambda weights: {name: one for name, one in weights.items() if gone not in name}
-
-
-REFUSED = {
-    "lacks the weight lm_head.weight": {"change": without("lm_head")},
-    "lacks the weight model.layers.1.input_layernorm.weight": {"change": without("layers.1.")},
-    "lacks the weight model.layers.0.mlp.up_proj.weight": {"change": without("layers.0.mlp.up_proj")},
-    "lacks the weight model.norm.weight": {"change": without("model.norm")},
-    r"weight model\.layers\.0\.mlp\.\w+\.weight in another shape .*64": {"intermediate_size": 64},
-    "predicts the same after every text": {
-        "change": lambda weights: {name: torch.zeros_like(one) for name, one in weights.items()}
-    },
-}
-
-
-@pytest.mark.parametrize("says", REFUSED)
-def test_what_the_files_do_not_say_is_refused(tmp_path, says):
-    with pytest.raises(ModelError, match=says):
-        open_model(str(saved(tmp_path / "m", **REFUSED[says])))
-
-
 @pytest.mark.parametrize("prefix", ["_orig_mod.", "module.", "_orig_mod.module.", ""])
 def test_what_a_wrapper_put_before_a_name_is_taken_off(tmp_path, prefix):
     def named(name):  # without a prefix: layers that were compiled one by one
@@ -79,12 +57,6 @@ def test_weights_that_the_model_has_no_use_for_are_told_and_recorded_and_no_othe
 
 def test_a_head_that_is_tied_needs_no_weight(tmp_path):
     assert np.isfinite(np.concatenate(logp(saved(tmp_path / "m", "gemma3_text")))).all()
-
-
-def test_an_adapter_alone_says_what_it_is(tmp_path):
-    (tmp_path / "adapter_config.json").write_text("{}")
-    with pytest.raises(ModelError, match="is an adapter"):
-        open_model(str(tmp_path))
 
 
 @pytest.mark.parametrize("files", [2, 3])
@@ -171,8 +143,7 @@ def built(folder, config, **sizes):
 )
 def test_a_model_that_sees_later_tokens_is_refused(tmp_path, config, sizes):
     folder = built(tmp_path / "m", config, **sizes)
-    sees = _sees_later_tokens(folder)
-    if not sees:
+    if not _sees_later_tokens(folder):
         pytest.skip("this transformers reads it in order")
     with pytest.raises(ModelError, match="sees the tokens after"):
         open_model(str(folder))
@@ -180,22 +151,14 @@ def test_a_model_that_sees_later_tokens_is_refused(tmp_path, config, sizes):
 
 def _sees_later_tokens(folder):
     """By the model alone, in float64."""
-    from transformers import AutoModelForCausalLM
-
-    model = AutoModelForCausalLM.from_pretrained(folder).eval().double()
-    ids = torch.arange(5, 17)[None]
-    other = ids.clone()
-    other[0, -1] = 3
-    with torch.inference_mode():
-        one, two = (model(input_ids=row, use_cache=False).logits[0, :-1] for row in (ids, other))
-    return float((one - two).abs().max()) > 1e-6
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder).eval().double()
+    one, two = (naive_logp(model, [*range(5, 16), last])[:-1] for last in (16, 3))
+    return np.abs(one - two).max() > 1e-6
 
 
 def assert_as_read_whole_and_alone(folder, texts, longest=256):
     """Beside float64 log-probabilities of each text."""
-    from transformers import AutoModelForCausalLM
-
-    model = AutoModelForCausalLM.from_pretrained(folder).eval().double()
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder).eval().double()
     for text, found in zip(texts, logp(folder, texts), strict=True):
         ids = make_tokenizer()(text)["input_ids"][:longest]
         assert np.abs(found - naive_logp(model, ids)).max() < 1e-3
@@ -255,11 +218,3 @@ def test_of_a_model_that_reads_pictures_the_text_part_is_read(tmp_path):
     make_tokenizer().save_pretrained(folder)
     truth = naive_logp(model.eval(), make_tokenizer()(SENTENCES[0])["input_ids"])
     assert np.abs(logp(folder, SENTENCES[:1])[0] - truth).max() < 1e-4
-
-
-@pytest.mark.parametrize("header", [b"[]", b"[" * 60000, b'{"a": 3}', b"null", b""])
-def test_a_header_that_is_none_is_refused_in_a_line(tmp_path, header):
-    folder = saved(tmp_path / "m")
-    (folder / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header)
-    with pytest.raises(ModelError, match=r"^[^\n]*$"):
-        open_model(str(folder))

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-from net.api import Hidden, OutputError, Quantity, Trace, cache_folder, open_store, text_key
+from net.api import Hidden, Quantity, Trace, cache_folder, open_store, text_key
 from processes import edit
 
 LOGP, BOTH = Quantity.LOGP, Quantity.LOGP | Quantity.MOMENTS
@@ -269,10 +269,3 @@ def test_where_the_cache_lies(tmp_path, monkeypatch):
         assert cache_folder() == tmp_path / place
     with open_store("model") as store:
         assert store.path.is_relative_to(tmp_path / "mine")
-
-
-def test_a_folder_that_cannot_be_made(tmp_path):
-    (tmp_path / "file").write_text("")
-    for folder in (tmp_path / "file" / "cache", Path("/proc/pretrace")):
-        with pytest.raises(OutputError, match=r"PRETRACE_CACHE .*to off"):
-            open_store("model", folder)

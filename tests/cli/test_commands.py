@@ -27,15 +27,8 @@ def test_count_then_evaluate_then_report(ask, tmp_path, sentences, model_folder,
     texts = write(tmp_path / "texts.jsonl", sentences)
     said, _ = ask("count", texts, "--model", model_folder, "--out", tmp_path / "counts.npz")
     assert "tokens of 28 texts" in said
-    run = tmp_path / "RUN"
-    where = (
-        "--model",
-        model_folder,
-        "--reference-model",
-        reference_folder,
-        "--counts",
-        tmp_path / "counts.npz",
-    )
+    run, counts = tmp_path / "RUN", ("--counts", tmp_path / "counts.npz")
+    where = ("--model", model_folder, "--reference-model", reference_folder, *counts)
     how = ("--scores", SCORES.replace(" ", ","), "--measuring=resamples=200")
     said, _ = ask("evaluate", texts, *where, *how, "--out", run)
     assert all(one in said for one in ("bag of words", "'one'", "'long'"))

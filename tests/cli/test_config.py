@@ -7,13 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from cyclopts import CycloptsError
 from made import call_function
 
 from pretrace.cli.options import RawOptions
 from pretrace.corpora import Columns
 from pretrace.corpora.opening import Source
-from pretrace.errors import ExpressionError, TextsError
 from pretrace.verdicts.audit.settings import AuditSettings
 
 
@@ -64,36 +62,6 @@ def test_an_option_with_keys_is_a_table_or_as_it_is_typed_and_what_is_given_wins
     assert taken("posts.jsonl", "--config", config)[2] == Columns(text="body", id="a,b=c")
     given = ("--columns", "id=key,label=", "--columns", "group=book", "--config", config)
     assert taken("posts.jsonl", *given)[2] == Columns(text="body", id="key", label="", group="book")
-
-
-@pytest.mark.parametrize(
-    ("written", "error", "said"),
-    [
-        (b"snipets = 3", ExpressionError, "there is no option or table 'snipets'; did you mean 'snippets'?"),
-        (b"[audti]\nseed = 3", ExpressionError, "there is no option or table 'audti'; did you mean 'audit'"),
-        (b"level = [1, 2]", CycloptsError, "into float"),
-        (b"level = true", CycloptsError, "into float"),
-        (b'audit = "yes"', ExpressionError, "'audit' is a command, so it is a table: [audit]"),
-        (
-            b'[audit.columns]\ntexts = "body"',
-            ExpressionError,
-            "--columns has no key 'texts'; did you mean 'text'?",
-        ),
-        (b"columns = true", ExpressionError, "--columns is written KEY=VALUE"),
-        (b'config = "other.toml"', ExpressionError, "there is no option or table 'config'"),
-        (None, TextsError, "cannot be read"),
-        (b"seed = = 3", TextsError, "cannot be read as TOML: Invalid value (at line 1"),
-        (b"\xff\xfe\x00", TextsError, "cannot be read as TOML: 'utf-8' codec"),
-    ],
-)
-def test_what_is_wrong_is_named(
-    config: Path, written: bytes | None, error: type[Exception], said: str
-) -> None:
-    if written is not None:
-        config.write_bytes(written)
-    with pytest.raises(error) as caught:
-        taken("posts.jsonl", "--config", config)
-    assert said in str(caught.value)
 
 
 def test_a_file_has_tables_for_commands_that_were_not_imported(config: Path) -> None:

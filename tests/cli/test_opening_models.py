@@ -39,14 +39,10 @@ def test_weights_are_hashed_once_a_run(ask, hashed, tmp_path, model_folder, refe
     assert hashed == {model_folder.name: 1, reference_folder.name: 1}
 
 
-def test_a_placebo_that_is_the_target_is_refused_by_its_name():
+def test_a_placebo_may_be_an_earlier_checkpoint_of_the_target():
     def placebos(*named):
         return ModelsSettings(target=Target(model="a"), placebos=named).placebos_at
 
-    with pytest.raises(ModelError, match="--placebo a is the target itself"):
-        placebos("b", "a")
-    with pytest.raises(ModelError, match="names b twice"):
-        placebos("b", "b")
     assert placebos("a@step1000") == placebos("@step1000") == (("a", "step1000"),)
     assert (placebos("b", None), placebos(None)) == ((("b", None),), ())
 

@@ -12,7 +12,6 @@ from pretrace.cli.auditing import AuditOptions, completed
 from pretrace.cli.commands import options_of, places
 from pretrace.cli.options import RawOptions
 from pretrace.corpora.opening import Source
-from pretrace.errors import ExpressionError
 from pretrace.verdicts.audit.settings import GENERATOR, PAPER_GENERATOR, AuditSettings, SnippetSettings
 
 
@@ -58,24 +57,6 @@ def test_keys_of_an_option_add_up_and_are_recorded_by_name():
     assert given["model_args"] == {"dtype": "bfloat16", "max_tokens": 512, "trust_remote_code": True}
     assert given["columns"] == {"text": "prompt,completion", "id": "a,b=c"}
     assert keyed()[0] == ModelSettings()
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("dtpye=float32", "--model-args has no key 'dtpye'; did you mean 'dtype'?"),
-        ("zzz=1", "--model-args has no key 'zzz'; there are allow_pickle, device, "),
-        ("bfloat16", "--model-args is written KEY=VALUE, found 'bfloat16'"),
-        ("dtype", "found 'dtype': write dtype=VALUE."),
-        ("max_tokens=many", "--model-args max_tokens is a whole number, found 'many'."),
-        ("max_tokens=1", "--model-args max_tokens must be at least 2, found 1"),
-        ("dtype=float32,dtype=float16", "--model-args dtype is given twice, as 'float32' and 'float16'"),
-    ],
-)
-def test_what_is_wrong_with_a_key_is_named(words, said):
-    with pytest.raises(ExpressionError) as caught:
-        keyed("--model-args", words)
-    assert said in str(caught.value)
 
 
 def test_the_help_lists_commands_by_question_on_one_screen(call, monkeypatch):

@@ -51,14 +51,9 @@ def test_a_served_model_is_audited_beside_a_placebo_and_not_without():
     served = Memory(name="served")
     served.offers = Quantity.LOGP  # as a server does, and nothing else
     settings = AuditSettings(cache=False, classifiers=("words",))
+    mine, theirs = made_texts("mine", 25), made_texts("theirs", 25)
     with pytest.raises(ModelError, match=r"served gives no whole distributions.*--placebo"):
-        audit(
-            made_texts("mine", 25),
-            Models(served),
-            made_texts("theirs", 25),
-            settings=settings,
-            generator=None,
-        )
+        audit(mine, Models(served), theirs, settings=settings, generator=None)
 
 
 def test_the_power_of_a_flagging_comes_from_its_file():

@@ -121,13 +121,8 @@ def test_the_plot_shows_target_placebo_and_shuffles_one_below_the_other():
     )
     marks = sorted((one.get_ydata()[0], one) for one in axes.lines if one.get_marker() in ("o", "s", "|"))
     shown = [(one.get_marker(), one.get_xdata()[0], one.get_markerfacecolor() == "white") for _, one in marks]
-    assert shown == [
-        ("o", 0.7, False),
-        ("s", 0.6, True),
-        ("|", 0.5, False),
-        ("o", 0.65, False),
-        ("s", 0.55, True),
-    ]
+    places, hollow = (0.7, 0.6, 0.5, 0.65, 0.55), (False, True, False, False, True)
+    assert shown == [*zip("os|os", places, hollow, strict=True)]
     assert [tick.get_text() for tick in axes.get_yticklabels()] == ["a", "b"]
     low, high = axes.get_xlim()
     assert low < 0.3 < 0.8 < high

@@ -33,15 +33,8 @@ def test_texts_that_are_no_benchmark_have_no_card(labelled, corpus):
 )
 def test_a_hostile_card_stays_text(labelled, home):
     bad = "<script>alert(1)</script>"
-    card = {
-        "title": bad,
-        "what": bad,
-        "flaws": [bad],
-        "home": home,
-        "size": bad,
-        "licence": "",
-        "citation": 3,
-    }
+    card = dict.fromkeys(("title", "what", "size"), bad) | {"flaws": [bad], "home": home}
+    card |= {"licence": "", "citation": 3}
     body = str(report.benchmark(replace(labelled(), settings={"texts": {"card": card}})).body)
     assert not [one for one in ("<script", "<a ", "Licence") if one in body]
 

@@ -214,40 +214,6 @@ def test_what_the_json_files_say(tmp_path):
     assert (metrics["findings"], metrics["comparisons"][0]["difference"]) == (["Fine."], estimate)
 
 
-def wrong_control(values, number=1):
-    return {"controls": (Control("loss", "placebo", values),) * number}
-
-
-N = len(ODD)
-UNBOUND = Evaluation((dataclasses.replace(measured(), threshold=math.nan),), 1, 1, 1, 1, 1)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"settings": {"a": {1, 2}}}, r"settings\.a is of type set"),
-        ({"settings": {"a": Path("x")}}, "Path"),
-        ({"settings": {"a": {1: 2}}}, r"settings\.a: the key 1 is not a string"),
-        ({"settings": {"a": [math.nan]}}, r"settings\.a\[0\] is NaN"),
-        ({"ids": ODD[1:]}, "differ in number"),
-        ({"matrix": np.zeros((N, 3))}, "differ in number"),
-        ({"scores": ("loss", "loss", "a", "b")}, "share a name"),
-        ({"scores": ("loss", "id", "a", "b")}, "share a name, or are called"),
-        ({"matrix": np.full((N, 4), np.nan)}, "NaN"),
-        ({"matrix": np.full((N, 4), np.inf)}, "NaN or infinite"),
-        (wrong_control(np.zeros((3, 1))), "another number of rows"),
-        (wrong_control(np.zeros(N)), "another number of rows"),
-        (wrong_control(np.full((N, 1), np.inf)), "control of a run is NaN"),
-        (wrong_control(np.zeros((N, 1)), 2), "controls of a run share"),
-        ({"evaluation": UNBOUND}, "NaN"),
-    ],
-)
-def test_a_run_that_makes_no_sense_is_not_written(tmp_path, change, message):
-    with pytest.raises((TypeError, ValueError), match=message):
-        save_run(example(**change), tmp_path / "run")
-    assert not list(tmp_path.iterdir())
-
-
 @pytest.mark.parametrize("name", ["run.json", "scores.parquet", "metrics.json", "heat.json"])
 @pytest.mark.parametrize("how", ["deleted", "cut", "emptied", "flipped", "other run's"])
 def test_a_damaged_file_is_named(tmp_path, name, how):

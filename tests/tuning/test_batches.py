@@ -1,7 +1,6 @@
 """Which texts are members or tuned on, and how a training reads them: every sequence once an epoch, near its like in
 length, at the rate of its step."""
 
-import math
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
@@ -12,10 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from net.api import (
     Corpus,
-    ExpressionError,
     Lora,
     Text,
-    TextsError,
     TrainingPlan,
     epoch_batches,
     rate,
@@ -80,22 +77,6 @@ def test_the_rate_rises_through_the_warm_up_and_falls_to_nothing():
         assert rate(replace(plan, warmup=warmup), step=0, steps=1) == pytest.approx(0.1)
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"epochs": 0}, {"batch": 0}, {"learning_rate": 0.0}, {"learning_rate": float("nan")},
-        {"schedule": "cosin"}, {"warmup": -1}, {"weight_decay": -0.1}, {"betas": (0.9, 1.0)},
-        {"clip": -1.0}, {"precision": "float16"}, {"at_once": 1}, {"seed": -1}, {"save_minutes": -1.0},
-    ],
-)  # fmt: skip
-def test_a_plan_out_of_range_names_the_setting_and_what_was_found(wrong):
-    with pytest.raises(ExpressionError) as caught:
-        TrainingPlan(**wrong)
-    name, value = next(iter(wrong.items()))
-    assert name in str(caught.value)
-    assert repr(value) in str(caught.value)
-
-
 def labelled_corpus(labels):
     texts = (Text(f"t{i}", f"text number {i} of a few", label) for i, label in enumerate(labels))
     return Corpus("made", tuple(texts))
@@ -152,20 +133,6 @@ def test_texts_are_read_as_the_back_end_reads_them(backend):
     assert [text.id for text in select(copies, backend, Lora(), seed=0).texts] == ["a", "b"]
 
 
-@pytest.mark.parametrize(
-    ("labels", "settings", "message"),
-    [
-        ([True] * 4, {}, r"wants known non-members, and made has 4 members: .*on='members' or on='all'"),
-        ([False, None], {"on": "members"}, "made has 1 non-members, 1 texts without a label"),
-        ([], {}, "made has no texts: give it some"),
-        ([False] * 4, {"limit": 5}, "limit=5 wants as many texts, and made has 4 .*a limit of 4 or less"),
-    ],
-)
-def test_what_cannot_be_chosen_is_refused_with_the_cure(backend, labels, settings, message):
-    with pytest.raises(TextsError, match=message):
-        select(labelled_corpus(labels), backend, Lora(**settings), seed=0)
-
-
 def grouped_corpus(groups, *, seed=0):
     """A corpus of distinct texts: `groups` says for each group how long its texts are."""
     rng = np.random.default_rng(seed)
@@ -217,16 +184,3 @@ def test_groups_that_share_a_text_are_drawn_as_one_and_empty_texts_do_not_tie():
         assert len(sides) == 1
         together += sides
     assert set(together) == {True, False}
-
-
-@pytest.mark.parametrize(
-    ("groups", "share", "error", "found"),
-    [
-        ([], 0.5, TextsError, "no texts"),
-        ([[10, 12]], 0.5, TextsError, "1 group with 2 texts"),
-        *(([[5], [5]], share, ExpressionError, "between 0 and 1") for share in (0.0, 1.0, -0.5, math.nan)),
-    ],
-)
-def test_what_cannot_be_divided_is_refused(groups, share, error, found):
-    with pytest.raises(error, match=found):
-        split_members(grouped_corpus(groups), share)

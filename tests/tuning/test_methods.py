@@ -21,15 +21,10 @@ def test_the_defaults_are_those_of_the_paper():
     assert lora.on == "nonmembers"
 
 
-@pytest.mark.parametrize(
-    "written",
-    [
-        "lora",
-        "lora(rank=8, epochs=1, learning_rate=1e-4, on='members', limit=100)",
-        "adalora(8)",
-        "ia3(limit=0)",
-    ],
-)
+LORA = "lora(rank=8, epochs=1, learning_rate=1e-4, on='members', limit=100)"
+
+
+@pytest.mark.parametrize("written", ["lora", LORA, "adalora(8)", "ia3(limit=0)"])
 def test_a_method_is_written_as_it_is_read(written):
     method = methods.make(written)
     assert methods.make(expression(method)) == method

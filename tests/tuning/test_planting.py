@@ -11,7 +11,7 @@ from tiny import naive_logp, stop_at
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from pretrace.corpora import open_corpus
-from pretrace.errors import ExpressionError, ModelError, TextsError
+from pretrace.errors import ModelError
 from pretrace.statistics.roc import auc
 from pretrace.tuning.architectures import Architecture, new_model
 from pretrace.tuning.planting import PlantSettings, plant, split_members
@@ -177,31 +177,3 @@ def broken_model():
     with torch.no_grad():
         next(model.parameters()).fill_(math.nan)
     return model, tokenizer
-
-
-def test_bad_input_is_refused_in_words(corpus, tmp_path):
-    place = tmp_path / "model"
-    with pytest.raises(TextsError, match="at least 2 groups"):
-        plant(Corpus("none", ()), settings=SETTINGS, folder=place)
-    with pytest.raises(TextsError, match="1 group with 3 texts"):
-        plant(made_corpus(groups=1), settings=SETTINGS, folder=place)
-    with pytest.raises(ModelError, match="max_tokens is 65, and the model reads at most 64 tokens"):
-        plant(corpus, settings=replace(SETTINGS, max_tokens=65), folder=place)
-    with pytest.raises(ModelError, match="is not a model"):
-        plant(corpus, settings=SETTINGS, folder=place, start=tmp_path)
-    assert not list(tmp_path.iterdir())
-    with pytest.raises(ExpressionError, match="method='lora' adapts an existing model"):
-        plant(corpus, settings=replace(SETTINGS, method="lora"), folder=place)
-    assert not list(tmp_path.iterdir())
-    wrong = {
-        "method": "ia3",
-        "learning_rate": 2.0,
-        "share": 1.0,
-        "epochs": 0,
-        "max_tokens": 1,
-        "batch": 0,
-        "seed": -1,
-    }
-    for name, value in wrong.items():
-        with pytest.raises(ExpressionError, match=name.replace("_", ".")):
-            replace(SETTINGS, **{name: value})

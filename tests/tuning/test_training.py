@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from net.api import ModelError, TextsError, TrainingPlan, train, training
+from net.api import ModelError, TrainingPlan, train, training
 from tiny import stop_at
 from torch.nn.functional import cross_entropy
 from transformers import GPTNeoXConfig, GPTNeoXForCausalLM
@@ -201,15 +201,6 @@ def test_a_checkpoint_is_written_in_time_and_none_left_by_a_training_that_diverg
         train(model, made_up(), PLAN, on_step=spoil, checkpoint=tmp_path / "training")
     assert not list(tmp_path.iterdir())
     assert not model.training
-
-
-def test_there_must_be_something_to_learn_and_something_that_learns():
-    with pytest.raises(TextsError, match="no sequence was given"):
-        train(tiny_model(), [], PLAN)
-    with pytest.raises(TextsError, match="sequence 1 holds 1"):
-        train(tiny_model(), [[1, 2], [3]], PLAN)
-    with pytest.raises(ModelError, match="no trainable weights"):
-        train(tiny_model().requires_grad_(False), made_up(), PLAN)
 
 
 def test_logits_a_few_positions_at_a_time_are_the_loss_over_all_at_once(monkeypatch):

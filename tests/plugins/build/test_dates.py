@@ -27,21 +27,10 @@ def test_a_date_is_read(written, expected):
     assert str(days(written)) == expected
 
 
-@pytest.mark.parametrize(
-    "written",
-    [
-        "",
-        "yesterday",
-        "2015-13-01",
-        "2015-02-30",
-        "2015-00",
-        "03/04/2015",
-        "1435966200",
-        None,
-        "12",
-        "9" * 500,
-    ],
-)
+NO_DATES = ["", "yesterday", "2015-13-01", "2015-02-30", "2015-00", "03/04/2015", "1435966200", None, "12"]
+
+
+@pytest.mark.parametrize("written", [*NO_DATES, "9" * 500])
 def test_what_is_no_date(written):
     assert days(written) is None
 

@@ -72,12 +72,3 @@ def test_no_text_at_all_and_settings_that_a_server_does_not_know(chat):
         ask(opened(chat), "a", "b")
     with pytest.raises(ModelError, match="no repetition penalty"):
         ask(opened(chat), "a", sampling=Sampling(repetition_penalty=1.2))
-
-
-def test_addresses_that_are_none():
-    sources = ("", "http://localhost/v1", "localhost:8000/v1#m", "http://#m", "http://h:x/#m")
-    said = dict.fromkeys(sources, "a server is written server:http")
-    said["https://me:secret@host/v1#m"] = "put the key in PRETRACE_API_KEY"
-    for source, says in said.items():
-        with pytest.raises(ModelError, match=says):
-            open_instructed(f"server:{source}")

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import jensenshannon
 
-from pretrace.errors import TextsError
 from pretrace.plugins.build.set_similarity import Comparing, compare_sets, js_divergence
 from pretrace.types import Text
 
@@ -118,11 +117,3 @@ def test_odd_texts():
     assert all(np.isfinite([row.inside.low, row.across.high]).all() for row in found.rows)
     chinese = [Text(f"c{i}", text) for i, text in enumerate(["今日は雨", "昨日は雪", "明日は晴", "雨が降る"])]
     assert compare_sets(chinese, chinese[:2], QUICK).rows[0].inside.value > 0
-
-
-def test_too_few_and_out_of_range():
-    a = made(6, words=WORDS, name="a")
-    with pytest.raises(TextsError, match="4 documents of A with words in them, found 3"):
-        compare_sets(a[:3], a, QUICK)
-    with pytest.raises(TextsError, match="2 documents of B with words in them, found 0"):
-        compare_sets(a, [Text("x", " ")], QUICK)

@@ -6,8 +6,7 @@ import pytest
 from tiny_marian import SAYINGS, make_marian
 
 from pretrace.backends.settings import ModelSettings
-from pretrace.errors import ExpressionError, MissingPackageError, ModelError
-from pretrace.plugins.build.ccnews import BackTranslation
+from pretrace.errors import MissingPackageError, ModelError
 from pretrace.plugins.build.translating import CUT, EMPTY, Translator, open_translator
 
 
@@ -35,8 +34,6 @@ def test_greedy_or_the_models_own_beams(marian):
     greedy = opened(marian, beams=1)
     assert greedy.fingerprint != opened(marian).fingerprint
     assert [one.text for one in greedy.translate(list(SAYINGS))] == list(SAYINGS.values())
-    with pytest.raises(ExpressionError, match="--trans beams"):
-        BackTranslation(beams=0)
 
 
 def test_a_long_text_is_translated_whole(marian):

@@ -25,15 +25,8 @@ HOME = "http://127.0.0.1:8765"
 def test_the_own_names_are_answered_and_another_is_refused_before_anything_is_read(visitor):
     for host in ("127.0.0.1:8765", "LOCALHOST", "localhost:9000"):
         assert visitor.client.get("/", headers={"host": host}).status_code == 200
-    evil = (
-        "evil.example",
-        "127.0.0.1.evil.example",
-        "10.0.0.7:8765",
-        "localhost.evil.example",
-        "[::1",
-        "*",
-        "",
-    )
+    named = ("evil.example", "127.0.0.1.evil.example", "localhost.evil.example")
+    evil = (*named, "10.0.0.7:8765", "[::1", "*", "")
     for host, ask in itertools.product(evil, (visitor.client.get, visitor.client.post)):
         answer = ask("/collections", headers={"host": host})
         assert (answer.status_code, answer.text) == (400, "Invalid host header")
@@ -108,12 +101,7 @@ def test_a_proxy_needs_a_token_and_its_name_is_answered(visit, monkeypatch):
     monkeypatch.delenv(TOKEN_VARIABLE, raising=False)
     with pytest.raises(ExpressionError, match=f"needs a token: set {TOKEN_VARIABLE}"):
         ServeSettings(proxy_name=("page.example",))
-    with pytest.raises(ExpressionError, match="16 characters or more, found 5"):
-        ServeSettings(token="short")
     monkeypatch.setenv(TOKEN_VARIABLE, TOKEN)
-    for wrong in ("*", "*.example", "https://page.example", "page.example:8765", "page.example/x", ""):
-        with pytest.raises(ExpressionError, match="--proxy-name is a name"):
-            ServeSettings(proxy_name=(wrong,))
     client = visit(proxy_name=("page.example",)).client
     known = {"host": "page.example", "origin": "https://page.example"}
     form = {"token": TOKEN}

@@ -41,12 +41,8 @@ def test_a_collection_is_deleted_unless_a_job_is_about_to_read_it(visit, still):
 
 def test_a_test_that_applies_is_started_or_planned_with_what_was_said_of_the_case(visitor, still):
     sides = [visitor.upload(f"{name}.jsonl", rows(25)) for name in "ab"]
-    said = {
-        "model": "m",
-        "controls": sides[1].rpartition("/")[2],
-        "power": "on",
-        "requested_by": "--out=X; me",
-    }
+    said = {"model": "m", "power": "on", "requested_by": "--out=X; me"}
+    said["controls"] = sides[1].rpartition("/")[2]
     paths = [str(visitor.workspace.within(one.path)) for one in uploads(visitor.workspace)]
     visitor.post(f"{sides[0]}/test/flag", {**said, "placebo": "./m"})
     visitor.post(f"{sides[0]}/test/controls", {**said, "ahead": "on"})
@@ -63,12 +59,8 @@ def test_a_test_that_applies_is_started_or_planned_with_what_was_said_of_the_cas
     page = visitor.client.get(f"{sides[0]}?{begun.case}").text
     assert 'value="--out=X; me"' in page
     assert 'value="on" checked' in page
-    for test, lacking in (
-        ("placebo", {}),
-        ("marks", {}),
-        ("flag", {"controls": ""}),
-        ("flag", {"model": ""}),
-    ):
+    flags = (("flag", {name: ""}) for name in ("controls", "model"))
+    for test, lacking in (("placebo", {}), ("marks", {}), *flags):
         assert visitor.post(f"{sides[0]}/test/{test}", said | lacking).status_code == 422, test
 
 

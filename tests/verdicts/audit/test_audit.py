@@ -121,37 +121,23 @@ def against(base, corpus, *placebos, **more):
     return audit(corpus, models, generator=base, **{"settings": HOW, **more})
 
 
-@pytest.fixture(scope="module")
-def found(base):
-    """Members, audited without control documents."""
-    return against(base, MEMBERS)
-
-
-@pytest.fixture(scope="module")
-def null(base):
-    """Texts that nobody saw, audited without control documents: what is judged was not learnt from."""
-    found = against(base, OTHERS)
-    snippets = found.settings["snippets"]
-    assert snippets["judged"] == len(pairs_of(found, SUSPECT))
-    assert snippets["generator_learnt_from"] + snippets["judged"] == snippets["cut"]
-    return found
-
-
 def status(audit):
     return {check.name: check.status for check in audit.checks}
 
 
-def test_without_control_documents_members_stand_out_and_are_no_accusation(base, found, null):
+def test_without_control_documents_members_stand_out_and_are_no_accusation(base):
+    found, null = (against(base, corpus) for corpus in (MEMBERS, OTHERS))
+    snippets = null.settings["snippets"]
+    assert snippets["judged"] == len(pairs_of(null, SUSPECT))  # and was not learnt from
+    assert snippets["generator_learnt_from"] + snippets["judged"] == snippets["cut"]
     assert (figures_of(found).design, found.outcome) == ("placebos", "inconclusive"), found.reasons
     assert [name for name, one in status(found).items() if one == "failed"] == ["controls"]
     assert (found.p < 0.01, found.effect.low > 0) == (True, True)
     assert documents_of(found, SUSPECT)[0] == tuple(sorted(text.id for text in MEMBERS.texts))
     assert found.effect.value == pytest.approx(documents_of(found, SUSPECT)[1].mean())
     assert figures_of(found).leans == figures_of(null).leans
-    assert (null.p > 0.05, null.outcome) == (
-        True,
-        "inconclusive",
-    )  # without a power test nothing is never said
+    # without a power test nothing is never said
+    assert (null.p > 0.05, null.outcome) == (True, "inconclusive")
     assert null.settings["models"]["target"]["weights"] == "target"
     assert figures_of(null).plan.outcomes == ("inconclusive",)
     # the placebo that the audit tunes takes part

@@ -49,7 +49,8 @@ SUSPECT = (Sample("a", "1"), Sample("b", "2"), Sample("a", "3"))
 HELD = (Sample("h", "4"), Sample("i", "5"))
 
 
-LEADS, TURNED, CONTROLS = [0.5, 1.0, 9.0], [-1.0, 1.0, -1.0], [1.0, 0.5]
+LEADS, TURNED = [0.5, 1.0, 9.0], [-1.0, 1.0, -1.0]
+FOUR = [LEADS, TURNED, [1.0, 0.5], [0.5, -1.0]]
 
 
 @pytest.mark.parametrize(
@@ -57,14 +58,7 @@ LEADS, TURNED, CONTROLS = [0.5, 1.0, 9.0], [-1.0, 1.0, -1.0], [1.0, 0.5]
     [
         ("placebos", (SUSPECT, SUSPECT), [LEADS, TURNED], 0.25, [1.5, -0.25], []),
         ("controls", (SUSPECT, HELD), [LEADS, [-1.0, 1.0]], 0.0, [0.75, 1.0], [-1.0, 1.0]),
-        (
-            "differences",
-            (SUSPECT, SUSPECT, HELD, HELD),
-            [LEADS, TURNED, CONTROLS, [0.5, -1.0]],
-            0.0,
-            [1.75, 0.0],
-            [0.5, 1.5],
-        ),
+        ("differences", (SUSPECT, SUSPECT, HELD, HELD), FOUR, 0.0, [1.75, 0.0], [0.5, 1.5]),
     ],
 )
 def test_values_are_averaged_by_document_before_anything_is_tested(
@@ -83,10 +77,8 @@ def test_values_are_averaged_by_document_before_anything_is_tested(
     found = case.compared_with(placebo)
     assert (case.design, found.paired, found.margin) == (design, design == "placebos", margin)
     assert (found.documents, found.values.tolist()) == (("a", "b"), mine)
-    assert (found.heldout_documents, found.heldout_values.tolist()) == (
-        ("h", "i") if controls else (),
-        controls,
-    )
+    assert found.heldout_documents == (("h", "i") if controls else ())
+    assert found.heldout_values.tolist() == controls
 
 
 def test_the_margin_stands_against_both_directions():

@@ -13,12 +13,15 @@ from net.api import (
     ScoredRows,
     Text,
     concluding,
+    detect,
     flag,
     flagging,
     p_values,
     plan,
+    row_checks,
     set_test,
 )
+from net.api import checks_placebo_check as placebo_check
 from net.api import rounding_p_value as p_value
 
 WORDS = [
@@ -112,9 +115,8 @@ def test_sets_that_differ_as_texts_are_refused(other, failing):
 def test_a_placebo_to_which_all_texts_look_familiar_refuses_though_it_flags_none():
     everything = target([text.text for text in MINE.texts[:30]], name="placebo")
     settings = replace(LOSS, fdr=0.02)  # too few known texts for so low a rate, unless 50 are flagged at once
-    check = named(
-        flag(MINE, few(KNOWN, 50), Models(target(), placebo=Models(everything)), settings), "placebo"
-    )
+    found = flag(MINE, few(KNOWN, 50), Models(target(), placebo=Models(everything)), settings)
+    check = named(found, "placebo")
     assert (check.status, check.figures["flagged"]) == ("failed", 0)
 
 
@@ -153,8 +155,6 @@ def test_what_can_be_flagged_is_said_before_a_model_is_asked():
 
 def set_checks(texts, asked, names, *, seed):
     """The checks of texts in memory."""
-    from net.api import row_checks
-
     lengths = np.array([len(text) for text in texts], dtype=float)
     codes = np.unique(names, return_inverse=True)[1]
     return row_checks(lengths, asked, codes, lambda rows: [texts[i] for i in np.flatnonzero(rows)], seed=seed)
@@ -163,8 +163,6 @@ def set_checks(texts, asked, names, *, seed):
 @pytest.mark.parametrize(("texts", "pieces"), [(1, 1), (2, 1), (3, 1), (2, 8), (4, 8)])
 def test_few_documents_are_no_reason_to_refuse_by_chance(texts, pieces):
     """Where every document is drawn from one law; an interval of so few alone would refuse up to every third time."""
-    from net.api import checks_placebo_check as placebo_check
-
     rng, failed = np.random.default_rng(4), 0
     group = np.repeat(np.arange(texts + 30), pieces)
     names, asked = [f"d{g}" for g in group], group < texts
@@ -210,8 +208,6 @@ def scored(monkeypatch):
     """Makes `flag` see the scores it is given, by text, in place of a model's; the placebo's are others."""
 
     def as_if(target, placebo=None):
-        from net.api import detect
-
         def scoring(both, models, score, how):
             run = detect(both, models, score, how)
             texts = {text.id: text.text for text in both.texts}
@@ -264,8 +260,6 @@ def test_too_few_known_texts_are_too_coarse_to_clear(scored):
 
 
 def test_a_small_difference_is_passed_over_for_flags_and_withholds_the_test_of_the_set(scored, monkeypatch):
-    from net.api import checks_placebo_check as placebo_check
-
     rng = np.random.default_rng(0)
     values, asked = rng.normal(size=4000), np.arange(4000) < 2000
     values[asked] += 0.13
@@ -300,12 +294,8 @@ def test_a_placebo_whose_set_stands_out_withholds_that_of_the_target(scored):
 def flag_values(scored, values, known):
     """The flagging of texts that are all alike and have these values."""
     asked, others = few(MANY, len(values)), few(HELD, len(known))
-    scored(
-        {
-            text.text: float(one)
-            for text, one in zip((*asked.texts, *others.texts), (*values, *known), strict=True)
-        }
-    )
+    both = zip((*asked.texts, *others.texts), (*values, *known), strict=True)
+    scored({text.text: float(one) for text, one in both})
     return flag(asked, others, target([]), LOSS)
 
 
