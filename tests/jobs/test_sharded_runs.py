@@ -76,7 +76,7 @@ def run_job(path, folder, *turns, models=None, size=SIZE):
 def merge(job, folder, out):
     rows = job.rows(folder)
     run = run_of(rows)
-    save_run(run, out, extra=lambda place: rows.write(place, run))
+    save_run(run, out, beside=lambda place: rows.write(place, run))
 
 
 def table(out, names):

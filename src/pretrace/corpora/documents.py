@@ -176,7 +176,7 @@ def unreadable_explained(source: str) -> Iterator[None]:
                 f"{source} cannot be fetched ({error}): check the address, or download it and name the file."
             ) from None
         if isinstance(error, OSError) and error.errno is not None:
-            raise TextsError(f"{source} cannot be read: {error.strerror or error}.") from None
+            raise TextsError(f"{source} cannot be read: {error.strerror or error}; check the path.") from None
         raise TextsError(f"{source} is damaged or not whole: {error}; fetch it again.") from None
 
 
