@@ -182,7 +182,7 @@ def test_the_survey_counts_and_refuses(texts, tmp_path):
     assert found.members == sum(text.member is True for text in corpus.texts)
     with texts.open("a", encoding="utf-8") as file:
         file.write('{"id": "t3", "text": "again"}\n')
-    with pytest.raises(TextsError, match=r"every text needs an id of its own, found 't3' \(2 times\)"):
+    with pytest.raises(TextsError, match=r"every text needs an id of its own, found 't3' more than once"):
         shards.survey(open_stream(texts), SIZE)
     with pytest.raises(TextsError, match="1 of 151 texts of texts have no label"):
         check_label_counts("texts", found.members, found.nonmembers, 151, "t3")
