@@ -265,3 +265,17 @@ def test_streams_are_lazy_and_stop_at_nothing_but_the_text(write):
     assert next(stream).text == "a"
     with pytest.raises(TextsError, match="line 2"):
         next(stream)
+
+
+@pytest.mark.parametrize(
+    ("header", "sign", "text"),
+    [
+        ("id;text;label (1, 0, or none)", ";", "text"),
+        ("id,text;long,label (1; 0; none)", ",", "text;long"),
+        ("id\ttext\tmore", "\t", "text"),
+        ('"body";"a, b, c"', ";", "body"),
+    ],
+)
+def test_the_delimiter_is_the_one_that_parts_the_text_from_the_rest(write, header, sign, text):
+    cells = sign.join("x" for _ in header.split(sign))
+    assert texts_of(write("t.csv", f"{header}\n{cells}\n"), Columns(text=text)) == ["x"]

@@ -45,6 +45,14 @@ def test_texts_in_order_with_their_paths(tmp_path):
             open_corpus(wrong, columns)
 
 
+def test_a_list_in_other_bytes_than_utf_8_is_one_of_rows(tmp_path):
+    place = tmp_path / "lists"
+    place.mkdir()
+    (place / "a.json").write_text('[{"text": "one"}]', encoding="utf-16")
+    (place / "b.json").write_text('[{"text": "two"}]', encoding="utf-8")
+    assert texts(place) == ["one", "two"]
+
+
 def test_what_datasets_saves_is_read(tmp_path):
     """Its own files, with its own end marks."""
     data = datasets.Dataset.from_dict({"text": [f"text {i}" for i in range(10)], "label": [1, 0] * 5})

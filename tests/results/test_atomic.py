@@ -93,6 +93,13 @@ def test_what_is_not_a_file_is_not_replaced_by_one(tmp_path):
     assert names(tmp_path) == ["folder", "pipe"]
 
 
+def test_a_name_may_be_as_long_as_the_file_system_takes(tmp_path):
+    atomic_text(tmp_path / ("v" * 251 + ".txt"), "new")
+    with new_folder(tmp_path / ("w" * 255), RUN) as folder:
+        fill(folder, "word")
+    assert words(tmp_path / ("w" * 255)) == {"word"}
+
+
 def test_a_link_stays_a_link(tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "real" / "file").write_text("old")

@@ -45,7 +45,10 @@ def options_in(
         option = name.replace("-", "_")
         require(option in declared, f"{path}: there is no option or table {name!r}{nearest(name, known)}")
         leaf = declared[option]
-        several = isinstance(value, list) and get_origin(leaf.hint) is tuple and not leaf.option.read
+        several = get_origin(leaf.hint) is tuple
+        is_one = not isinstance(value, dict | list) or (leaf.keys if isinstance(value, dict) else several)
+        require(bool(is_one), f"{path}: {name} takes one value, found {value!r}.")
+        several = several and isinstance(value, list) and not leaf.option.read
         found[option] = [*map(_typed, value)] if several else [_typed(value)]
     return found
 

@@ -21,7 +21,7 @@ from pretrace.cli.verdicts import opened, with_text_column
 from pretrace.corpora import Columns, open_stream
 from pretrace.corpora.opening import GivenStream, Source
 from pretrace.corpora.reading import Unreadable
-from pretrace.errors import OutputError
+from pretrace.errors import ExpressionError, OutputError
 from pretrace.jobs.settings import EngineSettings, JobSettings, divided_by
 from pretrace.jobs.worker import ShardJob, parts_folder
 from pretrace.report.wording import first_of
@@ -189,6 +189,8 @@ def check_use(settings: FlagSettings, beside: Companions) -> None:
     """A PretraceError for a score that misses something, and for what it does not use."""
     scored = ScoreSettings(scores=settings.score, companions=beside)
     check_scores(settings.plan, scored, EvaluationSettings())
+    if beside.reference_model and "reference" not in settings.plan.uses:
+        raise ExpressionError(say("plan.use.none", option="--reference-model", score="ref"))
 
 
 def save_flagging(flagged: Verdict, out: Path, *, beside: Mapping[str, Write] | None = None) -> Reply:

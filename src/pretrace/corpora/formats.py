@@ -14,7 +14,7 @@ import json
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -106,7 +106,7 @@ def looks_like_rows(head: bytes) -> bool:
     text = head.removeprefix(codecs.BOM_UTF8).lstrip()
     first, _, more = text.partition(b"\n")
     is_long = text.startswith(b"{") and not more and len(head) == HEAD
-    return is_long or bool(_LIST.match(text)) or _is_object(first)
+    return is_long or bool(_LIST.match(text)) or _is_object(first) or b"\0" in head
 
 
 def sniffed_rows(stream: io.BufferedReader, reading: TextReading) -> Iterator[SourceRow]:
@@ -211,7 +211,7 @@ def _csv_rows(
     lines = io.TextIOWrapper(raw, encoding="utf-8", errors="surrogateescape", newline="")
     csv.field_size_limit(max(csv.field_size_limit(), _FIELD_LIMIT))
     head = _to_first_line(lines)
-    delimiter = _delimiter("".join(head), delimiter)
+    delimiter = _delimiter("".join(head), delimiter, {"text", *reading.columns.required})
     table = csv.reader(itertools.chain(head, lines), delimiter=delimiter, strict=True)
     header: list[str] = []
     places: dict[str, int] = {}
@@ -252,10 +252,16 @@ def _to_first_line(lines: Iterable[AnyStr]) -> list[AnyStr]:
     return head
 
 
-def _delimiter(header: str, usual: str) -> str:
-    """The sign that stands most often in the header outside quotes, the usual one where no other does more often."""
+def _delimiter(header: str, usual: str, wanted: Collection[str]) -> str:
+    """The sign that parts most of the wanted names from the rest of the header, or else stands most often in it outside
+    quotes; the usual one where no other does better."""
     plain = re.sub(r'"[^"]*"', "", header)
-    return max((usual, ",", ";", "\t", "|"), key=plain.count)
+
+    def parted(sign: str) -> tuple[int, int]:
+        names = {one.strip(' "\r\n') for one in header.split(sign)} if sign in plain else set()
+        return len(names.intersection(wanted)), plain.count(sign)
+
+    return max((usual, ",", ";", "\t", "|"), key=parted)
 
 
 def _refuse_odd_bytes(cells: list[str], source: str, line: int) -> list[str]:

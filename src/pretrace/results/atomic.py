@@ -144,13 +144,19 @@ def _beside(place: Path, suffix: str = "") -> Iterator[Path]:
 
 
 def _name(place: Path, kind: str, suffix: str = "") -> Path:
-    return place.with_name(f".{place.name}.{kind}-{os.getpid()}-{_HOST}-{secrets.token_hex(4)}{suffix}")
+    return place.with_name(f".{_label(place)}.{kind}-{os.getpid()}-{_HOST}-{secrets.token_hex(4)}{suffix}")
+
+
+def _label(place: Path) -> str:
+    """The name, or a hash of one that another word could make too long for a file system."""
+    name = os.fsencode(place.name)
+    return place.name if len(name) <= 100 else hashlib.sha256(name).hexdigest()[:32]
 
 
 def _tidy(place: Path) -> None:
     """Delete what killed processes left beside `place`; put back what one had just moved out of it."""
     pattern = re.compile(
-        rf"\.{re.escape(place.name)}\.(partial|old)-(\d+)-{_HOST}-[0-9a-f]{{8}}({re.escape(place.suffix)})?"
+        rf"\.{re.escape(_label(place))}\.(partial|old)-(\d+)-{_HOST}-[0-9a-f]{{8}}({re.escape(place.suffix)})?"
     )
     for entry in sorted(place.parent.iterdir()):
         found = pattern.fullmatch(entry.name)

@@ -84,6 +84,8 @@ def canaries(corpus: Corpus, choices: int, draw: Callable[[int], int]) -> Varian
     """Variants of every text that differ in the last word of one added sentence, all drawn with `draw`."""
     variants, triggers = {}, {}
     for text, name in zip(corpus.texts, _names(len(corpus), draw), strict=True):
+        if not collapsed(text.text):
+            raise TextsError(say("marks.refused.empty_variant", name=text.id, place=0))
         free = [word for word in WORDS if word not in name.split("-")]
         words = _drawn(free, choices, draw)
         prompt = SENTENCES[draw(len(SENTENCES))].format(name)
