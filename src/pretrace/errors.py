@@ -75,7 +75,7 @@ class TextsError(PretraceError):
 
 
 class ShortTextsError(TextsError):
-    """Too few texts are as long as the snippets that are to be cut of them."""
+    """Too few texts are as long as the snippets that are to be cut of them, or a model reads none of these whole."""
 
 
 class ExpressionError(PretraceError):

@@ -145,7 +145,8 @@ class Audit:
 
     @cached_property
     def cuts(self) -> tuple[SnippetCut, ...]:
-        """The snippets of the texts, and of control documents; ShortTextsError for fewer of these than a test takes."""
+        """The snippets of the texts, and of control documents; ShortTextsError for fewer of these than a test takes,
+        and where a model reads none of them whole."""
         corpora, settings = [corpus for corpus, _ in self.named], self.settings
         model = self.generator or self.models.target
         cuts = snippets.cut_alike(corpora, model, settings, seed=self.seed)
@@ -153,6 +154,10 @@ class Audit:
         if few and PRETRACE in (settings.procedure, *settings.also):
             numbers = {"name": corpora[1].name, "controls": cuts[1].documents, "least": FEW_DOCUMENTS}
             raise ShortTextsError(say("designs.short", **numbers))
+        whole = [one.whole for cut in cuts for one in cut.snippets[:1]]
+        for reader in (self.models.target, *self.placebos):
+            if all(one.cut for one in reader.encode(whole)):
+                raise ShortTextsError(say("asked.cut", model=reader))
         return cuts
 
     def _judged(self, cut: SnippetCut, design: Design | None) -> int:
