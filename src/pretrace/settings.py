@@ -109,8 +109,8 @@ def split_keys(written: str) -> Iterator[tuple[str, str, str]]:
 def join_keys(values: Mapping[str, Any], equals: str = "=") -> str:
     """Write what `split_keys` reads.
 
-    >>> join_keys({"text": "body", "id": "a,b=c", "chat": True})
-    'text=body,id="a,b=c",chat=true'
+    >>> join_keys({"text": "body", "id": "a,b=c", "skip_unreadable": True})
+    'text=body,id="a,b=c",skip_unreadable=true'
     """
     parts = []
     for key, value in values.items():

@@ -17,7 +17,9 @@ from net.api import (
     ModelError,
     Quantity,
     Text,
+    Want,
     attach,
+    encoded_for,
     methods,
     read_adapter,
     text_key,
@@ -69,6 +71,16 @@ def base():
 def adapter(base, tmp_path_factory):
     method = methods.make("lora(rank=4, epochs=4, learning_rate=1e-2, batch=2)")
     return tune(base, TEXTS, method, folder=tmp_path_factory.mktemp("adapters") / "lora")
+
+
+def test_beginnings_are_shared_alike_with_and_without_the_adapter(adapter):
+    """On a GPU longer ones alone; the texts would have other batch mates."""
+    usual, base = opened(), opened()
+    base.least_shared = 40
+    texts = [f"{' '.join(['the cat sat on the mat'] * 3)} {SENTENCES[i]}" for i in range(4)]
+    readers = (usual, base, attach(base, adapter.folder).backend)
+    found = [[e.shared >= 8 for e in encoded_for(one, texts, Want(Quantity.LOGP))] for one in readers]
+    assert found == [[True] * 4, [False] * 4, [False] * 4]
 
 
 @pytest.mark.parametrize("expression", ["lora", "adalora", "ia3"])
