@@ -221,6 +221,13 @@ def test_a_byte_order_mark_tells_the_encoding(write, name, encoding):
     assert texts_of(write(name, (mark + raws.get(name.split(".")[1], "é😀")).encode(encoding))) == ["é😀"]
 
 
+def test_two_stray_bytes_are_no_mark(write):
+    """Read as UTF-16 these would be other characters, and no one would notice."""
+    path = write("a.txt", b"\xff\xfeplain words.\n")
+    assert "is not UTF-8" in refusal(path)
+    assert texts_of(path, Columns(encoding="cp1252")) == ["\xff\xfeplain words."]
+
+
 def test_fields_up_to_ten_megabytes(write):
     csv.field_size_limit(131_072)
     long = "x" * (9 * 1024 * 1024)

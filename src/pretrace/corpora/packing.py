@@ -170,8 +170,13 @@ _MARKS = (
 
 def encoding_of(head: bytes, named: str | None) -> str:
     """The encoding of a file by its first bytes, or what was named; utf-8-sig is UTF-8 with a mark."""
-    marked = next((name for mark, name in _MARKS if head.startswith(mark)), "")
-    return marked or (codecs.lookup(named).name if named else "utf-8")
+    for mark, name in _MARKS:
+        # two stray bytes are no mark: UTF-16 of any length has a NUL among its first characters
+        if head.startswith(mark) and (
+            name == "utf-8-sig" or b"\0" in head or not is_utf8(head[len(mark) :], cut=True)
+        ):
+            return name
+    return codecs.lookup(named).name if named else "utf-8"
 
 
 def as_utf8(stream: io.BufferedReader, source: str, named: str | None = None) -> io.BufferedReader:
