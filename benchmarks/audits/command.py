@@ -40,12 +40,13 @@ from pretrace.scoring.evidence import open_store, trace
 from pretrace.statistics.sensitivity import controls_left_out
 from pretrace.types import Backend, Corpus, Quantity
 from pretrace.verdicts.audit import checks
-from pretrace.verdicts.audit.audit import Audit
+from pretrace.verdicts.audit.audit import Audit, AuditBeside
 from pretrace.verdicts.audit.checks import ALIKE, differ, gaps_between, widest_gap
-from pretrace.verdicts.audit.data import AuditData
-from pretrace.verdicts.audit.settings import PRETRACE, AuditSettings
+from pretrace.verdicts.audit.data import AuditData, judge_values
+from pretrace.verdicts.audit.settings import DRAWS, PRETRACE, AuditSettings
 from pretrace.verdicts.audit.snippets import compared, cut_alike
-from pretrace.verdicts.outcome import second_check
+from pretrace.verdicts.frame import compare_seconds
+from pretrace.verdicts.outcome import SecondAnswer, second_check
 from pretrace.verdicts.register import LEAST_DRAWS
 
 SIZES = (25, 50)
@@ -208,7 +209,8 @@ class Bench:
 
     def _cut(self, case: Case, placebos: tuple[Backend, ...]) -> tuple[Audit, int, Any]:
         stand_in: Any = self.cutter
-        asked = Audit(case.suspect, Models(stand_in, placebos=placebos), case.heldout, self.cutter)
+        models = Models(stand_in, placebos=placebos)
+        asked = Audit(corpus=case.suspect, models=models, heldout=case.heldout, generator=self.cutter)
         corpora = [corpus for corpus, _ in asked.named]
         cuts = cut_alike(corpora, self.cutter, asked.settings, seed=asked.seed)
         return asked, asked.seed, cuts
@@ -218,7 +220,7 @@ class Bench:
         _, seed, cuts = self._cut(case, ())
         made = compared(cuts, settings, seed=seed)
         seconds = placebos or (self.packaged,)
-        data = AuditData(made, Models(target), settings, placebos=placebos, seconds=seconds, seed=seed)
+        data = AuditData(made, Models(target), settings, placebos=placebos, seed=seed)
         answer = data.answer(PRETRACE)
         row: Row = {
             "kind": case.kind,
@@ -240,7 +242,7 @@ class Bench:
             checks.spread_check(values, seed=seed),
             checks.mixture_check(left_out or 0, values),
             checks.kinds_check(data.sides, seed=data.seed, rejected=True),
-            second_check([data.ask_second(one, answer) for one in seconds], LEVEL, does="", preferred=""),
+            second_check(self._seconds(data, seconds), LEVEL, does="", preferred=""),
         ]
         failed = [check.name for check in looked if check.status == "failed"]
         if failed:
@@ -250,6 +252,13 @@ class Bench:
         failed += ["gap"] if differ(widest, ALIKE) else []
         auc = round(widest.auc.value, 3)
         return row | {"accused": not failed, "failed": failed, "left_out": left_out, "auc": auc}
+
+    @staticmethod
+    def _seconds(data: AuditData, seconds: Sequence[Backend]) -> list[SecondAnswer]:
+        numbers = {"target": data.values.numbers, **{one.name: data.alone(one).numbers for one in seconds}}
+        found = judge_values(data.values, seed=data.seed)
+        kind = AuditBeside if data.placebos else Audit
+        return compare_seconds(kind, numbers, found, LEVEL, draws=DRAWS, seed=data.seed)
 
 
 MIXED = "of controls from another domain"

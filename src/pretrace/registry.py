@@ -259,7 +259,8 @@ rewrites: Registry[Rewrite] = Registry("rewrite", "pretrace.rewrites", has="__ca
 _RESERVED = ("smollm2", "vllm", "completions")
 backends: Registry[Backend] = Registry("back end", has="run", group="pretrace.backends", reserved=_RESERVED)
 """What opens the models of plug-ins: `--model mine:NAME` calls the factory `mine` with NAME and the settings."""
-tests: Registry[Any] = Registry("test", has="of_result", group="pretrace.tests", places=TESTS)
+_TESTS = {"audit": "pretrace.verdicts.audit.audit", **TESTS}
+tests: Registry[Any] = Registry("test", has="of_result", group="pretrace.tests", places=_TESTS)
 """The tests of plug-ins, ours among them, by the name that a result has of its test (`verdicts.frame.Test`)."""
 _PAGES = {"audit": "pretrace.report.audit", "flag": "pretrace.report.flags", **PAGES}
 test_pages: Registry[Any] = Registry("page", has="draw", group="pretrace.sections", places=_PAGES)

@@ -76,7 +76,7 @@ NAMES = {
     "pretrace.plugins.recite": "recite",
     "pretrace.verdicts.audit": "checks",
     "pretrace.verdicts.audit.data": (
-        "ACCUSING AuditData DocumentValues Logprobs answer beyond expressions logprob_gains logprobs permuted"
+        "AuditData DocumentValues Logprobs answer beyond expressions logprob_gains logprobs permuted"
     ),
     "pretrace.verdicts.audit.checks": "graded placebo_check",
     "pretrace.verdicts.audit.procedures": (

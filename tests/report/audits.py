@@ -62,7 +62,7 @@ def altered(audit, **parts):
     facts = {"procedure": answer.procedure, "pieces": answer.pieces, "facts": answer.facts}
     figures = replace(own, **facts, **{name: parts.pop(name) for name in NAMES & parts.keys()})
     audit = replace(audit, **parts)
-    words = data.words_of(figures, answer, audit.corpus, called(audit.model))
+    words = data.words_of(figures.design, answer, audit.corpus, called(audit.model))
     shown = data.shown_of(figures, values, pairs)
     return replace(
         audit, p=answer.p, units=answer.documents, effect=answer.effect, standardised=answer.standardised,

@@ -39,8 +39,8 @@ def outcome(found, *checks):
         (replace(CLEAR, accusing=("blind",)), [FAILED], "nothing"),
         (CLEAR, [FAILED], "inconclusive"),
         (replace(CLEAR, accusing=("blind",), p=0.01), [FAILED], "inconclusive"),
-        (replace(FOUND, informing=("blind",)), [FAILED], "consistent"),
-        (replace(CLEAR, informing=("blind",)), [FAILED], "nothing"),
+        (FOUND, [replace(FAILED, name="power")], "consistent"),
+        (CLEAR, [replace(FAILED, name="power")], "nothing"),
         # single texts were flagged
         (replace(FLAGGING, p=0.5, rejected=True), [], "consistent"),
         (replace(FLAGGING, rejected=False), [], "inconclusive"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pretrace.backends import open_model
 from pretrace.backends.loading import device_of
@@ -135,13 +135,14 @@ def open_audit(
     settings = completed(settings, inputs)
     models = opened(_wanted(target, inputs), second=True)
     generator = _generator(target.opening, inputs, needed=controls is None)
-    return Audit(corpus, models, controls, generator, settings)
+    sides: dict[str, Any] = {"corpus": corpus, "heldout": controls}
+    return Audit(**sides, models=models, generator=generator, settings=settings, watch=Stages())
 
 
 def make_audit(planned: Audit, out: Path, given: RawOptions) -> Reply:
     """Make an audit, and write it with the options of its command."""
     try:
-        made = planned.run(Stages())
+        made = planned.run()
     except DesignError as error:
         save_verdict(with_command(error.verdict, given), out)
         return foreseen(error.plan, out)

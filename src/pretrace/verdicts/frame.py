@@ -100,8 +100,10 @@ class TestWording:
     exact: bool = True
     preferred: str = "what was published"
     """What a trained model prefers, for the check of the second model: "the published order"."""
-    verb: str = "prefers"
-    """What it does with it."""
+    does: str = ""
+    """What it does, where that is not that it prefers it: "prints these texts"."""
+    drawn: str = ""
+    """What the distribution of p is of, where that is not the statistic."""
     read: str = ""
     """What a copy is trained on for --power, one of them, where that is not the unit."""
     noun: str = "test"
@@ -139,6 +141,8 @@ class TestDetails:
     notes: tuple[str, ...] = ()
     situation: Situation = field(default_factory=Situation)
     recorded: Mapping[str, Any] = field(default_factory=dict)
+    advice: tuple[str, ...] = ()
+    """What would help an inconclusive verdict besides."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -158,16 +162,24 @@ class Test(ABC, Generic[V]):
     """Whether nobody is accused unless a second model finds less: so it is unless pretrace itself made the draw."""
     second_if_found: ClassVar[bool] = False
     """Whether the second model is asked only where p is at or below the level: it withholds accusations alone."""
-    repeatable: ClassVar[bool] = False
-    """Whether a check withholds unless the draw was repeated: then the second model need only find nothing itself."""
+    compares: ClassVar[bool] = True
+    """Whether the target must show more than a second model does; else that need only find nothing itself: where
+    another check withholds unless the draw was repeated, or where values are less those of a model already."""
     accusing: ClassVar[tuple[str, ...]] = ()
     """Checks that withhold an accusation and no all-clear."""
     sources: ClassVar[Mapping[str, tuple[str, Callable[[str], str]]]] = {}
     """What a result was made of, for `runs verify`: by role where its SHA-256 stands, and what measures a path's."""
 
+    def __post_init__(self) -> None:
+        """ModelError where a second or reference model has the weights of the target."""
+        target, reference = self.models.target, self.models.reference
+        check_placebos(target, self.models.placebos, reference)
+        if reference is not None and weights_of(reference) == weights_of(target):
+            raise ModelError(say("asked.reference", name=reference.name))
+
     @classmethod
-    def of_result(cls, found: Verdict) -> type[Test[Any]]:
-        """Choose the class that made a saved result of this name."""
+    def of_result(cls, found: Verdict) -> type[Test[Any]] | None:
+        """Choose the class that made a saved result of this name; None where its table does not give its p."""
         return cls
 
     @abstractmethod
@@ -189,7 +201,33 @@ class Test(ABC, Generic[V]):
         every test but those whose draw pretrace made itself."""
         raise NotImplementedError
 
-    def power(self, values: V) -> Power:
+    def decided(self, found: Tested) -> Tested:
+        """What decides: the test of the numbers, unless another procedure was asked for."""
+        return found
+
+    def asked(self, found: Tested) -> Sequence[Backend]:
+        """The models that read as second ones after what the target `found`."""
+        spared = self.second_if_found and (found.p is None or found.p > self.settings.level)
+        return () if spared else self.models.placebos
+
+    def second_answers(self, numbers: Mapping[str, Numbers], found: Tested) -> Sequence[SecondAnswer]:
+        """What the second models gave, by the `numbers` of each model, those of the target first."""
+        how = {"draws": self.settings.draws, "seed": self.seed}
+        return compare_seconds(type(self), numbers, found, self.settings.level, **how)
+
+    def second_check(self, answers: Sequence[SecondAnswer], words: TestWording) -> Check | None:
+        """Check that these answers leave the target's standing; None for a test that takes no second model."""
+        models, level = self.models.placebos, self.settings.level
+        if not models and not self.second:
+            return None
+        role = SECOND if self.second else "placebo"
+        does = words.does or f"prefers {words.preferred}"
+        if models and not answers:
+            check = second_check((), level, does=does, preferred=words.preferred, role=role)
+            return replace(check, words=say("outcome.second.spared"), cure="")
+        return second_check(answers, level, does=does, preferred=words.preferred, role=role)
+
+    def power(self, values: V) -> Power | None:
         """What training a copy of the target would bring; ModelError for a test that does not measure it."""
         raise ModelError(f"the test {self.name} does not measure its power: omit --power.")
 
@@ -219,8 +257,13 @@ class Test(ABC, Generic[V]):
         units = [int(text.id) for text in read]
         return PlantedShift(np.asarray(after[units] - values[units]), planting, tuple(units))
 
+    @classmethod
+    def number_checks(cls, numbers: Numbers, found: Tested, *, level: float, seed: int) -> tuple[Check, ...]:
+        """The test's own checks that rest on its numbers alone: `runs verify` makes them again."""
+        return ()
+
     def checks(self, values: V) -> tuple[Check, ...]:
-        """The test's own checks."""
+        """The test's other checks."""
         return ()
 
     def shown(self, values: V) -> TestDetails:
@@ -242,6 +285,18 @@ class Test(ABC, Generic[V]):
         """What makes this test another one in the register: `matters`, and the reference model."""
         reference = self.models.reference
         return {**self.matters, "reference": weights_of(reference) if reference is not None else None}
+
+    @property
+    def made_how(self) -> Mapping[str, Any]:
+        """How the test is made, for the record."""
+        how = {name: value for name, value in asdict(self.settings).items() if value is not None}
+        return {"score": self.score, "test": how}
+
+    @property
+    def roles(self) -> Mapping[str, Backend | Completer | None]:
+        """The models that took part, by their roles in the record."""
+        models = self.models
+        return {"target": models.target, "reference": models.reference, **placebo_roles(models.placebos)}
 
     @property
     def texts(self) -> Sequence[str]:
@@ -334,30 +389,29 @@ def _rows(numbers: Numbers) -> Rows:
 def verdict(
     test: Test[V], *, statements: Mapping[str, str] | None = None, notes: Sequence[str] = ()
 ) -> Verdict:
-    """The verdict of a test: read, test, check, conclude, note. See the top of this file. ModelError where a second or
-    reference model has the weights of the target; otherwise errors as those of the test's own functions."""
-    models, settings = test.models, test.settings
-    target, reference, name = models.target, models.reference, models.target.name
-    check_placebos(target, models.placebos, reference)
-    if reference is not None and weights_of(reference) == weights_of(target):
-        raise ModelError(say("asked.reference", name=reference.name))
+    """The verdict of a test: read, test, check, conclude, note. See the top of this file. Errors as those of the test's
+    own functions."""
+    models, settings, target = test.models, test.settings, test.models.target
     values, how = test.read(target, ASKED), {"draws": settings.draws, "seed": test.seed}
     own, words, names = test.numbers(values), test.words(values), models.names()
-    numbers, found = {names[name]: own}, test.tested(own, **how)
+    numbers, found = {names[target.name]: own}, test.decided(test.tested(own, **how))
     if found.deciding is not None:
-        found = replace(found, null=null_of(found.deciding, settings.level, words.statistic))
-    spared = test.second_if_found and (found.p is None or found.p > settings.level)
-    for one in () if spared else models.placebos:
+        null = null_of(found.deciding, settings.level, words.drawn or words.statistic)
+        found = replace(found, null=null)
+    for one in test.asked(found):
         numbers[names[one.name]] = test.numbers(test.read(one, f"reading with {names[one.name]}"))
     columns = {column: np.concatenate([one[column] for one in numbers.values()]) for column in own}
     read_by = tuple(model for model, one in numbers.items() for _ in next(iter(one.values())))
-    answers = second_answers(type(test), numbers, found, settings.level, **how)
-    second = _second(test, answers, words)
-    checks = (*test.checks(values), *((second,) if second else ()))
+    second = test.second_check(test.second_answers(numbers, found), words)
+    checks = (
+        *test.number_checks(own, found, level=settings.level, seed=test.seed),
+        *test.checks(values),
+        *((second,) if second else ()),
+    )
     power = test.power(values) if settings.power and found.p is not None else None
     shown = test.shown(values)
     texts = TextsSketch.of(text.text for text in test.corpus.texts)
-    entry = register.RegisterEntry(test.name, texts, weights_of(target), test.registered, name)
+    entry = register.RegisterEntry(test.name, texts, weights_of(target), test.registered, target.name)
     return build_verdict(
         entry,
         test.corpus.name,
@@ -379,18 +433,18 @@ def verdict(
         statements=statements,
         settings=record(
             {"corpus": test.corpus},
-            {"target": target, "reference": reference},
-            models.placebos,
-            score=test.score,
-            test={name: value for name, value in asdict(settings).items() if value is not None},
+            test.roles,
+            **test.made_how,
             **shown.recorded,
             seed=test.seed,
-            rule={"of": words.of, "unit": words.read or words.unit},
+            rule={name: getattr(words, name) for name in RULE} | {"unit": words.read or words.unit},
             timings=dict(test.watch.seconds),
         ),
     )
 
 
+RULE = ("of", "noun", "said")
+"""What is recorded of the sentences of a test, with its unit, for `runs verify` to conclude again."""
 _WORDED = ("assumption", "hypothesis", "statistic", "unit", "question", "compared", "trust", "effect_unit")
 _FOUND = ("p", "units", "null", "effect", "standardised")
 _SHOWN = ("notes", "figures", "tables", "skipped", "situation")
@@ -409,14 +463,13 @@ def build_verdict(  # noqa: PLR0913 (a verdict is made of many parts)
     power: Power | None,
     settings: Mapping[str, Any],
     keep: bool = True,
-    advice: Sequence[str] = (),
     statements: Mapping[str, str] | None = None,
     concluded: Conclusion | None = None,
     **rule: Any,
 ) -> Verdict:
-    """Conclude by the one rule, note the verdict in the register, and build it. `settings` is what it records, `advice`
-    what would help an inconclusive one besides, `rule` what else `outcome.ObservedFinding` takes; what was `concluded`
-    in words of its own has the register among its reasons. ValueError where p is no probability."""
+    """Conclude by the one rule, note the verdict in the register, and build it. `settings` is what it records, `rule`
+    what else `outcome.ObservedFinding` takes; what was `concluded` in words of its own has the register among its
+    reasons. ValueError where p is no probability."""
     if found.p is not None and not 0 <= found.p <= 1:
         raise ValueError(f"the p-value of a test is {found.p}")
     said = concluded or conclude(
@@ -434,7 +487,7 @@ def build_verdict(  # noqa: PLR0913 (a verdict is made of many parts)
         ),
         checks,
     )
-    more = advice if said.outcome == "inconclusive" else ()
+    more = shown.advice if said.outcome == "inconclusive" else ()
     earlier: tuple[str, ...] = (say("register.unregistered"),)
     if keep:
         earlier = register.earlier_tests(entry, level)
@@ -478,12 +531,12 @@ def watched(watch: Watch | None) -> Watch:
     return found
 
 
-def second_answers(
+def compare_seconds(
     test: type[Test[Any]], numbers: Mapping[str, Numbers], found: Tested, level: float, **how: int
 ) -> list[SecondAnswer]:
     """The same test with each model but the first, the one in question, and what is beyond it where the test `found`
     something without a draw; `how` are draws and seed."""
-    compares = test.second and not test.repeatable and found.p is not None and found.p <= level
+    compares = test.second and test.compares and found.p is not None and found.p <= level
     answers, own = [], next(iter(numbers.values()))
     for name, other in list(numbers.items())[1:]:
         p = test.tested(other, **how).p
@@ -494,29 +547,18 @@ def second_answers(
     return answers
 
 
-def _second(test: Test[V], answers: Sequence[SecondAnswer], words: TestWording) -> Check | None:
-    models, level = test.models.placebos, test.settings.level
-    if not models and not test.second:
-        return None
-    role = SECOND if test.second else "placebo"
-    asked = {"does": f"{words.verb} {words.preferred}", "preferred": words.preferred, "role": role}
-    if models and not answers:
-        said = say("outcome.second.spared")
-        return replace(second_check((), level, **asked), words=said, cure="")
-    return second_check(answers, level, **asked)
+def placebo_roles(placebos: Sequence[Backend]) -> dict[str, Backend]:
+    """Name the second models in a record."""
+    return {"placebo" if i == 1 else f"placebo {i}": one for i, one in enumerate(placebos, 1)}
 
 
 def record(
-    corpora: Mapping[str, Corpus | None],
-    models: Mapping[str, Backend | Completer | None],
-    placebos: Sequence[Backend] = (),
-    **more: Any,
+    corpora: Mapping[str, Corpus | None], models: Mapping[str, Backend | Completer | None], **more: Any
 ) -> dict[str, Any]:
     """Record the texts by what they are ("corpus" for the suspect ones), facts of models by role, versions, time."""
-    roles = {"placebo" if i == 1 else f"placebo {i}": one for i, one in enumerate(placebos, 1)}
     return {
         **{name: record_corpus(one) if one is not None else None for name, one in corpora.items()},
-        "models": {role: dict(one.facts) for role, one in {**models, **roles}.items() if one is not None},
+        "models": {role: dict(one.facts) for role, one in models.items() if one is not None},
         **more,
         "software": record_software(),
         "time": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -23,6 +23,8 @@ ENOUGH = 0.8
 """The share of tests that must find the training that was tried, before "nothing" is said."""
 SECOND = "second"
 """The name of the check that the same test, made with a model that cannot have seen the texts, finds less."""
+TRIED = "power"
+"""The name of the check that the training that was tried would have been found: the rule asks for that itself."""
 BINS = 60
 POWER = "Measure what the {} would have seen: a copy of the model is trained on some of the texts. [--power]"
 
@@ -56,10 +58,10 @@ class ObservedFinding:
     """What a test gave: `p` None where it could not be made, and the effect.
 
     `of` says in a few words what the model would have been trained on. `accusing` names checks that only withhold
-    "consistent with training", and not "nothing shown"; `informing` those that withhold neither. `second` says that
-    nobody is accused unless the check `SECOND` has passed: so it is where pretrace made no draw itself. `noun` is what
-    the reader looks at, `unit` what was planted, `trainable` whether a copy of the model could be. `said` holds first
-    sentences of its own for an outcome. `rejected` is for what rejects otherwise than by p at or below the level.
+    "consistent with training", and not "nothing shown". `second` says that nobody is accused unless the check `SECOND`
+    has passed: so it is where pretrace made no draw itself. `noun` is what the reader looks at, `unit` what was
+    planted, `trainable` whether a copy of the model could be. `said` holds first sentences of its own for an outcome.
+    `rejected` is for what rejects otherwise than by p at or below the level.
     """
 
     model: str
@@ -69,7 +71,6 @@ class ObservedFinding:
     effect: Estimate | None = None
     planted: Power | None = None
     accusing: tuple[str, ...] = ()
-    informing: tuple[str, ...] = ()
     second: bool = False
     noun: str = "test"
     unit: str = "text"
@@ -109,8 +110,7 @@ class Conclusion:
 def conclude(found: ObservedFinding, checks: Sequence[Check]) -> Conclusion:
     """The verdict of a test and its checks; see the top of this file."""
     sided = () if found.rejects else (*found.accusing, SECOND)  # they withhold an accusation alone
-    ignored = (*found.informing, *sided)
-    failed = [check for check in checks if check.status == "failed" and check.name not in ignored]
+    failed = [check for check in checks if check.status == "failed" and check.name not in (TRIED, *sided)]
     asked = next((check for check in checks if check.name == SECOND), None)
     unasked = found.rejects and found.second and (asked is None or asked.status == "not run")
     tested = found.p is not None or found.rejected is not None

@@ -15,19 +15,15 @@ import numpy as np
 from pretrace.backends.serving.address import called
 from pretrace.registry import find_test
 from pretrace.results.verdicts import figure
-from pretrace.results.wording import fill, sentences_of
 from pretrace.statistics.documents import Grouping
 from pretrace.statistics.roc import auc
-from pretrace.statistics.sensitivity import controls_left_out
 from pretrace.statistics.shift import set_shift
 from pretrace.types import Check, Estimate, Run, SetTest, Verdict
-from pretrace.verdicts.audit import checks, data
-from pretrace.verdicts.audit.settings import PRETRACE
 from pretrace.verdicts.flag import concluding
 from pretrace.verdicts.flag.concluding import Sides
 from pretrace.verdicts.flag.planning import KNOWN, TEXTS, FlagSettings
-from pretrace.verdicts.frame import VALUES, second_answers
-from pretrace.verdicts.outcome import SECOND, ObservedFinding, SecondAnswer, conclude, second_check
+from pretrace.verdicts.frame import VALUES, compare_seconds
+from pretrace.verdicts.outcome import SECOND, ObservedFinding, conclude, second_check
 
 CLOSE = 1e-6
 """How far, relative to its size, a number may lie from the recorded one: sums in another order differ less."""
@@ -60,8 +56,7 @@ def recompute(result: object) -> tuple[Number, ...]:
         return tuple(_run(result))
     if not isinstance(result, Verdict):
         return ()
-    own = {"audit": _audit, "flag": _flag}.get(result.test, _of_frame if find_test(result.test) else None)
-    return tuple(own(result)) if own else ()
+    return tuple(_flag(result) if result.test == "flag" else _of_frame(result))
 
 
 def _run(run: Run) -> Iterator[Number]:
@@ -79,53 +74,31 @@ def _run(run: Run) -> Iterator[Number]:
             yield Number(f"AUC of {row.name} ({row.kind})", row.auc.value, auc(values[known], labels[known]))
 
 
-def _audit(found: Verdict) -> Iterator[Number]:
-    if not found.figures and found.p is None and found.outcome == "inconclusive":
-        return  # it was refused, and has no numbers
-    own, seed = data.figures_of(found), int(found.settings["seed"])
-    p, effect, new = found.p, found.effect, list[Check]()
-    if own.procedure == PRETRACE:
-        tested = data.values_of(found, margin=own.margin)
-        decided = data.answer(tested, pieces=own.pieces, seed=seed, facts={})
-        p, effect = decided.p, decided.effect
-        yield Number("p", found.p, p)
-        yield Number("effect", found.effect, effect)
-        new = [checks.documents_check(tested), checks.reverse_check(tested, seed=seed)]
-        if not tested.paired:
-            new.append(checks.spread_check(tested, seed=seed))
-            left = controls_left_out(*tested.sides, found.level, seed=seed) or 0
-            new.append(checks.mixture_check(left if p <= found.level else None, tested))
-        seconds = []
-        for column in found.table(data.DOCUMENTS).columns:
-            if column.startswith(data.SECOND):
-                other, rest = data.values_of(found, column), None
-                if own.compared_with is None and p <= found.level:
-                    rest = data.beyond(tested, other, seed=seed)
-                name, its = column.removeprefix(data.SECOND), data.permuted(other, seed=seed).p
-                seconds.append(SecondAnswer(name, its, rest))
-        new += _second(found, SECOND, seconds)
-    said = fill(sentences_of("audit.said.said"), corpus=found.corpus, model=called(found.model))
-    rule = {"of": found.corpus, "noun": "audit", "said": said, "second": True}
-    rule |= {"accusing": data.ACCUSING, "informing": data.INFORMING}
-    yield from _concluded(found, p, effect, new, rule)
-
-
 def _of_frame(found: Verdict) -> Iterator[Number]:
     """A test of the frame, made again of its table of numbers."""
-    test, table = find_test(found.test).of_result(found), found.table(VALUES)
-    models = np.array(table["model"])
-    numbers = {
-        str(name): {key: some[models == name] for key, some in table.columns.items() if key != "model"}
-        for name in dict.fromkeys(table["model"])
-    }
-    how = {"draws": int(found.settings["test"]["draws"]), "seed": int(found.settings["seed"])}
-    tested = test.tested(next(iter(numbers.values())), **how)
-    answers = second_answers(test, numbers, tested, found.level, **how)
-    yield Number("p", found.p, tested.p)
-    yield Number("effect", found.effect, tested.effect)
-    new = _second(found, SECOND if test.second else "placebo", answers)
-    rule = {**found.settings.get("rule", {}), "accusing": (*test.accusing, "placebo"), "second": test.second}
-    yield from _concluded(found, tested.p, tested.effect, new, rule)
+    kind, rule = find_test(found.test), found.settings.get("rule")
+    if kind is None or rule is None:  # an audit that was refused has no numbers
+        return
+    test, p, effect, new = kind.of_result(found), found.p, found.effect, list[Check]()
+    if test is not None:
+        table = found.table(VALUES)
+        models = np.array(table["model"])
+        numbers = {
+            str(name): {key: some[models == name] for key, some in table.columns.items() if key != "model"}
+            for name in dict.fromkeys(table["model"])
+        }
+        own, seed = next(iter(numbers.values())), int(found.settings["seed"])
+        how = {"draws": int(found.settings["test"]["draws"]), "seed": seed}
+        tested = test.tested(own, **how)
+        p, effect = tested.p, tested.effect
+        yield Number("p", found.p, p)
+        yield Number("effect", found.effect, effect)
+        new += test.number_checks(own, tested, level=found.level, seed=seed)
+        if answers := compare_seconds(test, numbers, tested, found.level, **how):
+            role = SECOND if test.second else "placebo"
+            new.append(second_check(answers, found.level, does="", preferred="", role=role))
+    rule = {**rule, "accusing": (*kind.accusing, "placebo"), "second": kind.second}
+    yield from _concluded(found, p, effect, new, rule)
 
 
 def _flag(found: Verdict) -> Iterator[Number]:
@@ -158,11 +131,6 @@ def _flag(found: Verdict) -> Iterator[Number]:
     outcome = concluding.conclude_outliers(stands, found.checks, found.planted, None)
     if found.planted is None or outcome != "missed":  # how far an all-clear is bounded is not in the tables
         yield Number("outcome", found.outcome, outcome)
-
-
-def _second(found: Verdict, role: str, answers: Sequence[SecondAnswer]) -> list[Check]:
-    """The check of the second models, by their answers; nothing where none was asked."""
-    return [second_check(answers, found.level, does="", preferred="", role=role)] if answers else []
 
 
 def _concluded(

@@ -5,7 +5,6 @@ from functools import partial
 import numpy as np
 import pytest
 from net.api import (
-    ACCUSING,
     DOSE,
     AuditData,
     AuditSettings,
@@ -208,7 +207,6 @@ def test_control_documents_that_form_a_group_of_their_own_withhold_an_accusation
     found = checked(texts[:50], [*texts[50:], *strange])
     assert found.status == "failed"
     assert (found.figures["group"], found.figures["controls"]) == (8, 8)
-    assert "kinds" in ACCUSING
     rng = np.random.default_rng(0)  # its p is 0.96; by chance one seed of twenty fails
     plain = [" ".join(rng.choice(here, 40)) for _ in range(100)]
     assert checked(plain[:50], plain[50:]).status == "passed"

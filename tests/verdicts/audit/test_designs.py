@@ -7,9 +7,8 @@ import pytest
 from pretrace.baselines.blind import LENGTH
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.types import Check, Estimate, Gap, Power
-from pretrace.verdicts.audit.audit import deciding_power, power_check
+from pretrace.verdicts.audit.audit import Audit, deciding_power, power_check
 from pretrace.verdicts.audit.checks import ALIKE, COMPARABLE, choose
-from pretrace.verdicts.audit.data import ACCUSING, INFORMING
 from pretrace.verdicts.outcome import ObservedFinding, conclude
 
 EVERYTHING = {
@@ -86,10 +85,10 @@ POWER = Power(Estimate(0.9, 0.8, 0.95), 40, 25, 2, effect=Estimate(0.09, 0.05, 0
 
 
 def decided(p, failed="", *, power=POWER, high=0.03):
-    names = dict.fromkeys((*ACCUSING, *INFORMING, "second", "documents", failed), "passed")
+    names = dict.fromkeys((*Audit.accusing, "placebo", "power", "second", "documents", failed), "passed")
     states = {**names, failed: "failed"}
     checks = [Check(n, f"T {n}", now, f"W {n}.", f"C {n}." * (n == failed)) for n, now in states.items() if n]
-    said = {"accusing": ACCUSING, "informing": INFORMING, "second": True, "noun": "audit", "unit": "document"}
+    said = {"accusing": (*Audit.accusing, "placebo"), "second": True, "noun": "audit", "unit": "document"}
     effect = Estimate(0.02, 0.01, high)
     found = ObservedFinding("the model", "my posts", 0.05, p, effect, power, **said)
     return conclude(found, checks)

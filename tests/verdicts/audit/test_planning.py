@@ -17,8 +17,8 @@ from pretrace.verdicts.audit.settings import AuditSettings, SnippetSettings
 HOW = AuditSettings(snippets=SnippetSettings(tokens=80, most=4), cache=False)
 
 
-def plan(*given, **settings):
-    return Audit(*given, **settings).plan
+def plan(corpus, models, **settings):
+    return Audit(corpus=corpus, models=models, **settings).plan
 
 
 class Unread(Memory):
@@ -53,7 +53,8 @@ def test_a_plan_says_what_an_audit_would_do_and_reads_nothing():
     assert found.seconds
     assert found.gaps
     placebos = (BASE, SIBLING, ELSEWHERE)
-    written = Audit(MINE, Models(TARGET, placebos=placebos), generator=SIBLING, settings=HOW)
+    models = Models(TARGET, placebos=placebos)
+    written = Audit(corpus=MINE, models=models, generator=SIBLING, settings=HOW)
     assert written.plan.design == "placebos"
     assert [one.grade for one in written.plan.placebos] == ["sibling", "sibling", "other"]
     # true and generated, half of the snippets, three models of the family
@@ -86,7 +87,8 @@ class Noting(Watch):
 def test_power_is_planned_as_a_training_and_a_reading(monkeypatch):
     monkeypatch.setattr("pretrace.verdicts.frame.check_plantable", lambda target: None)
     power = replace(HOW, power=(PlantSettings(),))
-    direct = Audit(MINE, Models(TARGET, placebos=(BASE,)), ALIKE, generator=BASE, settings=power)
+    models = Models(TARGET, placebos=(BASE,))
+    direct = Audit(corpus=MINE, models=models, heldout=ALIKE, generator=BASE, settings=power)
     names = [stage.name for stage in direct.stages]
     assert names[2:] == ["planting texts in a copy", "reading with the target"]
     assert "nothing" in direct.plan.outcomes
@@ -118,7 +120,8 @@ def test_an_audit_without_a_design_is_refused_before_a_model_reads(models, heldo
     assert refused.value.plan.design is None
     assert refused.value.plan.cures
     assert (refused.value.plan.passes, refused.value.plan.seconds) == (0, None)
-    assert plan(MINE, models, **asked) == refused.value.plan
+    placebos = (models.placebo.target,) if models.placebo else models.placebos
+    assert plan(MINE, Models(TARGET, placebos=placebos), **asked) == refused.value.plan
 
 
 def test_few_documents_of_one_snippet_are_enough_where_none_is_learnt_from():

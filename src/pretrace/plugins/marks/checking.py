@@ -278,7 +278,7 @@ class Orders(Marks):
     so the rank of each order among those of its item is compared. Nobody is accused without a second model."""
 
     second = True
-    repeatable = True
+    compares = False
 
     def compared(self, values: frame.Rows) -> frame.Rows:
         return tuple(map(ranks, values)) if self.seal.parts == "options" else values

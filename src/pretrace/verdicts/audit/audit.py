@@ -16,13 +16,16 @@ from pretrace.baselines.blind import pair_gap
 from pretrace.baselines.classifiers import telling_words
 from pretrace.corpora import Texts, corpus_of
 from pretrace.errors import ModelError, ShortTextsError, TextsError
+from pretrace.registry import tests
 from pretrace.results.wording import fill, say, sentences_of
 from pretrace.scoring.outlook import REPORT, Action, Stage, Watch, guessed_seconds
 from pretrace.scoring.plan import Models, ScorePlan, check_placebos, weights_of
+from pretrace.scoring.provenance import record_corpus
 from pretrace.statistics.documents import FEW_DOCUMENTS, link_documents
 from pretrace.statistics.sensitivity import controls_left_out, sensitivity
 from pretrace.tuning.plan import methods
 from pretrace.types import (
+    Answer,
     AuditFigures,
     AuditPlan,
     Backend,
@@ -32,6 +35,7 @@ from pretrace.types import (
     DesignError,
     Estimate,
     Gap,
+    Placebo,
     Power,
     Quantity,
     Table,
@@ -40,27 +44,23 @@ from pretrace.types import (
 from pretrace.verdicts import frame
 from pretrace.verdicts.audit import checks, snippets
 from pretrace.verdicts.audit.data import (
-    ACCUSING,
-    INFORMING,
-    STATISTIC,
     AuditData,
     DocumentValues,
+    beyond,
     expressions,
-    permuted,
+    figures_of,
+    judge_values,
     shown_of,
     words_of,
 )
-from pretrace.verdicts.audit.settings import ALONE, PRETRACE, RELEASE, AuditSettings
+from pretrace.verdicts.audit.settings import ALONE, DRAWS, PRETRACE, RELEASE, AuditSettings
 from pretrace.verdicts.audit.snippets import NO_TUNING, SCORING, Sample, SnippetCut, reading
-from pretrace.verdicts.outcome import ENOUGH, exposure, null_of, second_check, word_check
-from pretrace.verdicts.register import RegisterEntry, TextsSketch, seed_of, texts_hash
+from pretrace.verdicts.frame import Numbers, TestDetails, Tested, TestWording
+from pretrace.verdicts.outcome import ENOUGH, ExcessOverSecondModel, SecondAnswer, exposure, word_check
+from pretrace.verdicts.register import seed_of, texts_hash
 
 _A_DOCUMENT = 0.005
 """Seconds of all tests and checks for a document on either side."""
-_SECOND: Mapping[Design, str] = {
-    "controls": "finds the suspect documents easier to predict than the control documents",
-    "differences": "prefers what the suspect documents say to generated text by more than in the control documents",
-}
 
 
 def audit(
@@ -82,21 +82,27 @@ def audit(
     cannot be audited, before any model reads the texts.
     """
     models = models if isinstance(models, Models) else frame.with_second(Models.of(models))
+    if models.placebo is not None:
+        models = replace(models, placebo=None, placebos=(models.placebo.target, *models.placebos))
+    corpus = corpus_of(texts, "texts")
     controls = corpus_of(heldout, "control documents") if heldout is not None else None
-    planned = Audit(corpus_of(texts, "texts"), models, controls, generator, settings or AuditSettings())
-    return planned.run(watch)
+    how: dict[str, Any] = {"settings": settings or AuditSettings(), "watch": frame.watched(watch)}
+    return Audit(corpus=corpus, heldout=controls, models=models, generator=generator, **how).run()
 
 
-@dataclass(frozen=True, eq=False)
-class Audit:
+@tests.add("audit")
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Audit(frame.Test[DocumentValues]):
     """An audit whose texts and models are open and checked, before any text is read: its `plan`, and the verdict.
     Errors as in `audit`."""
 
-    corpus: Corpus
-    models: Models
+    settings: AuditSettings = field(default_factory=AuditSettings)  # type: ignore[assignment]
     heldout: Corpus | None = None
     generator: Backend | None = None
-    settings: AuditSettings = field(default_factory=AuditSettings)
+
+    name = "audit"
+    accusing = ("controls", "mixture", "spread", "kinds")
+    """What they look for makes documents look known and hides no training."""
 
     def __post_init__(self) -> None:
         settings, controls, target = self.settings, self.heldout, self.models.target
@@ -106,23 +112,16 @@ class Audit:
             if not controls.texts:
                 raise TextsError(f"{controls.name}, which should hold control documents, holds none.")
             snippets.check_apart(self.corpus, controls)
-        check_placebos(target, self.placebos)
+        check_placebos(target, self.models.placebos)
         if settings.power:
             frame.check_plantable(target)
 
-    def run(self, watch: Watch | None = None) -> Verdict:
+    def run(self) -> Verdict:
         """Make the audit."""
-        plan, clock = self.plan, frame.watched(watch)
-        if plan.design is None and PRETRACE in (self.settings.procedure, *self.settings.also):
-            raise DesignError(plan, self._refused())
-        clock.plan(self.stages, self._after)
-        return self._assess(self._prepared(clock), clock)
-
-    @cached_property
-    def placebos(self) -> tuple[Backend, ...]:
-        """The models that never saw the texts."""
-        first = (self.models.placebo.target,) if self.models.placebo is not None else ()
-        return (*first, *self.models.placebos)
+        if self.plan.design is None and PRETRACE in (self.settings.procedure, *self.settings.also):
+            raise DesignError(self.plan, self._refused())
+        self.watch.plan(self.stages, self._after)
+        return frame.verdict(self, statements=self.settings.statements)
 
     @cached_property
     def named(self) -> tuple[tuple[Corpus, Mapping[str, str]], ...]:
@@ -134,14 +133,16 @@ class Audit:
 
     @cached_property
     def seed(self) -> int:
-        """The seed of all that is drawn, which follows from the texts and from what is compared with what."""
-        cut, texts = self.settings.snippets, (text.text for text in self.corpus.texts)
-        how = {"snippets": [cut.tokens, cut.most, cut.pairs], "procedure": self.settings.procedure}
-        return seed_of("audit", texts, heldout=self._control_hash, **how) % 2**31
+        return seed_of(self.name, self.texts, **self.matters) % 2**31
 
-    @cached_property
-    def _control_hash(self) -> str:
-        return texts_hash(text.text for text in (self.heldout.texts if self.heldout is not None else ()))
+    @property
+    def matters(self) -> Mapping[str, Any]:
+        cut, controls = self.settings.snippets, self.heldout.texts if self.heldout is not None else ()
+        return {
+            "heldout": texts_hash(text.text for text in controls),
+            "snippets": [cut.tokens, cut.most, cut.pairs],
+            "procedure": self.settings.procedure,
+        }
 
     @cached_property
     def cuts(self) -> tuple[SnippetCut, ...]:
@@ -155,7 +156,7 @@ class Audit:
             numbers = {"name": corpora[1].name, "controls": cuts[1].documents, "least": FEW_DOCUMENTS}
             raise ShortTextsError(say("designs.short", **numbers))
         whole = [one.whole for cut in cuts for one in cut.snippets[:1]]
-        for reader in (self.models.target, *self.placebos):
+        for reader in (self.models.target, *self.models.placebos):
             if all(one.cut for one in reader.encode(whole)):
                 raise ShortTextsError(say("asked.cut", model=reader))
         return cuts
@@ -176,7 +177,7 @@ class Audit:
     @cached_property
     def _chosen(self) -> AuditPlan:
         cuts, settings, target = self.cuts, self.settings, self.models.target
-        grades = tuple(checks.graded(target, placebo) for placebo in self.placebos)
+        grades = tuple(checks.graded(target, placebo) for placebo in self.models.placebos)
         gaps = checks.gaps_between(cuts, settings, self.seed) if len(cuts) > 1 else ()
         chosen = checks.choose(
             gaps,
@@ -198,12 +199,14 @@ class Audit:
     @cached_property
     def _used(self) -> tuple[Backend, ...]:
         """The placebos whose tests decide."""
-        return checks.taking_part(self._chosen.design, self.placebos, self._chosen.placebos)
+        return checks.taking_part(self._chosen.design, self.models.placebos, self._chosen.placebos)
 
     @property
     def _asked(self) -> tuple[Backend, ...]:
         """The models that read, the target first."""
-        return self.models.target, *(self._used if self._chosen.design == "placebos" else self.placebos)
+        return self.models.target, *(
+            self._used if self._chosen.design == "placebos" else self.models.placebos
+        )
 
     @property
     def _passes(self) -> int:
@@ -260,7 +263,7 @@ class Audit:
             share = (one.share * suspect + controls) / max(1, suspect + controls)
             yield stage(again, "reading", target, int(share * passes))
 
-    def named_values(self, found: DocumentValues) -> DocumentValues:
+    def _named_values(self, found: DocumentValues) -> DocumentValues:
         """The values with the owner's names of the documents, in the order of these."""
         sides: list[Any] = []
         both = (found.documents, found.heldout_documents), found.sides, (self.named[0], self.named[-1])
@@ -299,18 +302,19 @@ class Audit:
             **said,
         )
 
-    def _prepared(self, clock: Watch) -> AuditData:
+    @cached_property
+    def _data(self) -> AuditData:
         """What is tested: snippets of the suspect texts and of control documents as they are, or beside continuations
         by a copy of the generator, tuned on a part of the snippets of both sides alike. Snippets whose continuation
         comes out empty are left out and counted."""
         design, settings, seed, used = self._chosen.design, self.settings, self.seed, self._used
-        how: dict[str, Any] = {"seconds": self.placebos, "seed": seed}
+        clock = self.watch
         # the literature's procedures also work where our own has no design
         if design == "controls" or (design is None and self.heldout is not None):
             if design == "controls" and not used and Quantity.MOMENTS not in self.models.target.offers:
                 raise ModelError(say("asked.moments", model=self.models.target, score=ALONE))
             direct = snippets.compared(self.cuts, settings, seed=seed)
-            return AuditData(direct, self.models, settings, clock, placebos=used, **how)
+            return AuditData(direct, self.models, settings, clock, placebos=used, seed=seed)
         if self.generator is None:
             raise ModelError(say("asked.generator"))
         divided = [snippets.divide(one.snippets, settings.snippets, seed=seed) for one in self.cuts]
@@ -349,129 +353,181 @@ class Audit:
             generator=writer,
             training=learnt,
             notes=(f"{lost:,} snippets were given no continuation and were left out.",) if lost else (),
-            **how,
+            seed=seed,
         )
 
-    def _assess(self, data: AuditData, clock: Watch) -> Verdict:
-        """Test, look whether anything speaks against the test, measure its power, and conclude."""
-        settings, target, plan, cut = self.settings, data.target, self.plan, self.cuts[0]
-        level, seed, own = settings.level, self.seed, settings.procedure == PRETRACE
-        answer, values, design = data.answer(settings.procedure), data.values, data.design
-        rejected, controls = answer.p <= level, None if values.paired else values.heldout_values
-        sides = data.pairs
-        reads = {one.name: one for one in reversed(data.placebos)}
-        placebos = tuple(
-            replace(one, closeness=data.closeness(reads[one.name])) if one.name in reads else one
-            for one in plan.placebos
-        )
-        between: tuple[Gap, ...] = ()
-        if sides[0] and not (design == "differences" and own):
+    def read(self, model: Backend, stage: str) -> DocumentValues:
+        """What is tested of the target; of another model what it gives by itself."""
+        return self._data.values if model is self.models.target else self._data.alone(model)
+
+    def numbers(self, values: DocumentValues) -> Numbers:
+        return values.numbers
+
+    @classmethod
+    def tested(cls, numbers: Numbers, *, draws: int, seed: int) -> Tested:
+        return judge_values(DocumentValues.of(numbers), seed=seed)
+
+    @classmethod
+    def beyond(cls, own: Numbers, other: Numbers, *, draws: int, seed: int) -> ExcessOverSecondModel:
+        return beyond(DocumentValues.of(own), DocumentValues.of(other), seed=seed)
+
+    @classmethod
+    def of_result(cls, found: Verdict) -> type[Audit] | None:
+        own = figures_of(found) if found.figures else None
+        if own is None or own.procedure != PRETRACE:
+            return None
+        return AuditBeside if own.compared_with else cls
+
+    @cached_property
+    def _answer(self) -> Answer:
+        return self._data.answer(self.settings.procedure)
+
+    def decided(self, found: Tested) -> Tested:
+        one = self._answer
+        how: dict[str, Any] = {"effect": one.effect, "standardised": one.standardised}
+        return replace(found, p=float(one.p), units=one.documents, **how)
+
+    def asked(self, found: Tested) -> Sequence[Backend]:
+        without = self._data.design == "placebos" or self.settings.procedure != PRETRACE
+        return () if without else self.models.placebos
+
+    def second_answers(self, numbers: Mapping[str, Numbers], found: Tested) -> Sequence[SecondAnswer]:
+        procedure, models, level = self.settings.procedure, self.models, self.settings.level
+        if procedure == PRETRACE:
+            kind = AuditBeside if self._data.placebos else Audit
+            return frame.compare_seconds(kind, numbers, found, level, draws=DRAWS, seed=self.seed)
+        others = ((one, self._data.with_target(one).answer(procedure)) for one in models.placebos)
+        return [SecondAnswer(models.names()[one.name], answer.p) for one, answer in others]
+
+    def second_check(self, answers: Sequence[SecondAnswer], words: TestWording) -> Check | None:
+        return None if self._data.design == "placebos" else super().second_check(answers, words)
+
+    @classmethod
+    def number_checks(cls, numbers: Numbers, found: Tested, *, level: float, seed: int) -> tuple[Check, ...]:
+        values = DocumentValues.of(numbers)
+        made = [checks.documents_check(values), checks.reverse_check(values, seed=seed)]
+        if not values.paired:
+            made.append(checks.spread_check(values, seed=seed))
+        assert found.deciding is not None
+        if not values.paired and found.p == found.deciding.p:  # no procedure of the literature decides
+            rejected = found.p <= level
+            left_out = controls_left_out(*values.sides, level, seed=seed) or 0 if rejected else None
+            made.append(checks.mixture_check(left_out, values))
+        return tuple(made)
+
+    @cached_property
+    def _between(self) -> tuple[Gap, ...]:
+        """How far true and generated texts of the suspect documents can be told apart without a model."""
+        true, own = self._data.pairs[0], self.settings.procedure == PRETRACE
+        if true and not (self._data.design == "differences" and own):
             with suppress(TextsError):
-                between = pair_gap(sides[0], settings.learners, seed=seed)
+                return pair_gap(true, self.settings.learners, seed=self.seed)
+        return ()
+
+    @cached_property
+    def _placebos(self) -> tuple[Placebo, ...]:
+        """The placebos with their grades, those that were compared with how closely they read."""
+        data = self._data
+        read = {one.name: one for one in reversed(data.placebos)}
+        return tuple(
+            replace(one, closeness=data.closeness(read[one.name])) if one.name in read else one
+            for one in self.plan.placebos
+        )
+
+    def checks(self, values: DocumentValues) -> tuple[Check, ...]:
+        plan, design, sides = self.plan, self._data.design, self._data.pairs
+        between, rejected = self._between, self._answer.p <= self.settings.level
+        made = [checks.gap_check(between or plan.gaps, plan.why, "placebos" if between else design)]
+        if sides[0]:
+            same = [pair.true == pair.generated for side in sides for pair in side]
+            made.append(checks.copies_check(float(np.mean(same))))
+        made.append(checks.placebo_check(self._placebos, design))
+        if design == "placebos":  # without control documents a rejection is no result
+            made.append(word_check("audit.controls", False))
+        elif self.settings.procedure == PRETRACE:
+            made.append(checks.kinds_check(self._data.sides, seed=self.seed, rejected=rejected))
+        if not rejected:
+            made.append(power_check(self._powers, self.power(values)))
+        return tuple(made)
+
+    def power(self, values: DocumentValues) -> Power | None:
+        return deciding_power(self._powers, self._answer.effect)
+
+    def words(self, values: DocumentValues) -> TestWording:
+        return words_of(self._data.design, self._answer, self.corpus.name, called(self.models.target.name))
+
+    def shown(self, values: DocumentValues) -> TestDetails:
+        settings, data, answer, level = self.settings, self._data, self._answer, self.settings.level
+        controls, seed = None if values.paired else values.heldout_values, self.seed
         withstands = sensitivity(values.values, controls, level=level, seed=seed)
-        looked = [
-            checks.documents_check(values),
-            checks.gap_check(between or plan.gaps, plan.why, "placebos" if between else design),
-            checks.reverse_check(values, seed=seed),
-        ]
         if controls is not None:
             left_out = controls_left_out(values.values, controls, level, seed=seed)
             withstands = replace(withstands, left_out=left_out)
-            looked.append(checks.spread_check(values, seed=seed))
-        if sides[0]:
-            same = [pair.true == pair.generated for side in sides for pair in side]
-            looked.append(checks.copies_check(float(np.mean(same))))
-        looked.append(checks.placebo_check(placebos, design))
-        if design == "placebos":  # without control documents a rejection is no result
-            looked.append(word_check("audit.controls", False))
-        else:
-            answers = [data.ask_second(model, answer) for model in data.seconds]
-            asked = {"does": _SECOND[design], "preferred": "the suspect documents"}
-            looked.append(second_check(answers, level, **asked))
-        if controls is not None and own:
-            looked.append(checks.mixture_check((withstands.left_out or 0) if rejected else None, values))
-            looked.append(checks.kinds_check(data.sides, seed=seed, rejected=rejected))
-        powers = self._measured(data) if settings.power and not rejected else ()
-        power = deciding_power(powers, answer.effect)
-        if not rejected:
-            looked.append(power_check(powers, power))
         figures = AuditFigures(
-            design=design,
+            design=data.design,
             procedure=answer.procedure,
             pieces=answer.pieces,
             facts=answer.facts,
-            answers=data.answers if own else (),
+            answers=data.answers if settings.procedure == PRETRACE else (),
             sensitivity=withstands,
-            plan=plan,
+            plan=self.plan,
             variants=tuple(data.answer(name) for name in settings.also),
-            placebos=placebos,
-            leans=checks.leans() if design == "placebos" else (),
-            powers=powers,
-            gaps=(*between, *plan.gaps),
+            placebos=self._placebos,
+            leans=checks.leans() if data.design == "placebos" else (),
+            powers=self._powers,
+            gaps=(*self._between, *self.plan.gaps),
         )
-        seconds = data.seconds if design != "placebos" and own else ()
-        names = data.models.names(*data.seconds)
-        pairs = [
-            tuple(replace(one, document=owners[one.document]) for one in side)
-            for side, (_, owners) in zip(sides, (self.named[0], self.named[-1]), strict=True)
-        ]
-        entry = {
-            "procedure": settings.procedure,
-            "heldout": self._control_hash if self.heldout is not None else None,
+        suspect, control = (
+            [replace(one, document=owners[one.document]) for one in side]
+            for side, (_, owners) in zip(data.pairs, (self.named[0], self.named[-1]), strict=True)
+        )
+        found = shown_of(figures, self._named_values(values), (suspect, control))
+        return replace(found, advice=self.plan.cures)
+
+    @property
+    def registered(self) -> Mapping[str, Any]:
+        data, generator = self._data, self.generator
+        return {
+            "procedure": self.settings.procedure,
+            "heldout": self.matters["heldout"] if self.heldout is not None else None,
             "placebos": [weights_of(one) for one in data.placebos],
-            "snippets": asdict(settings.snippets),
-            "generator": weights_of(self.generator) if self.generator and design == "differences" else None,
+            "snippets": asdict(self.settings.snippets),
+            "generator": weights_of(generator) if generator and data.design == "differences" else None,
         }
-        texts = TextsSketch.of(text.text for text in self.corpus.texts)
-        return frame.build_verdict(
-            RegisterEntry("audit", texts, weights_of(target), entry, target.name),
-            self.corpus.name,
-            words_of(figures, answer, self.corpus.name, called(target.name)),
-            frame.Tested(
-                float(answer.p),
-                answer.documents,
-                null_of(permuted(values, seed=seed), level, STATISTIC),
-                answer.effect,
-                answer.standardised,
-            ),
-            shown_of(
-                figures,
-                self.named_values(values),
-                (pairs[0], pairs[1]),
-                {names[model.name]: self.named_values(data.alone(model)) for model in seconds},
-            ),
-            looked,
-            level=level,
-            power=power,
-            accusing=ACCUSING,
-            informing=INFORMING,
-            second=True,
-            trainable=frame.plantable(target),
-            keep=settings.cache,
-            advice=plan.cures,
-            statements=settings.statements,
-            settings=frame.record(
-                {"corpus": self.corpus, "heldout": self.heldout},
-                {"target": target, "reference": data.models.reference, "generator": data.generator},
-                data.placebos,
-                procedure=settings.procedure,
-                also=list(settings.also),
-                classifiers=list(settings.classifiers),
-                sampling=asdict(settings.sampling) if sides[0] else None,
-                generator_method=settings.method if sides[0] else None,
-                snippets={
-                    **asdict(settings.snippets),
-                    "cut": len(cut.snippets),
-                    "judged": len(data.parts[0]),
-                    "generator_learnt_from": len(data.training),
-                    "too_short": len(cut.short),
-                    "notes": [*cut.notes, *cut.shared, *data.notes],
-                },
-                power=[asdict(one) for one in settings.power],
-                seed=seed,
-                timings=clock.seconds,
-            ),
-        )
+
+    @property
+    def roles(self) -> Mapping[str, Backend | Completer | None]:
+        own = {"target": self.models.target, "reference": self.models.reference}
+        return {**own, "generator": self._data.generator, **frame.placebo_roles(self._data.placebos)}
+
+    @property
+    def made_how(self) -> Mapping[str, Any]:
+        settings, data, cut = self.settings, self._data, self.cuts[0]
+        generates = bool(data.pairs[0])
+        return {
+            "heldout": record_corpus(self.heldout) if self.heldout is not None else None,
+            "procedure": settings.procedure,
+            "also": list(settings.also),
+            "classifiers": list(settings.classifiers),
+            "sampling": asdict(settings.sampling) if generates else None,
+            "generator_method": settings.method if generates else None,
+            "snippets": {
+                **asdict(settings.snippets),
+                "cut": len(cut.snippets),
+                "judged": len(data.parts[0]),
+                "generator_learnt_from": len(data.training),
+                "too_short": len(cut.short),
+                "notes": [*cut.notes, *cut.shared, *data.notes],
+            },
+            "power": [asdict(one) for one in settings.power],
+            "test": {"draws": DRAWS},
+        }
+
+    @cached_property
+    def _powers(self) -> tuple[Power, ...]:
+        """The powers of all exposures that are tried, where nothing was rejected."""
+        wanted = self.settings.power and self._answer.p > self.settings.level
+        return self._measured(self._data) if wanted else ()
 
     def _measured(self, data: AuditData) -> tuple[Power, ...]:
         """The power of the test, at this audit's number of documents, for each exposure in turn: a copy of the target
@@ -495,6 +551,12 @@ class Audit:
             planted = frame.PlantedShift(shift - noise.margin, settings)
             found.append(frame.power_of(noise.values, planted, self.settings.level, **more))
         return tuple(found)
+
+
+class AuditBeside(Audit):
+    """An audit whose values are less those of a placebo."""
+
+    compares = False
 
 
 def deciding_power(found: Sequence[Power], effect: Estimate | None) -> Power | None:

@@ -6,13 +6,14 @@ suspect and in control documents. "differences": the same of what stands there, 
 in its place, in suspect and in control documents. "placebos": that difference in suspect documents alone, less a
 margin, since a target that only knows the domain better than the placebo leans towards true text.
 
-The verdict of an audit has a table "documents" with a row a document, and "pairs" with a row a place in a document, if
-texts were generated: what stands there, and what was written instead. All else are figures, `types.AuditFigures`.
+The verdict of an audit has tables "documents" and "values" with a row a document, and "pairs" with a row a place in a
+document, if texts were generated: what stands there, and what was written instead. All else are figures,
+`types.AuditFigures`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -47,12 +48,11 @@ from pretrace.types import (
     Verdict,
 )
 from pretrace.verdicts.audit.procedures import original, outlier_share, paper, release
-from pretrace.verdicts.audit.settings import ALONE, ORIGINAL, PAPER, PRETRACE, RELEASE, AuditSettings
+from pretrace.verdicts.audit.settings import ALONE, DRAWS, ORIGINAL, PAPER, PRETRACE, RELEASE, AuditSettings
 from pretrace.verdicts.audit.snippets import SCORING, Parts, Sample, reading
-from pretrace.verdicts.frame import TestDetails, TestWording
-from pretrace.verdicts.outcome import MOST_DOSE, ExcessOverSecondModel, SecondAnswer, second_model_multiple
+from pretrace.verdicts.frame import Numbers, TestDetails, Tested, TestWording
+from pretrace.verdicts.outcome import MOST_DOSE, ExcessOverSecondModel, second_model_multiple
 
-DRAWS = 10_000
 STATISTIC = "mean over its standard error, skewness taken out"
 PAIRED = "sign-flip permutation test of document means, less a margin of {margin:.3g}"
 UNPAIRED = "two-sample permutation test of document means"
@@ -68,6 +68,24 @@ class DocumentValues:
     heldout_values: Doubles = field(default_factory=lambda: np.zeros(0))
     margin: float = 0.0
     unit: str = ""
+
+    @classmethod
+    def of(cls, numbers: Numbers) -> DocumentValues:
+        """Those that a result holds, without the documents' names."""
+        control, values = numbers["control"] == 1, numbers["value"]
+        suspects, controls = (tuple(map(str, np.flatnonzero(side))) for side in (~control, control))
+        return cls(suspects, values[~control], controls, values[control], float(numbers["margin"][0]))
+
+    @property
+    def numbers(self) -> Numbers:
+        """The same as a result holds them, suspect documents first."""
+        values = np.concatenate(self.sides)
+        control = np.arange(len(values)) >= len(self.values)
+        return {
+            "control": control.astype(float),
+            "value": values,
+            "margin": np.full(len(values), self.margin),
+        }
 
     @property
     def paired(self) -> bool:
@@ -92,39 +110,41 @@ def permuted(found: DocumentValues, *, seed: int = 0) -> PermutationTest:
     return two_sample_test(found.values, found.heldout_values, permutations=DRAWS, seed=seed)
 
 
+def judge_values(found: DocumentValues, *, seed: int) -> Tested:
+    """The default procedure's test of these values, with the effect."""
+    test, heldout = permuted(found, seed=seed), None if found.paired else found.heldout_values
+    effect = mean_interval(found.values) if heldout is None else difference_interval(found.values, heldout)
+    spread = standardised(found.values, heldout)
+    return Tested(test.p, len(found.values), effect=effect, standardised=spread, deciding=test)
+
+
 def answer(found: DocumentValues, *, pieces: int, seed: int, facts: dict[str, object]) -> Answer:
     """The default procedure's answer on these values, of so many pieces of suspect text."""
-    statistic, heldout = UNPAIRED, None if found.paired else found.heldout_values
-    if heldout is None:
-        statistic, effect = PAIRED.format(margin=found.margin), mean_interval(found.values)
-    else:
-        effect = difference_interval(found.values, heldout)
+    made = judge_values(found, seed=seed)
     own = {"permutations": DRAWS, "margin": found.margin, "control_documents": len(found.heldout_documents)}
     return Answer(
         procedure="pretrace",
-        p=permuted(found, seed=seed).p,
-        statistic=statistic,
-        documents=len(found.documents),
+        p=made.p or 0.0,
+        statistic=PAIRED.format(margin=found.margin) if found.paired else UNPAIRED,
+        documents=made.units,
         pieces=pieces,
-        effect=effect,
+        effect=made.effect,
         unit=found.unit,
-        standardised=standardised(found.values, heldout),
+        standardised=made.standardised,
         facts={**own, **facts},
     )
 
 
 DOCUMENTS, PAIRS = "documents", "pairs"
 """The names of the tables."""
-SUSPECT, CONTROL = SIDES = "suspect", "control"
-SECOND = "second: "
-"""What the column of a second model begins with, in the table of documents."""
+SUSPECT, CONTROL = "suspect", "control"
 _PAIR = ("id", "document", "prefix", "true", "generated")
 
 
-def words_of(figures: AuditFigures, answer: Answer, corpus: str, model: str) -> TestWording:
+def words_of(design: Design, answer: Answer, corpus: str, model: str) -> TestWording:
     """The sentences of an audit; `model` is its name in a sentence."""
-    named, design = {"corpus": corpus, "model": model}, figures.design
-    is_alone = design == "placebos" and figures.compared_with is None
+    named = {"corpus": corpus, "model": model}
+    is_alone = design == "placebos" and answer.facts.get("placebo") is None
     return TestWording.of_kind(
         "audit.said",
         **named,
@@ -132,7 +152,9 @@ def words_of(figures: AuditFigures, answer: Answer, corpus: str, model: str) -> 
         hypothesis=say(f"audit.hypothesis.{'alone' if is_alone else design}", **named),
         assumption=say(f"audit.assumed.{'shared' if design == 'placebos' else 'unseen'}", model=model),
         statistic=answer.statistic,
+        drawn=STATISTIC,
         effect_unit=answer.unit,
+        does=say(f"audit.does.{design}"),
     )
 
 
@@ -140,23 +162,16 @@ def shown_of(
     figures: AuditFigures,
     found: DocumentValues,
     pairs: tuple[Sequence[Pair], Sequence[Pair]] = ((), ()),
-    seconds: Mapping[str, DocumentValues] | None = None,
 ) -> TestDetails:
-    """Show the values of both sides, pairs, and second models by name."""
+    """Show the values of both sides, and pairs."""
     plan, suspect, control = figures.plan, found.documents, found.heldout_documents
     values = np.concatenate(found.sides).astype(np.float64)
 
     def both(first: Sequence[Any], second: Sequence[Any]) -> tuple[str, ...]:
         return (SUSPECT,) * len(first) + (CONTROL,) * len(second)
 
-    columns: dict[str, Any] = {"document": (*suspect, *control), "side": both(suspect, control)}
-    columns["value"] = values
-    for name, one in (seconds or {}).items():
-        named = zip((one.documents, one.heldout_documents), one.sides, (suspect, control), strict=True)
-        columns[SECOND + name] = np.array(
-            [dict(zip(theirs, some, strict=True))[own] for theirs, some, names in named for own in names]
-        )
-    tables = [Table(DOCUMENTS, columns)]
+    names = {"document": (*suspect, *control), "side": both(suspect, control)}
+    tables = [Table(DOCUMENTS, {**names, "value": values})]
     if any(pairs):
         cells = {name: tuple(getattr(one, name) for one in (*pairs[0], *pairs[1])) for name in _PAIR}
         tables.append(Table(PAIRS, {"side": both(*pairs), **cells}))
@@ -176,17 +191,11 @@ def figures_of(found: Verdict) -> AuditFigures:
     return from_plain(AuditFigures, found.figures, "figures")
 
 
-def documents_of(found: Verdict, side: str, column: str = "value") -> tuple[tuple[str, ...], Doubles]:
+def documents_of(found: Verdict, side: str) -> tuple[tuple[str, ...], Doubles]:
     """The documents of a side, and the value of each."""
     table = found.table(DOCUMENTS)
     rows = [row for row, name in enumerate(table["side"]) if name == side]
-    return tuple(table["document"][row] for row in rows), np.asarray(table[column][rows])
-
-
-def values_of(found: Verdict, column: str = "value", *, margin: float = 0.0) -> DocumentValues:
-    """The values of the documents of both sides, as they stand in a column."""
-    suspect, control = (documents_of(found, side, column) for side in SIDES)
-    return DocumentValues(*suspect, *control, margin)
+    return tuple(table["document"][row] for row in rows), np.asarray(table["value"][rows])
 
 
 def pairs_of(found: Verdict, side: str) -> tuple[Pair, ...]:
@@ -197,11 +206,6 @@ def pairs_of(found: Verdict, side: str) -> tuple[Pair, ...]:
     rows = zip(table["side"], *(table[name] for name in _PAIR), strict=True)
     return tuple(Pair(*cells) for name, *cells in rows if name == side)
 
-
-ACCUSING = ("placebo", "controls", "mixture", "spread", "kinds")
-"""Checks that withhold an accusation alone: what they look for makes documents look known and hides no training."""
-INFORMING = ("power",)
-"""The check of the power: the rule itself asks for it."""
 
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 """The shares of tokens at which the release takes min-k and max-k."""
@@ -344,8 +348,7 @@ UNIT = "of a typical token's lead"
 class AuditData:
     """What an audit tests, computed when first wanted, from the `parts`: where they are `paired`, each second one is
     what the `generator` wrote after its `training` texts, with `notes`. `placebos` never saw the texts; `margin` is
-    what one may show without controls. `seconds` cannot have seen them: each is asked the same question. `seed` follows
-    from the texts."""
+    what one may show without controls. `seed` follows from the texts."""
 
     parts: Parts
     models: Models
@@ -354,7 +357,6 @@ class AuditData:
     paired: bool = False
     placebos: tuple[Backend, ...] = ()
     margin: float = 0.0
-    seconds: tuple[Backend, ...] = ()
     seed: int = 0
     generator: Completer | None = None
     training: tuple[str, ...] = ()
@@ -422,16 +424,6 @@ class AuditData:
         ]
         controls = sides[1] if len(sides) > 1 else ((), np.zeros(0))
         return DocumentValues(*sides[0], *controls, margin=self.margin, unit=unit)
-
-    def ask_second(self, model: Backend, found: Answer) -> SecondAnswer:
-        """Ask a model that cannot have seen the texts the same question, and where `found` rejects, for the rest."""
-        procedure, name = self.settings.procedure, self.models.names(*self.seconds)[model.name]
-        if procedure != PRETRACE:
-            return SecondAnswer(name, self.with_target(model).answer(procedure).p)
-        other, rest = self.alone(model), None
-        if found.p <= self.settings.level and not self.placebos:
-            rest = beyond(self.values, other, seed=self.seed)
-        return SecondAnswer(name, permuted(other, seed=self.seed).p, rest)
 
     def closeness(self, placebo: Backend) -> float:
         """The correlation of both models' mean log-probabilities on text that neither was trained on."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from pretrace.baselines.classifiers import classifiers
 from pretrace.cache.store import Draw
@@ -24,6 +25,8 @@ PROCEDURES = {
     ORIGINAL: "dataset inference without calibration: linear regression, t-test (Maini et al. 2024)",
 }
 
+DRAWS = 10_000
+"""Draws of the null distribution."""
 ALONE = "min_k_plus_plus(k=0.2)"
 """The score of a document under the target alone: of five the one with the most power (docs/audit.md)."""
 
@@ -127,6 +130,7 @@ class AuditSettings:
     power: tuple[PlantSettings, ...] = ()
     statements: Mapping[str, str] = field(default_factory=dict)
     cache: bool = field(default_factory=is_kept)
+    draws: ClassVar[int] = DRAWS
     learners: Mapping[str, TextClassifier] = field(init=False, repr=False, compare=False)
     """The classifiers themselves, by name."""
 
