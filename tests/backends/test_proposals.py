@@ -1,6 +1,7 @@
 """Neighbours: only drawn positions change, words come from the model's own distribution, nothing is made twice."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,12 +10,11 @@ import transformers
 from tiny import SENTENCES, make_model, make_tokenizer, opened, pieces_tokenizer
 
 from pretrace.backends.proposals import (
-    CausalGuesser,
-    MaskedGuesser,
     Proposals,
-    Ranking,
     Vocabulary,
+    causal_guesser,
     logits_at,
+    masked_guesser,
     open_proposer,
 )
 from pretrace.backends.tokens import Tokens
@@ -58,12 +58,12 @@ def bert_folder(tmp_path_factory):
 
 
 def causal(*, start=False, family="gpt_neox"):
-    return CausalGuesser(opened(family, start=start))
+    return causal_guesser(opened(family, start=start))
 
 
 def masked(*, lowercase=False):
     tokenizer = word_pieces(lowercase=lowercase)
-    return MaskedGuesser(small_bert(len(tokenizer)), tokenizer, name="bert", weights="b")
+    return masked_guesser(small_bert(len(tokenizer)), tokenizer, name="bert", weights="b")
 
 
 def guesser(name):
@@ -80,7 +80,8 @@ def test_only_drawn_positions_change(kind):
     made = Proposals(asked, cache=False).propose(texts, number=6, share=0.3, seed=1)
     changed = 0
     for text, draft, neighbors in zip(texts, asked.read(texts), made, strict=True):
-        assert draft.text == readable(text)  # all of it, also beyond what the model reads
+        whole = "".join(draft.stretches)
+        assert whole == readable(text)  # also beyond what the model reads
         for number, neighbor in enumerate(neighbors):
             drawn = draft.positions(share=0.3, seed=1, number=number // asked.sharing).tolist()
             assert len(drawn) == min(len(draft.open), max(1, round(0.3 * len(draft.open))))
@@ -89,8 +90,8 @@ def test_only_drawn_positions_change(kind):
                 for i, stretch in enumerate(draft.stretches)
             ]
             found = re.fullmatch("".join(parts), neighbor)
-            assert found, (draft.text, neighbor)
-            changed += neighbor != draft.text
+            assert found, (whole, neighbor)
+            changed += neighbor != whole
     unknown = 1 if kind == "masked" else 0  # to this one, a text of emoji is all unknown words
     assert changed == 6 * (len(texts) - unknown)
 
@@ -153,7 +154,7 @@ def test_a_causal_model_proposes_from_its_own_distribution(start):
     tokenizer = make_tokenizer(start=start)
     (neighbors,) = Proposals(asked, cache=False).propose([text], number=4000, share=0.01, seed=0)
     ids = tokenizer(text)["input_ids"]
-    logits = logits_of(asked.backend.model, ids)
+    logits = logits_of(asked.model, ids)
     (draft,) = asked.read([text])
     assert draft.tokens[-1] == ids[-1]
     before, own = "".join(draft.stretches[:-1]), draft.stretches[-1]
@@ -283,18 +284,17 @@ def test_candidates_are_the_likeliest_of_the_kind_without_the_own():
     own = [starts[3], parts[0], starts[4], parts[5], starts[9], parts[7]]
     for row, token in enumerate(own):
         logits[row, token] = 50.0
-    found = Ranking(words, torch.device("cpu"), 12)([logits[:4], logits[4:]], torch.tensor(own))
+    ids, weights = words.likeliest([logits[:4], logits[4:]], torch.tensor(own), top=12)
     for row, token in enumerate(own):
         kind = [i for i in (starts if token in starts else parts) if i != token]
         best = sorted(sorted(kind, key=lambda i: -float(logits[row, i]))[:12])
-        assert found.ids[row].tolist() == best
+        assert ids[row].tolist() == best
         odds = np.exp([float(logits[row, i]) for i in best])
-        weights = found.weights[row]
-        np.testing.assert_allclose(weights / weights.sum(), odds / odds.sum(), rtol=1e-5)
-    none = Ranking(words, torch.device("cpu"), 5)([torch.full((1, size), -torch.inf)], torch.tensor(own[:1]))
-    assert none.weights.tolist() == [[0.0] * 5]
+        np.testing.assert_allclose(weights[row] / weights[row].sum(), odds / odds.sum(), rtol=1e-5)
+    _, none = words.likeliest([torch.full((1, size), -torch.inf)], torch.tensor(own[:1]), top=5)
+    assert none.tolist() == [[0.0] * 5]
     with pytest.raises(ModelError, match="not a number"):
-        Ranking(words, torch.device("cpu"), 5)([torch.full((1, size), torch.nan)], torch.tensor(own[:1]))
+        words.likeliest([torch.full((1, size), torch.nan)], torch.tensor(own[:1]))
 
 
 def test_a_tokenizer_that_invents_a_space_in_front():
@@ -311,15 +311,17 @@ def test_a_tokenizer_that_invents_a_space_in_front():
     assert not words.begins[at["s"]]
     unsound = ["<unk>", "<s>", "<tool>", "▁", "<0xE4>", "<0x0A>", "<0x00>"]
     assert not words.sound[[at[name] for name in unsound]].any()
-    assert words.fitted(at["▁cat"], "The") == "cat"
-    assert words.fitted(at["▁cat"], "  The\n") == "  cat\n"
     draft = words.draft("a a <tool> a", Tokens(rust), first=0)
-    assert draft.text == "a a <tool> a"
+    cat = np.array([[at["▁cat"]]]), np.ones((1, 1))
+    for one in ("The", "  The\n"):
+        whole, random = replace(draft, stretches=(one,)), np.random.default_rng(0)
+        assert words.neighbor(whole, np.array([0]), cat, random) == one.replace("The", "cat")
+    assert "".join(draft.stretches) == "a a <tool> a"
     assert "<tool>" not in [draft.stretches[i].strip() for i in draft.open]
 
 
 def test_the_target_proposes_or_another_model_does(model_folder, bert_folder):
-    target = causal().backend
+    target = opened("gpt_neox")
     for spec in ("causal", f"causal:{model_folder}", f"masked:{bert_folder}"):
         proposer = open_proposer(spec, target, cache=False)
         (neighbors,) = proposer.propose([SENTENCES[0]], number=3, share=0.3, seed=0)
@@ -346,4 +348,4 @@ def test_models_that_cannot_propose_say_what_to_do(tmp_path, bert_folder, model_
     with pytest.raises(ModelError, match=r"lacks the weight cls.predictions"):
         open_proposer(f"masked:{headless}")
     with pytest.raises(ModelError, match="no mask token"):
-        MaskedGuesser(small_bert(400), make_tokenizer(), name="bert", weights="b")
+        masked_guesser(small_bert(400), make_tokenizer(), name="bert", weights="b")

@@ -18,7 +18,7 @@ from pretrace.backends.serving.backend import choose_name, connect
 from pretrace.backends.serving.client import Client, NotTakenError, answered
 from pretrace.backends.settings import ModelSettings
 from pretrace.cache.location import text_key
-from pretrace.cache.store import Draw, open_written
+from pretrace.cache.store import WRITTEN, Draw, Entries
 from pretrace.errors import ModelError
 from pretrace.results.wording import say
 from pretrace.types import Progress, Quantity, Written
@@ -104,10 +104,10 @@ class Continuing:
         above the budget, where the server cannot be reached, and where it gave no text at all."""
         keys = {prompt: text_key(prompt) for prompt in prompts}
         found: dict[tuple[str, Draw], Written] = {}
-        with open_written(self._kept_as) as store:
+        with Entries("written", self._kept_as) as store:
             for draw in draws:
-                kept = zip(keys, store.get(list(keys.values()), draw.label), strict=True)
-                found.update({(prompt, draw): one for prompt, one in kept if one is not None})
+                kept = store.find(keys.values(), draw.label, WRITTEN)
+                found |= {(prompt, draw): kept[key] for prompt, key in keys.items() if key in kept}
             missing = [(prompt, draw) for draw in draws for prompt in keys if (prompt, draw) not in found]
             self.budget.check(len(missing), sum(cost([prompt], [draw])[1] for prompt, draw in missing))
             progress.begin(len(keys) * len(draws))
@@ -117,7 +117,7 @@ class Continuing:
                 one, for_good = self._read(done, draw)
                 found[prompt, draw] = one
                 if one.text or for_good:  # an empty answer may be another one the next time
-                    store.put([keys[prompt]], [one], draw.label)
+                    store.write([(keys[prompt], draw.label, one, WRITTEN)])
                 progress.advance(1, draw.tokens, 0.0, True)
         if found and not any(one.text for one in found.values()):
             raise ModelError(say("servers.all_refused", name=self.name, number=len(found)))
