@@ -10,11 +10,10 @@ import transformers
 from tiny import SENTENCES, make_model, make_tokenizer, opened, pieces_tokenizer
 
 from pretrace.backends.proposals import (
-    Proposals,
     Vocabulary,
-    causal_guesser,
+    causal_proposals,
     logits_at,
-    masked_guesser,
+    masked_proposals,
     open_proposer,
 )
 from pretrace.backends.tokens import Tokens
@@ -57,17 +56,17 @@ def bert_folder(tmp_path_factory):
     return folder
 
 
-def causal(*, start=False, family="gpt_neox"):
-    return causal_guesser(opened(family, start=start))
+def causal(*, start=False, family="gpt_neox", cache=False):
+    return causal_proposals(opened(family, start=start), cache=cache)
 
 
-def masked(*, lowercase=False):
+def masked(*, lowercase=False, cache=False):
     tokenizer = word_pieces(lowercase=lowercase)
-    return masked_guesser(small_bert(len(tokenizer)), tokenizer, name="bert", weights="b")
+    return masked_proposals(small_bert(len(tokenizer)), tokenizer, name="bert", weights="b", cache=cache)
 
 
-def guesser(name):
-    return {"masked": masked, "uncased": lambda: masked(lowercase=True)}.get(name, causal)()
+def proposer_of(kind, **how):
+    return masked(lowercase=kind == "uncased", **how) if kind in ("masked", "uncased") else causal(**how)
 
 
 KINDS = ["causal", "masked", "uncased"]
@@ -75,11 +74,11 @@ KINDS = ["causal", "masked", "uncased"]
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_only_drawn_positions_change(kind):
-    asked = guesser(kind)
+    asked = proposer_of(kind)
     texts = [*SENTENCES, *ODD, " ".join(SENTENCES)]
-    made = Proposals(asked, cache=False).propose(texts, number=6, share=0.3, seed=1)
+    made = asked.propose(texts, number=6, share=0.3, seed=1)
     changed = 0
-    for text, draft, neighbors in zip(texts, asked.read(texts), made, strict=True):
+    for text, draft, neighbors in zip(texts, asked.drafts(texts), made, strict=True):
         whole = "".join(draft.stretches)
         assert whole == readable(text)  # also beyond what the model reads
         for number, neighbor in enumerate(neighbors):
@@ -98,9 +97,9 @@ def test_only_drawn_positions_change(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_replaced_word_is_another_one(kind):
-    asked, text = guesser(kind), "The cat sat on the mat"
-    [near] = Proposals(asked, cache=False).propose([text], number=30, share=1, seed=0)
-    draft, *drafts = asked.read([text, *near])
+    asked, text = proposer_of(kind), "The cat sat on the mat"
+    [near] = asked.propose([text], number=30, share=1, seed=0)
+    draft, *drafts = asked.drafts([text, *near])
     fixed = 1 if kind == "causal" else 0  # the first token, which nothing stands before
     assert [i for i in range(len(draft.stretches)) if i not in draft.open] == list(range(fixed))
     for one in drafts:
@@ -113,14 +112,14 @@ def test_a_replaced_word_is_another_one(kind):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("text", NOTHING_TO_REPLACE)
 def test_a_text_with_nothing_to_replace_is_its_own_neighbour(kind, text):
-    both = Proposals(guesser(kind)).propose([text, "one two three"], number=3, share=0.5, seed=0)
+    both = proposer_of(kind, cache=True).propose([text, "one two three"], number=3, share=0.5, seed=0)
     assert both[0] == (text,) * 3
     assert "one two three" not in both[1]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_neighbours_do_not_depend_on_number_batch_or_order(kind):
-    proposer = Proposals(guesser(kind), cache=False)
+    proposer = proposer_of(kind)
     texts = [*SENTENCES, *ODD]
     many = proposer.propose(texts, number=11, share=0.3, seed=0)
     few = proposer.propose(texts[::-1], number=5, share=0.3, seed=0)[::-1]
@@ -152,10 +151,10 @@ def logits_of(model, ids):
 def test_a_causal_model_proposes_from_its_own_distribution(start):
     asked, text = causal(start=start), "one two three"
     tokenizer = make_tokenizer(start=start)
-    (neighbors,) = Proposals(asked, cache=False).propose([text], number=4000, share=0.01, seed=0)
+    (neighbors,) = asked.propose([text], number=4000, share=0.01, seed=0)
     ids = tokenizer(text)["input_ids"]
     logits = logits_of(asked.model, ids)
-    (draft,) = asked.read([text])
+    (draft,) = asked.drafts([text])
     assert draft.tokens[-1] == ids[-1]
     before, own = "".join(draft.stretches[:-1]), draft.stretches[-1]
     replaced = [n.removeprefix(before) for n in neighbors if n.startswith(before) and n != text]
@@ -173,8 +172,8 @@ def test_a_causal_model_proposes_from_its_own_distribution(start):
 
 def test_a_masked_model_proposes_from_its_own_distribution():
     asked, tokenizer, text = masked(), word_pieces(lowercase=False), "one two three four"
-    (neighbors,) = Proposals(asked, cache=False).propose([text], number=4000, share=0.5, seed=0)
-    (draft,) = asked.read([text])
+    (neighbors,) = asked.propose([text], number=4000, share=0.5, seed=0)
+    (draft,) = asked.drafts([text])
     assert [stretch.strip() for stretch in draft.stretches] == text.split()
     drawn = [tuple(draft.positions(0.5, 0, n // 4).tolist()) for n in range(4000)]
     ids = tokenizer(text)["input_ids"]
@@ -196,48 +195,34 @@ def test_a_masked_model_proposes_from_its_own_distribution():
 
 def test_an_uncased_model_keeps_the_capitals_of_the_text():
     text = "The CAT sat in 1869"
-    (neighbors,) = Proposals(masked(lowercase=True), cache=False).propose([text], number=40, share=1, seed=0)
+    (neighbors,) = masked(lowercase=True).propose([text], number=40, share=1, seed=0)
     words = [neighbor.split() for neighbor in neighbors]
     assert all(first[0] == first[0].upper() and third == third.lower() for first, _, third, *_ in words)
     assert any(len(second) > 1 and second.isupper() for _, second, *_ in words)
 
 
-class Counted:
-    """A guesser that notes what it was asked, and may fail once it was asked often enough."""
-
-    def __init__(self, inner, fails_after=1 << 30):
-        self.inner, self.left, self.sets = inner, fails_after, 0
-        self.sharing, self.vocabulary = inner.sharing, inner.vocabulary
-        self.fingerprint, self.facts = inner.fingerprint, inner.facts
-
-    def read(self, texts, /):
-        return self.inner.read(texts)
-
-    def pack(self, drafts, /):
-        return [(i,) for i, draft in enumerate(drafts) if len(draft.open)]
-
-    def guess(self, drafts, positions, /):
-        if not self.left:
-            raise KeyboardInterrupt
-        self.left -= 1
-        self.sets += sum(len(sets) for sets in positions)
-        return self.inner.guess(drafts, positions)
+def counted(kind, *, cache):
+    """A proposer that is asked for a text at a time, and the sets of positions that it was asked for."""
+    proposer, sets = proposer_of(kind, cache=cache), []
+    guess = proposer._guess
+    proposer._pack = lambda drafts: [(i,) for i, draft in enumerate(drafts) if len(draft.open)]
+    proposer._guess = lambda drafts, positions: sets.extend(positions[0]) or guess(drafts, positions)
+    return proposer, sets
 
 
 @pytest.mark.parametrize("kind", ["causal", "masked"])
 def test_nothing_is_made_twice(kind):
-    inner = guesser(kind)
-    whole = Proposals(Counted(inner), cache=False).propose(SENTENCES, number=9, share=0.3, seed=0)
-    few, more, again = Counted(inner), Counted(inner), Counted(inner)
-    assert Proposals(few).propose(SENTENCES, number=4, share=0.3, seed=0) == [some[:4] for some in whole]
-    assert Proposals(more).propose(SENTENCES, number=9, share=0.3, seed=0) == whole
-    found = Proposals(again).propose(SENTENCES[::-1], number=6, share=0.3, seed=0)
+    whole = proposer_of(kind).propose(SENTENCES, number=9, share=0.3, seed=0)
+    (few, first), (more, second), (again, third) = (counted(kind, cache=True) for _ in range(3))
+    assert few.propose(SENTENCES, number=4, share=0.3, seed=0) == [some[:4] for some in whole]
+    assert more.propose(SENTENCES, number=9, share=0.3, seed=0) == whole
+    found = again.propose(SENTENCES[::-1], number=6, share=0.3, seed=0)
     assert found == [n[:6] for n in whole[::-1]]
-    assert few.sets == len(SENTENCES) * 4 // inner.sharing
-    assert more.sets == len(SENTENCES) * (5 if kind == "causal" else 2)
-    assert again.sets == 0
-    Proposals(again).propose(SENTENCES, number=4, share=0.3, seed=2)
-    assert again.sets == few.sets
+    assert len(first) == len(SENTENCES) * 4 // few.sharing
+    assert len(second) == len(SENTENCES) * (5 if kind == "causal" else 2)
+    assert not third
+    again.propose(SENTENCES, number=4, share=0.3, seed=2)
+    assert len(third) == len(first)
 
 
 BERTS = {
@@ -348,4 +333,4 @@ def test_models_that_cannot_propose_say_what_to_do(tmp_path, bert_folder, model_
     with pytest.raises(ModelError, match=r"lacks the weight cls.predictions"):
         open_proposer(f"masked:{headless}")
     with pytest.raises(ModelError, match="no mask token"):
-        masked_guesser(small_bert(400), make_tokenizer(), name="bert", weights="b")
+        masked_proposals(small_bert(400), make_tokenizer(), name="bert", weights="b")

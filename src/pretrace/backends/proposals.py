@@ -43,13 +43,29 @@ from pretrace.rewrites import readable
 from pretrace.types import Backend, Doubles, Ints, Proposer
 
 
+@dataclass
 class Proposals:
-    """A `Proposer`: neighbours by one model, kept on disk unless `cache` is False."""
+    """A `Proposer`: neighbours by one model, kept on disk unless `cache` is False, of a masked model's distributions at
+    `mask`, or of a causal model's after the tokens before. `batches` are those of texts by their lengths; `sharing`
+    neighbours have their positions in common."""
 
-    def __init__(self, guesser: Guesser, *, cache: bool = True) -> None:
-        self.guesser, self.fingerprint, self.facts = guesser, guesser.fingerprint, guesser.facts
-        self.kept_as = self.fingerprint if cache else None
-        with Entries("neighbors", self.kept_as):
+    model: Any
+    tokens: Tokens
+    batches: Callable[[Sequence[int]], list[tuple[int, ...]]]
+    facts: Mapping[str, Any]
+    fingerprint: str
+    sharing: int
+    mask: int | None = None
+    pad: int = 0
+    suffix: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
+    cache: bool = True
+
+    def __post_init__(self) -> None:
+        self.vocabulary = Vocabulary(self.tokens.rust, self.model.device)
+        # without a start token nothing stands before the first
+        self._first = 1 if self.mask is None and not len(self.tokens.prefix) else 0
+        self._kept_as = self.fingerprint if self.cache else None
+        with Entries("neighbors", self._kept_as):
             pass  # finds out whether the folder can be written before any work is done
         self._last: tuple[object, dict[bytes, tuple[str, ...]]] = (None, {})
 
@@ -66,19 +82,19 @@ class Proposals:
     def _made(
         self, texts: Mapping[bytes, str], number: int, share: float, seed: int
     ) -> dict[bytes, tuple[str, ...]]:
-        label, sharing = f"share={share!r} seed={seed}", self.guesser.sharing
-        with Entries("neighbors", self.kept_as) as store:
+        label, sharing = f"share={share!r} seed={seed}", self.sharing
+        with Entries("neighbors", self._kept_as) as store:
             known: dict[bytes, tuple[str, ...]] = dict.fromkeys(texts, ()) | store.find(
                 texts, label, NEIGHBORS
             )
             if all(len(some) >= number for some in known.values()):
                 return known
-            drafts = self.guesser.read(list(texts.values()))
+            drafts = self.drafts(list(texts.values()))
             known |= {
                 draft.key: ("".join(draft.stretches),) * number for draft in drafts if not len(draft.open)
             }
             # Planned over all the texts, whatever is stored: a run that was killed goes on with the same batches.
-            for batch in self.guesser.pack(drafts):
+            for batch in self._pack(drafts):
                 some = [drafts[i] for i in batch if len(known[drafts[i].key]) < number]
                 if not some:
                     continue
@@ -87,81 +103,25 @@ class Proposals:
                     [draft.positions(share, seed, n) for n in range(first, (number - 1) // sharing + 1)]
                     for draft, first in zip(some, firsts, strict=True)
                 ]
-                candidates = self.guesser.guess(some, positions)
+                candidates = self._guess(some, positions)
                 for i, draft in enumerate(some):
                     for n in range(len(known[draft.key]), number):
                         at = n // sharing - firsts[i]
                         random = _draws(draft.key, "words", seed, n)
-                        new = self.guesser.vocabulary.neighbor(
-                            draft, positions[i][at], candidates[i][at], random
-                        )
+                        new = self.vocabulary.neighbor(draft, positions[i][at], candidates[i][at], random)
                         known[draft.key] += (new,)
                 store.write([(draft.key, label, known[draft.key], NEIGHBORS) for draft in some])
         return known
 
-
-def open_proposer(
-    spec: str, target: Backend | None = None, *, cache: bool = True, **settings: Any
-) -> Proposer:
-    """The proposer that `spec` names: "causal" (the target itself), "causal:MODEL" or "masked:MODEL", with settings as
-    for `open_model`. ModelError for any other spec, a model of the wrong kind, or one that cannot be opened."""
-    kind, _, model = spec.partition(":")
-    if spec == "causal":
-        if not isinstance(target, HuggingFace):
-            found = "no target" if target is None else f"the target {target.name}, which has none here"
-            raise ModelError(say("models.no_target", found=found))
-        return Proposals(causal_guesser(target), cache=cache)
-    if kind not in ("causal", "masked") or not model:
-        raise ModelError(f"--neighbors must be causal, causal:MODEL or masked:MODEL; found {spec!r}.")
-    chosen = ModelSettings(**settings)
-    if kind == "causal":
-        return Proposals(causal_guesser(open_huggingface(model, chosen)), cache=cache)
-    one, budget = load(model, chosen, kind=transformers.AutoModelForMaskedLM), chosen.token_budget
-    guesser = masked_guesser(one.model, one.tokenizer, name=one.name, weights=one.weights, budget=budget)
-    return Proposals(guesser, cache=cache)
-
-
-Longs = npt.NDArray[np.int64]
-FORMAT = 1  # part of the fingerprints: raised whenever other neighbours would be made
-_TOP = 50
-_SHARING = 4  # a pass for every set of masks: shared, it costs a quarter
-_NAMED = ("name", "weights", "dtype", "tokenizer")  # what a cache tells models apart by
-
-
-Candidates: TypeAlias = tuple[Longs, Doubles]
-"""The likeliest tokens at some positions, ids and weights [positions, candidates], each row by rising id, so that two
-of nearly equal weight do not change places with the last bit of a logit."""
-
-
-@dataclass
-class Guesser:
-    """Candidates from a masked model's distributions at `mask`, or from a causal model's after the tokens before.
-    `batches` are those of texts by their lengths; `sharing` neighbours have their positions in common."""
-
-    model: Any
-    tokens: Tokens
-    batches: Callable[[Sequence[int]], list[tuple[int, ...]]]
-    facts: Mapping[str, Any]
-    fingerprint: str
-    sharing: int
-    mask: int | None = None
-    pad: int = 0
-    suffix: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
-
-    def __post_init__(self) -> None:
-        self.vocabulary = Vocabulary(self.tokens.rust, self.model.device)
-        # without a start token nothing stands before the first
-        self._first = 1 if self.mask is None and not len(self.tokens.prefix) else 0
-
-    def read(self, texts: Sequence[str], /) -> list[_Draft]:
+    def drafts(self, texts: Sequence[str], /) -> list[_Draft]:
         """The texts cut into what may be replaced."""
         return [self.vocabulary.draft(text, self.tokens, first=self._first) for text in texts]
 
-    def pack(self, drafts: Sequence[_Draft], /) -> list[tuple[int, ...]]:
+    def _pack(self, drafts: Sequence[_Draft], /) -> list[tuple[int, ...]]:
         """Batches of similar length within a token budget."""
         return self.batches([len(draft.tokens) if len(draft.open) else 0 for draft in drafts])
 
-    def guess(
+    def _guess(
         self, drafts: Sequence[_Draft], positions: Sequence[Sequence[Longs]], /
     ) -> list[list[Candidates]]:
         """The candidates for each set of positions of each text: a row for each set of masks, or for all of a text."""
@@ -201,19 +161,52 @@ class Guesser:
         return zip(*(np.split(one, ends) for one in self.vocabulary.likeliest(slices, own)), strict=True)
 
 
-def causal_guesser(backend: HuggingFace) -> Guesser:
-    """Candidates from a back end's next-token distribution."""
+def open_proposer(
+    spec: str, target: Backend | None = None, *, cache: bool = True, **settings: Any
+) -> Proposer:
+    """The proposer that `spec` names: "causal" (the target itself), "causal:MODEL" or "masked:MODEL", with settings as
+    for `open_model`. ModelError for any other spec, a model of the wrong kind, or one that cannot be opened."""
+    kind, _, model = spec.partition(":")
+    if spec == "causal":
+        if not isinstance(target, HuggingFace):
+            found = "no target" if target is None else f"the target {target.name}, which has none here"
+            raise ModelError(say("models.no_target", found=found))
+        return causal_proposals(target, cache=cache)
+    if kind not in ("causal", "masked") or not model:
+        raise ModelError(f"--neighbors must be causal, causal:MODEL or masked:MODEL; found {spec!r}.")
+    chosen = ModelSettings(**settings)
+    if kind == "causal":
+        return causal_proposals(open_huggingface(model, chosen), cache=cache)
+    one, budget = load(model, chosen, kind=transformers.AutoModelForMaskedLM), chosen.token_budget
+    how: dict[str, Any] = {"weights": one.weights, "budget": budget, "cache": cache}
+    return masked_proposals(one.model, one.tokenizer, name=one.name, **how)
+
+
+Longs = npt.NDArray[np.int64]
+FORMAT = 1  # part of the fingerprints: raised whenever other neighbours would be made
+_TOP = 50
+_SHARING = 4  # a pass for every set of masks: shared, it costs a quarter
+_NAMED = ("name", "weights", "dtype", "tokenizer")  # what a cache tells models apart by
+
+
+Candidates: TypeAlias = tuple[Longs, Doubles]
+"""The likeliest tokens at some positions, ids and weights [positions, candidates], each row by rising id, so that two
+of nearly equal weight do not change places with the last bit of a logit."""
+
+
+def causal_proposals(backend: HuggingFace, *, cache: bool = True) -> Proposals:
+    """Neighbours from a back end's next-token distribution."""
     facts = {"kind": "causal", "top": _TOP, **{key: backend.facts[key] for key in _NAMED}}
     fingerprint = json.dumps({"format": FORMAT, "causal": backend.fingerprint, "top": _TOP})
     batches = partial(backend.batches, budget=usual_budget(backend.device))
     # one pass answers for all positions: every neighbour has its own
-    return Guesser(backend.model, backend.tokens, batches, facts, fingerprint, sharing=1)
+    return Proposals(backend.model, backend.tokens, batches, facts, fingerprint, sharing=1, cache=cache)
 
 
-def masked_guesser(
-    model: Any, tokenizer: Any, *, name: str, weights: str, budget: int | None = None
-) -> Guesser:
-    """Candidates for masked tokens from a masked language model's distributions; `tokenizer` is a fast one."""
+def masked_proposals(
+    model: Any, tokenizer: Any, *, name: str, weights: str, budget: int | None = None, cache: bool = True
+) -> Proposals:
+    """Neighbours from a masked language model's distributions at masked tokens; `tokenizer` is a fast one."""
     if tokenizer.mask_token_id is None:
         raise ModelError(f"{name} has no mask token, so it is no masked language model.")
     suffix = np.array(own_specials(tokenizer)[1], dtype=np.int32)
@@ -227,8 +220,9 @@ def masked_guesser(
     keyed = {"format": FORMAT, "sharing": _SHARING, "max_tokens": limit, "around": around}
     fingerprint = json.dumps({**keyed, **facts, "name": None})
     own: dict[str, Any] = {"mask": int(tokenizer.mask_token_id), "pad": int(tokenizer.pad_token_id or 0)}
+    own |= {"suffix": suffix, "cache": cache}
     batches = partial(pack, budget=budget or usual_budget(model.device))
-    return Guesser(model, tokens, batches, facts, fingerprint, _SHARING, suffix=suffix, **own)
+    return Proposals(model, tokens, batches, facts, fingerprint, _SHARING, **own)
 
 
 _SLICE_BYTES = 64 << 20

@@ -54,12 +54,8 @@ _ENTRIES = (
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
-class _DamagedError(Exception):
-    """A file that sqlite takes for sound, and that still is not ours or contradicts itself."""
-
-
 # The last: sqlite3 cannot even say what is wrong, where its message quotes a damaged name.
-_FAILURES = (sqlite3.Error, _DamagedError, UnicodeDecodeError)
+_FAILURES = (sqlite3.Error, UnicodeDecodeError)
 _CHUNK = 500  # keys a query: older sqlite takes at most 999 variables
 _ADD = (
     "INSERT INTO entries (key, label, checksum, body) VALUES (?, ?, ?, ?) ON CONFLICT (key, label) DO NOTHING"
@@ -193,11 +189,11 @@ def _connect(path: Path, fingerprint: str) -> sqlite3.Connection:
             connection.executemany("INSERT OR IGNORE INTO meta (name, value) VALUES (?, ?)", rows)
         connection.execute("SELECT key, label, checksum, body FROM entries LIMIT 0")
         if dict(connection.execute("SELECT name, value FROM meta")) != wanted:
-            raise _DamagedError("it was written for another model or format")
+            raise _damaged("it was written for another model or format")
     except _FAILURES as error:
         connection.close()
         if _code(error) == sqlite3.SQLITE_ERROR:  # our own words do not fit: it has other tables or columns
-            raise _DamagedError(str(error)) from error
+            raise _damaged(str(error)) from error
         raise
     return connection
 
@@ -223,6 +219,14 @@ def _code(error: BaseException) -> int:
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
+def _damaged(reason: str) -> sqlite3.Error:
+    """What sqlite raises for damage, for a file that it takes for sound, and that still is not ours or contradicts
+    itself."""
+    error = sqlite3.DatabaseError(reason)
+    error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+    return error
+
+
 def _refusal(cache: str, error: Exception) -> str:
     full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
     if full or _code(error) == sqlite3.SQLITE_FULL:
@@ -242,7 +246,7 @@ def _find(
         query = f"SELECT key, label, checksum, body FROM entries WHERE key IN ({marks}) AND label = ?"
         for key, named, checksum, body in connection.execute(query, [*some, label]):
             if key not in wanted or named != label.encode():
-                raise _DamagedError("its index points to other rows")
+                raise _damaged("its index points to other rows")
             # sqlite gives back whatever type a cell holds; a damaged one may hold any.
             if isinstance(body, bytes) and checksum == _checksum(key, label, body):
                 found[key] = codec.decode(body)

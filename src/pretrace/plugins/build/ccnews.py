@@ -111,7 +111,7 @@ class Masking:
         """The masked language model, loaded."""
         proposer = open_proposer(f"masked:{self.model}", cache=is_kept(), **asdict(self.opening))
         assert isinstance(proposer, Proposals)
-        tokens = proposer.guesser.tokens
+        tokens = proposer.tokens
         assert tokens.max_tokens is not None
         most = tokens.max_tokens - len(tokens.prefix)
 
