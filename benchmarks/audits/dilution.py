@@ -47,8 +47,8 @@ from pretrace.scoring.plan import ScorePlan
 from pretrace.statistics.permutation import two_sample_test
 from pretrace.statistics.power import auc_power
 from pretrace.tuning.architectures import Architecture, new_model
-from pretrace.tuning.batches import windows
 from pretrace.tuning.plan import TrainingPlan
+from pretrace.tuning.planting import windows
 from pretrace.types import Corpus, Doubles, Text
 from pretrace.verdicts.audit.data import logprob_gains, logprobs
 from pretrace.verdicts.audit.snippets import Sample

@@ -65,7 +65,7 @@ def _plan(setup: Setup, *, rate: float, seed: int) -> TrainingPlan:
 def _learn(model: Any, tokenizer: Any, texts: Sequence[str], plan: TrainingPlan) -> None:
     """Train the model on the texts, read as start, text, end."""
     from pretrace.backends.tokens import Tokens
-    from pretrace.tuning.batches import windows
+    from pretrace.tuning.planting import windows
     from pretrace.tuning.training import train
 
     end = [int(tokenizer.eos_token_id)]

@@ -1,6 +1,7 @@
 """Neighbours: only drawn positions change, words come from the model's own distribution, nothing is made twice."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,12 +10,10 @@ import transformers
 from tiny import SENTENCES, make_model, make_tokenizer, opened, pieces_tokenizer
 
 from pretrace.backends.proposals import (
-    CausalGuesser,
-    MaskedGuesser,
-    Proposals,
-    Ranking,
     Vocabulary,
+    causal_proposals,
     logits_at,
+    masked_proposals,
     open_proposer,
 )
 from pretrace.backends.tokens import Tokens
@@ -57,17 +56,17 @@ def bert_folder(tmp_path_factory):
     return folder
 
 
-def causal(*, start=False, family="gpt_neox"):
-    return CausalGuesser(opened(family, start=start))
+def causal(*, start=False, family="gpt_neox", cache=False):
+    return causal_proposals(opened(family, start=start), cache=cache)
 
 
-def masked(*, lowercase=False):
+def masked(*, lowercase=False, cache=False):
     tokenizer = word_pieces(lowercase=lowercase)
-    return MaskedGuesser(small_bert(len(tokenizer)), tokenizer, name="bert", weights="b")
+    return masked_proposals(small_bert(len(tokenizer)), tokenizer, name="bert", weights="b", cache=cache)
 
 
-def guesser(name):
-    return {"masked": masked, "uncased": lambda: masked(lowercase=True)}.get(name, causal)()
+def proposer_of(kind, **how):
+    return masked(lowercase=kind == "uncased", **how) if kind in ("masked", "uncased") else causal(**how)
 
 
 KINDS = ["causal", "masked", "uncased"]
@@ -75,12 +74,13 @@ KINDS = ["causal", "masked", "uncased"]
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_only_drawn_positions_change(kind):
-    asked = guesser(kind)
+    asked = proposer_of(kind)
     texts = [*SENTENCES, *ODD, " ".join(SENTENCES)]
-    made = Proposals(asked, cache=False).propose(texts, number=6, share=0.3, seed=1)
+    made = asked.propose(texts, number=6, share=0.3, seed=1)
     changed = 0
-    for text, draft, neighbors in zip(texts, asked.read(texts), made, strict=True):
-        assert draft.text == readable(text)  # all of it, also beyond what the model reads
+    for text, draft, neighbors in zip(texts, asked.drafts(texts), made, strict=True):
+        whole = "".join(draft.stretches)
+        assert whole == readable(text)  # also beyond what the model reads
         for number, neighbor in enumerate(neighbors):
             drawn = draft.positions(share=0.3, seed=1, number=number // asked.sharing).tolist()
             assert len(drawn) == min(len(draft.open), max(1, round(0.3 * len(draft.open))))
@@ -89,17 +89,17 @@ def test_only_drawn_positions_change(kind):
                 for i, stretch in enumerate(draft.stretches)
             ]
             found = re.fullmatch("".join(parts), neighbor)
-            assert found, (draft.text, neighbor)
-            changed += neighbor != draft.text
+            assert found, (whole, neighbor)
+            changed += neighbor != whole
     unknown = 1 if kind == "masked" else 0  # to this one, a text of emoji is all unknown words
     assert changed == 6 * (len(texts) - unknown)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_replaced_word_is_another_one(kind):
-    asked, text = guesser(kind), "The cat sat on the mat"
-    [near] = Proposals(asked, cache=False).propose([text], number=30, share=1, seed=0)
-    draft, *drafts = asked.read([text, *near])
+    asked, text = proposer_of(kind), "The cat sat on the mat"
+    [near] = asked.propose([text], number=30, share=1, seed=0)
+    draft, *drafts = asked.drafts([text, *near])
     fixed = 1 if kind == "causal" else 0  # the first token, which nothing stands before
     assert [i for i in range(len(draft.stretches)) if i not in draft.open] == list(range(fixed))
     for one in drafts:
@@ -112,14 +112,14 @@ def test_a_replaced_word_is_another_one(kind):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("text", NOTHING_TO_REPLACE)
 def test_a_text_with_nothing_to_replace_is_its_own_neighbour(kind, text):
-    both = Proposals(guesser(kind)).propose([text, "one two three"], number=3, share=0.5, seed=0)
+    both = proposer_of(kind, cache=True).propose([text, "one two three"], number=3, share=0.5, seed=0)
     assert both[0] == (text,) * 3
     assert "one two three" not in both[1]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_neighbours_do_not_depend_on_number_batch_or_order(kind):
-    proposer = Proposals(guesser(kind), cache=False)
+    proposer = proposer_of(kind)
     texts = [*SENTENCES, *ODD]
     many = proposer.propose(texts, number=11, share=0.3, seed=0)
     few = proposer.propose(texts[::-1], number=5, share=0.3, seed=0)[::-1]
@@ -151,10 +151,10 @@ def logits_of(model, ids):
 def test_a_causal_model_proposes_from_its_own_distribution(start):
     asked, text = causal(start=start), "one two three"
     tokenizer = make_tokenizer(start=start)
-    (neighbors,) = Proposals(asked, cache=False).propose([text], number=4000, share=0.01, seed=0)
+    (neighbors,) = asked.propose([text], number=4000, share=0.01, seed=0)
     ids = tokenizer(text)["input_ids"]
-    logits = logits_of(asked.backend.model, ids)
-    (draft,) = asked.read([text])
+    logits = logits_of(asked.model, ids)
+    (draft,) = asked.drafts([text])
     assert draft.tokens[-1] == ids[-1]
     before, own = "".join(draft.stretches[:-1]), draft.stretches[-1]
     replaced = [n.removeprefix(before) for n in neighbors if n.startswith(before) and n != text]
@@ -172,8 +172,8 @@ def test_a_causal_model_proposes_from_its_own_distribution(start):
 
 def test_a_masked_model_proposes_from_its_own_distribution():
     asked, tokenizer, text = masked(), word_pieces(lowercase=False), "one two three four"
-    (neighbors,) = Proposals(asked, cache=False).propose([text], number=4000, share=0.5, seed=0)
-    (draft,) = asked.read([text])
+    (neighbors,) = asked.propose([text], number=4000, share=0.5, seed=0)
+    (draft,) = asked.drafts([text])
     assert [stretch.strip() for stretch in draft.stretches] == text.split()
     drawn = [tuple(draft.positions(0.5, 0, n // 4).tolist()) for n in range(4000)]
     ids = tokenizer(text)["input_ids"]
@@ -195,48 +195,34 @@ def test_a_masked_model_proposes_from_its_own_distribution():
 
 def test_an_uncased_model_keeps_the_capitals_of_the_text():
     text = "The CAT sat in 1869"
-    (neighbors,) = Proposals(masked(lowercase=True), cache=False).propose([text], number=40, share=1, seed=0)
+    (neighbors,) = masked(lowercase=True).propose([text], number=40, share=1, seed=0)
     words = [neighbor.split() for neighbor in neighbors]
     assert all(first[0] == first[0].upper() and third == third.lower() for first, _, third, *_ in words)
     assert any(len(second) > 1 and second.isupper() for _, second, *_ in words)
 
 
-class Counted:
-    """A guesser that notes what it was asked, and may fail once it was asked often enough."""
-
-    def __init__(self, inner, fails_after=1 << 30):
-        self.inner, self.left, self.sets = inner, fails_after, 0
-        self.sharing, self.vocabulary = inner.sharing, inner.vocabulary
-        self.fingerprint, self.facts = inner.fingerprint, inner.facts
-
-    def read(self, texts, /):
-        return self.inner.read(texts)
-
-    def pack(self, drafts, /):
-        return [(i,) for i, draft in enumerate(drafts) if len(draft.open)]
-
-    def guess(self, drafts, positions, /):
-        if not self.left:
-            raise KeyboardInterrupt
-        self.left -= 1
-        self.sets += sum(len(sets) for sets in positions)
-        return self.inner.guess(drafts, positions)
+def counted(kind, *, cache):
+    """A proposer that is asked for a text at a time, and the sets of positions that it was asked for."""
+    proposer, sets = proposer_of(kind, cache=cache), []
+    guess = proposer._guess
+    proposer._pack = lambda drafts: [(i,) for i, draft in enumerate(drafts) if len(draft.open)]
+    proposer._guess = lambda drafts, positions: sets.extend(positions[0]) or guess(drafts, positions)
+    return proposer, sets
 
 
 @pytest.mark.parametrize("kind", ["causal", "masked"])
 def test_nothing_is_made_twice(kind):
-    inner = guesser(kind)
-    whole = Proposals(Counted(inner), cache=False).propose(SENTENCES, number=9, share=0.3, seed=0)
-    few, more, again = Counted(inner), Counted(inner), Counted(inner)
-    assert Proposals(few).propose(SENTENCES, number=4, share=0.3, seed=0) == [some[:4] for some in whole]
-    assert Proposals(more).propose(SENTENCES, number=9, share=0.3, seed=0) == whole
-    found = Proposals(again).propose(SENTENCES[::-1], number=6, share=0.3, seed=0)
+    whole = proposer_of(kind).propose(SENTENCES, number=9, share=0.3, seed=0)
+    (few, first), (more, second), (again, third) = (counted(kind, cache=True) for _ in range(3))
+    assert few.propose(SENTENCES, number=4, share=0.3, seed=0) == [some[:4] for some in whole]
+    assert more.propose(SENTENCES, number=9, share=0.3, seed=0) == whole
+    found = again.propose(SENTENCES[::-1], number=6, share=0.3, seed=0)
     assert found == [n[:6] for n in whole[::-1]]
-    assert few.sets == len(SENTENCES) * 4 // inner.sharing
-    assert more.sets == len(SENTENCES) * (5 if kind == "causal" else 2)
-    assert again.sets == 0
-    Proposals(again).propose(SENTENCES, number=4, share=0.3, seed=2)
-    assert again.sets == few.sets
+    assert len(first) == len(SENTENCES) * 4 // few.sharing
+    assert len(second) == len(SENTENCES) * (5 if kind == "causal" else 2)
+    assert not third
+    again.propose(SENTENCES, number=4, share=0.3, seed=2)
+    assert len(third) == len(first)
 
 
 BERTS = {
@@ -283,18 +269,17 @@ def test_candidates_are_the_likeliest_of_the_kind_without_the_own():
     own = [starts[3], parts[0], starts[4], parts[5], starts[9], parts[7]]
     for row, token in enumerate(own):
         logits[row, token] = 50.0
-    found = Ranking(words, torch.device("cpu"), 12)([logits[:4], logits[4:]], torch.tensor(own))
+    ids, weights = words.likeliest([logits[:4], logits[4:]], torch.tensor(own), top=12)
     for row, token in enumerate(own):
         kind = [i for i in (starts if token in starts else parts) if i != token]
         best = sorted(sorted(kind, key=lambda i: -float(logits[row, i]))[:12])
-        assert found.ids[row].tolist() == best
+        assert ids[row].tolist() == best
         odds = np.exp([float(logits[row, i]) for i in best])
-        weights = found.weights[row]
-        np.testing.assert_allclose(weights / weights.sum(), odds / odds.sum(), rtol=1e-5)
-    none = Ranking(words, torch.device("cpu"), 5)([torch.full((1, size), -torch.inf)], torch.tensor(own[:1]))
-    assert none.weights.tolist() == [[0.0] * 5]
+        np.testing.assert_allclose(weights[row] / weights[row].sum(), odds / odds.sum(), rtol=1e-5)
+    _, none = words.likeliest([torch.full((1, size), -torch.inf)], torch.tensor(own[:1]), top=5)
+    assert none.tolist() == [[0.0] * 5]
     with pytest.raises(ModelError, match="not a number"):
-        Ranking(words, torch.device("cpu"), 5)([torch.full((1, size), torch.nan)], torch.tensor(own[:1]))
+        words.likeliest([torch.full((1, size), torch.nan)], torch.tensor(own[:1]))
 
 
 def test_a_tokenizer_that_invents_a_space_in_front():
@@ -311,15 +296,17 @@ def test_a_tokenizer_that_invents_a_space_in_front():
     assert not words.begins[at["s"]]
     unsound = ["<unk>", "<s>", "<tool>", "▁", "<0xE4>", "<0x0A>", "<0x00>"]
     assert not words.sound[[at[name] for name in unsound]].any()
-    assert words.fitted(at["▁cat"], "The") == "cat"
-    assert words.fitted(at["▁cat"], "  The\n") == "  cat\n"
     draft = words.draft("a a <tool> a", Tokens(rust), first=0)
-    assert draft.text == "a a <tool> a"
+    cat = np.array([[at["▁cat"]]]), np.ones((1, 1))
+    for one in ("The", "  The\n"):
+        whole, random = replace(draft, stretches=(one,)), np.random.default_rng(0)
+        assert words.neighbor(whole, np.array([0]), cat, random) == one.replace("The", "cat")
+    assert "".join(draft.stretches) == "a a <tool> a"
     assert "<tool>" not in [draft.stretches[i].strip() for i in draft.open]
 
 
 def test_the_target_proposes_or_another_model_does(model_folder, bert_folder):
-    target = causal().backend
+    target = opened("gpt_neox")
     for spec in ("causal", f"causal:{model_folder}", f"masked:{bert_folder}"):
         proposer = open_proposer(spec, target, cache=False)
         (neighbors,) = proposer.propose([SENTENCES[0]], number=3, share=0.3, seed=0)
@@ -346,4 +333,4 @@ def test_models_that_cannot_propose_say_what_to_do(tmp_path, bert_folder, model_
     with pytest.raises(ModelError, match=r"lacks the weight cls.predictions"):
         open_proposer(f"masked:{headless}")
     with pytest.raises(ModelError, match="no mask token"):
-        MaskedGuesser(small_bert(400), make_tokenizer(), name="bert", weights="b")
+        masked_proposals(small_bert(400), make_tokenizer(), name="bert", weights="b")

@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as arrays
 from processes import edit
 
 from pretrace.cache.location import text_key
-from pretrace.cache.store import Draw, open_continuations, open_neighbors, open_written, written_once
+from pretrace.cache.store import NEIGHBORS, TEXT, WRITTEN, Draw, Entries, written_once
 from pretrace.scoring.evidence import open_store, state_name
 from pretrace.types import Firing, Hidden, Quantity, Sampling, Trace, Written
 
@@ -120,26 +120,26 @@ def test_every_bit_of_a_state_comes_back(array):
 NAMES = [text_key(name) for name in "abc"]
 DRAW = Draw(32, Sampling(0.6, 0.9, 1.2), 0)
 ODD = "vier ü\ud800\x00\n🙂 "
-STORES = {
-    "continuations": (open_continuations, ODD, ""),
-    "neighbors": (open_neighbors, (ODD, "", "three"), ("x",)),
-    "written": (open_written, Written(ODD), Written("two", ended=False)),
+KINDS = {
+    "continuations": (TEXT, ODD, ""),
+    "neighbors": (NEIGHBORS, (ODD, "", "three"), ("x",)),
+    "written": (WRITTEN, Written(ODD), Written("two", ended=False)),
 }
 
 
-@pytest.mark.parametrize("kind", STORES)
-def test_what_was_put_comes_back(kind, tmp_path):
-    store, one, other = STORES[kind]
-    with store("model", tmp_path) as kept:
-        kept.put(NAMES[:2], [one, other], "how")
-        kept.put([], [], "how")
-    with store("model", tmp_path) as kept:
-        assert kept.get([NAMES[1], NAMES[2], NAMES[0]], "how") == [other, None, one]
-        assert kept.get(NAMES, "otherwise") == [None] * 3
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_was_written_comes_back(kind, tmp_path):
+    codec, one, other = KINDS[kind]
+    with Entries(kind, "model", tmp_path) as kept:
+        kept.write([(NAMES[0], "how", one, codec), (NAMES[1], "how", other, codec)])
+        kept.write([])
+    with Entries(kind, "model", tmp_path) as kept:
+        assert kept.find([NAMES[1], NAMES[2], NAMES[0]], "how", codec) == {NAMES[0]: one, NAMES[1]: other}
+        assert kept.find(NAMES, "otherwise", codec) == {}
     assert kept.path.parent == tmp_path / kind
-    with store("another", tmp_path) as kept, store(None) as none:
-        none.put(NAMES[:1], [one], "how")
-        assert kept.get(NAMES, "how") == none.get(NAMES, "how") == [None] * 3
+    with Entries(kind, "another", tmp_path) as kept, Entries(kind, None) as none:
+        none.write([(NAMES[0], "how", one, codec)])
+        assert kept.find(NAMES, "how", codec) == none.find(NAMES, "how", codec) == {}
 
 
 def test_another_setting_is_another_text():
@@ -152,14 +152,12 @@ def test_another_setting_is_another_text():
 
 def test_what_is_there_stays_but_a_longer_list_takes_the_place_of_a_shorter_one(tmp_path):
     some = ("one", "two", "three")
-    with open_neighbors("model", tmp_path) as store:
-        for neighbors in (some[:2], some, some[:1]):
-            store.put(NAMES[:1], [neighbors], "how")
-        assert store.get(NAMES[:1], "how") == [some]
-    with open_continuations("model", tmp_path) as texts:
-        for text in ("one", "another"):
-            texts.put(NAMES[:1], [text], "how")
-        assert texts.get(NAMES[:1], "how") == ["one"]
+    kept = {NEIGHBORS: ((some[:2], some, some[:1]), some), TEXT: (("one", "another"), "one")}
+    with Entries("any", "model", tmp_path) as store:
+        for codec, (contents, stays) in kept.items():
+            for content in contents:
+                store.write([(NAMES[0], str(codec), content, codec)])
+            assert store.find(NAMES, str(codec), codec) == {NAMES[0]: stays}
 
 
 class Writer:

@@ -62,11 +62,11 @@ NAMES = {
     "pretrace.statistics.shift": "set_shift",
     "pretrace.testing": "Memory make_evidence make_trace",
     "pretrace.tuning": "training",
-    "pretrace.tuning.adapters": "tune tuned_model",
+    "pretrace.tuning.adapters": "select tune tuned_model",
     "pretrace.tuning.artifacts": "read_adapter",
-    "pretrace.tuning.batches": "batches_pieces=pieces epoch_batches rate select split_members windows",
     "pretrace.tuning.plan": "Lora TrainingPlan methods",
-    "pretrace.tuning.training": "train",
+    "pretrace.tuning.planting": "split_members windows",
+    "pretrace.tuning.training": "batches_pieces=pieces epoch_batches rate train",
     "pretrace.types": (
         "Check Comparison Continued Control Corpus Curve Drawn Encoded "
         "Estimate Evaluation Evidence Features Firing Gap Heat Hidden Measured Peak "

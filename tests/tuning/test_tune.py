@@ -20,8 +20,8 @@ from pretrace.tuning import adapters
 from pretrace.tuning import tune as tuned_by
 from pretrace.tuning.adapters import Allocation, new_adapter, peft_settings, tune
 from pretrace.tuning.artifacts import read_adapter, write_planted
-from pretrace.tuning.plan import AdaLora, Ia3, Lora, methods
-from pretrace.tuning.training import Checkpoint, Position
+from pretrace.tuning.plan import AdaLora, Ia3, Lora, TrainingPlan, methods
+from pretrace.tuning.training import train
 from pretrace.types import Corpus, Text
 
 PAIRS = [(i, j) for i in range(4) for j in range(4)]
@@ -62,13 +62,13 @@ def test_the_card_says_what_was_done_and_the_texts_lie_beside_it(tmp_path):
     assert card["left_out"] == ["nothing"]
     assert (card["steps"], len(card["losses"])) == (10, 2)
     assert len(seen) == 10
-    assert card["tokens"] == sum(len(e.tokens) - 1 for e in base.encode([t.text for t in made.texts.texts]))
+    assert card["tokens"] == sum(len(e.tokens) - 1 for e in base.encode([t.text for t in made.corpus.texts]))
     assert card["base"]["weights"] == "w" * 64
     assert card["layers"] == ["query_key_value"]
     assert card["versions"].keys() >= {"torch", "peft", "transformers"}
     wanted = {text.id: text for text in corpus.texts if text.member is False and text.text}
     assert card["hashes"] == sorted({text_key(text.text).hex() for text in wanted.values()})
-    kept = read_adapter(made.folder).texts
+    kept = read_adapter(made.folder).corpus
     facts = {i: (t.text, t.member) for i, t in wanted.items()}
     assert {t.id: (t.text, t.member) for t in kept.texts} == facts
     others = open_corpus(made.folder / "texts.jsonl")  # as `pretrace tune` would read them
@@ -85,11 +85,11 @@ def test_a_saved_adapter_tells_how_to_do_it_again(labels, limit, tmp_path):
     method = Lora(rank=4, epochs=1, batch=2, on="members", limit=limit)
     first = tune(opened(), corpus, method, folder=tmp_path / "first", seed=2)
     kept = read_adapter(first.folder)
-    assert len(kept.texts) == len(first.texts) == limit
+    assert len(kept.corpus) == len(first.corpus) == limit
     assert bool(first.card["steps"]) == bool(first.card["losses"]) == bool(limit)
-    again = tune(opened(), kept.texts, kept.method, folder=tmp_path / "again", seed=kept.seed)
+    again = tune(opened(), kept.corpus, kept.method, folder=tmp_path / "again", seed=kept.card["seed"])
     assert equal(first, again)
-    other = tune(opened("llama"), kept.texts, kept.method, folder=tmp_path / "other", seed=kept.seed)
+    other = tune(opened("llama"), kept.corpus, kept.method, folder=tmp_path / "other", seed=kept.card["seed"])
     assert other.card["hashes"] == first.card["hashes"]
 
 
@@ -258,8 +258,7 @@ def planted(folder):
 
 
 def checkpoint(folder):
-    model = torch.nn.Linear(100, 100)
-    Checkpoint(folder, "a training").save(model, torch.optim.AdamW(model.parameters()), Position())
+    train(make_model("llama"), [[1, 2]], TrainingPlan(save_minutes=0), checkpoint=folder)
 
 
 @pytest.mark.parametrize("write", [adapter, planted, checkpoint])

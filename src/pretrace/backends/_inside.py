@@ -78,7 +78,7 @@ def last_tokens(
         found[layer] = hidden[rows, torch.tensor(lengths, device=hidden.device) - 1].float()
 
     def before(block: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        keep(len(widths), stream(args, kwargs))
+        keep(len(widths), _stream(args, kwargs))
 
     def after(body: nn.Module, args: tuple[Any, ...], output: Any) -> None:
         keep(
@@ -102,7 +102,7 @@ def last_tokens(
         )
 
 
-def stream(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> torch.Tensor | None:
+def _stream(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> torch.Tensor | None:
     """The hidden states a block is called with, by position or by name."""
     found = args[0] if args else kwargs.get("hidden_states")
     return found if isinstance(found, torch.Tensor) else None
@@ -148,7 +148,7 @@ def look_inside(
     seen: list[_Entered] = []
 
     def enter(block: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        hidden = stream(args, kwargs)
+        hidden = _stream(args, kwargs)
         seen.append(_Entered(block, torch.Size() if hidden is None else hidden.shape, []))
 
     def call(module: nn.Module, args: tuple[Any, ...], output: Any) -> None:

@@ -58,7 +58,7 @@ def read(hidden: torch.Tensor, targets: torch.Tensor, head: Head, sweep: Sweep) 
     sums = torch.zeros((first + len(sweep.draws), len(hidden)), dtype=torch.float32, device=hidden.device)
     for start in range(0, len(hidden), sweep.slice):
         part = slice(start, start + sweep.slice)
-        sweep(sweep.logits(head, hidden[part]), targets[part], sums[:, part])
+        sweep(sweep._logits(head, hidden[part]), targets[part], sums[:, part])
     y, s0 = sums[0], sums[1]
     log_s0 = s0.log()
     logp, peak = (y - log_s0).cpu(), (-log_s0).cpu()
@@ -89,16 +89,16 @@ class Sweep:
         self.vocabulary, self.device = vocabulary, device
         self._product: torch.Tensor | None = None
 
-    def logits(self, head: Head, hidden: torch.Tensor) -> torch.Tensor:
+    def _logits(self, head: Head, hidden: torch.Tensor) -> torch.Tensor:
         """The output layer's product for a slice of positions, which on a CPU the next slice overwrites, if plain."""
-        if self.device.type != "cpu" or not plain(head):
+        if self.device.type != "cpu" or not _plain(head):
             return head(hidden)
         if self._product is None or self._product.dtype != hidden.dtype:
             self._product = torch.empty((self.slice, self.vocabulary), dtype=hidden.dtype)
         return torch.mm(hidden, head.weight.t(), out=self._product[: len(hidden)])
 
     @functools.cached_property
-    def buffers(self) -> torch.Tensor:
+    def _buffers(self) -> torch.Tensor:
         size = (1 + self.moments, self.rows, self.vocabulary)
         return torch.empty(size, dtype=torch.float32, device=self.device)
 
@@ -108,7 +108,7 @@ class Sweep:
             self._block(logits[block], targets[block], sums[:, block])
 
     def _block(self, logits: torch.Tensor, targets: torch.Tensor, sums: torch.Tensor) -> None:
-        y = self.buffers[0, : len(logits)]
+        y = self._buffers[0, : len(logits)]
         y.copy_(logits)
         y.sub_(y.amax(dim=-1, keepdim=True))
         sums[0] = own = y.gather(1, targets[:, None])[:, 0]
@@ -119,14 +119,14 @@ class Sweep:
         if not self.moments:
             sums[1] = y.exp_().sum(dim=-1)
             return
-        e = self.buffers[1, : len(logits)]
+        e = self._buffers[1, : len(logits)]
         torch.exp(y, out=e)
         sums[1] = e.sum(dim=-1)
         sums[2] = e.mul_(y).sum(dim=-1)
         sums[3] = e.mul_(y).sum(dim=-1)
 
 
-def plain(head: Head) -> TypeGuard[nn.Linear]:
+def _plain(head: Head) -> TypeGuard[nn.Linear]:
     """Whether a layer is nothing but a product with its weights, which nobody listens to or replaced."""
     return (
         type(head) is nn.Linear

@@ -128,9 +128,9 @@ class Layers:
                 setattr(parent, name, tuned)
             yield
         finally:
-            self.lift()
+            self._lift()
 
-    def lift(self) -> None:
+    def _lift(self) -> None:
         """Put the model's own layers back."""
         for parent, name, tuned in self._places:
             setattr(parent, name, tuned.get_base_layer())
@@ -151,7 +151,7 @@ def inserted(model: Any, wrap: Callable[[Any], peft.PeftModel]) -> Iterator[Laye
             adapted = wrap(model)
         yield Layers(adapted, model)
     finally:
-        Layers(None, model).lift()
+        Layers(None, model)._lift()
         for weight, flag in required:
             weight.requires_grad_(flag)
         model.__dict__.pop("peft_config", None)

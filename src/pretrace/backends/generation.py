@@ -60,7 +60,7 @@ class Writer:
         over = torch.zeros(len(ids), dtype=torch.bool, device=ids.device)
         kept: Any = None
         for step in range(uniform.shape[1]):
-            logits, kept = next_logits(base, ids, kept, keep=self.caches)
+            logits, kept = _next_logits(base, ids, kept, keep=self.caches)
             if not logits.amax(dim=-1).isfinite().all():
                 raise ModelError(say("models.infinite_logit", name=base.name))
             new = draw(distribution(logits, ids, self.banned, sampling), numbers[:, step])
@@ -83,13 +83,13 @@ class Writer:
         or the limits of `how` and the model. The first `skip` ids are no text. Batches are planned over all prompts: a
         run that was killed goes on with the same ones."""
         every, rust = list(rows), base.tokens.rust
-        for batch in batches([len(row) for row in rows.values()], tokens=how.tokens, budget=self.budget):
+        for batch in _batches([len(row) for row in rows.values()], tokens=how.tokens, budget=self.budget):
             prompts = [every[i] for i in batch if every[i] not in known]
             if not prompts:
                 continue
             ids = np.array([rows[prompt] for prompt in prompts], dtype=np.int64)
             number = min(how.tokens, base.max_tokens - ids.shape[1])
-            uniform = np.stack([uniform_numbers(prompt, number, how.seed) for prompt in prompts])
+            uniform = np.stack([_uniform_numbers(prompt, number, how.seed) for prompt in prompts])
             made = []
             for old, new in zip(
                 ids.tolist(), self.write(base, ids, uniform, how.sampling).tolist(), strict=True
@@ -99,10 +99,10 @@ class Writer:
             yield prompts, made
 
 
-def batches(lengths: Sequence[int], *, tokens: int, budget: int) -> list[tuple[int, ...]]:
+def _batches(lengths: Sequence[int], *, tokens: int, budget: int) -> list[tuple[int, ...]]:
     """Indices of prompts of one length, the longest first, such that rows × (length + tokens) is within budget.
 
-    >>> batches([3, 5, 3, 3], tokens=2, budget=10)
+    >>> _batches([3, 5, 3, 3], tokens=2, budget=10)
     [(1,), (0, 2), (3,)]
     """
     groups: dict[int, list[int]] = {}
@@ -115,7 +115,7 @@ def batches(lengths: Sequence[int], *, tokens: int, budget: int) -> list[tuple[i
     return made
 
 
-def next_logits(base: Any, ids: torch.Tensor, kept: Any, *, keep: bool) -> tuple[torch.Tensor, Any]:
+def _next_logits(base: Any, ids: torch.Tensor, kept: Any, *, keep: bool) -> tuple[torch.Tensor, Any]:
     """Float32 logits [rows, vocabulary] of the token after ids [rows, length], and what the model kept. `kept` is
     what it kept of all but the last id, None at first; with `keep` False it keeps nothing and reads everything."""
     named: dict[str, Any] = {"input_ids": ids if kept is None else ids[:, -1:], "use_cache": keep}
@@ -198,7 +198,7 @@ def continuation(rust: tokenizers.Tokenizer, old: Sequence[int], new: Sequence[i
     return whole[sum(itertools.takewhile(bool, same)) :]
 
 
-def uniform_numbers(prompt: str, tokens: int, seed: int) -> Doubles:
+def _uniform_numbers(prompt: str, tokens: int, seed: int) -> Doubles:
     """The numbers a continuation is drawn with, float64 [tokens] in [0, 1): fewer are the first of more."""
     return np.random.default_rng([seed, int.from_bytes(text_key(prompt), "big")]).random(tokens)
 
@@ -218,13 +218,13 @@ def _keeps_what_it_read(base: Any) -> bool:
     """Whether the model has a cache, and says with it what it says without."""
     ids = torch.arange(1, 11, device=base.device).reshape(2, 5) % base.vocabulary
     try:
-        _, kept = next_logits(base, ids[:, :-1], None, keep=True)
+        _, kept = _next_logits(base, ids[:, :-1], None, keep=True)
         if kept is None:
             return False
-        found, _ = next_logits(base, ids, kept, keep=True)
+        found, _ = _next_logits(base, ids, kept, keep=True)
     except (RuntimeError, TypeError, ValueError, AttributeError, LookupError):
         return False
-    whole, _ = next_logits(base, ids, None, keep=False)
+    whole, _ = _next_logits(base, ids, None, keep=False)
     tolerance = 1e-3 if base.dtype == torch.float32 else 2e-2
     return float((found - whole).abs().max()) <= tolerance * (float(whole.abs().max()) + 1)
 
@@ -243,7 +243,7 @@ def write_ends(base: Any, rows: Sequence[Ids], starts: Sequence[int], state: Con
     writer, sampling = Writer(base), Sampling(temperature=state.temperature)
     budget = writer.budget // state.samples
     longest = max(len(rows[i]) - cuts[i] for i in some)
-    for batch in batches([cuts[i] for i in some], tokens=longest, budget=budget):
+    for batch in _batches([cuts[i] for i in some], tokens=longest, budget=budget):
         here = [some[i] for i in batch]
         tokens = max(len(rows[i]) - cuts[i] for i in here)
         read = [rows[i][: cuts[i]] for i in here for _ in range(state.samples)]

@@ -155,7 +155,7 @@ class HuggingFace:
         """The traces of each batch, with its number, as soon as they are there: one forward pass a batch. Meanwhile the
         model must not be changed; states are read by hooks. ModelError where the model has no such states."""
         alike = any(e.shared for batch in batches for e in batch) and self.begins_once
-        begun = Prefixes(self.model.base_model) if alike else None
+        begun: Begun | None = {} if alike else None
         for i, batch in enumerate(batches):
             with self._one_error():
                 traces = self._traces(batch, want, states, begun)
@@ -184,7 +184,7 @@ class HuggingFace:
 
     @inference
     def _traces(
-        self, batch: Sequence[Encoded], want: Quantity, states: States, begun: Prefixes | None
+        self, batch: Sequence[Encoded], want: Quantity, states: States, begun: Begun | None
     ) -> list[Trace]:
         """One forward pass over the batch, padded on the right under the causal mask; a second one over what all rows
         begin with, where that is shared and nothing inside the model is looked at."""
@@ -237,7 +237,7 @@ class HuggingFace:
         starts: Sequence[int],
         shared: int,
         sweep: Sweep,
-        begun: Prefixes,
+        begun: Begun,
     ) -> tuple[VocabularyReading, list[npt.NDArray[np.int64]]]:
         """Statistics of the positions from `starts` on of rows that take their first `shared` tokens from a few
         beginnings, and where those of each row are: those in a beginning stand there once."""
@@ -249,8 +249,9 @@ class HuggingFace:
         first = [which.index(number) for number in range(len(numbers))]
         heads = torch.from_numpy(np.stack([rows[i][:shared] for i in first]).astype(np.int64)).to(self.device)
         rest = torch.from_numpy(padded([row[shared:] for row in rows])[0])
-        hidden, cache = begun.read(heads)
-        after = begun.go_on(cache, torch.tensor(which, device=self.device), rest.to(self.device))
+        body, of = self.model.base_model, torch.tensor(which, device=self.device)
+        hidden, cache = _read_beginnings(body, heads, begun)
+        after = _go_on(body, cache, of, rest.to(self.device))
         width = after.shape[-1]
         # One list of hidden states: those of the beginnings, then those of the rows.
         states = torch.cat([hidden.reshape(-1, width), after.reshape(-1, width)])
@@ -327,7 +328,7 @@ class HuggingFace:
         """Whether texts that begin alike are read from the keys and values of their beginning."""
         tolerance = 1e-4 if self.dtype == torch.float32 else 2e-2
         steady = self.split and not self.alone and self.turn is None
-        return steady and can_go_on(self.model, self._ten, tolerance=tolerance)
+        return steady and _can_go_on(self.model, self._ten, tolerance=tolerance)
 
     def _body(self, ids: torch.Tensor) -> torch.Tensor:
         hidden: torch.Tensor = self.model.base_model(input_ids=ids, use_cache=False)[0]
@@ -435,42 +436,37 @@ _MOST = 4  # beginnings that are kept
 _PROBED = 3  # of five tokens
 
 
-Begun: TypeAlias = "tuple[torch.Tensor, Any]"
-"""Beginnings of equal length that a model has read: hidden states [beginnings, tokens, width], and its cache."""
+Begun: TypeAlias = "dict[bytes, tuple[torch.Tensor, Any]]"
+"""The beginnings that one stream of batches has read and keeps, by their token ids: hidden states and cache."""
 
 
-class Prefixes:
-    """Reads beginnings, for one stream of batches; one that stands alone in its batch is kept for the next ones."""
+def _read_beginnings(body: Any, ids: torch.Tensor, kept: Begun) -> tuple[torch.Tensor, Any]:
+    """Hidden states [beginnings, tokens, width] of the beginnings `ids`, int64 [beginnings, tokens], and the cache of
+    the model; one that is read alone is kept for the next batches."""
+    key = ids.cpu().numpy().tobytes() if len(ids) == 1 else b""
+    found = kept.pop(key, None)
+    if found is None:
+        made = body(input_ids=ids, use_cache=True)
+        found = made[0], cache_of(made)
+    if key:
+        kept[key] = found  # the last one used stands last
+    if len(kept) > _MOST:
+        kept.pop(next(iter(kept)))
+    return found
 
-    def __init__(self, body: Any) -> None:
-        self._body = body
-        self._kept: dict[bytes, Begun] = {}
 
-    def read(self, ids: torch.Tensor) -> Begun:
-        """What the model makes of the beginnings `ids`, int64 [beginnings, tokens]."""
-        key = ids.cpu().numpy().tobytes() if len(ids) == 1 else b""
-        found = self._kept.pop(key, None)
-        if found is None:
-            made = self._body(input_ids=ids, use_cache=True)
-            found = made[0], cache_of(made)
-        if key:
-            self._kept[key] = found  # the last one used stands last
-        if len(self._kept) > _MOST:
-            self._kept.pop(next(iter(self._kept)))
-        return found
-
-    def go_on(self, kept: Any, which: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
-        """Hidden states [rows, tokens, width] of `ids`, int64 [rows, tokens], padded on the right, each row after the
-        beginning with its number in `which`, int64 [rows]."""
-        cache = copy.copy(kept)
-        cache.layers = [copy.copy(layer) for layer in kept.layers]
-        cache.batch_select_indices(which)
-        hidden: torch.Tensor = self._body(input_ids=ids, use_cache=True, **going_on(self._body, cache))[0]
-        return hidden
+def _go_on(body: Any, read: Any, which: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+    """Hidden states [rows, tokens, width] of `ids`, int64 [rows, tokens], padded on the right, each row after the
+    beginning with its number in `which`, int64 [rows], of which the model has the cache `read`."""
+    cache = copy.copy(read)
+    cache.layers = [copy.copy(layer) for layer in read.layers]
+    cache.batch_select_indices(which)
+    hidden: torch.Tensor = body(input_ids=ids, use_cache=True, **going_on(body, cache))[0]
+    return hidden
 
 
 @inference
-def can_go_on(model: Any, ids: torch.Tensor, *, tolerance: float) -> bool:
+def _can_go_on(model: Any, ids: torch.Tensor, *, tolerance: float) -> bool:
     """Whether a model, asked in two parts, gives the hidden states of one pass over `ids`, int64 [texts, 5]."""
     # A pass may change what another one reads: positions that are computed anew for each length, weights that are moved
     # or unpacked as they are used, and code that came with the model, of which nothing is known.
@@ -480,15 +476,15 @@ def can_go_on(model: Any, ids: torch.Tensor, *, tolerance: float) -> bool:
         return False
     if any("dynamic" in kind or kind == "longrope" for kind in rope_kinds(model)):
         return False
-    body, prefixes = model.base_model, Prefixes(model.base_model)
+    body = model.base_model
     try:
         whole = body(input_ids=ids, use_cache=False)[0]
-        hidden, cache = prefixes.read(ids[:, :_PROBED])
+        hidden, cache = _read_beginnings(body, ids[:, :_PROBED], {})
         layers = getattr(cache, "layers", [])
         if not layers or any(type(layer).__name__ not in _LAYERS for layer in layers):
             return False
         back = torch.arange(len(ids) - 1, -1, -1, device=ids.device)  # another order: each row keeps its own
-        rest = prefixes.go_on(cache, back, ids[back, _PROBED:])
+        rest = _go_on(body, cache, back, ids[back, _PROBED:])
     except (RuntimeError, TypeError, AttributeError, ValueError, LookupError, NotImplementedError):
         return False
     scale = float(whole.abs().max()) + 1.0

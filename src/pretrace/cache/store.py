@@ -24,7 +24,6 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
@@ -55,12 +54,8 @@ _ENTRIES = (
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
-class DamagedError(Exception):
-    """A file that sqlite takes for sound, and that still is not ours or contradicts itself."""
-
-
 # The last: sqlite3 cannot even say what is wrong, where its message quotes a damaged name.
-_FAILURES = (sqlite3.Error, DamagedError, UnicodeDecodeError)
+_FAILURES = (sqlite3.Error, UnicodeDecodeError)
 _CHUNK = 500  # keys a query: older sqlite takes at most 999 variables
 _ADD = (
     "INSERT INTO entries (key, label, checksum, body) VALUES (?, ?, ?, ?) ON CONFLICT (key, label) DO NOTHING"
@@ -69,7 +64,7 @@ _PUT = _ADD.replace("NOTHING", "UPDATE SET checksum = excluded.checksum, body = 
 
 
 @dataclass(frozen=True, slots=True)
-class EntryCodec(Generic[T]):
+class _EntryCodec(Generic[T]):
     """How a content becomes bytes and is read back; `better(new, old)` says whether a new content takes the place of
     one that is there. ValueError from `encode` for what cannot be stored."""
 
@@ -78,7 +73,7 @@ class EntryCodec(Generic[T]):
     better: Callable[[T, T], bool] = lambda new, old: False
 
 
-CacheEntry = tuple[bytes, str, Any, EntryCodec[Any]]
+CacheEntry = tuple[bytes, str, Any, _EntryCodec[Any]]
 """A content under its key and label: key, label, content, and the codec of all entries of the label."""
 
 
@@ -99,7 +94,7 @@ class Entries:
             _opened.add(self)
             self._run(lambda connection: None)
 
-    def find(self, keys: Iterable[bytes], label: str, codec: EntryCodec[T]) -> dict[bytes, T]:
+    def find(self, keys: Iterable[bytes], label: str, codec: _EntryCodec[T]) -> dict[bytes, T]:
         """What is stored under the keys and the label, without those that are missing or damaged."""
         if self._fingerprint is None:
             return {}
@@ -194,11 +189,11 @@ def _connect(path: Path, fingerprint: str) -> sqlite3.Connection:
             connection.executemany("INSERT OR IGNORE INTO meta (name, value) VALUES (?, ?)", rows)
         connection.execute("SELECT key, label, checksum, body FROM entries LIMIT 0")
         if dict(connection.execute("SELECT name, value FROM meta")) != wanted:
-            raise DamagedError("it was written for another model or format")
+            raise _damaged("it was written for another model or format")
     except _FAILURES as error:
         connection.close()
         if _code(error) == sqlite3.SQLITE_ERROR:  # our own words do not fit: it has other tables or columns
-            raise DamagedError(str(error)) from error
+            raise _damaged(str(error)) from error
         raise
     return connection
 
@@ -224,6 +219,14 @@ def _code(error: BaseException) -> int:
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
+def _damaged(reason: str) -> sqlite3.Error:
+    """What sqlite raises for damage, for a file that it takes for sound, and that still is not ours or contradicts
+    itself."""
+    error = sqlite3.DatabaseError(reason)
+    error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+    return error
+
+
 def _refusal(cache: str, error: Exception) -> str:
     full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
     if full or _code(error) == sqlite3.SQLITE_FULL:
@@ -235,7 +238,7 @@ def _refusal(cache: str, error: Exception) -> str:
 
 
 def _find(
-    connection: sqlite3.Connection, wanted: dict[bytes, None], label: str, codec: EntryCodec[T]
+    connection: sqlite3.Connection, wanted: dict[bytes, None], label: str, codec: _EntryCodec[T]
 ) -> dict[bytes, T]:
     keys, found = list(wanted), dict[bytes, T]()
     for some in (keys[start : start + _CHUNK] for start in range(0, len(keys), _CHUNK)):
@@ -243,7 +246,7 @@ def _find(
         query = f"SELECT key, label, checksum, body FROM entries WHERE key IN ({marks}) AND label = ?"
         for key, named, checksum, body in connection.execute(query, [*some, label]):
             if key not in wanted or named != label.encode():
-                raise DamagedError("its index points to other rows")
+                raise _damaged("its index points to other rows")
             # sqlite gives back whatever type a cell holds; a damaged one may hold any.
             if isinstance(body, bytes) and checksum == _checksum(key, label, body):
                 found[key] = codec.decode(body)
@@ -341,18 +344,20 @@ def _encode_text(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-TRACE = EntryCodec(
+TRACE = _EntryCodec(
     _encode_trace, _decode_trace, better=lambda new, old: new.holds != old.holds and old.holds in new.holds
 )
 """A trace without its states; one with more quantities takes the place of one with fewer."""
-STATE = EntryCodec(_encode_array, _decode_array)
+STATE = _EntryCodec(_encode_array, _decode_array)
 """An array of numbers, to the last bit; it is read-only when it comes back."""
-TEXT = EntryCodec(_encode_text, lambda body: body.decode("utf-8", "surrogatepass"))
-WRITTEN: EntryCodec[Written] = EntryCodec(
+TEXT = _EntryCodec(_encode_text, lambda body: body.decode("utf-8", "surrogatepass"))
+"""A continuation; its label is `Draw.label`."""
+WRITTEN: _EntryCodec[Written] = _EntryCodec(
     lambda written: bytes([written.ended]) + _encode_text(written.text),
     lambda body: Written(TEXT.decode(body[1:]), body[0] == 1),
 )
-NEIGHBORS: EntryCodec[tuple[str, ...]] = EntryCodec(
+"""What a model wrote until it was done by its own account, or was cut off."""
+NEIGHBORS: _EntryCodec[tuple[str, ...]] = _EntryCodec(
     lambda texts: zlib.compress(_encode_text(json.dumps(texts, ensure_ascii=False))),
     lambda body: tuple(json.loads(TEXT.decode(zlib.decompress(body)))),
     better=lambda new, old: len(new) > len(old),
@@ -361,7 +366,6 @@ NEIGHBORS: EntryCodec[tuple[str, ...]] = EntryCodec(
 takes the place of a shorter one, of which it is the continuation."""
 
 
-Neighbors = tuple[str, ...]
 Batch = tuple[Sequence[str], Sequence[Written]]
 Write = Callable[[Mapping[str, Written]], Iterable[Batch]]
 """Given what is known already, yields batches of texts that are not, with what was written for each."""
@@ -391,45 +395,16 @@ class Draw:
         return f"tokens={int(self.tokens)} temperature={t} top_p={p} repetition_penalty={r} seed={int(self.seed)}"
 
 
-class WrittenStore(Entries, Generic[T]):
-    """What one model wrote, a content for each key and label (how it was written)."""
-
-    def __init__(
-        self, kind: str, codec: EntryCodec[T], fingerprint: str | None, folder: Path | None = None
-    ) -> None:
-        super().__init__(kind, fingerprint, folder)
-        self._codec = codec
-
-    def get(self, keys: Sequence[bytes], label: str) -> list[T | None]:
-        """For each key (`text_key`) the stored content, or None."""
-        found = self.find(keys, label, self._codec)
-        return [found.get(key) for key in keys]
-
-    def put(self, keys: Sequence[bytes], contents: Sequence[T], label: str) -> None:
-        """Store one content a key in one transaction: all of them or none."""
-        pairs = zip(keys, contents, strict=True)
-        self.write([(key, label, content, self._codec) for key, content in pairs])
-
-
-# What keeps nothing for the fingerprint None, and raises OutputError where the folder cannot be written: continuations
-# of a generator, labelled by `Draw.label`; the first neighbours of a text by a proposer; what a model wrote until
-# it was done by its own account, or was cut off.
-open_continuations, open_neighbors, open_written = (
-    partial(WrittenStore[str], "continuations", TEXT),
-    partial(WrittenStore[Neighbors], "neighbors", NEIGHBORS),
-    partial(WrittenStore[Written], "written", WRITTEN),
-)
-
-
 def written_once(fingerprint: str | None, texts: Sequence[str], label: str, write: Write) -> list[Written]:
     """What was written for each text, in order: from disk where it is there, else by `write`, every batch of which
     is stored before the next is begun. An empty answer is not stored: it is asked for again. For the fingerprint
     None nothing is kept. Raises OutputError where the cache cannot be written."""
-    with open_written(fingerprint) as store:
-        stored = zip(texts, store.get([text_key(text) for text in texts], label), strict=True)
-        known = {text: written for text, written in stored if written is not None}
+    keys = {text: text_key(text) for text in texts}
+    with Entries("written", fingerprint) as store:
+        stored = store.find(keys.values(), label, WRITTEN)
+        known = {text: stored[key] for text, key in keys.items() if key in stored}
         for some, written in write(dict(known)):
-            given = [(text_key(text), one) for text, one in zip(some, written, strict=True) if one.text]
-            store.put([key for key, _ in given], [one for _, one in given], label)
+            made = zip(some, written, strict=True)
+            store.write([(keys[text], label, one, WRITTEN) for text, one in made if one.text])
             known.update(zip(some, written, strict=True))
     return [known[text] for text in texts]

@@ -11,7 +11,7 @@ from rich.console import RenderableType
 
 from pretrace.backends import open_model
 from pretrace.backends.serving.address import served_kind, text_kind
-from pretrace.backends.serving.continuing import Budget, cost, open_continuing
+from pretrace.backends.serving.continuing import cost, open_continuing
 from pretrace.backends.settings import SERVED
 from pretrace.cache.store import Draw
 from pretrace.cli.answer import Reply
@@ -119,7 +119,7 @@ def opened_for_access(
             "--power trains a copy of the target, and a model that gives text alone has no weights here: omit "
             "--power, or open the weights."
         )
-    budget = Budget(asked.budget, asked.budget_tokens)
+    how = {"most_requests": asked.budget, "most_tokens": asked.budget_tokens, "cache": settings.cache}
     placebos = target.with_revisions(beside.placebo)
     for name in (target.model, *(name for name, _ in placebos)):
         if text_kind(name):
@@ -130,7 +130,7 @@ def opened_for_access(
         opening = target.opening
         if text_kind(name):
             opening = opening if first else replace(opening, served_model=None)
-            return open_continuing(name, opening, budget=budget, cache=settings.cache)
+            return open_continuing(name, opening, **how)
         if served_kind(name):
             raise ModelError(f"{name}: with --access text a server is written completions:URL or chat:URL.")
         return open_model(name, **asdict(replace(opening.without(SERVED), revision=revision)))

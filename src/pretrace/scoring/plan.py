@@ -362,7 +362,7 @@ def with_texts(
         placebo = placebo and replace(placebo, labelled=parts.reference)
     if settings.companions.tuned:
         adapter = read_adapter(settings.companions.tuned)
-        method, seed, texts = adapter.method, adapter.seed, adapter.texts
+        method, seed, texts = adapter.method, adapter.card["seed"], adapter.corpus
     if texts is not None:
         how = method or methods.make("lora")
         tune = partial(tuned_model, texts=texts, method=how, seed=seed, cache=settings.cache, on_step=on_step)

@@ -16,19 +16,20 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from pretrace.backends.adapters import attach, inserted
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.libraries import peft, torch
 from pretrace.cache.location import cache_folder, text_key
-from pretrace.errors import ModelError
+from pretrace.errors import ModelError, TextsError
 from pretrace.results.atomic import check_writable
 from pretrace.results.output_checks import ADAPTER
 from pretrace.results.wording import say
-from pretrace.tuning.artifacts import Adapter, write_adapter
-from pretrace.tuning.batches import select
-from pretrace.tuning.plan import AdaLora, History, Ia3, Lora, OnStep, TuningMethod, expression, name_of
+from pretrace.tuning.artifacts import Artifact, write_adapter
+from pretrace.tuning.plan import AdaLora, History, Ia3, Lora, On, OnStep, TuningMethod, expression, name_of
 from pretrace.tuning.training import computing, settled, train
-from pretrace.types import Backend, Corpus, Tuned
+from pretrace.types import Backend, Corpus, Text, Tuned
 
 # What a method means to peft: which layers of which model are adapted, and how.
 
@@ -120,6 +121,68 @@ class Allocation:
         self.adapted.update_and_allocate(step)
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Selection:
+    """Texts to tune on, in an order that is theirs alone, with the token ids read of each: `cut_texts` of them
+    were cut, by `cut_tokens` in all. `left_out` names texts with nothing to predict."""
+
+    texts: tuple[Text, ...]
+    sequences: tuple[tuple[int, ...], ...]
+    cut_texts: int
+    cut_tokens: int
+    left_out: tuple[str, ...]
+
+
+def select(corpus: Corpus, backend: Backend, method: TuningMethod, *, seed: int) -> _Selection:
+    """The texts of the side the method wants, as the back end reads them, `limit` of them at random.
+
+    Nothing depends on the order of the corpus, and a larger limit with the same seed adds texts to those
+    of a smaller one. TextsError where no text is left, or fewer than the limit.
+    """
+    side = _side(corpus, method.on) if method.limit != 0 else []
+    # By content: copies of one text are alike to the training, whatever they are called.
+    side = sorted(side, key=lambda text: (text.text, text.id))
+    encoded = backend.encode([text.text for text in side])
+    kept, left_out = [], []
+    for text, e in zip(side, encoded, strict=True):
+        read = min(e.length, method.max_tokens or e.length)
+        if read > max(1, len(e.prefix)):
+            ids = [*e.prefix.tolist(), *e.tokens.tolist()][:read]
+            kept.append((text, tuple(ids), e.cut + e.length - read))
+        else:
+            left_out.append(text.id)
+    limit, found = method.limit, len(kept)
+    if limit != 0 and not found:
+        raise TextsError(say("tuning.short", corpus=corpus.name))
+    if limit is not None and limit > found:
+        raise TextsError(say("tuning.few", limit=limit, corpus=corpus.name, found=found, on=method.on))
+    if limit is not None:
+        kept = [kept[i] for i in sorted(np.random.default_rng(seed).permutation(found)[:limit].tolist())]
+    return _Selection(
+        texts=tuple(text for text, _, _ in kept),
+        sequences=tuple(ids for _, ids, _ in kept),
+        cut_texts=sum(cut > 0 for _, _, cut in kept),
+        cut_tokens=sum(cut for _, _, cut in kept),
+        left_out=tuple(left_out),
+    )
+
+
+def _side(corpus: Corpus, on: On) -> list[Text]:
+    """The texts with the label wanted, or all where `on` says so or no text has a label."""
+    labels = [text.member for text in corpus.texts]
+    every = on == "all" or all(label is None for label in labels)
+    texts = [text for text in corpus.texts if every or text.member is (on == "members")]
+    if not texts:
+        wanted = {"members": "known members", "nonmembers": "known non-members", "all": "texts"}[on]
+        other = {"members": "nonmembers", "nonmembers": "members"}.get(on)
+        cure = f"give it some, or choose on={other!r} or on='all'." if other and labels else "give it some."
+        names = {True: "members", False: "non-members", None: "texts without a label"}
+        counted = [f"{labels.count(label)} {name}" for label, name in names.items() if label in labels]
+        found = ", ".join(counted) or "no texts"
+        raise TextsError(say("tuning.side", on=on, wanted=wanted, corpus=corpus.name, found=found, cure=cure))
+    return texts
+
+
 SAVE_MINUTES = 10.0
 """The time between checkpoints of a training under way."""
 
@@ -132,7 +195,7 @@ def tune(
     folder: Path,
     seed: int = 0,
     on_step: OnStep | None = None,
-) -> Adapter:
+) -> Artifact:
     """An adapter of the model trained on the texts of the corpus that `method` wants, saved in `folder`.
 
     Texts are read as the back end reads them and never packed together. The same model, texts, method and seed give
@@ -181,8 +244,8 @@ def tune(
             with computing(model.model, precision):
                 history = train(model.model, chosen.sequences, plan, companion=companion, **how)
         card |= {"tokens": history.tokens, "steps": history.steps, "losses": list(history.losses)}
-        texts = dataclasses.replace(corpus, texts=chosen.texts)
-        adapter = write_adapter(folder, adapted, texts=texts, method=method, card=card)
+        trained = dataclasses.replace(corpus, texts=chosen.texts)
+        adapter = write_adapter(folder, adapted, corpus=trained, card=card)
     checkpoint.unlink(missing_ok=True)
     return adapter
 

@@ -37,20 +37,25 @@ _PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "numpy")
 
 
 @dataclass(frozen=True, slots=True)
-class Adapter:
-    """A saved adapter: its folder, its card, and what is needed to tune another model alike: the `texts` it was
-    tuned on, the `method`, which takes all of them, and the `seed`."""
+class Artifact:
+    """A planted model or an adapter on disk: its folder, the corpus it was trained on, that of a planted model with
+    exact labels, and the card that lies beside the weights."""
 
     folder: Path
+    corpus: Corpus
     card: Mapping[str, Any]
-    texts: Corpus
-    method: TuningMethod
-    seed: int
+
+    @property
+    def method(self) -> TuningMethod:
+        """How to tune another model as an adapter was: on the texts that were drawn by its method, all of them now, or
+        still none."""
+        method = methods.make(self.card["method"]["expression"])
+        return replace(method, limit=0 if method.limit == 0 else None)
 
 
 def write_adapter(
-    folder: Path, adapted: peft.PeftModel, *, texts: Corpus, method: TuningMethod, card: Mapping[str, Any]
-) -> Adapter:
+    folder: Path, adapted: peft.PeftModel, *, corpus: Corpus, card: Mapping[str, Any]
+) -> Artifact:
     """Write weights, peft's configuration, texts and card as one folder that peft opens too; OutputError where it
     cannot be."""
     from safetensors.torch import save_file
@@ -66,30 +71,20 @@ def write_adapter(
         save_file(tensors, partial / WEIGHTS, metadata={"format": "pt"})
         settings.save_pretrained(str(partial))
         facts = {ADAPTER_KEY: FORMAT, **card, "versions": _versions("peft")}
-        full = _write_card(partial, ADAPTER_CARD, texts, facts)
-    return Adapter(folder, full, texts, _again(method), full["seed"])
+        full = _write_card(partial, ADAPTER_CARD, corpus, facts)
+    return Artifact(folder, corpus, full)
 
 
-def read_adapter(folder: Path) -> Adapter:
+def read_adapter(folder: Path) -> Artifact:
     """The adapter in a folder, without its weights; ModelError where there is none or it is damaged."""
     card = read_card(folder)
-    expression = card["method"]["expression"]
     try:
-        method = methods.make(expression)
+        methods.make(card["method"]["expression"])
         texts = tuple(_text(row) for row in read_lines((folder / TEXTS).read_bytes()))
     except (ExpressionError, OSError, ValueError, KeyError, TypeError) as error:
         raise ModelError(say("tuning.lost", folder=folder, error=error)) from None
     corpus = Corpus(f"texts of {folder.name}", texts, f"{folder}")
-    return Adapter(folder, card, corpus, _again(method), card["seed"])
-
-
-@dataclass(frozen=True, slots=True)
-class PlantedModel:
-    """A planted model: its folder, the corpus with exact labels, and the card that lies beside the weights."""
-
-    folder: Path
-    corpus: Corpus
-    card: Mapping[str, Any]
+    return Artifact(folder, corpus, card)
 
 
 def write_planted(
@@ -99,7 +94,7 @@ def write_planted(
     *,
     corpus: Corpus,
     card: Mapping[str, Any],
-) -> PlantedModel:
+) -> Artifact:
     """Write model, tokenizer, texts with labels and card, with counts, versions and the SHA-256 of every file, as
     one folder, whole or not at all; OutputError where it cannot be written."""
     with new_folder(folder, PLANTED) as partial, quiet():
@@ -107,7 +102,7 @@ def write_planted(
         tokenizer.save_pretrained(partial)
         facts = {CARD_KEY: _PLANTED_FORMAT, **_counts(corpus), **card, "versions": _versions()}
         full = _write_card(partial, CARD, corpus, facts)
-    return PlantedModel(folder, corpus, full)
+    return Artifact(folder, corpus, full)
 
 
 def texts_hash(texts: Sequence[Text]) -> str:
@@ -150,8 +145,3 @@ def _counts(corpus: Corpus) -> dict[str, Any]:
             "hash": texts_hash(texts),
         }
     return counts
-
-
-def _again(method: TuningMethod) -> TuningMethod:
-    """The method on the texts that were drawn by it: all of them now, or still none."""
-    return replace(method, limit=0 if method.limit == 0 else None)

@@ -11,7 +11,6 @@ import copy
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +51,18 @@ class _TextJudge:
         self.parts = nn.ModuleList([body, self.head.to(self.device)])
 
     def learn(self, texts: Sequence[str], labels: Bools) -> None:
+        sequences = self._read(texts)
         wanted = torch.from_numpy(labels.astype(np.float32)).to(self.device)
-        Training(self.parts, _LabelLoss(self, self._read(texts), wanted), self._plan, all_decay=True).run()
+
+        def add_gradient(rows: Sequence[int], count: int) -> torch.Tensor:
+            """The summed cross-entropy of the labels, as `Training` wants it."""
+            odds = self._log_odds([sequences[row] for row in rows])
+            loss = nn.functional.binary_cross_entropy_with_logits(odds, wanted[rows], reduction="sum")
+            (loss / count).backward()
+            return loss.detach()
+
+        lengths, targets = [len(sequence) for sequence in sequences], [1] * len(sequences)
+        Training(self.parts, self._plan, lengths, targets, add_gradient, all_decay=True).run()
 
     @inference
     def __call__(self, texts: Sequence[str]) -> Doubles:
@@ -62,11 +71,11 @@ class _TextJudge:
         found = np.empty(len(sequences))
         with self.place():
             for rows in pack([len(sequence) for sequence in sequences], self._plan.at_once):
-                logits = self.log_odds([sequences[row] for row in rows])
+                logits = self._log_odds([sequences[row] for row in rows])
                 found[list(rows)] = logits.double().clamp(-SUREST, SUREST).sigmoid().cpu().numpy()
         return found
 
-    def log_odds(self, sequences: Sequence[Sequence[int]]) -> torch.Tensor:
+    def _log_odds(self, sequences: Sequence[Sequence[int]]) -> torch.Tensor:
         """Log-odds of the label True, float32 [sequences]."""
         states, mask = self._states(sequences)
         mean = (states.float() * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
@@ -80,23 +89,6 @@ class _TextJudge:
     def _states(self, sequences: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
         ids, mask = (torch.from_numpy(array).to(self.device) for array in padded(sequences))
         return self._body(input_ids=ids, attention_mask=mask, **self._options).last_hidden_state, mask
-
-
-@dataclass(frozen=True, eq=False)
-class _LabelLoss:
-    """Cross-entropy of the labels, float32 [texts]."""
-
-    judge: _TextJudge
-    sequences: Sequence[Sequence[int]]
-    labels: torch.Tensor
-
-    size = staticmethod(len)
-
-    def add_gradient(self, rows: Sequence[int], count: int) -> torch.Tensor:
-        logits = self.judge.log_odds([self.sequences[row] for row in rows])
-        loss = nn.functional.binary_cross_entropy_with_logits(logits, self.labels[rows], reduction="sum")
-        (loss / count).backward()
-        return loss.detach()
 
 
 def fit_new(texts: Sequence[str], labels: Bools, settings: NewClassifier, *, seed: int) -> _TextJudge:

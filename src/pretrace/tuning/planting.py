@@ -7,26 +7,29 @@ is the ground truth against which every score can be measured on one's own texts
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
+
+import numpy as np
 
 from pretrace.backends.adapters import Layers, inserted
 from pretrace.backends.libraries import transformers
 from pretrace.backends.loading import load, unquantise
 from pretrace.backends.settings import ModelSettings
 from pretrace.backends.tokens import Tokens
-from pretrace.errors import ModelError
+from pretrace.errors import ModelError, TextsError
 from pretrace.registry import require, require_least
 from pretrace.results.atomic import check_writable
 from pretrace.results.output_checks import PLANTED
 from pretrace.results.wording import say
 from pretrace.settings import TRAINING, Option, check_ranges, option, seed_option, shared
+from pretrace.statistics.documents import link_documents
 from pretrace.tuning.adapters import new_adapter
 from pretrace.tuning.architectures import SMALL, Architecture, new_model
-from pretrace.tuning.artifacts import PlantedModel, write_planted
-from pretrace.tuning.batches import split_members, windows
+from pretrace.tuning.artifacts import Artifact, write_planted
 from pretrace.tuning.plan import AT_ONCE, Lora, OnStep, Precision, TrainingPlan, check_choices, expression
 from pretrace.tuning.training import so_many_threads, train
 from pretrace.types import Corpus
@@ -34,8 +37,6 @@ from pretrace.types import Corpus
 Start: TypeAlias = (
     "Path | str | tuple[transformers.PreTrainedModel, transformers.PreTrainedTokenizerBase] | None"
 )
-
-__all__ = ["DEMO", "PlantMethod", "PlantSettings", "PlantedModel", "plant", "split_members"]
 
 PlantMethod = Literal["full", "lora"]
 
@@ -128,7 +129,7 @@ def plant(
     folder: Path,
     start: Start = None,
     on_step: OnStep | None = None,
-) -> PlantedModel:
+) -> Artifact:
     """A model trained on a random half of the corpus, new or `start` trained further (a folder, a hub id, or a
     loaded model with its tokenizer, of which a copy is trained), on start token, text, end token. The `folder` is
     written whole or not at all, opens with transformers, and holds `texts.jsonl` (id, text, label, group) and
@@ -166,6 +167,44 @@ def plant(
     planted = write_planted(folder, model, tokenizer, corpus=labelled, card=card)
     checkpoint.unlink(missing_ok=True)
     return planted
+
+
+def windows(tokens: Sequence[int], max_tokens: int) -> list[list[int]]:
+    """Consecutive windows of at most `max_tokens` (2 or more) tokens; none where there is nothing to predict.
+
+    Each begins with the last token of the one before, so every token but the very first is predicted
+    exactly once.
+
+    >>> windows([1, 2, 3, 4, 5, 6], 4)
+    [[1, 2, 3, 4], [4, 5, 6]]
+    """
+    return [list(tokens[i : i + max_tokens]) for i in range(0, len(tokens) - 1, max_tokens - 1)]
+
+
+def split_members(corpus: Corpus, share: float = 0.5, seed: int = 0) -> Corpus:
+    """The corpus with every text labelled: whole groups drawn at random are members, about `share` of the
+    characters, the rest are not. Groups are taken in a random order until another would lead further away, so that
+    none is passed over for its size; those with a text in common are drawn as one. The draw depends on the groups'
+    names and sizes and the seed. TextsError where there is nothing to divide, ExpressionError unless 0 < share <
+    1."""
+    require(0 < share < 1, f"the members' share of the text must be between 0 and 1, found {share}.")
+    require(seed >= 0, f"a seed is 0 or more, found {seed}.")
+    document = link_documents(corpus.texts)
+    sizes: dict[str, int] = dict.fromkeys(sorted(set(document.values())), 0)
+    for text in corpus.texts:
+        sizes[document[text.document]] += len(text.text)
+    if len(sizes) < 2:
+        found = f"1 group with {len(corpus)} texts" if corpus.texts else "no texts"
+        why = "shared" if len(document) >= 2 else "indivisible"
+        raise TextsError(say(f"tuning.{why}", documents=len(document), corpus=corpus.name, found=found))
+    names = list(sizes)
+    order = np.random.default_rng(seed).permutation(len(names))
+    reached = np.cumsum([sizes[names[i]] for i in order])
+    # At least one group on either side; the first of equally near places, so the answer is one.
+    taken = int(np.argmin(np.abs(reached[:-1] - share * reached[-1]))) + 1
+    members = {names[i] for i in order[:taken]}
+    texts = tuple(replace(text, member=document[text.document] in members) for text in corpus.texts)
+    return replace(corpus, texts=texts)
 
 
 def _opened(

@@ -13,12 +13,13 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from pretrace.backends._logits import Head
 from pretrace.backends.huggingface import is_head_alone
@@ -27,7 +28,6 @@ from pretrace.backends.tokens import padded
 from pretrace.errors import ModelError, TextsError
 from pretrace.results.atomic import write_atomically
 from pretrace.results.wording import say
-from pretrace.tuning.batches import epoch_batches, pieces, rate
 from pretrace.tuning.plan import AnyPrecision, History, OnStep, Precision, TrainingPlan, TrainingStep
 
 IGNORED = -100
@@ -42,15 +42,11 @@ class _NextTokenLoss:
 
     def __init__(self, model: Any, sequences: Sequence[Sequence[int]], precision: Precision) -> None:
         self.model, self.sequences, self.precision = model, sequences, precision
-        device = self.device = next(weight for _, weight in trainable(model)).device
-        self.head = output_layer(model, device)
+        device = self.device = next(weight for _, weight in _trainable(model)).device
+        self.head = _output_layer(model, device)
         self.rows = _CPU_ROWS if device.type == "cpu" else _GPU_ROWS
 
-    def size(self, batch: Sequence[int]) -> int:
-        """How many tokens are predicted in a batch of rows."""
-        return sum(len(self.sequences[row]) - 1 for row in batch)
-
-    def add_gradient(self, rows: Sequence[int], count: int) -> torch.Tensor:
+    def __call__(self, rows: Sequence[int], count: int) -> torch.Tensor:
         """The loss summed over every predicted token, in nats, without gradient; that of the sum over `count` is
         added to the weights."""
         ids, mask = (
@@ -96,7 +92,7 @@ class _NextTokenLoss:
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.precision == "bfloat16")
 
 
-def output_layer(model: Any, device: torch.device) -> Head | None:
+def _output_layer(model: Any, device: torch.device) -> Head | None:
     """The output layer, None where it behind the body does not give the model's logits; the model is left in eval
     mode."""
     model.eval()
@@ -110,61 +106,6 @@ def output_layer(model: Any, device: torch.device) -> Head | None:
     return cast(Head, head) if is_head_alone(model, head, ids, whole) else None
 
 
-# The state of a training on disk, so that a killed training goes on where it was saved.
-
-
-@dataclass
-class Position:
-    """How far a training has come: steps taken, and loss and tokens summed over each epoch so far."""
-
-    step: int = 0
-    sums: list[float] = field(default_factory=list)
-    counts: list[int] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class Checkpoint:
-    """One file with weights, optimiser, position and random state of the training `identity` names, replaced
-    whole; one of another training, or a damaged one, is not continued."""
-
-    path: Path
-    identity: str
-
-    def save(self, model: nn.Module, optimiser: torch.optim.Optimizer, position: Position) -> None:
-        """Write the state, whole or not at all; OutputError where there is no room for it."""
-        state = {
-            "identity": self.identity,
-            "weights": dict(trainable(model)),
-            "optimiser": optimiser.state_dict(),
-            "position": asdict(position),
-            "random": torch.get_rng_state(),
-            "random_cuda": torch.cuda.get_rng_state_all(),
-        }
-
-        def write(partial: Path) -> None:
-            with partial.open("wb") as file:  # by a path torch would not say why it cannot
-                torch.save(state, file)
-
-        write_atomically(self.path, write)
-
-    def restore(self, model: nn.Module, optimiser: torch.optim.Optimizer) -> Position:
-        """The saved position, with the model and the optimiser put back there; a new one without such a file."""
-        try:
-            state = torch.load(self.path, map_location="cpu", weights_only=True)
-        except (FileNotFoundError, EOFError, RuntimeError, UnpicklingError):
-            state = None
-        if not isinstance(state, dict) or state.get("identity") != self.identity:
-            return Position()
-        with torch.no_grad():
-            for name, weight in trainable(model):
-                weight.copy_(state["weights"][name])
-        optimiser.load_state_dict(state["optimiser"])
-        torch.set_rng_state(state["random"])
-        if torch.cuda.is_available():
-            torch.cuda.set_rng_state_all(state["random_cuda"])
-        return Position(**state["position"])
-
-
 @contextmanager
 def so_many_threads(wanted: int) -> Iterator[int]:
     """So many threads for torch while the context lasts, as many as it has for 0; yields the number."""
@@ -176,12 +117,12 @@ def so_many_threads(wanted: int) -> Iterator[int]:
         torch.set_num_threads(before)
 
 
-def trainable(model: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
+def _trainable(model: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
     """The parameters that learn, by name: all of them, or an adapter's alone."""
     return ((name, weight) for name, weight in model.named_parameters() if weight.requires_grad)
 
 
-def identity(model: nn.Module, sequences: Sequence[Sequence[int]], plan: TrainingPlan) -> str:
+def _identity(model: nn.Module, sequences: Sequence[Sequence[int]], plan: TrainingPlan) -> str:
     """A hash of the starting weights, the sequences and the plan: what makes two trainings the same."""
     digest = hashlib.sha256(repr(replace(plan, save_minutes=0.0)).encode())
     for sequence in sequences:
@@ -215,105 +156,190 @@ def train(
         raise TextsError(say("tuning.no_target", sequence=lengths.index(min(lengths)), tokens=min(lengths)))
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(plan.seed)
-        if not any(True for _ in trainable(model)):
+        if not any(True for _ in _trainable(model)):
             raise ModelError(say("tuning.frozen"))
+        identity = _identity(model, sequences, plan) if checkpoint else ""
+        own: dict[str, Any] = {"companion": companion, "checkpoint": checkpoint, "identity": identity}
         loss = _NextTokenLoss(model, sequences, plan.precision)
-        place = Checkpoint(checkpoint, identity(model, sequences, plan)) if checkpoint else None
-        return Training(model, loss, plan, companion=companion).run(on_step, place)
+        targets = [length - 1 for length in lengths]
+        return Training(model, plan, lengths, targets, loss, **own).run(on_step)
 
 
+@dataclass
 class Training:
-    """The steps of a training by AdamW: of a language model, or of a classifier, all of whose weights decay. `loss` has
-    the sequences and methods of `_NextTokenLoss`."""
+    """The steps of a training by AdamW on sequences of these lengths, with so many targets: of a language model, or of
+    a classifier, all of whose weights decay. `add_gradient(rows, count)` gives the loss summed over the targets of the
+    rows, without gradient, and adds that of the sum over `count` to the weights. The file `checkpoint` has weights,
+    optimiser, position and random state of the training that `identity` names, and is replaced whole; one of another
+    training, or a damaged one, is not continued."""
 
-    def __init__(
-        self,
-        model: nn.Module,
-        loss: Any,
-        plan: TrainingPlan,
-        *,
-        companion: Any = None,
-        all_decay: bool = False,
-    ) -> None:
-        self.model, self.loss, self.plan, self.companion = model, loss, plan, companion
-        self.lengths = np.array([len(sequence) for sequence in loss.sequences], dtype=np.int64)
-        self.weights = [weight for _, weight in trainable(model)]
+    model: nn.Module
+    plan: TrainingPlan
+    lengths: Sequence[int]
+    targets: Sequence[int]
+    add_gradient: Callable[[Sequence[int], int], torch.Tensor]
+    companion: Any = None
+    all_decay: bool = False
+    checkpoint: Path | None = None
+    identity: str = ""
+
+    def __post_init__(self) -> None:
+        plan = self.plan
+        self._weights = [weight for _, weight in _trainable(self.model)]
         # Gains and biases (one axis) are not decayed: pulling a layer norm to 0 regularises nothing.
-        decayed = [weight for weight in self.weights if all_decay or weight.ndim >= 2]
-        others = [] if all_decay else [weight for weight in self.weights if weight.ndim < 2]
+        decayed = [weight for weight in self._weights if self.all_decay or weight.ndim >= 2]
+        others = [] if self.all_decay else [weight for weight in self._weights if weight.ndim < 2]
         groups = [(decayed, plan.weight_decay), (others, 0.0)]
         named = [{"params": some, "weight_decay": decay} for some, decay in groups if some]
-        self.optimiser = torch.optim.AdamW(named, lr=plan.learning_rate, betas=plan.betas, fused=True)
-        self.each_epoch = math.ceil(len(self.lengths) / plan.batch)
-        self.steps = self.each_epoch * plan.epochs
-        self.position = Position()
-        self.batches: list[list[int]] = []
+        self._optimiser = torch.optim.AdamW(named, lr=plan.learning_rate, betas=plan.betas, fused=True)
+        self._each_epoch = math.ceil(len(self.lengths) / plan.batch)
+        self._steps = self._each_epoch * plan.epochs
+        self._batches: list[list[int]] = []
+        # How far it has come: steps taken, and loss and tokens summed over each epoch so far.
+        self._step, self._sums, self._counts = 0, list[float](), list[int]()
 
-    def run(self, on_step: OnStep | None = None, checkpoint: Checkpoint | None = None) -> History:
-        if checkpoint:
-            self.position = checkpoint.restore(self.model, self.optimiser)
+    def run(self, on_step: OnStep | None = None) -> History:
+        if self.checkpoint:
+            self._restore(self.checkpoint)
         self.model.train()
         if self.plan.recompute:
             # The reentrant kind loses the gradient where the embeddings are frozen, as under an adapter.
             _recomputing(self.model, "enable")({"use_reentrant": False})
         try:
-            self._go_on(on_step, checkpoint)
+            self._go_on(on_step)
         except ModelError:
-            if checkpoint:  # it would only lead here again
-                checkpoint.path.unlink(missing_ok=True)
+            if self.checkpoint:  # it would only lead here again
+                self.checkpoint.unlink(missing_ok=True)
             raise
         finally:
             if self.plan.recompute:
                 _recomputing(self.model, "disable")()
             self.model.zero_grad(set_to_none=True)
             self.model.eval()
-        position = self.position
-        losses = tuple(total / count for total, count in zip(position.sums, position.counts, strict=True))
-        return History(losses, position.counts[0], self.steps)
+        losses = tuple(total / count for total, count in zip(self._sums, self._counts, strict=True))
+        return History(losses, self._counts[0], self._steps)
 
-    def _go_on(self, on_step: OnStep | None, checkpoint: Checkpoint | None) -> None:
-        position, began = self.position, time.monotonic()
+    def _go_on(self, on_step: OnStep | None) -> None:
+        began = time.monotonic()
         tokens, saved = 0, began
-        while position.step < self.steps:
-            epoch, index = divmod(position.step, self.each_epoch)
-            if index == 0 or not self.batches:
-                self.batches = epoch_batches(self.lengths, self.plan, epoch=epoch)
+        lengths = np.array(self.lengths, dtype=np.int64)
+        while self._step < self._steps:
+            epoch, index = divmod(self._step, self._each_epoch)
+            if index == 0 or not self._batches:
+                self._batches = epoch_batches(lengths, self.plan, epoch=epoch)
             if index == 0:
-                position.sums.append(0.0)
-                position.counts.append(0)
-            total, count = self._step(self.batches[index])
-            position.sums[epoch] += total
-            position.counts[epoch] += count
-            position.step += 1
+                self._sums.append(0.0)
+                self._counts.append(0)
+            total, count = self._take_step(self._batches[index])
+            self._sums[epoch] += total
+            self._counts[epoch] += count
+            self._step += 1
             tokens += count
             now = time.monotonic()
-            if checkpoint and now - saved >= 60 * self.plan.save_minutes:
-                checkpoint.save(self.model, self.optimiser, position)
+            if self.checkpoint and now - saved >= 60 * self.plan.save_minutes:
+                self._save(self.checkpoint)
                 saved = time.monotonic()
             if on_step:
                 speed = tokens / max(now - began, 1e-9)
-                on_step(TrainingStep(position.step, self.steps, total / count, speed))
+                on_step(TrainingStep(self._step, self._steps, total / count, speed))
 
-    def _step(self, batch: Sequence[int]) -> tuple[float, int]:
+    def _take_step(self, batch: Sequence[int]) -> tuple[float, int]:
         """Take one step; its summed loss in nats and the number of tokens it predicted."""
-        count = self.loss.size(batch)
+        count = sum(self.targets[row] for row in batch)
         total = 0.0
         for rows in pieces(batch, self.lengths, at_once=self.plan.at_once):
-            total += self.loss.add_gradient(rows, count).item()
+            total += self.add_gradient(rows, count).item()
         if self.companion:
             self.companion.penalty().backward()
         # Without a bound the norm is only measured: a gradient that is no number would spoil the weights.
-        norm = nn.utils.clip_grad_norm_(self.weights, self.plan.clip or math.inf)
+        norm = nn.utils.clip_grad_norm_(self._weights, self.plan.clip or math.inf)
         if not (math.isfinite(total) and math.isfinite(norm)):
             found = {"loss": total / count, "norm": float(norm), "rate": self.plan.learning_rate}
-            raise ModelError(say("tuning.diverged", step=self.position.step + 1, steps=self.steps, **found))
-        for group in self.optimiser.param_groups:
-            group["lr"] = rate(self.plan, step=self.position.step, steps=self.steps)
-        self.optimiser.step()
+            raise ModelError(say("tuning.diverged", step=self._step + 1, steps=self._steps, **found))
+        for group in self._optimiser.param_groups:
+            group["lr"] = rate(self.plan, step=self._step, steps=self._steps)
+        self._optimiser.step()
         if self.companion:
-            self.companion.updated(self.position.step + 1)
-        self.optimiser.zero_grad(set_to_none=True)
+            self.companion.updated(self._step + 1)
+        self._optimiser.zero_grad(set_to_none=True)
         return total, count
+
+    def _save(self, path: Path) -> None:
+        """Write the state, whole or not at all; OutputError where there is no room for it."""
+        state = {
+            "identity": self.identity,
+            "weights": dict(_trainable(self.model)),
+            "optimiser": self._optimiser.state_dict(),
+            "position": {"step": self._step, "sums": self._sums, "counts": self._counts},
+            "random": torch.get_rng_state(),
+            "random_cuda": torch.cuda.get_rng_state_all(),
+        }
+
+        def write(partial: Path) -> None:
+            with partial.open("wb") as file:  # by a path torch would not say why it cannot
+                torch.save(state, file)
+
+        write_atomically(path, write)
+
+    def _restore(self, path: Path) -> None:
+        """Put model, optimiser and position back where they were saved; without such a file nothing changes."""
+        try:
+            state = torch.load(path, map_location="cpu", weights_only=True)
+        except (FileNotFoundError, EOFError, RuntimeError, UnpicklingError):
+            state = None
+        if not isinstance(state, dict) or state.get("identity") != self.identity:
+            return
+        with torch.no_grad():
+            for name, weight in _trainable(self.model):
+                weight.copy_(state["weights"][name])
+        self._optimiser.load_state_dict(state["optimiser"])
+        torch.set_rng_state(state["random"])
+        if torch.cuda.is_available():
+            torch.cuda.set_rng_state_all(state["random_cuda"])
+        self._step, self._sums, self._counts = (state["position"][one] for one in ("step", "sums", "counts"))
+
+
+# Sequences are sorted by length within buckets of so many batches: wide enough that little is padded,
+# narrow enough that the batches of an epoch stay a random draw.
+_BUCKET_BATCHES = 16
+
+
+def epoch_batches(lengths: npt.NDArray[np.int64], plan: TrainingPlan, *, epoch: int) -> list[list[int]]:
+    """The batches of one epoch as lists of row numbers: every row once, rows of like length together. Depends on the
+    seed, the epoch and the lengths alone: nothing has to be saved."""
+    generator = np.random.default_rng([plan.seed, epoch])
+    order = generator.permutation(len(lengths))
+    batches: list[list[int]] = []
+    for start in range(0, len(order), plan.batch * _BUCKET_BATCHES):
+        bucket = order[start : start + plan.batch * _BUCKET_BATCHES]
+        bucket = bucket[np.argsort(lengths[bucket], kind="stable")]
+        batches += [bucket[i : i + plan.batch].tolist() for i in range(0, len(bucket), plan.batch)]
+    return [batches[i] for i in generator.permutation(len(batches))]
+
+
+def pieces(batch: Sequence[int], lengths: Sequence[int], *, at_once: int) -> list[list[int]]:
+    """The rows of a batch in runs of at most `at_once` padded tokens, one row at least in each."""
+    runs: list[list[int]] = []
+    longest = 0
+    for row in batch:
+        longest = max(longest, lengths[row])
+        if not runs or longest * (len(runs[-1]) + 1) > at_once:
+            runs.append([])
+            longest = lengths[row]
+        runs[-1].append(row)
+    return runs
+
+
+def rate(plan: TrainingPlan, *, step: int, steps: int) -> float:
+    """The learning rate of a step counted from 0: a linear rise over the warm-up, then the schedule."""
+    warmup = min(steps - 1, round(plan.warmup * steps) if plan.warmup < 1 else int(plan.warmup))
+    if step < warmup:
+        return plan.learning_rate * (step + 1) / (warmup + 1)
+    if plan.schedule == "constant":
+        return plan.learning_rate
+    gone = (step - warmup) / (steps - warmup)
+    left = 0.5 * (1 + math.cos(math.pi * gone)) if plan.schedule == "cosine" else 1 - gone
+    return plan.learning_rate * left
 
 
 def _recomputing(model: nn.Module, what: str) -> Callable[..., None]:

@@ -8,7 +8,7 @@ from made import written
 
 from pretrace.backends import open_model
 from pretrace.backends.serving import client
-from pretrace.backends.serving.continuing import Budget, open_continuing
+from pretrace.backends.serving.continuing import open_continuing
 from pretrace.backends.settings import ModelSettings
 from pretrace.cache.store import Draw
 from pretrace.errors import ModelError
@@ -70,12 +70,12 @@ def test_refusals_and_filters_are_kept_and_a_model_that_gives_nothing_is_told(se
 
 
 def test_nothing_is_sent_above_the_budget(server):
-    for budget in (Budget(requests=3), Budget(tokens=20)):
+    for budget in ({"most_requests": 3}, {"most_tokens": 20}):
         with pytest.raises(ModelError, match="allow more with --budget"):
-            opened(server, budget=budget).continued(PROMPTS, DRAWS, Progress())
+            opened(server, **budget).continued(PROMPTS, DRAWS, Progress())
     assert not server.asked
     opened(server).continued(PROMPTS, DRAWS, Progress())
-    opened(server, budget=Budget(requests=0)).continued(PROMPTS, DRAWS, Progress())  # all of it is known
+    opened(server, most_requests=0).continued(PROMPTS, DRAWS, Progress())  # all of it is known
 
 
 CHOICE = '{"choices": [{"message": %s}]}'

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pretrace.backends.instructed import ServerInstructed, open_instructed
+from pretrace.backends.instructed import open_instructed
 from pretrace.errors import ModelError
 from pretrace.types import Sampling, Written
 
@@ -17,7 +17,7 @@ def _no_second_try(monkeypatch):
 
 
 def opened(chat, *, cache=True):
-    return ServerInstructed(chat.source, cache=cache)
+    return open_instructed(chat.source, cache=cache)
 
 
 def test_answers_in_order_with_all_that_was_set(chat):

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from pretrace.backends.serving.address import ServerAddress, parse_address
@@ -18,10 +18,11 @@ from pretrace.backends.serving.backend import choose_name, connect
 from pretrace.backends.serving.client import Client, NotTakenError, answered
 from pretrace.backends.settings import ModelSettings
 from pretrace.cache.location import text_key
-from pretrace.cache.store import Draw, open_written
+from pretrace.cache.store import WRITTEN, Draw, Entries
+from pretrace.corpora.columns import mended
 from pretrace.errors import ModelError
 from pretrace.results.wording import say
-from pretrace.types import Progress, Quantity, Written
+from pretrace.types import Progress, Quantity, Sampling, Written
 
 FORMAT = 1  # part of the fingerprint: raised whenever a server would be asked in another way
 INSTRUCTION = (
@@ -44,19 +45,6 @@ _FILTERED = re.compile(
 """What servers say where they refuse a prompt for what it is, and not for its form."""
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """The most that may be asked for: requests, and tokens of prompts and answers together."""
-
-    requests: int = 2_000
-    tokens: int = 1_000_000
-
-    def check(self, requests: int, tokens: int) -> None:
-        """ModelError where so much is more than may be asked for."""
-        if requests > self.requests or tokens > self.tokens:
-            raise ModelError(say("servers.budget", requests=requests, tokens=tokens, budget=self))
-
-
 def cost(prompts: Sequence[str], draws: Sequence[Draw]) -> tuple[int, int]:
     """Requests, and an upper bound of tokens, for continuing so many prompts."""
     asked = len(INSTRUCTION) // BYTES_A_TOKEN
@@ -65,8 +53,9 @@ def cost(prompts: Sequence[str], draws: Sequence[Draw]) -> tuple[int, int]:
 
 
 class Continuing:
-    """A `Backend` that offers nothing but text. `instruction` is what a chat model is asked, with the prompt for
-    {beginning}; with `reads_refusals` an answer that begins as a refusal counts as one."""
+    """A `Backend` that offers nothing but text, for at most so many requests, and tokens of prompts and answers
+    together. `instruction` is what a chat model is asked, with the prompt for {beginning}; an answer to INSTRUCTION
+    that begins as a refusal counts as one."""
 
     offers: Quantity = Quantity.NONE
     tokenizer_hash: str = "unknown"
@@ -77,16 +66,17 @@ class Continuing:
         self,
         address: ServerAddress,
         client: Client,
-        budget: Budget,
         *,
+        most_requests: int = 2_000,
+        most_tokens: int = 1_000_000,
         cache: bool = True,
         instruction: str = INSTRUCTION,
-        reads_refusals: bool = True,
     ) -> None:
-        self.address, self.client, self.budget = address, client, budget
+        self.address, self.client = address, client
+        self.most_requests, self.most_tokens = most_requests, most_tokens
         self.chats = address.kind == "chat"
         self.prompt = instruction if self.chats else "{beginning}"
-        self._refusals = _REFUSES if self.chats and reads_refusals else None
+        self._refusals = _REFUSES if self.prompt == INSTRUCTION else None
         self.name = f"{address.kind}:{address.url}#{address.model}"
         served = {"kind": address.kind, "server": address.url}
         self.facts: Mapping[str, Any] = {
@@ -104,12 +94,14 @@ class Continuing:
         above the budget, where the server cannot be reached, and where it gave no text at all."""
         keys = {prompt: text_key(prompt) for prompt in prompts}
         found: dict[tuple[str, Draw], Written] = {}
-        with open_written(self._kept_as) as store:
+        with Entries("written", self._kept_as) as store:
             for draw in draws:
-                kept = zip(keys, store.get(list(keys.values()), draw.label), strict=True)
-                found.update({(prompt, draw): one for prompt, one in kept if one is not None})
+                kept = store.find(keys.values(), draw.label, WRITTEN)
+                found |= {(prompt, draw): kept[key] for prompt, key in keys.items() if key in kept}
             missing = [(prompt, draw) for draw in draws for prompt in keys if (prompt, draw) not in found]
-            self.budget.check(len(missing), sum(cost([prompt], [draw])[1] for prompt, draw in missing))
+            tokens = sum(cost([prompt], [draw])[1] for prompt, draw in missing)
+            if len(missing) > self.most_requests or tokens > self.most_tokens:
+                raise ModelError(say("servers.budget", requests=len(missing), tokens=tokens, model=self))
             progress.begin(len(keys) * len(draws))
             progress.advance(len(found), 0, 0.0, False)
             ahead = ((one, *self._request(*one)) for one in missing)
@@ -117,11 +109,27 @@ class Continuing:
                 one, for_good = self._read(done, draw)
                 found[prompt, draw] = one
                 if one.text or for_good:  # an empty answer may be another one the next time
-                    store.put([keys[prompt]], [one], draw.label)
+                    store.write([(keys[prompt], draw.label, one, WRITTEN)])
                 progress.advance(1, draw.tokens, 0.0, True)
         if found and not any(one.text for one in found.values()):
             raise ModelError(say("servers.all_refused", name=self.name, number=len(found)))
         return [[found[prompt, draw] for draw in draws] for prompt in prompts]
+
+    def answers(
+        self, instructions: Sequence[str], /, *, tokens: int, sampling: Sampling, seed: int
+    ) -> list[Written]:
+        """The answer to each instruction, of at most so many tokens, without white space at its ends, and whether it
+        ended before that limit; "" where it was filtered. Seed and temperature are passed on; whether the same seed
+        gives the same answer is up to the server. ExpressionError for a setting out of its range; ModelError where the
+        server cannot be reached, refuses, speaks another language, or gave no text to any of the instructions. An
+        answer is stored as it comes."""
+        if sampling.repetition_penalty != 1:
+            raise ModelError(say("models.no_penalty", name=self.name, penalty=sampling.repetition_penalty))
+        found = self.continued(instructions, [Draw(tokens, sampling, seed)], Progress())
+        made = [Written(mended(one.text)[0].strip(), one.ended) for (one,) in found]
+        if made and not any(one.text for one in made):
+            raise ModelError(say("models.no_text", name=self.name, number=len(made), tokens=tokens))
+        return made
 
     def _request(self, prompt: str, draw: Draw) -> tuple[str, dict[str, Any]]:
         plain = prompt.encode("utf-8", "replace").decode()  # JSON carries no half of a pair
@@ -167,12 +175,11 @@ class Continuing:
     encode = spans = pack = run = _refuse
 
 
-def open_continuing(
-    model: str, settings: ModelSettings, *, budget: Budget | None = None, cache: bool = True
-) -> Continuing:
+def open_continuing(model: str, settings: ModelSettings, **how: Any) -> Continuing:
     """The model of `chat:URL` or `completions:URL`; its name stands behind a `#`, is `served_model`, or the only one
-    that the server holds. ModelError where the address is written otherwise or the name is not known."""
+    that the server holds; `how` is that of `Continuing`. ModelError where the address is written otherwise or the name
+    is not known."""
     address = parse_address(model, text=True)
     with connect(address, settings) as client:
         name = address.model or settings.served_model or choose_name("", client)
-    return Continuing(replace(address, model=name), client, budget or Budget(), cache=cache)
+    return Continuing(replace(address, model=name), client, **how)

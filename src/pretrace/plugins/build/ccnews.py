@@ -24,7 +24,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from pretrace.backends.instructed import open_instructed
-from pretrace.backends.proposals import MaskedGuesser, Proposals, open_proposer
+from pretrace.backends.proposals import Proposals, open_proposer
 from pretrace.backends.settings import ModelSettings
 from pretrace.corpora import Columns, open_corpus, open_stream
 from pretrace.corpora.dates import days
@@ -111,8 +111,7 @@ class Masking:
         """The masked language model, loaded."""
         proposer = open_proposer(f"masked:{self.model}", cache=is_kept(), **asdict(self.opening))
         assert isinstance(proposer, Proposals)
-        assert isinstance(proposer.guesser, MaskedGuesser)
-        tokens = proposer.guesser.tokens
+        tokens = proposer.tokens
         assert tokens.max_tokens is not None
         most = tokens.max_tokens - len(tokens.prefix)
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from pretrace.backends.instructed import Completer
 from pretrace.cache.location import text_key
-from pretrace.cache.store import Draw, open_continuations
+from pretrace.cache.store import TEXT, Draw, Entries
 from pretrace.errors import ShortTextsError, TextsError
 from pretrace.results.rounding import listed
 from pretrace.results.wording import say
@@ -260,9 +260,8 @@ def complete(
     progress = progress or Progress()
     texts = {text_key(prompt): prompt for prompt in prompts}
     progress.begin(len(texts))
-    with open_continuations(generator.fingerprint if cache else None) as store:
-        stored = dict(zip(texts, store.get(list(texts), draw.label), strict=True))
-        known = {key: text for key, text in stored.items() if text is not None}
+    with Entries("continuations", generator.fingerprint if cache else None) as store:
+        known = store.find(texts, draw.label, TEXT)
         progress.advance(len(known), draw.tokens * len(known), 0.0, False)
         order: list[bytes] = []
         if len(known) < len(texts):
@@ -274,7 +273,7 @@ def complete(
                 continue
             begin, asked = time.perf_counter(), [texts[key] for key in missing]
             made = generator.complete(asked, tokens=draw.tokens, sampling=draw.sampling, seed=draw.seed)
-            store.put(missing, made, draw.label)
+            store.write([(key, draw.label, one, TEXT) for key, one in zip(missing, made, strict=True)])
             known |= zip(missing, made, strict=True)
             progress.advance(len(missing), draw.tokens * len(missing), time.perf_counter() - begin, True)
     return [known[text_key(prompt)] for prompt in prompts]
