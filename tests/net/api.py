@@ -21,7 +21,7 @@ NAMES = {
     "pretrace.cache.location": "cache_folder text_key",
     "pretrace.corpora": "Columns open_corpus open_stream",
     "pretrace.corpora.columns": "USUAL",
-    "pretrace.corpora.formats": "parquet_rows",
+    "pretrace.corpora.formats": "FORMATS",
     "pretrace.corpora.reading": "Reading=TextReading",
     "pretrace.errors": "ExpressionError LeakError ModelError OutputError PretraceError TableError TextsError",
     "pretrace.frequencies": "Counting Frequencies counting frequencies_count=count seams",

@@ -12,9 +12,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
 from urllib.parse import unquote
+from xml.etree import ElementTree
+from xml.parsers import expat
 
 from pretrace.corpora.packing import decode_text
-from pretrace.corpora.webpages import decode_page, parse_xml, read_html, read_xhtml
+from pretrace.corpora.webpages import decode_page, read_html, read_xhtml
 from pretrace.errors import MissingPackageError, PretraceError, TextsError
 from pretrace.results.wording import say
 
@@ -119,9 +121,9 @@ def _epub(raw: bytes, encoding: str | None) -> Document:
     with zipfile.ZipFile(io.BytesIO(raw)) as book:
         _refuse_large(book, "book")
         locked = book.read(_LOCKS).decode("utf-8", "replace") if _LOCKS in book.namelist() else ""
-        container = parse_xml(book.read("META-INF/container.xml"), "the book")
+        container = _parse_xml(book.read("META-INF/container.xml"), "the book")
         place = next(one.attrib["full-path"] for one in container.iter(f"{_CONTAINER}rootfile"))
-        table, above = parse_xml(_DOCTYPE.sub(b"", book.read(place)), "the book"), place.rpartition("/")[0]
+        table, above = _parse_xml(_DOCTYPE.sub(b"", book.read(place)), "the book"), place.rpartition("/")[0]
         items = {one.get("id"): one for one in table.iter(f"{_EPUB_TABLE}item")}
         for one in [items[one.get("idref")] for one in table.iter(f"{_EPUB_TABLE}itemref")]:
             if "nav" in one.get("properties", "").split():
@@ -135,6 +137,21 @@ def _epub(raw: bytes, encoding: str | None) -> Document:
 
 _LOCKS = "META-INF/encryption.xml"
 _DOCTYPE = re.compile(rb"<!DOCTYPE[^\[>]*>")  # of older books; one with declarations is refused
+
+
+def _parse_xml(raw: bytes, source: str) -> ElementTree.Element:
+    """The root of a document without a document type, which could declare entities that expand without end."""
+
+    def refuse(*_: object) -> None:
+        raise TextsError(say("texts.doctype", source=source))
+
+    looked = expat.ParserCreate()
+    looked.StartDoctypeDeclHandler = refuse
+    try:
+        looked.Parse(raw, True)
+        return ElementTree.XML(raw)
+    except (expat.ExpatError, ElementTree.ParseError, ValueError, LookupError) as error:
+        raise TextsError(f"{source} is not XML that can be read: {error}; save it again.") from None
 
 
 SOURCE = ".source"

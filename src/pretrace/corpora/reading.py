@@ -37,10 +37,16 @@ class Unreadable:
 class TextReading:
     """One pass over one source, which messages call `source`: what to read of it, and what had to be mended on the way.
     The formats yield rows and ask `pick` for the columns worth reading; `stream` makes texts of them. A
-    record that cannot be read is given to `unreadable` and left out; without it the first one is a TextsError."""
+    record that cannot be read is given to `unreadable` and left out; without it the first one is a TextsError.
+    `every_column` of a table is read, whether one of them is the text or not."""
 
     def __init__(
-        self, columns: Columns, source: str, unreadable: Callable[[Unreadable], object] | None = None
+        self,
+        columns: Columns,
+        source: str,
+        unreadable: Callable[[Unreadable], object] | None = None,
+        *,
+        every_column: bool = False,
     ) -> None:
         self.columns = self._found = columns
         self.source = source
@@ -51,11 +57,11 @@ class TextReading:
         """What formats tell of their texts, in half sentences, and of how many."""
         self.said: list[str] = []  # what is to be told of the source as a whole
         self.chosen: tuple[str, ...] = ()  # the columns that a text is made of
-        self._tell = unreadable
+        self._tell, self._every_column = unreadable, every_column
 
     def pick(self, found: Sequence[str], source: str) -> tuple[str, ...]:
         """The columns to read of a file, for formats that know all of theirs beforehand."""
-        return self.columns.pick(found, source)
+        return tuple(dict.fromkeys(found)) if self._every_column else self.columns.pick(found, source)
 
     def stream(self, rows: Iterable[SourceRow]) -> Iterator[Text]:
         """The texts of a source one at a time, whose ids may still repeat; after the last, `notes` are whole."""
@@ -75,7 +81,7 @@ class TextReading:
             try:
                 made = self._text(number, row.fields)
             except (TextsError, ValueError) as error:
-                where = "" if isinstance(error, TextsError) else f"{self.where(number, row)} "
+                where = "" if isinstance(error, TextsError) else f"{self._where(number, row)} "
                 self._leave_out(number, row, self.fault(f"{where}{error}", row.line).fault)
                 continue
             self._taken += 1
@@ -125,13 +131,13 @@ class TextReading:
         member = membership(fields.get(found.label) if found.label else None)
         identity = _name(fields, found.id)
         self._unnamed += not identity
-        return Text(identity or str(number), text, member, _name(fields, found.group), self.meta(fields))
+        return Text(identity or str(number), text, member, _name(fields, found.group), self._meta(fields))
 
-    def meta(self, fields: Mapping[str, object]) -> dict[str, str]:
+    def _meta(self, fields: Mapping[str, object]) -> dict[str, str]:
         """The further columns of a text."""
         return {name: cell_of(fields.get(name)) for name in self.columns.more}
 
-    def where(self, number: int, row: SourceRow) -> str:
+    def _where(self, number: int, row: SourceRow) -> str:
         """A row as messages name it."""
         place = f" ({row.file})" if row.file else ""
         return f"{self.source}: row {number}" + (place if row.line is None else f"{place} (line {row.line})")
@@ -159,13 +165,6 @@ class TextReading:
             (unnamed, "row", "without an id took the row number"),
         )
         return (*made, *(f"{plural(number, noun)} {said}." for number, noun, said in counts if number))
-
-
-class EveryColumn(TextReading):
-    """A reading that takes all columns of a table, whether one of them is the text or not."""
-
-    def pick(self, found: Sequence[str], source: str) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(found))
 
 
 def _name(fields: Mapping[str, object], column: str | None) -> str:

@@ -6,14 +6,12 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import accumulate
-from xml.etree import ElementTree
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from pretrace.corpora.columns import mended
 from pretrace.corpora.packing import HEAD, decode_text, encoding_of, is_utf8
 from pretrace.errors import TextsError
-from pretrace.results.wording import say
 
 DEEPEST = 2_000
 """Open tags within each other; the time to read a page grows with the square of it."""
@@ -130,16 +128,3 @@ def _walked(root: LexborNode) -> Iterator[tuple[LexborNode, bool]]:
             node = node.first_child
             continue
         node = node.next
-
-
-def parse_xml(raw: bytes, source: str) -> ElementTree.Element:
-    """The root of a document without a document type, which could declare entities that expand without end."""
-
-    class PlainTree(ElementTree.TreeBuilder):
-        def doctype(self, *_: object) -> None:
-            raise TextsError(say("texts.doctype", source=source))
-
-    try:
-        return ElementTree.XML(raw, ElementTree.XMLParser(target=PlainTree()))
-    except (ElementTree.ParseError, ValueError, LookupError) as error:
-        raise TextsError(f"{source} is not XML that can be read: {error}; save it again.") from None

@@ -24,7 +24,6 @@ import numpy.typing as npt
 from pretrace.baselines import blind as baseline
 from pretrace.baselines.classifiers import WIDENING
 from pretrace.corpora import Texts, TextStream, corpus_of
-from pretrace.corpora.opening import GivenStream
 from pretrace.errors import TextsError
 from pretrace.registry import require
 from pretrace.results.wording import say
@@ -171,7 +170,7 @@ def evaluate(
     corpus = corpus_of(texts)
     check_labels(corpus)
     how: dict[str, Any] = {"seed": seed, "resamples": resamples, "validation": validation}
-    found = measure(ScoredRows.of_run(run, corpus.texts), GivenStream(corpus), **how)
+    found = measure(ScoredRows.of_run(run, corpus.texts), TextStream.of(corpus), **how)
     return replace(run, evaluation=found)
 
 
