@@ -42,7 +42,6 @@ def joined(texts):
 
 
 def cut_at_seams(raw, seams):
-    """The pieces of joined texts, in order."""
     blocks = counting._blocks(raw, seams)
     pieces = [bytes(block[a:b]) for block, ends in blocks for a, b in itertools.pairwise(ends)]
     assert b"".join(pieces) == raw
@@ -76,7 +75,6 @@ def seams_of(tokenizer):
 
 
 def assert_counted(counter, tokenizer, text):
-    """The pieces of a text have its tokens, and each as often."""
     tokens, pieces, _ = counter.part([text])
     expected = Counter(tokenizer.encode(text, add_special_tokens=False).ids)
     assert Counter(dict(enumerate((tokens + counter.tokens(pieces)).tolist()))) == expected, text

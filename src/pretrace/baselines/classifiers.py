@@ -131,7 +131,7 @@ def _counts(texts: Sequence[str], unit: Unit) -> Any:
     return _of_each(texts, count.transform)
 
 
-class TextSubset(list[str]):
+class _TextSubset(list[str]):
     """Some `rows` of a set of texts, int64; what was told of each text of the `whole` is `kept` for other parts."""
 
     def __init__(self, whole: Sequence[str], rows: Numbers, kept: list[Any] | None) -> None:
@@ -139,15 +139,15 @@ class TextSubset(list[str]):
         self.whole, self.rows, self.kept = whole, rows, kept
 
 
-def share_texts(texts: Sequence[str]) -> Callable[[Bools], TextSubset]:
+def share_texts(texts: Sequence[str]) -> Callable[[Bools], _TextSubset]:
     """What gives the parts of these texts, by the rows that are in them, bool [texts], to one classifier."""
     kept: list[Any] | None = [] if _characters(texts) <= LEARNT_CHARACTERS else None
-    return lambda rows: TextSubset(texts, np.flatnonzero(rows), kept)
+    return lambda rows: _TextSubset(texts, np.flatnonzero(rows), kept)
 
 
 def _of_each(texts: Sequence[str], told: Callable[[Sequence[str]], Any]) -> Any:
     """What is `told` of texts, a row a text that depends on this text alone: of a part's whole set it is asked once."""
-    if not isinstance(texts, TextSubset) or texts.kept is None:
+    if not isinstance(texts, _TextSubset) or texts.kept is None:
         return told(texts)
     if not texts.kept:
         texts.kept.append(told(texts.whole))
@@ -318,20 +318,19 @@ def describe_form(text: str) -> str:
     >>> describe_form("Two  words, 300 g")
     'Aa\ue020\ue020a,\ue0200\ue020a'
     """
-    return _RUN.sub(lambda run: run[1] or run[2], _read(text).translate(_KINDS))
+    read = _read(text)
+    kinds = {ord(character): _kind_of(character) for character in set(read)}
+    return _RUN.sub(lambda run: run[1] or run[2], read.translate(kinds))
 
 
-class _Kinds(dict[int, str]):
+@functools.cache
+def _kind_of(character: str) -> str:
     """What stands for a character in `describe_form`."""
-
-    def __missing__(self, code: int) -> str:
-        kind, own = unicodedata.category(chr(code)), {"Ll": "a", "Lu": "A", "Lt": "A", "Mn": "m"}
-        made = own.get(kind, {"L": "c", "N": "0"}.get(kind[0], chr(code)))
-        self[code] = chr(0xE000 + code % 0x1000) if chr(code).isspace() else made
-        return self[code]
+    kind, own = unicodedata.category(character), {"Ll": "a", "Lu": "A", "Lt": "A", "Mn": "m"}
+    made = own.get(kind, {"L": "c", "N": "0"}.get(kind[0], character))
+    return chr(0xE000 + ord(character) % 0x1000) if character.isspace() else made
 
 
-_KINDS = _Kinds()
 _RUN = re.compile(r"([acm0])\1+|(?<=A)(A)A+")
 
 

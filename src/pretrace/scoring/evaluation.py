@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.baselines import blind as baseline
+from pretrace.baselines import bag_of_words
 from pretrace.baselines.classifiers import WIDENING
 from pretrace.corpora import Texts, TextStream, corpus_of
 from pretrace.errors import TextsError
@@ -245,17 +245,17 @@ def _judged(
     """What a bag of words makes of texts drawn by whole documents, NaN for the others, and a note on it; None where it
     makes nothing of them."""
     drawn = drawn_documents(groups, members, most=_BLIND_TEXTS, seed=seed)
-    found = baseline.bag_of_words(rows.texts_at(stream, drawn), members[drawn], groups[drawn], seed=seed)
-    if found.scores is None:
-        return None, say("measured.no_blind", note=found.note)
+    scores, note = bag_of_words(rows.texts_at(stream, drawn), members[drawn], groups[drawn], seed=seed)
+    if scores is None:
+        return None, say("measured.no_blind", note=note)
     sampled = "" if drawn.all() else say("measured.sampled", drawn=int(drawn.sum()), texts=len(members))
 
     def column() -> Doubles:
         values = np.full(len(members), np.nan)
-        values[drawn] = found.scores
+        values[drawn] = scores
         return values
 
-    return column, f"{sampled} {found.note}".strip()
+    return column, f"{sampled} {note}".strip()
 
 
 def _comparisons(scores: Sequence[str], parts: MeasuredParts) -> tuple[Comparison, ...]:

@@ -133,8 +133,6 @@ def test_the_data_files_of_a_folder(tmp_path):
         (tmp_path / name).write_text("")
     found = [file.relative_to(tmp_path).as_posix() for file in find_tables(tmp_path)]
     assert found == ["a.csv.gz", "b/train.jsonl"]
-    said = (
-        r"holds 0 files whose names begin with 'patentmia'.*it has 'a.csv.gz', 'b/train.jsonl': name the one"
-    )
+    said = r"holds 0 files whose names begin with 'patentmia'.*'a.csv.gz', 'b/train.jsonl': name the one"
     with pytest.raises(TextsError, match=said):
         patentmia(str(tmp_path))
