@@ -51,10 +51,9 @@ NAMES = {
     "pretrace.statistics.conformal": "adjusted drawn_pieces flagged least_together needed p_values",
     "pretrace.statistics.documents": "Grouping MEMBERS NONMEMBERS by_document grouped_folds grouped_split",
     "pretrace.statistics.intervals": "any_of mean_interval share_interval standardised t_test",
-    "pretrace.statistics.paired": "for_few holm",
     "pretrace.statistics.permutation": "randomisation_test two_sample_test",
     "pretrace.statistics.power": "PlantedValues auc_documents auc_power",
-    "pretrace.statistics.resampling": "group_bootstrap tail_share",
+    "pretrace.statistics.resampling": "for_few group_bootstrap holm tail_share",
     "pretrace.statistics.roc": "RankedScores accuracy allowance auc best_threshold roc_curve",
     "pretrace.statistics.sensitivity": (
         "controls_left_out sign_bound sign_gamma two_sample_shift wilcoxon_bound wilcoxon_gamma"
