@@ -38,7 +38,7 @@ NAMES = {
     ),
     "pretrace.plugins.scan.searching": "REPEATS Search Table=BlockTable",
     "pretrace.scores": "parse scores",
-    "pretrace.scores.neurons": "GRID NAPDD Overlap",
+    "pretrace.scores.neurons": "GRID NAPDD",
     "pretrace.scoring": "evidence merging=parts scoring_detect=detect worker=parts",
     "pretrace.scoring.detect": "Options Worker=Scorer check_label_counts detect",
     "pretrace.scoring.evaluation": "evaluate_corpus=evaluate measure",

@@ -93,7 +93,7 @@ _TOKEN = rf"[{UNSPACED}]|[^\W{UNSPACED}]+|[^\w\s]"
 
 
 Unit = Literal["words", "form"]
-"""What is counted: words, whatever their case, or the form of a text (`describe_form`)."""
+"""What is counted: words, whatever their case, or the form of a text (`_describe_form`)."""
 
 
 class WordFeatures:
@@ -122,7 +122,7 @@ def _counts(texts: Sequence[str], unit: Unit) -> Any:
     words = unit == "words"
     count = HashingVectorizer(
         analyzer="word" if words else "char",
-        preprocessor=(lambda text: _read(text).lower()) if words else describe_form,
+        preprocessor=(lambda text: _read(text).lower()) if words else _describe_form,
         token_pattern=_TOKEN if words else None,
         ngram_range=(1, 2) if words else (1, 3),
         norm=None,
@@ -168,7 +168,7 @@ def words() -> TextClassifier:
 def form() -> TextClassifier:
     """Logistic regression on the form of a text, which words do not show (our own).
 
-    Features are TF-IDF of one to three neighbours of `describe_form`: line breaks, tabs, single or double spaces,
+    Features are TF-IDF of one to three neighbours of `_describe_form`: line breaks, tabs, single or double spaces,
     capitals, quotes, dashes, accents in one or two characters. Two editors or converters differ in these, and a model
     finds one form likelier.
     """
@@ -310,12 +310,12 @@ def telling_words(
     ]
 
 
-def describe_form(text: str) -> str:
+def _describe_form(text: str) -> str:
     """The form of a text: its letters and digits by their kind alone, runs of them as one.
 
     All that is neither letter nor digit stays, white space as a character of its own for each kind.
 
-    >>> describe_form("Two  words, 300 g")
+    >>> _describe_form("Two  words, 300 g")
     'Aa\ue020\ue020a,\ue0200\ue020a'
     """
     read = _read(text)
@@ -325,7 +325,7 @@ def describe_form(text: str) -> str:
 
 @functools.cache
 def _kind_of(character: str) -> str:
-    """What stands for a character in `describe_form`."""
+    """What stands for a character in `_describe_form`."""
     kind, own = unicodedata.category(character), {"Ll": "a", "Lu": "A", "Lt": "A", "Mn": "m"}
     made = own.get(kind, {"L": "c", "N": "0"}.get(kind[0], character))
     return chr(0xE000 + ord(character) % 0x1000) if character.isspace() else made

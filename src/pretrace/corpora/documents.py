@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 from xml.parsers import expat
 
 from pretrace.corpora.packing import decode_text
-from pretrace.corpora.webpages import decode_page, read_html, read_xhtml
+from pretrace.corpora.webpages import NOT_NESTED, decode_page, read_html
 from pretrace.errors import MissingPackageError, PretraceError, TextsError
 from pretrace.results.wording import say
 
@@ -131,12 +131,24 @@ def _epub(raw: bytes, encoding: str | None) -> Document:
             name = posixpath.normpath(posixpath.join(above, unquote(one.attrib["href"])))
             if f'URI="{name}"' in locked:
                 raise TextsError("the book is protected against reading (DRM): give one that is not.")
-            texts.append(read_xhtml(decode_page(book.read(name), None)))
+            texts.append(_read_xhtml(decode_page(book.read(name), None)))
     return "\n".join(text for text in texts if text), ()
 
 
 _LOCKS = "META-INF/encryption.xml"
 _DOCTYPE = re.compile(rb"<!DOCTYPE[^\[>]*>")  # of older books; one with declarations is refused
+
+
+_SELF_CLOSED = re.compile(r"<([a-zA-Z][\w:.-]*)((?:\s[^<>]*?)?)/>")
+
+
+def _read_xhtml(page: str) -> str:
+    """The text of a page of XHTML, in which any element may be closed where it is opened."""
+
+    def opened(one: re.Match[str]) -> str:
+        return one[0] if one[1] in NOT_NESTED else f"<{one[1]}{one[2]}></{one[1]}>"
+
+    return read_html(_SELF_CLOSED.sub(opened, page))
 
 
 def _parse_xml(raw: bytes, source: str) -> ElementTree.Element:

@@ -29,7 +29,7 @@ _INLINE = frozenset((
     "-comment",
 ))  # fmt: skip
 _TAG = re.compile(r"<(/?)([a-z][a-z0-9-]*)", re.IGNORECASE)
-_NOT_NESTED = frozenset((
+NOT_NESTED = frozenset((
     "p", "li", "td", "th", "tr", "dt", "dd", "option", "rp", "rt", "area", "base", "br", "col", "embed", "hr",
     "img", "input", "link", "meta", "param", "source", "track", "wbr",
 ))  # fmt: skip
@@ -46,7 +46,7 @@ def read_html(html: str) -> str:
 
 def parse_page(html: str) -> LexborHTMLParser:
     """The tree of a page. TextsError for tags that are nested deeper than any page has them."""
-    steps = (-1 if one[1] else 1 for one in _TAG.finditer(html) if one[2].lower() not in _NOT_NESTED)
+    steps = (-1 if one[1] else 1 for one in _TAG.finditer(html) if one[2].lower() not in NOT_NESTED)
     if max(accumulate(steps, lambda depth, step: max(0, depth + step), initial=0)) > DEEPEST:
         raise TextsError(f"more than {DEEPEST:,} HTML tags stand open within each other: this is no page.")
     return LexborHTMLParser(mended(html)[0])
@@ -81,18 +81,6 @@ def visible_text(root: LexborNode | None) -> str:
             end()
     end()
     return "\n".join(done)
-
-
-_SELF_CLOSED = re.compile(r"<([a-zA-Z][\w:.-]*)((?:\s[^<>]*?)?)/>")
-
-
-def read_xhtml(page: str) -> str:
-    """The text of a page of XHTML, in which any element may be closed where it is opened."""
-
-    def opened(one: re.Match[str]) -> str:
-        return one[0] if one[1] in _NOT_NESTED else f"<{one[1]}{one[2]}></{one[1]}>"
-
-    return read_html(_SELF_CLOSED.sub(opened, page))
 
 
 def decode_page(raw: bytes, named: str | None = None) -> str:

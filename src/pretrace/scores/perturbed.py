@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pretrace.registry import require, scores
 from pretrace.rewrites import Disturbance, Neighbors, disturbances
-from pretrace.scores.likelihood import FLOOR, mean_of, ppl_difference, ppl_ratio
+from pretrace.scores.likelihood import FLOOR, compare_perplexities, mean_of
 from pretrace.types import Evidence, Needs, Quantity, View
 
 
@@ -54,7 +54,7 @@ class Perturbed:
         own = mean_of(evidence.plain.logp)
         disturbed = mean_of(evidence.trace(self.rewrite.name).logp)
         if self.perplexity:
-            return -(ppl_difference if self.difference else ppl_ratio)(own, disturbed)
+            return -compare_perplexities(own, disturbed, difference=self.difference)
         if self.difference:
             return own - disturbed
         # both are kept away from 0, so that an unchanged text gives -1 however sure the model is of it
