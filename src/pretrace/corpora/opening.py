@@ -79,7 +79,7 @@ def open_corpus(source: Texts, columns: Columns = USUAL) -> Corpus:
     is no such source or an item is neither text nor row, ExpressionError where a parameter of a built corpus is
     wrong."""
     stream = open_stream(source, columns)
-    return stream.corpus_of(tuple(stream.texts()))
+    return stream._corpus_of(tuple(stream.texts()))
 
 
 Rows = Callable[[TextReading], Iterator[SourceRow]]
@@ -308,7 +308,7 @@ class TextStream:
         yield from reading.stream(self.rows(reading))
         self.notes = reading.notes
 
-    def corpus_of(self, texts: tuple[Text, ...]) -> Corpus:
+    def _corpus_of(self, texts: tuple[Text, ...]) -> Corpus:
         """The corpus of these texts of the stream. TextsError for repeated ids."""
         if self.given is not None:
             return self.given
@@ -323,7 +323,7 @@ class TextStream:
             return None
         for one in unread:
             tell(one)
-        return self.corpus_of(texts)
+        return self._corpus_of(texts)
 
 
 def open_stream(source: Texts, columns: Columns = USUAL, *, skip_unreadable: bool = False) -> TextStream:

@@ -48,9 +48,9 @@ class Disturbance:
         return f"{self.kind}(share={float(self.share)}, seed={self.seed})"
 
     def __call__(self, texts: Sequence[str], proposer: Proposer | None, /) -> list[tuple[str, ...]]:
-        return [(self.of(text),) for text in texts]
+        return [(self._disturbed(text),) for text in texts]
 
-    def of(self, text: str) -> str:
+    def _disturbed(self, text: str) -> str:
         """One text, disturbed."""
         # "surrogatepass": a lone surrogate, which JSON can carry, has no UTF-8 form otherwise
         digest = hashlib.sha256(f"{self.kind}\0{text}".encode("utf-8", "surrogatepass")).digest()
