@@ -155,7 +155,7 @@ def _of_each(texts: Sequence[str], told: Callable[[Sequence[str]], Any]) -> Any:
 
 
 @classifiers.add("words")
-def words() -> TextClassifier:
+def _words() -> TextClassifier:
     """Logistic regression on words, word pairs and punctuation (Das et al. 2024).
 
     Features are lower-cased TF-IDF of what occurs in at least two of the texts learnt from; in scripts without
@@ -165,7 +165,7 @@ def words() -> TextClassifier:
 
 
 @classifiers.add("form")
-def form() -> TextClassifier:
+def _form() -> TextClassifier:
     """Logistic regression on the form of a text, which words do not show (our own).
 
     Features are TF-IDF of one to three neighbours of `_describe_form`: line breaks, tabs, single or double spaces,
@@ -176,7 +176,7 @@ def form() -> TextClassifier:
 
 
 @classifiers.add("embeddings")
-def embeddings(model: str = "minilm") -> TextClassifier:
+def _embeddings(model: str = "minilm") -> TextClassifier:
     """Logistic regression on sentence embeddings, of all-MiniLM-L6-v2 unless told otherwise.
 
     `model` is a folder or hub id for sentence-transformers, "minilm" the one in the extra `all`, without which fitting
@@ -219,7 +219,7 @@ def _embedded(texts: Sequence[str], model: str) -> tuple[Any, _Features]:
 
 
 @classifiers.add("gpt2")
-def gpt2(
+def _gpt2(
     preset: Literal["small", "paper"] = "small",
     layers: int | None = None,
     width: int | None = None,
@@ -245,7 +245,7 @@ def gpt2(
 
 
 @classifiers.add("pretrained")
-def pretrained(
+def _pretrained(
     model: str = "smollm2",
     method: How = "lora",
     epochs: int = 3,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from pretrace.corpora.columns import Columns, cell_of, kind_of, listed, membership, mended, name_of, shortened
+from pretrace.corpora.columns import Columns, cell_of, distinct, kind_of, listed, mended, name_of
 from pretrace.corpora.packing import not_utf8
 from pretrace.errors import TextsError
 from pretrace.results.rounding import plural
@@ -60,8 +60,17 @@ class TextReading:
         self._tell, self._every_column = unreadable, every_column
 
     def pick(self, found: Sequence[str], source: str) -> tuple[str, ...]:
-        """The columns to read of a file, for formats that know all of theirs beforehand."""
-        return tuple(dict.fromkeys(found)) if self._every_column else self.columns.pick(found, source)
+        """The columns to read of those found in a file, for formats that know all of theirs beforehand; TextsError for
+        a given name that is not there, or one there twice."""
+        if self._every_column:
+            return tuple(dict.fromkeys(found))
+        columns = self.columns
+        for name in sorted(columns.required):
+            if name not in found:
+                raise TextsError(f"{source} has no column {name!r}; it has {listed(found)}.")
+        texts = columns.pick_texts(found, source)
+        others = (name for name in columns.others(found).values() if name and name in found)
+        return distinct((*texts, *others, *columns.more), found, source)
 
     def stream(self, rows: Iterable[SourceRow]) -> Iterator[Text]:
         """The texts of a source one at a time, whose ids may still repeat; after the last, `notes` are whole."""
@@ -128,7 +137,7 @@ class TextReading:
     def _text(self, number: int, fields: Mapping[str, object]) -> Text:
         """The text of a row with all that is known of it. ValueError, half a sentence, where a cell makes no sense."""
         text, found = self._string(fields), self._found
-        member = membership(fields.get(found.label) if found.label else None)
+        member = _membership(fields.get(found.label) if found.label else None)
         identity = _name(fields, found.id)
         self._unnamed += not identity
         return Text(identity or str(number), text, member, _name(fields, found.group), self._meta(fields))
@@ -175,7 +184,7 @@ def _name(fields: Mapping[str, object], column: str | None) -> str:
     try:
         return name_of(value)
     except ValueError:
-        raise ValueError(say("texts.no_name", value=shortened(value), column=column)) from None
+        raise ValueError(say("texts.no_name", value=_shortened(value), column=column)) from None
 
 
 def refuse_repeated_ids(ids: Sequence[str], source: str) -> None:
@@ -187,3 +196,30 @@ def refuse_repeated_ids(ids: Sequence[str], source: str) -> None:
         f"{source}: every text needs an id of its own, found {repeated} more than once; mend the ids, or name another "
         "id column."
     )
+
+
+_LABELS: dict[str, bool | None] = {
+    **dict.fromkeys(("1", "1.0", "true", "member"), True),
+    **dict.fromkeys(("0", "0.0", "false", "non-member", "nonmember"), False),
+    **dict.fromkeys(("", "nan", "null", "none")),
+}
+
+
+def _membership(value: object) -> bool | None:
+    """True for a member, False for a non-member, None for unknown (empty, null or NaN).
+
+    Raises ValueError, half a sentence, for anything else: a column of sentiments is never taken for membership.
+
+    >>> [_membership(value) for value in (1, "0", "Member", 0.0, "", None, float("nan"))]
+    [True, False, True, False, None, None, None]
+    """
+    key = str(value).strip().lower()
+    if key not in _LABELS or not isinstance(value, str | int | float | None):
+        raise ValueError(say("texts.no_label", label=_shortened(value)))
+    return _LABELS[key]
+
+
+def _shortened(value: object) -> str:
+    """A cell as a message quotes it."""
+    quoted = repr(value)
+    return quoted if len(quoted) <= 60 else quoted[:57] + "..."
