@@ -11,7 +11,7 @@ import numpy as np
 from tiny import MORE_WORDS
 
 from pretrace.cli.options import command_of
-from pretrace.corpora.opening import GivenStream
+from pretrace.corpora import TextStream
 from pretrace.scoring.evaluation import measure
 from pretrace.scoring.parts import ScoredRows
 from pretrace.statistics.permutation import sign_flip_test, two_sample_test
@@ -117,6 +117,6 @@ def tpr_at_fpr(scores, members, fpr):
 def evaluate(run, texts, *, blind=True, **how):
     """The figures of a run, where `texts[i]` is the text of row i; without `blind`, no words are classified."""
     some = tuple(Text(name, text) for name, text in zip(run.ids, texts, strict=False))
-    rows, stream = ScoredRows.of_run(run, some), GivenStream(Corpus(run.corpus, some))
+    rows, stream = ScoredRows.of_run(run, some), TextStream.of(Corpus(run.corpus, some))
     with nullcontext() if blind else patch("pretrace.scoring.evaluation._judged", lambda *_: (None, "")):
         return measure(rows, stream, **how)

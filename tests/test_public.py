@@ -53,7 +53,7 @@ def test_the_list_of_commands_imports_no_command(words):
 
 
 NAMED = """
-from pretrace.baselines.blind import gap
+from pretrace.baselines import gap
 from pretrace.baselines.classifiers import classifiers
 from pretrace.corpora import known_corpora
 from pretrace.tuning.plan import methods

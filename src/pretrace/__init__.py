@@ -15,7 +15,7 @@ __version__ = "1.0.0rc1"
 if TYPE_CHECKING:
     from pretrace.backends import open_adapter, open_model
     from pretrace.backends.proposals import open_proposer
-    from pretrace.baselines.blind import gap
+    from pretrace.baselines import gap
     from pretrace.corpora import Columns, known_corpora, open_corpus
     from pretrace.errors import PretraceError
     from pretrace.frequencies import Frequencies, count
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 _PLACES = {
     "pretrace.backends": "open_adapter open_model",
     "pretrace.backends.proposals": "open_proposer",
-    "pretrace.baselines.blind": "gap",
+    "pretrace.baselines": "gap",
     "pretrace.corpora": "Columns known_corpora open_corpus",
     "pretrace.errors": "PretraceError",
     "pretrace.frequencies": "Frequencies count",

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tiny import MORE_WORDS, WORDS, make_tokenizer
 
-from pretrace.baselines.classifiers import Pretrained, classifiers
+from pretrace.baselines.classifiers import classifiers
 from pretrace.errors import ModelError
 from pretrace.statistics.roc import auc
 from pretrace.tuning.plan import PAPER, SMALL, TunedClassifier
@@ -102,7 +102,8 @@ def bert_folder(tmp_path_factory):
 @pytest.mark.parametrize("folder", ["model_folder", "bert_folder"])
 def test_a_causal_model_or_a_bert_from_a_folder_is_tuned(folder, method, request):
     rng = np.random.default_rng(0)
-    tuned = Pretrained(str(request.getfixturevalue(folder)), method, epochs=6, learning_rate=1e-2)
+    where = str(request.getfixturevalue(folder))
+    tuned = classifiers.make(f"pretrained({where!r}, {method!r}, epochs=6, learning_rate=1e-2)")
     judge = tuned.fit(*two_kinds(rng), seed=0)
     texts, labels = two_kinds(rng)
     assert auc(judge(texts), labels) > 0.9

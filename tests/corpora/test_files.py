@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from net.api import (
+    FORMATS,
     USUAL,
     Columns,
     ExpressionError,
@@ -17,7 +18,6 @@ from net.api import (
     TextsError,
     open_corpus,
     open_stream,
-    parquet_rows,
 )
 
 NAN, INF = math.nan, math.inf
@@ -252,7 +252,7 @@ def test_parquet_reads_only_what_it_needs(tmp_path):
     pq.write_table(pa.table({"text": texts}), path, use_dictionary=False, compression="none")
     spy = Spy(path)
     reading = Reading(Columns(label="", id="", group=""), "a.parquet")
-    assert [one.text for one in reading.stream(parquet_rows(spy, reading, "a.parquet"))] == texts
+    assert [one.text for one in reading.stream(FORMATS[".parquet"](spy, reading, "a.parquet"))] == texts
     assert path.stat().st_size > 10_000_000 > 3_000_000 > spy.largest
 
 

@@ -42,7 +42,7 @@ def test_what_a_killed_count_leaves_is_gone_on_with(tmp_path, built, documents):
     table = count(documents, built("gpt2"), tokenizer_hash="h", source="docs", **how)
     np.testing.assert_array_equal(table.counts, whole.counts)
     assert table.texts == len(documents)
-    assert told[0] > len(next(counting.batches(documents, counting._BATCH)))
+    assert told[0] > len(next(counting._batches(documents, counting._BATCH)))
     assert not left.exists()
 
 

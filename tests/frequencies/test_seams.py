@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tokenizers import Regex, Tokenizer, models
 from tokenizers import pre_tokenizers as pre
 
-from pretrace.frequencies import encoding
-from pretrace.frequencies.encoding import START, TokenCounter, count_pieces, join_texts, merge_pieces
+from pretrace.frequencies import counting
+from pretrace.frequencies.counting import START, TokenCounter
 from pretrace.frequencies.seams import GPT2, Seams, find_seams
 
 FRAGMENTS = [
@@ -37,9 +37,12 @@ def counter(built):
     return functools.cache(lambda kind: TokenCounter(built(kind).to_str(), False, seams_of(built(kind))))
 
 
+def joined(texts):
+    return b"".join(START + text.encode() for text in texts)
+
+
 def cut_at_seams(raw, seams):
-    """The pieces of joined texts, in order."""
-    blocks = encoding._blocks(raw, seams)
+    blocks = counting._blocks(raw, seams)
     pieces = [bytes(block[a:b]) for block, ends in blocks for a, b in itertools.pairwise(ends)]
     assert b"".join(pieces) == raw
     return pieces
@@ -47,7 +50,7 @@ def cut_at_seams(raw, seams):
 
 def cut(texts, seams):
     """The pieces of each text, all of them cut at once."""
-    pieces = cut_at_seams(join_texts([text.encode() for text in texts]), seams)
+    pieces = cut_at_seams(joined(texts), seams)
     found = []
     for piece in pieces:
         if piece.startswith(START):
@@ -72,10 +75,9 @@ def seams_of(tokenizer):
 
 
 def assert_counted(counter, tokenizer, text):
-    """The pieces of a text have its tokens, and each as often."""
-    part = counter.part([text])
+    tokens, pieces, _ = counter.part([text])
     expected = Counter(tokenizer.encode(text, add_special_tokens=False).ids)
-    assert Counter(dict(enumerate((part.tokens + counter.tokens(part.pieces)).tolist()))) == expected, text
+    assert Counter(dict(enumerate((tokens + counter.tokens(pieces)).tolist()))) == expected, text
 
 
 @settings(max_examples=60, deadline=None)
@@ -155,9 +157,9 @@ def test_a_merge_across_a_space_is_no_seam():
 
 def test_blocks_end_at_seams(monkeypatch, built, documents):
     seams = seams_of(built("llama3"))
-    raw = join_texts([text.encode() for text in [*documents[:30], "中文" * 50, "", "end"]])
+    raw = joined([*documents[:30], "中文" * 50, "", "end"])
     whole = cut_at_seams(raw, seams)
-    monkeypatch.setattr(encoding, "_BLOCK", 7)
+    monkeypatch.setattr(counting, "_BLOCK", 7)
     small = cut_at_seams(raw, seams)
     boundaries = set(np.cumsum([len(piece) for piece in whole]).tolist())
     assert set(np.cumsum([len(piece) for piece in small]).tolist()) <= boundaries
@@ -165,9 +167,9 @@ def test_blocks_end_at_seams(monkeypatch, built, documents):
 
 def test_distinct_counts_every_piece(built, documents):
     seams = seams_of(built("gpt2"))
-    raw = join_texts([text.encode() for text in documents])
+    raw = joined(documents)
     pieces = cut_at_seams(raw, seams)
-    table = merge_pieces([count_pieces(raw, seams), count_pieces(b"", seams)])
+    table = counting._merge_pieces([counting._count_pieces(some, seams) for some in (raw, b"")])
     counted = dict(zip(table["piece"].to_pylist(), table["count"].to_pylist(), strict=True))
     assert counted == Counter(pieces)
     assert len(table) == len(counted)

@@ -49,8 +49,7 @@ def test_perplexities_in_place_of_their_logarithms():
 def test_a_text_that_stays_as_it_was_gives_minus_one(kind):
     assert scored(Text("t", "。。。、、"), f"perturbed(kind='{kind}', share=1)") == [-1.0]
     score = Perturbed(kind)
-    certain = make_trace([-1e-9, -0.0])
-    views = {View(): (certain,), View(rewrite=score.rewrite.name): (certain,)}
+    views = dict.fromkeys(score.needs.views, (make_trace([-1e-9, -0.0]),))
     assert score(Evidence(TEXT, views)) == -1.0
 
 
@@ -64,9 +63,9 @@ def test_the_release_families_are_scores_and_need_no_model_but_the_target():
 
 
 def test_empty_neighbours_are_left_out():
-    empty, name = make_trace([]), Neighbor(m=3).rewrite.name
-    plain = {View(): (make_trace([-1.0, -3.0]),)}
-    some = Evidence(Text("t", "text"), {**plain, View(rewrite=name): (empty, make_trace([-5.0]), empty)})
-    none = Evidence(Text("t", "text"), {**plain, View(rewrite=name): (empty,) * 3})
+    empty, plain = make_trace([]), {View(): (make_trace([-1.0, -3.0]),)}
+    [near] = Neighbor(m=3).needs.views.keys() - plain.keys()
+    some = Evidence(Text("t", "text"), {**plain, near: (empty, make_trace([-5.0]), empty)})
+    none = Evidence(Text("t", "text"), {**plain, near: (empty,) * 3})
     assert Neighbor(m=3)(some) == 3.0
     assert Neighbor(m=3)(none) == 0.0

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from made import evaluate, run_of, tpr_at_fpr
 
-from pretrace.baselines.blind import bag_of_words
+from pretrace.baselines import bag_of_words
 from pretrace.baselines.classifiers import WIDENING
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.statistics.resampling import group_bootstrap
@@ -54,7 +54,7 @@ def test_rows_are_the_scores_and_then_the_blind_baseline():
 def test_the_blind_interval_is_widened_and_the_others_are_not():
     run, texts, members = corpus()
     found = evaluate(run, texts, resamples=100, seed=2)
-    judged = bag_of_words(texts, members, run.groups, seed=2).scores
+    judged, _ = bag_of_words(texts, members, run.groups, seed=2)
     matrix = np.column_stack((run.matrix, judged))
     plain = group_bootstrap(matrix.T, members, groups=run.groups, seed=2, resamples=100).auc
     assert [row.auc for row in found.rows[:2]] == [plain.estimate(0), plain.estimate(1)]

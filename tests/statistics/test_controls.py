@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from made import evaluate, row, run_of, tpr_at_fpr
 
-from pretrace.statistics.controls import ThresholdDivision, survives
+from pretrace.statistics.controls import divide_texts, survives
 from pretrace.statistics.documents import grouped_split
 from pretrace.statistics.roc import accuracy, auc, best_threshold, roc_curve
 from pretrace.types import Control, Estimate
@@ -97,6 +97,6 @@ def test_who_survives(target, lead, expected):
 def test_a_division_keeps_its_parts_while_both_have_both_classes(kept, divided):
     chosen, members = np.array([True, True, False, False]), np.array([True, False, True, False])
     texts = np.isin(np.arange(5), kept)
-    found = ThresholdDivision.of(np.append(chosen, True)[texts], np.append(members, True)[texts])
-    assert found.held_out == (2 if divided else 0)
-    assert found.tested.sum() == (2 if divided else len(kept))
+    chosen, tested = divide_texts(np.append(chosen, True)[texts], np.append(members, True)[texts])
+    assert (chosen & ~tested).sum() == (2 if divided else 0)
+    assert tested.sum() == (2 if divided else len(kept))

@@ -52,7 +52,7 @@ def test_values_are_the_figures_of_the_texts_themselves():
     scores = np.column_stack((scores, np.round(scores), -scores))
     tested = rng.random(len(members)) < 0.7
     thresholds = np.array([0.2, 1.0, 0.0])
-    calls = resampling.Calls(thresholds, tested)
+    calls = thresholds, tested
     found = group_bootstrap(scores.T, members, groups=groups, calls=calls, resamples=50, seed=1)
     for k in range(3):
         assert found.auc.value[k] == pytest.approx(auc(scores[:, k], members))
@@ -75,7 +75,7 @@ def test_every_resample_has_both_classes_however_groups_are_made(rows, seed):
     scores = np.arange(len(members), dtype=float)[:, None]
     tested = np.zeros(len(members), dtype=bool)
     tested[0] = True
-    calls = resampling.Calls(np.zeros(1), tested)
+    calls = np.zeros(1), tested
     found = group_bootstrap(scores.T, members, groups=groups, calls=calls, resamples=20, seed=seed)
     for spread in (found.auc, found.tpr, found.accuracy):
         assert np.isfinite(spread.drawn).all()
@@ -94,9 +94,6 @@ def test_a_low_rate_is_given_from_ten_thousand_nonmembers_on():
 
 
 def test_a_large_matrix_gets_fewer_resamples_and_says_so(monkeypatch):
-    assert resampling.affordable(1000, texts=10_000, scores=10) == 1000
-    assert resampling.affordable(1000, texts=1_000_000, scores=10) == 200
-    assert resampling.affordable(50, texts=1_000_000, scores=10) == 50
     monkeypatch.setattr(resampling, "WORK", 40_000)
     scores, members, groups = documents(np.random.default_rng(0), docs=20, pieces=2, shift=1, shared=0)
     found = group_bootstrap(scores.T, members, groups=groups, resamples=1000)

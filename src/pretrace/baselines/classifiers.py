@@ -12,7 +12,8 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,7 +23,6 @@ import numpy.typing as npt
 from pretrace.errors import MissingPackageError, ModelError
 from pretrace.registry import Registry, require
 from pretrace.rewrites import readable
-from pretrace.settings import shared
 from pretrace.statistics.documents import Grouping, Groups, Numbers, grouped_folds, grouped_split
 from pretrace.statistics.words import UNSPACED
 from pretrace.tuning.classifying import fit_new, fit_pretrained
@@ -93,7 +93,7 @@ _TOKEN = rf"[{UNSPACED}]|[^\W{UNSPACED}]+|[^\w\s]"
 
 
 Unit = Literal["words", "form"]
-"""What is counted: words, whatever their case, or the form of a text (`describe_form`)."""
+"""What is counted: words, whatever their case, or the form of a text (`_describe_form`)."""
 
 
 class WordFeatures:
@@ -122,7 +122,7 @@ def _counts(texts: Sequence[str], unit: Unit) -> Any:
     words = unit == "words"
     count = HashingVectorizer(
         analyzer="word" if words else "char",
-        preprocessor=(lambda text: _read(text).lower()) if words else describe_form,
+        preprocessor=(lambda text: _read(text).lower()) if words else _describe_form,
         token_pattern=_TOKEN if words else None,
         ngram_range=(1, 2) if words else (1, 3),
         norm=None,
@@ -131,7 +131,7 @@ def _counts(texts: Sequence[str], unit: Unit) -> Any:
     return _of_each(texts, count.transform)
 
 
-class TextSubset(list[str]):
+class _TextSubset(list[str]):
     """Some `rows` of a set of texts, int64; what was told of each text of the `whole` is `kept` for other parts."""
 
     def __init__(self, whole: Sequence[str], rows: Numbers, kept: list[Any] | None) -> None:
@@ -139,15 +139,15 @@ class TextSubset(list[str]):
         self.whole, self.rows, self.kept = whole, rows, kept
 
 
-def share_texts(texts: Sequence[str]) -> Callable[[Bools], TextSubset]:
+def share_texts(texts: Sequence[str]) -> Callable[[Bools], _TextSubset]:
     """What gives the parts of these texts, by the rows that are in them, bool [texts], to one classifier."""
     kept: list[Any] | None = [] if _characters(texts) <= LEARNT_CHARACTERS else None
-    return lambda rows: TextSubset(texts, np.flatnonzero(rows), kept)
+    return lambda rows: _TextSubset(texts, np.flatnonzero(rows), kept)
 
 
 def _of_each(texts: Sequence[str], told: Callable[[Sequence[str]], Any]) -> Any:
     """What is `told` of texts, a row a text that depends on this text alone: of a part's whole set it is asked once."""
-    if not isinstance(texts, TextSubset) or texts.kept is None:
+    if not isinstance(texts, _TextSubset) or texts.kept is None:
         return told(texts)
     if not texts.kept:
         texts.kept.append(told(texts.whole))
@@ -155,126 +155,124 @@ def _of_each(texts: Sequence[str], told: Callable[[Sequence[str]], Any]) -> Any:
 
 
 @classifiers.add("words")
-def words() -> TextClassifier:
+def _words() -> TextClassifier:
     """Logistic regression on words, word pairs and punctuation (Das et al. 2024).
 
     Features are lower-cased TF-IDF of what occurs in at least two of the texts learnt from; in scripts without
     spaces a character is a word. It is the blind baseline of an evaluation.
     """
-    return _Regression("words")
+    return _Regression(partial(_counted, unit="words"))
 
 
 @classifiers.add("form")
-def form() -> TextClassifier:
+def _form() -> TextClassifier:
     """Logistic regression on the form of a text, which words do not show (our own).
 
-    Features are TF-IDF of one to three neighbours of `describe_form`: line breaks, tabs, single or double spaces,
+    Features are TF-IDF of one to three neighbours of `_describe_form`: line breaks, tabs, single or double spaces,
     capitals, quotes, dashes, accents in one or two characters. Two editors or converters differ in these, and a model
     finds one form likelier.
     """
-    return _Regression("form")
+    return _Regression(partial(_counted, unit="form"))
+
+
+@classifiers.add("embeddings")
+def _embeddings(model: str = "minilm") -> TextClassifier:
+    """Logistic regression on sentence embeddings, of all-MiniLM-L6-v2 unless told otherwise.
+
+    `model` is a folder or hub id for sentence-transformers, "minilm" the one in the extra `all`, without which fitting
+    raises MissingPackageError.
+    """
+    return _Regression(partial(_embedded, model=model))
+
+
+_Features = Callable[[Sequence[str]], Any]
 
 
 @dataclass(frozen=True)
 class _Regression:
-    """Logistic regression on a unit of texts."""
+    """Logistic regression on features that `look` finds: of the texts learnt from, None for none, and of others."""
 
-    unit: Unit
+    look: Callable[[Sequence[str]], tuple[Any, _Features]]
 
     def fit(self, texts: Sequence[str], labels: Bools, /, *, seed: int) -> Callable[[Sequence[str]], Doubles]:
         from sklearn.linear_model import LogisticRegression
 
         check_kinds(texts, labels)
-        words = WordFeatures(texts, self.unit)
-        if not words.columns.size:
+        learnt, features = self.look(texts)
+        if learnt is None:
             alike = float(np.log(labels.mean() / (1 - labels.mean())))
             return lambda some: _probability(np.full(len(some), alike))
-        return _judge(LogisticRegression(max_iter=1000).fit(words.learnt, labels), words.of)
+        regression: Any = LogisticRegression(max_iter=1000).fit(learnt, labels)
+        return lambda some: _probability(
+            regression.decision_function(features(some)) if len(some) else np.zeros(0)
+        )
 
 
-def _judge(regression: Any, features: Callable[[Sequence[str]], Any]) -> Callable[[Sequence[str]], Doubles]:
-    """The probabilities of texts by a regression on their features."""
-    return lambda some: _probability(
-        regression.decision_function(features(some)) if len(some) else np.zeros(0)
-    )
+def _counted(texts: Sequence[str], unit: Unit) -> tuple[Any, _Features]:
+    found = WordFeatures(texts, unit)
+    return found.learnt, found.of
+
+
+def _embedded(texts: Sequence[str], model: str) -> tuple[Any, _Features]:
+    embed = open_embedder(model)
+    return _of_each(texts, embed), lambda some: _of_each(some, embed)
 
 
 @classifiers.add("gpt2")
-@dataclass(frozen=True)
-class _Gpt2:
+def _gpt2(
+    preset: Literal["small", "paper"] = "small",
+    layers: int | None = None,
+    width: int | None = None,
+    heads: int | None = None,
+    epochs: int | None = None,
+    learning_rate: float | None = None,
+) -> TextClassifier:
     """A GPT-2-style transformer of two layers trained from scratch (Zhao et al. 2025, sections 3.2 and D.2).
 
     `preset` "paper" has width 1600, 25 heads and 20 epochs, "small" is for CPUs; what is given besides
     replaces the preset's value. The tokenizer is learnt on the texts learnt from. From a thousand texts a side
     the small one learns which words differ, hardly their order: put it beside `words`, not in its place.
     """
-
-    preset: Literal["small", "paper"] = "small"
-    layers: int | None = None
-    width: int | None = None
-    heads: int | None = None
-    epochs: int | None = None
-    learning_rate: float | None = None
-
-    def __post_init__(self) -> None:
-        _ = self.settings  # which checks them
-
-    @property
-    def settings(self) -> NewClassifier:
-        given = {
-            name: value for name, value in asdict(self).items() if name != "preset" and value is not None
-        }
-        return replace(PAPER if self.preset == "paper" else SMALL, **given)
-
-    def fit(self, texts: Sequence[str], labels: Bools, /, *, seed: int) -> Callable[[Sequence[str]], Doubles]:
-        return fit_new(texts, labels, self.settings, seed=seed)
-
-
-@classifiers.add("embeddings")
-@dataclass(frozen=True)
-class _Embeddings:
-    """Logistic regression on sentence embeddings, of all-MiniLM-L6-v2 unless told otherwise.
-
-    `model` is a folder or hub id for sentence-transformers, "minilm" the one in the extra `all`.
-    """
-
-    model: str = "minilm"
-
-    def fit(self, texts: Sequence[str], labels: Bools, /, *, seed: int) -> Callable[[Sequence[str]], Doubles]:
-        """The fitted classifier; MissingPackageError without the extra."""
-        from sklearn.linear_model import LogisticRegression
-
-        check_kinds(texts, labels)
-        embed = open_embedder(self.model)
-        regression = LogisticRegression(max_iter=1000).fit(_of_each(texts, embed), labels)
-        return _judge(regression, lambda some: _of_each(some, embed))
+    asked = {
+        "layers": layers,
+        "width": width,
+        "heads": heads,
+        "epochs": epochs,
+        "learning_rate": learning_rate,
+    }
+    given: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
+    return _Network(replace(PAPER if preset == "paper" else SMALL, **given))
 
 
 @classifiers.add("pretrained")
-@dataclass(frozen=True)
-class Pretrained:
+def _pretrained(
+    model: str = "smollm2",
+    method: How = "lora",
+    epochs: int = 3,
+    learning_rate: float | None = None,
+    max_tokens: int = 256,
+) -> TextClassifier:
     """A model that was trained before, tuned with a classification head (Zhao et al. 2025, table 6).
 
     `model` is a hub id, a folder, a `.gguf` file or "smollm2": a causal model or one like BERT. `method`
-    "lora" trains an adapter, "full" all weights. Beware of a model that was trained on the very texts.
+    "lora" trains an adapter, "full" all weights. Beware of a model that was trained on the very texts; fitting raises
+    ModelError for one that cannot be opened.
     """
+    require(bool(model.strip()), "pretrained: model must name a model, found an empty text.")
+    how = TunedClassifier(method, epochs=epochs, learning_rate=learning_rate, max_tokens=max_tokens)
+    return _Network(how, model)
 
-    model: str = "smollm2"
-    method: How = "lora"
-    epochs: int = 3
-    learning_rate: float | None = None
-    max_tokens: int = 256
 
-    def __post_init__(self) -> None:
-        require(bool(self.model.strip()), "pretrained: model must name a model, found an empty text.")
-        _ = self.settings  # which checks them
+@dataclass(frozen=True)
+class _Network:
+    """A network that is trained for each fit: from scratch, or from a `model` on."""
 
-    @property
-    def settings(self) -> TunedClassifier:
-        return shared(TunedClassifier, self)
+    settings: NewClassifier | TunedClassifier
+    model: str = ""
 
     def fit(self, texts: Sequence[str], labels: Bools, /, *, seed: int) -> Callable[[Sequence[str]], Doubles]:
-        """The tuned classifier; ModelError where the model cannot be opened."""
+        if isinstance(self.settings, NewClassifier):
+            return fit_new(texts, labels, self.settings, seed=seed)
         return fit_pretrained(self.model, texts, labels, self.settings, seed=seed)
 
 
@@ -310,28 +308,27 @@ def telling_words(
     ]
 
 
-def describe_form(text: str) -> str:
+def _describe_form(text: str) -> str:
     """The form of a text: its letters and digits by their kind alone, runs of them as one.
 
     All that is neither letter nor digit stays, white space as a character of its own for each kind.
 
-    >>> describe_form("Two  words, 300 g")
+    >>> _describe_form("Two  words, 300 g")
     'Aa\ue020\ue020a,\ue0200\ue020a'
     """
-    return _RUN.sub(lambda run: run[1] or run[2], _read(text).translate(_KINDS))
+    read = _read(text)
+    kinds = {ord(character): _kind_of(character) for character in set(read)}
+    return _RUN.sub(lambda run: run[1] or run[2], read.translate(kinds))
 
 
-class _Kinds(dict[int, str]):
-    """What stands for a character in `describe_form`."""
-
-    def __missing__(self, code: int) -> str:
-        kind, own = unicodedata.category(chr(code)), {"Ll": "a", "Lu": "A", "Lt": "A", "Mn": "m"}
-        made = own.get(kind, {"L": "c", "N": "0"}.get(kind[0], chr(code)))
-        self[code] = chr(0xE000 + code % 0x1000) if chr(code).isspace() else made
-        return self[code]
+@functools.cache
+def _kind_of(character: str) -> str:
+    """What stands for a character in `_describe_form`."""
+    kind, own = unicodedata.category(character), {"Ll": "a", "Lu": "A", "Lt": "A", "Mn": "m"}
+    made = own.get(kind, {"L": "c", "N": "0"}.get(kind[0], character))
+    return chr(0xE000 + ord(character) % 0x1000) if character.isspace() else made
 
 
-_KINDS = _Kinds()
 _RUN = re.compile(r"([acm0])\1+|(?<=A)(A)A+")
 
 

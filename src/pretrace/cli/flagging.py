@@ -19,7 +19,7 @@ from pretrace.cli.scoring import TextsToScore, finish_run, in_shards, label_sour
 from pretrace.cli.streams import note as say_note
 from pretrace.cli.verdicts import opened, with_text_column
 from pretrace.corpora import Columns, open_stream
-from pretrace.corpora.opening import GivenStream, Source
+from pretrace.corpora.opening import Source, TextStream
 from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError, OutputError
 from pretrace.jobs.settings import EngineSettings, JobSettings, divided_by
@@ -140,7 +140,7 @@ def flag(
     known = other.whole(shards.SHARD, unread.append) if corpus is not None else None
     both, sets = BothSets(stream, other), None
     if corpus is not None and known is not None:
-        both = BothSets(GivenStream(corpus), GivenStream(known))
+        both = BothSets(TextStream.of(corpus), TextStream.of(known))
         sets = both.corpus
     asked = {name: value for name, value in asdict(settings).items() if name != "plan"}
     texts = TextsToScore(

@@ -15,7 +15,7 @@ from pretrace.cli.printing import finished, foretold
 from pretrace.cli.progress import doing, trained, watched
 from pretrace.cli.verdicts import opened
 from pretrace.corpora import TextStream, open_corpus
-from pretrace.corpora.opening import GivenStream, Source
+from pretrace.corpora.opening import Source
 from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError
 from pretrace.jobs.settings import EVERY, EngineSettings, JobSettings, Turn, divided_by
@@ -283,7 +283,7 @@ class _ScoreCommand:
             return self._finish(job.rows(texts.folder), texts)
         if corpus is not None:
             parts = self._divided(corpus, given)
-            texts = replace(texts, corpus=parts.test, stream=GivenStream(parts.test))
+            texts = replace(texts, corpus=parts.test, stream=TextStream.of(parts.test))
         models = opened(self._wanted)
         if settings.dry_run:
             mine = texts.corpora(self.inputs.job.turn)

@@ -17,12 +17,6 @@ from pretrace.settings import COLUMNS, READING, TEXTS, option
 
 TEXT_NAMES = ("text", "input")
 
-_LABELS: dict[str, bool | None] = {
-    **dict.fromkeys(("1", "1.0", "true", "member"), True),
-    **dict.fromkeys(("0", "0.0", "false", "non-member", "nonmember"), False),
-    **dict.fromkeys(("", "nan", "null", "none")),
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Columns:
@@ -100,14 +94,6 @@ class Columns:
         four = {"text": self.text, "label": self.label, "id": self.id, "group": self.group}
         more = {name: getattr(self, name) for name in FURTHER}
         return {**four, **{name: value for name, value in more.items() if value}}
-
-    def pick(self, found: Sequence[str], source: str) -> tuple[str, ...]:
-        """The columns to read of those found; TextsError for a given name that is not there, or one there twice."""
-        for name in sorted(self.required):
-            if name not in found:
-                raise TextsError(f"{source} has no column {name!r}; it has {listed(found)}.")
-        others = (name for name in self.others(found).values() if name in found)
-        return distinct((*self.pick_texts(found, source), *filter(None, others), *self.more), found, source)
 
     def pick_texts(self, found: Collection[str], source: str) -> tuple[str, ...]:
         """The columns that a text is made of, in order. TextsError where they are not there."""
@@ -238,20 +224,6 @@ def listed(names: Collection[str]) -> str:
     return rounding.listed([*names], 12) or "no columns"
 
 
-def membership(value: object) -> bool | None:
-    """True for a member, False for a non-member, None for unknown (empty, null or NaN).
-
-    Raises ValueError, half a sentence, for anything else: a column of sentiments is never taken for membership.
-
-    >>> [membership(value) for value in (1, "0", "Member", 0.0, "", None, float("nan"))]
-    [True, False, True, False, None, None, None]
-    """
-    key = str(value).strip().lower()
-    if key not in _LABELS or not isinstance(value, str | int | float | None):
-        raise ValueError(say("texts.no_label", label=shortened(value)))
-    return _LABELS[key]
-
-
 def name_of(value: object) -> str:
     """An id or a group as a string: "" for empty, null or NaN; 3.0 is "3", since a column of whole
     numbers with gaps comes back as floats. Raises ValueError for a list or an object."""
@@ -295,9 +267,3 @@ def kind_of(value: object) -> str:
     words = {int: "a number", float: "a number", str: "a string", list: "a list", dict: "an object"}
     words |= {type(None): "nothing", bool: "true or false"}
     return words.get(type(value), type(value).__name__)
-
-
-def shortened(value: object) -> str:
-    """A cell as a message quotes it."""
-    quoted = repr(value)
-    return quoted if len(quoted) <= 60 else quoted[:57] + "..."

@@ -12,9 +12,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
 from urllib.parse import unquote
+from xml.etree import ElementTree
+from xml.parsers import expat
 
 from pretrace.corpora.packing import decode_text
-from pretrace.corpora.webpages import decode_page, parse_xml, read_html, read_xhtml
+from pretrace.corpora.webpages import NOT_NESTED, decode_page, read_html
 from pretrace.errors import MissingPackageError, PretraceError, TextsError
 from pretrace.results.wording import say
 
@@ -119,9 +121,9 @@ def _epub(raw: bytes, encoding: str | None) -> Document:
     with zipfile.ZipFile(io.BytesIO(raw)) as book:
         _refuse_large(book, "book")
         locked = book.read(_LOCKS).decode("utf-8", "replace") if _LOCKS in book.namelist() else ""
-        container = parse_xml(book.read("META-INF/container.xml"), "the book")
+        container = _parse_xml(book.read("META-INF/container.xml"), "the book")
         place = next(one.attrib["full-path"] for one in container.iter(f"{_CONTAINER}rootfile"))
-        table, above = parse_xml(_DOCTYPE.sub(b"", book.read(place)), "the book"), place.rpartition("/")[0]
+        table, above = _parse_xml(_DOCTYPE.sub(b"", book.read(place)), "the book"), place.rpartition("/")[0]
         items = {one.get("id"): one for one in table.iter(f"{_EPUB_TABLE}item")}
         for one in [items[one.get("idref")] for one in table.iter(f"{_EPUB_TABLE}itemref")]:
             if "nav" in one.get("properties", "").split():
@@ -129,12 +131,39 @@ def _epub(raw: bytes, encoding: str | None) -> Document:
             name = posixpath.normpath(posixpath.join(above, unquote(one.attrib["href"])))
             if f'URI="{name}"' in locked:
                 raise TextsError("the book is protected against reading (DRM): give one that is not.")
-            texts.append(read_xhtml(decode_page(book.read(name), None)))
+            texts.append(_read_xhtml(decode_page(book.read(name), None)))
     return "\n".join(text for text in texts if text), ()
 
 
 _LOCKS = "META-INF/encryption.xml"
 _DOCTYPE = re.compile(rb"<!DOCTYPE[^\[>]*>")  # of older books; one with declarations is refused
+
+
+_SELF_CLOSED = re.compile(r"<([a-zA-Z][\w:.-]*)((?:\s[^<>]*?)?)/>")
+
+
+def _read_xhtml(page: str) -> str:
+    """The text of a page of XHTML, in which any element may be closed where it is opened."""
+
+    def opened(one: re.Match[str]) -> str:
+        return one[0] if one[1] in NOT_NESTED else f"<{one[1]}{one[2]}></{one[1]}>"
+
+    return read_html(_SELF_CLOSED.sub(opened, page))
+
+
+def _parse_xml(raw: bytes, source: str) -> ElementTree.Element:
+    """The root of a document without a document type, which could declare entities that expand without end."""
+
+    def refuse(*_: object) -> None:
+        raise TextsError(say("texts.doctype", source=source))
+
+    looked = expat.ParserCreate()
+    looked.StartDoctypeDeclHandler = refuse
+    try:
+        looked.Parse(raw, True)
+        return ElementTree.XML(raw)
+    except (expat.ExpatError, ElementTree.ParseError, ValueError, LookupError) as error:
+        raise TextsError(f"{source} is not XML that can be read: {error}; save it again.") from None
 
 
 SOURCE = ".source"

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import NamedTuple
 
 from pretrace.corpora.columns import listed, shown
 from pretrace.corpora.documents import DOCUMENTS, SOURCE
@@ -32,15 +31,9 @@ _PART = re.compile(r"(.+?)[-.](\d{5})-of-(\d{5})(?:-[0-9a-f]+)?")
 _SPLITS = frozenset(("train", "test", "validation", "valid", "val", "dev"))
 
 
-class Walk(NamedTuple):
-    """The files below a folder, each once, and what cannot be reached with the reason; by their paths within it."""
-
-    files: dict[str, Path]
-    faults: dict[str, str]
-
-
-def walk(folder: Path) -> Walk:
-    """All files below a folder in order, links followed, each once; OSError where the folder cannot be read."""
+def walk(folder: Path) -> tuple[dict[str, Path], dict[str, str]]:
+    """All files below a folder in order, links followed, each once, and what cannot be reached with the reason; by
+    their paths within it. OSError where the folder cannot be read."""
     faults: dict[str, str] = {}
 
     def tell(error: OSError) -> None:
@@ -78,7 +71,7 @@ def walk(folder: Path) -> Walk:
         if place is not None and not (path.is_symlink() and place in seen):
             seen.add(place)
             found[path.relative_to(folder).as_posix()] = path
-    return Walk(dict(sorted(found.items())), faults)
+    return dict(sorted(found.items())), faults
 
 
 def is_about(name: str) -> bool:
@@ -107,13 +100,13 @@ def matches(name: str, patterns: str) -> bool:
 def folder_rows(folder: Path, reading: TextReading) -> Iterator[SourceRow]:
     """The rows of a folder: of its tables one after the other, or of its documents, a text each with its path as id.
     TextsError where it holds both, several splits, or nothing that can be read."""
-    found = walk(folder)
-    tables, documents = _sorted_out(found, reading)
+    files, faults = walk(folder)
+    tables, documents = _sorted_out(files, reading)
     if tables and documents:
         sides = {"tables": listed([*tables]), "documents": listed([*documents])}
         ending = ending_of(next(iter(tables)))
         raise TextsError(say("texts.both_kinds", source=reading.source, **sides, ending=ending))
-    for name, why in found.faults.items():
+    for name, why in faults.items():
         if is_hidden(name):
             reading.left_out.append(name)
         else:
@@ -126,15 +119,15 @@ def folder_rows(folder: Path, reading: TextReading) -> Iterator[SourceRow]:
         raise TextsError(say("texts.no_texts", source=reading.source, endings=endings))
     plain = set(documents.values()) == {".txt"}
     for name, kind in documents.items():
-        for row in file_rows(found.files[name], reading, SOURCE if kind == ".txt" else kind):
+        for row in file_rows(files[name], reading, SOURCE if kind == ".txt" else kind):
             ids = {"id": name} if plain else {"id": name, "group": name}
             yield row if row.fault else row._replace(fields={"text": row.fields["text"], **ids})
 
 
-def _sorted_out(found: Walk, reading: TextReading) -> tuple[dict[str, Path], dict[str, str]]:
+def _sorted_out(files: Mapping[str, Path], reading: TextReading) -> tuple[dict[str, Path], dict[str, str]]:
     """The tables of a folder, and the documents with their kinds; what is neither is left out."""
-    kinds = {name: _kind(name, path, reading.columns.files) for name, path in found.files.items()}
-    tables = {name: found.files[name] for name, kind in kinds.items() if kind in TABLES}
+    kinds = {name: _kind(name, path, reading.columns.files) for name, path in files.items()}
+    tables = {name: files[name] for name, kind in kinds.items() if kind in TABLES}
     documents = {name: kind for name, kind in kinds.items() if kind and kind not in TABLES}
     if tables and reading.columns.files is None:
         documents = {name: kind for name, kind in documents.items() if not is_about(name)}

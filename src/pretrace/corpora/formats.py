@@ -273,7 +273,7 @@ def _refuse_odd_bytes(cells: list[str], source: str, line: int) -> list[str]:
     return cells
 
 
-def parquet_rows(stream: IO[bytes], reading: TextReading, source: str) -> Iterator[SourceRow]:
+def _parquet_rows(stream: IO[bytes], reading: TextReading, source: str) -> Iterator[SourceRow]:
     """The rows of a parquet file, of which only the columns wanted are read, a few hundred rows at a time."""
     from pyarrow import parquet
 
@@ -355,7 +355,7 @@ FORMATS: dict[str, _Format] = {
     **dict.fromkeys(LINES, _json_rows),
     ".csv": _csv_rows,
     ".tsv": partial(_csv_rows, delimiter="\t"),
-    ".parquet": parquet_rows,
+    ".parquet": _parquet_rows,
     ".arrow": _arrow_rows,
     ".feather": _arrow_rows,
     ".txt": _text_rows,

@@ -23,7 +23,7 @@ from pretrace.corpora.documents import SOURCE, standard_input, unreadable_explai
 from pretrace.corpora.folders import folder_rows, matches
 from pretrace.corpora.formats import ENDINGS, file_rows, sniffed_rows
 from pretrace.corpora.packing import ending_of, unpack_stream, without_packing
-from pretrace.corpora.reading import EveryColumn, SourceRow, TextReading, Unreadable, refuse_repeated_ids
+from pretrace.corpora.reading import SourceRow, TextReading, Unreadable, refuse_repeated_ids
 from pretrace.errors import MissingPackageError, TextsError, suggest
 from pretrace.registry import Registry, corpora
 from pretrace.results.wording import say
@@ -79,7 +79,7 @@ def open_corpus(source: Texts, columns: Columns = USUAL) -> Corpus:
     is no such source or an item is neither text nor row, ExpressionError where a parameter of a built corpus is
     wrong."""
     stream = open_stream(source, columns)
-    return stream.corpus_of(tuple(stream.texts()))
+    return stream._corpus_of(tuple(stream.texts()))
 
 
 Rows = Callable[[TextReading], Iterator[SourceRow]]
@@ -96,13 +96,13 @@ def resolve_source(source: Texts, columns: Columns = USUAL) -> tuple[str, str, R
     if not isinstance(source, str | Path):
         return GIVEN, GIVEN, lambda reading: _given(source)
     if isinstance(source, str) and source.startswith("hub:"):
-        name, table = open_table(source.removeprefix("hub:"), columns.split)
+        name, table = _open_table(source.removeprefix("hub:"), columns.split)
         found, called = table.column_names, f"hub:{name}"
         return name, called, lambda reading: _given(table.select_columns([*reading.pick(found, called)]))
     if source == "-":
         return "standard input", "standard input", _rows_of_standard_input()
     path = Path(source)
-    if isinstance(source, str) and "://" in source and not path_exists(path):
+    if isinstance(source, str) and "://" in source and not _path_exists(path):
         return _name_of_path(Path(source.partition("?")[0])), source, partial(file_rows, source)
     refuse_missing(path)
     return _name_of_path(path), shown(path), partial(_path_rows, path)
@@ -113,7 +113,7 @@ def every_row(
 ) -> Iterator[SourceRow]:
     """The rows of a file, folder or address with all their columns; errors as of `TextReading`."""
     _, called, rows = resolve_source(source, columns)
-    return rows(EveryColumn(columns, called, unreadable))
+    return rows(TextReading(columns, called, unreadable, every_column=True))
 
 
 def _path_rows(path: Path, reading: TextReading) -> Iterator[SourceRow]:
@@ -147,7 +147,7 @@ def _names_corpus(source: Texts) -> TypeGuard[str]:
     """Whether a word names a corpus that is built, and not something that has rows."""
     if not isinstance(source, str) or source == "-" or source.startswith("hub:") or "://" in source:
         return False
-    return not (source.strip() and path_exists(Path(source)))
+    return not (source.strip() and _path_exists(Path(source)))
 
 
 def operand(source: str) -> str:
@@ -202,7 +202,7 @@ def choose_text(source: str, columns: Columns) -> tuple[Columns, str]:
     """The columns with that of the text chosen, and a sentence where nobody named it: `text`, `input` or a
     conversation, else that with the longest texts in the first rows; as they are without long texts."""
     path = Path(source)
-    if columns.named_texts or not path_exists(path) or not (path.is_file() or path.is_dir()):
+    if columns.named_texts or not _path_exists(path) or not (path.is_file() or path.is_dir()):
         return columns, ""
     looked = _rows_to_look_at(path, columns)
     rows = [next(looked, {})]
@@ -246,7 +246,7 @@ def _rows_to_look_at(path: Path, columns: Columns) -> Iterator[Mapping[str, obje
 def further_columns(source: str, columns: Columns, corpus: Corpus) -> dict[str, dict[str, object]]:
     """What a table's rows hold besides text, id, group and `columns.more`, by id; nothing for other sources."""
     path = Path(source)
-    if not path_exists(path) or not path.is_file():
+    if not _path_exists(path) or not path.is_file():
         return {}
     further = {}
     read = columns.others(())
@@ -258,11 +258,11 @@ def further_columns(source: str, columns: Columns, corpus: Corpus) -> dict[str, 
 
 def refuse_missing(path: Path) -> None:
     """TextsError where there is no such file or folder."""
-    if not path_exists(path):
+    if not _path_exists(path):
         raise TextsError(f"there is no file or folder {shown(path)!r}: check the path.")
 
 
-def path_exists(path: Path) -> bool:
+def _path_exists(path: Path) -> bool:
     """Whether a path exists; False for what cannot be a path at all."""
     try:
         return path.exists()
@@ -289,17 +289,29 @@ class TextStream:
     card: Mapping[str, Any] | None = None
     notes: tuple[str, ...] = ()
     """What was mended and left out; whole once `texts` was read to its end."""
+    given: Corpus | None = None
+    """The corpus whose texts these are, where it is in memory."""
+
+    @classmethod
+    def of(cls, corpus: Corpus) -> TextStream:
+        """The texts of a corpus that is in memory."""
+        return TextStream(corpus.name, corpus.source, card=corpus.card, notes=corpus.notes, given=corpus)
 
     def texts(self, tell: OnUnreadable | None = None) -> Iterator[Text]:
         """The texts in order, from the first one again at each call; ids may repeat. TextsError for the first record
         that cannot be read, unless such are left out: then `tell` is given each."""
+        if self.given is not None:
+            yield from self.given.texts
+            return
         skip = (tell or _silent) if self.skip_unreadable else None
         reading = TextReading(self.columns, self.source, skip)
         yield from reading.stream(self.rows(reading))
         self.notes = reading.notes
 
-    def corpus_of(self, texts: tuple[Text, ...]) -> Corpus:
+    def _corpus_of(self, texts: tuple[Text, ...]) -> Corpus:
         """The corpus of these texts of the stream. TextsError for repeated ids."""
+        if self.given is not None:
+            return self.given
         refuse_repeated_ids([text.id for text in texts], self.source)
         return Corpus(self.name, texts, self.source, self.notes, self.card)
 
@@ -311,27 +323,13 @@ class TextStream:
             return None
         for one in unread:
             tell(one)
-        return self.corpus_of(texts)
-
-
-class GivenStream(TextStream):
-    """The texts of a corpus that is in memory."""
-
-    def __init__(self, corpus: Corpus) -> None:
-        super().__init__(corpus.name, corpus.source)
-        self.corpus, self.card, self.notes = corpus, corpus.card, corpus.notes
-
-    def texts(self, tell: OnUnreadable | None = None) -> Iterator[Text]:
-        return iter(self.corpus.texts)
-
-    def corpus_of(self, texts: tuple[Text, ...]) -> Corpus:
-        return self.corpus
+        return self._corpus_of(texts)
 
 
 def open_stream(source: Texts, columns: Columns = USUAL, *, skip_unreadable: bool = False) -> TextStream:
     """The stream of what a source names, as `open_corpus` reads it; errors of a record come when it is reached."""
     if _names_corpus(source):
-        return GivenStream(_built(source, columns))
+        return TextStream.of(_built(source, columns))
     return TextStream(*resolve_source(source, columns), columns, skip_unreadable)
 
 
@@ -343,7 +341,7 @@ _SECONDS_TO_REACH = 3.0
 """How long the hub may take to answer before its data sets are looked for in the cache alone."""
 
 
-def open_table(address: str, split: str | None = None) -> tuple[str, Any]:
+def _open_table(address: str, split: str | None = None) -> tuple[str, Any]:
     """`NAME:CONFIG:SPLIT` and the table of `datasets` of an address `NAME[:CONFIG][:SPLIT]`; without `split` the only
     one is taken. A folder of that path comes first. MissingPackageError without `datasets`, TextsError for no such
     thing."""

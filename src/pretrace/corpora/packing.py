@@ -55,7 +55,7 @@ def stem_of(name: str) -> str:
     return Path(without_packing(Path(name).name)).stem
 
 
-def packing_of(head: bytes) -> str:
+def _packing_of(head: bytes) -> str:
     """How bytes are packed, by the first ones: gz, zst, bz2, xz, or "" where they are not."""
     return next((name for magic, name in _MAGIC if magic.match(head)), "")
 
@@ -83,8 +83,8 @@ def unpack_stream(stream: io.BufferedReader, source: str) -> io.BufferedReader:
     head = stream.peek(HEAD)[:HEAD]
     if len(head) < _LONGEST_POINTER and _POINTER.match(head):
         raise TextsError(f"{source} is a Git LFS pointer, not the file: run `git lfs pull` there.")
-    packing = packing_of(head)
-    return _MadeStream.buffered(stream, _unpacked(stream, packing)) if packing else stream
+    packing = _packing_of(head)
+    return _made_stream(stream, _unpacked(stream, packing)) if packing else stream
 
 
 def place_of(stream: Any, read: int) -> int:
@@ -102,11 +102,6 @@ class _MadeStream(io.RawIOBase):
     def __init__(self, under: IO[bytes], pieces: Iterator[bytes]) -> None:
         self.under, self._pieces, self._output = under, pieces, memoryview(b"")
 
-    @classmethod
-    def buffered(cls, under: IO[bytes], pieces: Iterator[bytes]) -> io.BufferedReader:
-        """Such a stream with a buffer, from which bytes can be peeked at."""
-        return io.BufferedReader(cls(under, pieces), 1 << 20)
-
     def readable(self) -> bool:
         return True
 
@@ -121,6 +116,11 @@ class _MadeStream(io.RawIOBase):
         space[:size] = self._output[:size]
         self._output = self._output[size:]
         return size
+
+
+def _made_stream(under: IO[bytes], pieces: Iterator[bytes]) -> io.BufferedReader:
+    """Such a stream with a buffer, from which bytes can be peeked at."""
+    return io.BufferedReader(_MadeStream(under, pieces), 1 << 20)
 
 
 def _unpacked(under: IO[bytes], packing: str) -> Iterator[bytes]:
@@ -145,7 +145,7 @@ def _unpacked(under: IO[bytes], packing: str) -> Iterator[bytes]:
             if not (rest := under.read(_PIECE)):
                 return
         given += under.read(16)
-        if packing_of(given) != packing:
+        if _packing_of(given) != packing:
             raise OSError(f"bytes that are not {packing} stand behind its end")
         one = _decompressor(packing)
 
@@ -198,7 +198,7 @@ def as_utf8(stream: io.BufferedReader, source: str, named: str | None = None) ->
             said = f"{source} is not {encoding} ({error.reason}): name another with --reading encoding."
             raise TextsError(said) from None
 
-    return _MadeStream.buffered(stream, encoded_anew())
+    return _made_stream(stream, encoded_anew())
 
 
 def decode_text(raw: bytes, source: str, named: str | None = None) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from pretrace.corpora.columns import Columns, cell_of, kind_of, listed, membership, mended, name_of, shortened
+from pretrace.corpora.columns import Columns, cell_of, distinct, kind_of, listed, mended, name_of
 from pretrace.corpora.packing import not_utf8
 from pretrace.errors import TextsError
 from pretrace.results.rounding import plural
@@ -37,10 +37,16 @@ class Unreadable:
 class TextReading:
     """One pass over one source, which messages call `source`: what to read of it, and what had to be mended on the way.
     The formats yield rows and ask `pick` for the columns worth reading; `stream` makes texts of them. A
-    record that cannot be read is given to `unreadable` and left out; without it the first one is a TextsError."""
+    record that cannot be read is given to `unreadable` and left out; without it the first one is a TextsError.
+    `every_column` of a table is read, whether one of them is the text or not."""
 
     def __init__(
-        self, columns: Columns, source: str, unreadable: Callable[[Unreadable], object] | None = None
+        self,
+        columns: Columns,
+        source: str,
+        unreadable: Callable[[Unreadable], object] | None = None,
+        *,
+        every_column: bool = False,
     ) -> None:
         self.columns = self._found = columns
         self.source = source
@@ -51,11 +57,20 @@ class TextReading:
         """What formats tell of their texts, in half sentences, and of how many."""
         self.said: list[str] = []  # what is to be told of the source as a whole
         self.chosen: tuple[str, ...] = ()  # the columns that a text is made of
-        self._tell = unreadable
+        self._tell, self._every_column = unreadable, every_column
 
     def pick(self, found: Sequence[str], source: str) -> tuple[str, ...]:
-        """The columns to read of a file, for formats that know all of theirs beforehand."""
-        return self.columns.pick(found, source)
+        """The columns to read of those found in a file, for formats that know all of theirs beforehand; TextsError for
+        a given name that is not there, or one there twice."""
+        if self._every_column:
+            return tuple(dict.fromkeys(found))
+        columns = self.columns
+        for name in sorted(columns.required):
+            if name not in found:
+                raise TextsError(f"{source} has no column {name!r}; it has {listed(found)}.")
+        texts = columns.pick_texts(found, source)
+        others = (name for name in columns.others(found).values() if name and name in found)
+        return distinct((*texts, *others, *columns.more), found, source)
 
     def stream(self, rows: Iterable[SourceRow]) -> Iterator[Text]:
         """The texts of a source one at a time, whose ids may still repeat; after the last, `notes` are whole."""
@@ -75,7 +90,7 @@ class TextReading:
             try:
                 made = self._text(number, row.fields)
             except (TextsError, ValueError) as error:
-                where = "" if isinstance(error, TextsError) else f"{self.where(number, row)} "
+                where = "" if isinstance(error, TextsError) else f"{self._where(number, row)} "
                 self._leave_out(number, row, self.fault(f"{where}{error}", row.line).fault)
                 continue
             self._taken += 1
@@ -122,16 +137,16 @@ class TextReading:
     def _text(self, number: int, fields: Mapping[str, object]) -> Text:
         """The text of a row with all that is known of it. ValueError, half a sentence, where a cell makes no sense."""
         text, found = self._string(fields), self._found
-        member = membership(fields.get(found.label) if found.label else None)
+        member = _membership(fields.get(found.label) if found.label else None)
         identity = _name(fields, found.id)
         self._unnamed += not identity
-        return Text(identity or str(number), text, member, _name(fields, found.group), self.meta(fields))
+        return Text(identity or str(number), text, member, _name(fields, found.group), self._meta(fields))
 
-    def meta(self, fields: Mapping[str, object]) -> dict[str, str]:
+    def _meta(self, fields: Mapping[str, object]) -> dict[str, str]:
         """The further columns of a text."""
         return {name: cell_of(fields.get(name)) for name in self.columns.more}
 
-    def where(self, number: int, row: SourceRow) -> str:
+    def _where(self, number: int, row: SourceRow) -> str:
         """A row as messages name it."""
         place = f" ({row.file})" if row.file else ""
         return f"{self.source}: row {number}" + (place if row.line is None else f"{place} (line {row.line})")
@@ -161,13 +176,6 @@ class TextReading:
         return (*made, *(f"{plural(number, noun)} {said}." for number, noun, said in counts if number))
 
 
-class EveryColumn(TextReading):
-    """A reading that takes all columns of a table, whether one of them is the text or not."""
-
-    def pick(self, found: Sequence[str], source: str) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(found))
-
-
 def _name(fields: Mapping[str, object], column: str | None) -> str:
     """The id or the group in a row. ValueError, half a sentence, for a cell that is no name."""
     value = fields.get(column) if column else None
@@ -176,7 +184,7 @@ def _name(fields: Mapping[str, object], column: str | None) -> str:
     try:
         return name_of(value)
     except ValueError:
-        raise ValueError(say("texts.no_name", value=shortened(value), column=column)) from None
+        raise ValueError(say("texts.no_name", value=_shortened(value), column=column)) from None
 
 
 def refuse_repeated_ids(ids: Sequence[str], source: str) -> None:
@@ -188,3 +196,30 @@ def refuse_repeated_ids(ids: Sequence[str], source: str) -> None:
         f"{source}: every text needs an id of its own, found {repeated} more than once; mend the ids, or name another "
         "id column."
     )
+
+
+_LABELS: dict[str, bool | None] = {
+    **dict.fromkeys(("1", "1.0", "true", "member"), True),
+    **dict.fromkeys(("0", "0.0", "false", "non-member", "nonmember"), False),
+    **dict.fromkeys(("", "nan", "null", "none")),
+}
+
+
+def _membership(value: object) -> bool | None:
+    """True for a member, False for a non-member, None for unknown (empty, null or NaN).
+
+    Raises ValueError, half a sentence, for anything else: a column of sentiments is never taken for membership.
+
+    >>> [_membership(value) for value in (1, "0", "Member", 0.0, "", None, float("nan"))]
+    [True, False, True, False, None, None, None]
+    """
+    key = str(value).strip().lower()
+    if key not in _LABELS or not isinstance(value, str | int | float | None):
+        raise ValueError(say("texts.no_label", label=_shortened(value)))
+    return _LABELS[key]
+
+
+def _shortened(value: object) -> str:
+    """A cell as a message quotes it."""
+    quoted = repr(value)
+    return quoted if len(quoted) <= 60 else quoted[:57] + "..."

@@ -6,14 +6,12 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import accumulate
-from xml.etree import ElementTree
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from pretrace.corpora.columns import mended
 from pretrace.corpora.packing import HEAD, decode_text, encoding_of, is_utf8
 from pretrace.errors import TextsError
-from pretrace.results.wording import say
 
 DEEPEST = 2_000
 """Open tags within each other; the time to read a page grows with the square of it."""
@@ -31,7 +29,7 @@ _INLINE = frozenset((
     "-comment",
 ))  # fmt: skip
 _TAG = re.compile(r"<(/?)([a-z][a-z0-9-]*)", re.IGNORECASE)
-_NOT_NESTED = frozenset((
+NOT_NESTED = frozenset((
     "p", "li", "td", "th", "tr", "dt", "dd", "option", "rp", "rt", "area", "base", "br", "col", "embed", "hr",
     "img", "input", "link", "meta", "param", "source", "track", "wbr",
 ))  # fmt: skip
@@ -48,7 +46,7 @@ def read_html(html: str) -> str:
 
 def parse_page(html: str) -> LexborHTMLParser:
     """The tree of a page. TextsError for tags that are nested deeper than any page has them."""
-    steps = (-1 if one[1] else 1 for one in _TAG.finditer(html) if one[2].lower() not in _NOT_NESTED)
+    steps = (-1 if one[1] else 1 for one in _TAG.finditer(html) if one[2].lower() not in NOT_NESTED)
     if max(accumulate(steps, lambda depth, step: max(0, depth + step), initial=0)) > DEEPEST:
         raise TextsError(f"more than {DEEPEST:,} HTML tags stand open within each other: this is no page.")
     return LexborHTMLParser(mended(html)[0])
@@ -85,18 +83,6 @@ def visible_text(root: LexborNode | None) -> str:
     return "\n".join(done)
 
 
-_SELF_CLOSED = re.compile(r"<([a-zA-Z][\w:.-]*)((?:\s[^<>]*?)?)/>")
-
-
-def read_xhtml(page: str) -> str:
-    """The text of a page of XHTML, in which any element may be closed where it is opened."""
-
-    def opened(one: re.Match[str]) -> str:
-        return one[0] if one[1] in _NOT_NESTED else f"<{one[1]}{one[2]}></{one[1]}>"
-
-    return read_html(_SELF_CLOSED.sub(opened, page))
-
-
 def decode_page(raw: bytes, named: str | None = None) -> str:
     """A page's characters: by its mark; as UTF-8; as it states or as was `named`. TextsError where it is none."""
     stated = _CHARSET.search(raw[:HEAD])
@@ -130,16 +116,3 @@ def _walked(root: LexborNode) -> Iterator[tuple[LexborNode, bool]]:
             node = node.first_child
             continue
         node = node.next
-
-
-def parse_xml(raw: bytes, source: str) -> ElementTree.Element:
-    """The root of a document without a document type, which could declare entities that expand without end."""
-
-    class PlainTree(ElementTree.TreeBuilder):
-        def doctype(self, *_: object) -> None:
-            raise TextsError(say("texts.doctype", source=source))
-
-    try:
-        return ElementTree.XML(raw, ElementTree.XMLParser(target=PlainTree()))
-    except (ElementTree.ParseError, ValueError, LookupError) as error:
-        raise TextsError(f"{source} is not XML that can be read: {error}; save it again.") from None

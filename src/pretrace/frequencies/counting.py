@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import islice
@@ -18,15 +18,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from pretrace.errors import TableError
-from pretrace.frequencies.encoding import Counts, PartCounts, TokenCounter, merge_pieces
-from pretrace.frequencies.seams import find_seams
+from pretrace.frequencies.seams import Seams, find_seams
 from pretrace.frequencies.table import Frequencies, load_arrays, save_arrays
 from pretrace.registry import require
 from pretrace.results.atomic import check_writable
 from pretrace.results.output_checks import OWN
 from pretrace.results.wording import say
+from pretrace.rewrites import readable
 from pretrace.settings import option
 
 if TYPE_CHECKING:
@@ -44,12 +45,12 @@ _BATCH = 1 << 20  # characters handed to a thread at a time
 _SLICE = 1 << 14  # distinct pieces encoded by a thread at a time
 _CHECKS, _CHECKED_CHARS = 8, 1000
 """Parts of the texts of a batch that are compared with the tokenizer itself."""
-Batch = tuple[int, str, PartCounts | None]
-"""How many consecutive texts, the last of them, and what they came to: None where their pieces had other tokens."""
-
-
-class _DisagreementError(Exception):
-    """Pieces of a text have other tokens than the text: the seams found for its tokenizer are wrong."""
+_BLOCK = 1 << 20  # bytes cut at a time: what numpy makes of them fits in a processor's cache
+START = b"\xff"
+"""Stands before every text; a piece that begins with it begins a text."""
+Ids = npt.NDArray[np.int64]
+Counts = npt.NDArray[np.int64]
+_NONE: Ids = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +91,10 @@ def count(
         else:
             counter, method = TokenCounter(spec, plain, seams), f"each distinct piece once: {seams.name}"
         identity = {"source": source, "tokenizer": tokenizer_hash, "whole": seams is not known}
-        tally, agrees = _Tally(counter, settings, identity), True
-        try:
-            tally.count(texts, on_progress)
-        except _DisagreementError:
-            agrees = False
-            if iter(texts) is texts:
-                raise TableError(say("counting.once", source=source)) from None
+        tally = _Tally(counter, settings, identity)
+        agrees = tally.count(texts, on_progress)
+        if not agrees and iter(texts) is texts:
+            raise TableError(say("counting.once", source=source))
         if settings.checkpoint:
             settings.checkpoint.unlink(missing_ok=True)
         if agrees:
@@ -129,8 +127,9 @@ class _Tally:
             if kept.exists():
                 self._load(kept)
 
-    def count(self, texts: Iterable[str], on_progress: OnProgress | None) -> None:
-        """Count the texts that are not counted yet. TableError where those before are not the ones that were."""
+    def count(self, texts: Iterable[str], on_progress: OnProgress | None) -> bool:
+        """Count the texts that are not counted yet; False where pieces of a text have other tokens than the text: the
+        seams found for its tokenizer are wrong. TableError where those before are not the ones that were."""
         kept, each = self.settings.checkpoint, self.settings.checkpoint_bytes
         remaining, due = iter(texts), self.bytes + each
         if self.texts:
@@ -141,37 +140,38 @@ class _Tally:
         workers = self.settings.workers or count_cores()
         pool = ThreadPoolExecutor(workers, thread_name_prefix="pretrace-count")
         try:
-            found = _in_order(pool, self._counted, batches(remaining, _BATCH), 2 * workers)
-            for number, last, part in found:
+            for batch, part in _in_order(pool, self._counted, _batches(remaining, _BATCH), 2 * workers):
                 if part is None:
-                    raise _DisagreementError
-                self.tokens += part.tokens
-                self.texts += number
-                self.bytes += part.bytes
-                self._pending.append(part.pieces)
+                    return False
+                tokens, pieces, size = part
+                self.tokens += tokens
+                self.texts += len(batch)
+                self.bytes += size
+                self._pending.append(pieces)
                 is_due = kept is not None and self.bytes >= due
-                if is_due or sum(pieces.nbytes for pieces in self._pending) > MAX_PENDING:
+                if is_due or sum(waiting.nbytes for waiting in self._pending) > MAX_PENDING:
                     self._encode(pool, workers)
                 if kept and is_due:
-                    self._save(kept, last)
+                    self._save(kept, batch[-1])
                     due = self.bytes + each
                 if on_progress:
                     on_progress(self.texts, self.bytes)
             self._encode(pool, workers)
+            return True
         finally:
             pool.shutdown(cancel_futures=True)
 
-    def _counted(self, batch: list[str]) -> Batch:
-        """What a batch came to: its pieces, of which some are compared with the texts."""
+    def _counted(self, batch: list[str]) -> tuple[list[str], tuple[Counts, pa.Table, int] | None]:
+        """A batch and what it came to (`TokenCounter.part`), None where pieces of some samples had other tokens."""
         samples = []  # from the beginning and from the middle of texts by turns
         for number, text in enumerate(batch[:: max(1, len(batch) // _CHECKS)]):
             start = max(0, len(text) - _CHECKED_CHARS) // 2 * (number % 2)
             samples.append(text[start : start + _CHECKED_CHARS])
-        return len(batch), batch[-1], self.counter.part(batch) if self.counter.agrees(samples) else None
+        return batch, self.counter.part(batch) if self.counter.agrees(samples) else None
 
     def _encode(self, pool: ThreadPoolExecutor, workers: int) -> None:
         """Turn the distinct pieces into token counts."""
-        pieces, self._pending = merge_pieces(self._pending), []
+        pieces, self._pending = _merge_pieces(self._pending), []
         slices = (pieces.slice(start, _SLICE) for start in range(0, len(pieces), _SLICE))
         for tokens in _in_order(pool, self.counter.tokens, slices, 2 * workers):
             self.tokens += tokens
@@ -198,7 +198,7 @@ def _text_hash(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def batches(texts: Iterable[str], characters: int) -> Iterator[list[str]]:
+def _batches(texts: Iterable[str], characters: int) -> Iterator[list[str]]:
     """Consecutive texts of so many characters together, or a few more."""
     batch: list[str] = []
     size = 0
@@ -230,3 +230,147 @@ def _in_order(
             yield under_way.popleft().result()
     while under_way:
         yield under_way.popleft().result()
+
+
+def _count_pieces(raw: bytes, seams: Seams) -> pa.Table:
+    """The distinct pieces of texts in UTF-8, START before each: columns `piece` (binary), `count` (int64)."""
+    import pyarrow as pa
+
+    tables = [_empty_pieces()]
+    for block, offsets in _blocks(raw, seams):
+        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(block)]
+        counted = pa.Array.from_buffers(pa.binary(), len(offsets) - 1, buffers).value_counts()
+        tables.append(pa.table({"piece": counted.field("values"), "count": counted.field("counts")}))
+    return pa.concat_tables(tables)
+
+
+def _merge_pieces(tables: Sequence[pa.Table]) -> pa.Table:
+    """Several tables of pieces as one, every piece once."""
+    import pyarrow as pa
+
+    together = (
+        pa.concat_tables([_empty_pieces(), *tables])
+        .group_by("piece", use_threads=False)
+        .aggregate([("count", "sum")])
+    )
+    return pa.table({"piece": together["piece"], "count": together["count_sum"]}).combine_chunks()
+
+
+def _empty_pieces() -> pa.Table:
+    """A table of no pieces."""
+    import pyarrow as pa
+
+    return pa.table({"piece": pa.array([], pa.binary()), "count": pa.array([], pa.int64())})
+
+
+def _blocks(raw: bytes, seams: Seams) -> Iterator[tuple[memoryview, npt.NDArray[np.int32]]]:
+    """Parts of `raw` that end at a seam, each with the offsets of its pieces, int32 [pieces + 1]."""
+    view = memoryview(raw)
+    start, size = 0, _BLOCK
+    while start < len(raw):
+        block = view[start : start + size]
+        places = _seams(block, seams)
+        if start + size >= len(raw):
+            places = np.append(places, len(block))
+        elif not len(places):
+            size *= 2  # one piece longer than a block
+            continue
+        offsets = np.zeros(len(places) + 1, dtype=np.int32)
+        offsets[1:] = places
+        yield block[: offsets[-1]], offsets
+        start, size = start + int(offsets[-1]), _BLOCK
+
+
+def _seams(block: memoryview, seams: Seams) -> npt.NDArray[np.intp]:
+    """Positions of the seams strictly inside a block, which begins with one or with START: int [seams]."""
+    codes = np.frombuffer(block, dtype=np.uint8)
+    pairs = codes[1:].astype(np.uint16)
+    pairs <<= 8
+    pairs |= codes[:-1]
+    found = np.take(seams.flags, pairs)
+    odd = np.flatnonzero(found & (codes[:-1] >= 0x80) & (codes[:-1] < START[0]) & (codes[1:] != START[0]))
+    found[odd[np.isin(codes[odd - 1].astype(np.uint16) << 8 | codes[odd], seams.unsafe)]] = False
+    return np.flatnonzero(found) + 1
+
+
+class TokenCounter:
+    """Counts the tokens of texts as encoding each of them by itself would: cut at their seams, so that each distinct
+    piece need be encoded only once, or whole where there are none. `spec` is the tokenizer as its JSON, `plain` says
+    that it takes special tokens for text, which the JSON does not hold."""
+
+    def __init__(self, spec: str, plain: bool, seams: Seams | None) -> None:
+        self._seams = seams
+        self._whole = self._inner = _opened(spec, plain)
+        self.size = 1 + max(self._whole.get_vocab(with_added_tokens=True).values(), default=-1)
+        if seams is not None and seams.prefixed:
+            facts = json.loads(spec)
+            facts |= {key: _unprefixed(facts[key]) for key in ("normalizer", "pre_tokenizer")}
+            self._inner = _opened(json.dumps(facts), plain)
+
+    def part(self, texts: Sequence[str]) -> tuple[Counts, pa.Table, int]:
+        """The token counts of the texts that must not be cut, the pieces of the others, and the bytes of all."""
+        kept_whole, cut, size, seams = list[str](), list[bytes](), 0, self._seams
+        for text in map(readable, texts):
+            size += len(raw := text.encode())
+            if seams is None or seams.whole.search(text):
+                kept_whole.append(text)
+            else:
+                cut.append(raw)
+        pieces = _count_pieces(b"".join(START + raw for raw in cut), seams) if seams else _empty_pieces()
+        return self._tally(_encode(self._whole, kept_whole)[0]), pieces, size
+
+    def tokens(self, pieces: pa.Table) -> Counts:
+        """The token counts of a table of pieces, each taken as often as it says."""
+        import pyarrow.compute as pc
+
+        first, counts = pc.starts_with(pieces["piece"], START), np.zeros(self.size, dtype=np.int64)
+        for mask, tokenizer in ((first, self._whole), (pc.invert(first), self._inner)):
+            some = pieces.filter(mask)
+            texts = [piece.removeprefix(START).decode() for piece in some["piece"].to_pylist()]
+            ids, owners = _encode(tokenizer, texts)
+            counts += self._tally(ids, some["count"].to_numpy()[owners])
+        return counts
+
+    def agrees(self, texts: Sequence[str]) -> bool:
+        """Whether the pieces of some texts have exactly the tokens of the texts."""
+        tokens, pieces, _ = self.part(texts)
+        whole = _encode(self._whole, [readable(text) for text in texts])[0]
+        return np.array_equal(tokens + self.tokens(pieces), self._tally(whole))
+
+    def _tally(self, ids: Ids, weights: Counts | None = None) -> Counts:
+        """How often each id occurs, int64 [size]; each occurrence counts `weights` times."""
+        # bincount adds weights in float64, which is exact up to 2^53 tokens: 9 million billion.
+        return np.bincount(ids, weights, minlength=self.size).astype(np.int64)
+
+
+def _opened(spec: str, plain: bool) -> Tokenizer:
+    """The tokenizer without truncation and padding, which must not reach the counts."""
+    from tokenizers import Tokenizer
+
+    made = Tokenizer.from_str(spec)
+    made.no_truncation()
+    made.no_padding()
+    made.encode_special_tokens = plain
+    return made
+
+
+def _encode(tokenizer: Tokenizer, texts: Sequence[str]) -> tuple[Ids, Ids]:
+    """The ids of all texts one after another, and for each id the index of its text."""
+    encodings = tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+    ids = [np.array(encoding.ids, dtype=np.int64) for encoding in encodings]
+    owners = np.repeat(np.arange(len(ids)), [len(of_text) for of_text in ids])
+    return np.concatenate([_NONE, *ids]), owners
+
+
+def _unprefixed(stage: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """A stage of a tokenizer less what it puts in front of a text."""
+    if stage is None or stage["type"] == "Prepend":
+        return None
+    if stage["type"] == "ByteLevel":
+        return {**stage, "add_prefix_space": False}
+    if stage["type"] == "Metaspace":
+        return {**stage, "prepend_scheme": "never"}
+    for key in ("normalizers", "pretokenizers"):
+        if key in stage:
+            return {**stage, key: [kept for inner in stage[key] if (kept := _unprefixed(inner)) is not None]}
+    return dict(stage)

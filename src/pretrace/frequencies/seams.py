@@ -62,10 +62,10 @@ _KNOWN = frozenset((_CONTRACTION, *_CONTRACTIONS, *_WORDS, *_NUMBERS, *_SYMBOLS,
 of `_SIGNS`."""
 
 
-def is_understood(pattern: str) -> bool:
+def _is_understood(pattern: str) -> bool:
     r"""Whether each of a pattern's alternatives is known, and one takes all white space, of which nothing is left over.
 
-    >>> is_understood(GPT2), is_understood(r"\w+|\W+")
+    >>> _is_understood(GPT2), _is_understood(r"\w+|\W+")
     (True, False)
     """
     alternatives = _alternatives(pattern)
@@ -156,7 +156,7 @@ def _patterned(stages: Sequence[_Spec], normalizers: Sequence[_Spec]) -> Seams |
         return f"its pre-tokenizer is {_names(stages)}"
     if bytelevel["add_prefix_space"] and len(stages) > 1:
         return "its pre-tokenizer puts a space before every part of a text"
-    if not is_understood(pattern):
+    if not _is_understood(pattern):
         return "the pattern it splits with is not one of those known"
     name = f"cut by the pattern of its pre-tokenizer ({_names(stages)})"
     flags = np.zeros((256, 256), dtype=np.bool_)
@@ -182,7 +182,7 @@ def _merging(stages: Sequence[_Spec], normalizers: Sequence[_Spec], model: _Spec
     prefixed = any(stage["type"] == "Prepend" for stage in normalizers) or (
         metaspace and stages[0]["prepend_scheme"] != "never"
     )
-    flags, joins = np.zeros((256, 256), dtype=np.bool_), list_joins(model["merges"])
+    flags, joins = np.zeros((256, 256), dtype=np.bool_), _list_joins(model["merges"])
     chars = [space if code == ord(" ") else chr(code) for code in range(128)]
     for right, after in enumerate(chars):
         if after in model["vocab"]:  # unknown characters in a row may become one token
@@ -192,7 +192,7 @@ def _merging(stages: Sequence[_Spec], normalizers: Sequence[_Spec], model: _Spec
     return Seams(flags, joined, "cut where its BPE model has no merge", prefixed)
 
 
-def list_joins(merges: Iterable[str | Sequence[str]]) -> set[tuple[str, str]]:
+def _list_joins(merges: Iterable[str | Sequence[str]]) -> set[tuple[str, str]]:
     """Every pair of characters at which some merge joins two parts."""
     parts = (merge.split(" ", 1) if isinstance(merge, str) else merge for merge in merges)
     return {(left[-1], right[0]) for left, right in parts if left and right}

@@ -48,9 +48,9 @@ class Disturbance:
         return f"{self.kind}(share={float(self.share)}, seed={self.seed})"
 
     def __call__(self, texts: Sequence[str], proposer: Proposer | None, /) -> list[tuple[str, ...]]:
-        return [(self.of(text),) for text in texts]
+        return [(self._disturbed(text),) for text in texts]
 
-    def of(self, text: str) -> str:
+    def _disturbed(self, text: str) -> str:
         """One text, disturbed."""
         # "surrogatepass": a lone surrogate, which JSON can carry, has no UTF-8 form otherwise
         digest = hashlib.sha256(f"{self.kind}\0{text}".encode("utf-8", "surrogatepass")).digest()
@@ -77,7 +77,7 @@ def disturbance(kind: str) -> Callable[[Change], Change]:
     return register
 
 
-def drawn(rng: np.random.Generator, number: int, share: float) -> npt.NDArray[np.int64]:
+def _drawn(rng: np.random.Generator, number: int, share: float) -> npt.NDArray[np.int64]:
     """Which of `number` places are drawn: `share` of them, rounded, but at least one; in rising order."""
     count = min(number, max(1, round(share * number)))
     return np.sort(rng.choice(number, count, replace=False))
@@ -110,7 +110,7 @@ def typos(text: str, share: float, rng: np.random.Generator) -> str:
     if not places:
         return text
     characters = list(text)
-    for k in drawn(rng, len(places), share).tolist():
+    for k in _drawn(rng, len(places), share).tolist():
         meant = characters[places[k]]
         near = BESIDE[meant.lower()]
         hit = near[int(rng.integers(len(near)))]
@@ -126,7 +126,7 @@ def deletion(text: str, share: float, rng: np.random.Generator) -> str:
         return text
     before = text[: len(text) - len(text.lstrip())]
     after = text[len(text.rstrip()) :]
-    gone = set(drawn(rng, len(words), share)[: len(words) - 1].tolist())
+    gone = set(_drawn(rng, len(words), share)[: len(words) - 1].tolist())
     kept = [word for i, word in enumerate(words) if i not in gone]
     return before + "".join(kept).lstrip() + after
 
@@ -142,10 +142,10 @@ def whitespace(text: str, share: float, rng: np.random.Generator) -> str:
     words = [found.span() for found in _INSIDE.finditer(text)]
     characters = list(text)
     if spaces:
-        for k in drawn(rng, len(spaces), share).tolist():
+        for k in _drawn(rng, len(spaces), share).tolist():
             characters[spaces[k]] = ""
     if words:
-        for k in drawn(rng, len(words), share).tolist():
+        for k in _drawn(rng, len(words), share).tolist():
             start, end = words[k]
             place = int(rng.integers(start + 1, end))
             characters[place] = " " + characters[place]
@@ -233,7 +233,7 @@ def underscore(text: str, share: float, rng: np.random.Generator) -> str:
     if not words:
         return text
     characters = list(text)
-    for k in drawn(rng, len(words), share).tolist():
+    for k in _drawn(rng, len(words), share).tolist():
         start, end = words[k]
         for place in (start - 1, end):
             if 0 <= place < len(text) and text[place] == " ":
@@ -243,7 +243,7 @@ def underscore(text: str, share: float, rng: np.random.Generator) -> str:
 
 @rewrites.add("plain")
 @dataclass(frozen=True)
-class PlainForm:
+class _PlainForm:
     """The text as it stands."""
 
     count = 1
@@ -254,7 +254,7 @@ class PlainForm:
 
 @rewrites.add("after")
 @dataclass(frozen=True)
-class After(PlainForm):
+class After(_PlainForm):
     """The text as it stands, read behind another one, whose tokens are not predicted; "" for one not known yet."""
 
     text: str = ""
@@ -274,7 +274,7 @@ def case(text: str, share: float, rng: np.random.Generator) -> str:
     if not places:
         return text
     characters = list(text)
-    for k in drawn(rng, len(places), share).tolist():
+    for k in _drawn(rng, len(places), share).tolist():
         characters[places[k]] = swapped[places[k]]
     return "".join(characters)
 

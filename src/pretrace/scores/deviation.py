@@ -33,12 +33,12 @@ def fsd(of: Any) -> Score | Recipe:
         return _Unfitted(of)
     if not callable(of) or not isinstance(getattr(of, "needs", None), Needs):
         raise ExpressionError(f"fsd takes a score, such as fsd(ppl) or fsd(min_k(k=0.1)), found {of!r}.")
-    require(not isinstance(of, Deviation), "fsd of fsd has no meaning: the tuned model is not tuned again.")
-    return Deviation(of)
+    require(not isinstance(of, _Deviation), "fsd of fsd has no meaning: the tuned model is not tuned again.")
+    return _Deviation(of)
 
 
 @dataclass(frozen=True)
-class Deviation:
+class _Deviation:
     """FSD of a score: its value under the target minus its value under the tuned target."""
 
     of: Score
@@ -64,4 +64,4 @@ class _Unfitted:
 
     def fit(self, reference: Reference, /) -> Score:
         """FSD of the fitted score; both models are scored with the same counts."""
-        return Deviation(self.of.fit(reference))
+        return _Deviation(self.of.fit(reference))

@@ -59,10 +59,7 @@ class _Calibrated:
 
     recipe: DCPDD
     log_frequency: Doubles
-
-    @property
-    def needs(self) -> Needs:
-        return self.recipe.needs
+    needs = DCPDD.needs
 
     def __call__(self, evidence: Evidence, /) -> float:
         trace = evidence.plain

@@ -24,10 +24,10 @@ def mean_of(values: npt.NDArray[np.floating[Any]]) -> float:
     >>> mean_of(np.array([-0.5, -1.0, -3.0], dtype=np.float32))
     -1.5
     """
-    return float(means(values))
+    return float(_means(values))
 
 
-def means(values: npt.NDArray[np.floating[Any]]) -> Doubles:
+def _means(values: npt.NDArray[np.floating[Any]]) -> Doubles:
     """The means of the last axis, summed in float64: `values.mean(-1, dtype=np.float64)` in half its time, which counts
     for short texts."""
     found: Doubles = np.add.reduce(values, axis=-1, dtype=np.float64) / values.shape[-1]
@@ -44,25 +44,18 @@ def window_sums(values: Doubles, length: int) -> Doubles:
     return np.asarray(sums[length:] - sums[:-length])
 
 
-def ppl_ratio(own: float, other: float) -> float:
-    """The perplexity of mean log-probability `own` over that of `other`.
+def compare_perplexities(own: float, other: float, *, difference: bool) -> float:
+    """The perplexity of mean log-probability `own` over that of `other`, or minus it.
 
-    >>> ppl_ratio(-1.5, -1.5)
-    1.0
+    >>> compare_perplexities(-1.5, -1.5, difference=False), compare_perplexities(-1.5, -1.5, difference=True)
+    (1.0, 0.0)
     """
+    if difference:
+        return float(np.exp(min(-own, _PERPLEXITY_CEILING)) - np.exp(min(-other, _PERPLEXITY_CEILING)))
     return float(np.exp(min(other - own, _PERPLEXITY_CEILING)))
 
 
-def ppl_difference(own: float, other: float) -> float:
-    """The perplexity of mean log-probability `own` minus that of `other`.
-
-    >>> ppl_difference(-1.5, -1.5)
-    0.0
-    """
-    return float(np.exp(min(-own, _PERPLEXITY_CEILING)) - np.exp(min(-other, _PERPLEXITY_CEILING)))
-
-
-class OfStack:
+class _OfStack:
     """A score of the text as it stands whose formula also takes many texts of one length at once."""
 
     def __call__(self, evidence: Evidence, /) -> float:
@@ -75,7 +68,7 @@ class OfStack:
 
 @scores.add("loss")
 @dataclass(frozen=True)
-class Loss(OfStack):
+class Loss(_OfStack):
     """Mean log-probability a token: minus the loss (Yeom et al. 2018).
 
     loss(x) = 1/n Σ logp_i
@@ -88,7 +81,7 @@ class Loss(OfStack):
     needs = Needs(Quantity.LOGP)
 
     def over(self, traces: Trace | Stack, texts: Sequence[Text], /) -> Doubles:
-        return means(traces.logp)
+        return _means(traces.logp)
 
 
 @scores.add("ppl")
@@ -111,7 +104,7 @@ class Perplexity:
 
 @scores.add("zlib")
 @dataclass(frozen=True)
-class Zlib(OfStack):
+class Zlib(_OfStack):
     """Mean log-probability over the length of the compressed text in bytes (Carlini et al. 2021).
 
     zlib(x) = (1/n Σ logp_i) / len(zlib.compress(utf-8 of x, level))
@@ -129,7 +122,7 @@ class Zlib(OfStack):
 
     def over(self, traces: Trace | Stack, texts: Sequence[Text], /) -> Doubles:
         sizes = [len(zlib.compress(text.text.encode("utf-8", "replace"), self.level)) for text in texts]
-        return means(traces.logp) / np.array(sizes, np.float64)
+        return _means(traces.logp) / np.array(sizes, np.float64)
 
 
 @scores.add("lowercase")
@@ -160,10 +153,10 @@ TINY_STD = 1e-6
 """The least standard deviation a token is divided by: a near-certain prediction has almost none."""
 
 
-def lowest(values: Numbers, k: float) -> Numbers:
+def _lowest(values: Numbers, k: float) -> Numbers:
     """The lowest max(1, int(k·n)) values of the last axis, in no particular order.
 
-    >>> sorted(lowest(np.array([-1.0, -9.0, -3.0, -4.0], dtype=np.float32), 0.5).tolist())
+    >>> sorted(_lowest(np.array([-1.0, -9.0, -3.0, -4.0], dtype=np.float32), 0.5).tolist())
     [-9.0, -4.0]
     """
     count = max(1, int(k * values.shape[-1]))
@@ -172,15 +165,6 @@ def lowest(values: Numbers, k: float) -> Numbers:
     found = values.copy()
     found.partition(count - 1)
     return found[..., :count]
-
-
-def highest(values: Numbers, k: float) -> Numbers:
-    """The highest max(1, int(k·n)) values of the last axis, in no particular order.
-
-    >>> sorted(highest(np.array([-1.0, -9.0, -3.0, -4.0], dtype=np.float32), 0.5).tolist())
-    [-3.0, -1.0]
-    """
-    return -lowest(-values, k)
 
 
 @dataclass(frozen=True)
@@ -197,7 +181,7 @@ class _ShareOfTokens:
 
 @scores.add("min_k")
 @dataclass(frozen=True)
-class MinK(_ShareOfTokens, OfStack):
+class MinK(_ShareOfTokens, _OfStack):
     """Mean log-probability of the share k of tokens that are least likely (Shi et al. 2024; FSD eq. 3).
 
     min_k(x) = mean of the lowest max(1, int(k·n)) logp_i
@@ -211,12 +195,12 @@ class MinK(_ShareOfTokens, OfStack):
     needs = Needs(Quantity.LOGP)
 
     def over(self, traces: Trace | Stack, texts: Sequence[Text], /) -> Doubles:
-        return means(lowest(traces.logp, self.k))
+        return _means(_lowest(traces.logp, self.k))
 
 
 @scores.add("max_k")
 @dataclass(frozen=True)
-class MaxK(_ShareOfTokens, OfStack):
+class MaxK(_ShareOfTokens, _OfStack):
     """Mean log-probability of the share k of tokens that are most likely (Maini et al. 2024).
 
     max_k(x) = mean of the highest max(1, int(k·n)) logp_i
@@ -230,12 +214,12 @@ class MaxK(_ShareOfTokens, OfStack):
     needs = Needs(Quantity.LOGP)
 
     def over(self, traces: Trace | Stack, texts: Sequence[Text], /) -> Doubles:
-        return means(highest(traces.logp, self.k))
+        return _means(-_lowest(-traces.logp, self.k))
 
 
 @scores.add("min_k_plus_plus")
 @dataclass(frozen=True)
-class MinKPlusPlus(_ShareOfTokens, OfStack):
+class MinKPlusPlus(_ShareOfTokens, _OfStack):
     """Mean of the lowest standardised log-probabilities (Min-K%++, Zhang et al. 2024b).
 
     z_i = (logp_i − mean_i) / max(std_i, 1e-6), where mean and std are those of log p(v) when v is drawn
@@ -254,7 +238,7 @@ class MinKPlusPlus(_ShareOfTokens, OfStack):
         assert traces.mean is not None  # `needs` asked for both
         assert traces.std is not None
         z = (traces.logp - traces.mean) / np.maximum(traces.std, TINY_STD)
-        return means(lowest(z, self.k))
+        return _means(_lowest(z, self.k))
 
 
 @scores.add("gap_k")
@@ -289,7 +273,7 @@ class GapK(_ShareOfTokens):
         assert trace.std is not None  # `needs` asked for it
         gaps = (trace.logp - trace.states[Peak()]) / np.maximum(trace.std.astype(np.float64), TINY_STD)
         width = min(self.window, len(gaps))
-        return mean_of(lowest(window_sums(gaps, width) / width, self.k))
+        return mean_of(_lowest(window_sums(gaps, width) / width, self.k))
 
 
 @scores.add("surp")
@@ -318,7 +302,7 @@ class Surprising(_ShareOfTokens):
     def __call__(self, evidence: Evidence, /) -> float:
         trace = evidence.plain
         assert trace.mean is not None  # `needs` asked for it
-        unlikely = trace.logp <= lowest(trace.logp, self.k).max()
+        unlikely = trace.logp <= _lowest(trace.logp, self.k).max()
         entropy = -trace.mean
         sure = unlikely & (entropy < self.entropy)
         if not sure.any():

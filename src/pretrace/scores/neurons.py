@@ -52,8 +52,8 @@ class NAPDD:
     >>> from pretrace.testing import make_trace
     >>> from pretrace.types import Text, View
     >>> seen = replace(make_trace([-1.0] * 3), states={Firing(): np.packbits([[1, 1, 1, 0]], axis=1)})
-    >>> marked = NeuronSets.of(np.array([[0.9, 0.8, 0.2, 0.1]]), np.array([[0.1, 0.2, 0.8, 0.9]]), alpha=1.5)
-    >>> score = Overlap(NAPDD(), marked, marked.best(10, by_absolute=False), Reference())
+    >>> marked = _mark(np.array([[0.9, 0.8, 0.2, 0.1]]), np.array([[0.1, 0.2, 0.8, 0.9]]), alpha=1.5)
+    >>> score = _Overlap(NAPDD(), marked, _best_layers(marked, 10, by_absolute=False), Reference())
     >>> round(score(Evidence(Text("t", "three little tokens"), {View(): (seen,)})), 3)  # (2/2) / (1/2)
     2.0
     """
@@ -90,87 +90,70 @@ class NAPDD:
             k if self.k is None else self.k,
         )
 
-    def firing(self, threshold: float) -> Firing:
+    def _firing(self, threshold: float) -> Firing:
         """Which neurons a text activates, at a threshold."""
         return Firing("mean" if self.pool == "mean" else "any", threshold, self.gated)
 
     @property
     def needs(self) -> Needs:
-        return Needs(states=[self.firing(self.chosen[0])])
+        return Needs(states=[self._firing(self.chosen[0])])
 
     @property
-    def thresholds(self) -> tuple[float, ...]:
+    def _thresholds(self) -> tuple[float, ...]:
         """What the reference texts are looked at with, all in one pass: the grid and the one chosen. Counts
         are 32 times as large as bits, so the notebook's pooling looks at the chosen one alone."""
         own = self.chosen[0]
         return (own,) if self.pool == "notebook" else tuple(sorted({*GRID, own}))
 
     @property
-    def counting(self) -> Firing | None:
+    def _counting(self) -> Firing | None:
         """At how many positions the reference texts activate each neuron, where that is wanted."""
         return Firing("count", self.chosen[0], self.gated) if self.pool == "notebook" else None
 
     @property
     def reference(self) -> Needs:
         """Which neurons each reference text activates, at every threshold of the sensitivity."""
-        states: list[State] = [self.firing(threshold) for threshold in self.thresholds]
-        return Needs(states=[*states, self.counting] if self.counting else states)
+        states: list[State] = [self._firing(threshold) for threshold in self._thresholds]
+        return Needs(states=[*states, self._counting] if self._counting else states)
 
     def fit(self, reference: Reference, /) -> Score:
         """The score with its member and non-member neurons; TextsError where a side has fewer than 2 texts."""
         threshold, alpha, k = self.chosen
         members = known(reference, "na_pdd", self.reference)
         marked = _marked(self, threshold, reference.evidence, members, alpha=alpha)
-        return Overlap(self, marked, marked.best(k, by_absolute=self.by_absolute), reference)
+        return _Overlap(self, marked, _best_layers(marked, k, by_absolute=self.by_absolute), reference)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class NeuronSets:
-    """Member and non-member neurons: bits packed along the neurons, uint8 [layers, bytes], and how many
-    there are, int64 [layers]."""
-
-    member: Bits
-    nonmember: Bits
-    members: Numbers
-    nonmembers: Numbers
-
-    @classmethod
-    def of(cls, member: Doubles, nonmember: Doubles, alpha: float) -> NeuronSets:
-        """From how often each side activates each neuron, [layers, neurons] (eq. 5 and 6)."""
-        first, second = member > alpha * nonmember, nonmember > alpha * member
-        bits = np.packbits(first, axis=1), np.packbits(second, axis=1)
-        return cls(*bits, first.sum(axis=1, dtype=np.int64), second.sum(axis=1, dtype=np.int64))
-
-    def best(self, k: int, *, by_absolute: bool) -> Numbers:
-        """The k layers of largest difference (eq. 9), counted from 0, ties to the lower; all, if there are fewer."""
-        difference = self.members - self.nonmembers
-        return np.argsort(-(np.abs(difference) if by_absolute else difference), kind="stable")[:k]
-
-    def at(self, layers: Numbers) -> NeuronSets:
-        """These layers alone."""
-        bits = self.member[layers], self.nonmember[layers]
-        return NeuronSets(*bits, self.members[layers], self.nonmembers[layers])
-
-    def overlaps(self, active: Bits) -> tuple[Doubles, Doubles]:
-        """Shares of the member and of the non-member neurons (eq. 7 and 8) that are active: uint8 [..., layers,
-        bytes] → float64 [..., layers], 0 where there is no such neuron."""
-        return (
-            _ones(active & self.member) / np.maximum(self.members, 1),
-            _ones(active & self.nonmember) / np.maximum(self.nonmembers, 1),
-        )
+def _mark(member: Doubles, nonmember: Doubles, alpha: float) -> Bits:
+    """Mark the member and the non-member neurons by how often each side activates each, [layers, neurons] (eq. 5 and
+    6): bits packed along the neurons, uint8 [2, layers, bytes]."""
+    return np.packbits([member > alpha * nonmember, nonmember > alpha * member], axis=2)
 
 
-def advantage(member: Doubles, nonmember: Doubles) -> Doubles:
+def _best_layers(marked: Bits, k: int, *, by_absolute: bool) -> Numbers:
+    """The k layers of largest difference (eq. 9), counted from 0, ties to the lower; all, if there are fewer."""
+    members, nonmembers = _ones(marked)
+    difference = members - nonmembers
+    return np.argsort(-(np.abs(difference) if by_absolute else difference), kind="stable")[:k]
+
+
+def _shares(marked: Bits, active: Bits) -> list[Doubles]:
+    """Shares of the member and of the non-member neurons (eq. 7 and 8) that are active: uint8 [..., layers, bytes] →
+    float64 [..., layers], 0 where there is no such neuron."""
+    return [_ones(active & one) / np.maximum(_ones(one), 1) for one in marked]
+
+
+def _advantage(member: Doubles, nonmember: Doubles) -> Doubles:
     """Mean over the layers, the last axis, of one over that of the other, smoothed (eq. 10-12)."""
     return np.asarray((member.mean(axis=-1) + _SMOOTH) / (nonmember.mean(axis=-1) + _SMOOTH))
 
 
 @dataclass(frozen=True, eq=False)
-class Overlap:
+class _Overlap:
     """NA-PDD with its neurons: `layers` are those it looks at, counted from 0."""
 
     recipe: NAPDD
-    marked: NeuronSets
+    marked: Bits
     layers: Numbers
     reference: Reference
 
@@ -179,28 +162,28 @@ class Overlap:
         return self.recipe.needs
 
     @cached_property
-    def _looked_at(self) -> tuple[Firing, NeuronSets]:
-        return self.recipe.firing(self.recipe.chosen[0]), self.marked.at(self.layers)
+    def _looked_at(self) -> tuple[Firing, Bits]:
+        return self.recipe._firing(self.recipe.chosen[0]), self.marked[:, self.layers]
 
     def __call__(self, evidence: Evidence, /) -> float:
         state, marked = self._looked_at
-        return float(advantage(*marked.overlaps(evidence.plain.states[state][self.layers])))
+        return float(_advantage(*_shares(marked, evidence.plain.states[state][self.layers])))
 
     @cached_property
     def facts(self) -> Mapping[str, Any]:
         """Neurons by layer (numbered from 1, as in the paper), the settings, and the sensitivity: AUC within the
         reference texts, a half judged by the neurons of the other, as one setting is varied at a time."""
-        recipe, marked = self.recipe, self.marked
+        recipe, (marked, others) = self.recipe, _ones(self.marked)
         members = known(self.reference, "na_pdd", recipe.reference)
         layers = [
             {
                 "layer": layer + 1,
-                "members": int(marked.members[layer]),
-                "nonmembers": int(marked.nonmembers[layer]),
-                "difference": int(marked.members[layer] - marked.nonmembers[layer]),
+                "members": int(marked[layer]),
+                "nonmembers": int(others[layer]),
+                "difference": int(marked[layer] - others[layer]),
                 "chosen": layer in self.layers,
             }
-            for layer in range(len(marked.members))
+            for layer in range(len(marked))
         ]
         return {
             "layers": layers,
@@ -224,7 +207,7 @@ def _sensitivity(
         return []
     threshold, alpha, k = recipe.chosen
     own = min(k, layers)
-    varied = {(t, alpha, own) for t in recipe.thresholds} | {(threshold, a, own) for a in _ALPHAS}
+    varied = {(t, alpha, own) for t in recipe._thresholds} | {(threshold, a, own) for a in _ALPHAS}
     varied |= {(threshold, alpha, few) for few in (*KS, own, layers) if few <= layers}
     found: dict[tuple[float, float, int], list[float]] = {setting: [] for setting in sorted(varied)}
     for t, a in sorted({setting[:2] for setting in varied}):
@@ -232,12 +215,12 @@ def _sensitivity(
             rows = np.flatnonzero(half != side), np.flatnonzero(half == side)
             learnt, judged = ([evidence[row] for row in part] for part in rows)
             marked = _marked(recipe, t, learnt, members[rows[0]], alpha=a)
-            active = np.stack([e.plain.states[recipe.firing(t)] for e in judged])
-            shares = marked.overlaps(active)
+            active = np.stack([e.plain.states[recipe._firing(t)] for e in judged])
+            shares = _shares(marked, active)
             for setting in found:
                 if setting[:2] == (t, a):
-                    best = marked.best(setting[2], by_absolute=recipe.by_absolute)
-                    values = advantage(*(share[:, best] for share in shares))
+                    best = _best_layers(marked, setting[2], by_absolute=recipe.by_absolute)
+                    values = _advantage(*(share[:, best] for share in shares))
                     found[setting].append(auc(values, members[rows[1]]))
     return [
         {"threshold": t, "alpha": a, "k": few, "auc": float(np.mean(aucs))}
@@ -247,22 +230,22 @@ def _sensitivity(
 
 def _marked(
     recipe: NAPDD, threshold: float, evidence: Sequence[Evidence], members: Bools, *, alpha: float
-) -> NeuronSets:
+) -> Bits:
     member, nonmember = (
         _frequency(recipe, threshold, [e for e, m in zip(evidence, members, strict=True) if m == side])
         for side in (True, False)
     )
-    return NeuronSets.of(member, nonmember, alpha)
+    return _mark(member, nonmember, alpha)
 
 
 def _frequency(recipe: NAPDD, threshold: float, evidence: Sequence[Evidence]) -> Doubles:
     """How often each neuron is active a text, float64 [layers, neurons]: the share of the texts (eq. 3 and 4),
     or, where positions are counted, their mean number."""
-    if recipe.counting is not None:
+    if recipe._counting is not None:
         return np.asarray(
-            sum(e.plain.states[recipe.counting].astype(np.int64) for e in evidence) / len(evidence)
+            sum(e.plain.states[recipe._counting].astype(np.int64) for e in evidence) / len(evidence)
         )
-    state = recipe.firing(threshold)
+    state = recipe._firing(threshold)
     chunks = (evidence[start : start + _CHUNK] for start in range(0, len(evidence), _CHUNK))
     bits = (np.unpackbits(np.stack([e.plain.states[state] for e in some]), axis=2) for some in chunks)
     return np.asarray(sum(one.sum(axis=0, dtype=np.int64) for one in bits) / len(evidence))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pretrace.registry import require, scores
 from pretrace.rewrites import Disturbance, Neighbors, disturbances
-from pretrace.scores.likelihood import FLOOR, mean_of, ppl_difference, ppl_ratio
+from pretrace.scores.likelihood import FLOOR, compare_perplexities, mean_of
 from pretrace.types import Evidence, Needs, Quantity, View
 
 
@@ -39,22 +39,22 @@ class Perturbed:
     def __post_init__(self) -> None:
         known = " or ".join(map(repr, disturbances))
         require(self.kind in disturbances, f"perturbed: kind must be {known}, found {self.kind!r}.")
-        _ = self.rewrite  # which looks at the other values
+        _ = self._rewrite  # which looks at the other values
 
     @property
-    def rewrite(self) -> Disturbance:
+    def _rewrite(self) -> Disturbance:
         made: Disturbance = disturbances.factory(self.kind)(float(self.share), self.seed)
         return made
 
     @property
     def needs(self) -> Needs:
-        return Needs(Quantity.LOGP, View(), View(rewrite=self.rewrite.name))
+        return Needs(Quantity.LOGP, View(), View(rewrite=self._rewrite.name))
 
     def __call__(self, evidence: Evidence, /) -> float:
         own = mean_of(evidence.plain.logp)
-        disturbed = mean_of(evidence.trace(self.rewrite.name).logp)
+        disturbed = mean_of(evidence.trace(self._rewrite.name).logp)
         if self.perplexity:
-            return -(ppl_difference if self.difference else ppl_ratio)(own, disturbed)
+            return -compare_perplexities(own, disturbed, difference=self.difference)
         if self.difference:
             return own - disturbed
         # both are kept away from 0, so that an unchanged text gives -1 however sure the model is of it
@@ -84,17 +84,17 @@ class Neighbor:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        _ = self.rewrite  # which looks at the values
+        _ = self._rewrite  # which looks at the values
 
     @property
-    def rewrite(self) -> Neighbors:
+    def _rewrite(self) -> Neighbors:
         return Neighbors(self.m, float(self.share), self.seed)
 
     @property
     def needs(self) -> Needs:
-        return Needs(Quantity.LOGP, View(), View(rewrite=self.rewrite.name))
+        return Needs(Quantity.LOGP, View(), View(rewrite=self._rewrite.name))
 
     def __call__(self, evidence: Evidence, /) -> float:
-        traces = evidence.views[View(evidence.model, self.rewrite.name)]
+        traces = evidence.views[View(evidence.model, self._rewrite.name)]
         near = [mean_of(trace.logp) for trace in traces if len(trace)]
         return mean_of(evidence.plain.logp) - sum(near) / len(near) if near else 0.0

@@ -16,14 +16,26 @@ from pretrace.scores.likelihood import FLOOR, mean_of
 from pretrace.types import Evidence, Needs, Quantity, Reference, Score, View
 
 
+@scores.add("recall")
 @dataclass(frozen=True)
-class DrawnPrefix:
-    """Known texts, one a document, drawn at random and joined by blanks, that stand before each text."""
+class Recall:
+    """How much less likely a text is behind known non-members than alone (ReCaLL, Xie et al. 2024).
+
+    recall(x) = mean logp(x | P) / mean logp(x), where P are `shots` known non-members, one a document, drawn at random
+    and joined by blanks. P is drawn from reference texts (`--reference`), which are never scored; published code draws
+    it from the texts that it scores. P and a text must fit into what the model reads at once.
+
+    >>> from pretrace.testing import make_evidence, make_trace
+    >>> text, score = make_evidence(logp=[-1.0, -2.0]), Behind(After("Other words."))
+    >>> view = {View(rewrite=score.first.name): (make_trace([-2.0, -1.0, -3.0]),)}
+    >>> round(score(Evidence(text.text, {**text.views, **view})), 4)  # −2 / −1.5
+    1.3333
+    """
 
     shots: int = 7
     needs = Needs(Quantity.LOGP, View(), View(rewrite=After().name))  # a pass, before the prefix is known
     reference = Needs(Quantity.NONE, View())  # no model reads the texts of the prefix by themselves
-    called = ""
+    called = "recall"
 
     def __post_init__(self) -> None:
         require_least(self.called, self, shots=1)
@@ -38,25 +50,6 @@ class DrawnPrefix:
             numbers = {"shots": self.shots, "found": len(drawn), "fewer": max(1, len(drawn))}
             raise TextsError(say("scores.few_shots", score=self.called, kind=kind, **numbers))
         return After(" ".join(text.text for text in drawn)), [text.id for text in drawn]
-
-
-@scores.add("recall")
-@dataclass(frozen=True)
-class Recall(DrawnPrefix):
-    """How much less likely a text is behind known non-members than alone (ReCaLL, Xie et al. 2024).
-
-    recall(x) = mean logp(x | P) / mean logp(x), where P are `shots` known non-members, one a document, drawn at random
-    and joined by blanks. P is drawn from reference texts (`--reference`), which are never scored; published code draws
-    it from the texts that it scores. P and a text must fit into what the model reads at once.
-
-    >>> from pretrace.testing import make_evidence, make_trace
-    >>> text, score = make_evidence(logp=[-1.0, -2.0]), Behind(After("Other words."))
-    >>> view = {View(rewrite=score.first.name): (make_trace([-2.0, -1.0, -3.0]),)}
-    >>> round(score(Evidence(text.text, {**text.views, **view})), 4)  # −2 / −1.5
-    1.3333
-    """
-
-    called = "recall"
 
     def fit(self, reference: Reference, /) -> Score:
         """The score with its prefix; TextsError where there are too few non-members."""

@@ -64,7 +64,7 @@ class Probe:
     >>> from pretrace.testing import make_trace
     >>> from pretrace.types import Text, View
     >>> seen = replace(make_trace([-1.0] * 3), states={Hidden(2): np.array([3.0, 5.0], dtype=np.float32)})
-    >>> score = Linear(layer=2, weights=np.array([1.0, -1.0]), bias=2.0, facts={})
+    >>> score = _Linear(layer=2, weights=np.array([1.0, -1.0]), bias=2.0, facts={})
     >>> score(Evidence(Text("t", "three little tokens"), {View(): (seen,)}))  # 1 / (1 + exp(-(3 - 5) - 2))
     0.5
     """
@@ -102,11 +102,11 @@ class Probe:
                 "chosen_by": int(held.sum()),
             },
         }
-        return Linear(best, *probes[best], facts)
+        return _Linear(best, *probes[best], facts)
 
 
 @dataclass(frozen=True, eq=False)
-class Linear:
+class _Linear:
     """A probe of one layer: `weights` float64 [width] and `bias` on the hidden state as the model has it."""
 
     layer: int

@@ -9,7 +9,7 @@ import numpy as np
 from pretrace.errors import ModelError
 from pretrace.registry import scores
 from pretrace.results.wording import say
-from pretrace.scores.likelihood import FLOOR, mean_of, ppl_difference, ppl_ratio, window_sums
+from pretrace.scores.likelihood import FLOOR, compare_perplexities, mean_of, window_sums
 from pretrace.types import Doubles, Evidence, Needs, Peak, Quantity, View
 
 PAIRED = Needs(Quantity.LOGP, View(), View(model="reference"), paired=True)
@@ -58,7 +58,7 @@ class Ref:
         own = mean_of(evidence.plain.logp)
         reference = mean_of(evidence.through("reference").plain.logp)
         if self.perplexity:
-            return -(ppl_difference if self.difference else ppl_ratio)(own, reference)
+            return -compare_perplexities(own, reference, difference=self.difference)
         return own - reference if self.difference else -(own / min(reference, -FLOOR))
 
 

@@ -21,10 +21,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.baselines import blind as baseline
+from pretrace.baselines import bag_of_words
 from pretrace.baselines.classifiers import WIDENING
 from pretrace.corpora import Texts, TextStream, corpus_of
-from pretrace.corpora.opening import GivenStream
 from pretrace.errors import TextsError
 from pretrace.registry import require
 from pretrace.results.wording import say
@@ -32,10 +31,9 @@ from pretrace.scoring.detect import check_label_counts, check_labels
 from pretrace.scoring.findings import BLIND, LENGTH, best_of, blind_of, sentences
 from pretrace.scoring.holdout import drawn_documents
 from pretrace.scoring.parts import ScoredRows
-from pretrace.statistics.controls import PLACEBO, SHUFFLED, ThresholdDivision, shuffled_row, survives
+from pretrace.statistics.controls import PLACEBO, SHUFFLED, ReadColumn, divide_texts, shuffled_row, survives
 from pretrace.statistics.documents import MEMBERS, NONMEMBERS, Grouping, Numbers, grouped_split
-from pretrace.statistics.paired import adjusted, compare, usual_baseline
-from pretrace.statistics.resampling import Bootstrap, Calls, ReadColumn, group_bootstrap
+from pretrace.statistics.resampling import Bootstrap, adjusted, compare, group_bootstrap, usual_baseline
 from pretrace.statistics.roc import best_threshold, roc_curve
 from pretrace.types import Bools, ByCopies, Comparison, Corpus, Doubles, Estimate, Evaluation, Measured, Run
 
@@ -50,7 +48,7 @@ class MeasuredPart:
     keys: Sequence[_Key]
     columns: Sequence[ReadColumn]
     members: Bools
-    calls: Calls
+    thresholds: Doubles
     bootstrap: Bootstrap
     documents: int
     """Documents of the scarcer class."""
@@ -65,7 +63,7 @@ class MeasuredPart:
             auc=bootstrap.auc.estimate(k),
             tpr=bootstrap.tpr.estimate(k),
             accuracy=bootstrap.accuracy.estimate(k),
-            threshold=float(self.calls.thresholds[k]),
+            threshold=float(self.thresholds[k]),
             curve=roc_curve(self.columns[k](), self.members),
             tpr_low=bootstrap.low_tpr.estimate(k) if bootstrap.low_tpr else None,
             texts=len(self.members),
@@ -84,13 +82,13 @@ class MeasuredPart:
 @dataclass(frozen=True, slots=True, eq=False)
 class MeasuredParts:
     """The columns by the texts that they have: those with the same texts are measured together, under the same
-    resamples. A column whose texts are all of one class has no part. All are measured by `members` and `groups`
-    [texts], how thresholds are chosen, and the draws. A column is read when it is measured, and not kept."""
+    resamples. A column whose texts are all of one class has no part. All are measured by `members`, `groups` and the
+    texts that thresholds are `chosen` on, [texts], and the draws. A column is read when it is measured, not kept."""
 
     columns: Mapping[_Key, ReadColumn]
     members: Bools
     groups: Numbers
-    division: ThresholdDivision
+    chosen: Bools
     seed: int
     wanted: int
     _known: dict[_Key, npt.NDArray[np.uint8]] = field(default_factory=dict)
@@ -143,16 +141,15 @@ class MeasuredParts:
 
         columns = [partial(read, key) for key in keys]
         members, groups = self.members[some], self.groups[some]
-        division = ThresholdDivision.of(self.division.chosen[some], members)
-        chosen = division.chosen
-        thresholds = [best_threshold(column()[chosen], members[chosen]) for column in columns]
-        calls = Calls(np.array(thresholds, dtype=np.float64), division.tested)
+        chosen, tested = divide_texts(self.chosen[some], members)
+        best = (best_threshold(column()[chosen], members[chosen]) for column in columns)
+        calls = np.fromiter(best, dtype=np.float64), tested
         how = {"seed": self.seed, "resamples": self.wanted}
         made = group_bootstrap((column() for column in columns), members, groups=groups, calls=calls, **how)
         bag = (BLIND, "blind")
         if bag in keys:  # a cross-fitted classifier varies more than its fixed predictions do
             made = made.widened(keys.index(bag), WIDENING)
-        return MeasuredPart(keys, columns, members, calls, made, Grouping.of(groups, members).fewest)
+        return MeasuredPart(keys, columns, members, calls[0], made, Grouping.of(groups, members).fewest)
 
 
 def evaluate(
@@ -171,7 +168,7 @@ def evaluate(
     corpus = corpus_of(texts)
     check_labels(corpus)
     how: dict[str, Any] = {"seed": seed, "resamples": resamples, "validation": validation}
-    found = measure(ScoredRows.of_run(run, corpus.texts), GivenStream(corpus), **how)
+    found = measure(ScoredRows.of_run(run, corpus.texts), TextStream.of(corpus), **how)
     return replace(run, evaluation=found)
 
 
@@ -191,7 +188,7 @@ def measure(
 
     `stream` has the texts of the rows. `validation` is the share of texts thresholds are chosen on, 0 for all.
     Intervals are 95%, from resampling documents; draws without a text to measure accuracy on, which only few documents
-    can make, are left out. `comparisons` are by the same resamples (`statistics.paired`). In memory are labels and
+    can make, are left out. `comparisons` are by the same resamples (`statistics.resampling`). In memory are labels and
     numbers of documents of all rows, the ranks of the columns that are measured, and the texts that the blind
     classifier judges. TextsError when labels are missing or of one class.
     """
@@ -206,12 +203,12 @@ def measure(
     columns |= {(name, PLACEBO): one for name, (one,) in rows.controls(PLACEBO).items()}  # resampled together
     shuffled = rows.controls(SHUFFLED)
     chosen = grouped_split(groups, validation, seed, labels=members) if validation else np.zeros_like(members)
-    division = ThresholdDivision.of(chosen, members)
-    parts = MeasuredParts(columns, members, groups, division, seed, resamples)
+    chosen, tested = divide_texts(chosen, members)
+    parts = MeasuredParts(columns, members, groups, chosen, seed, resamples)
     parts.measure(scores)
     grouping = Grouping.of(groups, members)
     measured = tuple(part.row(key) for key in columns if (part := parts.part(key)))
-    fitted = (shuffled_row(name, some, members, division) for name, some in shuffled.items())
+    fitted = (shuffled_row(name, some, members, chosen) for name, some in shuffled.items())
     best, blind, lead = best_of(measured), blind_of(measured), None
     if best is not None and blind is not None:
         both = (best.name, best.kind), (blind.name, blind.kind)
@@ -222,7 +219,7 @@ def measure(
         nonmembers=int(np.count_nonzero(~members)),
         groups=len(grouping),
         resamples=parts.resamples,
-        validation=division.held_out,
+        validation=int(np.count_nonzero(chosen & ~tested)),
         comparisons=_comparisons(scores, parts),
         by_copies=_by_copies(rows, parts),
     )
@@ -246,17 +243,17 @@ def _judged(
     """What a bag of words makes of texts drawn by whole documents, NaN for the others, and a note on it; None where it
     makes nothing of them."""
     drawn = drawn_documents(groups, members, most=_BLIND_TEXTS, seed=seed)
-    found = baseline.bag_of_words(rows.texts_at(stream, drawn), members[drawn], groups[drawn], seed=seed)
-    if found.scores is None:
-        return None, say("measured.no_blind", note=found.note)
+    scores, note = bag_of_words(rows.texts_at(stream, drawn), members[drawn], groups[drawn], seed=seed)
+    if scores is None:
+        return None, say("measured.no_blind", note=note)
     sampled = "" if drawn.all() else say("measured.sampled", drawn=int(drawn.sum()), texts=len(members))
 
     def column() -> Doubles:
         values = np.full(len(members), np.nan)
-        values[drawn] = found.scores
+        values[drawn] = scores
         return values
 
-    return column, f"{sampled} {found.note}".strip()
+    return column, f"{sampled} {note}".strip()
 
 
 def _comparisons(scores: Sequence[str], parts: MeasuredParts) -> tuple[Comparison, ...]:

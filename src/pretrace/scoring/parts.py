@@ -40,9 +40,8 @@ from pretrace.results.serialization import from_json, from_plain, to_json, to_pl
 from pretrace.results.wording import say
 from pretrace.scoring.evidence import CHUNK
 from pretrace.scoring.provenance import content_of
-from pretrace.statistics.controls import check_controls
+from pretrace.statistics.controls import ReadColumn, check_controls
 from pretrace.statistics.documents import Numbers
-from pretrace.statistics.resampling import ReadColumn
 from pretrace.types import EXTREMES, Bools, Doubles, Heat, Missing, Run, Skipped, Text, Whole
 
 SHARD = 10 * CHUNK

@@ -7,16 +7,17 @@ A score fitted on shuffled labels shows what fitting alone reaches.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from pretrace.registry import require
-from pretrace.statistics.resampling import FPR, LOW_FPR, LOW_FPR_NONMEMBERS, ReadColumn
+from pretrace.statistics.resampling import FPR, LOW_FPR, LOW_FPR_NONMEMBERS
 from pretrace.statistics.roc import RankedScores, accuracy, best_threshold, roc_curve
 from pretrace.types import Bools, Doubles, Estimate, Measured, Run, Survival
 
+ReadColumn = Callable[[], Doubles]
+"""Reads one column, [texts]: of very many texts not all columns are in memory at once."""
 PLACEBO, SHUFFLED = "placebo", "shuffled"
 ENOUGH_SHUFFLES = 19
 """Shuffles that the true labels must all beat before that happens by chance less than once in twenty."""
@@ -36,25 +37,13 @@ def survives(target: Measured, placebo: Measured) -> Survival:
     return "no" if lead.value <= 0 else "not shown"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ThresholdDivision:
-    """Texts that thresholds are chosen on, and those that accuracy is measured on: the others, or all for both."""
-
-    chosen: Bools
-    tested: Bools
-
-    @classmethod
-    def of(cls, chosen: Bools, members: Bools) -> ThresholdDivision:
-        """The chosen texts and the others; all for both where one of these would lack one of the classes."""
-        if all(len(np.unique(members[part])) == 2 for part in (chosen, ~chosen)):
-            return cls(chosen, ~chosen)
-        whole = np.ones(len(members), dtype=bool)
-        return cls(whole, whole)
-
-    @property
-    def held_out(self) -> int:
-        """How many texts thresholds are chosen on and accuracy is not measured on."""
-        return int(np.count_nonzero(self.chosen & ~self.tested))
+def divide_texts(chosen: Bools, members: Bools) -> tuple[Bools, Bools]:
+    """The texts that thresholds are chosen on, and those that accuracy is measured on: the others, or all for both
+    where a part would lack one of the classes."""
+    if all(len(np.unique(members[part])) == 2 for part in (chosen, ~chosen)):
+        return chosen, ~chosen
+    whole = np.ones(len(members), dtype=bool)
+    return whole, whole
 
 
 def check_controls(run: Run) -> None:
@@ -73,18 +62,16 @@ def check_controls(run: Run) -> None:
     require(not twice, "wanted one control of a kind a score, found two; leave one of them out.")
 
 
-def shuffled_row(
-    name: str, columns: Sequence[ReadColumn], members: Bools, division: ThresholdDivision
-) -> Measured | None:
+def shuffled_row(name: str, columns: Sequence[ReadColumn], members: Bools, chosen: Bools) -> Measured | None:
     """The row of a score fitted on shuffled labels, with a column a repeat: median and range of the repeats, curve of
-    the middle one; None without a repeat, or where its texts are of one class."""
+    the middle one; None without a repeat, or where its texts are of one class. Thresholds are `chosen` on [texts]."""
     texts = np.logical_and.reduce([np.isfinite(read()) for read in columns])
     if not columns or len(np.unique(members[texts])) < 2:
         return None
-    division, members = ThresholdDivision.of(division.chosen[texts], members[texts]), members[texts]
+    members = members[texts]
+    chosen, tested = divide_texts(chosen[texts], members)
     rates = (FPR, LOW_FPR) if np.count_nonzero(~members) >= LOW_FPR_NONMEMBERS else (FPR,)
     once = np.ones((1, len(members)), dtype=np.float32)
-    chosen, tested = division.chosen, division.tested
     repeats = []
     for read in columns:
         column = read()[texts]

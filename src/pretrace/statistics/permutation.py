@@ -182,7 +182,7 @@ def last_rejected(rejects: Callable[[float], bool], low: float, high: float, ste
     return low
 
 
-def chunks(rows: int, width: int) -> Iterator[int]:
+def _chunks(rows: int, width: int) -> Iterator[int]:
     """Numbers of rows that add up to `rows`, each few enough to be held at once."""
     most = max(1, CELLS // width)
     while rows > 0:
@@ -192,7 +192,7 @@ def chunks(rows: int, width: int) -> Iterator[int]:
 
 def permuted(values: Any, draws: int, few: int, rng: np.random.Generator) -> Iterator[Any]:
     """Yield the first `few` of every one of so many random permutations of the values, in blocks [rows, few]."""
-    for rows in chunks(draws, len(values)):
+    for rows in _chunks(draws, len(values)):
         yield rng.permuted(np.broadcast_to(values, (rows, len(values))), axis=1)[:, :few]
 
 
@@ -205,14 +205,9 @@ def _scaled(values: Doubles) -> Doubles:
 def _random_signs(documents: int, flips: int, seed: int) -> Iterator[Doubles]:
     """Signs [rows, documents], one random bit each, until there are as many rows as flips."""
     rng = np.random.default_rng(seed)
-    for rows in chunks(flips, documents):
+    for rows in _chunks(flips, documents):
         packed = rng.integers(0, 256, (rows, -(-documents // 8)), dtype=np.uint8)
         yield np.asarray(np.unpackbits(packed, axis=1, count=documents) * 2.0 - 1.0, dtype=np.float64)
-
-
-def guard(third: Doubles, documents: int) -> Doubles:
-    """The third cumulant of the mean of so many documents, taken several times where it is below 0; any shape."""
-    return np.asarray(np.where(third < 0, third * (1 + _LOWER_TAIL / math.sqrt(documents)), third))
 
 
 def _flipped(sums: Doubles, documents: int, guarded: bool) -> Doubles:
@@ -220,7 +215,9 @@ def _flipped(sums: Doubles, documents: int, guarded: bool) -> Doubles:
     mean = sums[:, 0] / documents
     variance = np.maximum(1 - mean**2, 0) / max(1, documents - 1)
     third = (sums[:, 1] / documents - 3 * mean + 2 * mean**3) / documents**2
-    return skew_corrected(mean, variance, guard(third, documents) if guarded else third)
+    if guarded:
+        third = np.where(third < 0, third * (1 + _LOWER_TAIL / math.sqrt(documents)), third)
+    return skew_corrected(mean, variance, third)
 
 
 def _power_sums(values: Doubles) -> Doubles:
@@ -340,7 +337,7 @@ def _drawn(rows: Sequence[Doubles], draws: int, seed: int) -> Iterator[Doubles]:
     for row in rows:
         sizes.setdefault(len(row), []).append(row)
     blocks = [np.stack(some) for _, some in sorted(sizes.items())]
-    for number in chunks(draws, len(rows)):
+    for number in _chunks(draws, len(rows)):
         total = np.zeros(number)
         for block in blocks:
             chosen = rng.integers(block.shape[1], size=(number, len(block)))

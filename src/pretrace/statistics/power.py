@@ -67,17 +67,17 @@ class PlantedValues:
         return cls(_widened(noise, "noise", centred=True), added, beside, **how)
 
     @property
-    def paired(self) -> bool:
+    def _paired(self) -> bool:
         return len(self.noise) == len(self.shift)
 
-    def alike(self, size: int) -> tuple[int, int]:
+    def _alike(self, size: int) -> tuple[int, int]:
         """So many documents on each side that the test has."""
         return size, 0 if self.heldout is None else size
 
-    def resampled(self, rng: np.random.Generator) -> PlantedValues:
+    def _resampled(self, rng: np.random.Generator) -> PlantedValues:
         """The same measured on other documents, drawn from these."""
         first = rng.integers(0, len(self.noise), len(self.noise))
-        shift = self.shift[first] if self.paired else rng.choice(self.shift, len(self.shift))
+        shift = self.shift[first] if self._paired else rng.choice(self.shift, len(self.shift))
         beside = None if self.heldout is None else rng.choice(self.heldout, len(self.heldout))
         return PlantedValues.of(self.noise[first], shift, beside, level=self.level, seed=self.seed)
 
@@ -86,8 +86,8 @@ class PlantedValues:
         against as many as `heldout` has. The 95% interval resamples the planted documents."""
         sizes = documents, 0 if self.heldout is None else len(self.heldout)
         rng = np.random.default_rng([self.seed, 1])
-        value = self.rejections(sizes, audits)
-        drawn = [self.resampled(rng).rejections(sizes, PART) for _ in range(RESAMPLES)]
+        value = self._rejections(sizes, audits)
+        drawn = [self._resampled(rng)._rejections(sizes, PART) for _ in range(RESAMPLES)]
         sides = self.noise, self.shift, self.heldout
         tail = tail_share(min(len(side) for side in sides if side is not None))
         low, high = np.quantile(drawn, (tail, 1 - tail))
@@ -97,16 +97,16 @@ class PlantedValues:
 
     def curve(self, sizes: Sequence[int]) -> tuple[tuple[int, float], ...]:
         """Pairs of a number of documents, of each side, and the probability of a rejection there."""
-        return tuple((size, self.rejections(self.alike(size))) for size in sizes)
+        return tuple((size, self._rejections(self._alike(size))) for size in sizes)
 
     def needed(self) -> int | None:
         """The fewest documents, of each side, at which the probability of a rejection is at least 0.8; None where more
         than ten million would not do, or training adds nothing."""
         if self.shift.mean() <= 0:
             return None
-        return _fewest(lambda size: self.rejections(self.alike(size)) >= 0.8, 1)
+        return _fewest(lambda size: self._rejections(self._alike(size)) >= 0.8, 1)
 
-    def rejections(self, sizes: tuple[int, int], audits: int = AUDITS) -> float:
+    def _rejections(self, sizes: tuple[int, int], audits: int = AUDITS) -> float:
         """The share of simulated audits that reject, with so many suspect and held-out documents (0 for a sign-flip
         test)."""
         documents, controls = sizes
@@ -169,8 +169,8 @@ def auc_documents(auc: float) -> int | None:
 
 def _limit(planted: PlantedValues, sizes: tuple[int, int]) -> float:
     """The same for so many documents that means are normal."""
-    together = planted.noise + planted.shift if planted.paired else planted.shift
-    trained = together.var() + (0.0 if planted.paired else planted.noise.var())
+    together = planted.noise + planted.shift if planted._paired else planted.shift
+    trained = together.var() + (0.0 if planted._paired else planted.noise.var())
     beside = 0.0 if planted.heldout is None else planted.heldout.var() / sizes[1]
     effect, variance = float(planted.shift.mean()), float(trained / sizes[0] + beside)
     if variance == 0:
@@ -181,7 +181,7 @@ def _limit(planted: PlantedValues, sizes: tuple[int, int]) -> float:
 
 def _drawn(planted: PlantedValues, documents: int, block: tuple[int, int]) -> Doubles:
     """Values of the trained documents of a block of audits, [documents, audits]."""
-    if planted.paired:
+    if planted._paired:
         return _row_by_row(planted.noise + planted.shift, documents, (planted.seed, 2, *block))
     noise = _row_by_row(planted.noise, documents, (planted.seed, 2, *block))
     return noise + _row_by_row(planted.shift, documents, (planted.seed, 3, *block))

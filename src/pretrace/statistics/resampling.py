@@ -15,7 +15,7 @@ off on each side is not 2.5% but what gives that width back. Below about 20 grou
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from statistics import NormalDist
@@ -28,10 +28,8 @@ from pretrace.errors import ExpressionError
 from pretrace.registry import require
 from pretrace.statistics.documents import Grouping, Groups, Numbers
 from pretrace.statistics.roc import RankedScores
-from pretrace.types import Bools, Doubles, Estimate
+from pretrace.types import Bools, Comparison, Doubles, Estimate
 
-ReadColumn = Callable[[], Doubles]
-"""Reads one column, [texts]: of very many texts not all columns are in memory at once."""
 FPR = 0.05
 LOW_FPR = 0.001
 LOW_FPR_NONMEMBERS = 10_000
@@ -88,31 +86,22 @@ class Bootstrap:
         return replace(self, **{name: one and one.widened(score, factor) for name, one in figures.items()})
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Calls:
-    """Thresholds [scores] chosen beforehand, and which texts [texts] their accuracy is measured on."""
-
-    thresholds: Doubles
-    tested: Bools
-
-
 def group_bootstrap(
     columns: Iterable[Doubles],
     members: Bools,
     *,
     groups: Groups,
-    calls: Calls | None = None,
+    calls: tuple[Doubles, Bools] | None = None,
     seed: int = 0,
     resamples: int = 1000,
 ) -> Bootstrap:
     """AUC, true positive rates and accuracy of each of the `columns` [scores][texts] with resamples, at least 200,
-    fewer above WORK look-ups. Columns are taken one after the other, and not kept. ExpressionError when a column has a
-    NaN, TextsError when a class is missing."""
+    fewer above WORK look-ups. Columns are taken one after the other, and not kept. `calls` are thresholds [scores]
+    chosen beforehand, and which texts [texts] their accuracy is measured on. ExpressionError when a column has a NaN,
+    TextsError when a class is missing."""
     require(resamples > 0, f"a bootstrap takes at least one resample, found {resamples}.")
     grouping = Grouping.of(groups, members)
-    thresholds, tested = np.empty(0), np.zeros(len(members), dtype=bool)
-    if calls:
-        thresholds, tested = calls.thresholds, calls.tested
+    thresholds, tested = calls or (np.empty(0), np.zeros(len(members), dtype=bool))
     codes, ranked = grouping.codes[tested], list[RankedScores]()
     counts = np.bincount(codes, minlength=len(grouping))
     # 32 bits where these hold every sum of any resample
@@ -126,7 +115,7 @@ def group_bootstrap(
             right[:, len(ranked)] = np.bincount(codes, weights=hits[tested], minlength=len(counts))
         ranked.append(RankedScores.of(column, members))
     rates = (FPR, LOW_FPR) if np.count_nonzero(~members) >= LOW_FPR_NONMEMBERS else (FPR,)
-    made = affordable(resamples, texts=len(members), scores=len(ranked))
+    made = min(resamples, max(_FEWEST_RESAMPLES, WORK // max(1, len(members) * len(ranked))))
 
     def figures(times: npt.NDArray[np.float32]) -> Doubles:
         """AUC and true positive rates where each group counts so many `times`, [resamples, scores, 1 + rates]."""
@@ -142,7 +131,7 @@ def group_bootstrap(
     value = figures(whole)[0]
     drawn = np.empty((made, *value.shape))
     judged = np.empty((made, len(thresholds)))
-    draws = group_draws(grouping, made, seed, counts if calls else None)
+    draws = _group_draws(grouping, made, seed, counts if calls else None)
     wide = max(1, _BLOCK // len(members))
     for first in range(0, made, wide):
         block = slice(first, first + wide)
@@ -161,11 +150,6 @@ def group_bootstrap(
     )
 
 
-def affordable(resamples: int, *, texts: int, scores: int) -> int:
-    """How many resamples are made: those asked for, or on a large matrix as many as WORK allows."""
-    return min(resamples, max(_FEWEST_RESAMPLES, WORK // max(1, texts * scores)))
-
-
 def tail_share(groups: int) -> float:
     """The share of resamples a 95% percentile interval leaves off on each side, 0.025 for many groups. Phi(-sqrt(n / (n
     - 1)) t), with t the 97.5% quantile of Student's distribution for n - 1 degrees of freedom, by its expansion in 1 /
@@ -179,7 +163,7 @@ def tail_share(groups: int) -> float:
     return normal.cdf(-math.sqrt(groups / v) * t)
 
 
-def group_draws(
+def _group_draws(
     grouping: Grouping, count: int, seed: int, tested: Numbers | None = None
 ) -> Iterator[npt.NDArray[np.float32]]:
     """How often each group is drawn, [groups], one resample after the other."""
@@ -200,3 +184,65 @@ def _interval(value: float, drawn: Doubles, tail: float) -> Estimate:
     low, high = np.quantile(drawn, (tail, 1 - tail))
     # A rate at a fixed false positive rate is a step function, and its resamples can all miss the value.
     return Estimate(value, min(float(low), value), max(float(high), value))
+
+
+# Is one score better than another on the same texts? The asterisks of DC-PDD's tables 2 and 3, by documents.
+#
+# Both scores are measured on the same resamples of the documents, the very draws that the intervals of an evaluation
+# come from. What makes a resample easy or hard is easy or hard for both, so their difference is known far more closely
+# than either figure: two intervals that overlap can belong to scores of which one is better beyond doubt. The paper's
+# t-tests take texts one by one.
+
+
+def compare(
+    score: str, baseline: str, spread: Spread, columns: tuple[int, int], documents: int
+) -> Comparison:
+    """Compare a score with the baseline, by their `columns` of the resamples of texts that both have, with so many
+    `documents` of the scarcer class (`for_few`). The two-sided p is twice the smaller share of resamples on either side
+    of zero (zero counts to both), the sample included: at least 2 / (resamples + 1)."""
+    ahead = spread.difference(*columns)
+    apart = ahead.drawn
+    tail = min(np.count_nonzero(apart <= 0), np.count_nonzero(apart >= 0))
+    p = for_few(min(1.0, 2 * (1 + int(tail)) / (1 + len(apart))), documents)
+    least = for_few(2 / (1 + len(apart)), documents)
+    return Comparison(score, baseline, "auc", ahead.estimate(0), p, p, least)
+
+
+def adjusted(found: Sequence[Comparison]) -> tuple[Comparison, ...]:
+    """Correct comparisons that were made together (Holm)."""
+    p = holm([one.p for one in found])
+    return tuple(
+        replace(one, adjusted=corrected, least=min(1.0, len(found) * one.least))
+        for one, corrected in zip(found, p, strict=True)
+    )
+
+
+def usual_baseline(scores: Sequence[str]) -> str:
+    """The score that others are compared with unless one is named: `loss`, or the first where it is missing."""
+    return "loss" if "loss" in scores else scores[0]
+
+
+def holm(p: Sequence[float]) -> list[float]:
+    """Holm's step-down adjusted p-values, in the order given (Holm 1979): rejecting those at or below a level
+    keeps the chance of any false rejection to that level, however the tests depend on each other.
+
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    adjusted, reached = [0.0] * len(p), 0.0
+    for rank, place in enumerate(sorted(range(len(p)), key=lambda i: p[i])):
+        reached = max(reached, min(1.0, (len(p) - rank) * p[place]))
+        adjusted[place] = reached
+    return adjusted
+
+
+def for_few(p: float, groups: int) -> float:
+    """The p-value that belongs to the expanded interval of few documents. A percentile interval of n groups is too
+    narrow, and `tail_share` widens it; so a percentile's p is too small by as much. This is the same step
+    for p: 0.05 here is where that interval ends at 0."""
+    from scipy.stats import t
+
+    if groups < 2 or p >= 1:
+        return 1.0
+    z = NormalDist().inv_cdf(p / 2) * float(np.sqrt((groups - 1) / groups))
+    return min(1.0, 2 * float(t.cdf(z, groups - 1)))

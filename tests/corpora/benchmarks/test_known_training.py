@@ -6,7 +6,7 @@ import pytest
 from made import written as write
 
 from pretrace.corpora import open_corpus
-from pretrace.corpora.benchmarks.loaders import hubble
+from pretrace.corpora.benchmarks import hubble
 from pretrace.errors import ExpressionError, TextsError
 
 

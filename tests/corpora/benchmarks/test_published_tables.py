@@ -6,7 +6,7 @@ import pytest
 from made import written
 
 from pretrace.corpora import open_corpus
-from pretrace.corpora.benchmarks.loaders import Schema, find_tables, one_table
+from pretrace.corpora.benchmarks import Schema, find_tables, patentmia
 from pretrace.errors import ExpressionError, TextsError
 
 SCHEMA = Schema("Bench", ("passage", "label", "book"), "passage", group="book", meta=("page",))
@@ -133,7 +133,6 @@ def test_the_data_files_of_a_folder(tmp_path):
         (tmp_path / name).write_text("")
     found = [file.relative_to(tmp_path).as_posix() for file in find_tables(tmp_path)]
     assert found == ["a.csv.gz", "b/train.jsonl"]
-    said = r"holds 0 files whose names begin with 'c'.*it has 'a.csv.gz', 'b/train.jsonl': name the one"
+    said = r"holds 0 files whose names begin with 'patentmia'.*'a.csv.gz', 'b/train.jsonl': name the one"
     with pytest.raises(TextsError, match=said):
-        one_table(tmp_path, "c")
-    assert one_table(tmp_path, "a").name == "a.csv.gz"
+        patentmia(str(tmp_path))

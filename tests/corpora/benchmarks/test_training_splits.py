@@ -5,7 +5,7 @@ import pytest
 from made import written
 
 from pretrace.corpora import open_corpus
-from pretrace.corpora.benchmarks.loaders import PILE_SUBSETS, _facts, dolma_paloma, pile, subset_name
+from pretrace.corpora.benchmarks import PILE_SUBSETS, _facts, dolma_paloma, pile
 from pretrace.errors import ExpressionError, TextsError
 
 
@@ -64,10 +64,12 @@ def test_one_file_with_labels(tmp_path):
         pile("arxiv", str(write(tmp_path / "none.jsonl", {"text": "a"})))
 
 
-def test_subsets_by_any_of_their_names():
+def test_subsets_by_any_of_their_names(tmp_path):
+    path = str(write(tmp_path / "mine.jsonl", {"text": "a", "label": 1}))
     assert len(PILE_SUBSETS) == 22
     for name, short in PILE_SUBSETS.items():
-        assert subset_name(name) == subset_name(short) == subset_name(name.lower()) == name
+        titles = {pile(given, path).card["title"] for given in (name, short, name.lower())}
+        assert titles == {f"The Pile, {name}"}
     with pytest.raises(ExpressionError, match="no subset 'hackernew'; there are ArXiv, BookCorpus2"):
         pile("hackernew")
 

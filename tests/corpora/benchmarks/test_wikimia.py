@@ -4,8 +4,8 @@ import datasets
 import pytest
 from made import written
 
+from pretrace.corpora.benchmarks import _facts, card_of
 from pretrace.corpora.benchmarks import wikimia as module
-from pretrace.corpora.benchmarks.loaders import _facts, card_of
 from pretrace.corpora.benchmarks.wikimia import wikimia
 from pretrace.errors import TextsError
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from pretrace.baselines.blind import LENGTH
+from pretrace.baselines import LENGTH
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.types import Check, Estimate, Gap, Power
 from pretrace.verdicts.audit.audit import Audit, deciding_power, power_check

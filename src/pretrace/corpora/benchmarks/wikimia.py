@@ -9,12 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from pretrace.corpora.benchmarks.loaders import (
-    find_tables,
-    join_parts,
-    read_published,
-    schema_of,
-)
+from pretrace.corpora.benchmarks import find_tables, join_parts, read_published, schema_of
 from pretrace.corpora.columns import listed, shown
 from pretrace.corpora.packing import stem_of
 from pretrace.errors import TextsError

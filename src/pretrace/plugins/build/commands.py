@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pretrace.baselines.blind import gap as measure
+from pretrace.baselines import gap as measure
 from pretrace.baselines.classifiers import open_embedder
 from pretrace.cli.answer import Reply, plain_table, prose
 from pretrace.cli.progress import doing, watched

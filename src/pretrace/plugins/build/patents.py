@@ -252,13 +252,13 @@ class Pages:
         return [f"{plural(number, noun)} {said}." for number, noun, said in counts if number]
 
     def _of_folder(self) -> Iterator[_Written]:
-        below = walk(self.source)
-        pages = {name: file for name, file in below.files.items() if ending_of(name) in _ENDINGS}
-        self._other_files = len(below.files) - len(pages)
+        files, faults = walk(self.source)
+        pages = {name: file for name, file in files.items() if ending_of(name) in _ENDINGS}
+        self._other_files = len(files) - len(pages)
         if not pages:
             yield from self._of_table()
             return
-        for name, why in below.faults.items():
+        for name, why in faults.items():
             raise TextsError(f"{shown(self.source / name)} cannot be read: {why}.")
         for name, file in pages.items():
             with unreadable_explained(shown(file)), open_unpacked(file) as stream:

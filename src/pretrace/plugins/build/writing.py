@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.baselines.blind import bag_of_words
+from pretrace.baselines import bag_of_words
 from pretrace.baselines.classifiers import WIDENING
 from pretrace.errors import OutputError
 from pretrace.results.atomic import atomic_bytes, atomic_text, check_writable
@@ -122,11 +122,11 @@ def blind_baseline(rows: Sequence[Row], *, seed: int, why: str) -> tuple[dict[st
     do. TextsError where one side is missing."""
     texts, members = [row["text"] for row in rows], np.array([row["label"] == 1 for row in rows])
     groups = [row["group"] for row in rows]
-    judged = bag_of_words(texts, members, groups, seed=seed)
+    judged, _ = bag_of_words(texts, members, groups, seed=seed)
     lengths = np.array([len(text) for text in texts], dtype=np.float64)
-    columns = [lengths] if judged.scores is None else [lengths, judged.scores]
+    columns = [lengths] if judged is None else [lengths, judged]
     spread = group_bootstrap(columns, members, groups=groups, seed=seed, resamples=200).auc
-    auc = None if judged.scores is None else spread.widened(1, WIDENING).estimate(1)
+    auc = None if judged is None else spread.widened(1, WIDENING).estimate(1)
     tells = auc is not None and auc.low > 0.5 and auc.value >= _TELLING
     says = say(f"build.says.{'few' if auc is None else 'apart' if tells else 'hardly'}", auc=auc, why=why)
     plain: dict[str, Any] = {"bag_of_words_auc": None}

@@ -23,7 +23,7 @@ from pretrace.corpora.documents import SOURCE
 from pretrace.corpora.folders import holds_facts, is_hidden, walk
 from pretrace.corpora.formats import LINES, is_json_list, recognise_format, rows_in
 from pretrace.corpora.packing import HEAD, as_utf8, ending_of, is_utf8, not_utf8, open_unpacked, place_of
-from pretrace.corpora.reading import EveryColumn, SourceRow, Unreadable
+from pretrace.corpora.reading import SourceRow, TextReading, Unreadable
 from pretrace.corpora.webpages import decode_page, read_html
 from pretrace.errors import PretraceError, TextsError
 from pretrace.plugins.scan import folding
@@ -130,9 +130,9 @@ def _listed(source: str) -> list[CorpusFile]:
 
 def _of_folder(folder: Path) -> list[CorpusFile]:
     """The files below a folder that hold texts or may do so, and what cannot be reached."""
-    found = walk(folder)
-    made = [CorpusFile(str(folder / n), 0, why) for n, why in found.faults.items() if not is_hidden(n)]
-    made += [_local(path) for name, path in found.files.items() if _may_hold_texts(name)]
+    files, faults = walk(folder)
+    made = [CorpusFile(str(folder / n), 0, why) for n, why in faults.items() if not is_hidden(n)]
+    made += [_local(path) for name, path in files.items() if _may_hold_texts(name)]
     return sorted(made, key=lambda one: one.address)
 
 
@@ -327,7 +327,7 @@ class CorpusReader:
         if kind == ".parquet" and stream.seekable():
             yield from self._parquet(stream, file)
             return
-        reading = EveryColumn(columns, file.address, list[Unreadable]().append)
+        reading = TextReading(columns, file.address, list[Unreadable]().append, every_column=True)
         others = rows_in(stream, kind, file.address, file.address, reading)
         yield from self._rows(warc_rows(stream) if kind == ".warc" else others, stream, file)
 

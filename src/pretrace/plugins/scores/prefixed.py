@@ -9,13 +9,13 @@ import numpy as np
 from pretrace.registry import require, scores
 from pretrace.rewrites import After
 from pretrace.scores.likelihood import FLOOR, mean_of
-from pretrace.scores.prefixed import Behind, DrawnPrefix
+from pretrace.scores.prefixed import Behind, Recall
 from pretrace.types import Evidence, Needs, Quantity, Reference, Score, View
 
 
 @scores.add("con_recall")
 @dataclass(frozen=True)
-class ConRecall(DrawnPrefix):
+class ConRecall(Recall):
     """How much less likely a text is behind known non-members than behind members (Con-ReCall, Wang et al. 2025).
 
     con_recall(x) = (mean logp(x | P) − gamma · mean logp(x | M)) / mean logp(x), where P are `shots` known non-members
@@ -63,7 +63,7 @@ class BehindBoth(Behind):
 
 @scores.add("codec")
 @dataclass(frozen=True)
-class CollectionContext(DrawnPrefix):
+class CollectionContext(Recall):
     """How much less likely a text is behind others of its collection than alone (CoDeC, Zawalski et al. 2025).
 
     codec(x) = mean logp(x) − mean logp(x | C), where C are `shots` texts of the collection in question, one per

@@ -29,7 +29,7 @@ from pretrace.corpora.opening import choose_text, resolve_source
 from pretrace.corpora.packing import HEAD, encoding_of, without_packing
 from pretrace.corpora.packing import ending_of as reader_of
 from pretrace.corpora.packing import open_unpacked as unpacked_file
-from pretrace.corpora.reading import EveryColumn, TextReading
+from pretrace.corpora.reading import TextReading
 from pretrace.errors import PretraceError, TextsError
 from pretrace.plugins.serve.settings import Limits
 from pretrace.plugins.serve.workspace import RequestError, Workspace, fresh, save, slug
@@ -368,7 +368,7 @@ def _columns(path: Path, limits: Limits) -> tuple[str, ...]:
     """The columns of a table's first row, none of documents; RequestError where it holds too much."""
     names: tuple[str, ...] = ()
     size = 0
-    reading = EveryColumn(USUAL, str(path))
+    reading = TextReading(USUAL, str(path), every_column=True)
     for number, row in enumerate(resolve_source(path)[2](reading), start=1):
         if reading.kinds:  # a text a file: what it may hold was checked as it came
             return ()

@@ -12,7 +12,7 @@ import numpy as np
 
 from pretrace.backends.instructed import Completer
 from pretrace.backends.serving.address import called
-from pretrace.baselines.blind import pair_gap
+from pretrace.baselines import pair_gap
 from pretrace.baselines.classifiers import telling_words
 from pretrace.corpora import Texts, corpus_of
 from pretrace.errors import ModelError, ShortTextsError, TextsError

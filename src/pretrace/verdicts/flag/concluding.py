@@ -37,7 +37,7 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.baselines.blind import bag_of_words
+from pretrace.baselines import bag_of_words
 from pretrace.baselines.classifiers import FEWEST_TEXTS, WIDENING, Unit
 from pretrace.errors import TextsError
 from pretrace.results.rounding import p_value, plural
@@ -345,14 +345,14 @@ def row_checks(
         for side in (asked, ~asked):
             drawn[side] = drawn_documents(groups[side], side[side], most=most, seed=seed)
         some, theirs = asked[drawn], groups[drawn]
-        judged = bag_of_words(read(drawn), some, theirs, seed=seed, unit=unit)
-        if judged.scores is None:
-            checks.append(word_check(f"flag.{unit}", None, words="untrained", why=judged.note))
+        scores, note = bag_of_words(read(drawn), some, theirs, seed=seed, unit=unit)
+        if scores is None:
+            checks.append(word_check(f"flag.{unit}", None, words="untrained", why=note))
             continue
-        found = _tell_apart(judged.scores, some, theirs, seed=seed, crossed=True)
+        found = _tell_apart(scores, some, theirs, seed=seed, crossed=True)
         check = found.check(unit, most=APART)
         if unit == "words":
-            check = _with_spread(check, judged.scores, some, theirs)
+            check = _with_spread(check, scores, some, theirs)
         if not drawn.all():
             mine, others = (f"{(drawn & side).sum():,} of the {side.sum():,}" for side in (asked, ~asked))
             rests = say("flag.plan.rests", mine=mine, others=others)

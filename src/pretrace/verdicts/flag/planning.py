@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from pretrace.corpora import TextStream
 from pretrace.corpora.near_copies import BANDS, Sketches, link
-from pretrace.corpora.opening import GivenStream, OnUnreadable
+from pretrace.corpora.opening import OnUnreadable
 from pretrace.errors import TextsError
 from pretrace.registry import require
 from pretrace.results.wording import say
@@ -404,4 +404,4 @@ def plan(corpus: Corpus, known: Corpus, settings: FlagSettings) -> FlagPlan:
     for one in (corpus, known):
         if len({text.id for text in one.texts}) < len(one):
             raise TextsError(say("flag.plan.ids", asked=corpus.name, known=known.name))
-    return FlagPlan.of(BothSets(GivenStream(corpus), GivenStream(known)), settings)
+    return FlagPlan.of(BothSets(TextStream.of(corpus), TextStream.of(known)), settings)
