@@ -181,7 +181,8 @@ class View(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What a model said of one text: arrays of equal length, one entry a predicted token.
+    """What a model said of one text: arrays of equal length, one entry a predicted token; or of several texts that have
+    equally many, [texts, tokens].
 
     `logp`, `mean` and `std` are in nats. With a start token in front the entries are t_0 … t_{n-1},
     without one t_1 … t_{n-1}. `cut` counts the tokens dropped from the end by the length limit. `states`
@@ -1054,20 +1055,42 @@ class Backend(Protocol):
 
 
 class Progress:
-    """Told of work that lies ahead, piece by piece, and of every finished batch. A subclass shows what it overrides."""
+    """Told of work that lies ahead, piece by piece, and of every finished batch: how much of the passes that must be
+    made is done. What is `fresh` came from no store, `tokens` in so many `seconds`. A subclass shows it."""
+
+    def __init__(self) -> None:
+        self.total = self.done = self.fresh = self.tokens = self.weighed = 0
+        self.seconds = self._ahead = self._worked = 0.0
 
     def begin(self, texts: int) -> None:
         """So many more passes over a text lie ahead."""
+        self.total += texts
 
     def weigh(self, texts: int, work: float) -> None:
         """So many of them are so much work, without those whose answers are in the store. The unit is a token of a
         short text: the longest texts are read first, so that a text is no measure of the time left."""
+        self.weighed += texts
+        self._ahead += work
 
     def worked(self, work: float) -> None:
         """So much of it is done."""
+        self._worked += work
 
     def advance(self, texts: int, tokens: int, seconds: float, fresh: bool) -> None:
         """So many texts are done; `fresh` is False for what came from the store."""
+        self.done += texts
+        if fresh:
+            self.fresh += texts
+            self.tokens += tokens
+            self.seconds += seconds
+
+    @property
+    def sizes(self) -> tuple[float, float]:
+        """How much is done of what does not come from the store, and of how much: work, or texts where nobody weighed
+        them."""
+        if self._ahead:  # what is not weighed yet counts at the average
+            return self._worked, self._ahead * max(self.total, self.weighed) / self.weighed
+        return self.fresh, self.fresh + max(0, self.total - self.done)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -1113,15 +1136,6 @@ class Score(Protocol):
     def needs(self) -> Needs: ...
 
     def __call__(self, evidence: Evidence, /) -> float: ...
-
-
-class Stack(NamedTuple):
-    """The traces of texts that have equally many tokens, float32 [texts, tokens]; moments None where not all have
-    them."""
-
-    logp: Floats
-    mean: Floats | None
-    std: Floats | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,6 @@ from pretrace.types import (
     Run,
     Score,
     Skipped,
-    Stack,
     Text,
     Trace,
     View,
@@ -91,8 +90,9 @@ class NamedScore(NamedTuple):
         )
 
 
-def _stacked(traces: Sequence[Trace]) -> Iterator[tuple[npt.NDArray[np.int64], Stack]]:
-    """Stack the traces that have a prediction by their numbers of tokens, each stack with their places."""
+def _stacked(traces: Sequence[Trace]) -> Iterator[tuple[npt.NDArray[np.int64], Trace]]:
+    """Stack the traces that have a prediction by their numbers of tokens, each stack with their places; moments where
+    all have them."""
     lengths = np.array([len(trace.logp) for trace in traces], dtype=np.int64)
     order = np.argsort(lengths, kind="stable")
     for places in np.split(order, np.flatnonzero(np.diff(lengths[order])) + 1):
@@ -100,7 +100,8 @@ def _stacked(traces: Sequence[Trace]) -> Iterator[tuple[npt.NDArray[np.int64], S
         if some and len(some[0].logp):
             moments = [one.mean for one in some], [one.std for one in some]
             mean, std = (None if any(one is None for one in of) else np.stack(of) for of in moments)
-            yield places, Stack(np.stack([one.logp for one in some]), mean, std)
+            tokens, logp = (np.stack(of) for of in ([one.tokens for one in some], [one.logp for one in some]))
+            yield places, Trace(tokens, logp, mean, std)
 
 
 class ModelScores:
