@@ -574,11 +574,6 @@ class Run:
         known = known[~np.isnan(known)]
         return float(np.median(known)) if len(known) else None
 
-    @property
-    def labelled(self) -> bool:
-        """Whether every row is a known member or a known non-member."""
-        return bool(self.members) and all(member is not None for member in self.members)
-
     def __repr__(self) -> str:
         """Corpus, texts and scores on a line."""
         texts = self.whole.texts if self.whole else len(self.ids)

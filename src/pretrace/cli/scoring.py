@@ -103,10 +103,10 @@ class TextsToScore:
         return Reply(said, outcome="part", statement=first, own={"made": made, "lacking": lacking})
 
     def score_on_ray(self, engine: EngineSettings, *task: Any) -> ShardJob:
-        """The same by workers on a cluster, of which each does a `task` (`plugins.ray.scoring.Scoring`): the job, of
-        which all is scored. No model is opened here."""
-        cluster = engine.find("scoring")
-        with cluster.opened_pool(engine, cluster.Scoring(*task)) as pool:
+        """The same by workers on a cluster, of which each does a `task` (`plugins.ray.scoring.open_scoring`): the
+        job, of which all is scored. No model is opened here."""
+        cluster = find_plugin("ray.scoring")
+        with cluster.opened_pool(engine, partial(cluster.open_scoring, *task)) as pool:
             told, found = pool.told
             self._refuse(found)
             job = self._begin(told)
@@ -143,7 +143,7 @@ def in_shards(texts: TextsToScore, engine: EngineSettings, *, labelled: bool = F
     stream = texts.stream
     unread, size = list[Unreadable](), shards.SHARD
     if engine.on_ray:
-        size = engine.find("scoring").shard_size(stream.texts())
+        size = find_plugin("ray.scoring").shard_size(stream.texts())
     check_parts(texts.folder)
     check_writable(texts.folder / UNREADABLE, OWN)
     with doing("checking all texts before the first is scored", spinner=True):

@@ -90,12 +90,6 @@ class ShardJob:
         """The hash of what the numbers of a text depend on besides the text."""
         return hashlib.sha256(json.dumps(self.fingerprint, sort_keys=True).encode()).hexdigest()
 
-    @property
-    def file(self) -> str:
-        """The name of the job's file, which is another for another source."""
-        content = f"{self.key} {self.survey.sha256} {self.evaluation}"
-        return f"job-{hashlib.sha256(content.encode()).hexdigest()[:16]}.json"
-
     def parts(self, folder: Path) -> PartsFolder:
         """The job's parts in a folder."""
         return PartsFolder(folder, self.key)
@@ -117,9 +111,10 @@ class ShardJob:
         return ScoredRows(self.corpus, self.scores, self.outlines, self.settings, found, parts)
 
     def save(self, folder: Path) -> None:
-        """Write the job's file; OutputError where that fails."""
+        """Write the job's file, whose name is another for another source; OutputError where that fails."""
+        named = hashlib.sha256(f"{self.key} {self.survey.sha256} {self.evaluation}".encode()).hexdigest()
         content = {_FORMAT_KEY: _FORMAT, **to_plain(self, "job")}
-        atomic_bytes(folder / self.file, to_json(content))
+        atomic_bytes(folder / f"job-{named[:16]}.json", to_json(content))
 
     @classmethod
     def load(cls, path: Path) -> ShardJob:
