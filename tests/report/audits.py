@@ -14,19 +14,25 @@ from pretrace.results.serialization import from_plain
 from pretrace.results.wording import say
 from pretrace.statistics.sensitivity import sensitivity
 from pretrace.types import (
-    Answer,
-    AuditFigures,
-    AuditPlan,
     Check,
     Estimate,
     Gap,
     Pair,
-    Placebo,
     Power,
     Verdict,
 )
 from pretrace.verdicts.audit import data
-from pretrace.verdicts.audit.data import CONTROL, SUSPECT, documents_of, figures_of, pairs_of
+from pretrace.verdicts.audit.data import (
+    CONTROL,
+    SUSPECT,
+    AuditFigures,
+    AuditPlan,
+    Placebo,
+    documents_of,
+    figures_of,
+    pairs_of,
+)
+from pretrace.verdicts.audit.procedures import Answer
 from pretrace.verdicts.outcome import POWER as POWER_CURE
 from pretrace.verdicts.outcome import null_of
 

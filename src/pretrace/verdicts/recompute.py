@@ -20,11 +20,11 @@ from pretrace.statistics.documents import Grouping
 from pretrace.statistics.roc import auc
 from pretrace.statistics.sensitivity import controls_left_out
 from pretrace.statistics.shift import set_shift
-from pretrace.types import Check, Estimate, Run, SetTest, Verdict
+from pretrace.types import Check, Estimate, Run, Verdict
 from pretrace.verdicts.audit import checks, data
 from pretrace.verdicts.audit.settings import PRETRACE
 from pretrace.verdicts.flag import concluding
-from pretrace.verdicts.flag.concluding import Sides
+from pretrace.verdicts.flag.concluding import SetTest, Sides
 from pretrace.verdicts.flag.planning import KNOWN, TEXTS, FlagSettings
 from pretrace.verdicts.frame import VALUES, second_answers
 from pretrace.verdicts.outcome import SECOND, ObservedFinding, SecondAnswer, conclude, second_check

@@ -23,13 +23,9 @@ from pretrace.statistics.documents import FEW_DOCUMENTS, link_documents
 from pretrace.statistics.sensitivity import controls_left_out, sensitivity
 from pretrace.tuning.plan import methods
 from pretrace.types import (
-    AuditFigures,
-    AuditPlan,
     Backend,
     Check,
     Corpus,
-    Design,
-    DesignError,
     Estimate,
     Gap,
     Power,
@@ -44,6 +40,10 @@ from pretrace.verdicts.audit.data import (
     INFORMING,
     STATISTIC,
     AuditData,
+    AuditFigures,
+    AuditPlan,
+    Design,
+    DesignError,
     DocumentValues,
     expressions,
     permuted,
