@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from pretrace.errors import EngineError
+from pretrace.errors import PretraceError
 from pretrace.plugins.ray import cluster as pool
 from pretrace.plugins.serve.jobs import Jobs
 from pretrace.plugins.serve.workspace import Workspace
@@ -75,7 +75,7 @@ def test_a_job_of_the_page(planted, tmp_path):
 
 def test_the_question_whether_a_cluster_answers(planted, monkeypatch):
     monkeypatch.setattr(pool, "ANSWERS_WITHIN", 1.5)
-    with socket.create_server(("127.0.0.1", 0)) as nothing, pytest.raises(EngineError):
+    with socket.create_server(("127.0.0.1", 0)) as nothing, pytest.raises(PretraceError):
         pool.check_answers(f"127.0.0.1:{nothing.getsockname()[1]}")
     assert not (planted / "RUN").exists()
 

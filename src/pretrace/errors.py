@@ -94,10 +94,6 @@ class LeakError(PretraceError):
     """A text that was used for fitting is about to be scored."""
 
 
-class EngineError(PretraceError):
-    """Workers elsewhere cannot be had, or die again and again."""
-
-
 class OutputError(PretraceError):
     """The results cannot be written where they were asked for."""
 

@@ -17,7 +17,6 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkab
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.errors import PretraceError
 from pretrace.settings import Option
 
 # What models said of a text, token by token, and what a score wants of that.
@@ -181,7 +180,8 @@ class View(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What a model said of one text: arrays of equal length, one entry a predicted token.
+    """What a model said of one text: arrays of equal length, one entry a predicted token; or of several texts that have
+    equally many, [texts, tokens].
 
     `logp`, `mean` and `std` are in nats. With a start token in front the entries are t_0 … t_{n-1},
     without one t_1 … t_{n-1}. `cut` counts the tokens dropped from the end by the length limit. `states`
@@ -573,11 +573,6 @@ class Run:
         known = known[~np.isnan(known)]
         return float(np.median(known)) if len(known) else None
 
-    @property
-    def labelled(self) -> bool:
-        """Whether every row is a known member or a known non-member."""
-        return bool(self.members) and all(member is not None for member in self.members)
-
     def __repr__(self) -> str:
         """Corpus, texts and scores on a line."""
         texts = self.whole.texts if self.whole else len(self.ids)
@@ -603,11 +598,6 @@ because a control failed or the audit could have missed it. Of a search: texts w
 was read. Of a flagging: documents are flagged; none is, but the set as a whole stands out; neither, and a tenth of the
 documents, if seen, would have been noticed; neither, but that could have been missed; or no answer, because a control
 says that the two sets differ, or could differ, by more than membership."""
-
-Design = Literal["controls", "differences", "placebos"]
-"""What the suspect texts are compared with. "controls": control documents of the same kind, known to be unseen.
-"differences": what a generator wrote in their place, and the same difference in control documents. "placebos":
-what a generator wrote, and nothing else; other models are all that says how large a difference is to be expected."""
 
 Status = Literal["passed", "failed", "not run"]
 
@@ -656,43 +646,6 @@ class Pair:
     generated: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Features:
-    """Membership scores of pieces of text on two sides, `suspect` [n, k] and `heldout` [m, k], finite, higher = more
-    member-like, with the texts and documents of the rows; with `paired` row i of both belongs to the same place in the
-    same document, and n = m.
-    """
-
-    names: tuple[str, ...]
-    suspect: Doubles
-    heldout: Doubles
-    suspect_texts: tuple[str, ...]
-    heldout_texts: tuple[str, ...]
-    suspect_documents: tuple[str, ...]
-    heldout_documents: tuple[str, ...]
-    paired: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What one procedure answers: a hypothesis test.
-
-    `p` is one-sided: small means the target knows the suspect texts better than it should. `effect` is in `unit`, with
-    its 95% interval; `standardised` is the effect over its standard deviation between documents. `facts` holds what
-    else was found (AUCs, weights, the p-value of each seed), in plain values.
-    """
-
-    procedure: str
-    p: float
-    statistic: str
-    documents: int
-    pieces: int
-    effect: Estimate | None = None
-    unit: str = ""
-    standardised: float | None = None
-    facts: Mapping[str, Any] = field(default_factory=dict)
-
-
 @dataclass(frozen=True, slots=True)
 class Check:
     """A control of the audit: `title` for a table, `words` says in a sentence or two what was done and seen,
@@ -704,21 +657,6 @@ class Check:
     words: str
     cure: str = ""
     figures: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Placebo:
-    """The model that the target is compared with. `grade`: "own" (the target before it could have seen the texts: its
-    base or an earlier checkpoint), "sibling" (same architecture and tokens, other weights) or "other" (another family).
-    `closeness` is the correlation of both models' mean log-probabilities on text that neither was trained on, None
-    where it took no part.
-    """
-
-    name: str
-    grade: Literal["own", "sibling", "other"]
-    closeness: float | None
-    words: str
-    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -734,62 +672,6 @@ class Null:
     critical: float
     edges: tuple[float, ...]
     counts: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Sensitivity:
-    """How much hidden bias a result withstands; None where the test does not reject, or has no such bound.
-
-    `gamma_sign` and `gamma_wilcoxon` are Rosenbaum's Γ*: the odds at which an innocent document may lie above 0
-    before the sign test, or Wilcoxon's, no longer rejects. `shift` is what can be taken from every suspect
-    document, in the effect's unit, before the two-sample test no longer rejects. `left_out` is how many control
-    documents can be left out, those that the model knows least first, before it no longer rejects.
-    """
-
-    gamma_sign: float | None = None
-    gamma_wilcoxon: float | None = None
-    shift: float | None = None
-    left_out: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class AuditPlan:
-    """What an audit can answer, known before a model is asked for the texts and before anything is trained.
-
-    `design` is None where no verdict is possible; `why` says in a sentence or two how it was chosen. `outcomes` are
-    those that are possible. `cures` say what would make a verdict possible or stronger. `documents` and `snippets`
-    are of the suspect texts, `control_documents` of the control documents. `passes` counts texts that go
-    through a model; `seconds` is a guess of the time (None without one). `notes` tell what was left out on both sides.
-    `parameters` are those of the target, 0 where nobody knows them.
-    """
-
-    design: Design | None
-    why: str
-    outcomes: tuple[Outcome, ...]
-    documents: int
-    snippets: int
-    control_documents: int = 0
-    placebos: tuple[Placebo, ...] = ()
-    gaps: tuple[Gap, ...] = ()
-    cures: tuple[str, ...] = ()
-    passes: int = 0
-    seconds: float | None = None
-    notes: tuple[str, ...] = ()
-    parameters: float = 0.0
-
-    @property
-    def situation(self) -> Situation:
-        """What of the case makes a reading likely to be found."""
-        return Situation(documents=self.documents, unseen=self.control_documents, parameters=self.parameters)
-
-
-class DesignError(PretraceError):
-    """No audit of these texts and models could come to a verdict; the `plan` says why, and what would change it.
-    `verdict` says the same as a result that can be saved, with its page."""
-
-    def __init__(self, plan: AuditPlan, verdict: Any = None) -> None:
-        self.plan, self.verdict = plan, verdict
-        super().__init__(" ".join((f"this audit could not have answered. {plan.why}", *plan.cures)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -818,50 +700,6 @@ class Gap:
     auc: Estimate
     texts: int
     note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class AuditFigures:
-    """What an audit found besides what every verdict holds; the figures of its `Verdict`, by these names.
-
-    `design` says what was compared. `procedure` is the test that decides, made on `pieces` of the documents; `facts`
-    are its numbers, `placebo` among them: the model of the deciding test, which has the largest p of all. `answers`
-    holds one test a placebo. `variants` are further procedures that were asked for: they are shown and decide nothing.
-    `leans` are how far true text lay above generated text (`value`, with `domain`, `model`, `epochs`) on innocent
-    models, for a design without control documents. `powers` are those of all exposures that were tried, the lightest
-    first; the one that decides is the verdict's `planted`.
-    """
-
-    design: Design
-    procedure: str
-    pieces: int
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    answers: tuple[Answer, ...] = ()
-    sensitivity: Sensitivity | None = None
-    plan: AuditPlan | None = None
-    variants: tuple[Answer, ...] = ()
-    placebos: tuple[Placebo, ...] = ()
-    leans: tuple[Mapping[str, Any], ...] = ()
-    powers: tuple[Power, ...] = ()
-    gaps: tuple[Gap, ...] = ()
-
-    @property
-    def compared_with(self) -> str | None:
-        """The name of the model of the deciding test, which may be one that the audit tuned itself; None without."""
-        found = self.facts.get("placebo")
-        return found if isinstance(found, str) else None
-
-    @property
-    def placebo(self) -> Placebo | None:
-        """The placebo of the deciding test; None where the audit tuned it itself, or where the target was looked at
-        alone."""
-        return next((one for one in self.placebos if one.name == self.compared_with), None)
-
-    @property
-    def margin(self) -> float:
-        """What was taken off the values, since innocent models lean towards true text as well; 0 where nothing was."""
-        found = self.facts.get("margin")
-        return float(found) if isinstance(found, int | float) and self.design == "placebos" else 0.0
 
 
 # The one noun of whatever ends in an outcome: audits, flaggings, and every test that needs no earlier checkpoint.
@@ -966,36 +804,6 @@ class Verdict:
         return f"Verdict({head}:\n    {self.statement})"
 
 
-@dataclass(frozen=True, slots=True)
-class SetTest:
-    """The test of the set: do the asked documents, as a whole, score higher than the known ones?
-
-    `p` is None where a control withholds it, and `withheld` says why. `above` asked documents lie above the line that
-    `expected` of them would be above by chance (p-values of at most 5%). The test rejects at `level` from `least`
-    documents on that stand above all known ones while the others are like these; None where not even all would do.
-
-    `explained` is the drift of all asked documents, in standard deviations of the known ones, that would explain a
-    rejection. `unseen` is the drift that the checks could not have excluded, and `spread` how many times as far as the
-    known ones the asked documents lie below the middle.
-    """
-
-    p: float | None
-    level: float
-    above: int
-    expected: float
-    least: int | None
-    permutations: int
-    withheld: str = ""
-    explained: float | None = None
-    unseen: float | None = None
-    spread: float | None = None
-
-    @property
-    def rejects(self) -> bool:
-        """Whether the set stands out."""
-        return self.p is not None and self.p <= self.level
-
-
 # A model that can be asked.
 
 
@@ -1054,20 +862,42 @@ class Backend(Protocol):
 
 
 class Progress:
-    """Told of work that lies ahead, piece by piece, and of every finished batch. A subclass shows what it overrides."""
+    """Told of work that lies ahead, piece by piece, and of every finished batch: how much of the passes that must be
+    made is done. What is `fresh` came from no store, `tokens` in so many `seconds`. A subclass shows it."""
+
+    def __init__(self) -> None:
+        self.total = self.done = self.fresh = self.tokens = self.weighed = 0
+        self.seconds = self._ahead = self._worked = 0.0
 
     def begin(self, texts: int) -> None:
         """So many more passes over a text lie ahead."""
+        self.total += texts
 
     def weigh(self, texts: int, work: float) -> None:
         """So many of them are so much work, without those whose answers are in the store. The unit is a token of a
         short text: the longest texts are read first, so that a text is no measure of the time left."""
+        self.weighed += texts
+        self._ahead += work
 
     def worked(self, work: float) -> None:
         """So much of it is done."""
+        self._worked += work
 
     def advance(self, texts: int, tokens: int, seconds: float, fresh: bool) -> None:
         """So many texts are done; `fresh` is False for what came from the store."""
+        self.done += texts
+        if fresh:
+            self.fresh += texts
+            self.tokens += tokens
+            self.seconds += seconds
+
+    @property
+    def sizes(self) -> tuple[float, float]:
+        """How much is done of what does not come from the store, and of how much: work, or texts where nobody weighed
+        them."""
+        if self._ahead:  # what is not weighed yet counts at the average
+            return self._worked, self._ahead * max(self.total, self.weighed) / self.weighed
+        return self.fresh, self.fresh + max(0, self.total - self.done)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -1113,15 +943,6 @@ class Score(Protocol):
     def needs(self) -> Needs: ...
 
     def __call__(self, evidence: Evidence, /) -> float: ...
-
-
-class Stack(NamedTuple):
-    """The traces of texts that have equally many tokens, float32 [texts, tokens]; moments None where not all have
-    them."""
-
-    logp: Floats
-    mean: Floats | None
-    std: Floats | None
 
 
 @dataclass(frozen=True, slots=True)

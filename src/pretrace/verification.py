@@ -20,7 +20,7 @@ Facts = Mapping[str, Any]
 _COLUMNS = ("text", "label", "id", "group")
 
 
-class RecordedTexts(NamedTuple):
+class _RecordedTexts(NamedTuple):
     """Texts of a result: role, recorded place and SHA-256 ("" for unrecorded), and what measures that of a place."""
 
     role: str
@@ -29,15 +29,15 @@ class RecordedTexts(NamedTuple):
     measure: Callable[[str], str]
 
 
-def recorded_sides(content: Facts, columns: Columns) -> tuple[RecordedTexts, ...]:
+def recorded_sides(content: Facts, columns: Columns) -> tuple[_RecordedTexts, ...]:
     """The texts that a result recorded, those in question first; names of `columns` replace the recorded ones."""
     settings = _mapping(content.get("settings"))
     given = _mapping(settings.get("given")) or _mapping(settings.get("command"))
 
-    def side(role: str, key: str, measure: Callable[[str], str]) -> RecordedTexts:
+    def side(role: str, key: str, measure: Callable[[str], str]) -> _RecordedTexts:
         facts = _mapping(settings.get(key))
         place = given.get(role) or facts.get("source") or ""
-        return RecordedTexts(role, str(place), str(facts.get("sha256") or ""), measure)
+        return _RecordedTexts(role, str(place), str(facts.get("sha256") or ""), measure)
 
     test = find_test(str(content.get("test")))
     if test is not None and test.sources:
@@ -185,7 +185,7 @@ def _report(opened: OpenFolder) -> VerifiedPart:
     return _found("report", wrong, f"{' and '.join(made)}: what the tables give")
 
 
-def _texts(side: RecordedTexts, given: str | Path | None) -> VerifiedPart:
+def _texts(side: _RecordedTexts, given: str | Path | None) -> VerifiedPart:
     if not side.sha256:
         return VerifiedPart(side.role, "not recorded", "no hash of them was recorded")
     place = side.place if given is None else str(given)

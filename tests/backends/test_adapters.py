@@ -17,7 +17,6 @@ from net.api import (
     ModelError,
     Quantity,
     Text,
-    Want,
     attach,
     encoded_for,
     methods,
@@ -79,7 +78,7 @@ def test_beginnings_are_shared_alike_with_and_without_the_adapter(adapter):
     base.least_shared = 40
     texts = [f"{' '.join(['the cat sat on the mat'] * 3)} {SENTENCES[i]}" for i in range(4)]
     readers = (usual, base, attach(base, adapter.folder).backend)
-    found = [[e.shared >= 8 for e in encoded_for(one, texts, Want(Quantity.LOGP))] for one in readers]
+    found = [[e.shared >= 8 for e in encoded_for(one, texts, Quantity.LOGP)] for one in readers]
     assert found == [[True] * 4, [False] * 4, [False] * 4]
 
 

@@ -15,7 +15,6 @@ from net.api import (
     Hidden,
     ModelError,
     Quantity,
-    Want,
     alike,
     encoded_for,
     open_store,
@@ -64,7 +63,7 @@ def passes(monkeypatch):
 @pytest.mark.parametrize("budget", [None, 60])
 def test_texts_that_begin_alike_equal_the_naive_loop(family, start, budget):
     model, texts = opened(family, start=start, token_budget=budget), begun_alike()
-    encoded = encoded_for(model, texts, Want(ALL))
+    encoded = encoded_for(model, texts, ALL)
     assert sum(e.shared > LEAST for e in encoded) > 20
     assert model.begins_once == (family not in ("granite", "gemma2"))
     found = read(model, texts, ALL)

@@ -18,7 +18,7 @@ from report.flaggings import flagging, known_of, texts_of
 
 from pretrace.cli import commands
 from pretrace.runs import save_verdict
-from pretrace.types import SetTest
+from pretrace.verdicts.flag.concluding import SetTest
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")

@@ -127,7 +127,7 @@ def test_a_sample_is_drawn_and_said_and_does_not_depend_on_the_shards(texts, tmp
 def test_several_workers_even_on_the_same_shards(texts, tmp_path):
     job, made = run_job(texts, tmp_path / "parts", Turn(1, 2), Turn(2, 2))
     assert made == 5
-    parts = job.parts(tmp_path / "parts")
+    parts = merging.PartsFolder(tmp_path / "parts", job.key)
     before = [parts.manifest(key) for key, _ in job.survey.shards]
     stream = open_stream(texts)
     with opened() as worker:

@@ -42,7 +42,7 @@ NAMES = {
     "pretrace.scoring": "evidence merging=parts scoring_detect=detect worker=parts",
     "pretrace.scoring.detect": "Options Worker=Scorer check_label_counts detect",
     "pretrace.scoring.evaluation": "evaluate_corpus=evaluate measure",
-    "pretrace.scoring.evidence": "Progress Want encoded_for open_store trace",
+    "pretrace.scoring.evidence": "Progress encoded_for open_store trace",
     "pretrace.scoring.holdout": "check_disjoint set_aside",
     "pretrace.scoring.outlook": "Watch",
     "pretrace.scoring.parts": "ScoredRows run_of",
@@ -68,18 +68,19 @@ NAMES = {
     "pretrace.tuning.training": "batches_pieces=pieces epoch_batches rate train",
     "pretrace.types": (
         "Check Comparison Continued Control Corpus Curve Drawn Encoded "
-        "Estimate Evaluation Evidence Features Firing Gap Heat Hidden Measured Peak "
-        "Placebo Power Quantity Recipe Reference Run Sampling Skipped Text Trace "
+        "Estimate Evaluation Evidence Firing Gap Heat Hidden Measured Peak "
+        "Power Quantity Recipe Reference Run Sampling Skipped Text Trace "
         "View Written"
     ),
     "pretrace.plugins.recite": "recite",
     "pretrace.verdicts.audit": "checks",
     "pretrace.verdicts.audit.data": (
-        "AuditData DocumentValues Logprobs answer beyond expressions logprob_gains logprobs permuted"
+        "AuditData DocumentValues Logprobs Placebo answer "
+        "beyond expressions logprob_gains logprobs permuted"
     ),
     "pretrace.verdicts.audit.checks": "graded placebo_check",
     "pretrace.verdicts.audit.procedures": (
-        "judge_halves LinearLayer Normaliser gradient halves "
+        "judge_halves Features LinearLayer Normaliser gradient halves "
         "original outlier_share paper release scaled_by_suspect"
     ),
     "pretrace.verdicts.audit.settings": "AuditSettings",

@@ -14,19 +14,16 @@ from pretrace.results.serialization import from_plain
 from pretrace.results.wording import say
 from pretrace.statistics.sensitivity import sensitivity
 from pretrace.types import (
-    Answer,
-    AuditFigures,
-    AuditPlan,
     Check,
     Estimate,
     Gap,
     Pair,
-    Placebo,
     Power,
     Verdict,
 )
 from pretrace.verdicts.audit import data
 from pretrace.verdicts.audit.data import CONTROL, SUSPECT, documents_of, figures_of, pairs_of
+from pretrace.verdicts.audit.procedures import Answer
 from pretrace.verdicts.outcome import POWER as POWER_CURE
 from pretrace.verdicts.outcome import null_of
 
@@ -39,9 +36,9 @@ CHECKS = tuple(Check(**one) for one in DATA["checks"])
 NO_CONTROLS = Check(**DATA["no_controls"], cure=GIVE_CONTROLS)
 POWERFUL = Check(**DATA["powerful"])
 POWER = from_plain(Power, DATA["power"], "power")
-OWN = Placebo(**DATA["own"])
-FIGURES = from_plain(AuditFigures, DATA["figures"], "figures")
-NAMES = {one.name for one in fields(AuditFigures)}
+OWN = data.Placebo(**DATA["own"])
+FIGURES = from_plain(data.AuditFigures, DATA["figures"], "figures")
+NAMES = {one.name for one in fields(data.AuditFigures)}
 WORDS = ("assumption", "hypothesis", "statistic", "unit", "question", "compared", "effect_unit")
 
 
@@ -116,12 +113,16 @@ def found_words(answer):
 def planned(name, documents, **more):
     """The plan of an audit of that name."""
     counts = {"documents": documents, "snippets": 6 * documents, "passes": 12 * documents}
-    return from_plain(AuditPlan, {**DATA["placebos"]["plan"], **DATA[name]["plan"], **counts, **more}, "plan")
+    return from_plain(
+        data.AuditPlan, {**DATA["placebos"]["plan"], **DATA[name]["plan"], **counts, **more}, "plan"
+    )
 
 
 def bare():
     """The least an audit can hold."""
-    shown = data.shown_of(AuditFigures("placebos", "pretrace", 1), data.DocumentValues(("d",), np.zeros(1)))
+    shown = data.shown_of(
+        data.AuditFigures("placebos", "pretrace", 1), data.DocumentValues(("d",), np.zeros(1))
+    )
     least = Verdict(
         test="audit", corpus="c", model="m", outcome="inconclusive", statement="The audit is inconclusive.",
         level=LEVEL, exact=False, assumption="", hypothesis="", statistic="mean", p=1.0, units=1, unit="",
@@ -176,7 +177,7 @@ def inconclusive():
     """A check failed, nothing was planted, the placebo is another family's and the texts are few."""
     audit, told = placebos(documents=38, seed=3, mean=0.044), DATA["inconclusive"]
     gap, placebo = (replace(CHECKS[i], status="failed", **told[CHECKS[i].name]) for i in (4, 6))
-    answer, other = answer_of(audit), Placebo(**told["other"])
+    answer, other = answer_of(audit), data.Placebo(**told["other"])
     return altered(
         audit, answer=replace(answer, facts={**answer.facts, "placebo": other.name}), answers=(),
         checks=(*CHECKS[:4], gap, CHECKS[5], placebo, CHECKS[7], NO_CONTROLS),
@@ -211,7 +212,9 @@ def hostile():
     answer, pair = answer_of(audit), Pair(evil, evil, evil, evil, evil)
     own = {"statistic": evil, "unit": evil, "procedure": evil, "facts": {evil: [evil], "placebo": evil}}
     target = {"name": evil, "revision": evil, "weights": evil}
-    plan = AuditPlan(None, evil, ("inconclusive",), 5, 5, 0, (Placebo(evil, "own", None, evil),), (), (evil,))
+    plan = data.AuditPlan(
+        None, evil, ("inconclusive",), 5, 5, 0, (data.Placebo(evil, "own", None, evil),), (), (evil,)
+    )
     return altered(
         audit, corpus=evil, model=evil, statement=evil, answer=replace(answer, **own),
         answers=(replace(answer, facts={"placebo": evil}),) * 2, plan=plan, reasons=(evil,), advice=(evil,),
@@ -219,7 +222,7 @@ def hostile():
         leans=({"domain": evil, "epochs": 1, "model": evil, "value": 0.01},),
         documents=(evil, *documents_of(audit, SUSPECT)[0][1:]), pairs=(pair,), control_pairs=(pair,),
         variants=(replace(FIGURES.variants[0], procedure=evil, statistic=evil, unit=evil),),
-        placebos=(Placebo(evil, "other", 0.5, evil, {evil: {evil: None}}),),
+        placebos=(data.Placebo(evil, "other", 0.5, evil, {evil: {evil: None}}),),
         statements={"requested_by": evil, "placebo": evil, "controls": evil, evil: evil},
         gaps=(Gap(evil, estimate(0.6, 0.1), 10, evil),),
         settings={

@@ -22,7 +22,7 @@ from pretrace.report.audit import AuditPage
 from pretrace.report.verdict import first_page, render, technical_part
 from pretrace.statistics.permutation import sign_flip_test
 from pretrace.types import Check, Estimate, Null, Pair, Power
-from pretrace.verdicts.audit.data import figures_of
+from pretrace.verdicts.audit import data
 from pretrace.verdicts.outcome import null_of
 
 
@@ -99,7 +99,7 @@ def with_power(audit, **fields):
 
 
 def with_placebo(audit, **fields):
-    placebos = figures_of(audit).placebos
+    placebos = data.figures_of(audit).placebos
     return altered(audit, placebos=(replace(placebos[0], **fields), *placebos[1:]))
 
 
@@ -114,7 +114,7 @@ CHANGES = tomllib.loads(Path(__file__).with_name("audit_numbers.toml").read_text
 def test_every_number_comes_from_the_audit(change):
     code, expected = CHANGES[change]
     assert expected not in unchanged_text()
-    assert expected in whole_text(eval(code, {**vars(types), **globals(), "a": base()}))
+    assert expected in whole_text(eval(code, {**vars(types), **vars(data), **globals(), "a": base()}))
 
 
 def base():

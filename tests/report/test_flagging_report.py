@@ -6,7 +6,8 @@ from report.flaggings import flagging, known_of, texts_of
 from report.test_report_html import words
 
 from pretrace.report import verdict
-from pretrace.types import Check, SetTest, Skipped
+from pretrace.types import Check, Skipped
+from pretrace.verdicts.flag.concluding import SetTest
 
 
 def made(outcome="flagged", texts=60, known=200, **changes):

@@ -19,7 +19,8 @@ from pretrace import runs
 from pretrace.errors import OutputError
 from pretrace.results.verdicts import save_verdict, truth
 from pretrace.runs import load_verdict
-from pretrace.types import Answer, Check, Estimate, Null, Pair, Power, Skipped, Table, Verdict
+from pretrace.types import Check, Estimate, Null, Pair, Power, Skipped, Table, Verdict
+from pretrace.verdicts.audit.procedures import Answer
 from pretrace.verification import verify_folder
 
 

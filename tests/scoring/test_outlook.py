@@ -6,7 +6,7 @@ from tiny import make_model, make_tokenizer
 from pretrace.backends import open_model
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.settings import ModelSettings
-from pretrace.scoring.evidence import Work, open_store, trace
+from pretrace.scoring.evidence import Progress, open_store, trace
 from pretrace.scoring.outlook import Stage, TimeEstimate, Watch, guessed_seconds
 from pretrace.testing import Memory
 from pretrace.types import Quantity
@@ -90,7 +90,7 @@ def test_seconds_are_noted_under_the_stage_also_after_an_error(now):
     assert watch.seconds == {"reading": 3.0, "training": 3.0}
 
 
-class Told(Work):
+class Told(Progress):
     """Remembers how much was done when."""
 
     def __init__(self):

@@ -24,8 +24,9 @@ from pretrace.runs import save_verdict
 from pretrace.scoring.settings import Companions, ModelsSettings, Target
 from pretrace.settings import MODEL, like, option, requested_option, statements_of
 from pretrace.tuning import training
-from pretrace.types import COMPARED, GENERATING, Backend, Corpus, DesignError
+from pretrace.types import COMPARED, GENERATING, Backend, Corpus
 from pretrace.verdicts.audit.audit import Audit
+from pretrace.verdicts.audit.data import DesignError
 from pretrace.verdicts.audit.settings import AUDIT, BESIDE, AuditSettings, exposures
 from pretrace.verdicts.settings import TestSettings, input_option
 

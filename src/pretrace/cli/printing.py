@@ -29,12 +29,13 @@ from pretrace.scoring.evidence import open_store, trace
 from pretrace.scoring.settings import Target
 from pretrace.settings import Option
 from pretrace.tuning.plan import methods
-from pretrace.types import AuditPlan, Outcome, Quantity, Run, Text, Verdict
+from pretrace.types import Outcome, Quantity, Run, Text, Verdict
 from pretrace.verdicts.advise import foresee
 from pretrace.verdicts.audit.settings import PROCEDURES
 
 if TYPE_CHECKING:
     from pretrace.scoring.outlook import Workload
+    from pretrace.verdicts.audit.data import AuditPlan
 
 
 _PREVIEW, _COLUMNS = 10, 4

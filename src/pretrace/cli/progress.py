@@ -18,7 +18,7 @@ from rich.table import Table
 from pretrace.cli.answer import printer, prose
 from pretrace.cli.streams import EVERY, note_share, progress_file, quiet, said_at, say
 from pretrace.report.wording import duration
-from pretrace.scoring.evidence import Progress, Work
+from pretrace.scoring.evidence import Progress
 from pretrace.scoring.outlook import REPORT, Clock, Stage, TimeEstimate, Watch
 from pretrace.tuning.plan import OnStep, TrainingStep
 
@@ -39,12 +39,12 @@ class Activity:
         return self._line()
 
 
-class Passes(Activity, Work):
+class Passes(Activity, Progress):
     """Passes over texts, a stage of the job; what came from the cache counts neither for speed nor for time left."""
 
     def __init__(self, what: str, outlook: TimeEstimate) -> None:
         Activity.__init__(self, what)
-        Work.__init__(self)
+        Progress.__init__(self)
         self.outlook = outlook
 
     def weigh(self, texts: int, work: float) -> None:

@@ -103,10 +103,10 @@ class TextsToScore:
         return Reply(said, outcome="part", statement=first, own={"made": made, "lacking": lacking})
 
     def score_on_ray(self, engine: EngineSettings, *task: Any) -> ShardJob:
-        """The same by workers on a cluster, of which each does a `task` (`plugins.ray.scoring.Scoring`): the job, of
-        which all is scored. No model is opened here."""
-        cluster = engine.find("scoring")
-        with cluster.opened_pool(engine, cluster.Scoring(*task)) as pool:
+        """The same by workers on a cluster, of which each does a `task` (`plugins.ray.scoring.open_scoring`): the
+        job, of which all is scored. No model is opened here."""
+        cluster = find_plugin("ray.scoring")
+        with cluster.opened_pool(engine, partial(cluster.open_scoring, *task)) as pool:
             told, found = pool.told
             self._refuse(found)
             job = self._begin(told)
@@ -141,9 +141,8 @@ class TextsToScore:
 def in_shards(texts: TextsToScore, engine: EngineSettings, *, labelled: bool = False) -> TextsToScore:
     """The texts in shards, once their source was read from end to end; TextsError for what is wrong with that."""
     stream = texts.stream
-    unread, size = list[Unreadable](), shards.SHARD
-    if engine.on_ray:
-        size = engine.find("scoring").shard_size(stream.texts())
+    unread = list[Unreadable]()
+    size = find_plugin("ray.scoring").shard_size(stream.texts()) if engine.on_ray else shards.SHARD
     check_parts(texts.folder)
     check_writable(texts.folder / UNREADABLE, OWN)
     with doing("checking all texts before the first is scored", spinner=True):
@@ -255,9 +254,8 @@ class _ScoreCommand:
         if whole and divided:
             raise ExpressionError(say("scoring.whole", option=divided))
         corpus = None if divided else stream.whole(sys.maxsize - 1 if whole else shards.SHARD, unread.append)
-        measuring = None
-        if (how := self.evaluation) is not None:
-            measuring = {"resamples": how.resamples, "validation": how.validation}
+        how = self.evaluation
+        measuring = {"resamples": how.resamples, "validation": how.validation} if how else None
         texts = TextsToScore(
             stream=stream,
             source=self.source,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from pretrace.errors import ExpressionError, require
 from pretrace.plugins import find_plugin
@@ -97,28 +97,19 @@ class EngineSettings:
         """Whether workers on Ray read."""
         return self != EngineSettings()
 
-    def find(self, part: str) -> Any:
-        """The module `part` of the plug-in for Ray; ExpressionError where it is not there."""
-        return find_plugin(f"ray.{part}")
-
     def spread(self, threads: int) -> AbstractContextManager[Spread | None]:
         """Who works: workers on the cluster, or None for the threads of this process; ExpressionError for a number of
-        threads that nobody uses."""
+        threads that nobody uses, and where the plug-in for Ray is not there."""
         require(
             not (self.on_ray and threads), "--workers counts threads here: with --ray, write --ray workers=N."
         )
         found: AbstractContextManager[Spread | None] = nullcontext()
-        return self.find("cluster").spread_on_cluster(self) if self.on_ray else found
+        return find_plugin("ray.cluster").spread_on_cluster(self) if self.on_ray else found
 
 
-class Task(Protocol):
-    """What all workers of an engine do; it is sent to them pickled."""
-
-    def open(self) -> tuple[Any, Callable[[Any], Any]]:
-        """In a worker, once: what all workers must agree on, and what turns the content of a piece into an answer."""
-        ...
-
-
+Task = Callable[[], tuple[Any, Callable[[Any], Any]]]
+"""What all workers of an engine do; it is sent to them pickled, and called in each once: what all of them must agree
+on, and what turns the content of a piece into an answer."""
 Spread = Callable[[Task, Iterable[tuple[Any, str, Any]]], Iterator[tuple[Any, Any]]]
 """Does a task over pieces, each with its tag, its name in messages and its content, in other processes: the tag of each
 with what was made of it, as they come."""

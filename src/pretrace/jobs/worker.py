@@ -90,24 +90,14 @@ class ShardJob:
         """The hash of what the numbers of a text depend on besides the text."""
         return hashlib.sha256(json.dumps(self.fingerprint, sort_keys=True).encode()).hexdigest()
 
-    @property
-    def file(self) -> str:
-        """The name of the job's file, which is another for another source."""
-        content = f"{self.key} {self.survey.sha256} {self.evaluation}"
-        return f"job-{hashlib.sha256(content.encode()).hexdigest()[:16]}.json"
-
-    def parts(self, folder: Path) -> PartsFolder:
-        """The job's parts in a folder."""
-        return PartsFolder(folder, self.key)
-
     def missing(self, folder: Path, turn: Turn = EVERY) -> dict[int, int]:
         """The shards of a turn that have no part in a folder, by their indices, each with the number of its texts."""
-        parts, shards = self.parts(folder), enumerate(self.survey.shards)
+        parts, shards = PartsFolder(folder, self.key), enumerate(self.survey.shards)
         return {i: n for i, (key, n) in shards if turn.takes(i) and parts.manifest(key) is None}
 
     def rows(self, folder: Path) -> ScoredRows:
         """The scored rows in a folder; OutputError, naming the shards, where parts are missing."""
-        parts = self.parts(folder)
+        parts = PartsFolder(folder, self.key)
         found = tuple(one for key, _ in self.survey.shards if (one := parts.manifest(key)) is not None)
         if len(found) < len(self.survey.shards):
             lacking = [str(index + 1) for index in self.missing(folder)]
@@ -117,9 +107,10 @@ class ShardJob:
         return ScoredRows(self.corpus, self.scores, self.outlines, self.settings, found, parts)
 
     def save(self, folder: Path) -> None:
-        """Write the job's file; OutputError where that fails."""
+        """Write the job's file, whose name is another for another source; OutputError where that fails."""
+        named = hashlib.sha256(f"{self.key} {self.survey.sha256} {self.evaluation}".encode()).hexdigest()
         content = {_FORMAT_KEY: _FORMAT, **to_plain(self, "job")}
-        atomic_bytes(folder / self.file, to_json(content))
+        atomic_bytes(folder / f"job-{named[:16]}.json", to_json(content))
 
     @classmethod
     def load(cls, path: Path) -> ShardJob:
@@ -142,7 +133,7 @@ def work(
 ) -> int:
     """Score the shards of a turn that have no part yet, which are written here; the number of them. TextsError where
     the source is not what it was when it was surveyed."""
-    made, parts = 0, job.parts(folder)
+    made, parts = 0, PartsFolder(folder, job.key)
 
     def to_do() -> Iterator[Shard]:
         for shard in shards(stream, size):

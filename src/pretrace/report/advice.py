@@ -7,9 +7,9 @@ from dataclasses import replace
 from pretrace.report import facts
 from pretrace.report.frame import Section, fill
 from pretrace.results.verdicts import EXIT_CODES
-from pretrace.types import AuditFigures, Situation, Verdict
+from pretrace.types import Situation, Verdict
 from pretrace.verdicts.advise import Names, advise, chance, enough, expected_for, needed, picture
-from pretrace.verdicts.audit.data import figures_of
+from pretrace.verdicts.audit.data import AuditFigures, figures_of
 
 
 def of_verdict(verdict: Verdict) -> Section | None:

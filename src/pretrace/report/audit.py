@@ -14,9 +14,9 @@ from pretrace.report.frame import Section, section
 from pretrace.report.verdict_plots import TestFigure
 from pretrace.report.wording import plural
 from pretrace.results.wording import say, sentences_of
-from pretrace.types import AuditFigures, Pair, Power, Verdict
+from pretrace.types import Pair, Power, Verdict
 from pretrace.verdicts.audit.checks import ALIKE, widest_gap
-from pretrace.verdicts.audit.data import CONTROL, SUSPECT, documents_of, figures_of, pairs_of
+from pretrace.verdicts.audit.data import CONTROL, SUSPECT, AuditFigures, documents_of, figures_of, pairs_of
 
 _EXAMPLES = {SUSPECT: 12, CONTROL: 4}
 """Generated texts of either side that are shown to read."""

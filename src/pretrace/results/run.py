@@ -82,7 +82,7 @@ def save_run(
     """Write a run to `folder`, in place of an earlier run there, and return its JSON part. `beside` may add files,
     `pages` are made from it (a report). TypeError, ValueError or OutputError where it cannot be written."""
     settings = to_plain(run.settings, "settings")
-    check(run)
+    _check(run)
     skipped = [(text.id, text.reason, int(text.tokens)) for text in run.skipped]
     missing = [(one.id, one.score, one.reason) for one in run.missing]
     cut = [(run.ids[i], int(run.cut[i])) for i in np.flatnonzero(run.cut).tolist()]
@@ -124,7 +124,7 @@ def load_run(folder: Path) -> Run:
     return read_folder(RUN, folder, _load)
 
 
-def check(run: Run) -> None:
+def _check(run: Run) -> None:
     """ValueError unless a run's parts agree in length and its figures are finite, but for those in `Run.missing`."""
     rows = {len(run.ids), len(run.groups), len(run.members), len(run.tokens), len(run.cut)}
     if rows != {len(run.matrix)} or run.matrix.shape != (len(run.ids), len(run.scores)):
@@ -224,7 +224,7 @@ def _load(opened: OpenFolder) -> Run:
         settings=expect(facts["settings"], dict),
         whole=from_plain(Whole, facts["whole"], "whole") if "whole" in facts else None,
     )
-    check(run)
+    _check(run)
     return run
 
 

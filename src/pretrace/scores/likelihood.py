@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.registry import require, require_least, scores
-from pretrace.types import Doubles, Evidence, Needs, Peak, Quantity, Stack, Text, Trace, View
+from pretrace.types import Doubles, Evidence, Needs, Peak, Quantity, Text, Trace, View
 
 FLOOR = 1e-6
 """What a denominator is kept away from 0 by."""
@@ -61,7 +61,7 @@ class _OfStack:
     def __call__(self, evidence: Evidence, /) -> float:
         return self.over(evidence.plain, (evidence.text,)).item()
 
-    def over(self, traces: Trace | Stack, texts: Sequence[Text], /) -> Doubles:
+    def over(self, traces: Trace, texts: Sequence[Text], /) -> Doubles:
         """Compute the score of each text."""
         raise NotImplementedError
 
@@ -80,7 +80,7 @@ class Loss(_OfStack):
 
     needs = Needs(Quantity.LOGP)
 
-    def over(self, traces: Trace | Stack, texts: Sequence[Text], /) -> Doubles:
+    def over(self, traces: Trace, texts: Sequence[Text], /) -> Doubles:
         return _means(traces.logp)
 
 
@@ -120,7 +120,7 @@ class Zlib(_OfStack):
     def __post_init__(self) -> None:
         require(0 <= self.level <= 9, f"zlib: level must be from 0 to 9, found {self.level}.")
 
-    def over(self, traces: Trace | Stack, texts: Sequence[Text], /) -> Doubles:
+    def over(self, traces: Trace, texts: Sequence[Text], /) -> Doubles:
         sizes = [len(zlib.compress(text.text.encode("utf-8", "replace"), self.level)) for text in texts]
         return _means(traces.logp) / np.array(sizes, np.float64)
 
@@ -194,7 +194,7 @@ class MinK(_ShareOfTokens, _OfStack):
     called = "min_k"
     needs = Needs(Quantity.LOGP)
 
-    def over(self, traces: Trace | Stack, texts: Sequence[Text], /) -> Doubles:
+    def over(self, traces: Trace, texts: Sequence[Text], /) -> Doubles:
         return _means(_lowest(traces.logp, self.k))
 
 
@@ -213,7 +213,7 @@ class MaxK(_ShareOfTokens, _OfStack):
     called = "max_k"
     needs = Needs(Quantity.LOGP)
 
-    def over(self, traces: Trace | Stack, texts: Sequence[Text], /) -> Doubles:
+    def over(self, traces: Trace, texts: Sequence[Text], /) -> Doubles:
         return _means(-_lowest(-traces.logp, self.k))
 
 
@@ -234,7 +234,7 @@ class MinKPlusPlus(_ShareOfTokens, _OfStack):
     called = "min_k_plus_plus"
     needs = Needs(Quantity.LOGP | Quantity.MOMENTS)
 
-    def over(self, traces: Trace | Stack, texts: Sequence[Text], /) -> Doubles:
+    def over(self, traces: Trace, texts: Sequence[Text], /) -> Doubles:
         assert traces.mean is not None  # `needs` asked for both
         assert traces.std is not None
         z = (traces.logp - traces.mean) / np.maximum(traces.std, TINY_STD)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +34,6 @@ from pretrace.types import (
     Run,
     Score,
     Skipped,
-    Stack,
     Text,
     Trace,
     View,
@@ -61,38 +60,34 @@ def heat_of(text: Text, trace: Trace, backend: Backend, *, limit: int | None = P
 _PLAIN = View()
 
 
-class NamedScore(NamedTuple):
-    """A score with its expression, the views that it compares, and the fewest tokens that it takes."""
-
-    name: str
-    score: Score
-    views: frozenset[View]
-    fewest: int = 0
-
-    def lacks(self, evidence: Evidence, empty: frozenset[View]) -> bool:
-        """Whether one of the views that it compares has nothing in it, or too little."""
-        return bool(empty and empty & self.views) or (self.fewest > 0 and len(evidence.plain) < self.fewest)
-
-    def checked(self, values: Any, texts: Sequence[Text], shape: tuple[int, ...] = ()) -> Any:
-        """The values of texts, an array of a shape; PretraceError where one is no finite number."""
-        try:
-            found = np.asarray(values)
-        except ValueError:  # lists of different lengths
-            found = np.asarray(None)
-        if found.dtype.kind not in "biuf" or found.shape != shape:
-            wrong, value = 0, shown(repr(values))[:100]
-        elif np.isfinite(found).all():
-            return values
-        else:
-            wrong = int(np.flatnonzero(~np.isfinite(found))[0])
-            value = str(float(np.ravel(found)[wrong]))
-        raise PretraceError(
-            say("scoring.no_number", score=self.name, value=value, text=repr(texts[wrong].id))
-        )
+_Named = tuple[str, Score]
+"""A score with its expression."""
 
 
-def _stacked(traces: Sequence[Trace]) -> Iterator[tuple[npt.NDArray[np.int64], Stack]]:
-    """Stack the traces that have a prediction by their numbers of tokens, each stack with their places."""
+def _fewest(score: Score) -> int:
+    """The fewest tokens that a score takes."""
+    return getattr(score, "fewest", 0)
+
+
+def _finite(name: str, values: Any, texts: Sequence[Text], shape: tuple[int, ...] = ()) -> Any:
+    """The values that a score gave texts, an array of a shape; PretraceError where one is no finite number."""
+    try:
+        found = np.asarray(values)
+    except ValueError:  # lists of different lengths
+        found = np.asarray(None)
+    if found.dtype.kind not in "biuf" or found.shape != shape:
+        wrong, value = 0, shown(repr(values))[:100]
+    elif np.isfinite(found).all():
+        return values
+    else:
+        wrong = int(np.flatnonzero(~np.isfinite(found))[0])
+        value = str(float(np.ravel(found)[wrong]))
+    raise PretraceError(say("scoring.no_number", score=name, value=value, text=repr(texts[wrong].id)))
+
+
+def _stacked(traces: Sequence[Trace]) -> Iterator[tuple[npt.NDArray[np.int64], Trace]]:
+    """Stack the traces that have a prediction by their numbers of tokens, each stack with their places; moments where
+    all have them."""
     lengths = np.array([len(trace.logp) for trace in traces], dtype=np.int64)
     order = np.argsort(lengths, kind="stable")
     for places in np.split(order, np.flatnonzero(np.diff(lengths[order])) + 1):
@@ -100,7 +95,8 @@ def _stacked(traces: Sequence[Trace]) -> Iterator[tuple[npt.NDArray[np.int64], S
         if some and len(some[0].logp):
             moments = [one.mean for one in some], [one.std for one in some]
             mean, std = (None if any(one is None for one in of) else np.stack(of) for of in moments)
-            yield places, Stack(np.stack([one.logp for one in some]), mean, std)
+            tokens, logp = (np.stack(of) for of in ([one.tokens for one in some], [one.logp for one in some]))
+            yield places, Trace(tokens, logp, mean, std)
 
 
 class ModelScores:
@@ -117,10 +113,7 @@ class ModelScores:
         self.seen = 0
         self.ends: list[tuple[float, int, Text, Trace]] = []
         shuffled = ((name, one) for name, repeats in scores.shuffled.items() for one in repeats)
-        self._columns = [
-            NamedScore(name, score, frozenset(score.needs.views), getattr(score, "fewest", 0))
-            for name, score in (*scores.ready.items(), *shuffled)
-        ]
+        self._columns: list[_Named] = [*scores.ready.items(), *shuffled]
         self._ready = self._columns[: len(scores.ready)]
         self._values: list[Doubles] = []
 
@@ -146,10 +139,10 @@ class ModelScores:
             self.tokens += [(len(traces[i]), traces[i].cut) for i in kept]
             self._values.append(values[kept])
             ranked = [i for i in kept if not math.isnan(values[i, 0])]
-            self.rank(values[ranked, 0], [some[i].text for i in ranked], [traces[i] for i in ranked])
+            self._rank(values[ranked, 0], [some[i].text for i in ranked], [traces[i] for i in ranked])
         return self
 
-    def rank(self, scores: Doubles, texts: Sequence[Text], traces: Sequence[Trace]) -> None:
+    def _rank(self, scores: Doubles, texts: Sequence[Text], traces: Sequence[Trace]) -> None:
         """Keep those of as many further texts whose score is among the highest or lowest."""
         order = _outer(np.argsort(-scores, kind="stable").tolist())
         more = ((float(scores[i]), self.seen + i, texts[i], traces[i]) for i in order)
@@ -162,17 +155,17 @@ class ModelScores:
         """The columns of texts, [texts, columns]; NaN where one has nothing to see, or too little."""
         stacks = list(_stacked(traces))
         values = np.full((len(some), len(self._columns)), np.nan)
-        for column, one in enumerate(self._columns):
-            if hasattr(one.score, "over") and one.views == {_PLAIN}:  # texts of one length at once
+        for column, (name, score) in enumerate(self._columns):
+            views, fewest = score.needs.views.keys(), _fewest(score)
+            if hasattr(score, "over") and views == {_PLAIN}:  # texts of one length at once
                 for places, stack in stacks:
-                    if stack.logp.shape[1] >= one.fewest:
+                    if stack.logp.shape[1] >= fewest:
                         texts = [some[i].text for i in places]
-                        found = one.score.over(stack, texts)
-                        values[places, column] = one.checked(found, texts, (len(texts),))
+                        values[places, column] = _finite(name, score.over(stack, texts), texts, (len(texts),))
                 continue
             for row, (seen, empty) in enumerate(zip(some, emptied, strict=True)):
-                if not one.lacks(seen, empty):
-                    values[row, column] = one.checked(one.score(seen), (seen.text,))
+                if not (empty and empty & views) and (not fewest or len(seen.plain) >= fewest):
+                    values[row, column] = _finite(name, score(seen), (seen.text,))
         return values
 
     def _record_missing(self, evidence: Evidence, values: list[float], empty: frozenset[View]) -> bool:
@@ -183,14 +176,15 @@ class ModelScores:
             why = self._why(evidence, empty, lost[0] if lost else None)
             self.skipped.append(Skipped(evidence.text.id, why, tokens))
             return False
-        name = evidence.text.id
-        self.missing += [Missing(name, one.name, self._why(evidence, empty & one.views, one)) for one in lost]
+        for one in lost:
+            views = empty & one[1].needs.views.keys()
+            self.missing.append(Missing(evidence.text.id, one[0], self._why(evidence, views, one)))
         return True
 
-    def _why(self, evidence: Evidence, empty: frozenset[View], one: NamedScore | None) -> str:
+    def _why(self, evidence: Evidence, empty: Collection[View], one: _Named | None) -> str:
         """Why a text has no score, or not this one: `empty` are the views that lack a prediction."""
         if one is not None and not empty:
-            return say("scoring.short", tokens=len(evidence.plain), score=one.name, fewest=one.fewest)
+            return say("scoring.short", tokens=len(evidence.plain), score=one[0], fewest=_fewest(one[1]))
         if not evidence.text.text.strip():
             return "the text is empty"
         if len(evidence.empty) == len(evidence.views):

@@ -42,7 +42,7 @@ _Key = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MeasuredPart:
+class _MeasuredPart:
     """Columns measured together on the same texts, in the order of `keys`; `columns` read each, [texts]."""
 
     keys: Sequence[_Key]
@@ -80,10 +80,12 @@ class MeasuredPart:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MeasuredParts:
+class _MeasuredParts:
     """The columns by the texts that they have: those with the same texts are measured together, under the same
-    resamples. A column whose texts are all of one class has no part. All are measured by `members`, `groups` and the
-    texts that thresholds are `chosen` on, [texts], and the draws. A column is read when it is measured, not kept."""
+    resamples, with what they are compared with: the score of a placebo, the usual baseline and the blind baselines
+    beside a score. A column whose texts are all of one class has no part. All are measured by `members`, `groups` and
+    the texts that thresholds are `chosen` on, [texts], and the draws. A column is read when it is measured, and not
+    kept. TextsError where no score can be measured."""
 
     columns: Mapping[_Key, ReadColumn]
     members: Bools
@@ -92,14 +94,27 @@ class MeasuredParts:
     seed: int
     wanted: int
     _known: dict[_Key, npt.NDArray[np.uint8]] = field(default_factory=dict)
-    _found: dict[bytes, MeasuredPart] = field(default_factory=dict)
+    _found: dict[bytes, _MeasuredPart] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        scores = [name for name, kind in self.columns if kind == "score"]
+        blind = [key for key in self.columns if key[1] == "blind"]
+        first = [(usual_baseline(scores), "score")] if scores else []
+        wanted = []
+        for key in self.columns:
+            beside = {PLACEBO: [(key[0], "score")], "score": [*blind, *first]}.get(key[1], [])
+            wanted += [(key, other) for other in (key, *beside)]
+        for texts, name, keys in self.alike(wanted):
+            self._found[name] = self._part(keys, texts)
+        if scores and not any(self.part((name, "score")) for name in scores):
+            raise TextsError(say("measured.nothing"))
 
     @property
     def resamples(self) -> int:
         """The fewest resamples that were made of any part; 0 without one."""
         return min((part.bootstrap.resamples for part in self._found.values()), default=0)
 
-    def part(self, *keys: _Key) -> MeasuredPart | None:
+    def part(self, *keys: _Key) -> _MeasuredPart | None:
         """The part with the texts that have all these columns; None where it could not be measured."""
         return self._found.get(self._texts(*keys))
 
@@ -119,21 +134,7 @@ class MeasuredParts:
             self._known[key] = np.packbits(np.isfinite(self.columns[key]()))
         return bytes(np.bitwise_and.reduce([self._known[key] for key in wanted]).tobytes())
 
-    def measure(self, scores: Sequence[str]) -> None:
-        """Measure every column on its texts, together with what it is compared with: the score of a placebo,
-        the usual baseline and the blind baselines beside a score. TextsError where no score can be measured."""
-        blind = [key for key in self.columns if key[1] == "blind"]
-        first = [(usual_baseline(scores), "score")] if scores else []
-        wanted = []
-        for key in self.columns:
-            beside = {PLACEBO: [(key[0], "score")], "score": [*blind, *first]}.get(key[1], [])
-            wanted += [(key, other) for other in (key, *beside)]
-        for texts, name, keys in self.alike(wanted):
-            self._found[name] = self._part(keys, texts)
-        if scores and not any(self.part((name, "score")) for name in scores):
-            raise TextsError(say("measured.nothing"))
-
-    def _part(self, keys: Sequence[_Key], texts: Bools) -> MeasuredPart:
+    def _part(self, keys: Sequence[_Key], texts: Bools) -> _MeasuredPart:
         some = slice(None) if texts.all() else texts  # all of them are not copied
 
         def read(key: _Key) -> Doubles:
@@ -149,7 +150,7 @@ class MeasuredParts:
         bag = (BLIND, "blind")
         if bag in keys:  # a cross-fitted classifier varies more than its fixed predictions do
             made = made.widened(keys.index(bag), WIDENING)
-        return MeasuredPart(keys, columns, members, calls[0], made, Grouping.of(groups, members).fewest)
+        return _MeasuredPart(keys, columns, members, calls[0], made, Grouping.of(groups, members).fewest)
 
 
 def evaluate(
@@ -204,8 +205,7 @@ def measure(
     shuffled = rows.controls(SHUFFLED)
     chosen = grouped_split(groups, validation, seed, labels=members) if validation else np.zeros_like(members)
     chosen, tested = divide_texts(chosen, members)
-    parts = MeasuredParts(columns, members, groups, chosen, seed, resamples)
-    parts.measure(scores)
+    parts = _MeasuredParts(columns, members, groups, chosen, seed, resamples)
     grouping = Grouping.of(groups, members)
     measured = tuple(part.row(key) for key in columns if (part := parts.part(key)))
     fitted = (shuffled_row(name, some, members, chosen) for name, some in shuffled.items())
@@ -231,7 +231,7 @@ def measure(
         (grouping.holding(MEMBERS), grouping.holding(NONMEMBERS)),
         lead=lead,
         notes=notes,
-        placebo=placebo_name(rows.settings),
+        placebo=_placebo_name(rows.settings),
         shuffles={name: len(some) for name, some in shuffled.items()},
     )
     return replace(evaluation, findings=tuple(filter(None, found)))
@@ -256,7 +256,7 @@ def _judged(
     return column, f"{sampled} {note}".strip()
 
 
-def _comparisons(scores: Sequence[str], parts: MeasuredParts) -> tuple[Comparison, ...]:
+def _comparisons(scores: Sequence[str], parts: _MeasuredParts) -> tuple[Comparison, ...]:
     if len(scores) < 2:
         return ()
     first = usual_baseline(scores)
@@ -269,7 +269,7 @@ def _comparisons(scores: Sequence[str], parts: MeasuredParts) -> tuple[Compariso
     return adjusted(found)
 
 
-def _by_copies(rows: ScoredRows, parts: MeasuredParts) -> tuple[ByCopies, ...]:
+def _by_copies(rows: ScoredRows, parts: _MeasuredParts) -> tuple[ByCopies, ...]:
     """The AUC of each score for the members with so many copies: 1, 2, 3 to 4, 5 to 8, … against all non-members."""
     if not rows.counted:
         return ()
@@ -303,7 +303,7 @@ def _partial(rows: ScoredRows) -> tuple[str, ...]:
     return tuple(said)
 
 
-def placebo_name(settings: Mapping[str, Any]) -> str:
+def _placebo_name(settings: Mapping[str, Any]) -> str:
     """What the run records as the placebo's name; of a folder its last part; "" where it records none."""
     name = str(settings.get("models", {}).get(PLACEBO, {}).get("name") or "")
     return PurePath(name).name if PurePath(name).is_absolute() else name

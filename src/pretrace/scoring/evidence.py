@@ -131,48 +131,6 @@ def state_name(state: State) -> str:
     return f"hidden {'all' if state.layer is None else int(state.layer)}"
 
 
-class Work(Progress):
-    """How much of the passes that must be made is done: by the work they are, and by texts where nobody weighed them.
-    What is `fresh` came from no store, `tokens` in so many `seconds`."""
-
-    def __init__(self) -> None:
-        self.total = self.done = self.fresh = self.tokens = self.weighed = 0
-        self.seconds = self._ahead = self._worked = 0.0
-
-    def begin(self, texts: int) -> None:
-        self.total += texts
-
-    def weigh(self, texts: int, work: float) -> None:
-        self.weighed += texts
-        self._ahead += work
-
-    def worked(self, work: float) -> None:
-        self._worked += work
-
-    def advance(self, texts: int, tokens: int, seconds: float, fresh: bool) -> None:
-        self.done += texts
-        if fresh:
-            self.fresh += texts
-            self.tokens += tokens
-            self.seconds += seconds
-
-    @property
-    def sizes(self) -> tuple[float, float]:
-        """How much is done of what does not come from the store, and of how much: work, or texts where nobody weighed
-        them."""
-        if self._ahead:  # what is not weighed yet counts at the average
-            return self._worked, self._ahead * max(self.total, self.weighed) / self.weighed
-        return self.fresh, self.fresh + max(0, self.total - self.done)
-
-
-@dataclass(frozen=True, slots=True)
-class Want:
-    """What one pass is to yield: quantities token by token, and states inside the model."""
-
-    quantity: Quantity = Quantity.LOGP
-    states: States = frozenset()
-
-
 @dataclass(frozen=True, slots=True)
 class Options:
     """How a run is done. `cache` False keeps no traces on disk. `shuffles` is how often each score that is
@@ -195,10 +153,8 @@ class EvidenceReader:
     ) -> None:
         self.models, self.proposer, self.progress = models, proposer, options.progress
         # plain before its rewrites: a text that a rewrite leaves alone is then already in the store
-        ordered = sorted(needs.views.items(), key=lambda item: (item[0].model, item[0].rewrite != "plain"))
-        self.views = [
-            (view, Want(quantity, needs.states.get(view, frozenset()))) for view, quantity in ordered
-        ]
+        self.needs = needs
+        self.views = sorted(needs.views, key=lambda view: (view.model, view.rewrite != "plain"))
         self.forms = {name: rewrites.make(name) for name in {view.rewrite for view in needs.views}}
         self.stores = {
             name: open_store(models[name].fingerprint if options.cache else None)
@@ -214,7 +170,7 @@ class EvidenceReader:
 
     def announce(self, texts: int) -> None:
         """Tell the progress of so many texts, all that will be read."""
-        self.progress.begin(texts * sum(self.forms[view.rewrite].count for view, _ in self.views))
+        self.progress.begin(texts * sum(self.forms[view.rewrite].count for view in self.views))
 
     def read(self, texts: Sequence[Text]) -> Iterator[Evidence]:
         """The evidence of each text, in order. `Evidence.empty` names the views without a prediction."""
@@ -223,14 +179,15 @@ class EvidenceReader:
 
     def _chunk(self, texts: Sequence[Text]) -> list[Evidence]:
         seen: list[dict[View, tuple[Trace, ...]]] = [{} for _ in texts]
-        for view, want in self.views:
+        for view in self.views:
             form = self.forms[view.rewrite]
             forms = form([text.text for text in texts], self.proposer)
             traces = iter(
                 trace(
                     self.models[view.model],
                     [form for some in forms for form in some],
-                    want,
+                    self.needs.views[view],
+                    self.needs.states.get(view, frozenset()),
                     store=self.stores[view.model],
                     progress=self.progress,
                     after=form.text if isinstance(form, After) else "",
@@ -241,17 +198,18 @@ class EvidenceReader:
         return [Evidence(text, views) for text, views in zip(texts, seen, strict=True)]
 
 
-def trace(
+def trace(  # noqa: PLR0913 (what is asked, of whom, and where it is kept)
     backend: Backend,
     texts: Sequence[str],
-    want: Quantity | Want,
+    want: Quantity,
+    states: States = frozenset(),
     *,
     store: Traces,
     progress: Progress | None = None,
     after: str = "",
 ) -> list[Trace]:
-    """One trace a text, in the texts' order; a text with nothing to predict has an empty one. ModelError where the back
-    end leaves one out.
+    """One trace a text, in the texts' order, with quantities token by token and states inside the model; a text with
+    nothing to predict has an empty one. ModelError where the back end leaves one out.
 
     With `after`, the model reads each text behind that one, and the traces are of the texts' own tokens alone, the
     first among them: log p(text | after). Either is cut into tokens by itself. ModelError where `after` leaves no room.
@@ -263,8 +221,7 @@ def trace(
     A text that is there several times is read once.
     """
     progress = progress or Progress()
-    want = want if isinstance(want, Want) else Want(want)
-    if not want.quantity:
+    if not want:
         progress.weigh(len(texts), 0)
         progress.advance(len(texts), 0, 0.0, False)
         unread = (
@@ -275,10 +232,10 @@ def trace(
     keys = [text_key(text, after) for text in texts]
     once = dict(zip(keys, texts, strict=True))
     progress.advance(len(texts) - len(once), 0, 0.0, False)
-    encoded = encoded_for(backend, list(once.values()), want, after)
-    traces, lengths = store.get(list(once), want.quantity, want.states), [e.length for e in encoded]
+    encoded = encoded_for(backend, list(once.values()), want, states, after)
+    traces, lengths = store.get(list(once), want, states), [e.length for e in encoded]
     nothing = np.zeros(0, dtype=np.float32)
-    moments = nothing if Quantity.MOMENTS in want.quantity else None
+    moments = nothing if Quantity.MOMENTS in want else None
     for i, e in enumerate(encoded):
         if traces[i] is None and not e.predicted:
             traces[i] = Trace(np.zeros(0, dtype=np.int32), nothing, moments, moments, e.cut)
@@ -291,8 +248,9 @@ def trace(
     last = time.perf_counter()
     # closed whatever happens: a batch that is under way elsewhere does not outlive the call
     hold = HELD if "device" in backend.facts else 0.0
-    with closing(store.keeping(list(once), _passes(backend, encoded, batches, want), hold)) as passes:
-        for batch, made in passes:
+    passes = _passes(backend, encoded, batches, want, states)
+    with closing(store.keeping(list(once), passes, hold)) as kept:
+        for batch, made in kept:
             for i, one in zip(batch, made, strict=True):
                 traces[i] = _fixed(one)
             progress.worked(work[batch])
@@ -306,29 +264,35 @@ def trace(
     return [read[key] for key in keys]
 
 
-def encoded_for(backend: Backend, texts: Sequence[str], want: Want, after: str = "") -> list[Encoded]:
+def encoded_for(
+    backend: Backend, texts: Sequence[str], want: Quantity, states: States = frozenset(), after: str = ""
+) -> list[Encoded]:
     """The token ids of each text behind `after`, with what it shares with others. Nothing is shared where states are
     wanted that belong to a whole pass."""
     encoded = backend.encode(texts)
     if after:
         encoded = behind(encoded, backend.encode([after])[0], backend.max_tokens)
-    inside = any(not isinstance(one, Drawn | Peak) for one in want.states)
-    if inside or want.quantity & (Quantity.HIDDEN | Quantity.NEURONS):
+    inside = any(not isinstance(one, Drawn | Peak) for one in states)
+    if inside or want & (Quantity.HIDDEN | Quantity.NEURONS):
         return encoded
     return alike(encoded, getattr(backend, "least_shared", LEAST))
 
 
 def _passes(
-    backend: Backend, encoded: Sequence[Encoded], batches: Sequence[tuple[int, ...]], want: Want
+    backend: Backend,
+    encoded: Sequence[Encoded],
+    batches: Sequence[tuple[int, ...]],
+    want: Quantity,
+    states: States,
 ) -> Passes:
     """Each batch with its traces: in order, or as they are answered where a back end works on several at once."""
     rows = ([encoded[i] for i in batch] for batch in batches)
     if hasattr(backend, "stream"):
-        for i, made in backend.stream(list(rows), want.quantity, want.states):
+        for i, made in backend.stream(list(rows), want, states):
             yield batches[i], made
         return
     for batch, row in zip(batches, rows, strict=True):
-        yield batch, backend.run(row, want.quantity, want.states)
+        yield batch, backend.run(row, want, states)
 
 
 def remaining_batches(

@@ -35,12 +35,12 @@ def blind_of(rows: Sequence[Measured], name: str = BLIND) -> Measured | None:
     return next((row for row in rows if row.kind == "blind" and row.name == name), None)
 
 
-def above(row: Measured) -> bool:
+def _above(row: Measured) -> bool:
     """Whether the AUC is shown to be better than chance."""
     return row.auc.low > 0.5
 
 
-def rounded(number: float, edges: Sequence[float] = (0.5, 1.0)) -> str:
+def _rounded(number: float, edges: Sequence[float] = (0.5, 1.0)) -> str:
     """Two decimals, and up to two more where rounding would put a number on an edge it only comes near."""
     places = 2
     while places < 4 and any(round(number, places) == edge != number for edge in edges):
@@ -48,13 +48,13 @@ def rounded(number: float, edges: Sequence[float] = (0.5, 1.0)) -> str:
     return f"{round(number, places) + 0.0:.{places}f}".replace("-", "−")  # + 0.0: no minus zero
 
 
-def short(figure: Estimate, *edges: float) -> str:
+def _short(figure: Estimate, *edges: float) -> str:
     """Write an AUC, or a difference whose edge is 0, with its interval."""
-    value, low, high = (rounded(one, edges or (0.5, 1.0)) for one in (figure.value, figure.low, figure.high))
+    value, low, high = (_rounded(one, edges or (0.5, 1.0)) for one in (figure.value, figure.low, figure.high))
     return f"{value}, {low} to {high}"
 
 
-def listed(names: Sequence[str]) -> str:
+def _listed(names: Sequence[str]) -> str:
     """Names as an enumeration, the first of them where there are many; at least one."""
     if more := len(names[MOST:]):
         names = [*names[:MOST], plural(more, "other")]
@@ -78,32 +78,32 @@ def sentences(
     """
     rows = evaluation.rows
     scores = [row for row in rows if row.kind == "score"]
-    best, some = best_of(rows), any(map(above, scores))
+    best, some = best_of(rows), any(map(_above, scores))
     if best:
         yield "" if some else say("evaluation.all_chance")
-        value, low, high = map(rounded, (best.auc.value, best.auc.low, best.auc.high))
+        value, low, high = map(_rounded, (best.auc.value, best.auc.low, best.auc.high))
         yield say("evaluation.best", name=best.name, value=value, low=low, high=high)
     yield from _survival(rows, placebo)
-    if best and above(best):
+    if best and _above(best):
         tpr = f"{best.tpr.value:.0%} ({best.tpr.low:.0%} to {best.tpr.high:.0%})"
         yield say("evaluation.reach", name=best.name, tpr=tpr)
         yield say("evaluation.no_width") if best.auc.low == best.auc.high else ""
     if blind := blind_of(rows):
-        which = "below" if blind.auc.high < 0.5 else "apart" if above(blind) else "chance"
-        yield say(f"evaluation.blind.{which}", auc=short(blind.auc))
-        if best and above(best) and lead and which != "below":
-            yield say("evaluation.blind.lead", lead=short(lead, 0.0))
+        which = "below" if blind.auc.high < 0.5 else "apart" if _above(blind) else "chance"
+        yield say(f"evaluation.blind.{which}", auc=_short(blind.auc))
+        if best and _above(best) and lead and which != "below":
+            yield say("evaluation.blind.lead", lead=_short(lead, 0.0))
     length = blind_of(rows, LENGTH)
     if length and not length.auc.low <= 0.5 <= length.auc.high:  # many scores depend on it
         word = "longer" if length.auc.value > 0.5 else "shorter"
-        yield say("evaluation.length", word=word, auc=short(length.auc))
+        yield say("evaluation.length", word=word, auc=_short(length.auc))
     yield from _labels(rows, shuffles or {})
-    wrong = [f"{row.name} (AUC {short(row.auc)})" for row in scores if row.auc.high < 0.5]
+    wrong = [f"{row.name} (AUC {_short(row.auc)})" for row in scores if row.auc.high < 0.5]
     chance = [row.name for row in scores if row.auc.low <= 0.5 <= row.auc.high]
     if wrong:
-        yield say("evaluation.wrong", names=listed(wrong))
+        yield say("evaluation.wrong", names=_listed(wrong))
     if chance and some:
-        yield say("evaluation.chance", names=listed(chance))
+        yield say("evaluation.chance", names=_listed(chance))
     if len(scores) > 1 and some:
         yield say("evaluation.looks", number=len(scores))
     yield from notes
@@ -113,18 +113,18 @@ def sentences(
 def _survival(rows: Sequence[Measured], placebo: str) -> Iterator[str]:
     """Which scores above chance keep a lead over the placebo, and which do not, the largest lead first."""
     blind = [row for row in rows if row.kind == "blind"]  # do words or the length tell the two sets apart?
-    differ = any(above(row) or (row.name == LENGTH and row.auc.high < 0.5) for row in blind)
+    differ = any(_above(row) or (row.name == LENGTH and row.auc.high < 0.5) for row in blind)
     meaning = say(f"evaluation.placebo.{'differ' if differ else 'alike'}")
     leads = [(row, other, other.lead) for row, other in _paired(rows, PLACEBO) if other.lead]
     named: dict[str, list[str]] = {"yes": [], "no": [], "not shown": [], "not above chance": []}
     for row, other, lead in sorted(leads, key=lambda one: -one[2].value):
-        here, there = rounded(row.auc.value), rounded(other.auc.value)
-        auc = {"here": here, "there": there, "lead": short(lead, 0.0)}
+        here, there = _rounded(row.auc.value), _rounded(other.auc.value)
+        auc = {"here": here, "there": there, "lead": _short(lead, 0.0)}
         named[survives(row, other)].append(say("evaluation.placebo.named", name=row.name, **auc))
     del named["not above chance"]
     for state, names in named.items():
         if names:
-            numbers = {"placebo": placebo or "without a name", "names": listed(names), "meaning": meaning}
+            numbers = {"placebo": placebo or "without a name", "names": _listed(names), "meaning": meaning}
             yield say(f"evaluation.placebo.{state}", **numbers)
 
 
@@ -139,14 +139,14 @@ def _labels(rows: Sequence[Measured], shuffles: Mapping[str, int]) -> Iterator[s
     each was fitted on shuffled ones."""
     named: dict[str, list[str]] = {"without": [], "with": []}
     for row, other in _paired(rows, SHUFFLED):
-        auc, low, high = map(rounded, (row.auc.value, other.auc.low, other.auc.high))
+        auc, low, high = map(_rounded, (row.auc.value, other.auc.low, other.auc.high))
         repeats = {"low": low, "high": high, "repeats": shuffles.get(row.name, 0)}
-        if row.auc.value <= other.auc.high or above(row):
+        if row.auc.value <= other.auc.high or _above(row):
             which = "without" if row.auc.value <= other.auc.high else "with"
             named[which].append(say("evaluation.labels.range", name=row.name, auc=auc, **repeats))
     for which, names in named.items():
         if names:
-            yield say(f"evaluation.labels.{which}", names=listed(names), enough=ENOUGH_SHUFFLES)
+            yield say(f"evaluation.labels.{which}", names=_listed(names), enough=ENOUGH_SHUFFLES)
 
 
 def _documents(evaluation: Evaluation, members: int, nonmembers: int) -> Iterator[str]:

@@ -18,7 +18,7 @@ import numpy as np
 from pretrace.backends.serving.address import served_kind
 from pretrace.cache.location import text_key
 from pretrace.rewrites import After, Neighbors
-from pretrace.scoring.evidence import CHUNK, Progress, Want, encoded_for, open_store, remaining_batches
+from pretrace.scoring.evidence import CHUNK, Progress, encoded_for, open_store, remaining_batches
 from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.tuning.plan import OnStep
 from pretrace.types import Backend, Corpus, Needs, Rewrite, Trace
@@ -255,7 +255,7 @@ def _work(
         for view, quantity in sorted(views, key=lambda one: one[0].rewrite != "plain"):  # as they are read
             form = plan.rewrites[view.rewrite]
             for texts in _forms(corpus, form):
-                encoded = encoded_for(backend, texts, Want(quantity))
+                encoded = encoded_for(backend, texts, quantity)
                 # what will stand before the texts follows from fitting; it is read once
                 keys = [text_key(text, form.name if isinstance(form, After) else "") for text in texts]
                 there = store.get(keys, quantity)

@@ -200,11 +200,7 @@ class PartsFolder:
             found = from_plain(Manifest, from_json(self._place(key).read_bytes()), "manifest")
         except (OSError, *DAMAGED):
             return None
-        return found if self.path(found).exists() else None
-
-    def path(self, manifest: Manifest) -> Path:
-        """Where a part lies."""
-        return self.folder / manifest.file
+        return found if (self.folder / found.file).exists() else None
 
     def write(self, key: str, table: Any, facts: Mapping[str, Any]) -> None:
         """Write the part of a shard, a pyarrow table, and then its manifest with these facts; OutputError where
@@ -220,24 +216,6 @@ class PartsFolder:
         manifest = Manifest(key=key, rows=table.num_rows, file=file, sha256=checksum, **facts)
         atomic_bytes(self._place(key), to_json(to_plain(manifest, "manifest")))
 
-    def table(self, manifest: Manifest, columns: list[str] | None = None) -> Any:
-        """The table of a part, or some columns of it; OutputError where it is damaged."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        pa.default_memory_pool().release_unused()  # what earlier parts took: some hundred bytes a text
-        try:
-            with self.path(manifest).open("rb") as file:
-                return pq.read_table(file, columns=columns, use_threads=False)
-        except (pa.ArrowException, OSError) as error:
-            raise self.damaged(manifest, str(error)) from error
-
-    def check(self, manifest: Manifest) -> None:
-        """OutputError unless the part has the hash that its manifest says."""
-        with self.path(manifest).open("rb") as file:
-            if hashlib.file_digest(file, "sha256").hexdigest() != manifest.sha256:
-                raise self.damaged(manifest, "its hash is another than its manifest says")
-
     def remove(self) -> None:
         """Delete what jobs wrote to the folder, and the folder where nothing else is in it; what cannot be deleted
         stays."""
@@ -246,10 +224,6 @@ class PartsFolder:
                 if _OURS.fullmatch(entry.name) or _UNDER_WAY.fullmatch(entry.name):
                     entry.unlink(missing_ok=True)
             self.folder.rmdir()
-
-    def damaged(self, manifest: Manifest, reason: str) -> OutputError:
-        """The error for a part that cannot be used."""
-        return OutputError(say("scoring.damaged", path=self.path(manifest), reason=reason))
 
     def _place(self, key: str) -> Path:
         return self.folder / f"{key}-{self.job[:16]}.json"
@@ -308,9 +282,28 @@ class ScoredRows:
 
     def table(self, part: Manifest, columns: list[str] | None = None) -> Any:
         """The table of a part, or some columns of it; OutputError where it is damaged."""
-        if isinstance(self.place, PartsFolder):
-            return self.place.table(part, columns)
-        return self.place.select(columns) if columns else self.place
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        if not self.on_disk:
+            return self.place.select(columns) if columns else self.place
+        pa.default_memory_pool().release_unused()  # what earlier parts took: some hundred bytes a text
+        try:
+            with (self.place.folder / part.file).open("rb") as file:
+                return pq.read_table(file, columns=columns, use_threads=False)
+        except (pa.ArrowException, OSError) as error:
+            raise self.damaged(part, str(error)) from error
+
+    def check(self, part: Manifest) -> None:
+        """OutputError unless a part on disk has the hash that its manifest says."""
+        if self.on_disk:
+            with (self.place.folder / part.file).open("rb") as file:
+                if hashlib.file_digest(file, "sha256").hexdigest() != part.sha256:
+                    raise self.damaged(part, "its hash is another than its manifest says")
+
+    def damaged(self, part: Manifest, reason: str) -> OutputError:
+        """The error for a part on disk that cannot be used."""
+        return OutputError(say("scoring.damaged", path=self.place.folder / part.file, reason=reason))
 
     def column(self, name: str) -> Doubles:
         """A column of numbers of all rows, NaN where there is none."""
@@ -379,11 +372,6 @@ class ScoredRows:
         """The cells without a value, of one score or of all."""
         return (one for part in self.parts for one in part.missing if score in (None, one.score))
 
-    def check(self, part: Manifest) -> None:
-        """OutputError unless a part on disk has the hash that its manifest says."""
-        if isinstance(self.place, PartsFolder):
-            self.place.check(part)
-
     def ids(self, chosen: Bools | None = None) -> list[str]:
         """The ids of the rows, or of some of them, `chosen` [rows]."""
         ids: list[str] = []
@@ -421,10 +409,11 @@ class ScoredRows:
         (folder / "scores").mkdir()
         for file, part in zip(whole.parts, self.parts, strict=True):
             self.check(part)
+            there, here = self.place.folder / part.file, folder / file["name"]
             try:
-                os.link(self.place.path(part), folder / file["name"])
+                os.link(there, here)
             except OSError:  # a file system that has no such links
-                shutil.copyfile(self.place.path(part), folder / file["name"])
+                shutil.copyfile(there, here)
         lost = ((t.id, t.reason, t.tokens) for part in self.parts for t in part.skipped)
         dropped = (self.table(part, ["id", "n_cut"]).filter(pc.field("n_cut") > 0) for part in self.parts)
         cut = (

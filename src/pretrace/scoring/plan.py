@@ -85,12 +85,6 @@ class Models:
             found["tuned"] = self.tuned.backend
         return found
 
-    @property
-    def given(self) -> frozenset[str]:
-        """What is there besides the target, by the names that `ScorePlan.uses` has."""
-        parts = {"counts": self.counts, "neighbors": self.proposer, "labelled": self.labelled}
-        return frozenset({*self.named(), *(name for name, part in parts.items() if part is not None)})
-
     def reader(self, needs: Needs, options: Options) -> EvidenceReader:
         """What reads texts with these models."""
         return EvidenceReader(self.named(), needs, options, self.proposer)
@@ -187,8 +181,9 @@ class ScorePlan:
     def check(self, models: Models) -> None:
         """Raise what asking these models for these scores would run into, without asking any of them:
         ModelError, TableError or TextsError for what is missing or does not fit together."""
-        self.require(models.given)
         counts, target = models.counts, models.target
+        parts = {"counts": counts, "neighbors": models.proposer, "labelled": models.labelled}
+        self.require({*models.named(), *(name for name, part in parts.items() if part is not None)})
         if counts is not None and counts.tokenizer_hash != target.tokenizer_hash:
             mine, theirs = target.tokenizer_hash[:12], counts.tokenizer_hash[:12]
             raise TableError(say("plan.tokenizer", target=target.name, mine=mine, theirs=theirs))

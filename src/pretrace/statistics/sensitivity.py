@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +26,7 @@ from pretrace.statistics.permutation import (
     two_sample_test,
     welch_corrected,
 )
-from pretrace.types import Doubles, Sensitivity
+from pretrace.types import Doubles
 
 EXACT_RANKS = 200
 """Up to so many documents the distribution of the signed-rank sum is exact; above it is taken as normal."""
@@ -33,6 +34,22 @@ STEPS = 20
 """Halvings of the interval that a Γ or a shift lies in, which leave a millionth of it."""
 _WIDEST = 1e9
 """No Γ above it is looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """How much hidden bias a result withstands; None where the test does not reject, or has no such bound.
+
+    `gamma_sign` and `gamma_wilcoxon` are Rosenbaum's Γ*: the odds at which an innocent document may lie above 0
+    before the sign test, or Wilcoxon's, no longer rejects. `shift` is what can be taken from every suspect
+    document, in the effect's unit, before the two-sample test no longer rejects. `left_out` is how many control
+    documents can be left out, those that the model knows least first, before it no longer rejects.
+    """
+
+    gamma_sign: float | None = None
+    gamma_wilcoxon: float | None = None
+    shift: float | None = None
+    left_out: int | None = None
 
 
 def sensitivity(

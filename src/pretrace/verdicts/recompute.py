@@ -18,9 +18,9 @@ from pretrace.results.verdicts import figure
 from pretrace.statistics.documents import Grouping
 from pretrace.statistics.roc import auc
 from pretrace.statistics.shift import set_shift
-from pretrace.types import Check, Estimate, Run, SetTest, Verdict
+from pretrace.types import Check, Estimate, Run, Verdict
 from pretrace.verdicts.flag import concluding
-from pretrace.verdicts.flag.concluding import Sides
+from pretrace.verdicts.flag.concluding import SetTest, Sides
 from pretrace.verdicts.flag.planning import KNOWN, TEXTS, FlagSettings
 from pretrace.verdicts.frame import VALUES, compare_seconds
 from pretrace.verdicts.outcome import SECOND, ObservedFinding, conclude, second_check

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pretrace.errors import EngineError, ModelError, PretraceError
+from pretrace.errors import ModelError, PretraceError
 from pretrace.jobs.settings import EngineSettings
 from pretrace.plugins.ray import cluster as pool
 from pretrace.plugins.ray.cluster import Pool
@@ -28,7 +28,7 @@ class Doubling:
     marker: Path | None = None
     opens: bool = True
 
-    def open(self):
+    def __call__(self):
         if not self.opens:
             die()
         return "doubling", self.double
@@ -43,12 +43,9 @@ class Doubling:
         return 2 * number, os.getpid(), os.environ.get("CUDA_VISIBLE_DEVICES")
 
 
-@dataclass(frozen=True)
-class Odd:
+def odd():
     """Workers that never agree on what they opened."""
-
-    def open(self):
-        return os.getpid(), lambda content: content
+    return os.getpid(), lambda content: content
 
 
 def die():
@@ -77,7 +74,7 @@ def test_a_piece_that_kills_every_worker_is_named(ray, monkeypatch):
     monkeypatch.setattr(pool, "MOST_DEATHS", 2)
     done = []
     said = r"2 workers died over .*number 5\b.*the same command goes on from there"
-    with Pool(ray, Doubling(5), ALONE) as some, pytest.raises(EngineError, match=said):
+    with Pool(ray, Doubling(5), ALONE) as some, pytest.raises(PretraceError, match=said):
         done.extend(tag for tag, _ in some.each(pieces(*range(9))))
     assert 5 not in done
     assert set(done) == set(range(5))  # what was answered before stays
@@ -99,7 +96,7 @@ def test_a_worker_that_cannot_is_told(ray, monkeypatch, task, said):
 def test_workers_that_opened_different_things(ray):
     # pieces without end: the first worker may do any number of them before the second has opened
     endless = ((number, f"number {number}", number) for number in itertools.count())
-    with Pool(ray, Odd(), ON_RAY) as some, pytest.raises(EngineError, match="opened different things"):
+    with Pool(ray, odd, ON_RAY) as some, pytest.raises(PretraceError, match="opened different things"):
         deque(some.each(endless), maxlen=0)
 
 
@@ -107,9 +104,9 @@ def test_no_place_for_a_worker(ray, monkeypatch):
     monkeypatch.setattr(pool, "PLACED_WITHIN", 2.0)
     wanted = EngineSettings(workers=2, gpus_per_worker=1)
     said = r"no worker found a place .* 2 CPU and 0 GPU, and 2 workers with 1 GPU"
-    with pytest.raises(EngineError, match=said), Pool(ray, Doubling(), wanted):
+    with pytest.raises(PretraceError, match=said), Pool(ray, Doubling(), wanted):
         pass
-    with pytest.raises(EngineError, match=r"no room for a worker: the cluster has 2 CPU and 0 GPU"):
+    with pytest.raises(PretraceError, match=r"no room for a worker: the cluster has 2 CPU and 0 GPU"):
         pool.room(ray, EngineSettings(gpus_per_worker=1))
 
 
@@ -123,7 +120,7 @@ def test_more_workers_than_processors_do_not_wait_for_each_other(ray):
 def test_an_address_without_ray(address, monkeypatch):
     package = pytest.importorskip("ray")
     monkeypatch.setattr(package, "is_initialized", lambda: False)
-    with pytest.raises(EngineError, match="--ray address="), pool.connected(address):
+    with pytest.raises(PretraceError, match="--ray address="), pool.connected(address):
         pass
 
 

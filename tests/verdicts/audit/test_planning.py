@@ -9,9 +9,10 @@ from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models
 from pretrace.testing import Memory
 from pretrace.tuning.planting import PlantSettings
-from pretrace.types import Corpus, DesignError, Text
+from pretrace.types import Corpus, Text
 from pretrace.verdicts.audit.audit import Audit, audit
 from pretrace.verdicts.audit.checks import graded, taking_part
+from pretrace.verdicts.audit.data import DesignError
 from pretrace.verdicts.audit.settings import AuditSettings, SnippetSettings
 
 HOW = AuditSettings(snippets=SnippetSettings(tokens=80, most=4), cache=False)

@@ -306,7 +306,7 @@ def build_ccnews(
     *,
     folder: Path,
     settings: CcnewsSettings,
-    progress: Progress = Progress(),  # noqa: B008 (it has no state)
+    progress: Progress = Progress(),  # noqa: B008 (nobody reads what it counts)
 ) -> writing.Built:
     """The benchmark, written to `folder/KIND.jsonl` with its card: id, text, label, group, original, transformed (0 or
     1), split. What models made is kept, so a killed build goes on. TextsError for too few texts, OutputError where

@@ -21,7 +21,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from pretrace.errors import EngineError, MissingPackageError, PretraceError
+from pretrace.errors import MissingPackageError, PretraceError
 from pretrace.jobs.settings import EngineSettings, Spread, Task
 from pretrace.registry import load_plugin, loaded_plugins
 from pretrace.results.rounding import plural
@@ -54,7 +54,7 @@ class Room(NamedTuple):
 @contextmanager
 def connected(address: str | None) -> Iterator[Any]:
     """The package ray, connected to a cluster, or with one of its own on this machine without an address;
-    MissingPackageError without the package, EngineError where there is no cluster.
+    MissingPackageError without the package, PretraceError where there is no cluster.
 
     What the process was connected to before is used as it is. Standard output is standard error meanwhile: Ray prints
     there when a worker dies.
@@ -78,7 +78,7 @@ def connected(address: str | None) -> Iterator[Any]:
                 ray.init(address=address, log_to_driver=False, logging_level="ERROR", **own)
         except (OSError, RuntimeError, ValueError) as error:
             if address == "local":
-                raise EngineError(say("cluster.not_started", reason=str(error))) from error
+                raise PretraceError(say("cluster.not_started", reason=str(error))) from error
             raise _no_cluster(address, error) from error
         try:
             yield ray
@@ -87,7 +87,7 @@ def connected(address: str | None) -> Iterator[Any]:
 
 
 def room(ray: Any, settings: EngineSettings) -> Room:
-    """The workers that are asked for; EngineError where the cluster has no room for a single one."""
+    """The workers that are asked for; PretraceError where the cluster has no room for a single one."""
     found = ray.cluster_resources()
     cpus, gpus, each = found.get("CPU", 0.0), found.get("GPU", 0.0), settings.gpus_per_worker
     workers = settings.workers or int(gpus / each if each else cpus)
@@ -97,15 +97,15 @@ def room(ray: Any, settings: EngineSettings) -> Room:
     threads = int(os.environ.get("OMP_NUM_THREADS", 0)) or max(1, int(cpus / max(workers, 1)))
     made = Room(cpus, gpus, workers, share, each, threads)
     if workers < 1:
-        raise EngineError(say("cluster.full", room=made.said))
+        raise PretraceError(say("cluster.full", room=made.said))
     return made
 
 
 def check_answers(address: str) -> None:
-    """EngineError where no Ray answers at an address. It is asked by a process of its own: a connection that fails
+    """PretraceError where no Ray answers at an address. It is asked by a process of its own: a connection that fails
     cannot be given up from within."""
     if "://" in address:
-        raise EngineError(say("cluster.address", address=address))
+        raise PretraceError(say("cluster.address", address=address))
     if address == "auto":
         return
     host, _, port = address.rpartition(":")
@@ -122,8 +122,8 @@ def check_answers(address: str) -> None:
         raise _no_cluster(address, error) from error
 
 
-def _no_cluster(address: str, reason: object) -> EngineError:
-    return EngineError(
+def _no_cluster(address: str, reason: object) -> PretraceError:
+    return PretraceError(
         say("cluster.none", address=address, reason=str(reason).strip().partition("\n")[0][:300])
     )
 
@@ -172,7 +172,7 @@ class Actor:
                     os.chdir(folder)
                 for path in plugins:
                     load_plugin(path)
-                told, self._work = importlib.import_module("ray").get(task[0]).open()
+                told, self._work = importlib.import_module("ray").get(task[0])()
             value = self._work(*content) if content else None
         except PretraceError as error:
             return PieceAnswer(None, refusal=str(error) or type(error).__name__)
@@ -182,7 +182,7 @@ class Actor:
 class Pool:
     """Workers on a cluster, as a context manager; they end with it, and with the process.
 
-    `told` is what the workers said when they had opened the models. EngineError where none is placed in time, where
+    `told` is what the workers said when they had opened the models. PretraceError where none is placed in time, where
     they die over and over, or where two of them opened different things.
     """
 
@@ -204,7 +204,7 @@ class Pool:
             self._actors = [actor.remote() for _ in range(has.workers)]
             placed, _ = ray.wait([one.place.remote() for one in self._actors], timeout=PLACED_WITHIN)
             if not placed:
-                raise EngineError(say("cluster.no_place", seconds=PLACED_WITHIN, room=has.said))
+                raise PretraceError(say("cluster.no_place", seconds=PLACED_WITHIN, room=has.said))
             self._under_way = {one.answer.remote(*self._opening): (one, None) for one in self._actors}
             while self.told is None:
                 self._arrived()
@@ -243,13 +243,13 @@ class Pool:
                 raise
             doing = f"over {piece[1]}" if piece else "while they opened the models"
             why = " ".join(str(error).split())[-300:]
-            raise EngineError(say("cluster.died", most=MOST_DEATHS, doing=doing, why=why)) from error
+            raise PretraceError(say("cluster.died", most=MOST_DEATHS, doing=doing, why=why)) from error
         if answer.refusal:
             raise PretraceError(answer.refusal)
         if self.told is None:
             self.told = answer.told
         elif answer.told is not None and answer.told != self.told:
-            raise EngineError(say("cluster.different"))
+            raise PretraceError(say("cluster.different"))
         self._free.append(actor)
         return piece, answer
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -27,22 +26,19 @@ MANY = 512
 hold nobody up."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scoring:
-    """The work of one scoring worker: which models, which scores, the texts that scores are fitted on, and how."""
-
-    wanted: ModelsSettings
-    expressions: str
-    texts: CorpusParts
-    method: TuningMethod | None
-    options: Options
-
-    def open(self) -> tuple[tuple[ShardJob, tuple[Leak, ...]], Callable[[Any], Any]]:
-        """The job, of no texts yet, with the texts that must not be scored; and what scores a shard."""
-        plan, options = ScorePlan.parse(self.expressions), self.options
-        models = with_texts(open_models(self.wanted), self.wanted, self.texts, self.method, seed=options.seed)
-        worker = Scorer(models, plan, options)  # open as long as the process
-        return (ShardJob.of(worker, options), leaks(models, plan)), worker.part
+def open_scoring(
+    wanted: ModelsSettings,
+    expressions: str,
+    texts: CorpusParts,
+    method: TuningMethod | None,
+    options: Options,
+) -> tuple[tuple[ShardJob, tuple[Leak, ...]], Callable[[Any], Any]]:
+    """In a worker, with its models, its scores and the texts that they are fitted on: the job, of no texts yet, with
+    the texts that must not be scored; and what scores a shard."""
+    plan = ScorePlan.parse(expressions)
+    models = with_texts(open_models(wanted), wanted, texts, method, seed=options.seed)
+    worker = Scorer(models, plan, options)  # open as long as the process
+    return (ShardJob.of(worker, options), leaks(models, plan)), worker.part
 
 
 def shard_size(texts: Iterable[object]) -> int:

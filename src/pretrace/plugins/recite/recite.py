@@ -26,7 +26,7 @@ from pretrace.backends.serving.address import called
 from pretrace.errors import ModelError, TextsError
 from pretrace.registry import tests
 from pretrace.results.wording import say
-from pretrace.scoring.evidence import Progress, Want, open_store, trace
+from pretrace.scoring.evidence import Progress, open_store, trace
 from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models
 from pretrace.scoring.provenance import record_corpus
@@ -224,10 +224,9 @@ def end_logp(
     """The log-probability that one sample (`DRAWN`) after the prefix is the end, [windows], −inf where it cannot be.
     The tokens of an end are those that reach into it, by the model's own tokenizer."""
     texts = [before + end for before, end in zip(prefixes, ends, strict=True)]
-    want = Want(Quantity.LOGP, frozenset({DRAWN}))
     with open_store(model.fingerprint if cache else None) as store:
         progress.begin(len(texts))
-        found = trace(model, texts, want, store=store, progress=progress)
+        found = trace(model, texts, Quantity.LOGP, frozenset({DRAWN}), store=store, progress=progress)
     values = np.full(len(texts), np.nan)
     for i, (text, before, one) in enumerate(zip(texts, prefixes, found, strict=True)):
         ends_at = model.spans(text)[:, 1]

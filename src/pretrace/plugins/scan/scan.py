@@ -249,7 +249,9 @@ def scan(
     if missing and elsewhere is None:
         _search(asked, missing, parts, add)
     elif missing and elsewhere is not None:
-        for file, part in elsewhere(asked, ((file, f"the file {file.address}", file) for file in missing)):
+        for file, part in elsewhere(
+            asked.open, ((file, f"the file {file.address}", file) for file in missing)
+        ):
             write_atomically(_path(parts, file), part.save)
             add(file.size, files=1)
     # one at a time: a part holds much where much was found

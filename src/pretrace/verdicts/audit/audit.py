@@ -25,14 +25,9 @@ from pretrace.statistics.documents import FEW_DOCUMENTS, link_documents
 from pretrace.statistics.sensitivity import controls_left_out, sensitivity
 from pretrace.tuning.plan import methods
 from pretrace.types import (
-    Answer,
-    AuditFigures,
-    AuditPlan,
     Backend,
     Check,
     Corpus,
-    Design,
-    DesignError,
     Estimate,
     Gap,
     Placebo,
@@ -45,6 +40,10 @@ from pretrace.verdicts import frame
 from pretrace.verdicts.audit import checks, snippets
 from pretrace.verdicts.audit.data import (
     AuditData,
+    AuditFigures,
+    AuditPlan,
+    Design,
+    DesignError,
     DocumentValues,
     beyond,
     expressions,

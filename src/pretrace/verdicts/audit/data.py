@@ -8,7 +8,7 @@ margin, since a target that only knows the domain better than the placebo leans 
 
 The verdict of an audit has tables "documents" and "values" with a row a document, and "pairs" with a row a place in a
 document, if texts were generated: what stands there, and what was written instead. All else are figures,
-`types.AuditFigures`.
+`AuditFigures`.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from pretrace.backends.instructed import Completer
-from pretrace.errors import ModelError, TextsError
+from pretrace.errors import ModelError, PretraceError, TextsError
 from pretrace.results.serialization import from_plain, to_plain
 from pretrace.results.wording import say
 from pretrace.scoring.evidence import Options, Progress, open_store, trace
@@ -31,23 +31,23 @@ from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.statistics.documents import by_document
 from pretrace.statistics.intervals import difference_interval, mean_interval, standardised
 from pretrace.statistics.permutation import PermutationTest, sign_flip_test, two_sample_test
+from pretrace.statistics.sensitivity import Sensitivity
 from pretrace.types import (
-    Answer,
-    AuditFigures,
     Backend,
     Bools,
     Corpus,
-    Design,
     Doubles,
-    Features,
+    Gap,
+    Outcome,
     Pair,
+    Power,
     Quantity,
     Situation,
     Table,
     Text,
     Verdict,
 )
-from pretrace.verdicts.audit.procedures import original, outlier_share, paper, release
+from pretrace.verdicts.audit.procedures import Answer, Features, original, outlier_share, paper, release
 from pretrace.verdicts.audit.settings import ALONE, DRAWS, ORIGINAL, PAPER, PRETRACE, RELEASE, AuditSettings
 from pretrace.verdicts.audit.snippets import SCORING, Parts, Sample, reading
 from pretrace.verdicts.frame import Numbers, TestDetails, Tested, TestWording
@@ -56,6 +56,110 @@ from pretrace.verdicts.outcome import MOST_DOSE, ExcessOverSecondModel, second_m
 STATISTIC = "mean over its standard error, skewness taken out"
 PAIRED = "sign-flip permutation test of document means, less a margin of {margin:.3g}"
 UNPAIRED = "two-sample permutation test of document means"
+
+Design = Literal["controls", "differences", "placebos"]
+"""What the suspect texts are compared with. "controls": control documents of the same kind, known to be unseen.
+"differences": what a generator wrote in their place, and the same difference in control documents. "placebos":
+what a generator wrote, and nothing else; other models are all that says how large a difference is to be expected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placebo:
+    """The model that the target is compared with. `grade`: "own" (the target before it could have seen the texts: its
+    base or an earlier checkpoint), "sibling" (same architecture and tokens, other weights) or "other" (another family).
+    `closeness` is the correlation of both models' mean log-probabilities on text that neither was trained on, None
+    where it took no part.
+    """
+
+    name: str
+    grade: Literal["own", "sibling", "other"]
+    closeness: float | None
+    words: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditPlan:
+    """What an audit can answer, known before a model is asked for the texts and before anything is trained.
+
+    `design` is None where no verdict is possible; `why` says in a sentence or two how it was chosen. `outcomes` are
+    those that are possible. `cures` say what would make a verdict possible or stronger. `documents` and `snippets`
+    are of the suspect texts, `control_documents` of the control documents. `passes` counts texts that go
+    through a model; `seconds` is a guess of the time (None without one). `notes` tell what was left out on both sides.
+    `parameters` are those of the target, 0 where nobody knows them.
+    """
+
+    design: Design | None
+    why: str
+    outcomes: tuple[Outcome, ...]
+    documents: int
+    snippets: int
+    control_documents: int = 0
+    placebos: tuple[Placebo, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    cures: tuple[str, ...] = ()
+    passes: int = 0
+    seconds: float | None = None
+    notes: tuple[str, ...] = ()
+    parameters: float = 0.0
+
+    @property
+    def situation(self) -> Situation:
+        """What of the case makes a reading likely to be found."""
+        return Situation(documents=self.documents, unseen=self.control_documents, parameters=self.parameters)
+
+
+class DesignError(PretraceError):
+    """No audit of these texts and models could come to a verdict; the `plan` says why, and what would change it.
+    `verdict` says the same as a result that can be saved, with its page."""
+
+    def __init__(self, plan: AuditPlan, verdict: Any = None) -> None:
+        self.plan, self.verdict = plan, verdict
+        super().__init__(" ".join((f"this audit could not have answered. {plan.why}", *plan.cures)))
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFigures:
+    """What an audit found besides what every verdict holds; the figures of its `Verdict`, by these names.
+
+    `design` says what was compared. `procedure` is the test that decides, made on `pieces` of the documents; `facts`
+    are its numbers, `placebo` among them: the model of the deciding test, which has the largest p of all. `answers`
+    holds one test a placebo. `variants` are further procedures that were asked for: they are shown and decide nothing.
+    `leans` are how far true text lay above generated text (`value`, with `domain`, `model`, `epochs`) on innocent
+    models, for a design without control documents. `powers` are those of all exposures that were tried, the lightest
+    first; the one that decides is the verdict's `planted`.
+    """
+
+    design: Design
+    procedure: str
+    pieces: int
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    answers: tuple[Answer, ...] = ()
+    sensitivity: Sensitivity | None = None
+    plan: AuditPlan | None = None
+    variants: tuple[Answer, ...] = ()
+    placebos: tuple[Placebo, ...] = ()
+    leans: tuple[Mapping[str, Any], ...] = ()
+    powers: tuple[Power, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+
+    @property
+    def compared_with(self) -> str | None:
+        """The name of the model of the deciding test, which may be one that the audit tuned itself; None without."""
+        found = self.facts.get("placebo")
+        return found if isinstance(found, str) else None
+
+    @property
+    def placebo(self) -> Placebo | None:
+        """The placebo of the deciding test; None where the audit tuned it itself, or where the target was looked at
+        alone."""
+        return next((one for one in self.placebos if one.name == self.compared_with), None)
+
+    @property
+    def margin(self) -> float:
+        """What was taken off the values, since innocent models lean towards true text as well; 0 where nothing was."""
+        found = self.facts.get("margin")
+        return float(found) if isinstance(found, int | float) and self.design == "placebos" else 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,7 +17,7 @@ fed minus the scores.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -29,7 +29,7 @@ from pretrace.results.wording import say
 from pretrace.statistics.documents import Numbers
 from pretrace.statistics.intervals import any_of, averaged, t_test
 from pretrace.statistics.roc import auc
-from pretrace.types import Answer, Bools, Doubles, Estimate, Features, TextClassifier
+from pretrace.types import Bools, Doubles, Estimate, TextClassifier
 
 FEWEST = 10
 """Pieces on either side that a procedure takes; fewer leave nothing to learn from or to test."""
@@ -42,6 +42,43 @@ _FARTHEST = 1e6  # standard deviations: what lies farther out adds nothing and c
 
 SHARES = ((410e6, 0.2), (1e9, 0.15), (1.4e9, 0.1), (2.8e9, 0.05), (6.9e9, 0.01))
 """Parameters of the target, and the share of outliers that appendix F takes for it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Features:
+    """Membership scores of pieces of text on two sides, `suspect` [n, k] and `heldout` [m, k], finite, higher = more
+    member-like, with the texts and documents of the rows; with `paired` row i of both belongs to the same place in the
+    same document, and n = m.
+    """
+
+    names: tuple[str, ...]
+    suspect: Doubles
+    heldout: Doubles
+    suspect_texts: tuple[str, ...]
+    heldout_texts: tuple[str, ...]
+    suspect_documents: tuple[str, ...]
+    heldout_documents: tuple[str, ...]
+    paired: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one procedure answers: a hypothesis test.
+
+    `p` is one-sided: small means the target knows the suspect texts better than it should. `effect` is in `unit`, with
+    its 95% interval; `standardised` is the effect over its standard deviation between documents. `facts` holds what
+    else was found (AUCs, weights, the p-value of each seed), in plain values.
+    """
+
+    procedure: str
+    p: float
+    statistic: str
+    documents: int
+    pieces: int
+    effect: Estimate | None = None
+    unit: str = ""
+    standardised: float | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 def check(features: Features, seeds: int) -> None:

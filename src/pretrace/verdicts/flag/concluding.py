@@ -59,7 +59,7 @@ from pretrace.statistics.shift import (
     spread_p,
 )
 from pretrace.tuning.planting import PlantSettings
-from pretrace.types import Bools, Check, Corpus, Doubles, Estimate, Outcome, Power, SetTest, Text
+from pretrace.types import Bools, Check, Corpus, Doubles, Estimate, Outcome, Power, Text
 from pretrace.verdicts.flag.planning import CLEARING, FEWEST_KNOWN, DetectionLimits, FlagSettings
 from pretrace.verdicts.frame import PlantedShift, planted_copy, trained
 from pretrace.verdicts.outcome import ENOUGH, ObservedFinding, conclude, word_check
@@ -146,6 +146,36 @@ class Outliers:
     def rejects(self) -> bool:
         """Whether anything stands out, as it is."""
         return self.shift.p <= self.shift.level or bool(self.plain.any())
+
+
+@dataclass(frozen=True, slots=True)
+class SetTest:
+    """The test of the set: do the asked documents, as a whole, score higher than the known ones?
+
+    `p` is None where a control withholds it, and `withheld` says why. `above` asked documents lie above the line that
+    `expected` of them would be above by chance (p-values of at most 5%). The test rejects at `level` from `least`
+    documents on that stand above all known ones while the others are like these; None where not even all would do.
+
+    `explained` is the drift of all asked documents, in standard deviations of the known ones, that would explain a
+    rejection. `unseen` is the drift that the checks could not have excluded, and `spread` how many times as far as the
+    known ones the asked documents lie below the middle.
+    """
+
+    p: float | None
+    level: float
+    above: int
+    expected: float
+    least: int | None
+    permutations: int
+    withheld: str = ""
+    explained: float | None = None
+    unseen: float | None = None
+    spread: float | None = None
+
+    @property
+    def rejects(self) -> bool:
+        """Whether the set stands out."""
+        return self.p is not None and self.p <= self.level
 
 
 @dataclass(frozen=True, eq=False)

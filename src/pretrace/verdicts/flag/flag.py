@@ -55,7 +55,6 @@ from pretrace.types import (
     Outcome,
     Power,
     Run,
-    SetTest,
     Situation,
     Skipped,
     Table,
@@ -65,6 +64,7 @@ from pretrace.verdicts.flag.concluding import (
     BEYOND,
     DRIFT,
     CheckedScores,
+    SetTest,
     Sides,
     conclude_outliers,
     measured,
@@ -197,7 +197,7 @@ def _read_scored(
         try:
             theirs = documents.found(slice(begin, begin + part.texts), table.column("group"))
         except ValueError as error:
-            raise rows.place.damaged(part, str(error)) from error
+            raise rows.damaged(part, str(error)) from error
         begin += part.texts
         found = [table.column(name).to_numpy() for name in names]
         whole: Bools = np.logical_and.reduce([np.isfinite(one) for one in found])
