@@ -28,7 +28,7 @@ NAMES = {
     "made": "evaluate sign_flip tpr_at_fpr two_sample",
     "pretrace.jobs.settings": "Turn",
     "pretrace.jobs.worker": "ShardJob work",
-    "pretrace.results.rounding": "rounding_p_value=p_value",
+    "pretrace.results.wording": "rounding_p_value=p_value",
     "pretrace.results.run": "run_load_run=load_run run_save_run=save_run",
     "pretrace.runs": "load_run save_run save_verdict scan",
     "pretrace.plugins": "SCORES",

@@ -17,9 +17,9 @@ from report.test_report_html import HIDDEN, Page, check_safe
 
 from pretrace import types
 from pretrace.report import verdict_plots as plots
-from pretrace.report import wording
 from pretrace.report.audit import AuditPage
 from pretrace.report.verdict import first_page, render, technical_part
+from pretrace.results import wording
 from pretrace.statistics.permutation import sign_flip_test
 from pretrace.types import Check, Estimate, Null, Pair, Power
 from pretrace.verdicts.audit.data import figures_of

@@ -13,7 +13,7 @@ from report.test_flagging_report import made as flagging
 from report.test_report_html import HIDDEN, Page, check_safe
 
 from pretrace.report import run, verdict
-from pretrace.report.wording import named
+from pretrace.results.wording import named
 
 BAD = "<script>alert(1)</script>\u202e$x^2${{ 7*7000 }}"
 

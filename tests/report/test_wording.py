@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pretrace.errors import shown
-from pretrace.report import facts, wording
-from pretrace.report.wording import named
+from pretrace.report import facts
+from pretrace.results import wording
+from pretrace.results.wording import named
 from pretrace.types import Estimate
 
 WIDE, NARROW, POINT = Estimate(0.7, 0.65, 0.75), Estimate(0.04123, 0.0262, 0.0563), Estimate(1.0, 1.0, 1.0)

@@ -29,9 +29,9 @@ from pretrace.corpora.opening import Source, operand
 from pretrace.errors import ExpressionError, ShortTextsError
 from pretrace.plugins import find_plugin
 from pretrace.registry import find_test
-from pretrace.report.wording import duration
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import AUDIT, VERDICTS
+from pretrace.results.wording import duration
 from pretrace.results.wording import say as sentence
 from pretrace.settings import RUN, option
 from pretrace.statistics.documents import FEW_DOCUMENTS

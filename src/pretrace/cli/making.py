@@ -24,8 +24,8 @@ from pretrace.frequencies import count as make_table
 from pretrace.frequencies.table import COUNTS
 from pretrace.results.atomic import check_writable
 from pretrace.results.output_checks import ADAPTER, PLANTED
-from pretrace.results.rounding import plural
 from pretrace.results.run import RUN
+from pretrace.results.wording import plural
 from pretrace.scoring.detect import Options, detect
 from pretrace.scoring.evaluation import evaluate
 from pretrace.scoring.provenance import record_tuning

@@ -20,8 +20,8 @@ from pretrace.errors import TextsError
 from pretrace.registry import Registry
 from pretrace.report.heat import ShownHeat
 from pretrace.report.tables import NAMES
-from pretrace.report.wording import bracketed, duration, first_of, percent, plural
 from pretrace.results.verdicts import EXIT_CODES, kind_of_test
+from pretrace.results.wording import bracketed, duration, first_of, percent, plural
 from pretrace.runs import REPORT, render, save
 from pretrace.scores import scores
 from pretrace.scoring.detect import heat_of

@@ -17,7 +17,7 @@ from rich.table import Table
 
 from pretrace.cli.answer import printer, prose
 from pretrace.cli.streams import EVERY, note_share, progress_file, quiet, said_at, say
-from pretrace.report.wording import duration
+from pretrace.results.wording import duration
 from pretrace.scoring.evidence import Progress, Work
 from pretrace.scoring.outlook import REPORT, Clock, Stage, TimeEstimate, Watch
 from pretrace.tuning.plan import OnStep, TrainingStep

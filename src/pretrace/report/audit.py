@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from pretrace.registry import test_pages
-from pretrace.report import advice, facts, verdict, wording
+from pretrace.report import advice, facts, verdict
 from pretrace.report import verdict_plots as plots
 from pretrace.report.frame import Section, section
 from pretrace.report.verdict_plots import TestFigure
-from pretrace.report.wording import plural
-from pretrace.results.wording import say, sentences_of
+from pretrace.results import wording
+from pretrace.results.wording import plural, say, sentences_of
 from pretrace.types import AuditFigures, Pair, Power, Verdict
 from pretrace.verdicts.audit.checks import ALIKE, widest_gap
 from pretrace.verdicts.audit.data import CONTROL, SUSPECT, documents_of, figures_of, pairs_of

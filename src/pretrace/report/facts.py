@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from pretrace.backends.serving.address import served_as
-from pretrace.report import wording
-from pretrace.report.wording import named
+from pretrace.results import wording
+from pretrace.results.wording import named
 from pretrace.types import Check, Measured, Run, Verdict
 
 UNNAMED = "a model whose name was not recorded"

@@ -9,14 +9,14 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from pretrace.registry import test_pages
-from pretrace.report import advice, verdict, wording
+from pretrace.report import advice, verdict
 from pretrace.report.frame import section
 from pretrace.report.plots import CHANCE
 from pretrace.report.svg import canvas, hide_height
 from pretrace.report.verdict_plots import HELD, SIGN, WIDTH, TestFigure
-from pretrace.report.wording import named, plural
+from pretrace.results import wording
 from pretrace.results.run import score_bars
-from pretrace.results.wording import say, sentences_of
+from pretrace.results.wording import named, plural, say, sentences_of
 from pretrace.types import Verdict
 from pretrace.verdicts.flag.flag import expected, set_test, tried, whole
 

@@ -13,8 +13,9 @@ from markupsafe import Markup
 
 from pretrace.backends.serving.address import called
 from pretrace.errors import shown
-from pretrace.report import facts, heat, wording
-from pretrace.report.wording import named, shortened
+from pretrace.report import facts, heat
+from pretrace.results import wording
+from pretrace.results.wording import named, shortened
 
 Result = TypeVar("Result")
 

@@ -16,8 +16,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator, ScalarFormatter
 
 from pretrace.report.svg import canvas, hide_height, styled
-from pretrace.report.wording import named
 from pretrace.results.run import LARGEST, axis_range
+from pretrace.results.wording import named
 from pretrace.types import Doubles, Estimate, Measured
 
 # Paul Tol's "muted" scheme, in an order that keeps neighbours apart for colour-blind eyes and on grey paper.

@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.report import facts, plots, wording
+from pretrace.report import facts, plots
 from pretrace.report.fitted import fitted
 from pretrace.report.frame import ReportPage, Sections, section, titled
 from pretrace.report.heat import MAX_PIECES, heat_step, shown
 from pretrace.report.svg import to_svg
+from pretrace.results import wording
 from pretrace.results.run import axis_range, counts
 from pretrace.types import Run
 

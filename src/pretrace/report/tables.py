@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Literal
 
 from pretrace.errors import OutputError, shown
-from pretrace.report.wording import bracketed
 from pretrace.results.atomic import new_folder
+from pretrace.results.wording import bracketed
 from pretrace.types import Estimate, Evaluation, Measured, Run
 
 Form = Literal["latex", "markdown"]

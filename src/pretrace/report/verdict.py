@@ -16,12 +16,12 @@ from markupsafe import Markup
 
 from pretrace.backends.serving.address import called
 from pretrace.registry import test_pages
-from pretrace.report import advice, facts, wording
+from pretrace.report import advice, facts
 from pretrace.report.frame import ReportPage, Section, Sections, fill, section, speaking, titled
 from pretrace.report.svg import to_svg
 from pretrace.report.verdict_plots import TestFigure, against_chance, power_curve, strength
-from pretrace.report.wording import named, plural
-from pretrace.results.wording import say, sentences_of
+from pretrace.results import wording
+from pretrace.results.wording import named, plural, say, sentences_of
 from pretrace.types import Bools, Doubles, Power, Verdict
 from pretrace.verdicts.outcome import SECOND
 

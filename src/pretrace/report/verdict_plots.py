@@ -16,8 +16,8 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
 
 from pretrace.report.plots import CHANCE, KINDS
 from pretrace.report.svg import canvas, hide_height
-from pretrace.report.wording import brief, first_of, fixed, named, plural
 from pretrace.results.run import axis_range
+from pretrace.results.wording import brief, first_of, fixed, named, plural
 from pretrace.types import Doubles, Null, Power
 
 SIGN, HELD = KINDS["member"], "#1c1c1c"

@@ -8,8 +8,7 @@ from pretrace.registry import test_pages
 from pretrace.report import verdict_plots as plots
 from pretrace.report.verdict import TestPage
 from pretrace.report.verdict_plots import TestFigure
-from pretrace.report.wording import plural
-from pretrace.results.wording import say
+from pretrace.results.wording import plural, say
 from pretrace.types import Verdict
 
 

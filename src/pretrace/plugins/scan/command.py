@@ -20,10 +20,9 @@ from pretrace.plugins.scan import scan as room
 from pretrace.plugins.scan.corpus import files_of
 from pretrace.plugins.scan.scan import ScanSettings
 from pretrace.plugins.scan.searching import RUN
-from pretrace.report.wording import duration
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import VERDICTS
-from pretrace.results.wording import say
+from pretrace.results.wording import duration, say
 from pretrace.settings import TEXTS, option
 from pretrace.types import COMPARED, Corpus
 from pretrace.verdicts.settings import input_option
