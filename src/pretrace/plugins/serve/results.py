@@ -16,7 +16,7 @@ from pretrace.errors import OutputError
 from pretrace.plugins.serve.pages import REPORT_POLICY, CurrentPage, PageContext, Posted, go
 from pretrace.plugins.serve.uploads import remove
 from pretrace.plugins.serve.workspace import RequestError, Workspace, inside
-from pretrace.report.facts import mapping
+from pretrace.report.frame import mapping
 from pretrace.report.verdict import draw_own
 from pretrace.results import wording
 from pretrace.results.folder import file_hash
