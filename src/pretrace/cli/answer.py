@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pretrace.types import Verdict
 
 # The one printer of the command line: nothing that a file, model, column or server is called steers a terminal. Text is
-# shown without markup, its control characters as text; lines on standard error are for `pretrace.cli.streams.say`.
+# shown without markup, its control characters as text; lines on standard error are for `pretrace.cli.say`.
 
 
 class _Console(Console):

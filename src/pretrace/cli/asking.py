@@ -17,12 +17,12 @@ from typing import Any
 from pretrace.backends import check_model
 from pretrace.backends.serving.address import called
 from pretrace.backends.settings import split_revision
+from pretrace.cli import asks, confirm, note, quiet, say
 from pretrace.cli.answer import CANNOT_ANSWER, Reply, alone
 from pretrace.cli.auditing import audit, make_audit, open_audit
 from pretrace.cli.commands import find_function
 from pretrace.cli.options import arguments_of, output_option
 from pretrace.cli.printing import closing
-from pretrace.cli.streams import asks, confirm, note, quiet, say
 from pretrace.cli.verdicts import with_text_column
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source, operand

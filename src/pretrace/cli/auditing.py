@@ -9,11 +9,11 @@ from typing import Literal
 from pretrace.backends import open_model
 from pretrace.backends.loading import device_of
 from pretrace.backends.settings import ModelSettings
+from pretrace.cli import quiet
 from pretrace.cli.answer import Reply, show
 from pretrace.cli.options import RawOptions, output_option
 from pretrace.cli.printing import described, foreseen
 from pretrace.cli.progress import Stages
-from pretrace.cli.streams import quiet
 from pretrace.cli.verdicts import finished, opened, with_command
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source

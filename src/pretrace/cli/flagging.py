@@ -11,12 +11,12 @@ from typing import Annotated, Any
 
 from rich.table import Table
 
+from pretrace.cli import note as say_note
 from pretrace.cli.answer import Reply, plain_table, prose
 from pretrace.cli.options import RawOptions, output_option
 from pretrace.cli.printing import conclusion, foretold, save_result
 from pretrace.cli.progress import Stages
 from pretrace.cli.scoring import TextsToScore, finish_run, in_shards, label_source, lasting
-from pretrace.cli.streams import note as say_note
 from pretrace.cli.verdicts import opened, with_text_column
 from pretrace.corpora import Columns, open_stream
 from pretrace.corpora.opening import GivenStream, Source

@@ -11,11 +11,11 @@ from typing import Annotated, Any
 from pretrace.backends import open_model, open_tokenizer
 from pretrace.backends.huggingface import open_huggingface
 from pretrace.backends.settings import ModelSettings
+from pretrace.cli import note
 from pretrace.cli.answer import Reply
 from pretrace.cli.options import written_to
 from pretrace.cli.printing import finished
 from pretrace.cli.progress import counted, trained, watched
-from pretrace.cli.streams import note
 from pretrace.corpora import Columns, open_corpus, open_stream
 from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError, OutputError

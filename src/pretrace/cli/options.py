@@ -21,9 +21,9 @@ from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hi
 
 from cyclopts import App, ArgumentCollection, CycloptsError, Group, Parameter, Token, convert
 
+from pretrace.cli import silenced
 from pretrace.cli.answer import Answered, alone, deliver
 from pretrace.cli.config import options_in
-from pretrace.cli.streams import silenced
 from pretrace.errors import ExpressionError, OutputError, require
 from pretrace.registry import load_plugin, nearest
 from pretrace.settings import LARGEST, Option, check_ranges, join_keys, option, option_of, split_keys

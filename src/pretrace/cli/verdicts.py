@@ -14,10 +14,10 @@ from pretrace.backends.serving.address import served_kind, text_kind
 from pretrace.backends.serving.continuing import Budget, cost, open_continuing
 from pretrace.backends.settings import SERVED
 from pretrace.cache.store import Draw
+from pretrace.cli import note
 from pretrace.cli.answer import Reply
 from pretrace.cli.printing import conclusion, save_result
 from pretrace.cli.progress import doing
-from pretrace.cli.streams import note
 from pretrace.corpora.opening import Source, choose_text
 from pretrace.errors import ModelError
 from pretrace.results.wording import say

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pretrace.cli import note
 from pretrace.cli.answer import Reply
 from pretrace.cli.options import RawOptions
 from pretrace.cli.progress import Stages
-from pretrace.cli.streams import note
 from pretrace.cli.verdicts import TextAccess, finished, opened_for_access
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source
