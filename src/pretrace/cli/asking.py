@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from pretrace.backends import check_model
 from pretrace.backends.serving.address import called
 from pretrace.backends.settings import split_revision
 from pretrace.cli import asks, confirm, note, quiet, say
-from pretrace.cli.answer import CANNOT_ANSWER, Reply, alone
+from pretrace.cli.answer import CANNOT_ANSWER, Reply
 from pretrace.cli.auditing import audit, make_audit, open_audit
 from pretrace.cli.commands import find_function
 from pretrace.cli.options import arguments_of, output_option
@@ -119,7 +119,7 @@ class _AskStep:
     def run(self, place: Path, seen: Seen) -> Reply:
         """Call the command; texts that were read are not read again."""
         note(f"runs {self.said(place)}")
-        with alone(json=True):
+        with redirect_stdout(sys.stderr):
             function = find_function(self.name)
             asked = arguments_of(function, self._given(place))
             if self.planned is not None:

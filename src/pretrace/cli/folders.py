@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 from pretrace.cli.answer import Reply, plain_table
-from pretrace.cli.options import written_to
 from pretrace.cli.printing import measured
 from pretrace.corpora import Columns
 from pretrace.registry import require
@@ -81,7 +80,9 @@ def verify(folder: Annotated[Path, _FOLDER], inputs: _VerifyInputs) -> Reply:
 # `pretrace runs table`: a measured run for a paper.
 
 
-_FIGURES = written_to("Folder for the ROC curves and the AUCs, each as PDF and as SVG.")
+_FIGURES = Option(
+    "Folder for the ROC curves and the AUCs, each as PDF and as SVG.", panel="", path="out", essential=True
+)
 
 
 def table(
