@@ -21,9 +21,9 @@ from pretrace.cli import asks, confirm, note, quiet, say
 from pretrace.cli.answer import CANNOT_ANSWER, Reply
 from pretrace.cli.auditing import audit, make_audit, open_audit
 from pretrace.cli.commands import find_function
+from pretrace.cli.opening import with_text_column
 from pretrace.cli.options import arguments_of, output_option
 from pretrace.cli.printing import closing
-from pretrace.cli.verdicts import with_text_column
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source, operand
 from pretrace.errors import ExpressionError, ShortTextsError

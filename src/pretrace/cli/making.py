@@ -13,7 +13,7 @@ from pretrace.backends.huggingface import open_huggingface
 from pretrace.backends.settings import ModelSettings
 from pretrace.cli import note
 from pretrace.cli.answer import Reply
-from pretrace.cli.printing import finished
+from pretrace.cli.printing import write_run
 from pretrace.cli.progress import counted, trained, watched
 from pretrace.corpora import Columns, open_corpus, open_stream
 from pretrace.corpora.opening import Source
@@ -183,7 +183,7 @@ def demo(
         model, settings = open_model(str(out / "model")), {"command": "demo", "card": "model/card.json"}
         options = Options(seed=drawn.seed, progress=progress, settings=settings)
         run = evaluate(detect(made.corpus, model, _DEMO_SCORES, options), made.corpus, seed=drawn.seed)
-    answer = finished(run, out / "planted")
+    answer = write_run(run, out / "planted")
     more = f"Try it on your own text: pretrace show 'A sentence of yours.' --model {out / 'model'}"
     return replace(answer, said=[*answer.said, more])
 
